@@ -1,0 +1,226 @@
+// The core of picotorch: memories and references, values, the kernels' view of their arguments,
+// the registry of kernels and the executor.
+//
+// A loaded method is a run of little-endian records in its pool. A record holds no address but
+// *references*: which memory, and the offset in it. So a pool has the same bytes on every machine.
+// Whatever cannot change while a method runs (scalars, lists of ints, sizes, dim orders, constant
+// data) stays in the program and is referred to there.
+#ifndef PT_CORE_H
+#define PT_CORE_H
+
+#include "schema.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// ---- memories and references
+
+// A reference: memory in bits 25-29, offset in words of 4 bytes in bits 0-24, so at most 128 MiB a
+// memory; bits 30 and 31 are zero, which keeps it a small int under MicroPython. 0 refers to nothing.
+typedef uint32_t pt_ref;
+
+#define PT_REF_OFFSET_BITS 25
+#define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
+
+enum {
+    PT_MEMORY_NONE,
+    PT_MEMORY_PROGRAM,
+    PT_MEMORY_POOL,
+    PT_MEMORY_PLANNED, // planned buffer 0; then its followers, then buffers of unplanned tensors
+    PT_MEMORIES = 32
+};
+
+// ---- records
+
+// What a value record holds; a tensor's is its scalar type.
+enum { PT_VALUE_LIST = 0x40 }; // + KernelTypes of the list: `data` refers to an array of pt_ref
+
+enum {
+    PT_VALUE_RANK = 0x1F,
+    PT_VALUE_CONTIGUOUS = 0x20, // dim order 0, 1, 2, ...
+    PT_VALUE_CONSTANT = 0x40,   // its data lies in the program
+    PT_VALUE_DYNAMIC = 0x80,    // its sizes lie in the pool and may change
+};
+
+// A value that may change, or whose record saves time: tensors, and lists of them.
+typedef struct pt_value {
+    pt_ref data;
+    uint32_t sizes;   // tensor: reference to int32_t[rank]; list: number of items
+    pt_ref dim_order; // tensor: reference to uint8_t[rank]
+    uint16_t index;   // place among the program's values; records are sorted by it
+    uint8_t type;
+    uint8_t flags; // rank in the low bits
+} pt_value;
+
+typedef struct pt_instruction {
+    uint16_t kernel; // place in the list of operators, see operators.def
+    uint8_t n_args;
+    uint8_t op;
+    pt_ref args[]; // a pt_value in the pool, an EValue in the program, or 0 for None
+} pt_instruction;
+
+enum { PT_OP_KERNEL_CALL, PT_OP_KERNEL_CALL_DYNAMIC };
+
+// The start of a loaded method.
+typedef struct pt_method {
+    uint32_t n_values;
+    uint32_t n_instructions;
+    pt_ref values;       // pt_value[n_values]
+    pt_ref instructions; // the first pt_instruction; the others follow
+    pt_ref program_values; // the plan's vector of EValue, in the program
+    uint32_t scratch;      // bytes of temp memory that the kernels ask for
+} pt_method;
+
+// ---- context
+
+typedef struct pt_context {
+    uint8_t *memory[PT_MEMORIES];
+    uint32_t memory_size[PT_MEMORIES];
+    uint8_t *scratch;        // the temp memory, aligned to 16; undefined contents
+    uint32_t scratch_size;
+    uint32_t scratch_needed; // most that any check has asked for
+    pt_ref program_values;   // copy of the method's, while it is loaded or runs
+    uint32_t method;         // offset of the pt_method in the pool
+    uint32_t instruction;    // index of the next instruction
+    uint32_t position;       // its offset in the pool
+    const char *reason;      // why the last check or run failed: static text
+} pt_context;
+
+static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
+    return c->memory[ref >> PT_REF_OFFSET_BITS] +
+           ((size_t)(ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2);
+}
+
+static inline pt_ref pt_make_ref(uint32_t memory, uint32_t offset) {
+    return memory << PT_REF_OFFSET_BITS | offset >> 2;
+}
+
+// Records why a kernel refuses its arguments. `reason` is static text without a final full stop.
+static inline int pt_fail(pt_context *c, int error, const char *reason) {
+    c->reason = reason;
+    return error;
+}
+
+// ---- the arguments of a kernel
+
+// A tensor as a kernel sees it. `data` is NULL in a check where it is not yet known.
+typedef struct pt_tensor {
+    void *data;
+    const int32_t *sizes;
+    const uint8_t *dim_order;
+    uint8_t dtype; // PT_DTYPE_...
+    uint8_t rank;
+    uint8_t flags; // PT_VALUE_CONTIGUOUS ...
+} pt_tensor;
+
+enum { PT_MAX_RANK = 16 };
+
+static inline bool pt_is_none(pt_ref arg) {
+    return arg == 0;
+}
+
+// The tensor that an argument refers to; the argument is not None.
+static inline pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg) {
+    const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
+    pt_tensor t = {
+        .data = value->data ? pt_at(c, value->data) : NULL,
+        .sizes = (const int32_t *)(const void *)pt_at(c, value->sizes),
+        .dim_order = pt_at(c, value->dim_order),
+        .dtype = value->type,
+        .rank = value->flags & PT_VALUE_RANK,
+        .flags = value->flags & (uint8_t)~PT_VALUE_RANK,
+    };
+    return t;
+}
+
+// A number of the program: int, bool or double.
+typedef struct pt_scalar {
+    uint8_t type; // PT_TYPE_INT, PT_TYPE_BOOL or PT_TYPE_DOUBLE
+    union {
+        int64_t i; // also of a bool: 0 or 1
+        double d;
+    } as;
+} pt_scalar;
+
+pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg);
+int64_t pt_get_int(const pt_context *c, pt_ref arg);  // of an int or bool
+bool pt_get_bool(const pt_context *c, pt_ref arg);
+double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
+double pt_scalar_as_double(pt_scalar s);
+// The bytes of a string, not terminated.
+const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
+
+// Lists. Ints are read one by one from the program: read them once.
+uint32_t pt_list_length(const pt_context *c, pt_ref arg);
+int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
+bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);
+double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i);
+// Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
+pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
+
+// Number of elements.
+int32_t pt_numel(const pt_tensor *t);
+// Bytes of an element; 0 for a type that has none (bits, quarter bytes).
+uint32_t pt_element_size(uint8_t dtype);
+// Elements between neighbours along each dim, from sizes and dim order. `strides` has room for rank.
+void pt_strides(const pt_tensor *t, int32_t *strides);
+// True if the dim order is that of channels_last (0, 2, 3, 1) or (0, 2, 1).
+bool pt_is_channels_last(const pt_tensor *t);
+// True when both have the same rank and sizes.
+bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
+// True when both have the same dim order.
+bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
+
+// For a check: the sizes of the output `arg` are to be `sizes`. A static output must have them
+// already: otherwise InvalidArgument. (A dynamic one will take them, within its bound.)
+int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+// For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
+void pt_ask_scratch(pt_context *c, uint32_t bytes);
+
+// ---- kernels and their registry
+
+// `args` has an entry for each letter of the operator's signature.
+typedef struct pt_kernel {
+    // At load: refuses what the kernel cannot do (dtypes, ranks, sizes, dim orders, values of scalars)
+    // and asks for scratch. Reads sizes, scalars and lists, no data. After it has returned
+    // PT_ERROR_OK run may rely on all it has checked.
+    int (*check)(pt_context *c, const pt_ref *args);
+    // At each execution: checks only what depends on data, before it writes.
+    int (*run)(pt_context *c, const pt_ref *args);
+} pt_kernel;
+
+// Place of the operator `name.overload` in the list of known operators, or -1.
+int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
+                     uint32_t overload_length);
+uint32_t pt_operator_count(void);
+const char *pt_operator_name(uint32_t operator_number);
+// One letter an argument, see operators.def.
+const char *pt_operator_signature(uint32_t operator_number);
+// NULL where the build has no kernel for it.
+const pt_kernel *pt_operator_kernel(uint32_t operator_number);
+
+// ---- executor
+
+// Checks the instruction record at `position` of the pool: kinds of the arguments against the
+// signature of its operator, then the kernel's own check.
+int pt_check_instruction(pt_context *c, uint32_t position);
+// To the first instruction of the method whose pt_method is at offset `method` of the pool.
+void pt_start(pt_context *c, uint32_t method);
+// Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left.
+int pt_step(pt_context *c);
+// Executes from the next instruction to the end.
+int pt_execute(pt_context *c);
+
+// ---- bounds-checked reading of a FlatBuffer, for the loader
+
+// Checks the structure of the program of `size` bytes at `data`: PT_ERROR_OK or
+// PT_ERROR_INVALID_PROGRAM, with a static reason.
+int pt_verify_program(const uint8_t *data, uint32_t size, const char **reason);
+
+// Where a field of the table at `table` lies; 0 when the file leaves it out; -1 when it lies outside.
+int32_t pt_field(const uint8_t *data, uint32_t size, uint32_t table, uint32_t slot,
+                 uint32_t field_size);
+// The table, vector or string that the offset at `position` leads to; -1 when that lies outside.
+int32_t pt_follow(const uint8_t *data, uint32_t size, uint32_t position);
+
+#endif

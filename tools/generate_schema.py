@@ -1,0 +1,151 @@
+"""Write the constants of a .pte file from schema/program.toml.
+
+    python tools/generate_schema.py           # writes port/picotorch/schema.py and
+                                              # kernels/core/schema.h, schema_tables.h
+    python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PYTHON = ROOT / "port/picotorch/schema.py"
+HEADER = ROOT / "kernels/core/schema.h"
+VERIFIER = ROOT / "kernels/core/schema_tables.h"
+NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
+
+# Bytes of a scalar
+SCALARS = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f64": 8}
+
+
+def upper(name):
+    """`memory_offset_low` and `KernelTypes` in the spelling of a constant."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
+
+
+def slots(fields):
+    """(field name, slot, type), a union's type slot as `name_type` before its value."""
+    slot = 0
+    for name, kind in fields:
+        if kind.startswith("union "):
+            yield name + "_type", slot, "u8"
+            slot += 1
+        yield name, slot, kind
+        slot += 1
+
+
+def python_source(schema):
+    lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
+    lines.append(f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"')
+    header = schema["extended_header"]
+    lines.append(f'EXTENDED_HEADER_MAGIC = b"{header["magic"]}"')
+    for name in ("position", "length", "program_size", "segment_base", "segment_data_size",
+                 "minimum_length"):
+        lines.append(f"EXTENDED_HEADER_{upper(name)} = {header[name]}")
+    for enum in ("KernelTypes", "InstructionArguments", "TensorShapeDynamism", "TensorDataLocation",
+                 "DataLocation"):
+        lines += ["", f"# {enum}"]
+        for name, value in schema["enum"][enum].items():
+            lines.append(f"{upper(enum)}_{upper(name)} = {value}")
+    lines += ["", "# Slots of the tables' fields"]
+    for table, fields in schema["table"].items():
+        for name, slot, kind in slots(fields):
+            if kind != "skip":
+                lines.append(f"{upper(table)}_{upper(name)} = {slot}")
+    lines += ["", "SCALAR_TYPE_NAMES = {"]
+    lines += [f'    {value}: "{name}",' for name, value in schema["enum"]["ScalarType"].items()]
+    lines += ["}", "", "ERROR_NAMES = {"]
+    lines += [f'    0x{value:02X}: "{name}",' for name, value in schema["enum"]["Error"].items()]
+    lines += ["}", ""]
+    return "\n".join(lines)
+
+
+def field_descriptor(kind):
+    """The verifier's description of one field: its kind, and what it holds."""
+    if kind in SCALARS:
+        return f"FIELD_SCALAR, {SCALARS[kind]}"
+    if kind == "skip":
+        return "FIELD_SKIP, 0"
+    if kind == "string":
+        return "FIELD_STRING, 0"
+    if kind.startswith("union "):
+        return f"FIELD_UNION, UNION_{upper(kind[6:])}"
+    if kind.startswith("["):
+        inner = kind[1:-1]
+        if inner in SCALARS:
+            return f"FIELD_VECTOR, {SCALARS[inner]}"
+        return f"FIELD_TABLES, TABLE_{upper(inner)}"
+    return f"FIELD_TABLE, TABLE_{upper(kind)}"
+
+
+def header_source(schema):
+    tables = schema["table"]
+    lines = [f"// Constants of a .pte file. {NOTICE}", "#ifndef PT_CORE_SCHEMA_H",
+             "#define PT_CORE_SCHEMA_H", "", "#include <stdint.h>", ""]
+    for enum, prefix in (("Error", "PT_ERROR"), ("ScalarType", "PT_DTYPE"),
+                         ("KernelTypes", "PT_TYPE")):
+        lines.append("enum {")
+        for name, value in schema["enum"][enum].items():
+            number = f"0x{value:02X}" if enum == "Error" else value
+            lines.append(f"    {prefix}_{upper(name)} = {number},")
+        lines += ["};", ""]
+    lines.append("// Slots of the tables' fields that the kernels' argument access reads")
+    lines.append("enum {")
+    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList"):
+        for name, slot, _ in slots(tables[table]):
+            lines.append(f"    PT_SLOT_{upper(table)}_{upper(name)} = {slot},")
+    lines += ["};", "", "#endif", ""]
+    return "\n".join(lines)
+
+
+def verifier_source(schema):
+    """The schema as constant tables, which kernels/core/verify.c walks a program along."""
+    tables, unions = schema["table"], schema["union"]
+    lines = [f"// The tables of a .pte file, for the verifier. {NOTICE}", "", "enum {"]
+    lines += [f"    TABLE_{upper(table)}," for table in tables]
+    lines += ["    TABLES", "};", ""]
+    for union, members in unions.items():
+        numbers = [f"    TABLE_{upper(member)}," for member in members]
+        lines += [f"static const uint8_t {union.lower()}_members[] = {{"] + numbers + ["};", ""]
+    lines += ["enum {"] + [f"    UNION_{upper(union)}," for union in unions] + ["};", ""]
+    lines += ["static const pt_union unions[] = {"]
+    for union, members in unions.items():
+        lines.append(f"    {{{union.lower()}_members, {len(members)}}},")
+    lines += ["};", ""]
+    for table, fields in tables.items():
+        if fields:
+            lines.append(f"static const pt_field {table.lower()}_fields[] = {{")
+            lines += [f"    {{{field_descriptor(kind)}}}," for _, _, kind in slots(fields)]
+            lines += ["};", ""]
+    lines += ["static const pt_table tables[TABLES] = {"]
+    for table, fields in tables.items():
+        name = f"{table.lower()}_fields" if fields else "0"
+        lines.append(f"    {{{name}, {len(list(slots(fields)))}}},")
+    lines += ["};", ""]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare only, write nothing")
+    check = parser.parse_args().check
+    schema = tomllib.loads((ROOT / "schema/program.toml").read_text())
+    stale = False
+    for path, text in ((PYTHON, python_source(schema)), (HEADER, header_source(schema)),
+                       (VERIFIER, verifier_source(schema))):
+        if path.exists() and path.read_text() == text:
+            continue
+        if check:
+            print(f"{path.relative_to(ROOT)} is not what schema/program.toml says")
+            stale = True
+        else:
+            path.write_text(text)
+    return int(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
 
-Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of MicroPython,
-+-(2**30 - 1), so that both see the same.
+Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of
+MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
 from _picotorch_c import ffi, lib
@@ -16,7 +16,25 @@ def _address(buffer):
 
 def misaligned(buffer, alignment):
     """True when the buffer does not start at a multiple of `alignment`."""
-    return len(buffer) > 0 and _address(buffer) % alignment != 0
+    return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
+
+
+def nbytes(buffer):
+    """Bytes of a buffer; -1 for what is no contiguous buffer."""
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        return -1
+    return view.nbytes if view.c_contiguous else -1
+
+
+def typecode(buffer):
+    """Typecode of a buffer's elements, as of the array module."""
+    return memoryview(buffer).format
+
+
+def readonly(buffer):
+    return memoryview(buffer).readonly
 
 
 def element_size(dtype):
@@ -36,6 +54,11 @@ def operator_signature(number):
     return ffi.string(lib.pt_operator_signature(number)).decode()
 
 
+def operator_arguments(number):
+    """How many arguments the operator has, outputs included."""
+    return len(operator_signature(number))
+
+
 class Reader:
     """Bounds-checked reading of a FlatBuffer; ValueError where it leads outside."""
 
@@ -46,7 +69,9 @@ class Reader:
         return len(self._data)
 
     def verify(self):
-        """-1, or the position at which the structure is wrong."""
+        """-1, or the position at which the structure is wrong. ValueError if not aligned to 4."""
+        if misaligned(self._data, 4):
+            raise ValueError
         return lib.pt_verify_program(ffi.from_buffer("uint8_t[]", self._data), len(self._data))
 
     def _bytes(self, position, size):
@@ -172,6 +197,9 @@ class Context:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
 
+    def has_memory(self, memory):
+        return self._buffers[memory] is not None
+
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
                    scratch):
         record = self._record("pt_method", position)
@@ -264,5 +292,5 @@ class Context:
 
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead."""
-        data = memoryview(self._data(ref, size))
-        return data.cast(typecode) if size else memoryview(b"").cast(typecode)
+        data = self._data(ref, size) if size else bytearray()
+        return memoryview(data).cast("B").cast(typecode)

@@ -1,5 +1,8 @@
 """From a model of the zoo to the bytes of a .pte, and a summary of what is in them."""
 
+import math
+
+import numpy as np
 import torch
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
@@ -8,27 +11,27 @@ from executorch.exir.schema import Program, SubsegmentOffsets, Tensor
 
 from zoo.registry import Model
 
-_ELEMENT_BYTES = {
-    "BYTE": 1,
-    "CHAR": 1,
-    "SHORT": 2,
-    "INT": 4,
-    "LONG": 8,
-    "FLOAT": 4,
-    "DOUBLE": 8,
-    "BOOL": 1,
-    "HALF": 2,
-    "BFLOAT16": 2,
+_DTYPES = {
+    "BYTE": "uint8",
+    "CHAR": "int8",
+    "SHORT": "int16",
+    "INT": "int32",
+    "LONG": "int64",
+    "FLOAT": "float32",
+    "DOUBLE": "float64",
+    "BOOL": "bool",
 }
 
 
 def export(model: Model) -> bytes:
-    """Export with portable operators only, no delegate."""
+    """Export with portable operators, and with a delegate only if the model has a partitioner."""
     exported = {
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()
     }
     edge = to_edge(exported, compile_config=EdgeCompileConfig())
+    if model.partitioner is not None:
+        edge = edge.to_backend(model.partitioner())
     return bytes(edge.to_executorch(ExecutorchBackendConfig(**model.backend())).buffer)
 
 
@@ -56,6 +59,7 @@ def describe_methods(program: Program) -> list[dict]:
             "inputs": [_describe_value(plan.values[index].val) for index in plan.inputs],
             "outputs": [_describe_value(plan.values[index].val) for index in plan.outputs],
             "planned_buffers": plan.non_const_buffer_sizes[1:],
+            "backends": sorted(delegate.id for delegate in plan.delegates),
             "operators": sorted(
                 f"{operator.name}.{operator.overload}".rstrip(".") for operator in plan.operators
             ),
@@ -68,15 +72,13 @@ def describe_methods(program: Program) -> list[dict]:
 
 def _describe_value(value) -> dict:
     if isinstance(value, Tensor):
-        elements = 1
-        for size in value.sizes:
-            elements *= size
+        dtype = _DTYPES[value.scalar_type.name]
         return {
             "type": "Tensor",
-            "dtype": value.scalar_type.name.lower(),
+            "dtype": dtype,
             "sizes": list(value.sizes),
             "dim_order": list(value.dim_order),
-            "nbytes": elements * _ELEMENT_BYTES[value.scalar_type.name],
+            "nbytes": math.prod(value.sizes) * np.dtype(dtype).itemsize,
             "planned": value.allocation_info is not None,
         }
     return {"type": type(value).__name__, "value": next(iter(vars(value).values()))}

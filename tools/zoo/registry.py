@@ -62,6 +62,7 @@ class Model:
     stride: expected outputs are stored as every stride-th element of the flattened output.
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
+    partitioner: makes the partitioner that hands operators to a delegate.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -71,6 +72,7 @@ class Model:
     stride: int = 1
     recipe: bool = False
     inline_constants: bool = False
+    partitioner: Callable | None = None
 
     def methods(self) -> dict[str, tuple[nn.Module, tuple]]:
         """Module and example inputs of each method."""
@@ -86,7 +88,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Fixture:
-    """A named entry of the zoo. refused: operators that picotorch is to report as missing."""
+    """A named entry of the zoo. refused: its operators and backends that picotorch lacks."""
 
     name: str
     description: str

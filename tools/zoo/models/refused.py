@@ -2,6 +2,8 @@
 
 import torch
 import torch.nn.functional as F
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from torch import nn
 
 from zoo.registry import Data, Function, Model, fixture
 
@@ -27,3 +29,9 @@ def missing_in_one_method(data: Data) -> Model:
         {"forward": Function(torch.relu), "distance": Function(torch.cdist)},
         {"forward": (data.floats(2, 3),), "distance": (data.floats(2, 3), data.floats(4, 3))},
     )
+
+
+@fixture(refused=("XnnpackBackend",))
+def delegated(data: Data) -> Model:
+    """A linear layer handed to XNNPACK: the method needs a backend."""
+    return Model(nn.Linear(3, 2), (data.floats(1, 3),), partitioner=XnnpackPartitioner)

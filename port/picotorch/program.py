@@ -93,8 +93,6 @@ class Program:
         if reader.length(self.plans) == 0:
             raise bad_program("no method in it")
         self.segments = reader.table(root, schema.PROGRAM_SEGMENTS)
-        if reader.length(self.segments) and self.segment_base == 0:
-            raise bad_program("segments without an extended header")
         for i in range(reader.length(self.segments)):
             self._check_segment(i)
         self.constant_buffer = reader.table(root, schema.PROGRAM_CONSTANT_BUFFER)
@@ -114,7 +112,7 @@ class Program:
         segment = self.reader.item(self.segments, i)
         offset = self.reader.i64(segment, schema.DATA_SEGMENT_OFFSET)
         size = self.reader.i64(segment, schema.DATA_SEGMENT_SIZE)
-        rest = len(self.data) - self.segment_base
+        rest = len(self.data) - self.segment_base if self.segment_base else 0
         if not 0 <= offset <= rest or not 0 <= size <= rest - offset:
             raise bad_program("lies outside the file", "segment", i)
 

@@ -1,0 +1,13 @@
+"""What the firmware does after boot: the job's script, or the runner."""
+
+import _board
+
+import job
+
+sections = job.sections(_board.job())
+if "script" in sections:
+    _board.run_mpy(sections["script"])
+else:
+    import runner
+
+    runner.main(sections)

@@ -11,6 +11,8 @@ import tomllib
 from pathlib import Path
 
 ARENA_ALIGNMENT = 128
+STACK_GUARD_SIZE = 1024
+MPU_SMALLEST_REGION = 32
 UART_DRIVERS = ("cmsdk",)
 COUNTER_DRIVERS = ("cmsdk",)
 
@@ -34,8 +36,10 @@ SECTIONS
 
     .ARM.exidx : {{ *(.ARM.exidx*) }} > {code}
 
-    .stack (NOLOAD) : ALIGN(8)
+    .stack (NOLOAD) : ALIGN({guard_size})
     {{
+        pt_stack_guard = .;
+        . += {guard_size};
         pt_stack_limit = .;
         . += {stack_size:#x};
         pt_stack_top = .;
@@ -74,6 +78,7 @@ HEADER = """\
 #define PT_BOARD_CORE "{core}"
 #define PT_BOARD_FPU {fpu}
 
+#define PT_STACK_GUARD_LOG2_SIZE {guard_log2_size}
 #define PT_HEAP_SIZE {heap_size:#x}u
 
 #define PT_JOB_ADDRESS {job_address:#010x}u
@@ -88,6 +93,7 @@ HEADER = """\
 
 #define PT_ARENA_ALIGNMENT {alignment}
 #define PT_BOARD_ARENAS(X) {arenas}
+#define PT_BOARD_READ_ONLY(X) {read_only}
 
 #endif
 """
@@ -96,6 +102,7 @@ MAKE_VARIABLES = """\
 BOARD_CFLAGS = {cflags}
 BOARD_UART = {uart}
 BOARD_COUNTER = {counter}
+BOARD_EMULATOR = {emulator}
 """
 
 
@@ -119,12 +126,32 @@ def check(board):
     """Raise BoardError if the entries do not fit together."""
     for user, memory in board["place"].items():
         check_memory(board, memory, f"[place] {user}")
+    for memory in board["protect"]["read_only"]:
+        check_memory(board, memory, "[protect] read_only")
+        if board["memories"][memory]["size"] % MPU_SMALLEST_REGION:
+            raise BoardError(f"size of memory '{memory}' is no multiple of {MPU_SMALLEST_REGION}")
     for arena in board["arenas"]:
         check_memory(board, arena["memory"], f"arena '{arena['name']}'")
         if arena["size"] % ARENA_ALIGNMENT:
             raise BoardError(f"size of arena '{arena['name']}' is no multiple of {ARENA_ALIGNMENT}")
     check_driver(board["uart"]["driver"], UART_DRIVERS, "uart")
     check_driver(board["counter"]["driver"], COUNTER_DRIVERS, "counter")
+
+
+def mpu_regions(memory):
+    """Return (address, size) of the regions that cover a memory, as the MPU wants them.
+
+    The size of a region is a power of two and its address a multiple of it.
+    """
+    regions = []
+    address, left = memory["address"], memory["size"]
+    while left:
+        size = 1 << (left.bit_length() - 1)
+        while address % size:
+            size //= 2
+        regions.append((address, size))
+        address, left = address + size, left - size
+    return regions
 
 
 def linker_script(board):
@@ -142,6 +169,7 @@ def linker_script(board):
         code=board["place"]["code"],
         data=board["place"]["data"],
         stack_size=board["stack"]["size"],
+        guard_size=STACK_GUARD_SIZE,
     )
 
 
@@ -152,6 +180,7 @@ def header(name, board):
         name=name,
         core=board["core"],
         fpu=int(board["fpu"]),
+        guard_log2_size=STACK_GUARD_SIZE.bit_length() - 1,
         heap_size=board["heap"]["size"],
         job_address=job["address"],
         job_size=job["size"],
@@ -162,15 +191,24 @@ def header(name, board):
         instruction_ns=board["counter"]["instruction_ns"],
         alignment=ARENA_ALIGNMENT,
         arenas=" ".join(f"X({arena['name']}, {arena['size']:#x})" for arena in board["arenas"]),
+        read_only=" ".join(
+            f"X({address:#010x}, {size.bit_length() - 1})"
+            for memory in board["protect"]["read_only"]
+            for address, size in mpu_regions(board["memories"][memory])
+        ),
     )
 
 
 def make_variables(board):
     """Return board.mk."""
+    emulator = board["emulator"]
     return MAKE_VARIABLES.format(
         cflags=" ".join(["-mthumb", *board["cflags"]]),
         uart=board["uart"]["driver"],
         counter=board["counter"]["driver"],
+        emulator=" ".join(
+            [emulator["program"], "-machine", emulator["machine"], *emulator["arguments"]]
+        ),
     )
 
 

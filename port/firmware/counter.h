@@ -6,12 +6,12 @@
 
 #include <stdint.h>
 
-/* Measure the counter's own instructions; call once before the others. */
-void pt_counter_init(void);
-
 void pt_counter_start(void);
 
-/* Instructions since start, without the counter's own. Exact up to 5 * 10^9. */
+/* Instructions since start, less the overhead; never below 0. Exact up to 5 * 10^9. */
 uint64_t pt_counter_stop(void);
+
+/* Set what an empty region between start and stop counts for the caller; 0 after reset. */
+void pt_counter_set_overhead(uint32_t instructions);
 
 #endif

@@ -33,11 +33,9 @@ static uint64_t ticks_since_start(void) {
 uint64_t pt_counter_stop(void) {
     uint64_t ns = ticks_since_start() * PT_COUNTER_TICK_NS;
     uint64_t instructions = (ns + PT_COUNTER_INSTRUCTION_NS / 2) / PT_COUNTER_INSTRUCTION_NS;
-    return instructions - overhead;
+    return instructions > overhead ? instructions - overhead : 0;
 }
 
-void pt_counter_init(void) {
-    overhead = 0;
-    pt_counter_start();
-    overhead = (uint32_t)pt_counter_stop();
+void pt_counter_set_overhead(uint32_t instructions) {
+    overhead = instructions;
 }

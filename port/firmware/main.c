@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "counter.h"
 #include "py/builtin.h"
 #include "py/cstack.h"
 #include "py/gc.h"
@@ -68,7 +67,6 @@ static int run(void) {
 #endif
 
 int main(void) {
-    pt_counter_init();
     mp_cstack_init_with_top(pt_stack_top, (size_t)(pt_stack_top - pt_stack_limit));
     gc_init(heap, (uint8_t *)heap + sizeof(heap));
     mp_init();
@@ -81,9 +79,13 @@ void gc_collect(void) {
     gc_collect_end();
 }
 
-mp_import_stat_t mp_import_stat(const char *path) { return MP_IMPORT_STAT_NO_EXIST; }
+mp_import_stat_t mp_import_stat(const char *path) {
+    return MP_IMPORT_STAT_NO_EXIST;
+}
 
-mp_lexer_t *mp_lexer_new_from_file(qstr filename) { mp_raise_OSError(MP_ENOENT); }
+mp_lexer_t *mp_lexer_new_from_file(qstr filename) {
+    mp_raise_OSError(MP_ENOENT);
+}
 
 mp_uint_t mp_hal_stdout_tx_strn(const char *text, size_t length) {
     pt_uart_write(text, length);
@@ -91,7 +93,9 @@ mp_uint_t mp_hal_stdout_tx_strn(const char *text, size_t length) {
 }
 
 #if PT_REPL
-int mp_hal_stdin_rx_chr(void) { return pt_uart_read(); }
+int mp_hal_stdin_rx_chr(void) {
+    return pt_uart_read();
+}
 #endif
 
 void nlr_jump_fail(void *value) {

@@ -3,8 +3,8 @@
 #include "py/mpconfig.h"
 #include "py/obj.h"
 
-#define ARENA(name, size)                                                                          \
-    __attribute__((section(".bss.arena_" #name),                                                   \
+#define ARENA(name, size)                        \
+    __attribute__((section(".bss.arena_" #name), \
                    aligned(PT_ARENA_ALIGNMENT))) static uint8_t arena_##name[size];
 PT_BOARD_ARENAS(ARENA)
 

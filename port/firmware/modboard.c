@@ -83,6 +83,13 @@ static mp_obj_t board_count_stop(mp_obj_t buffer_in, mp_obj_t index_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(board_count_stop_obj, board_count_stop);
 
+/* count_overhead(instructions): what count_stop() subtracts from now on. */
+static mp_obj_t board_count_overhead(mp_obj_t instructions_in) {
+    pt_counter_set_overhead(mp_obj_get_int_truncated(instructions_in));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(board_count_overhead_obj, board_count_overhead);
+
 /* stack_paint(): mark the unused stack, for stack_used(). */
 static mp_obj_t board_stack_paint(void) {
     pt_stack_paint();
@@ -91,7 +98,9 @@ static mp_obj_t board_stack_paint(void) {
 static MP_DEFINE_CONST_FUN_OBJ_0(board_stack_paint_obj, board_stack_paint);
 
 /* stack_used() -> bytes below the stack pointer that were touched since stack_paint(). */
-static mp_obj_t board_stack_used(void) { return MP_OBJ_NEW_SMALL_INT(pt_stack_used()); }
+static mp_obj_t board_stack_used(void) {
+    return MP_OBJ_NEW_SMALL_INT(pt_stack_used());
+}
 static MP_DEFINE_CONST_FUN_OBJ_0(board_stack_used_obj, board_stack_used);
 
 /* write_file(path, buffer): write a file of the host. OSError(EIO). */
@@ -106,8 +115,20 @@ static mp_obj_t board_write_file(mp_obj_t path_in, mp_obj_t buffer_in) {
 static MP_DEFINE_CONST_FUN_OBJ_2(board_write_file_obj, board_write_file);
 
 /* exit(status): end the run at once. */
-static mp_obj_t board_exit(mp_obj_t status_in) { pt_exit(mp_obj_get_int(status_in)); }
+static mp_obj_t board_exit(mp_obj_t status_in) {
+    pt_exit(mp_obj_get_int(status_in));
+}
 static MP_DEFINE_CONST_FUN_OBJ_1(board_exit_obj, board_exit);
+
+/* fault(kind): a real fault, to see how it is reported: "unaligned", "address", "null",
+ * "undefined", "stack". ValueError for another kind. */
+static mp_obj_t board_fault(mp_obj_t kind_in) {
+    if (!pt_fault_provoke(mp_obj_str_get_str(kind_in))) {
+        mp_raise_ValueError(MP_ERROR_TEXT("unknown kind of fault"));
+    }
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(board_fault_obj, board_fault);
 
 /* cmdline() -> str, the command line the host gave. OSError(EIO) if there is none. */
 static mp_obj_t board_cmdline(void) {
@@ -140,10 +161,12 @@ static const mp_rom_map_elem_t board_globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_memory), MP_ROM_PTR(&board_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_start), MP_ROM_PTR(&board_count_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_stop), MP_ROM_PTR(&board_count_stop_obj)},
+    {MP_ROM_QSTR(MP_QSTR_count_overhead), MP_ROM_PTR(&board_count_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_stack_paint), MP_ROM_PTR(&board_stack_paint_obj)},
     {MP_ROM_QSTR(MP_QSTR_stack_used), MP_ROM_PTR(&board_stack_used_obj)},
     {MP_ROM_QSTR(MP_QSTR_write_file), MP_ROM_PTR(&board_write_file_obj)},
     {MP_ROM_QSTR(MP_QSTR_exit), MP_ROM_PTR(&board_exit_obj)},
+    {MP_ROM_QSTR(MP_QSTR_fault), MP_ROM_PTR(&board_fault_obj)},
     {MP_ROM_QSTR(MP_QSTR_cmdline), MP_ROM_PTR(&board_cmdline_obj)},
     {MP_ROM_QSTR(MP_QSTR_run_mpy), MP_ROM_PTR(&board_run_mpy_obj)},
 };

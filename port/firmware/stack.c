@@ -7,7 +7,9 @@
 /* Painting and looking must not touch what they paint or see: both work below here. */
 #define OWN_FRAME 64u
 
-static uint32_t *first_word(void) { return (uint32_t *)pt_stack_limit; }
+static uint32_t *first_word(void) {
+    return (uint32_t *)pt_stack_limit;
+}
 
 void pt_stack_paint(void) {
     uint32_t *end = (uint32_t *)(pt_stack_pointer() - OWN_FRAME);

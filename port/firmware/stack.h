@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-extern uint8_t pt_stack_limit[], pt_stack_top[];
+/* No access is allowed from guard to limit. */
+extern uint8_t pt_stack_guard[], pt_stack_limit[], pt_stack_top[];
 
 /* Fill the unused part of the stack with a pattern. */
 void pt_stack_paint(void);

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "fault.h"
+#include "protect.h"
 #include "py/mpconfig.h"
 #include "semihosting.h"
 #include "stack.h"
@@ -48,6 +49,7 @@ __attribute__((used)) void pt_start(void) {
     set_up_core();
     set_up_memory();
     pt_uart_init();
+    pt_protect_init();
     pt_exit(main());
 }
 

@@ -2,8 +2,10 @@
 
 import _board
 
+import counter
 import job
 
+counter.calibrate()
 sections = job.sections(_board.job())
 if "script" in sections:
     _board.run_mpy(sections["script"])

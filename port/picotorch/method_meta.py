@@ -86,6 +86,14 @@ class MethodMeta:
         """TensorInfo of an input. Raises InvalidArgument when it is no tensor."""
         return self._info(self._item(schema.EXECUTION_PLAN_INPUTS, index, "input"), "input", index)
 
+    def input_value(self, index):
+        """Which of the method's values an input is."""
+        return self.program.reader.i32_item(self._vector(schema.EXECUTION_PLAN_INPUTS), index)
+
+    def output_value(self, index):
+        """Which of the method's values an output is; an input's when it aliases it."""
+        return self.program.reader.i32_item(self._vector(schema.EXECUTION_PLAN_OUTPUTS), index)
+
     def num_outputs(self):
         return self._length(schema.EXECUTION_PLAN_OUTPUTS)
 

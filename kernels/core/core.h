@@ -16,7 +16,8 @@
 // ---- memories and references
 
 // A reference: memory in bits 25-29, offset in words of 4 bytes in bits 0-24, so at most 128 MiB a
-// memory; bits 30 and 31 are zero, which keeps it a small int under MicroPython. 0 refers to nothing.
+// memory; bits 30 and 31 are zero, which keeps it a small int under MicroPython. 0 refers to
+// nothing.
 typedef uint32_t pt_ref;
 
 #define PT_REF_OFFSET_BITS 25
@@ -65,8 +66,8 @@ enum { PT_OP_KERNEL_CALL, PT_OP_KERNEL_CALL_DYNAMIC };
 typedef struct pt_method {
     uint32_t n_values;
     uint32_t n_instructions;
-    pt_ref values;       // pt_value[n_values]
-    pt_ref instructions; // the first pt_instruction; the others follow
+    pt_ref values;         // pt_value[n_values]
+    pt_ref instructions;   // the first pt_instruction; the others follow
     pt_ref program_values; // the plan's vector of EValue, in the program
     uint32_t scratch;      // bytes of temp memory that the kernels ask for
 } pt_method;
@@ -76,13 +77,14 @@ typedef struct pt_method {
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
     uint32_t memory_size[PT_MEMORIES];
-    uint8_t *scratch;        // the temp memory, aligned to 16; undefined contents
+    uint8_t *scratch; // the temp memory, aligned to 16; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed; // most that any check has asked for
     pt_ref program_values;   // copy of the method's, while it is loaded or runs
     uint32_t method;         // offset of the pt_method in the pool
     uint32_t instruction;    // index of the next instruction
     uint32_t position;       // its offset in the pool
+    uint32_t argument;       // the one of the wrong kind that pt_check_instruction found
     const char *reason;      // why the last check or run failed: static text
 } pt_context;
 
@@ -143,7 +145,7 @@ typedef struct pt_scalar {
 } pt_scalar;
 
 pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg);
-int64_t pt_get_int(const pt_context *c, pt_ref arg);  // of an int or bool
+int64_t pt_get_int(const pt_context *c, pt_ref arg); // of an int or bool
 bool pt_get_bool(const pt_context *c, pt_ref arg);
 double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
 double pt_scalar_as_double(pt_scalar s);
@@ -162,7 +164,8 @@ pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 int32_t pt_numel(const pt_tensor *t);
 // Bytes of an element; 0 for a type that has none (bits, quarter bytes).
 uint32_t pt_element_size(uint8_t dtype);
-// Elements between neighbours along each dim, from sizes and dim order. `strides` has room for rank.
+// Elements between neighbours along each dim, from sizes and dim order. `strides` has room for
+// rank.
 void pt_strides(const pt_tensor *t, int32_t *strides);
 // True if the dim order is that of channels_last (0, 2, 3, 1) or (0, 2, 1).
 bool pt_is_channels_last(const pt_tensor *t);
@@ -181,8 +184,8 @@ void pt_ask_scratch(pt_context *c, uint32_t bytes);
 
 // `args` has an entry for each letter of the operator's signature.
 typedef struct pt_kernel {
-    // At load: refuses what the kernel cannot do (dtypes, ranks, sizes, dim orders, values of scalars)
-    // and asks for scratch. Reads sizes, scalars and lists, no data. After it has returned
+    // At load: refuses what the kernel cannot do (dtypes, ranks, sizes, dim orders, values of
+    // scalars) and asks for scratch. Reads sizes, scalars and lists, no data. After it has returned
     // PT_ERROR_OK run may rely on all it has checked.
     int (*check)(pt_context *c, const pt_ref *args);
     // At each execution: checks only what depends on data, before it writes.
@@ -201,6 +204,8 @@ const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 
 // ---- executor
 
+// True when `arg` is of the kind of `letter`, see operators.def.
+bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
 // Checks the instruction record at `position` of the pool: kinds of the arguments against the
 // signature of its operator, then the kernel's own check.
 int pt_check_instruction(pt_context *c, uint32_t position);
@@ -211,16 +216,10 @@ int pt_step(pt_context *c);
 // Executes from the next instruction to the end.
 int pt_execute(pt_context *c);
 
-// ---- bounds-checked reading of a FlatBuffer, for the loader
+// ---- verification
 
-// Checks the structure of the program of `size` bytes at `data`: PT_ERROR_OK or
-// PT_ERROR_INVALID_PROGRAM, with a static reason.
-int pt_verify_program(const uint8_t *data, uint32_t size, const char **reason);
-
-// Where a field of the table at `table` lies; 0 when the file leaves it out; -1 when it lies outside.
-int32_t pt_field(const uint8_t *data, uint32_t size, uint32_t table, uint32_t slot,
-                 uint32_t field_size);
-// The table, vector or string that the offset at `position` leads to; -1 when that lies outside.
-int32_t pt_follow(const uint8_t *data, uint32_t size, uint32_t position);
+// Checks the structure of the program of `size` bytes at `data`, which is aligned to 4: -1, or the
+// position in the file at which it is wrong.
+int32_t pt_verify_program(const uint8_t *data, uint32_t size);
 
 #endif

@@ -1,0 +1,1 @@
+"""The host twin: CPython on the same loader and kernels."""

@@ -1,0 +1,268 @@
+"""The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
+
+Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of MicroPython,
++-(2**30 - 1), so that both see the same.
+"""
+
+from _picotorch_c import ffi, lib
+
+PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
+SMALL_INT_MAX = 2**30 - 1
+
+
+def _address(buffer):
+    return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))
+
+
+def misaligned(buffer, alignment):
+    """True when the buffer does not start at a multiple of `alignment`."""
+    return len(buffer) > 0 and _address(buffer) % alignment != 0
+
+
+def element_size(dtype):
+    """Bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
+    return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
+
+
+def operator_count():
+    return lib.pt_operator_count()
+
+
+def operator_name(number):
+    return ffi.string(lib.pt_operator_name(number)).decode()
+
+
+def operator_signature(number):
+    return ffi.string(lib.pt_operator_signature(number)).decode()
+
+
+class Reader:
+    """Bounds-checked reading of a FlatBuffer; ValueError where it leads outside."""
+
+    def __init__(self, buffer):
+        self._data = memoryview(buffer).cast("B")
+
+    def __len__(self):
+        return len(self._data)
+
+    def verify(self):
+        """-1, or the position at which the structure is wrong."""
+        return lib.pt_verify_program(ffi.from_buffer("uint8_t[]", self._data), len(self._data))
+
+    def _bytes(self, position, size):
+        if position < 0 or position + size > len(self._data):
+            raise ValueError
+        return self._data[position : position + size]
+
+    def _number(self, position, size, signed):
+        value = int.from_bytes(self._bytes(position, size), "little", signed=signed)
+        return max(-SMALL_INT_MAX, min(value, SMALL_INT_MAX))
+
+    def field(self, table, slot):
+        """Position of a field; 0 when the file leaves it out."""
+        vtable = table - int.from_bytes(self._bytes(table, 4), "little", signed=True)
+        size = self._number(vtable, 2, False)
+        entry = 4 + 2 * slot
+        offset = self._number(vtable + entry, 2, False) if entry + 2 <= size else 0
+        return table + offset if offset else 0
+
+    def follow(self, position):
+        """Position that the offset at `position` leads to."""
+        target = position + self._number(position, 4, False)
+        self._bytes(target, 4)
+        return target
+
+    def root(self):
+        return self.follow(0)
+
+    def table(self, table, slot):
+        """Position of the table, vector or string in a field; 0 when the file leaves it out."""
+        position = self.field(table, slot)
+        return self.follow(position) if position else 0
+
+    def u8(self, table, slot):
+        position = self.field(table, slot)
+        return self._number(position, 1, False) if position else 0
+
+    def i32(self, table, slot):
+        position = self.field(table, slot)
+        return self._number(position, 4, True) if position else 0
+
+    def u32(self, table, slot):
+        position = self.field(table, slot)
+        return self._number(position, 4, False) if position else 0
+
+    def i64(self, table, slot):
+        """Also for u64: both are clamped."""
+        position = self.field(table, slot)
+        return self._number(position, 8, True) if position else 0
+
+    def length(self, vector):
+        return self._number(vector, 4, False) if vector else 0
+
+    def _item(self, vector, i, size):
+        if not 0 <= i < self.length(vector):
+            raise ValueError
+        return vector + 4 + i * size
+
+    def item(self, vector, i):
+        """Position of table i of a vector of tables."""
+        return self.follow(self._item(vector, i, 4))
+
+    def u8_item(self, vector, i):
+        return self._number(self._item(vector, i, 1), 1, False)
+
+    def i32_item(self, vector, i):
+        return self._number(self._item(vector, i, 4), 4, True)
+
+    def i64_item(self, vector, i):
+        return self._number(self._item(vector, i, 8), 8, True)
+
+    def u16_at(self, position):
+        return self._number(position, 2, False)
+
+    def u32_at(self, position):
+        return self._number(position, 4, False)
+
+    def u64_at(self, position):
+        return self._number(position, 8, True)
+
+    def equals(self, string, text):
+        """True when the string at position `string` reads `text`."""
+        length = self.length(string)
+        return bytes(self._bytes(string + 4, length)) == text.encode()
+
+    def operator(self, name, overload):
+        """Number of the operator whose name and overload stand at these positions, or -1."""
+        parts = []
+        for string in (name, overload):
+            length = self.length(string)
+            parts += [bytes(self._bytes(string + 4, length)) if string else b"", length]
+        return lib.pt_find_operator(*parts)
+
+
+class Context:
+    """The memories that references lead into, and the executor's state."""
+
+    def __init__(self):
+        self._c = ffi.new("pt_context *")
+        self._buffers = [None] * MEMORIES
+        self._scratch = None
+
+    def set_memory(self, memory, buffer):
+        """Makes a buffer, or None, the memory of this number."""
+        if buffer is None:
+            self._buffers[memory] = None
+            self._c.memory[memory] = ffi.NULL
+            self._c.memory_size[memory] = 0
+        else:
+            view = ffi.from_buffer("uint8_t[]", buffer)
+            self._buffers[memory] = view
+            self._c.memory[memory] = view
+            self._c.memory_size[memory] = len(view)
+
+    def set_scratch(self, buffer):
+        self._scratch = None if buffer is None else ffi.from_buffer("uint8_t[]", buffer)
+        self._c.scratch = ffi.NULL if buffer is None else self._scratch
+        self._c.scratch_size = 0 if buffer is None else len(self._scratch)
+
+    def _record(self, kind, position, size=None):
+        size = ffi.sizeof(kind) if size is None else size
+        if position < 0 or position % 4 or position + size > self._c.memory_size[POOL]:
+            raise ValueError
+        return ffi.cast(kind + " *", self._c.memory[POOL] + position)
+
+    def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
+                   scratch):
+        record = self._record("pt_method", position)
+        record.n_values = n_values
+        record.n_instructions = n_instructions
+        record.values = values
+        record.instructions = instructions
+        record.program_values = program_values
+        record.scratch = scratch
+        self._c.program_values = program_values
+
+    def put_value(self, position, data, sizes, dim_order, index, type, flags):
+        record = self._record("pt_value", position)
+        record.data = data
+        record.sizes = sizes
+        record.dim_order = dim_order
+        record.index = index
+        record.type = type
+        record.flags = flags
+
+    def put_instruction(self, position, kernel, n_args, op):
+        record = self._record("pt_instruction", position, 4)
+        record.kernel = kernel
+        record.n_args = n_args
+        record.op = op
+
+    def put_ref(self, position, ref):
+        self._record("pt_ref", position)[0] = ref
+
+    def get_ref(self, position):
+        return self._record("pt_ref", position)[0]
+
+    def find_value(self, position, count, index):
+        """Position of the value record with this index among `count` at `position`, or -1."""
+        low, high = 0, count - 1
+        while low <= high:
+            middle = (low + high) // 2
+            found = self._record("pt_value", position + 16 * middle).index
+            if found == index:
+                return position + 16 * middle
+            if found < index:
+                low = middle + 1
+            else:
+                high = middle - 1
+        return -1
+
+    def check(self, position):
+        """Checks the instruction record at `position`: an error code."""
+        return lib.pt_check_instruction(self._c, position)
+
+    def argument(self):
+        return self._c.argument
+
+    def reason(self):
+        """Why the last check or run failed, or None."""
+        return ffi.string(self._c.reason).decode() if self._c.reason else None
+
+    def scratch_needed(self):
+        return self._c.scratch_needed
+
+    def clear_scratch_needed(self):
+        self._c.scratch_needed = 0
+
+    def start(self, method):
+        lib.pt_start(self._c, method)
+
+    def step(self):
+        return lib.pt_step(self._c)
+
+    def execute(self):
+        return lib.pt_execute(self._c)
+
+    def instruction(self):
+        """Index of the next instruction, or of the one that failed."""
+        return self._c.instruction
+
+    def _data(self, ref, size):
+        memory, offset = ref >> 25, (ref & (2**25 - 1)) << 2
+        if not 0 < memory < MEMORIES or offset + size > self._c.memory_size[memory]:
+            raise ValueError
+        return ffi.buffer(self._c.memory[memory] + offset, size)
+
+    def copy_in(self, ref, buffer):
+        """Copies the bytes of `buffer` to a reference."""
+        data = memoryview(buffer).cast("B")
+        self._data(ref, len(data))[:] = data
+
+    def clear(self, ref, size):
+        self._data(ref, size)[:] = bytes(size)
+
+    def view(self, view, ref, size, typecode):
+        """A memoryview of the bytes at a reference. MicroPython points `view` there instead."""
+        data = memoryview(self._data(ref, size))
+        return data.cast(typecode) if size else memoryview(b"").cast(typecode)

@@ -1,0 +1,73 @@
+"""Builds `_picotorch_c`, the host's binding of kernels/: run by setup.py, through cffi."""
+
+import pathlib
+
+import cffi
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = sorted(
+    str(path.relative_to(ROOT))
+    for folder in ("core", "portable", "arch")
+    for path in (ROOT / "kernels" / folder).glob("*.c")
+)
+
+DECLARATIONS = """
+typedef uint32_t pt_ref;
+typedef struct pt_context {
+    uint8_t *memory[32];
+    uint32_t memory_size[32];
+    uint8_t *scratch;
+    uint32_t scratch_size;
+    uint32_t scratch_needed;
+    pt_ref program_values;
+    uint32_t method;
+    uint32_t instruction;
+    uint32_t position;
+    uint32_t argument;
+    const char *reason;
+} pt_context;
+typedef struct pt_value {
+    pt_ref data;
+    uint32_t sizes;
+    pt_ref dim_order;
+    uint16_t index;
+    uint8_t type;
+    uint8_t flags;
+} pt_value;
+typedef struct pt_instruction {
+    uint16_t kernel;
+    uint8_t n_args;
+    uint8_t op;
+    ...;
+} pt_instruction;
+typedef struct pt_method {
+    uint32_t n_values;
+    uint32_t n_instructions;
+    pt_ref values;
+    pt_ref instructions;
+    pt_ref program_values;
+    uint32_t scratch;
+} pt_method;
+int pt_check_instruction(pt_context *c, uint32_t position);
+void pt_start(pt_context *c, uint32_t method);
+int pt_step(pt_context *c);
+int pt_execute(pt_context *c);
+int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
+                     uint32_t overload_length);
+uint32_t pt_operator_count(void);
+const char *pt_operator_name(uint32_t operator_number);
+const char *pt_operator_signature(uint32_t operator_number);
+int32_t pt_verify_program(const uint8_t *data, uint32_t size);
+uint32_t pt_element_size(uint8_t dtype);
+"""
+
+ffi = cffi.FFI()
+ffi.cdef(DECLARATIONS)
+ffi.set_source(
+    "_picotorch_c",
+    '#include "core.h"',
+    sources=SOURCES,
+    include_dirs=["kernels/core", "kernels/portable", "kernels/arch"],
+    extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
+                        "-Wextra"],
+)

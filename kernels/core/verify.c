@@ -1,0 +1,168 @@
+// The structure of a FlatBuffer, checked against the schema before anything else reads it: every
+// table, vtable, vector and string lies inside the file at a multiple of 4, every union holds a
+// known member. The number of visits is bounded by the size of the file, so shared tables cannot
+// make it slow.
+#include "core.h"
+#include "reading.h"
+
+enum {
+    FIELD_SKIP,
+    FIELD_SCALAR, // of: bytes
+    FIELD_STRING,
+    FIELD_VECTOR, // of: bytes of an element
+    FIELD_TABLE,  // of: number of the table
+    FIELD_TABLES, // of: number of the table
+    FIELD_UNION,  // of: number of the union; the slot before it has the type
+};
+
+typedef struct pt_field {
+    uint8_t kind;
+    uint8_t of;
+} pt_field;
+
+typedef struct pt_table {
+    const pt_field *fields;
+    uint32_t n_fields;
+} pt_table;
+
+typedef struct pt_union {
+    const uint8_t *members; // table numbers, of type 1 on
+    uint32_t n_members;
+} pt_union;
+
+#include "schema_tables.h"
+
+typedef struct verifier {
+    const uint8_t *data;
+    uint32_t size;
+    uint32_t visits;   // left
+    uint32_t position; // of what was found wrong
+} verifier;
+
+// True when `length` bytes at `position` are inside, and `position` is a multiple of `alignment`.
+static bool inside(verifier *v, uint32_t position, uint32_t length, uint32_t alignment) {
+    v->position = position;
+    return position <= v->size && length <= v->size - position && position % alignment == 0;
+}
+
+static bool visit(verifier *v, uint32_t count) {
+    if (count > v->visits) {
+        return false;
+    }
+    v->visits -= count;
+    return true;
+}
+
+// Follows the offset at `position`; 0 (where no object can lie) when it leads outside.
+static uint32_t follow(verifier *v, uint32_t position) {
+    if (!inside(v, position, 4, 4)) {
+        return 0;
+    }
+    uint32_t offset = pt_read_u32(v->data + position);
+    if (offset < 4 || offset > v->size - position || !inside(v, position + offset, 4, 4)) {
+        return 0;
+    }
+    return position + offset;
+}
+
+static bool verify_vector(verifier *v, uint32_t vector, uint32_t element, uint32_t behind) {
+    uint32_t length = pt_read_u32(v->data + vector);
+    v->position = vector;
+    return length <= (v->size - vector - 4) / element &&
+           (behind == 0 || (length * element < v->size - vector - 4 &&
+                            v->data[vector + 4 + length * element] == 0));
+}
+
+static bool verify_table(verifier *v, uint32_t table, uint32_t number);
+
+static bool verify_tables(verifier *v, uint32_t vector, uint32_t number) {
+    if (!verify_vector(v, vector, 4, 0)) {
+        return false;
+    }
+    uint32_t length = pt_read_u32(v->data + vector);
+    if (!visit(v, length)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        uint32_t table = follow(v, vector + 4 + 4 * i);
+        if (!table || !verify_table(v, table, number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The field at `position`; `type` is that of a union.
+static bool verify_field(verifier *v, pt_field field, uint32_t position, uint32_t type) {
+    uint32_t target = follow(v, position);
+    if (!target) {
+        return false;
+    }
+    switch (field.kind) {
+    case FIELD_STRING:
+        return verify_vector(v, target, 1, 1);
+    case FIELD_VECTOR:
+        return verify_vector(v, target, field.of, 0);
+    case FIELD_TABLES:
+        return verify_tables(v, target, field.of);
+    case FIELD_UNION:
+        return type >= 1 && type <= unions[field.of].n_members &&
+               verify_table(v, target, unions[field.of].members[type - 1]);
+    default:
+        return verify_table(v, target, field.of);
+    }
+}
+
+// Offset of the field in the table, or 0; the vtable is known to lie inside.
+static uint32_t field_offset(const verifier *v, uint32_t vtable, uint32_t slot) {
+    uint32_t entry = 4 + 2 * slot;
+    return entry + 2 <= pt_read_u16(v->data + vtable) ? pt_read_u16(v->data + vtable + entry) : 0;
+}
+
+static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
+    if (!visit(v, 1) || !inside(v, table, 4, 4)) {
+        return false;
+    }
+    int64_t start = (int64_t)table - (int32_t)pt_read_u32(v->data + table);
+    if (start < 0 || start > v->size || !inside(v, (uint32_t)start, 4, 2)) {
+        return false;
+    }
+    uint32_t vtable = (uint32_t)start;
+    uint32_t vtable_size = pt_read_u16(v->data + vtable);
+    uint32_t table_size = pt_read_u16(v->data + vtable + 2);
+    if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2) || table_size < 4 ||
+        !inside(v, table, table_size, 4)) {
+        return false;
+    }
+    uint32_t type = 0;
+    for (uint32_t slot = 0; slot < tables[number].n_fields; slot++) {
+        pt_field field = tables[number].fields[slot];
+        uint32_t offset = field_offset(v, vtable, slot);
+        if (field.kind == FIELD_SKIP) {
+            continue;
+        }
+        if (offset == 0) {
+            if (field.kind == FIELD_UNION && type != 0) {
+                return false;
+            }
+            continue;
+        }
+        uint32_t bytes = field.kind == FIELD_SCALAR ? field.of : 4;
+        if (offset < 4 || offset > table_size || bytes > table_size - offset ||
+            !inside(v, table + offset, bytes, bytes < 4 ? bytes : 4)) {
+            return false;
+        }
+        if (field.kind == FIELD_SCALAR) {
+            type = v->data[table + offset];
+        } else if (!verify_field(v, field, table + offset, type)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int32_t pt_verify_program(const uint8_t *data, uint32_t size) {
+    verifier v = {data, size, size, 0};
+    uint32_t root = follow(&v, 0);
+    return root && verify_table(&v, root, TABLE_PROGRAM) ? -1 : (int32_t)v.position;
+}

@@ -1,0 +1,105 @@
+"""Builds .pte files with Google's flatbuffers package, from dicts, along schema/program.toml.
+
+    build({"version": 0, "execution_plan": [{"name": "forward", "values": [int_value(3)], ...}]})
+
+A table is a dict of its fields; a union is `(member name, dict)`. Nothing is checked, so a test can
+write what no exporter would.
+"""
+
+import pathlib
+import tomllib
+
+import flatbuffers
+
+SCHEMA = tomllib.loads(
+    (pathlib.Path(__file__).resolve().parents[2] / "schema/program.toml").read_text()
+)
+SIZES = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f64": 8}
+
+
+def _prepend(builder, kind, value):
+    {
+        "bool": builder.PrependBool,
+        "u8": builder.PrependUint8,
+        "i8": builder.PrependInt8,
+        "i32": builder.PrependInt32,
+        "u32": builder.PrependUint32,
+        "i64": builder.PrependInt64,
+        "u64": builder.PrependUint64,
+        "f64": builder.PrependFloat64,
+    }[kind](value)
+
+
+def _object(builder, kind, value):
+    """Writes what a field of this kind refers to; its offset."""
+    if kind == "string":
+        return builder.CreateString(value)
+    if not kind.startswith("["):
+        return _table(builder, kind, value)
+    inner = kind[1:-1]
+    if inner == "u8":
+        return builder.CreateByteVector(bytes(value))
+    if inner in SIZES:
+        builder.StartVector(SIZES[inner], len(value), SIZES[inner])
+        for item in reversed(value):
+            _prepend(builder, inner, item)
+        return builder.EndVector()
+    offsets = [_table(builder, inner, item) for item in value]
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    return builder.EndVector()
+
+
+def _table(builder, name, fields):
+    slots, slot = [], 0
+    for field, kind in SCHEMA["table"][name]:
+        union = kind.startswith("union ")
+        value = fields.get(field)
+        if union:
+            if value is not None:
+                member, content = value
+                slots.append((slot, "u8", SCHEMA["union"][kind[6:]].index(member) + 1))
+                slots.append((slot + 1, "offset", _table(builder, member, content)))
+            slot += 2
+            continue
+        if value is not None and kind != "skip":
+            scalar = kind in SIZES
+            slots.append((slot, kind if scalar else "offset",
+                          value if scalar else _object(builder, kind, value)))
+        slot += 1
+    builder.StartObject(slot)
+    for place, kind, value in slots:
+        if kind == "offset":
+            builder.PrependUOffsetTRelativeSlot(place, value, 0)
+        else:
+            _prepend(builder, kind, value)
+            builder.Slot(place)
+    return builder.EndObject()
+
+
+def build(program):
+    """The bytes of a program given as a dict."""
+    builder = flatbuffers.Builder(1024)
+    root = _table(builder, SCHEMA["root"], program)
+    builder.Finish(root, file_identifier=SCHEMA["file_identifier"].encode())
+    return bytes(builder.Output())
+
+
+def int_value(value):
+    return {"val": ("Int", {"int_val": value})}
+
+
+def bool_value(value):
+    return {"val": ("Bool", {"bool_val": value})}
+
+
+def double_value(value):
+    return {"val": ("Double", {"double_val": value})}
+
+
+def string_value(value):
+    return {"val": ("String", {"string_val": value})}
+
+
+NULL_VALUE = {"val": ("Null", {})}

@@ -1,0 +1,240 @@
+"""Calls one kernel on the host, outside any program: for the tests of the kernels.
+
+    result = call("aten::add.out", x, y, 1, out)     # out: an array that is written, also returned
+
+An argument is a numpy array or a `Tensor` (an array with a dim order), an int, bool, float, str, None,
+a list of these, in the order of the operator's signature. Outputs are given like inputs; arrays are
+never written in place: the outputs come back. Every tensor lies between guard bytes of its own memory.
+The same object given twice is the same tensor.
+"""
+
+import dataclasses
+
+import _picotorch
+import numpy as np
+from flatbuffer_builder import (
+    bool_value,
+    build,
+    double_value,
+    int_value,
+    string_value,
+)
+from picotorch import schema
+
+GUARD = 64
+DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
+          "float64": 7, "bool": 11, "uint16": 27, "uint32": 28, "uint64": 29}
+LIST, CONTIGUOUS, CONSTANT = 0x40, 0x20, 0x40
+
+
+class KernelError(Exception):
+    """A kernel refused its arguments: `name` of the error, `reason`, and `stage` (check or run)."""
+
+    def __init__(self, code, reason, stage):
+        self.name, self.reason, self.stage = schema.ERROR_NAMES[code], reason, stage
+        super().__init__(f"{self.name} in {stage}: {reason}")
+
+
+@dataclasses.dataclass(eq=False)
+class Tensor:
+    """An array (sizes as PyTorch gives them) stored in a dim order; `alias` shares another's data."""
+
+    array: np.ndarray
+    dim_order: tuple | None = None
+    alias: object = None
+    constant: bool = False
+
+    def __post_init__(self):
+        if self.dim_order is None:
+            self.dim_order = tuple(range(self.array.ndim))
+
+    def stored(self):
+        return np.ascontiguousarray(self.array.transpose(self.dim_order)).tobytes()
+
+    def restored(self, data):
+        sizes = [self.array.shape[dim] for dim in self.dim_order]
+        stored = np.frombuffer(data, self.array.dtype).reshape(sizes)
+        return stored.transpose(np.argsort(self.dim_order)).copy()
+
+
+def channels_last(array):
+    return Tensor(array, (0, *range(2, array.ndim), 1))
+
+
+class Call:
+    """One call: the program that holds the scalars and sizes, a pool with the records, a memory."""
+
+    def __init__(self, operator, arguments):
+        self.values, self.tensors, self.order = [], {}, []
+        indexes = [self.add(argument) for argument in arguments]
+        sizes = [t.array.shape for t in self.order]
+        program = build({"execution_plan": [{
+            "name": "forward", "values": self.values,
+            "chains": [{"inputs": [d for s in sizes for d in s],
+                        "instructions": [{"instr_args": ("KernelCall", {"args": [0]})}]}],
+            "operators": [{"name": operator.split(".")[0],
+                           "overload": operator.split(".", 1)[1] if "." in operator else ""}],
+        }]})
+        self.reader = reader = _picotorch.Reader(program)
+        assert reader.verify() == -1
+        self.context = context = _picotorch.Context()
+        self.program, self.pool = program, bytearray(65536)
+        context.set_memory(_picotorch.PROGRAM, program)
+        context.set_memory(_picotorch.POOL, self.pool)
+        plan = reader.item(reader.table(reader.root(), schema.PROGRAM_EXECUTION_PLAN), 0)
+        self.program_values = reader.table(plan, schema.EXECUTION_PLAN_VALUES)
+        self.place_tensors(plan)
+        name = reader.item(reader.table(plan, schema.EXECUTION_PLAN_OPERATORS), 0)
+        number = reader.operator(reader.table(name, schema.OPERATOR_NAME),
+                                 reader.table(name, schema.OPERATOR_OVERLOAD))
+        assert number >= 0, f"{operator} is not in operators.def"
+        self.record = self.allocate(4 + 4 * len(arguments))
+        context.put_method(0, 0, 1, 0, ref(_picotorch.POOL, self.record),
+                           ref(_picotorch.PROGRAM, self.program_values), 0)
+        context.put_instruction(self.record, number, len(arguments), 0)
+        for i, index in enumerate(indexes):
+            context.put_ref(self.record + 4 + 4 * i, self.argument_ref(index))
+
+    def allocate(self, size):
+        self.used = getattr(self, "used", 24)
+        position = self.used
+        self.used += (size + 3) & ~3
+        return position
+
+    def add(self, argument):
+        """Adds a value; its key: an index of the program's values, a tensor, a list or None."""
+        if argument is None:
+            return None
+        if isinstance(argument, (np.ndarray, Tensor)):
+            return self.add_tensor(argument)
+        if isinstance(argument, (list, tuple)):
+            return self.add_list(argument)
+        make = {bool: bool_value, int: int_value, float: double_value, str: string_value}
+        self.values.append(make[type(argument)](argument))
+        return len(self.values) - 1
+
+    def add_tensor(self, argument):
+        key = id(argument)
+        if key not in self.tensors:
+            tensor = argument if isinstance(argument, Tensor) else Tensor(argument)
+            if tensor.alias is not None:
+                self.add_tensor(tensor.alias)
+            self.tensors[key] = (argument, tensor)
+            self.order.append(tensor)
+        return ("tensor", key)
+
+    def add_list(self, items):
+        if any(isinstance(item, (np.ndarray, Tensor, type(None))) for item in items):
+            return ("list", [self.add(item) for item in items])
+        if items and isinstance(items[0], bool):
+            self.values.append({"val": ("BoolList", {"items": list(items)})})
+        elif items and isinstance(items[0], float):
+            self.values.append({"val": ("DoubleList", {"items": list(items)})})
+        else:
+            indexes = [self.add(item) for item in items]
+            self.values.append({"val": ("IntList", {"items": indexes})})
+        return len(self.values) - 1
+
+    def place_tensors(self, plan):
+        reader, context = self.reader, self.context
+        chain = reader.item(reader.table(plan, schema.EXECUTION_PLAN_CHAINS), 0)
+        sizes = reader.table(chain, schema.CHAIN_INPUTS) + 4
+        self.memory, self.records, self.places = bytearray(), {}, {}
+        for tensor in self.order:
+            if tensor.alias is None:
+                self.memory += b"\xA5" * (GUARD + -len(self.memory) % 16)
+                self.places[id(tensor)] = len(self.memory)
+                self.memory += tensor.stored()
+        self.memory += b"\xA5" * GUARD
+        for tensor in self.order:
+            if tensor.alias is not None:
+                self.places[id(tensor)] = self.places[id(self.tensors[id(tensor.alias)][1])]
+        self.storage = np.zeros(len(self.memory) + 16, np.uint8)
+        shift = -self.storage.ctypes.data % 16
+        self.storage = self.storage[shift:][: len(self.memory)]
+        self.storage[:] = np.frombuffer(self.memory, np.uint8)
+        context.set_memory(_picotorch.PLANNED, self.storage.data)
+        for key, (_, tensor) in self.tensors.items():
+            position, rank = self.allocate(16), tensor.array.ndim
+            order = self.allocate(max(rank, 1))
+            self.pool[order : order + rank] = bytes(tensor.dim_order)
+            flags = rank | (CONSTANT if tensor.constant else 0)
+            if tensor.dim_order == tuple(range(rank)):
+                flags |= CONTIGUOUS
+            context.put_value(position, ref(_picotorch.PLANNED, self.places[id(tensor)]),
+                              ref(_picotorch.PROGRAM, sizes), ref(_picotorch.POOL, order), 0,
+                              DTYPES[tensor.array.dtype.name], flags)
+            sizes += 4 * rank
+            self.records[key] = position
+
+    def argument_ref(self, key):
+        if key is None:
+            return 0
+        if isinstance(key, int):
+            return ref(_picotorch.PROGRAM, self.reader.item(self.program_values, key))
+        if key[0] == "tensor":
+            return ref(_picotorch.POOL, self.records[key[1]])
+        items = [self.argument_ref(item) for item in key[1]]
+        array, record = self.allocate(4 * max(len(items), 1)), self.allocate(16)
+        for i, item in enumerate(items):
+            self.context.put_ref(array + 4 * i, item)
+        kind = schema.KERNEL_TYPES_TENSOR_LIST
+        if None in key[1]:
+            kind = schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST
+        self.context.put_value(record, ref(_picotorch.POOL, array), len(items), 0, 0, LIST + kind, 0)
+        return ref(_picotorch.POOL, record)
+
+    def run(self):
+        context = self.context
+        code = context.check(self.record)
+        if code:
+            raise KernelError(code, context.reason(), "check")
+        pool = bytes(self.pool)
+        context.set_scratch(bytearray(context.scratch_needed() + 64))
+        context.start(0)
+        code = context.execute()
+        if code:
+            raise KernelError(code, context.reason(), "run")
+        assert bytes(self.pool) == pool, "the kernel wrote into the pool"
+        self.check_guards()
+
+    def check_guards(self):
+        inside = np.zeros(len(self.storage), bool)
+        for tensor in self.order:
+            place = self.places[id(tensor)]
+            inside[place : place + tensor.array.nbytes] = True
+        assert (self.storage[~inside] == 0xA5).all(), "the kernel wrote beside its tensors"
+
+    def result(self, argument):
+        tensor = self.tensors[id(argument)][1]
+        place = self.places[id(tensor)]
+        return tensor.restored(self.storage[place : place + tensor.array.nbytes].tobytes())
+
+
+def ref(memory, offset):
+    assert offset % 4 == 0
+    return memory << 25 | offset >> 2
+
+
+def call(operator, *arguments):
+    """The outputs after the call: one array, or a tuple of them (of lists: lists).
+
+    Raises KernelError where the kernel refuses; asserts that nothing but the outputs was written.
+    """
+    number = [i for i in range(_picotorch.operator_count())
+              if _picotorch.operator_name(i) == operator]
+    assert number, f"{operator} is not in operators.def"
+    signature = _picotorch.operator_signature(number[0])
+    assert len(signature) == len(arguments), (signature, len(arguments))
+    outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
+    one = Call(operator, arguments)
+    written = {id(t) for a in outputs for t in (a if isinstance(a, list) else [a])}
+    one.run()
+    for argument, tensor in one.tensors.values():
+        shares = any(one.places[id(one.tensors[key][1])] == one.places[id(tensor)]
+                     for key in written)
+        if not shares:
+            assert one.result(argument).tobytes() == tensor.array.tobytes(), "an input was written"
+    results = [[one.result(t) for t in a] if isinstance(a, list) else one.result(a)
+               for a in outputs]
+    return results[0] if len(results) == 1 else tuple(results)

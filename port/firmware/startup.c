@@ -53,6 +53,13 @@ __attribute__((used)) void pt_start(void) {
     pt_exit(main());
 }
 
+/* The UART's is the only interrupt that is ever enabled. */
+#if PT_REPL
+#define EXTERNAL_ENTRY pt_uart_receive_irq
+#else
+#define EXTERNAL_ENTRY pt_fault_entry
+#endif
+
 __attribute__((section(".vectors"), used)) static const struct {
     const void *stack;
     void (*system[15])(void);
@@ -60,11 +67,5 @@ __attribute__((section(".vectors"), used)) static const struct {
 } vectors = {
     .stack = (const uint8_t *)pt_fault_stack + sizeof(pt_fault_stack),
     .system = {[0] = pt_reset, [1 ... 14] = pt_fault_entry},
-    .external =
-        {
-            [0 ... 31] = pt_fault_entry,
-#if PT_REPL
-            [PT_UART_RECEIVE_IRQ] = pt_uart_receive_irq,
-#endif
-        },
+    .external = {[0 ... 31] = EXTERNAL_ENTRY},
 };

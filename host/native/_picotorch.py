@@ -4,6 +4,8 @@ Positions and sizes are bytes. Numbers read from a file are clamped to the small
 MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
+import struct
+
 from _picotorch_c import ffi, lib
 
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
@@ -16,6 +18,8 @@ def _address(buffer):
 
 def misaligned(buffer, alignment):
     """True when the buffer does not start at a multiple of `alignment`."""
+    if alignment <= 0:
+        raise ValueError
     return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
 
 
@@ -29,8 +33,8 @@ def nbytes(buffer):
 
 
 def typecode(buffer):
-    """Typecode of a buffer's elements, as of the array module."""
-    return memoryview(buffer).format
+    """Typecode of a buffer's elements, as of the array module: the character's number."""
+    return ord(memoryview(buffer).format[-1])
 
 
 def readonly(buffer):
@@ -46,12 +50,18 @@ def operator_count():
     return lib.pt_operator_count()
 
 
+def _operator_text(text, number):
+    if not 0 <= number < lib.pt_operator_count():
+        raise ValueError
+    return ffi.string(text(number)).decode()
+
+
 def operator_name(number):
-    return ffi.string(lib.pt_operator_name(number)).decode()
+    return _operator_text(lib.pt_operator_name, number)
 
 
 def operator_signature(number):
-    return ffi.string(lib.pt_operator_signature(number)).decode()
+    return _operator_text(lib.pt_operator_signature, number)
 
 
 def operator_arguments(number):
@@ -166,8 +176,24 @@ class Reader:
         return lib.pt_find_operator(*parts)
 
 
+def _bytes_of(buffer):
+    return None if buffer is None else ffi.from_buffer("uint8_t[]", buffer)
+
+
+def _put(record, **fields):
+    for name, value in fields.items():
+        try:
+            setattr(record, name, value)
+        except OverflowError:
+            raise ValueError from None
+
+
 class Context:
-    """The memories that references lead into, and the executor's state."""
+    """The memories that references lead into, and the executor's state.
+
+    ValueError where a position, a reference or a number does not fit. Only the program may lie in a
+    buffer that cannot be written.
+    """
 
     def __init__(self):
         self._c = ffi.new("pt_context *")
@@ -176,20 +202,16 @@ class Context:
 
     def set_memory(self, memory, buffer):
         """Makes a buffer, or None, the memory of this number."""
-        if buffer is None:
-            self._buffers[memory] = None
-            self._c.memory[memory] = ffi.NULL
-            self._c.memory_size[memory] = 0
-        else:
-            view = ffi.from_buffer("uint8_t[]", buffer)
-            self._buffers[memory] = view
-            self._c.memory[memory] = view
-            self._c.memory_size[memory] = len(view)
+        if not 0 < memory < MEMORIES:
+            raise ValueError
+        self._buffers[memory] = _bytes_of(buffer)
+        self._c.memory[memory] = self._buffers[memory] or ffi.NULL
+        self._c.memory_size[memory] = len(self._buffers[memory] or b"")
 
     def set_scratch(self, buffer):
-        self._scratch = None if buffer is None else ffi.from_buffer("uint8_t[]", buffer)
-        self._c.scratch = ffi.NULL if buffer is None else self._scratch
-        self._c.scratch_size = 0 if buffer is None else len(self._scratch)
+        self._scratch = _bytes_of(buffer)
+        self._c.scratch = self._scratch or ffi.NULL
+        self._c.scratch_size = len(self._scratch or b"")
 
     def _record(self, kind, position, size=None):
         size = ffi.sizeof(kind) if size is None else size
@@ -202,35 +224,26 @@ class Context:
 
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
                    scratch):
-        record = self._record("pt_method", position)
-        record.n_values = n_values
-        record.n_instructions = n_instructions
-        record.values = values
-        record.instructions = instructions
-        record.program_values = program_values
-        record.scratch = scratch
+        _put(self._record("pt_method", position), n_values=n_values, n_instructions=n_instructions,
+             values=values, instructions=instructions, program_values=program_values,
+             scratch=scratch)
         self._c.program_values = program_values
 
     def put_value(self, position, data, sizes, dim_order, index, type, flags):
-        record = self._record("pt_value", position)
-        record.data = data
-        record.sizes = sizes
-        record.dim_order = dim_order
-        record.index = index
-        record.type = type
-        record.flags = flags
+        _put(self._record("pt_value", position), data=data, sizes=sizes, dim_order=dim_order,
+             index=index, type=type, flags=flags)
 
     def put_instruction(self, position, kernel, n_args, op):
-        record = self._record("pt_instruction", position, 4)
-        record.kernel = kernel
-        record.n_args = n_args
-        record.op = op
+        _put(self._record("pt_instruction", position, 4), kernel=kernel, n_args=n_args, op=op)
 
     def put_ref(self, position, ref):
-        self._record("pt_ref", position)[0] = ref
+        try:
+            self._record("pt_ref", position)[0] = ref
+        except OverflowError:
+            raise ValueError from None
 
     def get_ref(self, position):
-        return self._record("pt_ref", position)[0]
+        return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
 
     def find_value(self, position, count, index):
         """Position of the value record with this index among `count` at `position`, or -1."""
@@ -248,6 +261,10 @@ class Context:
 
     def check(self, position):
         """Checks the instruction record at `position`: an error code."""
+        instruction = self._record("pt_instruction", position, 4)
+        self._record("pt_instruction", position, 4 + 4 * instruction.n_args)
+        if instruction.kernel >= lib.pt_operator_count():
+            raise ValueError
         return lib.pt_check_instruction(self._c, position)
 
     def argument(self):
@@ -258,18 +275,24 @@ class Context:
         return ffi.string(self._c.reason).decode() if self._c.reason else None
 
     def scratch_needed(self):
-        return self._c.scratch_needed
+        return min(self._c.scratch_needed, SMALL_INT_MAX)
 
     def clear_scratch_needed(self):
         self._c.scratch_needed = 0
 
     def start(self, method):
+        """Goes to the first instruction of the method whose record is at `method` of the pool."""
+        self._record("pt_method", method)
         lib.pt_start(self._c, method)
 
     def step(self):
+        """Executes one instruction of the method that was started: an error code."""
+        self._record("pt_method", self._c.method)
         return lib.pt_step(self._c)
 
     def execute(self):
+        """Executes from the next instruction to the end: an error code."""
+        self._record("pt_method", self._c.method)
         return lib.pt_execute(self._c)
 
     def instruction(self):
@@ -278,19 +301,33 @@ class Context:
 
     def _data(self, ref, size):
         memory, offset = ref >> 25, (ref & (2**25 - 1)) << 2
-        if not 0 < memory < MEMORIES or offset + size > self._c.memory_size[memory]:
+        if size < 0 or not 0 <= memory < MEMORIES or self._buffers[memory] is None:
             raise ValueError
-        return ffi.buffer(self._c.memory[memory] + offset, size)
+        if offset + size > self._c.memory_size[memory]:
+            raise ValueError
+        return memoryview(ffi.buffer(self._c.memory[memory] + offset, size))
+
+    def _writable_data(self, ref, size):
+        if ref >> 25 == PROGRAM:
+            raise ValueError
+        return self._data(ref, size)
 
     def copy_in(self, ref, buffer):
         """Copies the bytes of `buffer` to a reference."""
         data = memoryview(buffer).cast("B")
-        self._data(ref, len(data))[:] = data
+        self._writable_data(ref, len(data))[:] = data
 
     def clear(self, ref, size):
-        self._data(ref, size)[:] = bytes(size)
+        self._writable_data(ref, size)[:] = bytes(size)
 
     def view(self, view, ref, size, typecode):
-        """A memoryview of the bytes at a reference. MicroPython points `view` there instead."""
-        data = self._data(ref, size) if size else bytearray()
-        return memoryview(data).cast("B").cast(typecode)
+        """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
+
+        Of the program it is read-only. The buffer has to live as long as the view is used.
+        """
+        data = self._data(ref, size) if size else memoryview(bytearray())
+        if size % struct.calcsize(typecode):
+            raise ValueError
+        if ref >> 25 == PROGRAM:
+            data = data.toreadonly()
+        return data.cast(typecode)

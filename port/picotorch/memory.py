@@ -17,6 +17,13 @@ def check_alignment(buffer, subject, index=-1):
                    remedy="align it")
 
 
+def check_memory(buffer, subject, index=-1):
+    """Raises InvalidArgument when a memory cannot be written or is not aligned."""
+    if _picotorch.readonly(buffer):
+        raise fail(INVALID_ARGUMENT, "cannot be written", subject, index)
+    check_alignment(buffer, subject, index)
+
+
 class MemoryAllocator:
     """Hands out the bytes of one buffer in order; `name` says in errors which memory it is."""
 

@@ -23,8 +23,8 @@ from .errors import (
     OUT_OF_RESOURCES,
     fail,
 )
-from .memory import check_alignment
-from .method_loader import MethodLoader
+from .memory import check_alignment, check_memory
+from .method_loader import MethodLoader, reference
 from .method_meta import MethodMeta, evalue
 from .program import bad_program
 from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
@@ -95,7 +95,7 @@ class Method:
     def _release(self):
         """Gives everything back."""
         self.manager.method_allocator.reset(self._pool_mark)
-        for i in range(_picotorch.MEMORIES):
+        for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
         self.context.set_scratch(None)
         self._loaded = False
@@ -138,6 +138,10 @@ class Method:
         at = self.context.find_value(loader.value_at, loader.n_tensors,
                                      self._value_index(slot, index))
         return self.context.get_ref(at)
+
+    def _anywhere(self):
+        """A reference for a tensor without bytes."""
+        return reference(_picotorch.POOL, 0)
 
     def _is_external(self, data):
         return data >> 25 >= _picotorch.PLANNED + self._planned
@@ -232,9 +236,7 @@ class Method:
         if not self._is_external(data):
             raise fail(INVALID_STATE, "has planned memory", "output", index,
                        remedy="read it with get_output")
-        if _picotorch.readonly(buffer):
-            raise fail(INVALID_ARGUMENT, "cannot be written", "output", index)
-        check_alignment(buffer, "output", index)
+        check_memory(buffer, "output", index)
         self.context.set_memory(data >> 25, buffer)
 
     def get_output(self, index):
@@ -263,8 +265,8 @@ class Method:
             raise fail(INVALID_STATE, "has no memory", "output", index,
                        remedy="call set_output_data_ptr")
         dtype = reader.u8(table, schema.TENSOR_SCALAR_TYPE)
-        tensor.data = self.context.view(tensor.data, data, tensor_nbytes(reader, table),
-                                        TYPECODES.get(dtype, "B"))
+        tensor.data = self.context.view(tensor.data, data or self._anywhere(),
+                                        tensor_nbytes(reader, table), TYPECODES.get(dtype, "B"))
         return tensor
 
     def get_outputs(self, into=None):

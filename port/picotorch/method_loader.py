@@ -20,7 +20,7 @@ from .errors import (
     fail,
     out_of_memory,
 )
-from .memory import check_alignment
+from .memory import check_memory
 from .method_meta import evalue, planned_buffer_size, planned_buffers
 from .program import bad_program
 from .tensor import tensor_nbytes
@@ -167,7 +167,7 @@ class MethodLoader:
         """Takes the pool and the planned buffers, after checking them all."""
         context = self.context
         pool = manager.method_allocator
-        check_alignment(pool.buffer, pool.name)
+        check_memory(pool.buffer, pool.name)
         self._check_planned(manager.planned_memory)
         values = METHOD_BYTES
         lists = values + VALUE_BYTES * self.n_tensors
@@ -203,13 +203,13 @@ class MethodLoader:
                            "hand over one buffer for each that the method needs")
             if planned.size(i) < size:
                 raise out_of_memory("planned buffer", i, size, planned.size(i), "make it larger")
-            check_alignment(planned.buffers[i], "planned buffer", i)
+            check_memory(planned.buffers[i], "planned buffer", i)
 
     def _bind_scratch(self, manager):
         needed = self.context.scratch_needed()
         temp = manager.temp_allocator
         if temp is not None:
-            check_alignment(temp.buffer, "temp memory")
+            check_memory(temp.buffer, "temp memory")
             self.context.set_scratch(temp.buffer)
         if needed == 0:
             return

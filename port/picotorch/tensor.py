@@ -10,7 +10,9 @@ from .schema import SCALAR_TYPE_NAMES
 TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 6: "f", 7: "d", 11: "B", 27: "H", 28: "I",
              29: "Q"}
 # What a buffer's own typecode may be for a ScalarType; "B" is taken as raw bytes everywhere.
-_ACCEPTED = {1: "b", 2: "h", 3: "il", 4: "ql", 6: "f", 7: "d", 11: "?", 27: "H", 28: "IL", 29: "QL"}
+_ACCEPTED = {1: b"b", 2: b"h", 3: b"il", 4: b"ql", 5: b"e", 6: b"f", 7: b"d", 11: b"?", 27: b"H",
+             28: b"IL", 29: b"QL"}
+_RAW = 66
 
 MAX_RANK = 16
 _LIMIT = 1 << 27  # bytes of a tensor
@@ -19,7 +21,7 @@ _LIMIT = 1 << 27  # bytes of a tensor
 def accepts(dtype, buffer):
     """True when the elements of a buffer may be those of a tensor of this dtype."""
     code = _picotorch.typecode(buffer)
-    return code == "B" or code in _ACCEPTED.get(dtype, "")
+    return code == _RAW or code in _ACCEPTED.get(dtype, b"")
 
 
 def tensor_nbytes(reader, tensor):

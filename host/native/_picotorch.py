@@ -176,8 +176,21 @@ class Reader:
         return lib.pt_find_operator(*parts)
 
 
-def _bytes_of(buffer):
-    return None if buffer is None else ffi.from_buffer("uint8_t[]", buffer)
+class _Memory:
+    """Address and size of a buffer, which stays where it is as long as this object lives.
+
+    What is locked is the object behind a memoryview, not the view: the garbage collector could not
+    clear a view with an export.
+    """
+
+    def __init__(self, buffer):
+        with memoryview(buffer) as view:
+            self.size = view.nbytes
+            base = buffer if view.obj is None else view.obj
+            locked = ffi.from_buffer(view)
+            self.pointer = ffi.cast("uint8_t *", locked)
+            ffi.release(locked)
+        self._lock = ffi.from_buffer(base, require_writable=False)
 
 
 def _put(record, **fields):
@@ -204,14 +217,14 @@ class Context:
         """Makes a buffer, or None, the memory of this number."""
         if not 0 < memory < MEMORIES:
             raise ValueError
-        self._buffers[memory] = _bytes_of(buffer)
-        self._c.memory[memory] = self._buffers[memory] or ffi.NULL
-        self._c.memory_size[memory] = len(self._buffers[memory] or b"")
+        self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
+        self._c.memory[memory] = found.pointer if found else ffi.NULL
+        self._c.memory_size[memory] = found.size if found else 0
 
     def set_scratch(self, buffer):
-        self._scratch = _bytes_of(buffer)
-        self._c.scratch = self._scratch or ffi.NULL
-        self._c.scratch_size = len(self._scratch or b"")
+        self._scratch = found = None if buffer is None else _Memory(buffer)
+        self._c.scratch = found.pointer if found else ffi.NULL
+        self._c.scratch_size = found.size if found else 0
 
     def _record(self, kind, position, size=None):
         size = ffi.sizeof(kind) if size is None else size

@@ -9,4 +9,4 @@ CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable arch)
 
 # The objects' folders differ between ports, their ends do not.
 $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(PT_KERNELS_C)): \
-	CFLAGS += -O2 -ffp-contract=off -fno-math-errno
+	CFLAGS += -O2 -ffp-contract=off -fno-math-errno -Wno-double-promotion -Wno-float-conversion

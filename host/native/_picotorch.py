@@ -1,7 +1,7 @@
 """The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
 
-Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of MicroPython,
-+-(2**30 - 1), so that both see the same.
+Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of
+MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
 import struct
@@ -161,14 +161,6 @@ def _bytes_of(buffer, writable):
     return ffi.from_buffer("uint8_t[]", buffer)
 
 
-def _put(record, **fields):
-    for name, value in fields.items():
-        try:
-            setattr(record, name, value)
-        except OverflowError:
-            raise ValueError from None
-
-
 class Context:
     """The memories that references lead into, and the executor's state.
 
@@ -200,19 +192,26 @@ class Context:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
 
+    def _put(self, kind, position, **fields):
+        record = self._record(kind, position)
+        try:
+            record[0] = ffi.new(kind + " *", fields)[0]
+        except OverflowError:
+            raise ValueError from None
+
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
                    scratch):
-        _put(self._record("pt_method", position), n_values=n_values, n_instructions=n_instructions,
-             values=values, instructions=instructions, program_values=program_values,
-             scratch=scratch)
+        self._put("pt_method", position, n_values=n_values, n_instructions=n_instructions,
+                  values=values, instructions=instructions, program_values=program_values,
+                  scratch=scratch)
         self._c.program_values = program_values
 
     def put_value(self, position, data, sizes, dim_order, index, type, flags):
-        _put(self._record("pt_value", position), data=data, sizes=sizes, dim_order=dim_order,
-             index=index, type=type, flags=flags)
+        self._put("pt_value", position, data=data, sizes=sizes, dim_order=dim_order, index=index,
+                  type=type, flags=flags)
 
     def put_instruction(self, position, kernel, n_args, op):
-        _put(self._record("pt_instruction", position, 4), kernel=kernel, n_args=n_args, op=op)
+        self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
 
     def put_ref(self, position, ref):
         try:
@@ -239,7 +238,7 @@ class Context:
 
     def check(self, position):
         """Checks the instruction record at `position`: an error code."""
-        instruction = self._record("pt_instruction", position, 4)
+        instruction = self._record("pt_instruction", position)
         self._record("pt_instruction", position, 4 + 4 * instruction.n_args)
         if instruction.kernel >= lib.pt_operator_count():
             raise ValueError
@@ -283,7 +282,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return memoryview(ffi.buffer(self._c.memory[memory] + offset, size))
+        return memoryview(ffi.buffer(self._buffers[memory]))[offset : offset + size]
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:
@@ -301,7 +300,7 @@ class Context:
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
 
-        Of the program it is read-only. The buffer has to live as long as the view is used.
+        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
         """
         data = self._data(ref, size)
         if size % struct.calcsize(typecode):

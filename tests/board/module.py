@@ -329,7 +329,7 @@ def view_of_forgotten_memory():
 
 def collect_and_fill():
     collect()
-    return [bytearray(64) for _ in range(100)]
+    return [bytearray(64) for _ in range(500)]
 
 
 NUMBER = 0

@@ -194,14 +194,6 @@ class _Memory:
         self._lock = ffi.from_buffer(base, require_writable=False)
 
 
-def _put(record, **fields):
-    for name, value in fields.items():
-        try:
-            setattr(record, name, value)
-        except OverflowError:
-            raise ValueError from None
-
-
 class Context:
     """The memories that references lead into, and the executor's state.
 
@@ -238,19 +230,26 @@ class Context:
     def has_memory(self, memory):
         return self._buffers[memory] is not None
 
+    def _put(self, kind, position, **fields):
+        record = self._record(kind, position)
+        try:
+            record[0] = ffi.new(kind + " *", fields)[0]
+        except OverflowError:
+            raise ValueError from None
+
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
                    scratch):
-        _put(self._record("pt_method", position), n_values=n_values, n_instructions=n_instructions,
-             values=values, instructions=instructions, program_values=program_values,
-             scratch=scratch)
+        self._put("pt_method", position, n_values=n_values, n_instructions=n_instructions,
+                  values=values, instructions=instructions, program_values=program_values,
+                  scratch=scratch)
         self._c.program_values = program_values
 
     def put_value(self, position, data, sizes, dim_order, index, type, flags):
-        _put(self._record("pt_value", position), data=data, sizes=sizes, dim_order=dim_order,
-             index=index, type=type, flags=flags)
+        self._put("pt_value", position, data=data, sizes=sizes, dim_order=dim_order, index=index,
+                  type=type, flags=flags)
 
     def put_instruction(self, position, kernel, n_args, op):
-        _put(self._record("pt_instruction", position, 4), kernel=kernel, n_args=n_args, op=op)
+        self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
 
     def put_ref(self, position, ref):
         try:
@@ -277,7 +276,7 @@ class Context:
 
     def check(self, position):
         """Checks the instruction record at `position`: an error code."""
-        instruction = self._record("pt_instruction", position, 4)
+        instruction = self._record("pt_instruction", position)
         self._record("pt_instruction", position, 4 + 4 * instruction.n_args)
         if instruction.kernel >= lib.pt_operator_count():
             raise ValueError
@@ -328,7 +327,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return memoryview(ffi.buffer(self._c.memory[memory] + offset, size))
+        return memoryview(ffi.buffer(self._buffers[memory]))[offset : offset + size]
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:
@@ -346,7 +345,7 @@ class Context:
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
 
-        Of the program it is read-only. The buffer has to live as long as the view is used.
+        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
         """
         data = self._data(ref, size) if size else memoryview(bytearray())
         if size % struct.calcsize(typecode):

@@ -135,9 +135,11 @@ static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_value_obj, 8, 8, context_
 static mp_obj_t context_put_instruction(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     pt_instruction *instruction = record(context_of(args[0]), args[1], sizeof(pt_instruction));
-    instruction->kernel = (uint16_t)number(args[2], UINT16_MAX);
-    instruction->n_args = (uint8_t)number(args[3], UINT8_MAX);
-    instruction->op = (uint8_t)number(args[4], UINT8_MAX);
+    *instruction = (pt_instruction){
+        .kernel = (uint16_t)number(args[2], UINT16_MAX),
+        .n_args = (uint8_t)number(args[3], UINT8_MAX),
+        .op = (uint8_t)number(args[4], UINT8_MAX),
+    };
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_instruction_obj, 5, 5,

@@ -41,6 +41,9 @@ def test_outputs_have_the_signature_of_the_method(stored):
         signature = stored.methods[run.method]["outputs"]
         assert len(run.expected) == len(signature)
         for array, wanted in zip(run.expected, signature, strict=True):
+            if wanted["type"] != "Tensor":
+                assert array == wanted["value"]
+                continue
             whole = np.empty(wanted["sizes"], wanted["dtype"])
             assert array.dtype == whole.dtype
             assert array.shape == run.sampled(whole).shape

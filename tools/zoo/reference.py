@@ -37,11 +37,22 @@ def _run_executorch(model: Model, pte: bytes) -> list[list]:
 
 def _run_eager(model: Model) -> list[list]:
     modules = {name: copy.deepcopy(module) for name, (module, _) in model.methods().items()}
+    return [_call_eager(modules[name], copy.deepcopy(inputs)) for name, inputs in model.runs()]
+
+
+def _call_eager(module: torch.nn.Module, inputs: tuple) -> list:
+    """The outputs, after the inputs that were changed in place, which the exporter returns too."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    versions = [tensor._version for tensor in tensors]
     with torch.no_grad():
-        return [
-            [_detached(value) for value in _flatten(modules[name](*copy.deepcopy(inputs)))]
-            for name, inputs in model.runs()
-        ]
+        outputs = module(*inputs)
+    changed = [
+        tensor
+        for tensor, version in zip(tensors, versions, strict=True)
+        if tensor._version != version
+    ]
+    flat = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    return [_detached(value) for value in [*changed, *flat]]
 
 
 def _assert_close(outputs: list[list], wanted: list[list]) -> None:
@@ -55,7 +66,3 @@ def _assert_close(outputs: list[list], wanted: list[list]) -> None:
 
 def _detached(value):
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
-
-
-def _flatten(outputs) -> list:
-    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]

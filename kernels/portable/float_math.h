@@ -5,8 +5,8 @@
 // 0x7FC00000, or the argument's own NaN. Subnormal arguments and results are right.
 //
 // Errors in ulp of the result are the largest that the tests found against float64.
-#ifndef PT_PORTABLE_MATH_H
-#define PT_PORTABLE_MATH_H
+#ifndef PT_PORTABLE_FLOAT_MATH_H
+#define PT_PORTABLE_FLOAT_MATH_H
 
 #include <stdbool.h>
 #include <stdint.h>

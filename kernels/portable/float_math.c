@@ -1,6 +1,6 @@
 // The polynomials are minimax fits in relative error of the result (least squares, reweighted by
 // Lawson's iteration, in 40 digits), their coefficients rounded to the type used.
-#include "math.h"
+#include "float_math.h"
 
 static float from_bits(uint32_t u) {
     return ((pt_bits){.u = u}).f;

@@ -185,6 +185,7 @@ class _Memory:
     """
 
     def __init__(self, buffer):
+        self.buffer = buffer
         with memoryview(buffer) as view:
             self.size = view.nbytes
             base = buffer if view.obj is None else view.obj
@@ -327,7 +328,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return memoryview(ffi.buffer(self._buffers[memory]))[offset : offset + size]
+        return memoryview(self._buffers[memory].buffer).cast("B")[offset : offset + size]
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:

@@ -13,7 +13,7 @@ extern uint32_t pt_data_load[], pt_data_start[], pt_data_end[], pt_bss_start[], 
 
 int main(void);
 void pt_reset(void);
-void pt_start(void);
+void pt_startup(void);
 
 /* Thread code runs on its own stack (PSP); exceptions have another (MSP), so that the
  * overflow of one can be reported from the other. */
@@ -23,7 +23,7 @@ __attribute__((naked)) void pt_reset(void) {
                    "movs r0, #2\n"
                    "msr control, r0\n"
                    "isb\n"
-                   "b pt_start\n");
+                   "b pt_startup\n");
 }
 
 static void set_up_core(void) {
@@ -45,7 +45,7 @@ static void set_up_memory(void) {
     }
 }
 
-__attribute__((used)) void pt_start(void) {
+__attribute__((used)) void pt_startup(void) {
     set_up_core();
     set_up_memory();
     pt_uart_init();

@@ -260,6 +260,16 @@ class Context:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
 
+    def limit_memory(self, memory, size):
+        """Lets references reach only the first `size` bytes of a memory, which has as many."""
+        if not 0 <= size <= self._c.memory_size[memory]:
+            raise ValueError
+        self._c.memory_size[memory] = size
+
+    def is_inside(self, memory, offset, size):
+        """True when the bytes from offset on lie in the memory. No number is negative."""
+        return offset + size <= self._c.memory_size[memory]
+
     def has_memory(self, memory):
         return self._buffers[memory] is not None
 

@@ -6,7 +6,6 @@ import subprocess
 import threading
 
 import pytest
-
 from picotorch.host import emulator, mpy
 from picotorch.host.boards import load_board
 from picotorch.host.job import Job

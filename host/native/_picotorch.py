@@ -20,7 +20,25 @@ def misaligned(buffer, alignment):
     """True when the buffer does not start at a multiple of `alignment`."""
     if alignment <= 0:
         raise ValueError
-    return len(buffer) > 0 and _address(buffer) % alignment != 0
+    return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
+
+
+def nbytes(buffer):
+    """Bytes of a buffer; -1 for what is no contiguous buffer."""
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        return -1
+    return view.nbytes if view.c_contiguous else -1
+
+
+def typecode(buffer):
+    """Typecode of a buffer's elements, as of the array module: the character's number."""
+    return ord(memoryview(buffer).format[-1])
+
+
+def readonly(buffer):
+    return memoryview(buffer).readonly
 
 
 def element_size(dtype):
@@ -46,6 +64,11 @@ def operator_signature(number):
     return _operator_text(lib.pt_operator_signature, number)
 
 
+def operator_arguments(number):
+    """How many arguments the operator has, outputs included."""
+    return len(operator_signature(number))
+
+
 class Reader:
     """Bounds-checked reading of a FlatBuffer; ValueError where it leads outside."""
 
@@ -56,7 +79,7 @@ class Reader:
         return len(self._data)
 
     def verify(self):
-        """-1, or the position at which the structure is wrong. The data is aligned to 4."""
+        """-1, or the position at which the structure is wrong. ValueError if not aligned to 4."""
         if misaligned(self._data, 4):
             raise ValueError
         return lib.pt_verify_program(ffi.from_buffer("uint8_t[]", self._data), len(self._data))
@@ -153,12 +176,21 @@ class Reader:
         return lib.pt_find_operator(*parts)
 
 
-def _bytes_of(buffer, writable):
-    if buffer is None:
-        return None
-    if writable and memoryview(buffer).readonly:
-        raise ValueError
-    return ffi.from_buffer("uint8_t[]", buffer)
+class _Memory:
+    """Address and size of a buffer, which stays where it is as long as this object lives.
+
+    What is locked is the object behind a memoryview, not the view: the garbage collector could not
+    clear a view with an export.
+    """
+
+    def __init__(self, buffer):
+        with memoryview(buffer) as view:
+            self.size = view.nbytes
+            base = buffer if view.obj is None else view.obj
+            locked = ffi.from_buffer(view)
+            self.pointer = ffi.cast("uint8_t *", locked)
+            ffi.release(locked)
+        self._lock = ffi.from_buffer(base, require_writable=False)
 
 
 class Context:
@@ -177,20 +209,23 @@ class Context:
         """Makes a buffer, or None, the memory of this number."""
         if not 0 < memory < MEMORIES:
             raise ValueError
-        self._buffers[memory] = _bytes_of(buffer, memory != PROGRAM)
-        self._c.memory[memory] = self._buffers[memory] or ffi.NULL
-        self._c.memory_size[memory] = len(self._buffers[memory] or b"")
+        self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
+        self._c.memory[memory] = found.pointer if found else ffi.NULL
+        self._c.memory_size[memory] = found.size if found else 0
 
     def set_scratch(self, buffer):
-        self._scratch = _bytes_of(buffer, True)
-        self._c.scratch = self._scratch or ffi.NULL
-        self._c.scratch_size = len(self._scratch or b"")
+        self._scratch = found = None if buffer is None else _Memory(buffer)
+        self._c.scratch = found.pointer if found else ffi.NULL
+        self._c.scratch_size = found.size if found else 0
 
     def _record(self, kind, position, size=None):
         size = ffi.sizeof(kind) if size is None else size
         if position < 0 or position % 4 or position + size > self._c.memory_size[POOL]:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
+
+    def has_memory(self, memory):
+        return self._buffers[memory] is not None
 
     def _put(self, kind, position, **fields):
         record = self._record(kind, position)
@@ -282,7 +317,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return memoryview(ffi.buffer(self._buffers[memory]))[offset : offset + size]
+        return memoryview(ffi.buffer(self._c.memory[memory] + offset, size))
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:
@@ -300,11 +335,11 @@ class Context:
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
 
-        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
+        Of the program it is read-only. The buffer has to live as long as the view is used.
         """
-        data = self._data(ref, size)
+        data = self._data(ref, size) if size else memoryview(bytearray())
         if size % struct.calcsize(typecode):
             raise ValueError
         if ref >> 25 == PROGRAM:
             data = data.toreadonly()
-        return data.cast(typecode) if size else memoryview(b"").cast(typecode)
+        return data.cast(typecode)

@@ -192,7 +192,8 @@ typedef struct pt_kernel {
     int (*run)(pt_context *c, const pt_ref *args);
 } pt_kernel;
 
-// Place of the operator `name.overload` in the list of known operators, or -1.
+// Place of the operator `name.overload` in the list of known operators; -1 when it is not known or
+// this build has no kernel for it.
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length);
 uint32_t pt_operator_count(void);

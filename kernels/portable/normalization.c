@@ -1,7 +1,7 @@
 // Normalizations of float32: aten::_native_batch_norm_legit_no_training, native_layer_norm and
 // native_group_norm.
 #include "../core/core.h"
-#include "math.h"
+#include "float_math.h"
 
 static int check_float(pt_context *c, const pt_tensor *t) {
     return t->dtype == PT_DTYPE_FLOAT

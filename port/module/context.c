@@ -33,13 +33,10 @@ static pt_context *context_of(mp_obj_t self_in) {
 // ---- memories
 
 // Address and size of a buffer, of None: NULL and 0.
-static mp_buffer_info_t buffer_of(mp_obj_t buffer_in, bool writable) {
+static mp_buffer_info_t buffer_of(mp_obj_t buffer_in) {
     mp_buffer_info_t buffer = {0};
     if (buffer_in != mp_const_none) {
         mp_get_buffer_raise(buffer_in, &buffer, MP_BUFFER_READ);
-        if (writable && !mp_get_buffer(buffer_in, &buffer, MP_BUFFER_RW)) {
-            pt_raise_value_error();
-        }
     }
     return buffer;
 }
@@ -50,7 +47,7 @@ static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_
     if (memory <= PT_MEMORY_NONE || memory >= PT_MEMORIES) {
         pt_raise_value_error();
     }
-    mp_buffer_info_t buffer = buffer_of(buffer_in, memory != PT_MEMORY_PROGRAM);
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
     self->buffers[memory] = buffer_in;
     self->c.memory[memory] = buffer.buf;
     self->c.memory_size[memory] = buffer.len;
@@ -60,13 +57,23 @@ static MP_DEFINE_CONST_FUN_OBJ_3(context_set_memory_obj, context_set_memory);
 
 static mp_obj_t context_set_scratch(mp_obj_t self_in, mp_obj_t buffer_in) {
     context *self = MP_OBJ_TO_PTR(self_in);
-    mp_buffer_info_t buffer = buffer_of(buffer_in, true);
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
     self->scratch = buffer_in;
     self->c.scratch = buffer.buf;
     self->c.scratch_size = buffer.len;
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_scratch_obj, context_set_scratch);
+
+static mp_obj_t context_has_memory(mp_obj_t self_in, mp_obj_t memory_in) {
+    const context *self = MP_OBJ_TO_PTR(self_in);
+    mp_int_t memory = mp_obj_get_int(memory_in);
+    if (memory < 0 || memory >= PT_MEMORIES) {
+        pt_raise_value_error();
+    }
+    return mp_obj_new_bool(self->buffers[memory] != mp_const_none);
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_has_memory_obj, context_has_memory);
 
 // ---- records
 
@@ -333,6 +340,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},

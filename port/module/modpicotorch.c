@@ -32,6 +32,25 @@ static mp_obj_t misaligned(mp_obj_t buffer_in, mp_obj_t alignment_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(misaligned_obj, misaligned);
 
+static mp_obj_t nbytes(mp_obj_t object) {
+    mp_buffer_info_t buffer;
+    return pt_small_int(mp_get_buffer(object, &buffer, MP_BUFFER_READ) ? (int64_t)buffer.len : -1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(nbytes_obj, nbytes);
+
+static mp_obj_t typecode(mp_obj_t object) {
+    mp_buffer_info_t buffer;
+    mp_get_buffer_raise(object, &buffer, MP_BUFFER_READ);
+    return MP_OBJ_NEW_SMALL_INT(buffer.typecode & 0x7F);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(typecode_obj, typecode);
+
+static mp_obj_t readonly(mp_obj_t object) {
+    mp_buffer_info_t buffer;
+    return mp_obj_new_bool(!mp_get_buffer(object, &buffer, MP_BUFFER_RW));
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(readonly_obj, readonly);
+
 static mp_obj_t element_size(mp_obj_t dtype_in) {
     mp_int_t dtype = mp_obj_get_int(dtype_in);
     return pt_small_int(dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0);
@@ -63,11 +82,20 @@ static mp_obj_t operator_signature(mp_obj_t number_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(operator_signature_obj, operator_signature);
 
+static mp_obj_t operator_arguments(mp_obj_t number_in) {
+    return pt_small_int((int64_t)strlen(pt_operator_signature(operator_number(number_in))));
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(operator_arguments_obj, operator_arguments);
+
 static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__picotorch)},
     {MP_ROM_QSTR(MP_QSTR_Reader), MP_ROM_PTR(&pt_reader_type)},
     {MP_ROM_QSTR(MP_QSTR_Context), MP_ROM_PTR(&pt_context_type)},
     {MP_ROM_QSTR(MP_QSTR_misaligned), MP_ROM_PTR(&misaligned_obj)},
+    {MP_ROM_QSTR(MP_QSTR_nbytes), MP_ROM_PTR(&nbytes_obj)},
+    {MP_ROM_QSTR(MP_QSTR_typecode), MP_ROM_PTR(&typecode_obj)},
+    {MP_ROM_QSTR(MP_QSTR_readonly), MP_ROM_PTR(&readonly_obj)},
+    {MP_ROM_QSTR(MP_QSTR_operator_arguments), MP_ROM_PTR(&operator_arguments_obj)},
     {MP_ROM_QSTR(MP_QSTR_element_size), MP_ROM_PTR(&element_size_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_count), MP_ROM_PTR(&operator_count_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_name), MP_ROM_PTR(&operator_name_obj)},

@@ -10,6 +10,7 @@ from _picotorch_c import ffi, lib
 
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
+NOT_READY = 0x02  # InvalidState
 
 
 def _address(buffer):
@@ -200,7 +201,9 @@ class Context:
     buffer that cannot be written.
     """
 
-    def __init__(self):
+    def __init__(self, on_failure=None):
+        self._on_failure = on_failure
+        self._ready = False
         self._c = ffi.new("pt_context *")
         self._buffers = [None] * MEMORIES
         self._scratch = None
@@ -297,15 +300,22 @@ class Context:
         self._record("pt_method", method)
         lib.pt_start(self._c, method)
 
+    def set_ready(self, ready):
+        """Whether execute and step may run: a method is started and all its memories are set."""
+        self._ready = ready
+
+    def _run(self, function):
+        code = function(self._c) if self._ready else NOT_READY
+        if code:
+            self._on_failure(code)
+
     def step(self):
-        """Executes one instruction of the method that was started: an error code."""
-        self._record("pt_method", self._c.method)
-        return lib.pt_step(self._c)
+        """Runs one instruction; on_failure(code) is called with an error's code."""
+        self._run(lib.pt_step)
 
     def execute(self):
-        """Executes from the next instruction to the end: an error code."""
-        self._record("pt_method", self._c.method)
-        return lib.pt_execute(self._c)
+        """Runs to the end and goes back to the first instruction; on_failure(code) as in step."""
+        self._run(lib.pt_execute)
 
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""

@@ -145,6 +145,13 @@ class Reader:
         """Position of table i of a vector of tables."""
         return self.follow(self._item(vector, i, 4))
 
+    def find_item(self, vector, start, slot, value):
+        """Index of the first table of a vector, from `start` on, whose u8 field is `value`, or -1."""
+        for i in range(start, self.length(vector)):
+            if self.u8(self.item(vector, i), slot) == value:
+                return i
+        return -1
+
     def u8_item(self, vector, i):
         return self._number(self._item(vector, i, 1), 1, False)
 
@@ -178,7 +185,7 @@ class Reader:
 
 
 class _Memory:
-    """Address and size of a buffer, which stays where it is as long as this object lives.
+    """Address, size and bytes of a buffer, which stays where it is as long as these are used.
 
     What is locked is the object behind a memoryview, not the view: the garbage collector could not
     clear a view with an export.
@@ -191,7 +198,9 @@ class _Memory:
             locked = ffi.from_buffer(view)
             self.pointer = ffi.cast("uint8_t *", locked)
             ffi.release(locked)
-        self._lock = ffi.from_buffer(base, require_writable=False)
+        lock = ffi.from_buffer("uint8_t[]", base, require_writable=False)
+        start = self.pointer - ffi.cast("uint8_t *", lock)
+        self.bytes = memoryview(ffi.buffer(lock))[start : start + self.size]
 
 
 class Context:
@@ -215,6 +224,7 @@ class Context:
         self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
         self._c.memory[memory] = found.pointer if found else ffi.NULL
         self._c.memory_size[memory] = found.size if found else 0
+        self._ready = self._ready and found is not None
 
     def set_scratch(self, buffer):
         self._scratch = found = None if buffer is None else _Memory(buffer)
@@ -228,6 +238,8 @@ class Context:
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
 
     def has_memory(self, memory):
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
         return self._buffers[memory] is not None
 
     def _put(self, kind, position, **fields):
@@ -301,7 +313,12 @@ class Context:
         lib.pt_start(self._c, method)
 
     def set_ready(self, ready):
-        """Whether execute and step may run: a method is started and all its memories are set."""
+        """Whether execute and step may run: a method is started and all its memories are set.
+
+        Taking a memory away ends it.
+        """
+        if ready:
+            self._record("pt_method", self._c.method)
         self._ready = ready
 
     def _run(self, function):
@@ -327,7 +344,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return memoryview(ffi.buffer(self._c.memory[memory] + offset, size))
+        return self._buffers[memory].bytes[offset : offset + size]
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:
@@ -345,11 +362,11 @@ class Context:
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
 
-        Of the program it is read-only. The buffer has to live as long as the view is used.
+        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
         """
-        data = self._data(ref, size) if size else memoryview(bytearray())
+        data = self._data(ref, size)
         if size % struct.calcsize(typecode):
             raise ValueError
         if ref >> 25 == PROGRAM:
             data = data.toreadonly()
-        return data.cast(typecode)
+        return data.cast(typecode) if size else memoryview(bytearray()).cast(typecode)

@@ -79,13 +79,16 @@ static uint32_t length(const reader *r, int64_t vector) {
     return vector ? u32_at(r, vector) : 0;
 }
 
-static int64_t item(const reader *r, mp_obj_t vector_in, mp_obj_t i_in, uint32_t size) {
-    mp_int_t vector = mp_obj_get_int(vector_in);
-    mp_int_t i = mp_obj_get_int(i_in);
-    if (i < 0 || (uint32_t)i >= length(r, vector)) {
+static int64_t item_at(const reader *r, int64_t vector, int64_t i, uint32_t size) {
+    if (i < 0 || i >= length(r, vector)) {
         pt_raise_value_error();
     }
-    return vector + 4 + (int64_t)i * size;
+    return vector + 4 + i * size;
+}
+
+// Position of the item that the arguments name, a vector and an index.
+static int64_t item(const reader *r, mp_obj_t vector, mp_obj_t i, uint32_t size) {
+    return item_at(r, mp_obj_get_int(vector), mp_obj_get_int(i), size);
 }
 
 // Position of the field that the arguments name, a table and a slot.
@@ -165,6 +168,22 @@ static mp_obj_t reader_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_item_obj, reader_item);
 
+static mp_obj_t reader_find_item(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    mp_int_t vector = mp_obj_get_int(args[1]), slot = mp_obj_get_int(args[3]);
+    mp_int_t value = mp_obj_get_int(args[4]);
+    uint32_t n = length(self, vector);
+    for (mp_int_t i = mp_obj_get_int(args[2]); i < (int64_t)n; i++) {
+        int64_t position = field(self, follow(self, item_at(self, vector, i, 4)), slot);
+        if ((position ? u8_at(self, position) : 0) == value) {
+            return MP_OBJ_NEW_SMALL_INT(i);
+        }
+    }
+    return MP_OBJ_NEW_SMALL_INT(-1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_item_obj, 5, 5, reader_find_item);
+
 static mp_obj_t reader_u8_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
     return pt_small_int(u8_at(self, item(self, vector, i, 1)));
@@ -236,6 +255,7 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_u8_item), MP_ROM_PTR(&reader_u8_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64_item), MP_ROM_PTR(&reader_i64_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64), MP_ROM_PTR(&reader_i64_obj)},
+    {MP_ROM_QSTR(MP_QSTR_find_item), MP_ROM_PTR(&reader_find_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator), MP_ROM_PTR(&reader_operator_obj)},
     {MP_ROM_QSTR(MP_QSTR_equals), MP_ROM_PTR(&reader_equals_obj)},
     {MP_ROM_QSTR(MP_QSTR_field), MP_ROM_PTR(&reader_field_obj)},

@@ -75,6 +75,8 @@ class Reader:
 
     def __init__(self, buffer):
         self._data = memoryview(buffer).cast("B")
+        if len(self._data) > SMALL_INT_MAX:
+            raise ValueError
 
     def __len__(self):
         return len(self._data)
@@ -96,6 +98,8 @@ class Reader:
 
     def field(self, table, slot):
         """Position of a field; 0 when the file leaves it out."""
+        if slot < 0:
+            raise ValueError
         vtable = table - int.from_bytes(self._bytes(table, 4), "little", signed=True)
         size = self._number(vtable, 2, False)
         entry = 4 + 2 * slot
@@ -147,7 +151,10 @@ class Reader:
 
     def find_item(self, vector, start, slot, value):
         """Index of the first table of a vector, from `start` on, whose u8 field is `value`, or -1."""
-        for i in range(start, self.length(vector)):
+        length = self.length(vector)
+        if start < 0 or slot < 0:
+            raise ValueError
+        for i in range(start, length):
             if self.u8(self.item(vector, i), slot) == value:
                 return i
         return -1

@@ -5,15 +5,6 @@
 #include "py/runtime.h"
 #include <string.h>
 
-mp_obj_t pt_small_int(int64_t value) {
-    if (value > PT_SMALL_INT_MAX) {
-        value = PT_SMALL_INT_MAX;
-    } else if (value < -PT_SMALL_INT_MAX) {
-        value = -PT_SMALL_INT_MAX;
-    }
-    return MP_OBJ_NEW_SMALL_INT((mp_int_t)value);
-}
-
 void pt_raise_value_error(void) {
     mp_raise_type(&mp_type_ValueError);
 }

@@ -192,22 +192,21 @@ class Reader:
 
 
 class _Memory:
-    """Address, size and bytes of a buffer, which stays where it is as long as these are used.
+    """Address and size of a buffer, which stays where it is as long as this object lives.
 
     What is locked is the object behind a memoryview, not the view: the garbage collector could not
     clear a view with an export.
     """
 
     def __init__(self, buffer):
+        self.buffer = buffer
         with memoryview(buffer) as view:
             self.size = view.nbytes
             base = buffer if view.obj is None else view.obj
             locked = ffi.from_buffer(view)
             self.pointer = ffi.cast("uint8_t *", locked)
             ffi.release(locked)
-        lock = ffi.from_buffer("uint8_t[]", base, require_writable=False)
-        start = self.pointer - ffi.cast("uint8_t *", lock)
-        self.bytes = memoryview(ffi.buffer(lock))[start : start + self.size]
+        self._lock = ffi.from_buffer(base, require_writable=False)
 
 
 class Context:
@@ -351,7 +350,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return self._buffers[memory].bytes[offset : offset + size]
+        return memoryview(self._buffers[memory].buffer).cast("B")[offset : offset + size]
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:

@@ -138,9 +138,10 @@ class MethodLoader:
     def _count(self):
         reader = self.reader
         tensors = 0
-        for i in range(reader.length(self.values)):
-            if reader.u8(reader.item(self.values, i), schema.EVALUE_VAL_TYPE) == _TENSOR:
-                tensors += 1
+        i = reader.find_item(self.values, 0, schema.EVALUE_VAL_TYPE, _TENSOR)
+        while i >= 0:
+            tensors += 1
+            i = reader.find_item(self.values, i + 1, schema.EVALUE_VAL_TYPE, _TENSOR)
         self.n_tensors = tensors
         size = 0
         lists = 0
@@ -223,11 +224,12 @@ class MethodLoader:
     def _write_values(self):
         reader = self.reader
         at = self.value_at
-        for i in range(reader.length(self.values)):
+        i = reader.find_item(self.values, 0, schema.EVALUE_VAL_TYPE, _TENSOR)
+        while i >= 0:
             value = reader.item(self.values, i)
-            if reader.u8(value, schema.EVALUE_VAL_TYPE) == _TENSOR:
-                self._write_tensor(at, reader.table(value, schema.EVALUE_VAL), i)
-                at += VALUE_BYTES
+            self._write_tensor(at, reader.table(value, schema.EVALUE_VAL), i)
+            at += VALUE_BYTES
+            i = reader.find_item(self.values, i + 1, schema.EVALUE_VAL_TYPE, _TENSOR)
 
     def _write_tensor(self, at, tensor, index):
         reader = self.reader

@@ -54,6 +54,7 @@ static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_
     self->buffers[memory] = buffer_in;
     self->c.memory[memory] = buffer.buf;
     self->c.memory_size[memory] = buffer.len;
+    self->ready = self->ready && buffer_in != mp_const_none;
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_set_memory_obj, context_set_memory);
@@ -247,7 +248,11 @@ static mp_obj_t context_start(mp_obj_t self_in, mp_obj_t method_in) {
 static MP_DEFINE_CONST_FUN_OBJ_2(context_start_obj, context_start);
 
 static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
-    ((context *)MP_OBJ_TO_PTR(self_in))->ready = mp_obj_is_true(ready);
+    context *self = MP_OBJ_TO_PTR(self_in);
+    if (mp_obj_is_true(ready)) {
+        record_at(&self->c, self->c.method, sizeof(pt_method));
+    }
+    self->ready = mp_obj_is_true(ready);
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);

@@ -179,10 +179,10 @@ class MethodLoader:
     def _count(self):
         reader = self.reader
         tensors = 0
-        i = reader.find_u8(self.values, EVALUE_VAL_TYPE, _TENSOR, 0)
+        i = reader.find_item(self.values, 0, EVALUE_VAL_TYPE, _TENSOR)
         while i >= 0:
             tensors += 1
-            i = reader.find_u8(self.values, EVALUE_VAL_TYPE, _TENSOR, i + 1)
+            i = reader.find_item(self.values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
         self.n_tensors = tensors
         self.n_instruction_bytes = 0
         self.n_list_bytes = 0
@@ -268,11 +268,11 @@ class MethodLoader:
         reader = self.reader
         at = self.value_at
         values = self.values
-        i = reader.find_u8(values, EVALUE_VAL_TYPE, _TENSOR, 0)
+        i = reader.find_item(values, 0, EVALUE_VAL_TYPE, _TENSOR)
         while i >= 0:
             self._write_tensor(at, reader.table(reader.item(values, i), EVALUE_VAL), i)
             at += VALUE_BYTES
-            i = reader.find_u8(values, EVALUE_VAL_TYPE, _TENSOR, i + 1)
+            i = reader.find_item(values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
 
     def _write_tensor(self, at, tensor, index):
         reader = self.reader

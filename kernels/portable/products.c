@@ -7,7 +7,7 @@
 static inline __attribute__((always_inline)) void
 sum_block(const pt_products *p, const float *a, const float *b, const float *bias, float *out,
           const int rows, const int columns, const bool unit_column) {
-    const int32_t b_column = unit_column ? 1 : p->b_column;
+    const int32_t b_column = unit_column ? 1 : p->columns.b_step;
     const int32_t a_row = p->a_row;
     const int32_t b_inner = p->b_step[2];
     const int32_t b_middle = p->b_step[1] - p->taps[2] * b_inner;
@@ -40,7 +40,7 @@ sum_block(const pt_products *p, const float *a, const float *b, const float *bia
         const float add = bias ? bias[i] : 0;
 #pragma GCC unroll 8
         for (int j = 0; j < columns; j++) {
-            out[i * p->out_row + j * p->out_column] = sum[i][j] + add;
+            out[i * p->out_row + j * p->columns.out_step] = sum[i][j] + add;
         }
     }
 }
@@ -68,9 +68,10 @@ typedef struct block {
     uint8_t columns;
 } block;
 
-static block choose_block(const pt_products *p, int32_t rows, int32_t columns) {
-    const bool unit = p->b_column == 1;
-    if (rows >= 4) {
+static block choose_block(const pt_products *p) {
+    const int32_t columns = p->columns.length;
+    const bool unit = p->columns.b_step == 1;
+    if (p->rows >= 4) {
         return columns >= 4 ? (block){unit ? sum_4x4_unit : sum_4x4, 4, 4} : (block){sum_4x1, 4, 1};
     }
     if (columns >= 8 && unit) {
@@ -79,19 +80,149 @@ static block choose_block(const pt_products *p, int32_t rows, int32_t columns) {
     return columns >= 4 ? (block){sum_1x4, 1, 4} : (block){sum_1x1, 1, 1};
 }
 
-// Covers all outputs with blocks of one kind; the last ones overlap those before.
-static void sum_floats(const pt_products *p, int32_t rows, int32_t columns) {
-    const block k = choose_block(p, rows, columns);
-    for (int32_t i = 0; i < rows; i += k.rows) {
-        const int32_t row = i + k.rows <= rows ? i : rows - k.rows;
-        const float *a = (const float *)p->a + row * p->a_row;
-        const float *bias = p->bias ? (const float *)p->bias + row : NULL;
-        float *out = (float *)p->out + row * p->out_row;
-        for (int32_t j = 0; j < columns; j += k.columns) {
-            const int32_t column = j + k.columns <= columns ? j : columns - k.columns;
-            k.sum(p, a, (const float *)p->b + column * p->b_column, bias,
-                  out + column * p->out_column);
+// Where the block that begins at `i` of `n` begins: the last ones overlap those before.
+static inline int32_t block_start(int32_t i, int32_t size, int32_t n) {
+    return i + size <= n ? i : n - size;
+}
+
+static void sum_blocks(const pt_products *p) {
+    const block k = choose_block(p);
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        const float *b = (const float *)p->b + line * p->lines.b_step;
+        float *out = (float *)p->out + line * p->lines.out_step;
+        for (int32_t i = 0; i < p->rows; i += k.rows) {
+            const int32_t row = block_start(i, k.rows, p->rows);
+            const float *a = (const float *)p->a + row * p->a_row;
+            const float *bias = p->bias ? (const float *)p->bias + row : NULL;
+            for (int32_t j = 0; j < p->columns.length; j += k.columns) {
+                const int32_t column = block_start(j, k.columns, p->columns.length);
+                k.sum(p, a, b + column * p->columns.b_step, bias,
+                      out + row * p->out_row + column * p->columns.out_step);
+            }
         }
+    }
+}
+
+// ---- three neighbouring taps in padded lines
+
+// A block of 4 x 4. The 4 columns share 6 elements of b; `first` and `last` tell whether the ones
+// at the ends lie outside.
+static void sum_padded_block(const pt_products *p, const float *a, const float *b,
+                             const float *bias, float *out, bool first, bool last) {
+    const int32_t a_row = p->a_row;
+    const int32_t a_middle = p->a_step[1];
+    const int32_t b_middle = p->b_step[1];
+    const int32_t a_outer = p->a_step[0] - p->taps[1] * a_middle;
+    const int32_t b_outer = p->b_step[0] - p->taps[1] * b_middle;
+    float sum[4][4] = {{0}};
+
+    for (int32_t outer = p->taps[0]; outer > 0; outer--) {
+        for (int32_t middle = p->taps[1]; middle > 0; middle--) {
+            const float x[6] = {first ? 0 : b[-1], b[0], b[1], b[2], b[3], last ? 0 : b[4]};
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) {
+#pragma GCC unroll 3
+                for (int tap = 0; tap < 3; tap++) {
+#pragma GCC unroll 4
+                    for (int j = 0; j < 4; j++) {
+                        sum[i][j] += a[i * a_row + tap] * x[j + tap];
+                    }
+                }
+            }
+            a += a_middle;
+            b += b_middle;
+        }
+        a += a_outer;
+        b += b_outer;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const float add = bias ? bias[i] : 0;
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            out[i * p->out_row + j] = sum[i][j] + add;
+        }
+    }
+}
+
+static void sum_padded(const pt_products *p) {
+    const int32_t columns = p->columns.length;
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        const float *b = (const float *)p->b + line * p->lines.b_step;
+        float *out = (float *)p->out + line * p->lines.out_step;
+        for (int32_t i = 0; i < p->rows; i += 4) {
+            const int32_t row = block_start(i, 4, p->rows);
+            const float *a = (const float *)p->a + row * p->a_row;
+            const float *bias = p->bias ? (const float *)p->bias + row : NULL;
+            for (int32_t j = 0; j < columns; j += 4) {
+                const int32_t column = block_start(j, 4, columns);
+                sum_padded_block(p, a, b + column, bias, out + row * p->out_row + column,
+                                 column == 0, column + 4 == columns);
+            }
+        }
+    }
+}
+
+// ---- one row with few taps: the weights stay in registers
+
+static inline __attribute__((always_inline)) void
+sum_single_row(const pt_products *p, const int middle, const int inner) {
+    const float add = p->bias ? *(const float *)p->bias : 0;
+    const pt_line columns = p->columns;
+    float a[3][3];
+#pragma GCC unroll 3
+    for (int i = 0; i < middle; i++) {
+#pragma GCC unroll 3
+        for (int j = 0; j < inner; j++) {
+            a[i][j] = ((const float *)p->a)[i * p->a_step[1] + j];
+        }
+    }
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        const float *b_0 = (const float *)p->b + line * p->lines.b_step;
+        const float *b_1 = b_0 + p->b_step[1];
+        const float *b_2 = b_1 + p->b_step[1];
+        float *out = (float *)p->out + line * p->lines.out_step;
+        for (int32_t n = columns.length; n > 0; n--) {
+            float sum = 0;
+#pragma GCC unroll 3
+            for (int j = 0; j < inner; j++) {
+                sum += a[0][j] * b_0[j];
+            }
+#pragma GCC unroll 3
+            for (int j = 0; j < inner; j++) {
+                sum += a[1][j] * b_1[j];
+            }
+            if (middle == 3) {
+#pragma GCC unroll 3
+                for (int j = 0; j < inner; j++) {
+                    sum += a[2][j] * b_2[j];
+                }
+                b_2 += columns.b_step;
+            }
+            *out = sum + add;
+            b_0 += columns.b_step;
+            b_1 += columns.b_step;
+            out += columns.out_step;
+        }
+    }
+}
+
+static bool has_few_taps(const pt_products *p) {
+    return p->rows == 1 && p->taps[0] == 1 && p->b_step[2] == 1 &&
+           (p->taps[1] == 2 || p->taps[1] == 3) && (p->taps[2] == 2 || p->taps[2] == 3);
+}
+
+static void sum_few_taps(const pt_products *p) {
+    if (p->taps[1] == 3) {
+        if (p->taps[2] == 3) {
+            sum_single_row(p, 3, 3);
+        } else {
+            sum_single_row(p, 3, 2);
+        }
+    } else if (p->taps[2] == 3) {
+        sum_single_row(p, 2, 3);
+    } else {
+        sum_single_row(p, 2, 2);
     }
 }
 
@@ -126,7 +257,9 @@ static void store_sum(const number *sum, const void *bias, int32_t row, void *ou
     }
 }
 
-static void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t column) {
+// The output of a row at a place, given by its offsets in b and out.
+static void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t b_place,
+                    int32_t out_place) {
     number sum = {0};
     if (dtype == PT_DTYPE_FLOAT) {
         sum.f = 0;
@@ -136,7 +269,7 @@ static void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t co
     for (int32_t outer = 0; outer < p->taps[0]; outer++) {
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
-            int32_t b = column * p->b_column + outer * p->b_step[0] + middle * p->b_step[1];
+            int32_t b = b_place + outer * p->b_step[0] + middle * p->b_step[1];
             for (int32_t inner = 0; inner < p->taps[2]; inner++) {
                 add_product(&sum, p->a, a, p->b, b, dtype);
                 a += p->a_step[2];
@@ -144,17 +277,27 @@ static void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t co
             }
         }
     }
-    store_sum(&sum, p->bias, row, p->out, row * p->out_row + column * p->out_column, dtype);
+    store_sum(&sum, p->bias, row, p->out, out_place + row * p->out_row, dtype);
 }
 
-void pt_sum_products(const pt_products *p, uint8_t dtype, int32_t rows, int32_t columns) {
+void pt_sum_products(const pt_products *p, uint8_t dtype) {
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1) {
-        sum_floats(p, rows, columns);
+        if (p->padded) {
+            sum_padded(p);
+        } else if (has_few_taps(p)) {
+            sum_few_taps(p);
+        } else {
+            sum_blocks(p);
+        }
         return;
     }
-    for (int32_t i = 0; i < rows; i++) {
-        for (int32_t j = 0; j < columns; j++) {
-            sum_any(p, dtype, i, j);
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        for (int32_t j = 0; j < p->columns.length; j++) {
+            const int32_t b = line * p->lines.b_step + j * p->columns.b_step;
+            const int32_t out = line * p->lines.out_step + j * p->columns.out_step;
+            for (int32_t row = 0; row < p->rows; row++) {
+                sum_any(p, dtype, row, b, out);
+            }
         }
     }
 }

@@ -58,6 +58,8 @@ sum_block(const pt_products *p, const walk *w, const float *a_0, const float *b,
     const int32_t b_column = unit ? 1 : p->columns.b_step;
     const float *a[4] = {a_0, a_0 + p->a_row, a_0 + 2 * p->a_row, a_0 + 3 * p->a_row};
     float sum[4][8] = {{0}};
+    const int32_t a_jump = w->a_jump, a_last = w->a_jump + w->a_wrap;
+    const int32_t b_jump = w->b_jump, b_last = w->b_jump + w->b_wrap;
     int32_t middle = w->middle;
 
     for (int32_t n = w->count; n > 0; n--) {
@@ -82,12 +84,12 @@ sum_block(const pt_products *p, const walk *w, const float *a_0, const float *b,
         const bool wraps = --middle == 0;
         if (wraps) {
             middle = w->middle;
-            b += w->b_wrap;
         }
-        b += w->b_jump;
+        b += wraps ? b_last : b_jump;
+        const int32_t a_step = wraps ? a_last : a_jump;
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
-            a[i] += w->a_jump + (wraps ? w->a_wrap : 0);
+            a[i] += a_step;
         }
     }
     store_block(p, sum, bias, out, rows, columns, unit ? 1 : p->columns.out_step);
@@ -171,6 +173,8 @@ NOINLINE void sum_padded_block(const pt_products *p, const walk *w, const float 
                                bool last) {
     const float *a[4] = {a_0, a_0 + p->a_row, a_0 + 2 * p->a_row, a_0 + 3 * p->a_row};
     float sum[4][8] = {{0}};
+    const int32_t a_jump = w->a_jump, a_last = w->a_jump + w->a_wrap;
+    const int32_t b_jump = w->b_jump, b_last = w->b_jump + w->b_wrap;
     int32_t middle = w->middle;
 
     for (int32_t n = w->count; n > 0; n--) {
@@ -189,12 +193,12 @@ NOINLINE void sum_padded_block(const pt_products *p, const walk *w, const float 
         const bool wraps = --middle == 0;
         if (wraps) {
             middle = w->middle;
-            b += w->b_wrap;
         }
-        b += w->b_jump;
+        b += wraps ? b_last : b_jump;
+        const int32_t a_step = wraps ? a_last : a_jump;
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
-            a[i] += w->a_jump + (wraps ? w->a_wrap : 0);
+            a[i] += a_step;
         }
     }
     store_block(p, sum, bias, out, 4, 4, 1);

@@ -61,7 +61,7 @@ int pt_find_operator(const char *name, uint32_t name_length, const char *overloa
         int middle = (low + high) / 2;
         int order = compare(operators[middle].name, name, name_length, overload, overload_length);
         if (order == 0) {
-            return middle;
+            return operators[middle].kernel ? middle : -1;
         }
         if (order < 0) {
             low = middle + 1;

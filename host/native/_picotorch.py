@@ -156,6 +156,16 @@ class Reader:
         """Position of table i of a vector of tables."""
         return self.follow(self._item(vector, i, 4))
 
+    def find_item(self, vector, start, slot, value):
+        """Index of the first table of a vector, from `start` on, whose u8 field is `value`, or -1."""
+        length = self.length(vector)
+        if start < 0 or slot < 0:
+            raise ValueError
+        for i in range(start, length):
+            if self.u8(self.item(vector, i), slot) == value:
+                return i
+        return -1
+
     def u8_item(self, vector, i):
         return self._number(self._item(vector, i, 1), 1, False)
 
@@ -164,15 +174,6 @@ class Reader:
 
     def i64_item(self, vector, i):
         return self._number(self._item(vector, i, 8), 8, True)
-
-    def find_u8(self, vector, slot, value, start):
-        """First table of a vector, from `start` on, whose u8 field is `value`: its place, or -1."""
-        if slot < 0:
-            raise ValueError
-        for i in range(max(start, 0), self.length(vector)):
-            if self.u8(self.item(vector, i), slot) == value:
-                return i
-        return -1
 
     def product(self, vector, factor, limit):
         """`factor` times the i32 sizes of a vector, 0 with a size of 0; -1 with a negative size or when
@@ -272,6 +273,16 @@ class Context:
         if position < 0 or position % 4 or position + size > self._c.memory_size[POOL]:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
+
+    def limit_memory(self, memory, size):
+        """Lets references reach only the first `size` bytes of a memory, which has as many."""
+        if not 0 <= size <= self._c.memory_size[memory]:
+            raise ValueError
+        self._c.memory_size[memory] = size
+
+    def is_inside(self, memory, offset, size):
+        """True when the bytes from offset on lie in the memory. No number is negative."""
+        return offset + size <= self._c.memory_size[memory]
 
     def has_memory(self, memory):
         if not 0 <= memory < MEMORIES:

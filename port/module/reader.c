@@ -182,6 +182,26 @@ static mp_obj_t reader_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_item_obj, reader_item);
 
+static mp_obj_t reader_find_item(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    uint32_t vector = (uint32_t)mp_obj_get_int(args[1]);
+    uint32_t n = length(self, vector);
+    mp_int_t start = mp_obj_get_int(args[2]), slot = mp_obj_get_int(args[3]);
+    mp_int_t value = mp_obj_get_int(args[4]);
+    if (start < 0 || slot < 0) {
+        pt_raise_value_error();
+    }
+    for (uint32_t i = (uint32_t)start; i < n; i++) {
+        uint32_t position = field(self, follow(self, item_at(self, vector, i, 4)), (uint32_t)slot);
+        if ((position ? u8_at(self, position) : 0) == value) {
+            return pt_small_int(i);
+        }
+    }
+    return MP_OBJ_NEW_SMALL_INT(-1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_item_obj, 5, 5, reader_find_item);
+
 static mp_obj_t reader_u8_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
     return pt_small_int(u8_at(self, item(self, vector, i, 1)));
@@ -199,26 +219,6 @@ static mp_obj_t reader_i64_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
     return pt_small_int(i64_at(self, item(self, vector, i, 8)));
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_item_obj, reader_i64_item);
-
-static mp_obj_t reader_find_u8(size_t n_args, const mp_obj_t *args) {
-    (void)n_args;
-    const reader *self = MP_OBJ_TO_PTR(args[0]);
-    uint32_t vector = (uint32_t)mp_obj_get_int(args[1]);
-    mp_int_t slot = mp_obj_get_int(args[2]), value = mp_obj_get_int(args[3]);
-    mp_int_t start = mp_obj_get_int(args[4]);
-    if (slot < 0) {
-        pt_raise_value_error();
-    }
-    uint32_t n = length(self, vector);
-    for (uint32_t i = start < 0 ? 0 : (uint32_t)start; i < n; i++) {
-        uint32_t found = field(self, follow(self, item_at(self, vector, i, 4)), (uint32_t)slot);
-        if ((found ? u8_at(self, found) : 0) == value) {
-            return pt_small_int(i);
-        }
-    }
-    return MP_OBJ_NEW_SMALL_INT(-1);
-}
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_u8_obj, 5, 5, reader_find_u8);
 
 static mp_obj_t reader_product(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
@@ -310,8 +310,8 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_u8_item), MP_ROM_PTR(&reader_u8_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64_item), MP_ROM_PTR(&reader_i64_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64), MP_ROM_PTR(&reader_i64_obj)},
+    {MP_ROM_QSTR(MP_QSTR_find_item), MP_ROM_PTR(&reader_find_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator), MP_ROM_PTR(&reader_operator_obj)},
-    {MP_ROM_QSTR(MP_QSTR_find_u8), MP_ROM_PTR(&reader_find_u8_obj)},
     {MP_ROM_QSTR(MP_QSTR_product), MP_ROM_PTR(&reader_product_obj)},
     {MP_ROM_QSTR(MP_QSTR_permutation), MP_ROM_PTR(&reader_permutation_obj)},
     {MP_ROM_QSTR(MP_QSTR_equals), MP_ROM_PTR(&reader_equals_obj)},

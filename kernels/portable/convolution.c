@@ -1,6 +1,9 @@
 // aten::convolution: 1-d and 2-d, over any of the dim orders contiguous and channels_last.
 #include "products.h"
 
+// Their frames do not add up in one.
+#define NOINLINE static __attribute__((noinline))
+
 enum { IN, WEIGHT, BIAS, STRIDE, PADDING, DILATION, TRANSPOSED, OUTPUT_PADDING, GROUPS, OUT };
 
 // Strides, paddings and dilations stay below this, so that positions fit in 32 bits.
@@ -53,38 +56,37 @@ static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, axis 
 }
 
 // The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed.
-static convolution read_convolution(const pt_context *c, const pt_ref *args) {
+NOINLINE void read_convolution(const pt_context *c, const pt_ref *args, convolution *v) {
     const pt_tensor in = pt_get_tensor(c, args[IN]);
     const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
     const pt_tensor out = pt_get_tensor(c, args[OUT]);
-    convolution v;
-    v.in = in.data;
-    v.weight = weight.data;
-    v.out = out.data;
-    v.dtype = in.dtype;
-    v.transposed = pt_get_bool(c, args[TRANSPOSED]);
-    v.groups = (int32_t)pt_get_int(c, args[GROUPS]);
-    v.batch = in.sizes[0];
-    v.in_channels = in.sizes[1] / v.groups;
-    v.out_channels = out.sizes[1] / v.groups;
+    v->in = in.data;
+    v->weight = weight.data;
+    v->out = out.data;
+    v->dtype = in.dtype;
+    v->transposed = pt_get_bool(c, args[TRANSPOSED]);
+    v->groups = (int32_t)pt_get_int(c, args[GROUPS]);
+    v->batch = in.sizes[0];
+    v->in_channels = in.sizes[1] / v->groups;
+    v->out_channels = out.sizes[1] / v->groups;
 
     int32_t in_steps[4], weight_steps[4], out_steps[4];
     pt_strides(&in, in_steps);
     pt_strides(&weight, weight_steps);
     pt_strides(&out, out_steps);
-    v.in_batch_step = in_steps[0];
-    v.in_channel_step = in_steps[1];
-    v.out_batch_step = out_steps[0];
-    v.out_channel_step = out_steps[1];
-    v.weight_out_step = weight_steps[v.transposed];
-    v.weight_in_step = weight_steps[!v.transposed];
-    v.weight_group_step =
-        v.transposed ? v.in_channels * v.weight_in_step : v.out_channels * v.weight_out_step;
+    v->in_batch_step = in_steps[0];
+    v->in_channel_step = in_steps[1];
+    v->out_batch_step = out_steps[0];
+    v->out_channel_step = out_steps[1];
+    v->weight_out_step = weight_steps[v->transposed];
+    v->weight_in_step = weight_steps[!v->transposed];
+    v->weight_group_step =
+        v->transposed ? v->in_channels * v->weight_in_step : v->out_channels * v->weight_out_step;
 
     const uint32_t dims = in.rank - 2u;
-    v.axes[0] = (axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
+    v->axes[0] = (axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
     for (uint32_t i = 0; i < dims; i++) {
-        axis *x = &v.axes[i + 2 - dims];
+        axis *x = &v->axes[i + 2 - dims];
         read_axis(c, args, i, x);
         x->in = in.sizes[i + 2];
         x->kernel = weight.sizes[i + 2];
@@ -93,7 +95,6 @@ static convolution read_convolution(const pt_context *c, const pt_ref *args) {
         x->kernel_step = weight_steps[i + 2];
         x->out_step = out_steps[i + 2];
     }
-    return v;
 }
 
 // ---- check
@@ -354,7 +355,7 @@ static void arrange_lines(pt_products *p) {
 }
 
 // The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
-static void run_segments(const convolution *v, const char *bias, const segment *s, bool padded) {
+NOINLINE void run_segments(const convolution *v, const char *bias, const segment *s, bool padded) {
     const axis *y = &v->axes[0];
     const axis *x = &v->axes[1];
     const int32_t size = (int32_t)pt_element_size(v->dtype);
@@ -398,7 +399,8 @@ static int run_convolution(pt_context *c, const pt_ref *args) {
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    const convolution v = read_convolution(c, args);
+    convolution v;
+    read_convolution(c, args, &v);
     const char *bias = pt_is_none(args[BIAS]) ? NULL : pt_get_tensor(c, args[BIAS]).data;
     const bool padded = has_padded_lines(&v);
     segment s[2];

@@ -10,6 +10,7 @@ from _picotorch_c import ffi, lib
 
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
+NOT_READY = 0x02  # InvalidState
 
 
 def _address(buffer):
@@ -69,11 +70,18 @@ def operator_arguments(number):
     return len(operator_signature(number))
 
 
+def operator_has_lists(number):
+    """True when the operator takes or gives lists of tensors."""
+    return lib.pt_operator_has_lists(number)
+
+
 class Reader:
     """Bounds-checked reading of a FlatBuffer; ValueError where it leads outside."""
 
     def __init__(self, buffer):
         self._data = memoryview(buffer).cast("B")
+        if len(self._data) > SMALL_INT_MAX:
+            raise ValueError
 
     def __len__(self):
         return len(self._data)
@@ -95,6 +103,8 @@ class Reader:
 
     def field(self, table, slot):
         """Position of a field; 0 when the file leaves it out."""
+        if slot < 0:
+            raise ValueError
         vtable = table - int.from_bytes(self._bytes(table, 4), "little", signed=True)
         size = self._number(vtable, 2, False)
         entry = 4 + 2 * slot
@@ -144,6 +154,16 @@ class Reader:
         """Position of table i of a vector of tables."""
         return self.follow(self._item(vector, i, 4))
 
+    def find_item(self, vector, start, slot, value):
+        """Index of the first table of a vector, from `start` on, whose u8 field is `value`, or -1."""
+        length = self.length(vector)
+        if start < 0 or slot < 0:
+            raise ValueError
+        for i in range(start, length):
+            if self.u8(self.item(vector, i), slot) == value:
+                return i
+        return -1
+
     def u8_item(self, vector, i):
         return self._number(self._item(vector, i, 1), 1, False)
 
@@ -152,6 +172,26 @@ class Reader:
 
     def i64_item(self, vector, i):
         return self._number(self._item(vector, i, 8), 8, True)
+
+    def product(self, vector, factor, limit):
+        """`factor` times the i32 sizes of a vector, 0 with a size of 0; -1 with a negative size or when
+        the product of the others is above `limit`."""
+        product, empty = factor, False
+        for i in range(self.length(vector)):
+            size = self.i32_item(vector, i)
+            empty = empty or size == 0
+            product *= size or 1
+            if size < 0 or product > limit:
+                return -1
+        return 0 if empty else product
+
+    def permutation(self, vector):
+        """2 when a vector of u8 counts 0, 1, 2 ..., 1 when it is another permutation of that, else 0.
+        At most 32 items."""
+        items = [self.u8_item(vector, i) for i in range(self.length(vector))]
+        if len(items) > 32 or sorted(items) != list(range(len(items))):
+            return 0
+        return 2 if items == sorted(items) else 1
 
     def u16_at(self, position):
         return self._number(position, 2, False)
@@ -184,6 +224,7 @@ class _Memory:
     """
 
     def __init__(self, buffer):
+        self.buffer = buffer
         with memoryview(buffer) as view:
             self.size = view.nbytes
             base = buffer if view.obj is None else view.obj
@@ -193,14 +234,6 @@ class _Memory:
         self._lock = ffi.from_buffer(base, require_writable=False)
 
 
-def _put(record, **fields):
-    for name, value in fields.items():
-        try:
-            setattr(record, name, value)
-        except OverflowError:
-            raise ValueError from None
-
-
 class Context:
     """The memories that references lead into, and the executor's state.
 
@@ -208,7 +241,9 @@ class Context:
     buffer that cannot be written.
     """
 
-    def __init__(self):
+    def __init__(self, on_failure=None):
+        self._on_failure = on_failure
+        self._ready = False
         self._c = ffi.new("pt_context *")
         self._buffers = [None] * MEMORIES
         self._scratch = None
@@ -220,6 +255,7 @@ class Context:
         self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
         self._c.memory[memory] = found.pointer if found else ffi.NULL
         self._c.memory_size[memory] = found.size if found else 0
+        self._ready = self._ready and found is not None
 
     def set_scratch(self, buffer):
         self._scratch = found = None if buffer is None else _Memory(buffer)
@@ -232,22 +268,41 @@ class Context:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
 
+    def limit_memory(self, memory, size):
+        """Lets references reach only the first `size` bytes of a memory, which has as many."""
+        if not 0 <= size <= self._c.memory_size[memory]:
+            raise ValueError
+        self._c.memory_size[memory] = size
+
+    def is_inside(self, memory, offset, size):
+        """True when the bytes from offset on lie in the memory. No number is negative."""
+        return offset + size <= self._c.memory_size[memory]
+
     def has_memory(self, memory):
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
         return self._buffers[memory] is not None
+
+    def _put(self, kind, position, **fields):
+        record = self._record(kind, position)
+        try:
+            record[0] = ffi.new(kind + " *", fields)[0]
+        except OverflowError:
+            raise ValueError from None
 
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
                    scratch):
-        _put(self._record("pt_method", position), n_values=n_values, n_instructions=n_instructions,
-             values=values, instructions=instructions, program_values=program_values,
-             scratch=scratch)
+        self._put("pt_method", position, n_values=n_values, n_instructions=n_instructions,
+                  values=values, instructions=instructions, program_values=program_values,
+                  scratch=scratch)
         self._c.program_values = program_values
 
     def put_value(self, position, data, sizes, dim_order, index, type, flags):
-        _put(self._record("pt_value", position), data=data, sizes=sizes, dim_order=dim_order,
-             index=index, type=type, flags=flags)
+        self._put("pt_value", position, data=data, sizes=sizes, dim_order=dim_order, index=index,
+                  type=type, flags=flags)
 
     def put_instruction(self, position, kernel, n_args, op):
-        _put(self._record("pt_instruction", position, 4), kernel=kernel, n_args=n_args, op=op)
+        self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
 
     def put_ref(self, position, ref):
         try:
@@ -274,7 +329,7 @@ class Context:
 
     def check(self, position):
         """Checks the instruction record at `position`: an error code."""
-        instruction = self._record("pt_instruction", position, 4)
+        instruction = self._record("pt_instruction", position)
         self._record("pt_instruction", position, 4 + 4 * instruction.n_args)
         if instruction.kernel >= lib.pt_operator_count():
             raise ValueError
@@ -298,15 +353,27 @@ class Context:
         self._record("pt_method", method)
         lib.pt_start(self._c, method)
 
+    def set_ready(self, ready):
+        """Whether execute and step may run: a method is started and all its memories are set.
+
+        Taking a memory away ends it.
+        """
+        if ready:
+            self._record("pt_method", self._c.method)
+        self._ready = ready
+
+    def _run(self, function):
+        code = function(self._c) if self._ready else NOT_READY
+        if code:
+            self._on_failure(code)
+
     def step(self):
-        """Executes one instruction of the method that was started: an error code."""
-        self._record("pt_method", self._c.method)
-        return lib.pt_step(self._c)
+        """Runs one instruction; on_failure(code) is called with an error's code."""
+        self._run(lib.pt_step)
 
     def execute(self):
-        """Executes from the next instruction to the end: an error code."""
-        self._record("pt_method", self._c.method)
-        return lib.pt_execute(self._c)
+        """Runs to the end and goes back to the first instruction; on_failure(code) as in step."""
+        self._run(lib.pt_execute)
 
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""
@@ -318,7 +385,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return memoryview(ffi.buffer(self._c.memory[memory] + offset, size))
+        return memoryview(self._buffers[memory].buffer).cast("B")[offset : offset + size]
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:
@@ -336,11 +403,11 @@ class Context:
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
 
-        Of the program it is read-only. The buffer has to live as long as the view is used.
+        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
         """
-        data = self._data(ref, size) if size else memoryview(bytearray())
+        data = self._data(ref, size)
         if size % struct.calcsize(typecode):
             raise ValueError
         if ref >> 25 == PROGRAM:
             data = data.toreadonly()
-        return data.cast(typecode)
+        return data.cast(typecode) if size else memoryview(bytearray()).cast(typecode)

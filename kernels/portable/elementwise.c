@@ -1,0 +1,170 @@
+#include "elementwise.h"
+
+int64_t pt_cut_int(int64_t v, uint8_t dtype) {
+    switch (dtype) {
+    case PT_DTYPE_BOOL:
+        return v != 0;
+    case PT_DTYPE_BYTE:
+        return (uint8_t)v;
+    case PT_DTYPE_CHAR:
+        return (int8_t)v;
+    case PT_DTYPE_SHORT:
+        return (int16_t)v;
+    case PT_DTYPE_INT:
+        return (int32_t)v;
+    default:
+        return v;
+    }
+}
+
+pt_number pt_number_of(pt_scalar s, uint8_t compute) {
+    pt_number n;
+    if (!pt_is_floating(compute)) {
+        n.i64 = pt_cut_int(s.type == PT_TYPE_DOUBLE ? pt_double_to_int(s.as.d) : s.as.i, compute);
+    } else if (compute == PT_DTYPE_FLOAT) {
+        n.f32 = s.type == PT_TYPE_DOUBLE ? (float)s.as.d : (float)s.as.i;
+    } else {
+        n.f64 = pt_scalar_as_double(s);
+    }
+    return n;
+}
+
+pt_number pt_no_bound(bool lower, uint8_t compute) {
+    pt_number n;
+    if (!pt_is_floating(compute)) {
+        n.i64 = lower ? INT64_MIN : INT64_MAX;
+    } else if (compute == PT_DTYPE_FLOAT) {
+        n.f32 = lower ? -__builtin_inff() : __builtin_inff();
+    } else {
+        n.f64 = lower ? -__builtin_inf() : __builtin_inf();
+    }
+    return n;
+}
+
+pt_tensor pt_number_tensor(pt_number *element, pt_scalar s, uint8_t compute) {
+    *element = pt_number_of(s, compute);
+    pt_tensor t = {.data = element,
+                   .dtype = pt_is_floating(compute) ? compute : PT_DTYPE_LONG,
+                   .flags = PT_VALUE_CONTIGUOUS};
+    return t;
+}
+
+bool pt_can_cast(uint8_t from, uint8_t to) {
+    if (to == PT_DTYPE_BOOL) {
+        return from == PT_DTYPE_BOOL;
+    }
+    return pt_is_floating(to) || !pt_is_floating(from);
+}
+
+uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule) {
+    return rule == PT_RULE_FLOATING && !pt_is_floating(promoted) ? PT_DTYPE_FLOAT : promoted;
+}
+
+int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out) {
+    uint8_t result = rule == PT_RULE_PREDICATE ? PT_DTYPE_BOOL : compute;
+    return pt_can_cast(result, out->dtype) ? PT_ERROR_OK
+                                           : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_CAST);
+}
+
+pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t compute) {
+    pt_number n;
+    if (!pt_is_floating(compute)) {
+        n.i64 = pt_cut_int(pt_load_int(data, i, dtype), compute);
+    } else if (compute == PT_DTYPE_FLOAT) {
+        n.f32 = pt_load_float(data, i, dtype);
+    } else {
+        n.f64 = pt_load_double(data, i, dtype);
+    }
+    return n;
+}
+
+void pt_store_number(void *data, int32_t i, uint8_t dtype, pt_number n, uint8_t compute) {
+    if (!pt_is_floating(compute)) {
+        pt_store_int(data, i, dtype, pt_cut_int(n.i64, compute));
+    } else if (compute == PT_DTYPE_FLOAT) {
+        pt_store_float(data, i, dtype, n.f32);
+    } else {
+        pt_store_double(data, i, dtype, n.f64);
+    }
+}
+
+// ---- one operand
+
+int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary *op,
+                      uint8_t promoted) {
+    pt_tensor in = pt_get_tensor(c, in_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    uint8_t compute = pt_compute_dtype(promoted, op->rule);
+    bool has = compute == PT_DTYPE_FLOAT    ? op->f32 != NULL
+               : compute == PT_DTYPE_DOUBLE ? op->f64 != NULL
+                                            : op->i64 != NULL;
+    if (!has || (compute == PT_DTYPE_BOOL && op->rule == PT_RULE_NUMBER) ||
+        !pt_dtype_in(in.dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
+    }
+    int error = pt_check_result(c, compute, op->rule, &out);
+    return error ? error : pt_expect_sizes(c, out_arg, in.rank, in.sizes);
+}
+
+static void run_unary_row(const pt_unary *op, int32_t n, float *out, const float *in,
+                          const pt_number *p) {
+    if (op->row) {
+        op->row(n, out, in, p);
+        return;
+    }
+    for (; n > 0; n--) {
+        *out++ = op->f32(*in++, p);
+    }
+}
+
+static pt_number apply_unary(const pt_unary *op, uint8_t compute, pt_number x, const pt_number *p) {
+    if (!pt_is_floating(compute)) {
+        x.i64 = op->i64(x.i64, p);
+    } else if (compute == PT_DTYPE_FLOAT) {
+        x.f32 = op->f32(x.f32, p);
+    } else {
+        x.f64 = op->f64(x.f64, p);
+    }
+    return x;
+}
+
+static __attribute__((noinline)) void walk_unary(const pt_unary *op, const pt_tensor *out,
+                                                 const pt_tensor *in, uint8_t compute,
+                                                 const pt_number *p) {
+    pt_walk w;
+    pt_walk_tensors(&w, 2, (const pt_tensor *const[]){out, in});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            int32_t j = w.offset[1] + i * w.strides[1][0];
+            pt_number x = pt_load_number(in->data, j, in->dtype, compute);
+            pt_store_number(out->data, w.offset[0] + i, out->dtype, apply_unary(op, compute, x, p),
+                            compute);
+        }
+    } while (pt_walk_next(&w));
+}
+
+int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary *op,
+                    uint8_t promoted, const pt_number *p) {
+    pt_tensor in = pt_get_tensor(c, in_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    int32_t n = pt_numel(&out);
+    if (in.dtype == PT_DTYPE_FLOAT && out.dtype == PT_DTYPE_FLOAT && pt_same_dim_order(&in, &out)) {
+        run_unary_row(op, n, out.data, in.data, p);
+    } else if (n > 0) {
+        walk_unary(op, &out, &in, pt_compute_dtype(promoted, op->rule), p);
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters) {
+    return pt_unary_check_as(c, args[0], args[parameters + 1], op, pt_get_tensor(c, args[0]).dtype);
+}
+
+int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters) {
+    pt_number p[PT_UNARY_PARAMETERS];
+    uint8_t promoted = pt_get_tensor(c, args[0]).dtype;
+    for (uint32_t i = 0; i < parameters; i++) {
+        p[i] = pt_number_of(pt_get_scalar(c, args[1 + i]), pt_compute_dtype(promoted, op->rule));
+    }
+    return pt_unary_run_as(c, args[0], args[parameters + 1], op, promoted, p);
+}

@@ -1,0 +1,147 @@
+"""The inputs and outputs of a run: .npz files, checks against a method, random inputs.
+
+An input of a tensor is an array of the program's sizes, in logical order whatever the dim order. An
+input of a number or bool is a Python value, that with which the program was exported.
+"""
+
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from picotorch import schema
+from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, NOT_SUPPORTED, fail
+from picotorch.method_meta import TAG_NAMES, MethodMeta, evalue
+
+from .tensors import numpy_dtype
+
+SEED = 0
+
+_TENSOR = schema.KERNEL_TYPES_TENSOR
+
+
+# ---- files
+
+
+def read_npz(path: Path, prefix: str = "in") -> list[np.ndarray]:
+    """The arrays in0, in1 ... of a file. Raises AccessFailed, InvalidArgument."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError
+            names = [f"{prefix}{i}" for i in range(len(archive.files))]
+            unknown = sorted(set(archive.files) - set(names))
+            if unknown:
+                raise fail(INVALID_ARGUMENT, f"has {', '.join(unknown)}", str(path),
+                           remedy=f"name the arrays {prefix}0, {prefix}1 ... without a gap")
+            return [archive[name] for name in names]
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile, NotImplementedError):
+        raise fail(INVALID_ARGUMENT, "is no .npz file of arrays", str(path)) from None
+
+
+def write_npz(path: Path, arrays: list) -> None:
+    """Writes out0, out1 ... Raises AccessFailed."""
+    try:
+        with open(path, "wb") as file:
+            np.savez(file, **{f"out{i}": np.asarray(array) for i, array in enumerate(arrays)})
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+
+
+# ---- checks
+
+
+def checked_inputs(meta: MethodMeta, given: list) -> list:
+    """The inputs as a run takes them: arrays, and the exported values of numbers.
+
+    Raises InvalidArgument for another number of inputs, another dtype, sizes or value.
+    """
+    if len(given) != meta.num_inputs():
+        raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} wanted, {len(given)} given", "inputs",
+                   remedy=_signature(meta))
+    return [_checked_input(meta, i, value) for i, value in enumerate(given)]
+
+
+def _signature(meta):
+    wanted = []
+    for i in range(meta.num_inputs()):
+        if meta.input_tag(i) == _TENSOR:
+            info = meta.input_tensor_meta(i)
+            wanted.append(f"in{i}: {info.dtype} {list(info.sizes())}")
+        else:
+            wanted.append(f"in{i}: {TAG_NAMES.get(meta.input_tag(i), 'unknown')}")
+    return "the method takes " + (", ".join(wanted) or "none")
+
+
+def _checked_input(meta, i, value):
+    if meta.input_tag(i) != _TENSOR:
+        return _checked_number(meta, i, value)
+    info = meta.input_tensor_meta(i)
+    wanted = numpy_dtype(info)
+    array = np.asarray(value)
+    if array.dtype != wanted:
+        raise fail(INVALID_ARGUMENT, f"dtype {wanted} wanted, {array.dtype} given", "input", i,
+                   remedy=f"convert it with .astype({str(wanted)!r})")
+    if array.shape != info.sizes():
+        raise fail(INVALID_ARGUMENT,
+                   f"sizes {list(info.sizes())} wanted, {list(array.shape)} given", "input", i)
+    return array
+
+
+def _checked_number(meta, i, value):
+    wanted = exported_value(meta, i)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.item() if value.ndim == 0 else value
+    same = (wanted is None or value == wanted) if np.ndim(value) == 0 else False
+    if not same:
+        raise fail(INVALID_ARGUMENT, f"the program was exported with {wanted}, {value} given",
+                   "input", i, remedy="a number is part of the program")
+    return wanted
+
+
+def exported_value(meta: MethodMeta, index: int):
+    """The int, float, bool or None with which the program was exported as input `index`."""
+    reader = meta.program.reader
+    values = reader.table(meta.plan, schema.EXECUTION_PLAN_VALUES)
+    value = evalue(reader, values, meta.input_value(index))
+    kind = reader.u8(value, schema.EVALUE_VAL_TYPE)
+    if kind == schema.KERNEL_TYPES_NULL:
+        return None
+    field = {schema.KERNEL_TYPES_INT: (schema.INT_INT_VAL, "<q"),
+             schema.KERNEL_TYPES_DOUBLE: (schema.DOUBLE_DOUBLE_VAL, "<d"),
+             schema.KERNEL_TYPES_BOOL: (schema.BOOL_BOOL_VAL, "<?")}.get(kind)
+    if field is None:
+        raise fail(NOT_SUPPORTED, "an input of type " + TAG_NAMES.get(kind, "unknown"), "input",
+                   index)
+    slot, layout = field
+    position = reader.field(reader.table(value, schema.EVALUE_VAL), slot)
+    if position == 0:
+        return struct.unpack(layout, bytes(struct.calcsize(layout)))[0]
+    return struct.unpack_from(layout, meta.program.data, position)[0]
+
+
+# ---- random inputs
+
+
+def random_inputs(meta: MethodMeta, seed: int = SEED) -> list:
+    """Inputs for a method, the same for the same seed: floats from -1 to 1, bytes over their range,
+    bools, and 0 or 1 for wider integers, which are mostly indexes. Numbers as exported."""
+    generator = np.random.default_rng(seed)
+    return [_random_tensor(generator, meta.input_tensor_meta(i))
+            if meta.input_tag(i) == _TENSOR else exported_value(meta, i)
+            for i in range(meta.num_inputs())]
+
+
+def _random_tensor(generator, info):
+    dtype = numpy_dtype(info)
+    if dtype.kind == "f":
+        values = generator.uniform(-1, 1, info.sizes())
+    elif dtype.itemsize == 1 and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        values = generator.integers(limits.min, limits.max, info.sizes(), endpoint=True)
+    else:
+        values = generator.integers(0, 2, info.sizes())
+    return np.asarray(values).astype(dtype)

@@ -4,7 +4,6 @@ An input of a tensor is an array of the program's sizes, in logical order whatev
 input of a number or bool is a Python value, that with which the program was exported.
 """
 
-import struct
 import zipfile
 from pathlib import Path
 
@@ -12,14 +11,12 @@ import numpy as np
 
 from picotorch import schema
 from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, NOT_SUPPORTED, fail
-from picotorch.method_meta import TAG_NAMES, MethodMeta, evalue
+from picotorch.method_meta import TAG_NAMES, MethodMeta
 
 from .tensors import numpy_dtype
+from .values import TENSOR, Values
 
 SEED = 0
-
-_TENSOR = schema.KERNEL_TYPES_TENSOR
-
 
 # ---- files
 
@@ -68,7 +65,7 @@ def checked_inputs(meta: MethodMeta, given: list) -> list:
 def _signature(meta):
     wanted = []
     for i in range(meta.num_inputs()):
-        if meta.input_tag(i) == _TENSOR:
+        if meta.input_tag(i) == TENSOR:
             info = meta.input_tensor_meta(i)
             wanted.append(f"in{i}: {info.dtype} {list(info.sizes())}")
         else:
@@ -77,7 +74,7 @@ def _signature(meta):
 
 
 def _checked_input(meta, i, value):
-    if meta.input_tag(i) != _TENSOR:
+    if meta.input_tag(i) != TENSOR:
         return _checked_number(meta, i, value)
     info = meta.input_tensor_meta(i)
     wanted = numpy_dtype(info)
@@ -104,23 +101,14 @@ def _checked_number(meta, i, value):
 
 def exported_value(meta: MethodMeta, index: int):
     """The int, float, bool or None with which the program was exported as input `index`."""
-    reader = meta.program.reader
-    values = reader.table(meta.plan, schema.EXECUTION_PLAN_VALUES)
-    value = evalue(reader, values, meta.input_value(index))
-    kind = reader.u8(value, schema.EVALUE_VAL_TYPE)
+    kind = meta.input_tag(index)
     if kind == schema.KERNEL_TYPES_NULL:
         return None
-    field = {schema.KERNEL_TYPES_INT: (schema.INT_INT_VAL, "<q"),
-             schema.KERNEL_TYPES_DOUBLE: (schema.DOUBLE_DOUBLE_VAL, "<d"),
-             schema.KERNEL_TYPES_BOOL: (schema.BOOL_BOOL_VAL, "<?")}.get(kind)
-    if field is None:
+    number = Values(meta.program, meta.plan).number(meta.input_value(index))
+    if number is None:
         raise fail(NOT_SUPPORTED, "an input of type " + TAG_NAMES.get(kind, "unknown"), "input",
                    index)
-    slot, layout = field
-    position = reader.field(reader.table(value, schema.EVALUE_VAL), slot)
-    if position == 0:
-        return struct.unpack(layout, bytes(struct.calcsize(layout)))[0]
-    return struct.unpack_from(layout, meta.program.data, position)[0]
+    return number
 
 
 # ---- random inputs
@@ -131,7 +119,7 @@ def random_inputs(meta: MethodMeta, seed: int = SEED) -> list:
     bools, and 0 or 1 for wider integers, which are mostly indexes. Numbers as exported."""
     generator = np.random.default_rng(seed)
     return [_random_tensor(generator, meta.input_tensor_meta(i))
-            if meta.input_tag(i) == _TENSOR else exported_value(meta, i)
+            if meta.input_tag(i) == TENSOR else exported_value(meta, i)
             for i in range(meta.num_inputs())]
 
 

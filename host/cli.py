@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 
 import click
-
 from picotorch import Error
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, fail
-
 
 from . import inspecting, listing_boards, parity, running, sizing
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz

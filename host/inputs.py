@@ -8,7 +8,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-
 from picotorch import schema
 from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, NOT_SUPPORTED, fail
 from picotorch.method_meta import TAG_NAMES, MethodMeta

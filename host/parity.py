@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from . import running

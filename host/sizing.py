@@ -5,7 +5,6 @@ same on every board. Stack and the firmware's flash are measured on a board whos
 """
 
 import click
-
 from picotorch import Error, MethodMeta
 from picotorch.module import load_with_exact_memories
 

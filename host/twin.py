@@ -1,7 +1,6 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
 import numpy as np
-
 from picotorch import (
     BufferDataLoader,
     Error,

@@ -10,6 +10,7 @@ from _picotorch_c import ffi, lib
 
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
+NOT_READY = 0x02  # InvalidState
 
 
 def _address(buffer):
@@ -184,6 +185,7 @@ class _Memory:
     """
 
     def __init__(self, buffer):
+        self.buffer = buffer
         with memoryview(buffer) as view:
             self.size = view.nbytes
             base = buffer if view.obj is None else view.obj
@@ -193,14 +195,6 @@ class _Memory:
         self._lock = ffi.from_buffer(base, require_writable=False)
 
 
-def _put(record, **fields):
-    for name, value in fields.items():
-        try:
-            setattr(record, name, value)
-        except OverflowError:
-            raise ValueError from None
-
-
 class Context:
     """The memories that references lead into, and the executor's state.
 
@@ -208,7 +202,9 @@ class Context:
     buffer that cannot be written.
     """
 
-    def __init__(self):
+    def __init__(self, on_failure=None):
+        self._on_failure = on_failure
+        self._ready = False
         self._c = ffi.new("pt_context *")
         self._buffers = [None] * MEMORIES
         self._scratch = None
@@ -235,19 +231,26 @@ class Context:
     def has_memory(self, memory):
         return self._buffers[memory] is not None
 
+    def _put(self, kind, position, **fields):
+        record = self._record(kind, position)
+        try:
+            record[0] = ffi.new(kind + " *", fields)[0]
+        except OverflowError:
+            raise ValueError from None
+
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
                    scratch):
-        _put(self._record("pt_method", position), n_values=n_values, n_instructions=n_instructions,
-             values=values, instructions=instructions, program_values=program_values,
-             scratch=scratch)
+        self._put("pt_method", position, n_values=n_values, n_instructions=n_instructions,
+                  values=values, instructions=instructions, program_values=program_values,
+                  scratch=scratch)
         self._c.program_values = program_values
 
     def put_value(self, position, data, sizes, dim_order, index, type, flags):
-        _put(self._record("pt_value", position), data=data, sizes=sizes, dim_order=dim_order,
-             index=index, type=type, flags=flags)
+        self._put("pt_value", position, data=data, sizes=sizes, dim_order=dim_order, index=index,
+                  type=type, flags=flags)
 
     def put_instruction(self, position, kernel, n_args, op):
-        _put(self._record("pt_instruction", position, 4), kernel=kernel, n_args=n_args, op=op)
+        self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
 
     def put_ref(self, position, ref):
         try:
@@ -274,7 +277,7 @@ class Context:
 
     def check(self, position):
         """Checks the instruction record at `position`: an error code."""
-        instruction = self._record("pt_instruction", position, 4)
+        instruction = self._record("pt_instruction", position)
         self._record("pt_instruction", position, 4 + 4 * instruction.n_args)
         if instruction.kernel >= lib.pt_operator_count():
             raise ValueError
@@ -298,15 +301,22 @@ class Context:
         self._record("pt_method", method)
         lib.pt_start(self._c, method)
 
+    def set_ready(self, ready):
+        """Whether execute and step may run: a method is started and all its memories are set."""
+        self._ready = ready
+
+    def _run(self, function):
+        code = function(self._c) if self._ready else NOT_READY
+        if code:
+            self._on_failure(code)
+
     def step(self):
-        """Executes one instruction of the method that was started: an error code."""
-        self._record("pt_method", self._c.method)
-        return lib.pt_step(self._c)
+        """Runs one instruction; on_failure(code) is called with an error's code."""
+        self._run(lib.pt_step)
 
     def execute(self):
-        """Executes from the next instruction to the end: an error code."""
-        self._record("pt_method", self._c.method)
-        return lib.pt_execute(self._c)
+        """Runs to the end and goes back to the first instruction; on_failure(code) as in step."""
+        self._run(lib.pt_execute)
 
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""
@@ -318,7 +328,7 @@ class Context:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:
             raise ValueError
-        return memoryview(ffi.buffer(self._c.memory[memory] + offset, size))
+        return memoryview(self._buffers[memory].buffer).cast("B")[offset : offset + size]
 
     def _writable_data(self, ref, size):
         if ref >> 25 == PROGRAM:
@@ -336,7 +346,7 @@ class Context:
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
 
-        Of the program it is read-only. The buffer has to live as long as the view is used.
+        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
         """
         data = self._data(ref, size) if size else memoryview(bytearray())
         if size % struct.calcsize(typecode):

@@ -225,7 +225,7 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes);
 }
 
-// One row: out[i] = alpha * out[i] + beta * self[i * step].
+// One row: out[i] = alpha * out[i] + beta * self[i * step]; self does not count if beta is 0.
 static void add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
                     float beta) {
     if (alpha == 1 && beta == 1) {
@@ -236,7 +236,7 @@ static void add_row(float *out, const float *self, int32_t n, int32_t step, floa
         return;
     }
     for (int32_t i = 0; i < n; i++) {
-        out[i] = alpha * out[i] + beta * *self;
+        out[i] = alpha * out[i] + (beta == 0 ? 0 : beta * *self);
         self += step;
     }
 }
@@ -245,8 +245,9 @@ static void add_row(float *out, const float *self, int32_t n, int32_t step, floa
 static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
                         pt_scalar alpha, pt_scalar beta) {
     if (dtype == PT_DTYPE_DOUBLE) {
-        ((double *)out)[i] = pt_scalar_as_double(alpha) * ((const double *)out)[i] +
-                             pt_scalar_as_double(beta) * ((const double *)self)[j];
+        const double scale = pt_scalar_as_double(beta);
+        const double add = scale == 0 ? 0 : scale * ((const double *)self)[j];
+        ((double *)out)[i] = pt_scalar_as_double(alpha) * ((const double *)out)[i] + add;
         return;
     }
     const uint64_t sum = (uint64_t)pt_load_int(out, i, dtype);

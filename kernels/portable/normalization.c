@@ -133,9 +133,16 @@ static float sum_deviations(const float *in, int32_t n, float mean, bool squared
     return sum;
 }
 
-// Mean and 1 / sqrt(variance + eps) of n elements.
+// Mean and 1 / sqrt(variance + eps) of n elements. The second sum takes the rounding error of the
+// first out of the mean.
 static void measure(const float *in, int32_t n, float eps, float *mean, float *rstd) {
+    if (n == 0) {
+        *mean = 0;
+        *rstd = __builtin_nanf("");
+        return;
+    }
     *mean = sum_deviations(in, n, 0, false) / (float)n;
+    *mean += sum_deviations(in, n, *mean, false) / (float)n;
     *rstd = 1 / pt_sqrtf(sum_deviations(in, n, *mean, true) / (float)n + eps);
 }
 

@@ -23,16 +23,18 @@ void pt_counter_start(void) {
     TIMER_CTRL = CTRL_ENABLE | CTRL_INTERRUPT;
 }
 
-/* The interrupt status, which nothing but this function sees, tells that the timer wrapped. */
+/* Ticks begun since start: the timer shows only complete ones, and a tick is shorter than an
+ * instruction, so that the begun one makes the count of instructions exact.
+ *
+ * The interrupt status, which nothing but this function sees, tells that the timer wrapped. */
 static uint64_t ticks_since_start(void) {
     uint32_t value = TIMER_VALUE;
     uint64_t wrapped = TIMER_INTSTATUS & 1;
-    return (wrapped << 32) + (TIMER_MAX - value);
+    return (wrapped << 32) + (TIMER_MAX - value) + 1;
 }
 
 uint64_t pt_counter_stop(void) {
-    uint64_t ns = ticks_since_start() * PT_COUNTER_TICK_NS;
-    uint64_t instructions = (ns + PT_COUNTER_INSTRUCTION_NS / 2) / PT_COUNTER_INSTRUCTION_NS;
+    uint64_t instructions = ticks_since_start() * PT_COUNTER_TICK_NS / PT_COUNTER_INSTRUCTION_NS;
     return instructions > overhead ? instructions - overhead : 0;
 }
 

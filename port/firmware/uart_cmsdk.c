@@ -44,6 +44,8 @@ void pt_uart_init(void) {
 }
 
 void pt_uart_receive_irq(void) {
+    /* Before the data is read: what arrives later interrupts again. */
+    UART_INTCLEAR = INT_RX;
     while (UART_STATE & STATE_RX_FULL) {
         uint8_t c = (uint8_t)UART_DATA;
         if (c == mp_interrupt_char) {
@@ -53,7 +55,6 @@ void pt_uart_receive_irq(void) {
             received.head++;
         }
     }
-    UART_INTCLEAR = INT_RX;
 }
 
 int pt_uart_read(void) {

@@ -10,18 +10,21 @@ typedef struct context {
     mp_obj_base_t base;
     mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
     mp_obj_t scratch;
+    mp_obj_t on_failure;
+    bool ready;
     pt_context c;
 } context;
 
 static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
                                  const mp_obj_t *args) {
-    (void)args;
-    mp_arg_check_num(n_args, n_kw, 0, 0, false);
+    mp_arg_check_num(n_args, n_kw, 0, 1, false);
     context *self = mp_obj_malloc(context, type);
     for (size_t i = 0; i < PT_MEMORIES; i++) {
         self->buffers[i] = mp_const_none;
     }
     self->scratch = mp_const_none;
+    self->on_failure = n_args ? args[0] : mp_const_none;
+    self->ready = false;
     memset(&self->c, 0, sizeof(self->c));
     return MP_OBJ_FROM_PTR(self);
 }
@@ -132,9 +135,11 @@ static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_value_obj, 8, 8, context_
 static mp_obj_t context_put_instruction(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     pt_instruction *instruction = record(context_of(args[0]), args[1], sizeof(pt_instruction));
-    instruction->kernel = (uint16_t)number(args[2], UINT16_MAX);
-    instruction->n_args = (uint8_t)number(args[3], UINT8_MAX);
-    instruction->op = (uint8_t)number(args[4], UINT8_MAX);
+    *instruction = (pt_instruction){
+        .kernel = (uint16_t)number(args[2], UINT16_MAX),
+        .n_args = (uint8_t)number(args[3], UINT8_MAX),
+        .op = (uint8_t)number(args[4], UINT8_MAX),
+    };
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_instruction_obj, 5, 5,
@@ -219,17 +224,28 @@ static mp_obj_t context_start(mp_obj_t self_in, mp_obj_t method_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_start_obj, context_start);
 
+static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
+    ((context *)MP_OBJ_TO_PTR(self_in))->ready = mp_obj_is_true(ready);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
+
+static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    int error = self->ready ? function(&self->c) : PT_ERROR_INVALID_STATE;
+    if (error != PT_ERROR_OK) {
+        mp_call_function_1(self->on_failure, pt_small_int(error));
+    }
+    return mp_const_none;
+}
+
 static mp_obj_t context_step(mp_obj_t self_in) {
-    pt_context *c = context_of(self_in);
-    record_at(c, c->method, sizeof(pt_method));
-    return pt_small_int(pt_step(c));
+    return run(self_in, pt_step);
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_step_obj, context_step);
 
 static mp_obj_t context_execute(mp_obj_t self_in) {
-    pt_context *c = context_of(self_in);
-    record_at(c, c->method, sizeof(pt_method));
-    return pt_small_int(pt_execute(c));
+    return run(self_in, pt_execute);
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_execute_obj, context_execute);
 
@@ -332,6 +348,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_put_instruction), MP_ROM_PTR(&context_put_instruction_obj)},
     {MP_ROM_QSTR(MP_QSTR_check), MP_ROM_PTR(&context_check_obj)},
     {MP_ROM_QSTR(MP_QSTR_execute), MP_ROM_PTR(&context_execute_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_ready), MP_ROM_PTR(&context_set_ready_obj)},
     {MP_ROM_QSTR(MP_QSTR_step), MP_ROM_PTR(&context_step_obj)},
     {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy_in), MP_ROM_PTR(&context_copy_in_obj)},

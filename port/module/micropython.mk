@@ -7,6 +7,8 @@ SRC_USERMOD_C += $(sort $(wildcard $(USERMOD_DIR)/*.c))
 SRC_USERMOD_LIB_C += $(sort $(PT_KERNELS_C))
 CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable arch)
 
-# The objects' folders differ between ports, their ends do not.
+# The objects' folders differ between ports, their ends do not. Where a kernel computes in double it
+# means to, which MicroPython's own sources never do.
 $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(PT_KERNELS_C)): \
-	CFLAGS += -O2 -ffp-contract=off -fno-math-errno
+	CFLAGS += -O2 -ffp-contract=off -fno-math-errno -Wno-double-promotion \
+	-Wno-float-conversion

@@ -18,7 +18,6 @@ from .errors import (
     INVALID_STATE,
     INVALID_TYPE,
     NOT_SUPPORTED,
-    OK,
     OPERATOR_MISSING,
     OUT_OF_RESOURCES,
     fail,
@@ -38,12 +37,16 @@ class Method:
 
     def __init__(self, manager, max_outputs=8):
         self.manager = manager
-        self.context = _picotorch.Context()
+        self.context = _picotorch.Context(self._on_failure)
+        # bound once: a call of it costs 300 instructions, one of a Python method 8,000
+        self.execute = self.context.execute
+        self.step = self.context.step
         self.outputs = [Tensor() for _ in range(max_outputs)]
         self.program = None
         self.plan = 0
         self._loader = MethodLoader(self, self.context)
         self._loaded = False
+        self._ready = False
         self._pool_mark = 0
         self._inputs_missing = 0  # a bit for each input that was never set
         self._planned = 0
@@ -85,6 +88,7 @@ class Method:
         self._inputs_missing = (1 << min(inputs, _INPUTS_WATCHED)) - 1
         self.context.start(loader.start)
         self._loaded = True
+        self._update_ready()
 
     def _check_indexes(self, slot):
         reader = self.program.reader
@@ -98,6 +102,8 @@ class Method:
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
         self.context.set_scratch(None)
+        self.context.set_ready(False)
+        self._ready = False
         self._loaded = False
 
     def unload(self):
@@ -174,6 +180,7 @@ class Method:
             self._set_tensor_input(value, table, index)
         if index < _INPUTS_WATCHED:
             self._inputs_missing &= ~(1 << index)
+        self._update_ready()
 
     def _check_constant_input(self, value, kind, table, index):
         reader = self.program.reader
@@ -238,6 +245,7 @@ class Method:
                        remedy="read it with get_output")
         check_memory(buffer, "output", index)
         self.context.set_memory(data >> 25, buffer)
+        self._update_ready()
 
     def get_output(self, index):
         """Output `index`: a Tensor that shows it where it lies, or a number, bool or None."""
@@ -282,46 +290,44 @@ class Method:
         return into
 
     # ---- execution
+    #
+    # execute()  runs all instructions, from the first or from where step stopped.
+    # step()     runs one; EndOfMethod when there is none left: then call reset_execution.
+    #
+    # Both are the context's own functions. They raise InvalidState before load or without all inputs,
+    # and what a kernel answers. After a failure the outputs are undefined and the next execute starts
+    # from the first instruction.
 
-    def _check_ready(self):
+    def _update_ready(self):
+        """Lets execute run when every input has been set and every unplanned tensor has memory."""
+        if self._ready or self._inputs_missing:
+            return
+        for i in range(_picotorch.PLANNED + self._planned, self._external_end):
+            if not self.context.has_memory(i):
+                return
+        self._ready = True
+        self.context.set_ready(True)
+
+    def _on_failure(self, code):
+        """Raises what execute or step failed with."""
+        if code == END_OF_METHOD:
+            raise fail(END_OF_METHOD, "has run all its instructions", "method",
+                       remedy="call reset_execution")
+        if not self._ready:
+            self._raise_not_ready()
+        error = fail(code, "", "instruction", self.context.instruction(), source=self)
+        self.reset_execution()
+        raise error
+
+    def _raise_not_ready(self):
         self._check_loaded()
         if self._inputs_missing:
             index = 0
             while not self._inputs_missing & (1 << index):
                 index += 1
             raise fail(INVALID_STATE, "was never set", "input", index, remedy="call set_input")
-        for i in range(_picotorch.PLANNED + self._planned, self._external_end):
-            if not self.context.has_memory(i):
-                raise fail(INVALID_STATE, "has no memory", "unplanned tensor",
-                           i - _picotorch.PLANNED - self._planned,
-                           remedy="call set_input and set_output_data_ptr for all of them")
-
-    def execute(self):
-        """Runs all instructions, from the first or from where step stopped.
-
-        Raises InvalidState before load or without all inputs, and what a kernel answers. After a
-        failure the outputs are undefined and the next execute starts from the first instruction.
-        """
-        self._check_ready()
-        code = self.context.execute()
-        if code:
-            raise self._failure(code)
-        self.reset_execution()
-
-    def step(self):
-        """Runs one instruction. Raises EndOfMethod when there is none left: call reset_execution."""
-        self._check_ready()
-        code = self.context.step()
-        if code == END_OF_METHOD:
-            raise fail(END_OF_METHOD, "has run all its instructions", "method",
-                       remedy="call reset_execution")
-        if code != OK:
-            raise self._failure(code)
-
-    def _failure(self, code):
-        error = fail(code, "", "instruction", self.context.instruction(), source=self)
-        self.reset_execution()
-        return error
+        raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
+                   remedy="call set_input and set_output_data_ptr for all that are not planned")
 
     def reset_execution(self):
         """Back to the first instruction."""

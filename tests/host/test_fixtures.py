@@ -41,6 +41,9 @@ def test_outputs_have_the_signature_of_the_method(stored):
         signature = stored.methods[run.method]["outputs"]
         assert len(run.expected) == len(signature)
         for array, wanted in zip(run.expected, signature, strict=True):
+            if wanted["type"] != "Tensor":
+                assert array == wanted["value"]
+                continue
             whole = np.empty(wanted["sizes"], wanted["dtype"])
             assert array.dtype == whole.dtype
             assert array.shape == run.sampled(whole).shape
@@ -59,4 +62,4 @@ def test_every_file_is_in_the_index():
 
 def test_fixtures_are_small():
     paths = fixture_store.FOLDER.rglob("*")
-    assert sum(path.stat().st_size for path in paths if path.is_file()) < 3.1e6
+    assert sum(path.stat().st_size for path in paths if path.is_file()) < 3.25e6

@@ -63,6 +63,8 @@ class Model:
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
     partitioner: makes the partitioner that hands operators to a delegate.
+    executorch_fails: ExecuTorch refuses the program or differs from PyTorch; the expected
+        outputs are PyTorch's.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -73,6 +75,7 @@ class Model:
     recipe: bool = False
     inline_constants: bool = False
     partitioner: Callable | None = None
+    executorch_fails: bool = False
 
     def methods(self) -> dict[str, tuple[nn.Module, tuple]]:
         """Module and example inputs of each method."""

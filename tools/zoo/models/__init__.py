@@ -2,6 +2,7 @@
 
 from zoo.models import (  # noqa: F401
     activations,
+    channels_last,
     convolutions,
     dtypes,
     elementwise,

@@ -52,8 +52,14 @@ def tanh(data: Data) -> Model:
 
 @fixture
 def gelu(data: Data) -> Model:
-    """aten::gelu, exact; not of infinity, of which ExecuTorch's kernel makes NaN."""
+    """aten::gelu, exact."""
     return _activation(data, F.gelu, _EDGES.nan_to_num(2.0, 2.0, -2.0))
+
+
+@fixture
+def gelu_infinite(data: Data) -> Model:
+    """aten::gelu, exact, of infinities and NaN; ExecuTorch makes NaN of infinity."""
+    return Model(Function(F.gelu), (_EDGES[:8].clone(),), executorch_fails=True)
 
 
 @fixture

@@ -49,6 +49,12 @@ def conv2d_pointwise(data: Data) -> Model:
 
 
 @fixture
+def conv2d_remainders(data: Data) -> Model:
+    """Conv2d of 9 channels to 13, of a 7x5 image: nothing is a multiple of a block."""
+    return Model(nn.Conv2d(9, 13, 3, padding=1), (data.floats(1, 9, 7, 5),))
+
+
+@fixture
 def conv2d_channels_last(data: Data) -> Model:
     """Conv2d, plain and depthwise, in dim order 0, 2, 3, 1."""
     plain = nn.Conv2d(3, 5, 3, stride=2, padding=1).to(memory_format=torch.channels_last)

@@ -46,6 +46,12 @@ def linear_no_bias(data: Data) -> Model:
 
 
 @fixture
+def linear_remainders(data: Data) -> Model:
+    """Linear layer of 13 features to 11, three rows: nothing is a multiple of a block."""
+    return Model(nn.Linear(13, 11), (data.floats(3, 13),))
+
+
+@fixture
 def linear_3d(data: Data) -> Model:
     """Linear layer of a 3-d input."""
     return Model(nn.Linear(4, 3), (data.floats(2, 3, 4),))

@@ -31,6 +31,18 @@ def max_pool2d_indices(data: Data) -> Model:
 
 
 @fixture
+def max_pool2d_nan(data: Data) -> Model:
+    """Max pooling where NaN wins, and its index; ExecuTorch skips NaN."""
+    values = data.floats(1, 2, 4, 4)
+    values[0, 0, 1, 2] = float("nan")
+    return Model(
+        Function(lambda x: F.max_pool2d(x, 2, return_indices=True)),
+        (values,),
+        executorch_fails=True,
+    )
+
+
+@fixture
 def max_pool2d_channels_last(data: Data) -> Model:
     """Max pooling in dim order 0, 2, 3, 1."""
     image = data.floats(1, 3, 6, 6).to(memory_format=torch.channels_last)

@@ -114,6 +114,18 @@ def scalar_inputs(data: Data) -> Model:
 
 
 @fixture
+def number_outputs(data: Data) -> Model:
+    """An int, a float and a bool as outputs beside the tensor."""
+    return Model(Function(lambda x: (x + 1.0, 3, 0.5, True)), (data.floats(3),))
+
+
+@fixture
+def mutated_input(data: Data) -> Model:
+    """The method changes its input in place; the exporter makes that an extra output."""
+    return Model(Function(lambda x, y: x.add_(y) * 2.0), (data.floats(3), data.floats(3)))
+
+
+@fixture
 def same_output_twice(data: Data) -> Model:
     """One tensor as two outputs, and an input that is an output."""
 

@@ -63,6 +63,12 @@ def constant_pad(data: Data) -> Model:
 
 
 @fixture
+def constant_pad_negative(data: Data) -> Model:
+    """aten::constant_pad_nd that cuts at one side; ExecuTorch refuses it."""
+    return Model(Function(lambda x: F.pad(x, (-1, 1))), (data.floats(2, 3),), executorch_fails=True)
+
+
+@fixture
 def permute(data: Data) -> Model:
     """aten::permute_copy and aten::transpose_copy, negative dims included."""
     return Model(

@@ -1,0 +1,200 @@
+// Arithmetic of two operands: sum, product, quotient, power, extrema.
+#include "elementwise.h"
+#include "float_math.h"
+
+// ---- add, sub, mul: integers wrap
+
+PT_BINARY_ROW(add, x + y)
+PT_BINARY_F32(add, x + y)
+PT_BINARY_F64(add, x + y)
+PT_BINARY_I64(add, (int64_t)((uint64_t)x + (uint64_t)y))
+static const pt_binary add_op = {add_row, add_f32, add_f64, add_i64, PT_RULE_SAME, false};
+PT_BINARY_KERNEL(aten_add_out, add_op, PT_FORM_TENSORS_ALPHA)
+PT_BINARY_KERNEL(aten_add_Scalar_out, add_op, PT_FORM_SCALAR_ALPHA)
+
+PT_BINARY_ROW(sub, x - y)
+PT_BINARY_F32(sub, x - y)
+PT_BINARY_F64(sub, x - y)
+PT_BINARY_I64(sub, (int64_t)((uint64_t)x - (uint64_t)y))
+static const pt_binary sub_op = {sub_row, sub_f32, sub_f64, sub_i64, PT_RULE_NUMBER, false};
+PT_BINARY_KERNEL(aten_sub_out, sub_op, PT_FORM_TENSORS_ALPHA)
+PT_BINARY_KERNEL(aten_sub_Scalar_out, sub_op, PT_FORM_SCALAR_ALPHA)
+PT_BINARY_KERNEL(aten_rsub_Scalar_out, sub_op, PT_FORM_REVERSED)
+
+PT_BINARY_ROW(mul, x *y)
+PT_BINARY_F32(mul, x *y)
+PT_BINARY_F64(mul, x *y)
+PT_BINARY_I64(mul, (int64_t)((uint64_t)x *(uint64_t)y))
+static const pt_binary mul_op = {mul_row, mul_f32, mul_f64, mul_i64, PT_RULE_SAME, false};
+PT_BINARY_KERNEL(aten_mul_out, mul_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_mul_Scalar_out, mul_op, PT_FORM_SCALAR)
+
+// ---- maximum, minimum: NaN if either operand is
+
+PT_BINARY_ROW(maximum, x > y || x != x ? x : y)
+PT_BINARY_F32(maximum, x > y || x != x ? x : y)
+PT_BINARY_F64(maximum, x > y || x != x ? x : y)
+PT_BINARY_I64(maximum, x > y ? x : y)
+static const pt_binary maximum_op = {maximum_row, maximum_f32,  maximum_f64,
+                                     maximum_i64, PT_RULE_SAME, false};
+PT_BINARY_KERNEL(aten_maximum_out, maximum_op, PT_FORM_TENSORS)
+
+PT_BINARY_ROW(minimum, x < y || x != x ? x : y)
+PT_BINARY_F32(minimum, x < y || x != x ? x : y)
+PT_BINARY_F64(minimum, x < y || x != x ? x : y)
+PT_BINARY_I64(minimum, x < y ? x : y)
+static const pt_binary minimum_op = {minimum_row, minimum_f32,  minimum_f64,
+                                     minimum_i64, PT_RULE_SAME, false};
+PT_BINARY_KERNEL(aten_minimum_out, minimum_op, PT_FORM_TENSORS)
+
+// ---- division
+
+PT_BINARY_ROW(div, x / y)
+PT_BINARY_F32(div, x / y)
+PT_BINARY_F64(div, x / y)
+static const pt_binary divide_op = {div_row, div_f32, div_f64, NULL, PT_RULE_FLOATING, false};
+PT_BINARY_KERNEL(aten_div_out, divide_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_div_Scalar_out, divide_op, PT_FORM_SCALAR)
+
+// INT64_MIN / -1 wraps as the other operations do.
+static int64_t quotient(int64_t x, int64_t y) {
+    return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+}
+
+static int64_t rest(int64_t x, int64_t y) {
+    return y == -1 ? 0 : x % y;
+}
+
+PT_BINARY_F32(trunc_divide, pt_truncf(x / y))
+PT_BINARY_I64(trunc_divide, quotient(x, y))
+static const pt_binary trunc_divide_op = {
+    NULL, trunc_divide_f32, NULL, trunc_divide_i64, PT_RULE_SAME, true};
+
+// Python's floor division: the quotient that goes with pt_fmodf's exact rest, so that rounding of
+// x / y does not lead to the next integer.
+static float floor_divide_f32(float x, float y) {
+    if (y == 0) {
+        return x / y;
+    }
+    float mod = pt_fmodf(x, y);
+    float quotient = (x - mod) / y;
+    if (mod != 0 && (y < 0) != (mod < 0)) {
+        quotient -= 1.0f;
+    }
+    if (quotient == 0) {
+        return ((x < 0) != (y < 0)) ? -0.0f : 0.0f;
+    }
+    float floor = pt_floorf(quotient);
+    return quotient - floor > 0.5f ? floor + 1.0f : floor;
+}
+
+PT_BINARY_I64(floor_divide, quotient(x, y) - (rest(x, y) != 0 && (x < 0) != (y < 0)))
+static const pt_binary floor_divide_op = {
+    NULL, floor_divide_f32, NULL, floor_divide_i64, PT_RULE_SAME, true};
+PT_BINARY_KERNEL(aten_floor_divide_out, floor_divide_op, PT_FORM_TENSORS)
+
+PT_BINARY_F32(fmod, pt_fmodf(x, y))
+PT_BINARY_I64(fmod, rest(x, y))
+static const pt_binary fmod_op = {NULL, fmod_f32, NULL, fmod_i64, PT_RULE_SAME, true};
+PT_BINARY_KERNEL(aten_fmod_Tensor_out, fmod_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_fmod_Scalar_out, fmod_op, PT_FORM_SCALAR)
+
+static float remainder_f32(float x, float y) {
+    float mod = pt_fmodf(x, y);
+    return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
+}
+
+static int64_t remainder_i64(int64_t x, int64_t y) {
+    int64_t mod = rest(x, y);
+    return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
+}
+
+static const pt_binary remainder_op = {NULL,          remainder_f32, NULL,
+                                       remainder_i64, PT_RULE_SAME,  true};
+PT_BINARY_KERNEL(aten_remainder_Tensor_out, remainder_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_remainder_Scalar_out, remainder_op, PT_FORM_SCALAR)
+
+// Division by the rounding mode None, "trunc" or "floor"; NULL for any other.
+static const pt_binary *division(const pt_context *c, pt_ref mode) {
+    if (pt_is_none(mode)) {
+        return &divide_op;
+    }
+    uint32_t length;
+    const char *name = pt_get_string(c, mode, &length);
+    if (length == 5 && __builtin_memcmp(name, "trunc", 5) == 0) {
+        return &trunc_divide_op;
+    }
+    return length == 5 && __builtin_memcmp(name, "floor", 5) == 0 ? &floor_divide_op : NULL;
+}
+
+static int div_mode_check(pt_context *c, const pt_ref *args, pt_form form) {
+    const pt_binary *op = division(c, args[2]);
+    if (!op) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "rounding_mode is not None, trunc or floor");
+    }
+    return pt_binary_check(c, args, op, form);
+}
+
+#define DIVISION_KERNEL(symbol, form)                              \
+    static int symbol##_check(pt_context *c, const pt_ref *args) { \
+        return div_mode_check(c, args, form);                      \
+    }                                                              \
+    static int symbol##_run(pt_context *c, const pt_ref *args) {   \
+        return pt_binary_run(c, args, division(c, args[2]), form); \
+    }                                                              \
+    const pt_kernel pt_##symbol = {symbol##_check, symbol##_run};
+
+DIVISION_KERNEL(aten_div_out_mode, PT_FORM_TENSORS_MODE)
+DIVISION_KERNEL(aten_div_Scalar_mode_out, PT_FORM_SCALAR_MODE)
+
+// ---- power
+
+// By squaring, wrapping; a negative exponent gives the integer part of the reciprocal.
+static int64_t power_i64(int64_t x, int64_t y) {
+    if (y < 0) {
+        return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
+    }
+    uint64_t power = 1, square = (uint64_t)x;
+    for (; y != 0; y >>= 1) {
+        power *= y & 1 ? square : 1;
+        square *= square;
+    }
+    return (int64_t)power;
+}
+
+PT_BINARY_F32(power, pt_powf(x, y))
+static const pt_binary power_op = {NULL, power_f32, NULL, power_i64, PT_RULE_SAME, false};
+PT_BINARY_KERNEL(aten_pow_Tensor_Tensor_out, power_op, PT_FORM_TENSORS)
+PT_BINARY_KERNEL(aten_pow_Scalar_out, power_op, PT_FORM_SCALAR_FIRST)
+
+// The exponents that PyTorch computes without a power, too.
+PT_BINARY_ROW(square, ((void)y, x *x))
+PT_BINARY_ROW(cube, ((void)y, x *x *x))
+PT_BINARY_ROW(root, ((void)y, pt_sqrtf(x)))
+static const pt_binary square_op = {square_row, power_f32, NULL, power_i64, PT_RULE_SAME, false};
+static const pt_binary cube_op = {cube_row, power_f32, NULL, power_i64, PT_RULE_SAME, false};
+static const pt_binary root_op = {root_row, power_f32, NULL, power_i64, PT_RULE_SAME, false};
+
+static const pt_binary *power_of(const pt_context *c, pt_ref exponent) {
+    double y = pt_get_double(c, exponent);
+    return y == 2.0 ? &square_op : y == 3.0 ? &cube_op : y == 0.5 ? &root_op : &power_op;
+}
+
+static int power_scalar_check(pt_context *c, const pt_ref *args) {
+    int error = pt_binary_check(c, args, &power_op, PT_FORM_SCALAR);
+    if (error) {
+        return error;
+    }
+    pt_scalar exponent = pt_get_scalar(c, args[1]);
+    if (exponent.type == PT_TYPE_INT && exponent.as.i < 0 &&
+        !pt_is_floating(pt_get_tensor(c, args[0]).dtype)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an integer to a negative integer power");
+    }
+    return PT_ERROR_OK;
+}
+
+static int power_scalar_run(pt_context *c, const pt_ref *args) {
+    return pt_binary_run(c, args, power_of(c, args[1]), PT_FORM_SCALAR);
+}
+
+const pt_kernel pt_aten_pow_Tensor_Scalar_out = {power_scalar_check, power_scalar_run};

@@ -1,0 +1,182 @@
+// Operators that compute each output element from one element of each operand.
+//
+// An operator is a table of functions, one for each type that it computes in; the two engines here
+// check its arguments, promote, broadcast and walk. Where every tensor is float32 they hand whole
+// rows to the operator's row function, if it has one.
+#ifndef PT_PORTABLE_ELEMENTWISE_H
+#define PT_PORTABLE_ELEMENTWISE_H
+
+#include "element.h"
+
+// A number in the type that an operator computes in: float32, float64, or int64 for the integral
+// dtypes.
+typedef union pt_number {
+    float f32;
+    double f64;
+    int64_t i64;
+} pt_number;
+
+// How the dtype to compute in and that of the result follow from the promoted dtype of the
+// operands.
+typedef enum pt_rule {
+    PT_RULE_SAME,      // both are it
+    PT_RULE_NUMBER,    // the same, but there is no such function of bool
+    PT_RULE_FLOATING,  // both are it if it is floating, else float32
+    PT_RULE_PREDICATE, // the result is bool
+} pt_rule;
+
+#define PT_REASON_DTYPE "the operator does not support this dtype"
+#define PT_REASON_BROADCAST "the sizes of the operands do not broadcast"
+#define PT_REASON_CAST "the result cannot be cast to the output's dtype"
+
+// The number s in the type that `compute` is computed in.
+pt_number pt_number_of(pt_scalar s, uint8_t compute);
+// A 0-d tensor of that number, which is put into *element.
+pt_tensor pt_number_tensor(pt_number *element, pt_scalar s, uint8_t compute);
+// Element i of an array of `dtype`, read for or written after computing in `compute`.
+pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t compute);
+void pt_store_number(void *data, int32_t i, uint8_t dtype, pt_number n, uint8_t compute);
+
+// False if PyTorch does not cast a result of dtype `from` to an output of dtype `to`: from floating
+// to integral, from integers to bool.
+bool pt_can_cast(uint8_t from, uint8_t to);
+
+// ---- two operands
+
+typedef struct pt_binary {
+    // out[i] = f(a[i * a_step], b[i * b_step]) for n elements; out may be a or b.
+    void (*row)(int32_t n, float *out, const float *a, int32_t a_step, const float *b,
+                int32_t b_step);
+    float (*f32)(float, float);
+    double (*f64)(double, double);
+    int64_t (*i64)(int64_t, int64_t);
+    pt_rule rule;
+    bool divides; // an integer second operand must not be 0
+} pt_binary;
+
+// Where the operands stand among the arguments; the output is always the last.
+typedef enum pt_form {
+    PT_FORM_TENSORS,       // self, other, out
+    PT_FORM_TENSORS_ALPHA, // self, other, alpha, out: other * alpha is the second operand
+    PT_FORM_TENSORS_MODE,  // self, other, a mode, out
+    PT_FORM_SCALAR,        // self, number, out
+    PT_FORM_SCALAR_ALPHA,  // self, number, alpha, out
+    PT_FORM_SCALAR_MODE,   // self, number, a mode, out
+    PT_FORM_SCALAR_FIRST,  // number, self, out: the number is the first operand
+    PT_FORM_REVERSED,      // self, number, alpha, out: the operands are number, self * alpha
+} pt_form;
+
+int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form);
+int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form);
+
+#define PT_BINARY_KERNEL(symbol, op, form)                         \
+    static int symbol##_check(pt_context *c, const pt_ref *args) { \
+        return pt_binary_check(c, args, &op, form);                \
+    }                                                              \
+    static int symbol##_run(pt_context *c, const pt_ref *args) {   \
+        return pt_binary_run(c, args, &op, form);                  \
+    }                                                              \
+    const pt_kernel pt_##symbol = {symbol##_check, symbol##_run};
+
+// The same function of x and y in each type.
+#define PT_BINARY_F32(name, expression)         \
+    static float name##_f32(float x, float y) { \
+        return expression;                      \
+    }
+#define PT_BINARY_F64(name, expression)            \
+    static double name##_f64(double x, double y) { \
+        return expression;                         \
+    }
+#define PT_BINARY_I64(name, expression)               \
+    static int64_t name##_i64(int64_t x, int64_t y) { \
+        return expression;                            \
+    }
+
+// The row function of a float32 expression of x and y. Steps are 0, 1, or those of a broadcast or
+// permuted operand; the frequent ones take four elements at a time.
+#define PT_BINARY_ROW(name, expression)                                                           \
+    static inline float name##_one(float x, float y) {                                            \
+        return expression;                                                                        \
+    }                                                                                             \
+    static void name##_row(int32_t n, float *out, const float *a, int32_t a_step, const float *b, \
+                           int32_t b_step) {                                                      \
+        if (a_step == 1 && b_step == 0) {                                                         \
+            float y = *b;                                                                         \
+            for (; n >= 4; n -= 4, a += 4, out += 4) {                                            \
+                float x0 = a[0], x1 = a[1], x2 = a[2], x3 = a[3];                                 \
+                out[0] = name##_one(x0, y);                                                       \
+                out[1] = name##_one(x1, y);                                                       \
+                out[2] = name##_one(x2, y);                                                       \
+                out[3] = name##_one(x3, y);                                                       \
+            }                                                                                     \
+            for (; n > 0; n--) {                                                                  \
+                *out++ = name##_one(*a++, y);                                                     \
+            }                                                                                     \
+            return;                                                                               \
+        }                                                                                         \
+        if (a_step == 1 && b_step == 1) {                                                         \
+            for (; n >= 4; n -= 4, a += 4, b += 4, out += 4) {                                    \
+                float x0 = a[0], x1 = a[1], x2 = a[2], x3 = a[3];                                 \
+                float y0 = b[0], y1 = b[1], y2 = b[2], y3 = b[3];                                 \
+                out[0] = name##_one(x0, y0);                                                      \
+                out[1] = name##_one(x1, y1);                                                      \
+                out[2] = name##_one(x2, y2);                                                      \
+                out[3] = name##_one(x3, y3);                                                      \
+            }                                                                                     \
+        }                                                                                         \
+        for (; n > 0; n--, a += a_step, b += b_step) {                                            \
+            *out++ = name##_one(*a, *b);                                                          \
+        }                                                                                         \
+    }
+
+// ---- one operand
+
+enum { PT_UNARY_PARAMETERS = 3 };
+
+typedef struct pt_unary {
+    // out[i] = f(in[i], p) for n elements; out may be in. NULL: calls f32.
+    void (*row)(int32_t n, float *out, const float *in, const pt_number *p);
+    float (*f32)(float, const pt_number *p);
+    double (*f64)(double, const pt_number *p);
+    int64_t (*i64)(int64_t, const pt_number *p);
+    pt_rule rule;
+} pt_unary;
+
+// The arguments are the operand, `parameters` numbers (at most PT_UNARY_PARAMETERS), the output.
+// They reach the operator's functions in the type that it computes in.
+int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters);
+int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters);
+
+// The two, of arguments `in` and `out`, for operators that read their numbers themselves:
+// `promoted` is the dtype that in and the numbers promote to.
+int pt_unary_check_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op, uint8_t promoted);
+int pt_unary_run_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op, uint8_t promoted,
+                    const pt_number *p);
+
+#define PT_UNARY_KERNEL(symbol, op, parameters)                    \
+    static int symbol##_check(pt_context *c, const pt_ref *args) { \
+        return pt_unary_check(c, args, &op, parameters);           \
+    }                                                              \
+    static int symbol##_run(pt_context *c, const pt_ref *args) {   \
+        return pt_unary_run(c, args, &op, parameters);             \
+    }                                                              \
+    const pt_kernel pt_##symbol = {symbol##_check, symbol##_run};
+
+// The same function of x (and p) in each type.
+#define PT_UNARY_F32(name, expression)                     \
+    static float name##_f32(float x, const pt_number *p) { \
+        (void)p;                                           \
+        return expression;                                 \
+    }
+#define PT_UNARY_F64(name, expression)                       \
+    static double name##_f64(double x, const pt_number *p) { \
+        (void)p;                                             \
+        return expression;                                   \
+    }
+#define PT_UNARY_I64(name, expression)                         \
+    static int64_t name##_i64(int64_t x, const pt_number *p) { \
+        (void)p;                                               \
+        return expression;                                     \
+    }
+
+#endif

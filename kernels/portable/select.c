@@ -1,0 +1,167 @@
+// Operators that choose between the elements of several operands.
+#include "elementwise.h"
+
+// ---- where, masked_fill: out = mask ? yes : no
+
+static int choose_check(pt_context *c, pt_ref out_arg, const pt_tensor *mask, const pt_tensor *yes,
+                        const pt_tensor *no, uint8_t result) {
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    if (!pt_dtype_in(mask->dtype, PT_DTYPES_BOOL | 1 << PT_DTYPE_BYTE)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the mask is not a bool tensor");
+    }
+    if (!pt_dtype_in(yes->dtype, PT_DTYPES_ALL) || !pt_dtype_in(no->dtype, PT_DTYPES_ALL) ||
+        !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
+    }
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = 0;
+    if (!pt_broadcast(sizes, &rank, mask) || !pt_broadcast(sizes, &rank, yes) ||
+        !pt_broadcast(sizes, &rank, no)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
+    }
+    if (!pt_can_cast(result, out.dtype)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_CAST);
+    }
+    return pt_expect_sizes(c, out_arg, rank, sizes);
+}
+
+static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tensor *yes,
+                      const pt_tensor *no) {
+    if (pt_numel(out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_walk w;
+    pt_walk_tensors(&w, 4, (const pt_tensor *const[]){out, mask, yes, no});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            bool chosen = ((const uint8_t *)mask->data)[w.offset[1] + i * w.strides[1][0]] != 0;
+            uint32_t k = chosen ? 2 : 3;
+            const pt_tensor *from = chosen ? yes : no;
+            pt_convert_element(out->data, w.offset[0] + i, out->dtype, from->data,
+                               w.offset[k] + i * w.strides[k][0], from->dtype);
+        }
+    } while (pt_walk_next(&w));
+    return PT_ERROR_OK;
+}
+
+static int where_check(pt_context *c, const pt_ref *args) {
+    pt_tensor mask = pt_get_tensor(c, args[0]);
+    pt_tensor yes = pt_get_tensor(c, args[1]);
+    pt_tensor no = pt_get_tensor(c, args[2]);
+    return choose_check(c, args[3], &mask, &yes, &no, pt_promote_tensors(&yes, &no));
+}
+
+static int where_run(pt_context *c, const pt_ref *args) {
+    pt_tensor mask = pt_get_tensor(c, args[0]);
+    pt_tensor yes = pt_get_tensor(c, args[1]);
+    pt_tensor no = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    return choose_run(&out, &mask, &yes, &no);
+}
+
+const pt_kernel pt_aten_where_self_out = {where_check, where_run};
+
+static int masked_fill_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor mask = pt_get_tensor(c, args[1]);
+    pt_scalar value = pt_get_scalar(c, args[2]);
+    if (pt_promote_scalar(in.dtype, value) != in.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the value cannot be cast to self's dtype");
+    }
+    return choose_check(c, args[3], &mask, &in, &in, in.dtype);
+}
+
+static int masked_fill_run(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor mask = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_number element;
+    pt_tensor value = pt_number_tensor(&element, pt_get_scalar(c, args[2]), in.dtype);
+    return choose_run(&out, &mask, &value, &in);
+}
+
+const pt_kernel pt_aten_masked_fill_Scalar_out = {masked_fill_check, masked_fill_run};
+
+// ---- clamp by tensors: the upper bound counts more; NaN if any of the three is
+
+// n: self, min, max
+static pt_number clamp(const pt_number n[3], uint8_t compute) {
+    pt_number y = n[0];
+    if (!pt_is_floating(compute)) {
+        y.i64 = y.i64 > n[1].i64 ? y.i64 : n[1].i64;
+        y.i64 = y.i64 < n[2].i64 ? y.i64 : n[2].i64;
+    } else if (compute == PT_DTYPE_FLOAT) {
+        y.f32 = y.f32 > n[1].f32 || y.f32 != y.f32 ? y.f32 : n[1].f32;
+        y.f32 = y.f32 < n[2].f32 || y.f32 != y.f32 ? y.f32 : n[2].f32;
+    } else {
+        y.f64 = y.f64 > n[1].f64 || y.f64 != y.f64 ? y.f64 : n[1].f64;
+        y.f64 = y.f64 < n[2].f64 || y.f64 != y.f64 ? y.f64 : n[2].f64;
+    }
+    return y;
+}
+
+// The three operands; a bound that is None is self.
+static void clamp_operands(const pt_context *c, const pt_ref *args, pt_tensor operands[3]) {
+    for (uint32_t i = 0; i < 3; i++) {
+        operands[i] = pt_get_tensor(c, args[pt_is_none(args[i]) ? 0 : i]);
+    }
+}
+
+static uint8_t clamp_dtype(const pt_tensor operands[3]) {
+    pt_tensor pair = operands[0];
+    pair.dtype = pt_promote_tensors(&operands[0], &operands[1]);
+    pair.rank = operands[0].rank | operands[1].rank;
+    return pt_promote_tensors(&pair, &operands[2]);
+}
+
+static int clamp_check(pt_context *c, const pt_ref *args) {
+    pt_tensor t[3];
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = 0;
+    clamp_operands(c, args, t);
+    if (pt_is_none(args[1]) && pt_is_none(args[2])) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "clamp needs min or max");
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!pt_dtype_in(t[i].dtype, PT_DTYPES_ALL & ~PT_DTYPES_BOOL)) {
+            return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
+        }
+        if (!pt_broadcast(sizes, &rank, &t[i])) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
+        }
+    }
+    if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL) || !pt_can_cast(clamp_dtype(t), out.dtype)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_CAST);
+    }
+    return pt_expect_sizes(c, args[3], rank, sizes);
+}
+
+static int clamp_run(pt_context *c, const pt_ref *args) {
+    pt_tensor t[3];
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    clamp_operands(c, args, t);
+    uint8_t compute = clamp_dtype(t);
+    pt_scalar lowest = {.type = PT_TYPE_DOUBLE, .as.d = -__builtin_inf()};
+    pt_scalar highest = {.type = PT_TYPE_DOUBLE, .as.d = __builtin_inf()};
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_walk w;
+    pt_walk_tensors(&w, 4, (const pt_tensor *const[]){&out, &t[0], &t[1], &t[2]});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            pt_number n[3];
+            for (uint32_t k = 0; k < 3; k++) {
+                n[k] = pt_load_number(t[k].data, w.offset[k + 1] + i * w.strides[k + 1][0],
+                                      t[k].dtype, compute);
+            }
+            n[1] = pt_is_none(args[1]) ? pt_number_of(lowest, compute) : n[1];
+            n[2] = pt_is_none(args[2]) ? pt_number_of(highest, compute) : n[2];
+            pt_store_number(out.data, w.offset[0] + i, out.dtype, clamp(n, compute), compute);
+        }
+    } while (pt_walk_next(&w));
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_clamp_Tensor_out = {clamp_check, clamp_run};

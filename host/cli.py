@@ -119,8 +119,7 @@ def run(model, method, board, inputs, seed, outputs, pool_size, planned, temp_si
 
 
 def _request_inputs(data, method, path, seed):
-    """The inputs from a file, or random ones. Of a program that cannot be read: none, as the run
-    says what is wrong with it."""
+    """The inputs from a file, or random ones."""
     given = read_npz(path) if path is not None else None
     meta = open_program(data).method_meta(method)
     return random_inputs(meta, seed) if given is None else checked_inputs(meta, given)

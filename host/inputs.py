@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from picotorch import schema
-from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, NOT_SUPPORTED, fail
+from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
 from picotorch.method_meta import TAG_NAMES, MethodMeta
 
 from .tensors import numpy_dtype
@@ -77,7 +77,7 @@ def _checked_input(meta, i, value):
         return _checked_number(meta, i, value)
     info = meta.input_tensor_meta(i)
     wanted = numpy_dtype(info)
-    array = np.asarray(value)
+    array = _as_array(value, i)
     if array.dtype != wanted:
         raise fail(INVALID_ARGUMENT, f"dtype {wanted} wanted, {array.dtype} given", "input", i,
                    remedy=f"convert it with .astype({str(wanted)!r})")
@@ -87,12 +87,18 @@ def _checked_input(meta, i, value):
     return array
 
 
+def _as_array(value, i):
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise fail(INVALID_TYPE, f"cannot become an array: {error}", "input", i) from None
+
+
 def _checked_number(meta, i, value):
     wanted = exported_value(meta, i)
     if isinstance(value, np.ndarray | np.generic):
         value = value.item() if value.ndim == 0 else value
-    same = (wanted is None or value == wanted) if np.ndim(value) == 0 else False
-    if not same:
+    if wanted is not None and not (isinstance(value, int | float) and value == wanted):
         raise fail(INVALID_ARGUMENT, f"the program was exported with {wanted}, {value} given",
                    "input", i, remedy="a number is part of the program")
     return wanted

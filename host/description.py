@@ -28,7 +28,7 @@ def _method(program, name):
         "inputs": [_input(meta, values, i) for i in range(meta.num_inputs())],
         "outputs": [_output(meta, i) for i in range(meta.num_outputs())],
         "attributes": [{"name": info.name(), **tensor_entry(info)} for info in _attributes(meta)],
-        "backends": [meta.get_backend_name(i) for i in range(meta.num_backends())],
+        "backends": meta.backend_names(),
         "operators": operators,
         "planned_buffers": planned_buffers(meta),
         "constant_bytes": constant_bytes(values),

@@ -4,6 +4,7 @@ An input of a tensor is an array of the program's sizes, in logical order whatev
 input of a number or bool is a Python value, that with which the program was exported.
 """
 
+import math
 import zipfile
 from pathlib import Path
 
@@ -98,10 +99,17 @@ def _checked_number(meta, i, value):
     wanted = exported_value(meta, i)
     if isinstance(value, np.ndarray | np.generic):
         value = value.item() if value.ndim == 0 else value
-    if wanted is not None and not (isinstance(value, int | float) and value == wanted):
+    if wanted is not None and not (isinstance(value, int | float) and _same(value, wanted)):
         raise fail(INVALID_ARGUMENT, f"the program was exported with {wanted}, {value} given",
                    "input", i, remedy="a number is part of the program")
     return wanted
+
+
+def _same(value, wanted):
+    """A float may be as far off as ExecuTorch lets it."""
+    if isinstance(wanted, float):
+        return math.isclose(value, wanted, rel_tol=1e-5, abs_tol=1e-4)
+    return value == wanted
 
 
 def exported_value(meta: MethodMeta, index: int):

@@ -359,7 +359,7 @@ class Method:
         }
 
     def explain(self, error):
-        """What an error does not say: which operators or backends are missing, what a kernel did not like."""
+        """What an error does not say: what is missing, and what a kernel did not like."""
         if error.code == OPERATOR_MISSING:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
         if error.code == NOT_FOUND:

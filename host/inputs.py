@@ -6,6 +6,7 @@ input of a number or bool is a Python value, that with which the program was exp
 
 import math
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,10 @@ SEED = 0
 def read_npz(path: Path, prefix: str = "in") -> list[np.ndarray]:
     """The arrays in0, in1 ... of a file. Raises AccessFailed, InvalidArgument."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError
+        with archive:
             names = [f"{prefix}{i}" for i in range(len(archive.files))]
             unknown = sorted(set(archive.files) - set(names))
             if unknown:
@@ -35,7 +37,7 @@ def read_npz(path: Path, prefix: str = "in") -> list[np.ndarray]:
             return [archive[name] for name in names]
     except OSError as error:
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
-    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile, NotImplementedError):
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError):
         raise fail(INVALID_ARGUMENT, "is no .npz file of arrays", str(path)) from None
 
 

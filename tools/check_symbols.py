@@ -71,13 +71,14 @@ def writable_sections(sections):
 def faults(path):
     """Return what is refused in an object, a line each."""
     lines = []
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     for name in undefined_symbols(run(["readelf", "-W", "-s", path])):
         if HEAP.fullmatch(name):
-            lines.append(f"{path}: takes {name} from the heap")
+            lines.append(f"{shown}: takes {name} from the heap")
         elif not ALLOWED.fullmatch(name):
-            lines.append(f"{path}: takes {name} from outside of kernels/")
+            lines.append(f"{shown}: takes {name} from outside of kernels/")
     for name, size in writable_sections(run(["readelf", "-W", "-S", path])):
-        lines.append(f"{path}: has {size} bytes in {name} that can change")
+        lines.append(f"{shown}: has {size} bytes in {name} that can change")
     return lines
 
 

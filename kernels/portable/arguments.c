@@ -54,9 +54,9 @@ uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
 }
 
 int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from) {
-    if (to->dtype == from->dtype ? pt_element_size(to->dtype) == 0
-                                 : !pt_dtype_in(to->dtype, PT_DTYPES_ALL) ||
-                                       !pt_dtype_in(from->dtype, PT_DTYPES_ALL)) {
+    if (to->dtype == from->dtype
+            ? pt_element_size(to->dtype) == 0
+            : !pt_dtype_in(to->dtype, PT_DTYPES_ALL) || !pt_dtype_in(from->dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no conversion between these dtypes");
     }
     return PT_ERROR_OK;

@@ -324,45 +324,32 @@ static void set_taps(const convolution *v, const segment *s, pt_products *p) {
     }
 }
 
-// A line of outputs, or of lines of outputs: elements between neighbours in input and output.
-typedef struct line {
-    int32_t length;
-    int32_t in_step;
-    int32_t out_step;
-} line;
-
-static line make_line(const axis *x, const segment *s) {
-    line l = {s->length, 0, x->out_step};
+static pt_line make_line(const axis *x, const segment *s) {
+    pt_line l = {s->length, 0, x->out_step};
     if (l.length > 1) {
-        l.in_step = x->stride * x->in_step;
+        l.b_step = x->stride * x->in_step;
     }
     return l;
 }
 
-// Sums a rectangle of outputs of one group, as few and long lines.
-static void sum_rectangle(pt_products p, uint8_t dtype, int32_t rows, line lines, line columns) {
-    if (columns.length < 4 && columns.length < lines.length) {
-        const line swap = lines;
-        lines = columns;
-        columns = swap;
+// Few and long lines.
+static void arrange_lines(pt_products *p) {
+    pt_line *lines = &p->lines;
+    pt_line *columns = &p->columns;
+    if (columns->length < 4 && columns->length < lines->length) {
+        const pt_line swap = *lines;
+        *lines = *columns;
+        *columns = swap;
     }
-    if (columns.length * columns.in_step == lines.in_step &&
-        columns.length * columns.out_step == lines.out_step) {
-        columns.length *= lines.length;
-        lines.length = 1;
-    }
-    p.b_column = columns.in_step;
-    p.out_column = columns.out_step;
-    const int32_t size = (int32_t)pt_element_size(dtype);
-    for (int32_t i = 0; i < lines.length; i++) {
-        pt_sum_products(&p, dtype, rows, columns.length);
-        p.b = (const char *)p.b + lines.in_step * size;
-        p.out = (char *)p.out + lines.out_step * size;
+    if (columns->length * columns->b_step == lines->b_step &&
+        columns->length * columns->out_step == lines->out_step) {
+        columns->length *= lines->length;
+        lines->length = 1;
     }
 }
 
 // The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
-static void run_segments(const convolution *v, const char *bias, const segment *s) {
+static void run_segments(const convolution *v, const char *bias, const segment *s, bool padded) {
     const axis *y = &v->axes[0];
     const axis *x = &v->axes[1];
     const int32_t size = (int32_t)pt_element_size(v->in.dtype);
@@ -371,10 +358,18 @@ static void run_segments(const convolution *v, const char *bias, const segment *
     const char *in =
         (const char *)v->in.data + (s[0].in * y->in_step + s[1].in * x->in_step) * size;
     char *out = (char *)v->out.data + (s[0].start * y->out_step + s[1].start * x->out_step) * size;
-    pt_products p = {.a_row = v->weight_out_step, .out_row = v->out_channel_step};
+    pt_products p = {
+        .rows = v->out_channels,
+        .a_row = v->weight_out_step,
+        .out_row = v->out_channel_step,
+        .lines = make_line(y, &s[0]),
+        .columns = make_line(x, &s[1]),
+        .padded = padded,
+    };
     set_taps(v, s, &p);
-    const line lines = make_line(y, &s[0]);
-    const line columns = make_line(x, &s[1]);
+    if (!padded) {
+        arrange_lines(&p);
+    }
     for (int32_t n = 0; n < v->batch; n++) {
         for (int32_t g = 0; g < v->groups; g++) {
             p.a = weight + g * v->weight_group_step * size;
@@ -382,9 +377,17 @@ static void run_segments(const convolution *v, const char *bias, const segment *
             p.bias = bias ? bias + g * v->out_channels * size : NULL;
             p.out =
                 out + (n * v->out_batch_step + g * v->out_channels * v->out_channel_step) * size;
-            sum_rectangle(p, v->in.dtype, v->out_channels, lines, columns);
+            pt_sum_products(&p, v->in.dtype);
         }
     }
+}
+
+// True where a whole padded line can be done at once, see pt_products.
+static bool has_padded_lines(const convolution *v) {
+    const axis *x = &v->axes[1];
+    return v->in.dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 &&
+           x->kernel == 3 && x->stride == 1 && x->dilation == 1 && x->padding == 1 && x->in >= 4 &&
+           x->in_step == 1 && x->kernel_step == 1 && x->out_step == 1;
 }
 
 static int run_convolution(pt_context *c, const pt_ref *args) {
@@ -393,12 +396,14 @@ static int run_convolution(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     const char *bias = pt_is_none(args[BIAS]) ? NULL : pt_get_tensor(c, args[BIAS]).data;
+    const bool padded = has_padded_lines(&v);
     segment s[2];
     for (int32_t y = 0; y < v.axes[0].out; y += s[0].length) {
         s[0] = find_segment(&v, 0, y);
         for (int32_t x = 0; x < v.axes[1].out; x += s[1].length) {
-            s[1] = find_segment(&v, 1, x);
-            run_segments(&v, bias, s);
+            s[1] = padded ? (segment){.length = v.axes[1].out, .taps = 3, .kernel_step = 1}
+                          : find_segment(&v, 1, x);
+            run_segments(&v, bias, s, padded);
         }
     }
     return PT_ERROR_OK;

@@ -1,9 +1,33 @@
 #include "elementwise.h"
 
+<<<<<<< HEAD
 pt_number pt_number_of(pt_scalar s, uint8_t compute) {
     pt_number n;
     if (!pt_is_floating(compute)) {
         n.i64 = s.type == PT_TYPE_DOUBLE ? pt_double_to_int(s.as.d) : s.as.i;
+=======
+int64_t pt_cut_int(int64_t v, uint8_t dtype) {
+    switch (dtype) {
+    case PT_DTYPE_BOOL:
+        return v != 0;
+    case PT_DTYPE_BYTE:
+        return (uint8_t)v;
+    case PT_DTYPE_CHAR:
+        return (int8_t)v;
+    case PT_DTYPE_SHORT:
+        return (int16_t)v;
+    case PT_DTYPE_INT:
+        return (int32_t)v;
+    default:
+        return v;
+    }
+}
+
+pt_number pt_number_of(pt_scalar s, uint8_t compute) {
+    pt_number n;
+    if (!pt_is_floating(compute)) {
+        n.i64 = pt_cut_int(s.type == PT_TYPE_DOUBLE ? pt_double_to_int(s.as.d) : s.as.i, compute);
+>>>>>>> k2
     } else if (compute == PT_DTYPE_FLOAT) {
         n.f32 = s.type == PT_TYPE_DOUBLE ? (float)s.as.d : (float)s.as.i;
     } else {
@@ -12,6 +36,21 @@ pt_number pt_number_of(pt_scalar s, uint8_t compute) {
     return n;
 }
 
+<<<<<<< HEAD
+=======
+pt_number pt_no_bound(bool lower, uint8_t compute) {
+    pt_number n;
+    if (!pt_is_floating(compute)) {
+        n.i64 = lower ? INT64_MIN : INT64_MAX;
+    } else if (compute == PT_DTYPE_FLOAT) {
+        n.f32 = lower ? -__builtin_inff() : __builtin_inff();
+    } else {
+        n.f64 = lower ? -__builtin_inf() : __builtin_inf();
+    }
+    return n;
+}
+
+>>>>>>> k2
 pt_tensor pt_number_tensor(pt_number *element, pt_scalar s, uint8_t compute) {
     *element = pt_number_of(s, compute);
     pt_tensor t = {.data = element,
@@ -27,16 +66,25 @@ bool pt_can_cast(uint8_t from, uint8_t to) {
     return pt_is_floating(to) || !pt_is_floating(from);
 }
 
+<<<<<<< HEAD
 static uint8_t compute_dtype(uint8_t promoted, pt_rule rule) {
     return rule == PT_RULE_FLOATING && !pt_is_floating(promoted) ? PT_DTYPE_FLOAT : promoted;
 }
 
 static int check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out) {
+=======
+uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule) {
+    return rule == PT_RULE_FLOATING && !pt_is_floating(promoted) ? PT_DTYPE_FLOAT : promoted;
+}
+
+int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out) {
+>>>>>>> k2
     uint8_t result = rule == PT_RULE_PREDICATE ? PT_DTYPE_BOOL : compute;
     return pt_can_cast(result, out->dtype) ? PT_ERROR_OK
                                            : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_CAST);
 }
 
+<<<<<<< HEAD
 // Element i of an array as a number to compute with.
 pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t compute) {
     pt_number n;
@@ -46,12 +94,21 @@ pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t com
         n.f32 = dtype == PT_DTYPE_FLOAT ? ((const float *)data)[i]
                 : pt_is_floating(dtype) ? (float)((const double *)data)[i]
                                         : (float)pt_load_int(data, i, dtype);
+=======
+pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t compute) {
+    pt_number n;
+    if (!pt_is_floating(compute)) {
+        n.i64 = pt_cut_int(pt_load_int(data, i, dtype), compute);
+    } else if (compute == PT_DTYPE_FLOAT) {
+        n.f32 = pt_load_float(data, i, dtype);
+>>>>>>> k2
     } else {
         n.f64 = pt_load_double(data, i, dtype);
     }
     return n;
 }
 
+<<<<<<< HEAD
 // An integer cut to what `dtype` holds, as every intermediate result of that dtype is.
 static int64_t cut(int64_t v, uint8_t dtype) {
     switch (dtype) {
@@ -239,6 +296,16 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
     }
     run_elements(op, &out, &a, &b, compute, pt_number_of(alpha, compute));
     return PT_ERROR_OK;
+=======
+void pt_store_number(void *data, int32_t i, uint8_t dtype, pt_number n, uint8_t compute) {
+    if (!pt_is_floating(compute)) {
+        pt_store_int(data, i, dtype, pt_cut_int(n.i64, compute));
+    } else if (compute == PT_DTYPE_FLOAT) {
+        pt_store_float(data, i, dtype, n.f32);
+    } else {
+        pt_store_double(data, i, dtype, n.f64);
+    }
+>>>>>>> k2
 }
 
 // ---- one operand
@@ -247,7 +314,11 @@ int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_una
                       uint8_t promoted) {
     pt_tensor in = pt_get_tensor(c, in_arg);
     pt_tensor out = pt_get_tensor(c, out_arg);
+<<<<<<< HEAD
     uint8_t compute = compute_dtype(promoted, op->rule);
+=======
+    uint8_t compute = pt_compute_dtype(promoted, op->rule);
+>>>>>>> k2
     bool has = compute == PT_DTYPE_FLOAT    ? op->f32 != NULL
                : compute == PT_DTYPE_DOUBLE ? op->f64 != NULL
                                             : op->i64 != NULL;
@@ -255,7 +326,11 @@ int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_una
         !pt_dtype_in(in.dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
+<<<<<<< HEAD
     int error = check_result(c, compute, op->rule, &out);
+=======
+    int error = pt_check_result(c, compute, op->rule, &out);
+>>>>>>> k2
     return error ? error : pt_expect_sizes(c, out_arg, in.rank, in.sizes);
 }
 
@@ -281,6 +356,24 @@ static pt_number apply_unary(const pt_unary *op, uint8_t compute, pt_number x, c
     return x;
 }
 
+<<<<<<< HEAD
+=======
+static __attribute__((noinline)) void walk_unary(const pt_unary *op, const pt_tensor *out,
+                                                 const pt_tensor *in, uint8_t compute,
+                                                 const pt_number *p) {
+    pt_walk w;
+    pt_walk_tensors(&w, 2, (const pt_tensor *const[]){out, in});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            int32_t j = w.offset[1] + i * w.strides[1][0];
+            pt_number x = pt_load_number(in->data, j, in->dtype, compute);
+            pt_store_number(out->data, w.offset[0] + i, out->dtype, apply_unary(op, compute, x, p),
+                            compute);
+        }
+    } while (pt_walk_next(&w));
+}
+
+>>>>>>> k2
 int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary *op,
                     uint8_t promoted, const pt_number *p) {
     pt_tensor in = pt_get_tensor(c, in_arg);
@@ -288,6 +381,7 @@ int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary
     int32_t n = pt_numel(&out);
     if (in.dtype == PT_DTYPE_FLOAT && out.dtype == PT_DTYPE_FLOAT && pt_same_dim_order(&in, &out)) {
         run_unary_row(op, n, out.data, in.data, p);
+<<<<<<< HEAD
         return PT_ERROR_OK;
     }
     if (n == 0) {
@@ -304,6 +398,11 @@ int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary
                             compute);
         }
     } while (pt_walk_next(&w));
+=======
+    } else if (n > 0) {
+        walk_unary(op, &out, &in, pt_compute_dtype(promoted, op->rule), p);
+    }
+>>>>>>> k2
     return PT_ERROR_OK;
 }
 
@@ -315,7 +414,11 @@ int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t
     pt_number p[PT_UNARY_PARAMETERS];
     uint8_t promoted = pt_get_tensor(c, args[0]).dtype;
     for (uint32_t i = 0; i < parameters; i++) {
+<<<<<<< HEAD
         p[i] = pt_number_of(pt_get_scalar(c, args[1 + i]), compute_dtype(promoted, op->rule));
+=======
+        p[i] = pt_number_of(pt_get_scalar(c, args[1 + i]), pt_compute_dtype(promoted, op->rule));
+>>>>>>> k2
     }
     return pt_unary_run_as(c, args[0], args[parameters + 1], op, promoted, p);
 }

@@ -12,24 +12,33 @@ bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least)
     return least ? a < b : a > b;
 }
 
-// Offset of the extremum of a line that beats the float at `best`; *index is its place in the line.
-static int32_t beat_line(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
-    const void *data = r->in.data;
-    if (r->in.dtype == PT_DTYPE_FLOAT) {
-        const float *values = data;
-        float value = values[best];
-        for (int32_t i = 0; value == value && i < r->n; i++, at += r->step) {
-            if (pt_beats_float(values[at], value, r->least)) {
-                value = values[at];
-                best = at;
-                *index = i;
-            }
-        }
-        return best;
-    }
+// Looks for what beats the element at `best` among the `n` from `at`, `step` apart. Returns its
+// offset, or `best`; *index is its place among the n.
+static int32_t beat_float(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+    const float *values = r->in.data;
+    float value = values[best];
     for (int32_t i = 0; i < r->n; i++, at += r->step) {
-        if (pt_beats(data, at, best, r->in.dtype, r->least) &&
-            !pt_beats(data, best, best, r->in.dtype, r->least)) {
+        float v = values[at];
+        if (r->least ? v >= value : v <= value) {
+            continue;
+        }
+        if (value != value) {
+            break; // nothing beats the first NaN
+        }
+        value = v;
+        best = at;
+        *index = i;
+    }
+    return best;
+}
+
+static int32_t beat_any(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+    const void *data = r->in.data;
+    for (int32_t i = 0; i < r->n; i++, at += r->step) {
+        if (pt_beats(data, at, best, r->in.dtype, r->least)) {
+            if (pt_beats(data, best, best, r->in.dtype, r->least)) {
+                break;
+            }
             best = at;
             *index = i;
         }
@@ -44,7 +53,9 @@ static int32_t find_extremum(const pt_reduction *r, int32_t from, int32_t *index
     *index = 0;
     for (int32_t line = 0; line < r->lines; line++) {
         int32_t previous = best, place = 0;
-        best = beat_line(r, from + pt_line_start(r, line), best, &place);
+        int32_t start = from + pt_line_start(r, line);
+        best = r->in.dtype == PT_DTYPE_FLOAT ? beat_float(r, start, best, &place)
+                                             : beat_any(r, start, best, &place);
         if (best != previous) {
             *index = line * r->n + place;
         }

@@ -67,8 +67,8 @@ static int ones_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_zeros_out = {size_check, zeros_run};
 const pt_kernel pt_aten_ones_out = {size_check, ones_run};
 
-// empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so that
-// what follows from it is the same everywhere.
+// empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so
+// that what follows from it is the same everywhere.
 static int empty_check(pt_context *c, const pt_ref *args) {
     return check_size_list(c, args[0], args[2]);
 }
@@ -120,7 +120,8 @@ const pt_kernel pt_aten_fill_Tensor_out = {fill_tensor_check, fill_tensor_run};
 
 // ---- arange
 
-// The number of elements from start to before end; -1 for a step of 0, a wrong direction or too many.
+// The number of elements from start to before end; -1 for a step of 0, a wrong direction or too
+// many.
 static int64_t int_range_length(int64_t start, int64_t end, int64_t step) {
     if (step == 0 || (step > 0 ? end < start : end > start)) {
         return -1;
@@ -128,7 +129,8 @@ static int64_t int_range_length(int64_t start, int64_t end, int64_t step) {
     if (start == end) {
         return 0;
     }
-    uint64_t distance = step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
+    uint64_t distance =
+        step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
     uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     uint64_t n = (distance - 1) / stride + 1;
     return n <= INT32_MAX ? (int64_t)n : -1;
@@ -145,8 +147,8 @@ static int64_t double_range_length(double start, double end, double step) {
 
 static int check_arange(pt_context *c, pt_scalar start, pt_scalar end, pt_scalar step,
                         pt_ref out_arg) {
-    bool floating = start.type == PT_TYPE_DOUBLE || end.type == PT_TYPE_DOUBLE ||
-                    step.type == PT_TYPE_DOUBLE;
+    bool floating =
+        start.type == PT_TYPE_DOUBLE || end.type == PT_TYPE_DOUBLE || step.type == PT_TYPE_DOUBLE;
     int64_t n = floating ? double_range_length(pt_scalar_as_double(start), pt_scalar_as_double(end),
                                                pt_scalar_as_double(step))
                          : int_range_length(start.as.i, end.as.i, step.as.i);

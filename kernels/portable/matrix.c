@@ -35,15 +35,16 @@ static void multiply(const void *a, const void *b, void *out, uint8_t dtype, int
         .a = a,
         .b = b,
         .out = out,
+        .rows = m,
         .a_row = k,
-        .b_column = 1,
         .out_row = n,
-        .out_column = 1,
+        .lines = {.length = 1},
+        .columns = {n, 1, 1},
         .taps = {1, 1, k},
         .a_step = {0, 0, 1},
         .b_step = {0, 0, n},
     };
-    pt_sum_products(&p, dtype, m, n);
+    pt_sum_products(&p, dtype);
 }
 
 // ---- mm and bmm
@@ -169,17 +170,16 @@ static int run_linear(pt_context *c, const pt_ref *args) {
         .b = in.data,
         .bias = pt_is_none(args[2]) ? NULL : pt_get_tensor(c, args[2]).data,
         .out = out.data,
+        .rows = n,
         .a_row = k,
-        .b_column = k,
         .out_row = 1,
-        .out_column = n,
+        .lines = {.length = 1},
+        .columns = {n ? pt_numel(&out) / n : 0, k, n},
         .taps = {1, 1, k},
         .a_step = {0, 0, 1},
         .b_step = {0, 0, 1},
     };
-    if (n > 0) {
-        pt_sum_products(&p, in.dtype, n, pt_numel(&out) / n);
-    }
+    pt_sum_products(&p, in.dtype);
     return PT_ERROR_OK;
 }
 

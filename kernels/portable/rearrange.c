@@ -72,7 +72,8 @@ static int check_pad(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[3]);
     uint32_t n = pt_list_length(c, args[1]);
     if (n % 2 || n / 2 > self.rank) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "pad must have two items for each of its dims");
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "pad must have two items for each of its dims");
     }
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < self.rank; d++) {

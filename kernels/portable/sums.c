@@ -6,26 +6,31 @@
 
 enum { SUM_BLOCK = 128 }; // added up for itself, which bounds the rounding error of long sums
 
-static float sum_line(const float *value, int32_t n, int32_t step) {
+static float sum_block(const float *value, int32_t n, int32_t step) {
     float sum = 0;
-    while (n > 0) {
-        int32_t block = n < SUM_BLOCK ? n : SUM_BLOCK;
-        float part = 0;
-        n -= block;
-        for (; block >= 4; block -= 4) {
-            part += value[0];
-            value += step;
-            part += value[0];
-            value += step;
-            part += value[0];
-            value += step;
-            part += value[0];
-            value += step;
-        }
-        for (; block > 0; block--, value += step) {
-            part += *value;
-        }
-        sum += part;
+    for (; n >= 4; n -= 4) {
+        sum += value[0];
+        value += step;
+        sum += value[0];
+        value += step;
+        sum += value[0];
+        value += step;
+        sum += value[0];
+        value += step;
+    }
+    for (; n > 0; n--, value += step) {
+        sum += *value;
+    }
+    return sum;
+}
+
+static float sum_line(const float *value, int32_t n, int32_t step) {
+    if (n <= SUM_BLOCK) {
+        return sum_block(value, n, step);
+    }
+    float sum = 0;
+    for (; n > 0; n -= SUM_BLOCK, value += SUM_BLOCK * step) {
+        sum += sum_block(value, n < SUM_BLOCK ? n : SUM_BLOCK, step);
     }
     return sum;
 }
@@ -35,6 +40,9 @@ static bool in_float(const pt_reduction *r) {
 }
 
 static float sum_float(const pt_reduction *r, int32_t from) {
+    if (r->lines == 1) {
+        return sum_line((const float *)r->in.data + from, r->n, r->step);
+    }
     float sum = 0;
     for (int32_t line = 0; line < r->lines; line++) {
         sum += sum_line((const float *)r->in.data + from + pt_line_start(r, line), r->n, r->step);
@@ -105,11 +113,27 @@ static void prod_one(const pt_reduction *r, int32_t from, int32_t to, int32_t in
     }
 }
 
-// In double, two passes.
-static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
-    (void)index_to;
-    int32_t n = r->lines * r->n;
-    double mean = sum_double(r, from) / n, sum = 0;
+// Sum of the squared deviations from `mean`.
+static float squares_float(const pt_reduction *r, int32_t from, float mean) {
+    float sum = 0;
+    for (int32_t line = 0; line < r->lines; line++) {
+        const float *value = (const float *)r->in.data + from + pt_line_start(r, line);
+        float part = 0;
+        for (int32_t i = 0; i < r->n; i++, value += r->step) {
+            float deviation = *value - mean;
+            part += deviation * deviation;
+            if (i % SUM_BLOCK == SUM_BLOCK - 1) {
+                sum += part;
+                part = 0;
+            }
+        }
+        sum += part;
+    }
+    return sum;
+}
+
+static double squares_double(const pt_reduction *r, int32_t from, double mean) {
+    double sum = 0;
     for (int32_t line = 0; line < r->lines; line++) {
         int32_t at = from + pt_line_start(r, line);
         for (int32_t i = 0; i < r->n; i++, at += r->step) {
@@ -117,8 +141,21 @@ static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
             sum += deviation * deviation;
         }
     }
+    return sum;
+}
+
+static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+    (void)index_to;
+    int32_t n = r->lines * r->n;
     double divisor = n - r->correction;
-    pt_store_double(r->out.data, to, r->out.dtype, sum / (divisor > 0 ? divisor : 0));
+    divisor = divisor > 0 ? divisor : 0;
+    if (in_float(r)) {
+        float mean = sum_float(r, from) / (float)n;
+        ((float *)r->out.data)[to] = squares_float(r, from, mean) / (float)divisor;
+    } else {
+        double mean = sum_double(r, from) / n;
+        pt_store_double(r->out.data, to, r->out.dtype, squares_double(r, from, mean) / divisor);
+    }
 }
 
 static void any_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
@@ -134,8 +171,8 @@ static void any_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
     pt_store_int(r->out.data, to, r->out.dtype, any);
 }
 
-// The dtype argument of sum, mean and prod, if there is one, is the output's; the output's is one of
-// `dtypes`.
+// The dtype argument of sum, mean and prod, if there is one, is the output's; the output's is one
+// of `dtypes`.
 static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_ref dtype,
                         uint32_t dtypes) {
     pt_tensor out = pt_get_tensor(c, out_arg);

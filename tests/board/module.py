@@ -6,6 +6,7 @@ aten::t_copy.out and one that is not known; values: 7, a tensor, a string), befo
 """
 
 import struct
+from array import array
 
 import _picotorch
 from _picotorch import PLANNED, POOL, SMALL_INT_MAX
@@ -123,6 +124,14 @@ def program_cases(r):
         ("inputs", lambda: r.i32_item(inputs, 1)),
         ("value", lambda: r.i64(r.table(r.item(values, 0), value), 0)),
         ("types", lambda: r.u8(r.item(values, 1), 0) * 16 + r.u8(r.item(values, 2), 0)),
+        ("find_item", lambda: r.find_item(values, 0, 0, schema.KERNEL_TYPES_STRING)),
+        ("find_item from one", lambda: r.find_item(values, 1, 0, schema.KERNEL_TYPES_TENSOR)),
+        ("find_item from the next", lambda: r.find_item(values, 2, 0, schema.KERNEL_TYPES_TENSOR)),
+        ("find_item at the end", lambda: r.find_item(values, 3, 0, 0)),
+        ("find_item before the first", lambda: r.find_item(values, -1, 0, 0)),
+        ("find_item in nothing", lambda: r.find_item(0, 0, 0, 0)),
+        ("find_item left out", lambda: r.find_item(values, 0, 5, 0)),
+        ("find_item outside", lambda: r.find_item(len(r) - 4, 0, 0, 77)),
         ("known", lambda: r.operator(r.table(known, name), r.table(known, overload)) == NUMBER),
         ("no overload", lambda: r.operator(r.table(known, name), 0)),
         ("unknown", lambda: r.operator(r.table(unknown, name), r.table(unknown, overload))),
@@ -239,22 +248,44 @@ def tensor_cases(c, sizes):
     ]
 
 
+class Failures:
+    """Keeps the error code that the context hands over."""
+
+    def __init__(self):
+        self.code = 0
+
+    def note(self, code):
+        self.code = code
+
+    def take(self):
+        code = self.code
+        self.code = 0
+        return code
+
+
+failures = Failures()
+
+
 def execute_cases(c, view, source):
     first, second = ref(PLANNED, 0), ref(PLANNED, 32)
     return [
         ("clear", lambda: c.clear(first, 64)),
         ("copy_in", lambda: c.copy_in(first, source)),
         ("start", lambda: c.start(METHOD)),
-        ("step", lambda: c.step()),
-        ("step at the end", lambda: c.step()),
+        ("not ready", lambda: c.step() or failures.take()),
+        ("set_ready", lambda: c.set_ready(True)),
+        ("step", lambda: c.step() or failures.take()),
+        ("step at the end", lambda: c.step() or failures.take()),
         ("instruction", lambda: c.instruction()),
         ("view", lambda: c.view(view, second, 24, "i")[1]),
         ("clear", lambda: c.clear(second, 24)),
         ("view", lambda: c.view(view, second, 24, "i")[1]),
         ("start", lambda: c.start(METHOD)),
-        ("execute", lambda: c.execute()),
+        ("execute", lambda: c.execute() or failures.take()),
         ("instruction", lambda: c.instruction()),
-        ("execute at the end", lambda: c.execute()),
+        ("execute again", lambda: c.execute() or failures.take()),
+        ("not ready any more", lambda: c.set_ready(False)),
+        ("execute", lambda: c.execute() or failures.take()),
         ("view", lambda: c.view(view, second, 24, "i")[1]),
         ("view of bytes", lambda: c.view(view, second, 24, "B")[4]),
         ("view of int64", lambda: len(c.view(view, ref(PLANNED, 24), 16, "q"))),
@@ -284,23 +315,30 @@ def memory_cases(c, view, buffer, constant):
         ("view", lambda: c.view(view, ref(30, 4), 4, "B")[0]),
         ("program may be constant", lambda: c.set_memory(1, constant)),
         ("view", lambda: c.view(view, ref(1, 4), 4, "B")[0]),
-        ("others may not", lambda: c.set_memory(30, constant)),
         ("none", lambda: c.set_memory(0, buffer)),
         ("beyond", lambda: c.set_memory(32, buffer)),
         ("negative", lambda: c.set_memory(-1, buffer)),
         ("no buffer", lambda: c.set_memory(30, 5)),
         ("scratch", lambda: c.set_scratch(buffer)),
         ("no scratch", lambda: c.set_scratch(None)),
-        ("constant scratch", lambda: c.set_scratch(constant)),
+        ("the program again", lambda: c.set_memory(1, program)),
+        ("ready", lambda: c.set_ready(True)),
+        ("a memory more", lambda: c.set_memory(30, buffer)),
+        ("execute", lambda: c.execute() or failures.take()),
+        ("a memory less", lambda: c.set_memory(30, None)),
+        ("execute", lambda: c.execute() or failures.take()),
+        ("has_memory", lambda: c.has_memory(PLANNED) and not c.has_memory(30)),
+        ("has_memory beyond", lambda: c.has_memory(32)),
         ("without a pool", lambda: c.set_memory(POOL, None)),
-        ("step", lambda: c.step()),
-        ("execute", lambda: c.execute()),
+        ("ready", lambda: c.set_ready(True)),
+        ("step", lambda: c.step() or failures.take()),
         ("get_ref", lambda: c.get_ref(0)),
     ]
 
 
 def module_cases(data):
-    size = _picotorch.element_size
+    size, code = _picotorch.element_size, _picotorch.typecode
+    shorts, constant, view = array("h", [1, 2, 3]), b"12345", memoryview(array("f", [1.0]))
     aligned, odd, empty = memoryview(data), memoryview(data)[1:], memoryview(data)[1:1]
     last = _picotorch.operator_count()
     return [
@@ -311,6 +349,16 @@ def module_cases(data):
         ("alignment 0", lambda: _picotorch.misaligned(odd, 0)),
         ("sizes", lambda: size(0) + 10 * size(3) + 100 * size(4) + 1000 * size(11)),
         ("no sizes", lambda: size(16) + size(255) + size(256) + size(-1)),
+        ("nbytes", lambda: _picotorch.nbytes(data) == len(data)),
+        ("nbytes", lambda: _picotorch.nbytes(shorts) * 10 + _picotorch.nbytes(constant)),
+        ("nbytes of no buffer", lambda: _picotorch.nbytes(5)),
+        ("typecode", lambda: code(data) * 1000 + code(shorts)),
+        ("typecode", lambda: code(constant) * 1000 + code(view)),
+        ("typecode of no buffer", lambda: code(5)),
+        ("readonly", lambda: _picotorch.readonly(constant)),
+        ("writable", lambda: _picotorch.readonly(shorts)),
+        ("arguments", lambda: _picotorch.operator_arguments(NUMBER)),
+        ("arguments", lambda: _picotorch.operator_arguments(last)),
         ("name", lambda: _picotorch.operator_name(last)),
         ("name", lambda: _picotorch.operator_name(-1)),
         ("signature", lambda: _picotorch.operator_signature(last)),
@@ -352,7 +400,7 @@ for seed in range(6):
     damage(damaged, seed)
     sweep(damaged)
 
-context = _picotorch.Context()
+context = _picotorch.Context(failures.note)
 pool, planned = bytearray(128), bytearray(64)
 plan = reader.item(reader.table(reader.root(), schema.PROGRAM_EXECUTION_PLAN), 0)
 chain = reader.item(reader.table(plan, schema.EXECUTION_PLAN_CHAINS), 0)

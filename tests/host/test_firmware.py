@@ -6,7 +6,6 @@ import subprocess
 import threading
 
 import pytest
-
 from picotorch.host import emulator, mpy
 from picotorch.host.boards import load_board
 from picotorch.host.job import Job
@@ -248,6 +247,43 @@ for loops in (6000000, 12000000):
     wrap = 2**32 * 40 // 64
     assert one < wrap < two
     assert (two - one) % 6000000 == 0
+
+
+COPIES = """
+source = bytes(range(200))
+background = bytes((255 - i) for i in range(200))
+
+
+def check(kind, memory, to, at, size):
+    for i in range(200):
+        moved = to <= i < to + size
+        expected = source[at + i - to] if moved else background[i]
+        if kind == "overlap" and not moved:
+            expected = source[i]
+        if memory[i] != expected:
+            print(kind, "to", to, "from", at, "size", size, "is wrong at", i)
+            return
+
+
+for to in range(40, 45):
+    for at in range(36, 49):
+        for size in (0, 1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 64, 71, 100):
+            memory = bytearray(background)
+            memory[to : to + size] = memoryview(source)[at : at + size]
+            check("apart", memory, to, at, size)
+            memory = memoryview(bytearray(source))
+            memory[to : to + size] = memory[at : at + size]
+            check("overlap", memory, to, at, size)
+for size in range(150):
+    if any(bytearray(size)):
+        print("not zero", size)
+print("checked")
+"""
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+def test_copies_are_exact_at_every_alignment(board_name):
+    assert boot(board_name, COPIES).lines == ["checked"]
 
 
 FAULTS = {

@@ -1,9 +1,6 @@
 // Operators that choose between the elements of several operands.
 #include "elementwise.h"
-<<<<<<< HEAD
-=======
 #include "float_math.h"
->>>>>>> k2
 
 // ---- where, masked_fill: out = mask ? yes : no
 
@@ -29,8 +26,6 @@ static int choose_check(pt_context *c, pt_ref out_arg, const pt_tensor *mask, co
     return pt_expect_sizes(c, out_arg, rank, sizes);
 }
 
-<<<<<<< HEAD
-=======
 // Element to[i] = from[j] of the same dtype.
 static void copy_element(void *to, int32_t i, const void *from, int32_t j, uint32_t size) {
     if (size == 4) {
@@ -44,17 +39,13 @@ static void copy_element(void *to, int32_t i, const void *from, int32_t j, uint3
     }
 }
 
->>>>>>> k2
 static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tensor *yes,
                       const pt_tensor *no) {
     if (pt_numel(out) == 0) {
         return PT_ERROR_OK;
     }
-<<<<<<< HEAD
-=======
     bool same_dtype = yes->dtype == out->dtype && no->dtype == out->dtype;
     uint32_t size = pt_element_size(out->dtype);
->>>>>>> k2
     pt_walk w;
     pt_walk_tensors(&w, 4, (const pt_tensor *const[]){out, mask, yes, no});
     do {
@@ -62,10 +53,6 @@ static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tens
             bool chosen = ((const uint8_t *)mask->data)[w.offset[1] + i * w.strides[1][0]] != 0;
             uint32_t k = chosen ? 2 : 3;
             const pt_tensor *from = chosen ? yes : no;
-<<<<<<< HEAD
-            pt_convert_element(out->data, w.offset[0] + i, out->dtype, from->data,
-                               w.offset[k] + i * w.strides[k][0], from->dtype);
-=======
             int32_t j = w.offset[k] + i * w.strides[k][0];
             if (same_dtype) {
                 copy_element(out->data, w.offset[0] + i, from->data, j, size);
@@ -73,7 +60,6 @@ static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tens
                 pt_convert_element(out->data, w.offset[0] + i, out->dtype, from->data, j,
                                    from->dtype);
             }
->>>>>>> k2
         }
     } while (pt_walk_next(&w));
     return PT_ERROR_OK;
@@ -172,8 +158,6 @@ static int clamp_check(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[3], rank, sizes);
 }
 
-<<<<<<< HEAD
-=======
 // Element i from elements j of t: self, min, max; of a bound that is not there self stands in its
 // place.
 static __attribute__((noinline)) void clamp_element(const pt_tensor *out, int32_t i,
@@ -202,37 +186,13 @@ static __attribute__((noinline)) void walk_clamp(const pt_tensor *out, const pt_
     } while (pt_walk_next(&w));
 }
 
->>>>>>> k2
 static int clamp_run(pt_context *c, const pt_ref *args) {
     pt_tensor t[3];
     pt_tensor out = pt_get_tensor(c, args[3]);
     clamp_operands(c, args, t);
-<<<<<<< HEAD
-    uint8_t compute = clamp_dtype(t);
-    pt_scalar lowest = {.type = PT_TYPE_DOUBLE, .as.d = -__builtin_inf()};
-    pt_scalar highest = {.type = PT_TYPE_DOUBLE, .as.d = __builtin_inf()};
-    if (pt_numel(&out) == 0) {
-        return PT_ERROR_OK;
-    }
-    pt_walk w;
-    pt_walk_tensors(&w, 4, (const pt_tensor *const[]){&out, &t[0], &t[1], &t[2]});
-    do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
-            pt_number n[3];
-            for (uint32_t k = 0; k < 3; k++) {
-                n[k] = pt_load_number(t[k].data, w.offset[k + 1] + i * w.strides[k + 1][0],
-                                      t[k].dtype, compute);
-            }
-            n[1] = pt_is_none(args[1]) ? pt_number_of(lowest, compute) : n[1];
-            n[2] = pt_is_none(args[2]) ? pt_number_of(highest, compute) : n[2];
-            pt_store_number(out.data, w.offset[0] + i, out.dtype, clamp(n, compute), compute);
-        }
-    } while (pt_walk_next(&w));
-=======
     if (pt_numel(&out) > 0) {
         walk_clamp(&out, t, args, clamp_dtype(t));
     }
->>>>>>> k2
     return PT_ERROR_OK;
 }
 

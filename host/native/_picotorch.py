@@ -70,6 +70,11 @@ def operator_arguments(number):
     return len(operator_signature(number))
 
 
+def operator_has_lists(number):
+    """True when the operator takes or gives lists of tensors."""
+    return lib.pt_operator_has_lists(number)
+
+
 class Reader:
     """Bounds-checked reading of a FlatBuffer; ValueError where it leads outside."""
 
@@ -153,6 +158,33 @@ class Reader:
 
     def i64_item(self, vector, i):
         return self._number(self._item(vector, i, 8), 8, True)
+
+    def find_u8(self, vector, slot, value, start):
+        """First table of a vector, from `start` on, whose u8 field is `value`: its place, or -1."""
+        for i in range(max(start, 0), self.length(vector)):
+            if self.u8(self.item(vector, i), slot) == value:
+                return i
+        return -1
+
+    def product(self, vector, factor, limit):
+        """`factor` times the i32 sizes of a vector, 0 with a size of 0; -1 with a negative size or when
+        the product of the others is above `limit`."""
+        product, empty = factor, False
+        for i in range(self.length(vector)):
+            size = self.i32_item(vector, i)
+            empty = empty or size == 0
+            product *= size or 1
+            if size < 0 or product > limit:
+                return -1
+        return 0 if empty else product
+
+    def permutation(self, vector):
+        """2 when a vector of u8 counts 0, 1, 2 ..., 1 when it is another permutation of that, else 0.
+        At most 32 items."""
+        items = [self.u8_item(vector, i) for i in range(self.length(vector))]
+        if len(items) > 32 or sorted(items) != list(range(len(items))):
+            return 0
+        return 2 if items == sorted(items) else 1
 
     def u16_at(self, position):
         return self._number(position, 2, False)

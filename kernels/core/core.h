@@ -200,6 +200,8 @@ uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 // One letter an argument, see operators.def.
 const char *pt_operator_signature(uint32_t operator_number);
+// True when the signature has V, W or U: lists of tensors, which have records in the pool.
+bool pt_operator_has_lists(uint32_t operator_number);
 // NULL where the build has no kernel for it.
 const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 

@@ -31,6 +31,23 @@ const char *pt_operator_signature(uint32_t i) {
     return operators[i].signature;
 }
 
+bool pt_operator_has_lists(uint32_t i) {
+    for (const char *letter = operators[i].signature; *letter; letter++) {
+        switch (*letter) {
+        case 'U':
+        case 'V':
+        case 'W':
+        case 'u':
+        case 'v':
+        case 'w':
+            return true;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
 const pt_kernel *pt_operator_kernel(uint32_t i) {
     return operators[i].kernel;
 }

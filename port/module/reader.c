@@ -183,6 +183,58 @@ static mp_obj_t reader_i64_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_item_obj, reader_i64_item);
 
+static mp_obj_t reader_find_u8(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    mp_int_t vector = mp_obj_get_int(args[1]), slot = mp_obj_get_int(args[2]);
+    mp_int_t value = mp_obj_get_int(args[3]), start = mp_obj_get_int(args[4]);
+    int64_t n = length(self, vector);
+    for (int64_t i = start < 0 ? 0 : start; i < n; i++) {
+        int64_t found = field(self, follow(self, (int64_t)vector + 4 + 4 * i), slot);
+        if ((found ? u8_at(self, found) : 0) == value) {
+            return pt_small_int(i);
+        }
+    }
+    return MP_OBJ_NEW_SMALL_INT(-1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_u8_obj, 5, 5, reader_find_u8);
+
+static mp_obj_t reader_product(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    mp_int_t vector = mp_obj_get_int(args[1]), limit = mp_obj_get_int(args[3]);
+    int64_t product = mp_obj_get_int(args[2]);
+    uint32_t n = length(self, vector);
+    bool empty = false;
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t size = (int32_t)u32_at(self, (int64_t)vector + 4 + 4 * (int64_t)i);
+        empty = empty || size == 0;
+        product *= size == 0 ? 1 : size;
+        if (size < 0 || product > limit) {
+            return MP_OBJ_NEW_SMALL_INT(-1);
+        }
+    }
+    return pt_small_int(empty ? 0 : product);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_product_obj, 4, 4, reader_product);
+
+static mp_obj_t reader_permutation(mp_obj_t self_in, mp_obj_t vector_in) {
+    const reader *self = MP_OBJ_TO_PTR(self_in);
+    mp_int_t vector = mp_obj_get_int(vector_in);
+    uint32_t n = length(self, vector), seen = 0;
+    bool identity = true;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t place = u8_at(self, (int64_t)vector + 4 + i);
+        if (n > 32 || place >= n || seen & 1u << place) {
+            return MP_OBJ_NEW_SMALL_INT(0);
+        }
+        seen |= 1u << place;
+        identity = identity && place == i;
+    }
+    return MP_OBJ_NEW_SMALL_INT(identity ? 2 : 1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(reader_permutation_obj, reader_permutation);
+
 static mp_obj_t reader_u16_at(mp_obj_t self_in, mp_obj_t position) {
     return pt_small_int(u16_at(MP_OBJ_TO_PTR(self_in), mp_obj_get_int(position)));
 }
@@ -237,6 +289,9 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_i64_item), MP_ROM_PTR(&reader_i64_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64), MP_ROM_PTR(&reader_i64_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator), MP_ROM_PTR(&reader_operator_obj)},
+    {MP_ROM_QSTR(MP_QSTR_find_u8), MP_ROM_PTR(&reader_find_u8_obj)},
+    {MP_ROM_QSTR(MP_QSTR_product), MP_ROM_PTR(&reader_product_obj)},
+    {MP_ROM_QSTR(MP_QSTR_permutation), MP_ROM_PTR(&reader_permutation_obj)},
     {MP_ROM_QSTR(MP_QSTR_equals), MP_ROM_PTR(&reader_equals_obj)},
     {MP_ROM_QSTR(MP_QSTR_field), MP_ROM_PTR(&reader_field_obj)},
     {MP_ROM_QSTR(MP_QSTR_follow), MP_ROM_PTR(&reader_follow_obj)},

@@ -23,13 +23,12 @@ from .errors import (
 from .memory import check_memory
 from .method_meta import evalue, planned_buffer_size, planned_buffers
 from .program import bad_program
-from .tensor import tensor_nbytes
+from .tensor import tensor_flags, tensor_nbytes
 
 METHOD_BYTES = 24
 VALUE_BYTES = 16
 HEADER_BYTES = 4  # of an instruction, before its arguments
 
-_CONTIGUOUS = 0x20
 _CONSTANT = 0x40
 _LIST = 0x40
 _MAX_VALUES = 65536
@@ -65,7 +64,10 @@ class MethodLoader:
         self.list_at = 0
         self.instruction_at = 0
         self.next_external = 0
-        self.index = 0  # of the instruction that is loaded
+        # of the instruction that is read
+        self.kernel = 0
+        self.arguments = 0
+        self.n_arguments = 0
 
     def load(self, program, plan, manager):
         """Writes the records; `start` is then the pt_method's offset in the pool."""
@@ -113,51 +115,52 @@ class MethodLoader:
                 raise fail(OPERATOR_MISSING, "no kernel for", source=self.method,
                            remedy="use a build with these kernels or change the model")
 
-    def _kernel_call(self, i):
-        """Position of the KernelCall of instruction i."""
+    def _read_instruction(self, i):
+        """Sets kernel, arguments and n_arguments to those of instruction i.
+
+        The program may name the output once more behind the operator's arguments.
+        """
         reader = self.reader
         instruction = reader.item(self.instructions, i)
         kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
+        if kind == schema.INSTRUCTION_ARGUMENTS_NONE:
+            raise bad_program("is empty", "instruction", i)
         if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
-            if kind == schema.INSTRUCTION_ARGUMENTS_NONE:
-                raise bad_program("is empty", "instruction", i)
             raise fail(NOT_SUPPORTED, "control flow and delegate calls", "instruction", i)
-        return reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
-
-    def _arguments(self, call, i):
-        """How many arguments the operator of instruction i has. The program may name the output once
-        more behind them."""
-        number = self._operator(self.reader.i32(call, schema.KERNEL_CALL_OP_INDEX))
-        count = _picotorch.operator_arguments(number)
-        given = self.reader.length(self.reader.table(call, schema.KERNEL_CALL_ARGS))
-        if not count <= given <= count + 1:
+        call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
+        kernel = self._operator(reader.i32(call, schema.KERNEL_CALL_OP_INDEX))
+        arguments = reader.table(call, schema.KERNEL_CALL_ARGS)
+        count = _picotorch.operator_arguments(kernel)
+        if not count <= reader.length(arguments) <= count + 1:
             raise fail(INVALID_PROGRAM, "has another number of arguments than its operator",
                        "instruction", i)
-        return count
+        self.kernel = kernel
+        self.arguments = arguments
+        self.n_arguments = count
 
     def _count(self):
+        self.n_tensors = 0
+        i = self._next_tensor(0)
+        while i >= 0:
+            self.n_tensors += 1
+            i = self._next_tensor(i + 1)
+        self.n_instruction_bytes = 0
+        self.n_list_bytes = 0
+        for i in range(self.reader.length(self.instructions)):
+            self._read_instruction(i)
+            self.n_instruction_bytes += HEADER_BYTES + 4 * self.n_arguments
+            if _picotorch.operator_has_lists(self.kernel):
+                self._count_lists()
+
+    def _count_lists(self):
         reader = self.reader
-        tensors = 0
-        for i in range(reader.length(self.values)):
-            if reader.u8(reader.item(self.values, i), schema.EVALUE_VAL_TYPE) == _TENSOR:
-                tensors += 1
-        self.n_tensors = tensors
-        size = 0
-        lists = 0
-        for i in range(reader.length(self.instructions)):
-            call = self._kernel_call(i)
-            arguments = reader.table(call, schema.KERNEL_CALL_ARGS)
-            count = self._arguments(call, i)
-            size += HEADER_BYTES + 4 * count
-            for k in range(count):
-                value = evalue(reader, self.values, reader.i32_item(arguments, k))
-                if reader.u8(value, schema.EVALUE_VAL_TYPE) in _LISTS:
-                    lists += VALUE_BYTES + 4 * reader.length(self._list_items(value))
-        self.n_instruction_bytes = size
-        self.n_list_bytes = lists
+        for k in range(self.n_arguments):
+            value = evalue(reader, self.values, reader.i32_item(self.arguments, k))
+            if reader.u8(value, schema.EVALUE_VAL_TYPE) in _LISTS:
+                self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
 
     def _list_items(self, value):
-        """Position of the vector of value indexes of a list of tensors."""
+        """Position of the value indexes of a list of tensors; both kinds have them in one slot."""
         table = self.reader.table(value, schema.EVALUE_VAL)
         return self.reader.table(table, schema.TENSOR_LIST_ITEMS) if table else 0
 
@@ -223,11 +226,15 @@ class MethodLoader:
     def _write_values(self):
         reader = self.reader
         at = self.value_at
-        for i in range(reader.length(self.values)):
-            value = reader.item(self.values, i)
-            if reader.u8(value, schema.EVALUE_VAL_TYPE) == _TENSOR:
-                self._write_tensor(at, reader.table(value, schema.EVALUE_VAL), i)
-                at += VALUE_BYTES
+        i = self._next_tensor(0)
+        while i >= 0:
+            self._write_tensor(at, reader.table(reader.item(self.values, i), schema.EVALUE_VAL), i)
+            at += VALUE_BYTES
+            i = self._next_tensor(i + 1)
+
+    def _next_tensor(self, start):
+        """The first value from `start` on that is a tensor, or -1."""
+        return self.reader.find_u8(self.values, schema.EVALUE_VAL_TYPE, _TENSOR, start)
 
     def _write_tensor(self, at, tensor, index):
         reader = self.reader
@@ -239,18 +246,14 @@ class MethodLoader:
             raise fail(NOT_SUPPORTED, "a storage offset", "value", index)
         sizes = reader.table(tensor, schema.TENSOR_SIZES)
         order = reader.table(tensor, schema.TENSOR_DIM_ORDER)
-        rank = reader.length(sizes)
-        flags = rank | _CONTIGUOUS
-        for i in range(rank):
-            if reader.u8_item(order, i) != i:
-                flags = rank
+        flags = tensor_flags(reader, sizes, order)
         data = self._data(tensor, nbytes, index)
         if data and data >> 25 == _picotorch.PROGRAM:
             flags |= _CONSTANT
         self.context.put_value(
             at, data,
-            reference(_picotorch.PROGRAM, sizes + 4) if rank else 0,
-            reference(_picotorch.PROGRAM, order + 4) if rank else 0,
+            reference(_picotorch.PROGRAM, sizes + 4) if sizes else 0,
+            reference(_picotorch.PROGRAM, order + 4) if order else 0,
             index, reader.u8(tensor, schema.TENSOR_SCALAR_TYPE), flags)
 
     def _data(self, tensor, nbytes, index):
@@ -295,36 +298,35 @@ class MethodLoader:
     # ---- instructions
 
     def _write_instructions(self):
-        reader = self.reader
         context = self.context
         at = self.instruction_at
         context.clear_scratch_needed()
-        for i in range(reader.length(self.instructions)):
-            self.index = i
-            call = self._kernel_call(i)
-            count = self._arguments(call, i)
-            arguments = reader.table(call, schema.KERNEL_CALL_ARGS)
-            context.put_instruction(
-                at, self._operator(reader.i32(call, schema.KERNEL_CALL_OP_INDEX)), count, 0)
-            for k in range(count):
-                context.put_ref(at + HEADER_BYTES + 4 * k,
-                                self._argument(reader.i32_item(arguments, k)))
+        for i in range(self.reader.length(self.instructions)):
+            self._read_instruction(i)
+            context.put_instruction(at, self.kernel, self.n_arguments, 0)
+            self._write_arguments(at + HEADER_BYTES)
             code = context.check(at)
             if code:
                 raise fail(code, "", "instruction", i, source=self.method)
-            at += HEADER_BYTES + 4 * count
+            at += HEADER_BYTES + 4 * self.n_arguments
 
-    def _argument(self, index):
-        """Reference to value `index`: a record in the pool, an EValue in the program, 0 for None."""
-        value = evalue(self.reader, self.values, index)
-        kind = self.reader.u8(value, schema.EVALUE_VAL_TYPE)
-        if kind == _TENSOR:
-            return self._tensor(index)
-        if kind == _NULL:
-            return 0
-        if kind in _LISTS:
-            return self._write_list(value, kind)
-        return reference(_picotorch.PROGRAM, value)
+    def _write_arguments(self, at):
+        """A reference for each: to a record in the pool, to an EValue in the program, 0 for None."""
+        reader = self.reader
+        context = self.context
+        for k in range(self.n_arguments):
+            index = reader.i32_item(self.arguments, k)
+            value = reader.item(self.values, index)
+            kind = reader.u8(value, schema.EVALUE_VAL_TYPE)
+            if kind == _TENSOR:
+                found = self._tensor(index)
+            elif kind == _NULL:
+                found = 0
+            elif kind in _LISTS:
+                found = self._write_list(value, kind)
+            else:
+                found = reference(_picotorch.PROGRAM, value)
+            context.put_ref(at + 4 * k, found)
 
     def _tensor(self, index):
         at = self.context.find_value(self.value_at, self.n_tensors, index)
@@ -337,6 +339,8 @@ class MethodLoader:
         count = self.reader.length(items)
         at = self.list_at
         self.list_at += VALUE_BYTES + 4 * count
+        if self.list_at > self.instruction_at:
+            raise bad_program("a list stands where the operator takes none")
         self.context.put_value(at, reference(_picotorch.POOL, at + VALUE_BYTES), count, 0, 0,
                                _LIST + kind, 0)
         for i in range(count):

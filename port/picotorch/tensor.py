@@ -15,6 +15,7 @@ _ACCEPTED = {1: b"b", 2: b"h", 3: b"il", 4: b"ql", 5: b"e", 6: b"f", 7: b"d", 11
 _RAW = 66
 
 MAX_RANK = 16
+CONTIGUOUS = 0x20  # flag of a value record, beside the rank
 _LIMIT = 1 << 27  # bytes of a tensor
 
 
@@ -25,36 +26,28 @@ def accepts(dtype, buffer):
 
 
 def tensor_nbytes(reader, tensor):
-    """Bytes of the elements of the tensor table at a position, after checking dtype, sizes and dim
-    order. Raises InvalidProgram, or NotSupported for a dtype without whole bytes."""
-    nbytes = _picotorch.element_size(reader.u8(tensor, schema.TENSOR_SCALAR_TYPE))
-    if nbytes == 0:
-        raise fail(NOT_SUPPORTED, "tensors of this dtype", "dtype",
-                   reader.u8(tensor, schema.TENSOR_SCALAR_TYPE))
-    sizes = reader.table(tensor, schema.TENSOR_SIZES)
+    """Bytes of the elements of the tensor table at a position. Raises InvalidProgram for bad sizes,
+    NotSupported for a dtype without whole bytes."""
+    dtype = reader.u8(tensor, schema.TENSOR_SCALAR_TYPE)
+    element = _picotorch.element_size(dtype)
+    if element == 0:
+        raise fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
+    nbytes = reader.product(reader.table(tensor, schema.TENSOR_SIZES), element, _LIMIT)
+    if nbytes < 0:
+        raise fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
+    return nbytes
+
+
+def tensor_flags(reader, sizes, order):
+    """Rank and CONTIGUOUS flag of the tensor with these vectors. Raises InvalidProgram for a dim order
+    that is no permutation, NotSupported for a rank above 16."""
     rank = reader.length(sizes)
     if rank > MAX_RANK:
         raise fail(NOT_SUPPORTED, "tensors of more than 16 dims")
-    order = reader.table(tensor, schema.TENSOR_DIM_ORDER)
-    if reader.length(order) != rank:
-        raise fail(INVALID_PROGRAM, "a dim order has another length than the sizes")
-    seen = 0
-    empty = False
-    for i in range(rank):
-        size = reader.i32_item(sizes, i)
-        dim = reader.u8_item(order, i)
-        if size < 0:
-            raise fail(INVALID_PROGRAM, "a tensor has a negative size")
-        if dim >= rank or seen & (1 << dim):
-            raise fail(INVALID_PROGRAM, "a dim order is no permutation")
-        seen |= 1 << dim
-        if size == 0:
-            empty = True
-        elif nbytes > _LIMIT // size:
-            raise fail(INVALID_PROGRAM, "a tensor has more than 128 MiB")
-        else:
-            nbytes *= size
-    return 0 if empty else nbytes
+    permutation = reader.permutation(order)
+    if permutation == 0 or reader.length(order) != rank:
+        raise fail(INVALID_PROGRAM, "a dim order is no permutation of the dims")
+    return rank | CONTIGUOUS if permutation == 2 else rank
 
 
 class TensorInfo:
@@ -64,6 +57,7 @@ class TensorInfo:
         reader = program.reader
         sizes = reader.table(tensor, schema.TENSOR_SIZES)
         order = reader.table(tensor, schema.TENSOR_DIM_ORDER)
+        tensor_flags(reader, sizes, order)
         self._nbytes = tensor_nbytes(reader, tensor)
         self._sizes = tuple([reader.i32_item(sizes, i) for i in range(reader.length(sizes))])
         self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])

@@ -314,9 +314,12 @@ static void set_taps(const convolution *v, const segment *s, pt_products *p) {
     const bool pointwise = y->kernel == 1 && x->kernel == 1;
     const bool channels_inside = pointwise || v->weight_in_step < x->kernel_step;
     const uint32_t level = channels_inside ? 0 : 1;
+    const uint32_t swap = x->kernel == 1; // a single tap had better not be the innermost
     set_tap(p, channels_inside ? 2 : 0, v->in_channels, v->weight_in_step, v->in_channel_step);
-    set_tap(p, level, s[0].taps, s[0].kernel_step * y->kernel_step, s[0].in_step * y->in_step);
-    set_tap(p, level + 1, s[1].taps, s[1].kernel_step * x->kernel_step, s[1].in_step * x->in_step);
+    set_tap(p, level + swap, s[0].taps, s[0].kernel_step * y->kernel_step,
+            s[0].in_step * y->in_step);
+    set_tap(p, level + 1 - swap, s[1].taps, s[1].kernel_step * x->kernel_step,
+            s[1].in_step * x->in_step);
     if (p->taps[2] <= 1) {
         p->a_step[2] = 1;
     }

@@ -4,9 +4,6 @@
 // Each inner loop gets the registers for itself.
 #define NOINLINE static __attribute__((noinline))
 
-// Without it gcc loads the operands of later taps early, and runs out of registers.
-#define KEEP_ORDER() __asm__ volatile("" ::: "memory")
-
 // How a block walks over the taps: all middle ones of all outer ones, one after the other. The
 // jumps lead from behind the last of the inner (or middle) taps to the first of the next.
 typedef struct walk {
@@ -120,7 +117,6 @@ NOINLINE void sum_4x4_padded(const pt_products *p, const walk *w, const float *a
                     sum[i][j] += a[i][tap] * x[j + tap];
                 }
             }
-            KEEP_ORDER();
         }
         const bool wraps = --middle == 0;
         if (wraps) {

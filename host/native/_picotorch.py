@@ -1,13 +1,16 @@
 """The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
 
-Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of MicroPython,
-+-(2**30 - 1), so that both see the same.
+Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of
+MicroPython, +-(2**30 - 1), so that both see the same.
 """
+
+import struct
 
 from _picotorch_c import ffi, lib
 
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
+NOT_READY = 0x02  # InvalidState
 
 
 def _address(buffer):
@@ -16,7 +19,27 @@ def _address(buffer):
 
 def misaligned(buffer, alignment):
     """True when the buffer does not start at a multiple of `alignment`."""
-    return len(buffer) > 0 and _address(buffer) % alignment != 0
+    if alignment <= 0:
+        raise ValueError
+    return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
+
+
+def nbytes(buffer):
+    """Bytes of a buffer; -1 for what is no contiguous buffer."""
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        return -1
+    return view.nbytes if view.c_contiguous else -1
+
+
+def typecode(buffer):
+    """Typecode of a buffer's elements, as of the array module: the character's number."""
+    return ord(memoryview(buffer).format[-1])
+
+
+def readonly(buffer):
+    return memoryview(buffer).readonly
 
 
 def element_size(dtype):
@@ -28,12 +51,30 @@ def operator_count():
     return lib.pt_operator_count()
 
 
+def _operator_text(text, number):
+    if not 0 <= number < lib.pt_operator_count():
+        raise ValueError
+    return ffi.string(text(number)).decode()
+
+
 def operator_name(number):
-    return ffi.string(lib.pt_operator_name(number)).decode()
+    return _operator_text(lib.pt_operator_name, number)
 
 
 def operator_signature(number):
-    return ffi.string(lib.pt_operator_signature(number)).decode()
+    return _operator_text(lib.pt_operator_signature, number)
+
+
+def operator_arguments(number):
+    """How many arguments the operator has, outputs included."""
+    return len(operator_signature(number))
+
+
+def operator_has_lists(number):
+    """True when the operator takes or gives lists of tensors."""
+    if not 0 <= number < lib.pt_operator_count():
+        raise ValueError
+    return lib.pt_operator_has_lists(number)
 
 
 class Reader:
@@ -41,12 +82,16 @@ class Reader:
 
     def __init__(self, buffer):
         self._data = memoryview(buffer).cast("B")
+        if len(self._data) > SMALL_INT_MAX:
+            raise ValueError
 
     def __len__(self):
         return len(self._data)
 
     def verify(self):
-        """-1, or the position at which the structure is wrong."""
+        """-1, or the position at which the structure is wrong. ValueError if not aligned to 4."""
+        if misaligned(self._data, 4):
+            raise ValueError
         return lib.pt_verify_program(ffi.from_buffer("uint8_t[]", self._data), len(self._data))
 
     def _bytes(self, position, size):
@@ -60,6 +105,8 @@ class Reader:
 
     def field(self, table, slot):
         """Position of a field; 0 when the file leaves it out."""
+        if slot < 0:
+            raise ValueError
         vtable = table - int.from_bytes(self._bytes(table, 4), "little", signed=True)
         size = self._number(vtable, 2, False)
         entry = 4 + 2 * slot
@@ -109,6 +156,16 @@ class Reader:
         """Position of table i of a vector of tables."""
         return self.follow(self._item(vector, i, 4))
 
+    def find_item(self, vector, start, slot, value):
+        """Index of the first table of a vector, from `start` on, whose u8 field is `value`, or -1."""
+        length = self.length(vector)
+        if start < 0 or slot < 0:
+            raise ValueError
+        for i in range(start, length):
+            if self.u8(self.item(vector, i), slot) == value:
+                return i
+        return -1
+
     def u8_item(self, vector, i):
         return self._number(self._item(vector, i, 1), 1, False)
 
@@ -117,6 +174,30 @@ class Reader:
 
     def i64_item(self, vector, i):
         return self._number(self._item(vector, i, 8), 8, True)
+
+    def product(self, vector, factor, limit):
+        """`factor` times the i32 sizes of a vector, 0 with a size of 0; -1 with a negative size or when
+        the product of the others is above `limit`."""
+        product, empty = factor, False
+        for i in range(self.length(vector)):
+            size = self.i32_item(vector, i)
+            empty = empty or size == 0
+            product *= size or 1
+            if size < 0 or product > limit:
+                return -1
+        return 0 if empty else product
+
+    def permutation(self, vector):
+        """2 when a vector of u8 counts 0, 1, 2 ..., 1 when it is another permutation of that, else 0.
+        At most 32 items."""
+        length, seen, identity = self.length(vector), set(), True
+        for i in range(length):
+            place = self.u8_item(vector, i)
+            if length > 32 or place >= length or place in seen:
+                return 0
+            seen.add(place)
+            identity = identity and place == i
+        return 2 if identity else 1
 
     def u16_at(self, position):
         return self._number(position, 2, False)
@@ -141,30 +222,51 @@ class Reader:
         return lib.pt_find_operator(*parts)
 
 
-class Context:
-    """The memories that references lead into, and the executor's state."""
+class _Memory:
+    """Address and size of a buffer, which stays where it is as long as this object lives.
 
-    def __init__(self):
+    What is locked is the object behind a memoryview, not the view: the garbage collector could not
+    clear a view with an export.
+    """
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+        with memoryview(buffer) as view:
+            self.size = view.nbytes
+            base = buffer if view.obj is None else view.obj
+            locked = ffi.from_buffer(view)
+            self.pointer = ffi.cast("uint8_t *", locked)
+            ffi.release(locked)
+        self._lock = ffi.from_buffer(base, require_writable=False)
+
+
+class Context:
+    """The memories that references lead into, and the executor's state.
+
+    ValueError where a position, a reference or a number does not fit. Only the program may lie in a
+    buffer that cannot be written.
+    """
+
+    def __init__(self, on_failure=None):
+        self._on_failure = on_failure
+        self._ready = False
         self._c = ffi.new("pt_context *")
         self._buffers = [None] * MEMORIES
         self._scratch = None
 
     def set_memory(self, memory, buffer):
         """Makes a buffer, or None, the memory of this number."""
-        if buffer is None:
-            self._buffers[memory] = None
-            self._c.memory[memory] = ffi.NULL
-            self._c.memory_size[memory] = 0
-        else:
-            view = ffi.from_buffer("uint8_t[]", buffer)
-            self._buffers[memory] = view
-            self._c.memory[memory] = view
-            self._c.memory_size[memory] = len(view)
+        if not 0 < memory < MEMORIES:
+            raise ValueError
+        self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
+        self._c.memory[memory] = found.pointer if found else ffi.NULL
+        self._c.memory_size[memory] = found.size if found else 0
+        self._ready = self._ready and found is not None
 
     def set_scratch(self, buffer):
-        self._scratch = None if buffer is None else ffi.from_buffer("uint8_t[]", buffer)
-        self._c.scratch = ffi.NULL if buffer is None else self._scratch
-        self._c.scratch_size = 0 if buffer is None else len(self._scratch)
+        self._scratch = found = None if buffer is None else _Memory(buffer)
+        self._c.scratch = found.pointer if found else ffi.NULL
+        self._c.scratch_size = found.size if found else 0
 
     def _record(self, kind, position, size=None):
         size = ffi.sizeof(kind) if size is None else size
@@ -172,37 +274,50 @@ class Context:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
 
+    def limit_memory(self, memory, size):
+        """Lets references reach only the first `size` bytes of a memory, which has as many."""
+        if not 0 <= size <= self._c.memory_size[memory]:
+            raise ValueError
+        self._c.memory_size[memory] = size
+
+    def is_inside(self, memory, offset, size):
+        """True when the bytes from offset on lie in the memory. No number is negative."""
+        return offset + size <= self._c.memory_size[memory]
+
+    def has_memory(self, memory):
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
+        return self._buffers[memory] is not None
+
+    def _put(self, kind, position, **fields):
+        record = self._record(kind, position)
+        try:
+            record[0] = ffi.new(kind + " *", fields)[0]
+        except OverflowError:
+            raise ValueError from None
+
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
                    scratch):
-        record = self._record("pt_method", position)
-        record.n_values = n_values
-        record.n_instructions = n_instructions
-        record.values = values
-        record.instructions = instructions
-        record.program_values = program_values
-        record.scratch = scratch
+        self._put("pt_method", position, n_values=n_values, n_instructions=n_instructions,
+                  values=values, instructions=instructions, program_values=program_values,
+                  scratch=scratch)
         self._c.program_values = program_values
 
     def put_value(self, position, data, sizes, dim_order, index, type, flags):
-        record = self._record("pt_value", position)
-        record.data = data
-        record.sizes = sizes
-        record.dim_order = dim_order
-        record.index = index
-        record.type = type
-        record.flags = flags
+        self._put("pt_value", position, data=data, sizes=sizes, dim_order=dim_order, index=index,
+                  type=type, flags=flags)
 
     def put_instruction(self, position, kernel, n_args, op):
-        record = self._record("pt_instruction", position, 4)
-        record.kernel = kernel
-        record.n_args = n_args
-        record.op = op
+        self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
 
     def put_ref(self, position, ref):
-        self._record("pt_ref", position)[0] = ref
+        try:
+            self._record("pt_ref", position)[0] = ref
+        except OverflowError:
+            raise ValueError from None
 
     def get_ref(self, position):
-        return self._record("pt_ref", position)[0]
+        return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
 
     def find_value(self, position, count, index):
         """Position of the value record with this index among `count` at `position`, or -1."""
@@ -220,6 +335,10 @@ class Context:
 
     def check(self, position):
         """Checks the instruction record at `position`: an error code."""
+        instruction = self._record("pt_instruction", position)
+        self._record("pt_instruction", position, 4 + 4 * instruction.n_args)
+        if instruction.kernel >= lib.pt_operator_count():
+            raise ValueError
         return lib.pt_check_instruction(self._c, position)
 
     def argument(self):
@@ -230,19 +349,37 @@ class Context:
         return ffi.string(self._c.reason).decode() if self._c.reason else None
 
     def scratch_needed(self):
-        return self._c.scratch_needed
+        return min(self._c.scratch_needed, SMALL_INT_MAX)
 
     def clear_scratch_needed(self):
         self._c.scratch_needed = 0
 
     def start(self, method):
+        """Goes to the first instruction of the method whose record is at `method` of the pool."""
+        self._record("pt_method", method)
         lib.pt_start(self._c, method)
 
+    def set_ready(self, ready):
+        """Whether execute and step may run: a method is started and all its memories are set.
+
+        Taking a memory away ends it.
+        """
+        if ready:
+            self._record("pt_method", self._c.method)
+        self._ready = ready
+
+    def _run(self, function):
+        code = function(self._c) if self._ready else NOT_READY
+        if code:
+            self._on_failure(code)
+
     def step(self):
-        return lib.pt_step(self._c)
+        """Runs one instruction; on_failure(code) is called with an error's code."""
+        self._run(lib.pt_step)
 
     def execute(self):
-        return lib.pt_execute(self._c)
+        """Runs to the end and goes back to the first instruction; on_failure(code) as in step."""
+        self._run(lib.pt_execute)
 
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""
@@ -250,19 +387,33 @@ class Context:
 
     def _data(self, ref, size):
         memory, offset = ref >> 25, (ref & (2**25 - 1)) << 2
-        if not 0 < memory < MEMORIES or offset + size > self._c.memory_size[memory]:
+        if size < 0 or not 0 <= memory < MEMORIES or self._buffers[memory] is None:
             raise ValueError
-        return ffi.buffer(self._c.memory[memory] + offset, size)
+        if offset + size > self._c.memory_size[memory]:
+            raise ValueError
+        return memoryview(self._buffers[memory].buffer).cast("B")[offset : offset + size]
+
+    def _writable_data(self, ref, size):
+        if ref >> 25 == PROGRAM:
+            raise ValueError
+        return self._data(ref, size)
 
     def copy_in(self, ref, buffer):
         """Copies the bytes of `buffer` to a reference."""
         data = memoryview(buffer).cast("B")
-        self._data(ref, len(data))[:] = data
+        self._writable_data(ref, len(data))[:] = data
 
     def clear(self, ref, size):
-        self._data(ref, size)[:] = bytes(size)
+        self._writable_data(ref, size)[:] = bytes(size)
 
     def view(self, view, ref, size, typecode):
-        """A memoryview of the bytes at a reference. MicroPython points `view` there instead."""
-        data = memoryview(self._data(ref, size))
-        return data.cast(typecode) if size else memoryview(b"").cast(typecode)
+        """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
+
+        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
+        """
+        data = self._data(ref, size)
+        if size % struct.calcsize(typecode):
+            raise ValueError
+        if ref >> 25 == PROGRAM:
+            data = data.toreadonly()
+        return data.cast(typecode) if size else memoryview(bytearray()).cast(typecode)

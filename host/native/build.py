@@ -57,6 +57,7 @@ int pt_find_operator(const char *name, uint32_t name_length, const char *overloa
 uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 const char *pt_operator_signature(uint32_t operator_number);
+bool pt_operator_has_lists(uint32_t operator_number);
 int32_t pt_verify_program(const uint8_t *data, uint32_t size);
 uint32_t pt_element_size(uint8_t dtype);
 """

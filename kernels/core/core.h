@@ -192,13 +192,16 @@ typedef struct pt_kernel {
     int (*run)(pt_context *c, const pt_ref *args);
 } pt_kernel;
 
-// Place of the operator `name.overload` in the list of known operators, or -1.
+// Place of the operator `name.overload` in the list of known operators; -1 when it is not known or
+// this build has no kernel for it.
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length);
 uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 // One letter an argument, see operators.def.
 const char *pt_operator_signature(uint32_t operator_number);
+// True when the signature has V, W or U: lists of tensors, which have records in the pool.
+bool pt_operator_has_lists(uint32_t operator_number);
 // NULL where the build has no kernel for it.
 const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 
@@ -213,7 +216,7 @@ int pt_check_instruction(pt_context *c, uint32_t position);
 void pt_start(pt_context *c, uint32_t method);
 // Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left.
 int pt_step(pt_context *c);
-// Executes from the next instruction to the end.
+// Executes from the next instruction to the end, and goes back to the first.
 int pt_execute(pt_context *c);
 
 // ---- verification

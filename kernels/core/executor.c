@@ -59,5 +59,8 @@ int pt_execute(pt_context *c) {
     while (error == PT_ERROR_OK && c->instruction < n) {
         error = run_next(c);
     }
+    if (error == PT_ERROR_OK) {
+        pt_start(c, c->method);
+    }
     return error;
 }

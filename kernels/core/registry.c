@@ -31,6 +31,23 @@ const char *pt_operator_signature(uint32_t i) {
     return operators[i].signature;
 }
 
+bool pt_operator_has_lists(uint32_t i) {
+    for (const char *letter = operators[i].signature; *letter; letter++) {
+        switch (*letter) {
+        case 'U':
+        case 'V':
+        case 'W':
+        case 'u':
+        case 'v':
+        case 'w':
+            return true;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
 const pt_kernel *pt_operator_kernel(uint32_t i) {
     return operators[i].kernel;
 }
@@ -61,7 +78,7 @@ int pt_find_operator(const char *name, uint32_t name_length, const char *overloa
         int middle = (low + high) / 2;
         int order = compare(operators[middle].name, name, name_length, overload, overload_length);
         if (order == 0) {
-            return middle;
+            return operators[middle].kernel ? middle : -1;
         }
         if (order < 0) {
             low = middle + 1;

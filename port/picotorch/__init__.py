@@ -1,1 +1,31 @@
-"""picotorch: ExecuTorch programs under MicroPython and CPython, without a heap after set-up."""
+"""picotorch: ExecuTorch programs under MicroPython and CPython, without a heap after set-up.
+
+    from picotorch import Module
+    print(Module("model.pte").forward(x))
+"""
+
+from .data_loader import BufferDataLoader, FileDataLoader
+from .errors import Error
+from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
+from .method import Method
+from .method_meta import MethodMeta
+from .module import Module
+from .program import MINIMAL, STRICT, Program
+from .tensor import Tensor, TensorInfo
+
+__all__ = [
+    "MINIMAL",
+    "STRICT",
+    "BufferDataLoader",
+    "Error",
+    "FileDataLoader",
+    "HierarchicalAllocator",
+    "MemoryAllocator",
+    "MemoryManager",
+    "Method",
+    "MethodMeta",
+    "Module",
+    "Program",
+    "Tensor",
+    "TensorInfo",
+]

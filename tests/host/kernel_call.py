@@ -77,7 +77,7 @@ class Call:
         }]})
         self.reader = reader = _picotorch.Reader(program)
         assert reader.verify() == -1
-        self.context = context = _picotorch.Context()
+        self.context = context = _picotorch.Context(self.on_failure)
         self.program, self.pool = program, bytearray(65536)
         context.set_memory(_picotorch.PROGRAM, program)
         context.set_memory(_picotorch.POOL, self.pool)
@@ -192,11 +192,13 @@ class Call:
         pool = bytes(self.pool)
         context.set_scratch(bytearray(context.scratch_needed() + 64))
         context.start(0)
-        code = context.execute()
-        if code:
-            raise KernelError(code, context.reason(), "run")
+        context.set_ready(True)
+        context.execute()
         assert bytes(self.pool) == pool, "the kernel wrote into the pool"
         self.check_guards()
+
+    def on_failure(self, code):
+        raise KernelError(code, self.context.reason(), "run")
 
     def check_guards(self):
         inside = np.zeros(len(self.storage), bool)

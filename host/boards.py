@@ -1,0 +1,102 @@
+"""The boards: boards/*/board.toml as dataclasses."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+BOARDS_DIR = Path(__file__).resolve().parent.parent / "boards"
+
+
+class BoardError(Exception):
+    """A board that does not exist or whose board.toml is incomplete."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A range of addresses; sizes in bytes."""
+
+    name: str
+    address: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A static memory that the runtime gets: "pool", "temp" or "planned"."""
+
+    name: str
+    memory: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """How to start the board in an emulator; package is the Debian package of program."""
+
+    program: str
+    package: str
+    machine: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Board:
+    """One board.toml."""
+
+    name: str
+    title: str
+    core: str
+    cflags: tuple[str, ...]
+    fpu: bool
+    flash: str
+    memories: dict[str, Memory]
+    arenas: dict[str, Arena]
+    code: Memory
+    job: Memory
+    data: Memory
+    stack_size: int
+    heap_size: int
+    emulator: Emulator
+
+
+def board_names() -> list[str]:
+    """Return the names of all boards, sorted."""
+    return sorted(path.parent.name for path in BOARDS_DIR.glob("*/board.toml"))
+
+
+def load_board(name: str) -> Board:
+    """Return the board of that name. BoardError if there is none or its entries do not fit."""
+    if name not in board_names():
+        raise BoardError(f"no board {name!r}; there are: {', '.join(board_names())}")
+    try:
+        return _from_toml(name, tomllib.loads((BOARDS_DIR / name / "board.toml").read_text()))
+    except KeyError as error:
+        raise BoardError(f"boards/{name}/board.toml: the entry {error} is missing") from error
+    except (TypeError, tomllib.TOMLDecodeError) as error:
+        raise BoardError(f"boards/{name}/board.toml: {error}") from error
+
+
+def _from_toml(name: str, toml: dict) -> Board:
+    memories = {key: Memory(key, **entry) for key, entry in toml["memories"].items()}
+    emulator = toml["emulator"]
+    return Board(
+        name=name,
+        title=toml["title"],
+        core=toml["core"],
+        cflags=tuple(toml["cflags"]),
+        fpu=toml["fpu"],
+        flash=toml["flash"].strip(),
+        memories=memories,
+        arenas={entry["name"]: Arena(**entry) for entry in toml["arenas"]},
+        code=memories[toml["place"]["code"]],
+        job=memories[toml["place"]["job"]],
+        data=memories[toml["place"]["data"]],
+        stack_size=toml["stack"]["size"],
+        heap_size=toml["heap"]["size"],
+        emulator=Emulator(
+            program=emulator["program"],
+            package=emulator["package"],
+            machine=emulator["machine"],
+            arguments=tuple(emulator["arguments"]),
+        ),
+    )

@@ -1,0 +1,95 @@
+"""Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
+
+import numpy as np
+
+from picotorch import BufferDataLoader, Program
+from picotorch.schema import KERNEL_TYPES_TENSOR
+
+from . import emulator
+from .boards import Board
+from .job import Job
+from .run import Request, Result, Usage
+from .tensors import from_stored, to_stored
+
+TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
+
+
+def run(request: Request, board: Board, on_line=None) -> Result:
+    """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
+    result = Result(request.name, request.method, board.name)
+    firmware = emulator.firmware_path(board)
+    ended = emulator.run(board, firmware, _job(request), timeout=TIMEOUT, on_line=on_line)
+    result.log = ended.lines
+    if "report" not in ended.files:
+        raise emulator.EmulatorError(
+            f"{board.name} ended with status {ended.status}: " + " | ".join(ended.lines[-12:]))
+    report = dict(line.split("=", 1) for line in ended.files["report"].decode().split("\n") if line)
+    _read_report(result, report, ended.files)
+    if result.code == 0:
+        result.outputs = _outputs(request, report, ended.files)
+    return result
+
+
+def _job(request):
+    job = Job({"model": request.model})
+    settings = {"method": request.method, "pool_size": request.pool_size,
+                "temp_size": request.temp_size}
+    try:
+        meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
+    except Exception:
+        meta = None  # the board says what is wrong with it
+    if meta is not None:
+        for i in range(meta.num_memory_planned_buffers()):
+            settings[f"planned{i}"] = request.planned_sizes.get(
+                i, meta.memory_planned_buffer_size(i))
+        for i, value in enumerate(request.inputs):
+            if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
+                job.add(f"in{i}", to_stored(value, meta.input_tensor_meta(i).dim_order()))
+            else:
+                settings[f"input{i}"] = _constant(value)
+    job.add_settings("settings", settings)
+    return job
+
+
+def _constant(value):
+    if value is None:
+        return "none"
+    return f"bool:{int(value)}" if isinstance(value, bool) else f"int:{int(value)}"
+
+
+def _read_report(result, report, files):
+    result.code = int(report.get("code", 0))
+    result.message = report.get("message", "")
+    if "heap" in report:
+        result.heap_bytes_allocated = int(report["heap"])
+    result.instructions = _pair(report, "load", "execute")
+    result.stack = _pair(report, "stack_load", "stack_execute")
+    if "pool_used" in report:
+        result.method_pool = _usage(report, "pool")
+        result.temp = _usage(report, "temp")
+        result.pool = files["pool"]
+        while f"planned{len(result.planned)}_used" in report:
+            result.planned.append(_usage(report, f"planned{len(result.planned)}"))
+
+
+def _pair(report, load, execute):
+    if load not in report:
+        return None
+    return {"load": int(report[load]),
+            "execute": int(report[execute]) if execute in report else None}
+
+
+def _usage(report, name):
+    return Usage(int(report[name + "_used"]), int(report[name + "_size"]))
+
+
+def _outputs(request, report, files):
+    meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
+    return [from_stored(files[f"out{i}"], meta.output_tensor_meta(i))
+            if meta.output_tag(i) == KERNEL_TYPES_TENSOR else np.array(_value(report[f"output{i}"]))
+            for i in range(meta.num_outputs())]
+
+
+def _value(text):
+    return {"None": None, "True": True, "False": False}.get(text) if not text.lstrip("-").isdigit() \
+        else int(text)

@@ -1,0 +1,165 @@
+"""Start an emulated board with a job and collect what comes back.
+
+The board prints lines on its UART, writes files through semihosting into a folder that exists
+as long as the run, and ends with an exit status.
+"""
+
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .boards import Board
+from .job import Job
+
+FIRMWARE_DIR = Path(__file__).resolve().parent.parent / "build" / "firmware"
+
+FAULT_STATUS = 70
+
+
+class EmulatorError(Exception):
+    """The emulator could not run the board, or stopped by itself."""
+
+
+class EmulatorMissing(EmulatorError):
+    """The emulator's program is not installed."""
+
+
+class FirmwareMissing(EmulatorError):
+    """The firmware of the board is not built."""
+
+
+class JobTooLarge(EmulatorError):
+    """The job does not fit into the board's memory for it."""
+
+
+class EmulatorTimeout(EmulatorError):
+    """The board did not end in time; lines holds what it printed until then."""
+
+    def __init__(self, message: str, lines: list[str]):
+        super().__init__(message)
+        self.lines = lines
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came back: exit status, lines from the UART, files by name."""
+
+    status: int
+    lines: list[str]
+    files: dict[str, bytes]
+
+
+def firmware_path(board: Board, variant: str = "run") -> Path:
+    """Return the path of the board's firmware. FirmwareMissing if it is not built."""
+    path = FIRMWARE_DIR / f"{board.name}-{variant}" / "firmware.elf"
+    if not path.exists():
+        raise FirmwareMissing(
+            f"there is no {path}: make -C port/firmware BOARD={board.name} VARIANT={variant}"
+        )
+    return path
+
+
+def _emulator_program(board: Board) -> str:
+    program = shutil.which(board.emulator.program)
+    if program is None:
+        raise EmulatorMissing(
+            f"{board.emulator.program} is not installed; "
+            f"on Debian: apt-get install {board.emulator.package}"
+        )
+    return program
+
+
+def emulator_command(
+    board: Board, firmware: Path, job: Path | None = None, arguments: Sequence[str] = ()
+) -> list[str]:
+    """Return the command that starts the board with its UART on stdin and stdout.
+
+    job is a file with the job's bytes; arguments is what the board sees as its command line.
+    """
+    semihosting = ",".join(
+        f"arg={word.replace(',', ',,')}" for word in (board.name, *arguments)
+    )
+    command = [_emulator_program(board), "-machine", board.emulator.machine]
+    command += [*board.emulator.arguments, "-nographic", "-monitor", "null", "-serial", "stdio"]
+    command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
+    command += ["-kernel", str(firmware)]
+    if job is not None:
+        loader = f"loader,file={job},addr={board.job.address:#x},force-raw=on"
+        command += ["-device", loader]
+    return command
+
+
+def run(
+    board: Board,
+    firmware: Path,
+    sections: Mapping[str, bytes] | Job,
+    *,
+    timeout: float = 60.0,
+    on_line: Callable[[str], None] | None = None,
+    arguments: Sequence[str] = (),
+) -> Result:
+    """Boot the board with sections as its job and wait until it ends.
+
+    timeout is in seconds of the host; on_line gets every line when it is complete. Errors:
+    EmulatorMissing, JobTooLarge, EmulatorTimeout, EmulatorError.
+    """
+    job = sections if isinstance(sections, Job) else Job(dict(sections))
+    blob = job.to_bytes()
+    if len(blob) > board.job.size:
+        raise JobTooLarge(
+            f"{len(blob)}B of job, {board.job.size}B available in memory "
+            f"'{board.job.name}' of {board.name}"
+        )
+    with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
+        job_file = Path(folder) / "job"
+        job_file.write_bytes(blob)
+        results = Path(folder) / "results"
+        results.mkdir()
+        command = emulator_command(board, Path(firmware).resolve(), job_file, arguments)
+        status, lines = _run_command(command, results, timeout, on_line)
+        files = {path.name: path.read_bytes() for path in results.iterdir()}
+    return Result(status, lines, files)
+
+
+def _run_command(
+    command: list[str],
+    folder: Path,
+    timeout: float,
+    on_line: Callable[[str], None] | None,
+) -> tuple[int, list[str]]:
+    """Run the emulator in folder; return its exit status and the lines it printed."""
+    lines: list[str] = []
+    timed_out = threading.Event()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+        )
+
+        def stop() -> None:
+            timed_out.set()
+            process.kill()
+
+        timer = threading.Timer(timeout, stop)
+        timer.start()
+        try:
+            for raw in process.stdout:
+                lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+                if on_line is not None:
+                    on_line(lines[-1])
+            status = process.wait()
+        finally:
+            timer.cancel()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        errors.seek(0)
+        message = errors.read().decode("utf-8", "backslashreplace").strip()
+    if timed_out.is_set():
+        raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
+    if status < 0 or (status != 0 and message and not lines):
+        raise EmulatorError(message or f"the emulator was ended by signal {-status}")
+    return status, lines

@@ -1,0 +1,57 @@
+"""The job: everything that reaches a board for one boot, as one blob in its memory.
+
+All integers are little-endian u32. Header: magic "PTJB", version, size of the job in bytes,
+number of sections. Then one row a section: offset in the job, size, and the name in 24 bytes,
+padded with zeros. The data of every section starts at a multiple of ALIGNMENT.
+port/firmware/frozen/job.py reads it on the board.
+"""
+
+import struct
+
+MAGIC = b"PTJB"
+VERSION = 1
+ALIGNMENT = 128
+
+_HEADER = struct.Struct("<4sIII")
+_ROW = struct.Struct("<II24s")
+_NAME_SIZE = 24
+
+
+def _align(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class Job:
+    """Sections by name, put together by to_bytes()."""
+
+    def __init__(self, sections: dict[str, bytes] | None = None):
+        self._sections: dict[str, bytes] = {}
+        for name, data in (sections or {}).items():
+            self.add(name, data)
+
+    def add(self, name: str, data: bytes) -> None:
+        """Add a section. ValueError for a name that is empty, too long or taken."""
+        if not 0 < len(name.encode()) <= _NAME_SIZE:
+            raise ValueError(f"section name {name!r} is not 1 to {_NAME_SIZE} bytes long")
+        if name in self._sections:
+            raise ValueError(f"section {name!r} exists already")
+        self._sections[name] = bytes(data)
+
+    def add_settings(self, name: str, settings: dict[str, object]) -> None:
+        """Add a section of lines key=value. ValueError where a line would be ambiguous."""
+        lines = []
+        for key, value in settings.items():
+            if "=" in key or "\n" in f"{key}{value}":
+                raise ValueError(f"setting {key!r} cannot be written as a line key=value")
+            lines.append(f"{key}={value}\n")
+        self.add(name, "".join(lines).encode())
+
+    def to_bytes(self) -> bytes:
+        """Return the blob."""
+        offset = _align(_HEADER.size + _ROW.size * len(self._sections))
+        rows, body = b"", b""
+        for name, data in self._sections.items():
+            rows += _ROW.pack(offset + len(body), len(data), name.encode())
+            body += data.ljust(_align(len(data)), b"\0")
+        head = _HEADER.pack(MAGIC, VERSION, offset + len(body), len(self._sections)) + rows
+        return head.ljust(offset, b"\0") + body

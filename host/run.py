@@ -1,0 +1,64 @@
+"""What a run is asked to do and what comes of it, the same on the twin and on every board."""
+
+import dataclasses
+
+import numpy as np
+
+from picotorch.schema import ERROR_NAMES
+
+POOL_SIZE = 65536  # bytes of method pool where the user says nothing
+TEMP_SIZE = 65536
+
+
+@dataclasses.dataclass
+class Request:
+    """One run of one method.
+
+    model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
+    planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
+    """
+
+    model: bytes
+    name: str
+    inputs: list
+    method: str = "forward"
+    pool_size: int = POOL_SIZE
+    planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
+    temp_size: int = TEMP_SIZE
+
+
+@dataclasses.dataclass
+class Usage:
+    """Bytes of a memory."""
+
+    used: int
+    size: int
+
+
+@dataclasses.dataclass
+class Result:
+    """What a run gave. `code` is 0, or the error's; then the fields behind the failure are None.
+
+    instructions, stack (bytes) and heap_bytes_allocated are known of boards only.
+    pool: the bytes of the loaded method's pool that are in use. log: the lines it wrote.
+    """
+
+    model: str
+    method: str
+    board: str
+    code: int = 0
+    message: str = ""
+    instructions: dict[str, int] | None = None
+    method_pool: Usage | None = None
+    planned: list[Usage] = dataclasses.field(default_factory=list)
+    temp: Usage | None = None
+    stack: dict[str, int] | None = None
+    heap_bytes_allocated: int | None = None
+    outputs: list[np.ndarray] = dataclasses.field(default_factory=list)
+    pool: bytes = b""
+    log: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def status(self):
+        """ "ok", or the name of the error."""
+        return "ok" if self.code == 0 else ERROR_NAMES[self.code]

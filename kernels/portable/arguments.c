@@ -1,0 +1,74 @@
+#include "arguments.h"
+#include "element.h"
+
+pt_tensor pt_read_tensor(const pt_context *c, pt_ref arg) {
+    return pt_get_tensor(c, arg);
+}
+
+int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place) {
+    int64_t n = rank ? rank : 1;
+    if (dim < -n || dim >= n) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dim is out of range");
+    }
+    *place = (uint32_t)(dim < 0 ? dim + n : dim);
+    return PT_ERROR_OK;
+}
+
+int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims) {
+    uint32_t n = pt_list_length(c, arg);
+    *dims = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t dim;
+        int error = pt_read_dim(c, pt_list_int(c, arg, i), rank, &dim);
+        if (error) {
+            return error;
+        }
+        if (*dims >> dim & 1) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a dim is named twice");
+        }
+        *dims |= 1u << dim;
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, int32_t *sizes) {
+    *rank = pt_list_length(c, arg);
+    if (*rank > PT_MAX_RANK) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 sizes");
+    }
+    for (uint32_t d = 0; d < *rank; d++) {
+        int64_t size = pt_list_int(c, arg, d);
+        if (size < minimum || size > INT32_MAX) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a size is out of range");
+        }
+        sizes[d] = (int32_t)size;
+    }
+    return PT_ERROR_OK;
+}
+
+uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
+    uint64_t product = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        product *= (uint32_t)sizes[d];
+        if (product > UINT32_MAX) {
+            product = UINT32_MAX; // still 0 if a size of 0 follows
+        }
+    }
+    return (uint32_t)product;
+}
+
+int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from) {
+    if (to->dtype == from->dtype
+            ? pt_element_size(to->dtype) == 0
+            : !pt_dtype_in(to->dtype, PT_DTYPES_ALL) || !pt_dtype_in(from->dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no conversion between these dtypes");
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in) {
+    if (out->dtype != in->dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output's dtype must be the input's");
+    }
+    return pt_check_copy(c, out, in);
+}

@@ -1,0 +1,25 @@
+// Reading and checking arguments that many operators have: a dim, a list of sizes, dtypes.
+#ifndef PT_PORTABLE_ARGUMENTS_H
+#define PT_PORTABLE_ARGUMENTS_H
+
+#include "../core/core.h"
+
+// pt_get_tensor as a call, which takes less code.
+pt_tensor pt_read_tensor(const pt_context *c, pt_ref arg);
+// The place of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d
+// counts as one dim; or InvalidArgument.
+int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place);
+// The list of dims `arg` as a set: bit d for dim d. InvalidArgument also for a dim named twice.
+int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
+// Reads the list `arg` as sizes from `minimum` (0, or -1 for "to be inferred") up; `sizes` has room
+// for PT_MAX_RANK.
+int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, int32_t *sizes);
+// Product of sizes, which are not negative; at most UINT32_MAX, which stands for all above.
+uint32_t pt_product(const int32_t *sizes, uint32_t rank);
+// Refuses a pair of dtypes that pt_copy_run does not copy: any dtype to itself, or one of
+// PT_DTYPES_ALL to another.
+int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from);
+// Refuses an output whose dtype differs from the input's.
+int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in);
+
+#endif

@@ -1,0 +1,156 @@
+// Copies of whole tensors: to another dtype, dim order or shape, or broadcast.
+#include "arguments.h"
+#include "copy.h"
+
+static int check_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
+    pt_tensor from = pt_read_tensor(c, from_arg);
+    pt_tensor to = pt_read_tensor(c, to_arg);
+    int error = pt_check_copy(c, &to, &from);
+    return error ? error : pt_expect_sizes(c, to_arg, from.rank, from.sizes);
+}
+
+static int run_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
+    pt_tensor from = pt_read_tensor(c, from_arg);
+    pt_tensor to = pt_read_tensor(c, to_arg);
+    pt_copy_broadcast(&to, &from);
+    return PT_ERROR_OK;
+}
+
+static int check_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
+    pt_tensor from = pt_read_tensor(c, from_arg);
+    pt_tensor to = pt_read_tensor(c, to_arg);
+    int error = pt_check_same_dtype(c, &to, &from);
+    return error ? error : pt_expect_sizes(c, to_arg, from.rank, from.sizes);
+}
+
+// alias_copy, detach_copy, lift_fresh_copy: (self, out)
+static int alias_copy_check(pt_context *c, const pt_ref *args) {
+    return check_same_dtype(c, args[0], args[1]);
+}
+
+static int alias_copy_run(pt_context *c, const pt_ref *args) {
+    return run_copy(c, args[0], args[1]);
+}
+
+const pt_kernel pt_aten_alias_copy_out = {alias_copy_check, alias_copy_run};
+
+// clone: (self, memory_format, out); the output's dim order decides
+static int clone_check(pt_context *c, const pt_ref *args) {
+    return check_same_dtype(c, args[0], args[2]);
+}
+
+static int clone_run(pt_context *c, const pt_ref *args) {
+    return run_copy(c, args[0], args[2]);
+}
+
+const pt_kernel pt_aten_clone_out = {clone_check, clone_run};
+
+// _to_copy: (self, non_blocking, memory_format, out)
+static int to_copy_check(pt_context *c, const pt_ref *args) {
+    return check_copy(c, args[0], args[3]);
+}
+
+static int to_copy_run(pt_context *c, const pt_ref *args) {
+    return run_copy(c, args[0], args[3]);
+}
+
+const pt_kernel pt_aten__to_copy_out = {to_copy_check, to_copy_run};
+
+// _clone_dim_order, _to_dim_order_copy: (self, non_blocking, dim_order, out)
+static int check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
+    if (pt_is_none(list)) {
+        return PT_ERROR_OK;
+    }
+    pt_tensor to = pt_read_tensor(c, to_arg);
+    bool same = pt_list_length(c, list) == to.rank;
+    for (uint32_t d = 0; same && d < to.rank; d++) {
+        same = pt_list_int(c, list, d) == to.dim_order[d];
+    }
+    return same ? PT_ERROR_OK
+                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the given dim order");
+}
+
+static int to_dim_order_copy_check(pt_context *c, const pt_ref *args) {
+    int error = check_copy(c, args[0], args[3]);
+    return error ? error : check_dim_order(c, args[2], args[3]);
+}
+
+static int clone_dim_order_check(pt_context *c, const pt_ref *args) {
+    int error = check_same_dtype(c, args[0], args[3]);
+    return error ? error : check_dim_order(c, args[2], args[3]);
+}
+
+const pt_kernel pt_dim_order_ops__to_dim_order_copy_out = {to_dim_order_copy_check, to_copy_run};
+const pt_kernel pt_dim_order_ops__clone_dim_order_out = {clone_dim_order_check, to_copy_run};
+
+// copy: (self, src, non_blocking, out); copy_: (self, src, non_blocking). src is broadcast.
+static int check_copy_from(pt_context *c, const pt_tensor *to, pt_ref from_arg) {
+    pt_tensor from = pt_read_tensor(c, from_arg);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = 0;
+    pt_tensor target = {.sizes = sizes};
+    if (!pt_broadcast(sizes, &rank, to) || !pt_broadcast(sizes, &rank, &from)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "src does not broadcast to self");
+    }
+    target.rank = (uint8_t)rank;
+    if (!pt_same_sizes(&target, to)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "src does not broadcast to self");
+    }
+    return pt_check_copy(c, to, &from);
+}
+
+static int copy_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[3]);
+    int error = pt_check_same_dtype(c, &out, &self);
+    if (error) {
+        return error;
+    }
+    error = check_copy_from(c, &self, args[1]);
+    return error ? error : pt_expect_sizes(c, args[3], self.rank, self.sizes);
+}
+
+static int copy_run(pt_context *c, const pt_ref *args) {
+    return run_copy(c, args[1], args[3]);
+}
+
+static int copy_in_place_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    return check_copy_from(c, &self, args[1]);
+}
+
+static int copy_in_place_run(pt_context *c, const pt_ref *args) {
+    return run_copy(c, args[1], args[0]);
+}
+
+const pt_kernel pt_aten_copy_out = {copy_check, copy_run};
+const pt_kernel pt_aten_copy_ = {copy_in_place_check, copy_in_place_run};
+
+// expand_copy: (self, size, implicit, out); -1 keeps a size
+static int expand_copy_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[3]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank;
+    int error = pt_read_sizes(c, args[1], -1, &rank, sizes);
+    if (error) {
+        return error;
+    }
+    if (rank < self.rank) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "fewer sizes than dims");
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        bool is_new = d < rank - self.rank;
+        int32_t size = is_new ? 1 : self.sizes[d - (rank - self.rank)];
+        if (sizes[d] < 0 && !is_new) {
+            sizes[d] = size;
+        }
+        if (sizes[d] < 0 || (size != 1 && sizes[d] != size)) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a dim does not expand to the given size");
+        }
+    }
+    error = pt_check_same_dtype(c, &out, &self);
+    return error ? error : pt_expect_sizes(c, args[3], rank, sizes);
+}
+
+const pt_kernel pt_aten_expand_copy_out = {expand_copy_check, to_copy_run};

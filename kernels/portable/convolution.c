@@ -1,0 +1,418 @@
+// aten::convolution: 1-d and 2-d, over any of the dim orders contiguous and channels_last.
+#include "products.h"
+
+// Their frames do not add up in one.
+#define NOINLINE static __attribute__((noinline))
+
+enum { IN, WEIGHT, BIAS, STRIDE, PADDING, DILATION, TRANSPOSED, OUTPUT_PADDING, GROUPS, OUT };
+
+// Strides, paddings and dilations stay below this, so that positions fit in 32 bits.
+#define PARAMETER_LIMIT (1 << 24)
+
+// One spatial dim of a convolution; steps count elements.
+typedef struct axis {
+    int32_t in;
+    int32_t kernel;
+    int32_t out;
+    int32_t stride;
+    int32_t padding;
+    int32_t dilation;
+    int32_t in_step;
+    int32_t kernel_step;
+    int32_t out_step;
+} axis;
+
+// A convolution over two spatial dims; one of rank 3 has a first one of size 1.
+typedef struct convolution {
+    const char *in;
+    const char *weight;
+    char *out;
+    uint8_t dtype;
+    bool transposed;
+    int32_t batch;
+    int32_t groups;
+    int32_t in_channels;  // a group
+    int32_t out_channels; // a group
+    int32_t in_batch_step;
+    int32_t in_channel_step;
+    int32_t out_batch_step;
+    int32_t out_channel_step;
+    int32_t weight_in_step;  // between weights of neighbouring input channels
+    int32_t weight_out_step; // between weights of neighbouring output channels
+    int32_t weight_group_step;
+    axis axes[2];
+} convolution;
+
+// Item `i` of a list with one item for all spatial dims or one for each; none stands for `missing`.
+static int64_t parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t missing) {
+    const uint32_t length = pt_list_length(c, list);
+    return length == 0 ? missing : pt_list_int(c, list, length == 1 ? 0 : i);
+}
+
+static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, axis *x) {
+    x->stride = (int32_t)parameter(c, args[STRIDE], i, 1);
+    x->padding = (int32_t)parameter(c, args[PADDING], i, 0);
+    x->dilation = (int32_t)parameter(c, args[DILATION], i, 1);
+}
+
+// The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed.
+NOINLINE void read_convolution(const pt_context *c, const pt_ref *args, convolution *v) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
+    const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    v->in = in.data;
+    v->weight = weight.data;
+    v->out = out.data;
+    v->dtype = in.dtype;
+    v->transposed = pt_get_bool(c, args[TRANSPOSED]);
+    v->groups = (int32_t)pt_get_int(c, args[GROUPS]);
+    v->batch = in.sizes[0];
+    v->in_channels = in.sizes[1] / v->groups;
+    v->out_channels = out.sizes[1] / v->groups;
+
+    int32_t in_steps[4], weight_steps[4], out_steps[4];
+    pt_strides(&in, in_steps);
+    pt_strides(&weight, weight_steps);
+    pt_strides(&out, out_steps);
+    v->in_batch_step = in_steps[0];
+    v->in_channel_step = in_steps[1];
+    v->out_batch_step = out_steps[0];
+    v->out_channel_step = out_steps[1];
+    v->weight_out_step = weight_steps[v->transposed];
+    v->weight_in_step = weight_steps[!v->transposed];
+    v->weight_group_step =
+        v->transposed ? v->in_channels * v->weight_in_step : v->out_channels * v->weight_out_step;
+
+    const uint32_t dims = in.rank - 2u;
+    v->axes[0] = (axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
+    for (uint32_t i = 0; i < dims; i++) {
+        axis *x = &v->axes[i + 2 - dims];
+        read_axis(c, args, i, x);
+        x->in = in.sizes[i + 2];
+        x->kernel = weight.sizes[i + 2];
+        x->out = out.sizes[i + 2];
+        x->in_step = in_steps[i + 2];
+        x->kernel_step = weight_steps[i + 2];
+        x->out_step = out_steps[i + 2];
+    }
+}
+
+// ---- check
+
+static bool is_plain(const pt_tensor *t) {
+    return (t->flags & PT_VALUE_CONTIGUOUS) != 0 || pt_is_channels_last(t);
+}
+
+static int check_tensors(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
+    const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    if (in.rank != 3 && in.rank != 4) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input of a convolution has 3 or 4 dims");
+    }
+    if (weight.rank != in.rank || out.rank != in.rank) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight and output need the input's rank");
+    }
+    if (!pt_can_sum_products(in.dtype)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no convolution of this dtype");
+    }
+    if (weight.dtype != in.dtype || out.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight and output need the input's dtype");
+    }
+    if (!is_plain(&in) || !is_plain(&weight) || !is_plain(&out)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "the dim orders of a convolution are contiguous or channels_last");
+    }
+    return PT_ERROR_OK;
+}
+
+// All items of a list of parameters lie from `least` to PARAMETER_LIMIT.
+static int check_parameters(pt_context *c, pt_ref list, uint32_t dims, int32_t least) {
+    const uint32_t length = pt_list_length(c, list);
+    if (length > 1 && length != dims) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "a list of a convolution has one item, or one for each spatial dim");
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        const int64_t item = pt_list_int(c, list, i);
+        if (item < least || item >= PARAMETER_LIMIT) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                           "stride, padding, dilation or output padding is out of range");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_lists(pt_context *c, const pt_ref *args, uint32_t dims) {
+    static const uint8_t lists[] = {STRIDE, PADDING, DILATION, OUTPUT_PADDING};
+    static const uint8_t least[] = {1, 0, 1, 0};
+    for (uint32_t i = 0; i < sizeof lists; i++) {
+        const int error = check_parameters(c, args[lists[i]], dims, least[i]);
+        if (error) {
+            return error;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// Channels of input, weight and bias fit together; *out_channels is what comes out.
+static int check_channels(pt_context *c, const pt_ref *args, int32_t *out_channels) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
+    const bool transposed = pt_get_bool(c, args[TRANSPOSED]);
+    const int64_t groups = pt_get_int(c, args[GROUPS]);
+    const int32_t weight_in = weight.sizes[!transposed];
+    const int32_t weight_out = weight.sizes[transposed];
+    if (groups < 1 || groups > INT32_MAX ||
+        (transposed ? weight_in : weight_out) % (int32_t)groups != 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the groups do not divide the channels");
+    }
+    const int64_t in_channels = transposed ? weight_in : weight_in * groups;
+    const int64_t channels = transposed ? weight_out * groups : weight_out;
+    if (in.sizes[1] != in_channels || channels > INT32_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the weight does not fit the input channels");
+    }
+    *out_channels = (int32_t)channels;
+    if (pt_is_none(args[BIAS])) {
+        return PT_ERROR_OK;
+    }
+    const pt_tensor bias = pt_get_tensor(c, args[BIAS]);
+    if (bias.rank != 1 || bias.sizes[0] != *out_channels || bias.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the bias has one number for each output channel, of the input's dtype");
+    }
+    return PT_ERROR_OK;
+}
+
+// The size that comes out along spatial dim i; below 0 where the kernel is larger than the input.
+static int64_t out_size(const pt_context *c, const pt_ref *args, uint32_t i, bool transposed) {
+    const int64_t in = pt_get_tensor(c, args[IN]).sizes[i + 2];
+    const int64_t kernel = pt_get_tensor(c, args[WEIGHT]).sizes[i + 2];
+    const int64_t stride = parameter(c, args[STRIDE], i, 1);
+    const int64_t padding = parameter(c, args[PADDING], i, 0);
+    const int64_t reach = parameter(c, args[DILATION], i, 1) * (kernel - 1);
+    if (transposed) {
+        return (in - 1) * stride - 2 * padding + reach + parameter(c, args[OUTPUT_PADDING], i, 0) +
+               1;
+    }
+    const int64_t room = in + 2 * padding - reach - 1;
+    return room < 0 ? -1 : room / stride + 1;
+}
+
+static int check_output_padding(pt_context *c, const pt_ref *args, uint32_t i) {
+    const int64_t padding = parameter(c, args[OUTPUT_PADDING], i, 0);
+    if (padding >= parameter(c, args[STRIDE], i, 1) &&
+        padding >= parameter(c, args[DILATION], i, 1)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "output padding must be smaller than stride or dilation");
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
+    const bool transposed = pt_get_bool(c, args[TRANSPOSED]);
+    int32_t sizes[4] = {in.sizes[0], out_channels};
+    for (uint32_t i = 0; i < in.rank - 2u; i++) {
+        const int error = transposed ? check_output_padding(c, args, i) : PT_ERROR_OK;
+        if (error) {
+            return error;
+        }
+        const int64_t size = out_size(c, args, i, transposed);
+        if (weight.sizes[i + 2] < 1 || size < 0 || size > INT32_MAX) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                           "the kernel is empty or larger than the padded input");
+        }
+        sizes[i + 2] = (int32_t)size;
+    }
+    return pt_expect_sizes(c, args[OUT], in.rank, sizes);
+}
+
+static int check_convolution(pt_context *c, const pt_ref *args) {
+    int32_t out_channels = 0;
+    int error = check_tensors(c, args);
+    if (!error) {
+        error = check_lists(c, args, pt_get_tensor(c, args[IN]).rank - 2u);
+    }
+    if (!error) {
+        error = check_channels(c, args, &out_channels);
+    }
+    return error ? error : check_out(c, args, out_channels);
+}
+
+// ---- run
+
+// Neighbouring outputs along an axis that see the same part of the kernel.
+typedef struct segment {
+    int32_t start; // the first output
+    int32_t length;
+    int32_t taps;        // how many kernel positions they see
+    int32_t kernel;      // the first of them
+    int32_t kernel_step; // between them; 0 if there is only one
+    int32_t in;          // where the first output sees the first of them
+    int32_t in_step;     // between them; 0 if there is only one
+} segment;
+
+static int32_t ceil_divide(int32_t a, int32_t b) {
+    return (a + b - 1) / b;
+}
+
+// The segment that starts at output `o`.
+static segment forward_segment(const axis *x, int32_t o) {
+    const int32_t start = o * x->stride - x->padding;
+    const int32_t left = start < 0 ? ceil_divide(-start, x->dilation) : 0;
+    const int32_t room = start < x->in ? ceil_divide(x->in - start, x->dilation) : 0;
+    const int32_t end = room < x->kernel ? room : x->kernel;
+    segment s = {.start = o, .length = 1};
+    if (left < end) {
+        s.taps = end - left;
+        s.kernel = left;
+        s.in = start + left * x->dilation;
+    }
+    if (s.taps > 1) {
+        s.kernel_step = 1;
+        s.in_step = x->dilation;
+    }
+    if (s.taps == x->kernel) {
+        const int32_t last_start = x->in - 1 - (x->kernel - 1) * x->dilation;
+        s.length += (last_start - start) / x->stride;
+        if (s.length > x->out - o) {
+            s.length = x->out - o;
+        }
+    }
+    return s;
+}
+
+// The segment of the one output `o` of a transposed convolution: kernel position k sees input i
+// where o + padding = i * stride + k * dilation.
+static segment transposed_segment(const axis *x, int32_t o) {
+    segment s = {.start = o, .length = 1};
+    for (int32_t k = 0; k < x->kernel; k++) {
+        const int32_t position = o + x->padding - k * x->dilation;
+        if (position < 0 || position % x->stride != 0 || position / x->stride >= x->in) {
+            continue;
+        }
+        if (s.taps == 0) {
+            s.kernel = k;
+            s.in = position / x->stride;
+        } else if (s.taps == 1) {
+            s.kernel_step = k - s.kernel;
+            s.in_step = position / x->stride - s.in;
+        }
+        s.taps++;
+    }
+    return s;
+}
+
+static segment find_segment(const convolution *v, uint32_t i, int32_t o) {
+    return v->transposed ? transposed_segment(&v->axes[i], o) : forward_segment(&v->axes[i], o);
+}
+
+static void set_tap(pt_products *p, uint32_t level, int32_t taps, int32_t a_step, int32_t b_step) {
+    p->taps[level] = taps;
+    p->a_step[level] = a_step;
+    p->b_step[level] = b_step;
+}
+
+// Orders the taps as the weights lie in memory, so that the innermost are neighbours there.
+static void set_taps(const convolution *v, const segment *s, pt_products *p) {
+    const axis *y = &v->axes[0];
+    const axis *x = &v->axes[1];
+    const bool pointwise = y->kernel == 1 && x->kernel == 1;
+    const bool channels_inside = pointwise || v->weight_in_step < x->kernel_step;
+    const uint32_t level = channels_inside ? 0 : 1;
+    set_tap(p, channels_inside ? 2 : 0, v->in_channels, v->weight_in_step, v->in_channel_step);
+    set_tap(p, level, s[0].taps, s[0].kernel_step * y->kernel_step, s[0].in_step * y->in_step);
+    set_tap(p, level + 1, s[1].taps, s[1].kernel_step * x->kernel_step, s[1].in_step * x->in_step);
+    if (p->taps[2] <= 1) {
+        p->a_step[2] = 1;
+    }
+}
+
+static pt_line make_line(const axis *x, const segment *s) {
+    pt_line l = {s->length, 0, x->out_step};
+    if (l.length > 1) {
+        l.b_step = x->stride * x->in_step;
+    }
+    return l;
+}
+
+// Few and long lines.
+static void arrange_lines(pt_products *p) {
+    pt_line *lines = &p->lines;
+    pt_line *columns = &p->columns;
+    if (columns->length < 4 && columns->length < lines->length) {
+        const pt_line swap = *lines;
+        *lines = *columns;
+        *columns = swap;
+    }
+    if (columns->length * columns->b_step == lines->b_step &&
+        columns->length * columns->out_step == lines->out_step) {
+        columns->length *= lines->length;
+        lines->length = 1;
+    }
+}
+
+// The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
+NOINLINE void run_segments(const convolution *v, const char *bias, const segment *s, bool padded) {
+    const axis *y = &v->axes[0];
+    const axis *x = &v->axes[1];
+    const int32_t size = (int32_t)pt_element_size(v->dtype);
+    const char *weight =
+        v->weight + (s[0].kernel * y->kernel_step + s[1].kernel * x->kernel_step) * size;
+    const char *in = v->in + (s[0].in * y->in_step + s[1].in * x->in_step) * size;
+    char *out = v->out + (s[0].start * y->out_step + s[1].start * x->out_step) * size;
+    pt_products p;
+    p.rows = v->out_channels;
+    p.a_row = v->weight_out_step;
+    p.out_row = v->out_channel_step;
+    p.lines = make_line(y, &s[0]);
+    p.columns = make_line(x, &s[1]);
+    p.padded = padded;
+    set_taps(v, s, &p);
+    if (!padded) {
+        arrange_lines(&p);
+    }
+    for (int32_t n = 0; n < v->batch; n++) {
+        for (int32_t g = 0; g < v->groups; g++) {
+            p.a = weight + g * v->weight_group_step * size;
+            p.b = in + (n * v->in_batch_step + g * v->in_channels * v->in_channel_step) * size;
+            p.bias = bias ? bias + g * v->out_channels * size : NULL;
+            p.out =
+                out + (n * v->out_batch_step + g * v->out_channels * v->out_channel_step) * size;
+            pt_sum_products(&p, v->dtype);
+        }
+    }
+}
+
+// True where a whole padded line can be done at once, see pt_products.
+static bool has_padded_lines(const convolution *v) {
+    const axis *x = &v->axes[1];
+    return v->dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 && x->kernel == 3 &&
+           x->stride == 1 && x->dilation == 1 && x->padding == 1 && x->in >= 4 && x->in_step == 1 &&
+           x->kernel_step == 1 && x->out_step == 1;
+}
+
+static int run_convolution(pt_context *c, const pt_ref *args) {
+    const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    convolution v;
+    read_convolution(c, args, &v);
+    const char *bias = pt_is_none(args[BIAS]) ? NULL : pt_get_tensor(c, args[BIAS]).data;
+    const bool padded = has_padded_lines(&v);
+    segment s[2];
+    for (int32_t y = 0; y < v.axes[0].out; y += s[0].length) {
+        s[0] = find_segment(&v, 0, y);
+        for (int32_t x = 0; x < v.axes[1].out; x += s[1].length) {
+            s[1] = padded ? (segment){.length = v.axes[1].out, .taps = 3, .kernel_step = 1}
+                          : find_segment(&v, 1, x);
+            run_segments(&v, bias, s, padded);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_convolution_out = {check_convolution, run_convolution};

@@ -1,0 +1,226 @@
+#include "copy.h"
+#include <string.h>
+
+// A row of elements: n, and bytes between neighbours.
+typedef struct row {
+    uint8_t *to;
+    const uint8_t *from;
+    int32_t n, to_step, from_step;
+} row;
+
+typedef uint32_t __attribute__((may_alias)) word;
+typedef uint16_t __attribute__((may_alias)) half_word;
+
+static void copy_words(const row *r) {
+    uint8_t *to = r->to;
+    const uint8_t *from = r->from;
+    const int32_t t1 = r->to_step, t2 = 2 * t1, t3 = 3 * t1;
+    const int32_t f1 = r->from_step, f2 = 2 * f1, f3 = 3 * f1;
+    int32_t n = r->n;
+    for (; n >= 4; n -= 4) {
+        word a = *(const word *)(const void *)from;
+        word b = *(const word *)(const void *)(from + f1);
+        word c = *(const word *)(const void *)(from + f2);
+        word d = *(const word *)(const void *)(from + f3);
+        *(word *)(void *)to = a;
+        *(word *)(void *)(to + t1) = b;
+        *(word *)(void *)(to + t2) = c;
+        *(word *)(void *)(to + t3) = d;
+        from += 4 * f1;
+        to += 4 * t1;
+    }
+    for (; n > 0; n--, from += f1, to += t1) {
+        *(word *)(void *)to = *(const word *)(const void *)from;
+    }
+}
+
+// Elements of 1, 2 or 8 bytes.
+static void copy_elements(const row *r, uint32_t size) {
+    uint8_t *to = r->to;
+    const uint8_t *from = r->from;
+    for (int32_t n = r->n; n > 0; n--, from += r->from_step, to += r->to_step) {
+        if (size == 1) {
+            *to = *from;
+        } else if (size == 2) {
+            *(half_word *)(void *)to = *(const half_word *)(const void *)from;
+        } else {
+            word low = ((const word *)(const void *)from)[0];
+            word high = ((const word *)(const void *)from)[1];
+            ((word *)(void *)to)[0] = low;
+            ((word *)(void *)to)[1] = high;
+        }
+    }
+}
+
+static void swap_inner_dims(pt_walk *w) {
+    int32_t size = w->sizes[0];
+    w->sizes[0] = w->sizes[1];
+    w->sizes[1] = size;
+    for (uint32_t k = 0; k < w->operands; k++) {
+        int32_t stride = w->strides[k][0];
+        w->strides[k][0] = w->strides[k][1];
+        w->strides[k][1] = stride;
+    }
+}
+
+static bool in_blocks(const pt_walk *w) {
+    return w->strides[0][0] == 1 && w->strides[1][0] == 1;
+}
+
+// The rows of dims 0 and 1, the inner ones of a walk.
+static void copy_plane(const pt_walk *w, row r, uint32_t size, int32_t rows) {
+    const int32_t to_step = w->rank > 1 ? w->strides[0][1] * (int32_t)size : 0;
+    const int32_t from_step = w->rank > 1 ? w->strides[1][1] * (int32_t)size : 0;
+    const bool blocks = in_blocks(w);
+    for (; rows > 0; rows--, r.to += to_step, r.from += from_step) {
+        if (blocks) {
+            memcpy(r.to, r.from, (uint32_t)r.n * size);
+        } else if (size == 4) {
+            copy_words(&r);
+        } else {
+            copy_elements(&r, size);
+        }
+    }
+}
+
+static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32_t size) {
+    enum { SHORT_ROW = 8 }; // elements for which a row is not worth its overhead
+    int32_t rows = 1;
+    if (w->rank > 1) {
+        if (w->sizes[1] > w->sizes[0] && (!in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
+            swap_inner_dims(w);
+        }
+        rows = w->sizes[1];
+        w->sizes[1] = 1; // the walk goes from plane to plane
+    }
+    row r = {.n = w->sizes[0],
+             .to_step = w->strides[0][0] * (int32_t)size,
+             .from_step = w->strides[1][0] * (int32_t)size};
+    do {
+        r.to = to + (size_t)w->offset[0] * size;
+        r.from = from + (size_t)w->offset[1] * size;
+        copy_plane(w, r, size, rows);
+    } while (w->rank > 2 && pt_walk_next(w));
+}
+
+static void convert(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+    do {
+        for (int32_t i = 0; i < w->sizes[0]; i++) {
+            pt_convert_element(to->data, w->offset[0] + i * w->strides[0][0], to->dtype, from->data,
+                               w->offset[1] + i * w->strides[1][0], from->dtype);
+        }
+    } while (pt_walk_next(w));
+}
+
+static void copy_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+    if (to->dtype == from->dtype) {
+        copy_same_dtype(w, to->data, from->data, pt_element_size(to->dtype));
+    } else {
+        convert(w, to, from);
+    }
+}
+
+void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+    w->rank = to->rank;
+    w->operands = 2;
+    for (uint32_t d = 0; d < to->rank; d++) {
+        w->sizes[d] = to->sizes[d];
+    }
+    pt_strides(to, w->strides[0]);
+    pt_strides(from, w->strides[1]);
+    w->offset[0] = w->offset[1] = 0;
+}
+
+void pt_copy_run(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+    pt_walk_start(w);
+    copy_rows(w, to, from);
+}
+
+void pt_copy_flat(const pt_tensor *to, const pt_tensor *from) {
+    if (to->data != from->data) {
+        memcpy(to->data, from->data, (uint32_t)pt_numel(to) * pt_element_size(to->dtype));
+    }
+}
+
+void pt_copy_broadcast(const pt_tensor *to, const pt_tensor *from) {
+    if (pt_numel(to) == 0) {
+        return;
+    }
+    if (to->dtype == from->dtype && pt_same_sizes(to, from) && pt_same_dim_order(to, from)) {
+        pt_copy_flat(to, from);
+        return;
+    }
+    const pt_tensor *tensors[] = {to, from};
+    pt_walk w;
+    pt_walk_tensors(&w, 2, tensors);
+    copy_rows(&w, to, from);
+}
+
+// ---- sections
+
+// Strides of a tensor that lacks dim `dim` of `rank`, as if it had it.
+static void strides_with_dim(const pt_tensor *t, uint32_t dim, int32_t *strides) {
+    pt_strides(t, strides);
+    for (uint32_t d = t->rank; d > dim; d--) {
+        strides[d] = strides[d - 1];
+    }
+    strides[dim] = 0;
+}
+
+// Prepares the walk over a section: operand `k` is the tensor that has it, the other is `part`.
+static void start_section(pt_walk *w, uint32_t k, const pt_tensor *whole, const pt_section *s,
+                          const pt_tensor *part) {
+    w->rank = whole->rank;
+    w->operands = 2;
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        w->sizes[d] = whole->sizes[d];
+    }
+    pt_strides(whole, w->strides[k]);
+    if (s->drop) {
+        strides_with_dim(part, s->dim, w->strides[1 - k]);
+    } else {
+        pt_strides(part, w->strides[1 - k]);
+    }
+    w->offset[k] = w->offset[1 - k] = 0;
+    if (whole->rank != 0) {
+        w->offset[k] = s->start * w->strides[k][s->dim];
+        w->sizes[s->dim] = s->count;
+        w->strides[k][s->dim] *= s->step;
+    }
+}
+
+void pt_copy_section(const pt_tensor *part, const pt_tensor *whole, const pt_section *section) {
+    if (pt_numel(part) != 0) {
+        pt_walk w;
+        start_section(&w, 1, whole, section, part);
+        pt_copy_run(&w, part, whole);
+    }
+}
+
+void pt_copy_to_section(const pt_tensor *whole, const pt_section *section, const pt_tensor *part) {
+    if (pt_numel(part) != 0) {
+        pt_walk w;
+        start_section(&w, 0, whole, section, part);
+        pt_copy_run(&w, whole, part);
+    }
+}
+
+// ---- fill
+
+void pt_fill(void *data, int32_t n, uint8_t dtype, pt_scalar value) {
+    if (n == 0) {
+        return;
+    }
+    if (value.type == PT_TYPE_DOUBLE) {
+        pt_store_double(data, 0, dtype, value.as.d);
+    } else {
+        pt_store_int(data, 0, dtype, value.as.i);
+    }
+    uint32_t size = pt_element_size(dtype);
+    uint32_t bytes = (uint32_t)n * size;
+    for (uint32_t done = size; done < bytes;) {
+        uint32_t step = done < bytes - done ? done : bytes - done;
+        memcpy((uint8_t *)data + done, data, step);
+        done += step;
+    }
+}

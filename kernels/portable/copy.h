@@ -1,0 +1,34 @@
+// The one mechanism that moves elements between tensors: whole tensors or parts of them, between
+// dim orders, broadcast, converted to another dtype.
+#ifndef PT_PORTABLE_COPY_H
+#define PT_PORTABLE_COPY_H
+
+#include "element.h"
+
+// Prepares to copy all of `from` to `to`, of the same rank and with elements: sizes of `to`,
+// strides of both, offsets 0. Change these to mean a part, then pt_copy_run.
+void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from);
+// Copies operand 1 of the walk, in `from`, to operand 0, in `to`. Rank, sizes, strides and offsets
+// are set, as for pt_walk_start; no size is 0.
+void pt_copy_run(pt_walk *w, const pt_tensor *to, const pt_tensor *from);
+// Copies all elements as they lie in memory: `to` has as many as `from` and the same dtype.
+void pt_copy_flat(const pt_tensor *to, const pt_tensor *from);
+// Copies `from`, broadcast and converted, to all of `to`.
+void pt_copy_broadcast(const pt_tensor *to, const pt_tensor *from);
+
+// Part of a tensor along a dim: `count` places from `start`, `step` apart. `drop`: the other side
+// of the copy lacks the dim, and count is 1.
+typedef struct pt_section {
+    uint32_t dim;
+    int32_t start, count, step;
+    bool drop;
+} pt_section;
+
+// The section of `whole` to all of `part`, and the way back. No elements are fine.
+void pt_copy_section(const pt_tensor *part, const pt_tensor *whole, const pt_section *section);
+void pt_copy_to_section(const pt_tensor *whole, const pt_section *section, const pt_tensor *part);
+
+// The bits of the number in all `n` elements from `data`.
+void pt_fill(void *data, int32_t n, uint8_t dtype, pt_scalar value);
+
+#endif

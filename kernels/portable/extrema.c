@@ -1,0 +1,232 @@
+// The greatest and the least over dims: amax, amin, max, min, argmax, argmin.
+#include "extrema.h"
+#include "arguments.h"
+#include "reduction.h"
+
+bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least) {
+    if (pt_is_floating(dtype)) {
+        double a = pt_load_double(data, i, dtype), b = pt_load_double(data, j, dtype);
+        return (least ? a < b : a > b) || a != a;
+    }
+    int64_t a = pt_load_int(data, i, dtype), b = pt_load_int(data, j, dtype);
+    return least ? a < b : a > b;
+}
+
+// Looks for what beats the element at `best` among the `n` from `at`, `step` apart. Returns its
+// offset, or `best`; *index is its place among the n.
+static int32_t beat_float(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+    const float *values = r->in.data;
+    float value = values[best];
+    for (int32_t i = 0; i < r->n; i++, at += r->step) {
+        float v = values[at];
+        if (r->least ? v >= value : v <= value) {
+            continue;
+        }
+        if (value != value) {
+            break; // nothing beats the first NaN
+        }
+        value = v;
+        best = at;
+        *index = i;
+    }
+    return best;
+}
+
+static int32_t beat_any(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+    const void *data = r->in.data;
+    for (int32_t i = 0; i < r->n; i++, at += r->step) {
+        if (pt_beats(data, at, best, r->in.dtype, r->least)) {
+            if (pt_beats(data, best, best, r->in.dtype, r->least)) {
+                break;
+            }
+            best = at;
+            *index = i;
+        }
+    }
+    return best;
+}
+
+// Offset of the extremum: the first of equals, the first NaN before all. *index is its place among
+// the reduced elements.
+static int32_t find_extremum(const pt_reduction *r, int32_t from, int32_t *index) {
+    int32_t best = from;
+    *index = 0;
+    for (int32_t line = 0; line < r->lines; line++) {
+        int32_t previous = best, place = 0;
+        int32_t start = from + pt_line_start(r, line);
+        best = r->in.dtype == PT_DTYPE_FLOAT ? beat_float(r, start, best, &place)
+                                             : beat_any(r, start, best, &place);
+        if (best != previous) {
+            *index = line * r->n + place;
+        }
+    }
+    return best;
+}
+
+static void store_value(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+    (void)index_to;
+    int32_t index, best = find_extremum(r, from, &index);
+    pt_convert_element(r->out.data, to, r->out.dtype, r->in.data, best, r->in.dtype);
+}
+
+static void store_index(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+    (void)index_to;
+    int32_t index;
+    find_extremum(r, from, &index);
+    ((int64_t *)r->out.data)[to] = index;
+}
+
+static void store_both(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+    int32_t index, best = find_extremum(r, from, &index);
+    pt_convert_element(r->out.data, to, r->out.dtype, r->in.data, best, r->in.dtype);
+    ((int64_t *)r->indices.data)[index_to] = index;
+}
+
+// ---- kernels
+
+static int check_extremum(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
+                          pt_ref out_arg) {
+    if (!pt_dtype_in(in->dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
+    }
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if ((dims >> d & 1) && in->sizes[d] == 0) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
+        }
+    }
+    return pt_expect_reduced(c, in, dims, keep, out_arg);
+}
+
+static int check_value(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
+                       pt_ref out_arg) {
+    pt_tensor out = pt_read_tensor(c, out_arg);
+    int error = pt_check_same_dtype(c, &out, in);
+    return error ? error : check_extremum(c, in, dims, keep, out_arg);
+}
+
+static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
+                       pt_ref out_arg) {
+    if (pt_read_tensor(c, out_arg).dtype != PT_DTYPE_LONG) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
+    }
+    return check_extremum(c, in, dims, keep, out_arg);
+}
+
+static void run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep, bool least,
+                         pt_reduce_one *one) {
+    pt_reduction r;
+    r.in = pt_read_tensor(c, in);
+    r.out = pt_read_tensor(c, out);
+    r.indices.data = NULL;
+    r.least = least;
+    pt_reduce(&r, dims, keep, one);
+}
+
+// amax, amin: (self, dim, keepdim, out)
+static int amax_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    uint32_t dims;
+    int error = pt_read_dims_or_all(c, args[1], in.rank, &dims);
+    return error ? error : check_value(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
+}
+
+static int run_amax(pt_context *c, const pt_ref *args, bool least) {
+    uint32_t dims;
+    int error = pt_read_dims_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_value);
+    return error;
+}
+
+static int amax_run(pt_context *c, const pt_ref *args) {
+    return run_amax(c, args, false);
+}
+
+static int amin_run(pt_context *c, const pt_ref *args) {
+    return run_amax(c, args, true);
+}
+
+const pt_kernel pt_aten_amax_out = {amax_check, amax_run};
+const pt_kernel pt_aten_amin_out = {amax_check, amin_run};
+
+// argmax, argmin: (self, dim, keepdim, out)
+static int argmax_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    uint32_t dims;
+    int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
+    return error ? error : check_index(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
+}
+
+static int run_argmax(pt_context *c, const pt_ref *args, bool least) {
+    uint32_t dims;
+    int error = pt_read_dim_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_index);
+    return error;
+}
+
+static int argmax_run(pt_context *c, const pt_ref *args) {
+    return run_argmax(c, args, false);
+}
+
+static int argmin_run(pt_context *c, const pt_ref *args) {
+    return run_argmax(c, args, true);
+}
+
+const pt_kernel pt_aten_argmax_out = {argmax_check, argmax_run};
+const pt_kernel pt_aten_argmin_out = {argmax_check, argmin_run};
+
+// max.dim, min.dim: (self, dim, keepdim, values, indices)
+static int max_dim_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    bool keep = pt_get_bool(c, args[2]);
+    uint32_t dims;
+    int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
+    if (error) {
+        return error;
+    }
+    error = check_value(c, &in, dims, keep, args[3]);
+    return error ? error : check_index(c, &in, dims, keep, args[4]);
+}
+
+static int run_max_dim(pt_context *c, const pt_ref *args, bool least) {
+    pt_reduction r;
+    uint32_t dims;
+    r.in = pt_read_tensor(c, args[0]);
+    r.out = pt_read_tensor(c, args[3]);
+    r.indices = pt_read_tensor(c, args[4]);
+    r.least = least;
+    int error = pt_read_dim_or_all(c, args[1], r.in.rank, &dims);
+    pt_reduce(&r, dims, pt_get_bool(c, args[2]), store_both);
+    return error;
+}
+
+static int max_dim_run(pt_context *c, const pt_ref *args) {
+    return run_max_dim(c, args, false);
+}
+
+static int min_dim_run(pt_context *c, const pt_ref *args) {
+    return run_max_dim(c, args, true);
+}
+
+const pt_kernel pt_aten_max_dim_max = {max_dim_check, max_dim_run};
+const pt_kernel pt_aten_min_dim_min = {max_dim_check, min_dim_run};
+
+// max, min over all dims: (self, out)
+enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
+
+static int max_all_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    return check_value(c, &in, ALL_DIMS, false, args[1]);
+}
+
+static int max_all_run(pt_context *c, const pt_ref *args) {
+    run_extremum(c, args[0], args[1], ALL_DIMS, false, false, store_value);
+    return PT_ERROR_OK;
+}
+
+static int min_all_run(pt_context *c, const pt_ref *args) {
+    run_extremum(c, args[0], args[1], ALL_DIMS, false, true, store_value);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_max_unary_out = {max_all_check, max_all_run};
+const pt_kernel pt_aten_min_unary_out = {max_all_check, min_all_run};

@@ -1,0 +1,293 @@
+// Matrix products: aten::mm, addmm, bmm, linear and dot. Contiguous tensors, one real dtype.
+#include "element.h"
+#include "products.h"
+
+// All are of the first one's dtype, which products can be made of, and contiguous.
+static int check_tensors(pt_context *c, const pt_tensor *tensors, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (!pt_can_sum_products(tensors[i].dtype)) {
+            return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no matrix product of this dtype");
+        }
+        if (tensors[i].dtype != tensors[0].dtype) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a matrix product needs one dtype");
+        }
+        if ((tensors[i].flags & PT_VALUE_CONTIGUOUS) == 0) {
+            return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a matrix product needs contiguous tensors");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_rank(pt_context *c, const pt_tensor *a, const pt_tensor *b, uint32_t rank) {
+    if (a->rank != rank || b->rank != rank) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands have the wrong rank");
+    }
+    if (a->sizes[rank - 1] != b->sizes[rank == 1 ? 0 : rank - 2]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands' sizes do not fit together");
+    }
+    return PT_ERROR_OK;
+}
+
+// out (rows, n) = a (rows, k) times b (k, n)
+static pt_products make_products(const void *a, const void *b, void *out, int32_t rows, int32_t k,
+                                 int32_t n) {
+    pt_products p;
+    p.a = a;
+    p.b = b;
+    p.bias = NULL;
+    p.out = out;
+    p.rows = rows;
+    p.a_row = k;
+    p.out_row = n;
+    p.lines = (pt_line){1, 0, 0};
+    p.columns = (pt_line){n, 1, 1};
+    p.padded = false;
+    for (int i = 0; i < 2; i++) {
+        p.taps[i] = 1;
+        p.a_step[i] = 0;
+        p.b_step[i] = 0;
+    }
+    p.taps[2] = k;
+    p.a_step[2] = 1;
+    p.b_step[2] = n;
+    return p;
+}
+
+static void multiply(const void *a, const void *b, void *out, uint8_t dtype, int32_t m, int32_t k,
+                     int32_t n) {
+    const pt_products p = make_products(a, b, out, m, k, n);
+    pt_sum_products(&p, dtype);
+}
+
+// ---- mm and bmm
+
+// Operands and output of rank `rank`: (batch, m, k) and (batch, k, n), or without batch.
+static int check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
+    const pt_tensor t[] = {pt_get_tensor(c, args[0]), pt_get_tensor(c, args[1]),
+                           pt_get_tensor(c, args[2])};
+    int error = check_rank(c, &t[0], &t[1], rank);
+    if (!error) {
+        error = check_tensors(c, t, 3);
+    }
+    if (error) {
+        return error;
+    }
+    if (rank == 3 && t[0].sizes[0] != t[1].sizes[0]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands differ in batch size");
+    }
+    const int32_t sizes[] = {t[0].sizes[0], t[0].sizes[rank - 2], t[1].sizes[rank - 1]};
+    return pt_expect_sizes(c, args[2], rank, sizes + 3 - rank);
+}
+
+static int check_mm(pt_context *c, const pt_ref *args) {
+    return check_product(c, args, 2);
+}
+
+static int run_mm(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[0]);
+    const pt_tensor b = pt_get_tensor(c, args[1]);
+    multiply(a.data, b.data, pt_get_tensor(c, args[2]).data, a.dtype, a.sizes[0], a.sizes[1],
+             b.sizes[1]);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_mm_out = {check_mm, run_mm};
+
+static int check_bmm(pt_context *c, const pt_ref *args) {
+    return check_product(c, args, 3);
+}
+
+static int run_bmm(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[0]);
+    const pt_tensor b = pt_get_tensor(c, args[1]);
+    const int32_t m = a.sizes[1], k = a.sizes[2], n = b.sizes[2];
+    const int32_t size = (int32_t)pt_element_size(a.dtype);
+    const char *a_data = a.data;
+    const char *b_data = b.data;
+    char *out = pt_get_tensor(c, args[2]).data;
+    if (m == 0 || n == 0) {
+        return PT_ERROR_OK;
+    }
+    for (int32_t i = 0; i < a.sizes[0]; i++) {
+        multiply(a_data, b_data, out, a.dtype, m, k, n);
+        a_data += m * k * size;
+        b_data += k * n * size;
+        out += m * n * size;
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_bmm_out = {check_bmm, run_bmm};
+
+// ---- dot
+
+static int check_dot(pt_context *c, const pt_ref *args) {
+    const pt_tensor t[] = {pt_get_tensor(c, args[0]), pt_get_tensor(c, args[1]),
+                           pt_get_tensor(c, args[2])};
+    int error = check_rank(c, &t[0], &t[1], 1);
+    if (!error) {
+        error = check_tensors(c, t, 3);
+    }
+    return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
+}
+
+static int run_dot(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[0]);
+    const pt_tensor b = pt_get_tensor(c, args[1]);
+    multiply(a.data, b.data, pt_get_tensor(c, args[2]).data, a.dtype, 1, a.sizes[0], 1);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_dot_out = {check_dot, run_dot};
+
+// ---- linear: out (..., n) = in (..., k) times the transposed weight (n, k), plus bias (n)
+
+static int check_linear_bias(pt_context *c, pt_ref arg, const pt_tensor *weight) {
+    const pt_tensor bias = pt_get_tensor(c, arg);
+    if (bias.rank != 1 || bias.sizes[0] != weight->sizes[0] || bias.dtype != weight->dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the bias has one number for each output feature, of the input's dtype");
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_linear(pt_context *c, const pt_ref *args) {
+    const pt_tensor t[] = {pt_get_tensor(c, args[0]), pt_get_tensor(c, args[1]),
+                           pt_get_tensor(c, args[3])};
+    if (t[0].rank < 1 || t[1].rank != 2 || t[0].sizes[t[0].rank - 1] != t[1].sizes[1]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the weight does not fit the input");
+    }
+    int error = check_tensors(c, t, 3);
+    if (!error && !pt_is_none(args[2])) {
+        error = check_linear_bias(c, args[2], &t[1]);
+    }
+    if (error) {
+        return error;
+    }
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t i = 0; i < t[0].rank; i++) {
+        sizes[i] = t[0].sizes[i];
+    }
+    sizes[t[0].rank - 1] = t[1].sizes[0];
+    return pt_expect_sizes(c, args[3], t[0].rank, sizes);
+}
+
+static int run_linear(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[0]);
+    const pt_tensor weight = pt_get_tensor(c, args[1]);
+    const pt_tensor out = pt_get_tensor(c, args[3]);
+    const int32_t k = weight.sizes[1], n = weight.sizes[0];
+    // The weight's rows are those of a; the input's rows are the columns of b
+    pt_products p = make_products(weight.data, in.data, out.data, n, k, 1);
+    p.bias = pt_is_none(args[2]) ? NULL : pt_get_tensor(c, args[2]).data;
+    p.columns = (pt_line){n ? pt_numel(&out) / n : 0, k, n};
+    pt_sum_products(&p, in.dtype);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_linear_out = {check_linear, run_linear};
+
+// ---- addmm: out = beta * self + alpha * (a times b); self broadcasts
+
+enum { SELF, MAT1, MAT2, BETA, ALPHA, ADDMM_OUT };
+
+static bool fits_dtype(pt_scalar s, uint8_t dtype) {
+    return s.type != PT_TYPE_DOUBLE || pt_is_floating(dtype);
+}
+
+static bool broadcasts(const pt_tensor *self, const int32_t *sizes) {
+    for (uint32_t i = 0; i < self->rank; i++) {
+        if (self->rank > 2 ||
+            (self->sizes[i] != 1 && self->sizes[i] != sizes[2 - self->rank + i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int check_addmm(pt_context *c, const pt_ref *args) {
+    const pt_tensor t[] = {pt_get_tensor(c, args[MAT1]), pt_get_tensor(c, args[MAT2]),
+                           pt_get_tensor(c, args[SELF]), pt_get_tensor(c, args[ADDMM_OUT])};
+    int error = check_rank(c, &t[0], &t[1], 2);
+    if (!error) {
+        error = check_tensors(c, t, 4);
+    }
+    if (error) {
+        return error;
+    }
+    const int32_t sizes[] = {t[0].sizes[0], t[1].sizes[1]};
+    if (!broadcasts(&t[2], sizes)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "self does not broadcast to the product");
+    }
+    if (!fits_dtype(pt_get_scalar(c, args[BETA]), t[0].dtype) ||
+        !fits_dtype(pt_get_scalar(c, args[ALPHA]), t[0].dtype)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "beta and alpha of integer matrices are integers");
+    }
+    return pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes);
+}
+
+// One row: out[i] = alpha * out[i] + beta * self[i * step]; self does not count if beta is 0.
+static void add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
+                    float beta) {
+    if (alpha == 1 && beta == 1) {
+        for (int32_t i = 0; i < n; i++) {
+            out[i] += *self;
+            self += step;
+        }
+        return;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        out[i] = alpha * out[i] + (beta == 0 ? 0 : beta * *self);
+        self += step;
+    }
+}
+
+// The same for one element of any other dtype.
+static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
+                        pt_scalar alpha, pt_scalar beta) {
+    if (dtype == PT_DTYPE_DOUBLE) {
+        const double scale = pt_scalar_as_double(beta);
+        const double add = scale == 0 ? 0 : scale * ((const double *)self)[j];
+        ((double *)out)[i] = pt_scalar_as_double(alpha) * ((const double *)out)[i] + add;
+        return;
+    }
+    const uint64_t sum = (uint64_t)pt_load_int(out, i, dtype);
+    const uint64_t add = (uint64_t)pt_load_int(self, j, dtype);
+    pt_store_int(out, i, dtype, (int64_t)((uint64_t)alpha.as.i * sum + (uint64_t)beta.as.i * add));
+}
+
+// Avoids double arithmetic for the usual small integers.
+static float as_float(pt_scalar s) {
+    if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
+        return (float)(int32_t)s.as.i;
+    }
+    return (float)pt_scalar_as_double(s);
+}
+
+static int run_addmm(pt_context *c, const pt_ref *args) {
+    const pt_tensor a = pt_get_tensor(c, args[MAT1]);
+    const pt_tensor b = pt_get_tensor(c, args[MAT2]);
+    const pt_tensor self = pt_get_tensor(c, args[SELF]);
+    void *out = pt_get_tensor(c, args[ADDMM_OUT]).data;
+    const pt_scalar alpha = pt_get_scalar(c, args[ALPHA]);
+    const pt_scalar beta = pt_get_scalar(c, args[BETA]);
+    const int32_t m = a.sizes[0], n = b.sizes[1];
+    multiply(a.data, b.data, out, a.dtype, m, a.sizes[1], n);
+
+    const int32_t step = self.rank > 0 && self.sizes[self.rank - 1] != 1;
+    const int32_t row_step = self.rank == 2 && self.sizes[0] != 1 ? self.sizes[1] : 0;
+    for (int32_t i = 0; i < m; i++) {
+        if (a.dtype == PT_DTYPE_FLOAT) {
+            add_row((float *)out + i * n, (const float *)self.data + i * row_step, n, step,
+                    as_float(alpha), as_float(beta));
+            continue;
+        }
+        for (int32_t j = 0; j < n; j++) {
+            add_element(out, i * n + j, self.data, i * row_step + j * step, a.dtype, alpha, beta);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_addmm_out = {check_addmm, run_addmm};

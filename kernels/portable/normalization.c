@@ -1,0 +1,298 @@
+// Normalizations of float32: aten::_native_batch_norm_legit_no_training, native_layer_norm and
+// native_group_norm.
+#include "../core/core.h"
+#include "float_math.h"
+
+static int check_float(pt_context *c, const pt_tensor *t) {
+    return t->dtype == PT_DTYPE_FLOAT
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a normalization takes float32");
+}
+
+static int check_contiguous(pt_context *c, const pt_tensor *t) {
+    return t->flags & PT_VALUE_CONTIGUOUS
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this normalization takes contiguous tensors");
+}
+
+// A parameter, None if `optional`, is a float32 tensor of these sizes.
+static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
+    if (pt_is_none(arg)) {
+        return PT_ERROR_OK;
+    }
+    const pt_tensor t = pt_get_tensor(c, arg);
+    const pt_tensor wanted = {.rank = (uint8_t)rank, .sizes = sizes};
+    if (!pt_same_sizes(&t, &wanted)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "a parameter of a normalization has the wrong sizes");
+    }
+    return check_float(c, &t);
+}
+
+// An output is float32 and of these sizes.
+static int check_output(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
+    const pt_tensor t = pt_get_tensor(c, arg);
+    const int error = check_float(c, &t);
+    return error ? error : pt_expect_sizes(c, arg, rank, sizes);
+}
+
+// The data of a parameter, NULL if it is None.
+static const float *parameter(const pt_context *c, pt_ref arg) {
+    return pt_is_none(arg) ? NULL : pt_get_tensor(c, arg).data;
+}
+
+// out[i] = (in[i] - mean) * scale + shift, every `step` elements
+static void normalize(float *out, const float *in, int32_t n, int32_t step, float mean, float scale,
+                      float shift) {
+    if (step == 1) {
+#pragma GCC unroll 4
+        for (int32_t i = 0; i < n; i++) {
+            out[i] = (in[i] - mean) * scale + shift;
+        }
+        return;
+    }
+    for (; n > 0; n--) {
+        *out = (*in - mean) * scale + shift;
+        in += step;
+        out += step;
+    }
+}
+
+// ---- batch norm, (batch, channels, ...), with given mean and variance of each channel
+
+enum { IN, WEIGHT, BIAS, MEAN, VARIANCE, MOMENTUM, BATCH_EPS, BATCH_OUT, SAVE_MEAN, SAVE_INVSTD };
+
+static int check_batch_norm(pt_context *c, const pt_ref *args) {
+    static const int32_t none = 0;
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor out = pt_get_tensor(c, args[BATCH_OUT]);
+    if (in.rank < 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input of a batch norm has channels");
+    }
+    if (!pt_same_dim_order(&in, &out) ||
+        !((in.flags & PT_VALUE_CONTIGUOUS) || pt_is_channels_last(&in))) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "a batch norm is contiguous or channels_last, like its output");
+    }
+    int error = check_float(c, &in);
+    for (uint32_t i = WEIGHT; !error && i <= VARIANCE; i++) {
+        error = check_parameter(c, args[i], 1, &in.sizes[1]);
+    }
+    if (!error) {
+        error = check_output(c, args[BATCH_OUT], in.rank, in.sizes);
+    }
+    if (!error) {
+        error = check_output(c, args[SAVE_MEAN], 1, &none);
+    }
+    return error ? error : check_output(c, args[SAVE_INVSTD], 1, &none);
+}
+
+static int run_batch_norm(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    float *out = pt_get_tensor(c, args[BATCH_OUT]).data;
+    const float *weight = parameter(c, args[WEIGHT]);
+    const float *bias = parameter(c, args[BIAS]);
+    const float *mean = parameter(c, args[MEAN]);
+    const float *variance = parameter(c, args[VARIANCE]);
+    const float eps = (float)pt_get_double(c, args[BATCH_EPS]);
+    const int32_t numel = pt_numel(&in);
+    const int32_t channels = in.sizes[1];
+    if (numel == 0) {
+        return PT_ERROR_OK;
+    }
+    // A channel is `rows` rows of `n` elements in memory
+    const bool last = !(in.flags & PT_VALUE_CONTIGUOUS);
+    const int32_t rows = last ? 1 : in.sizes[0];
+    const int32_t n = numel / channels / rows;
+    for (int32_t i = 0; i < channels; i++) {
+        const float invstd = 1 / pt_sqrtf(variance[i] + eps);
+        const float scale = weight ? invstd * weight[i] : invstd;
+        const float shift = bias ? bias[i] : 0;
+        for (int32_t row = 0; row < rows; row++) {
+            const int32_t start = last ? i : (row * channels + i) * n;
+            normalize(out + start, (const float *)in.data + start, n, last ? channels : 1, mean[i],
+                      scale, shift);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten__native_batch_norm_legit_no_training_out = {check_batch_norm,
+                                                                    run_batch_norm};
+
+// ---- statistics of a slice
+
+enum { CHUNK = 32 }; // partial sums keep the rounding error of long slices small
+
+static float sum_deviations(const float *in, int32_t n, float mean, bool squared) {
+    float sum = 0;
+    while (n > 0) {
+        float part = 0;
+        const int32_t end = n < CHUNK ? n : CHUNK;
+        for (int32_t i = 0; i < end; i++) {
+            const float d = in[i] - mean;
+            part += squared ? d * d : d;
+        }
+        sum += part;
+        in += end;
+        n -= end;
+    }
+    return sum;
+}
+
+// Mean and 1 / sqrt(variance + eps) of n elements. The second sum takes the rounding error of the
+// first out of the mean.
+static void measure(const float *in, int32_t n, float eps, float *mean, float *rstd) {
+    if (n == 0) {
+        *mean = 0;
+        *rstd = __builtin_nanf("");
+        return;
+    }
+    *mean = sum_deviations(in, n, 0, false) / (float)n;
+    *mean += sum_deviations(in, n, *mean, false) / (float)n;
+    *rstd = 1 / pt_sqrtf(sum_deviations(in, n, *mean, true) / (float)n + eps);
+}
+
+// ---- layer norm over the last dims
+
+enum { SHAPE = 1, LAYER_WEIGHT, LAYER_BIAS, LAYER_EPS, LAYER_OUT, LAYER_MEAN, LAYER_RSTD };
+
+static int check_layer_norm(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor out = pt_get_tensor(c, args[LAYER_OUT]);
+    const uint32_t dims = pt_list_length(c, args[SHAPE]);
+    int32_t sizes[PT_MAX_RANK];
+    bool fits = dims >= 1 && dims <= in.rank;
+    const uint32_t outer = fits ? in.rank - dims : 0;
+    for (uint32_t i = 0; fits && i < in.rank; i++) {
+        fits = i < outer || pt_list_int(c, args[SHAPE], i - outer) == in.sizes[i];
+        sizes[i] = i < outer ? in.sizes[i] : 1;
+    }
+    if (!fits) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the normalized shape is not that of the input's last dims");
+    }
+    int error = check_float(c, &in);
+    if (!error) {
+        error = check_contiguous(c, &in);
+    }
+    if (!error) {
+        error = check_contiguous(c, &out);
+    }
+    for (uint32_t i = LAYER_WEIGHT; !error && i <= LAYER_BIAS; i++) {
+        error = check_parameter(c, args[i], dims, in.sizes + outer);
+    }
+    if (!error) {
+        error = check_output(c, args[LAYER_OUT], in.rank, in.sizes);
+    }
+    for (uint32_t i = LAYER_MEAN; !error && i <= LAYER_RSTD; i++) {
+        error = check_output(c, args[i], in.rank, sizes);
+    }
+    return error;
+}
+
+static int run_layer_norm(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor means = pt_get_tensor(c, args[LAYER_MEAN]);
+    const float *weight = parameter(c, args[LAYER_WEIGHT]);
+    const float *bias = parameter(c, args[LAYER_BIAS]);
+    const float eps = (float)pt_get_double(c, args[LAYER_EPS]);
+    const float *x = in.data;
+    float *out = pt_get_tensor(c, args[LAYER_OUT]).data;
+    float *mean = means.data;
+    float *rstd = pt_get_tensor(c, args[LAYER_RSTD]).data;
+    const int32_t slices = pt_numel(&means);
+    const int32_t n = slices ? pt_numel(&in) / slices : 0;
+    for (int32_t i = 0; i < slices; i++) {
+        measure(x, n, eps, &mean[i], &rstd[i]);
+        for (int32_t j = 0; j < n; j++) {
+            const float y = (x[j] - mean[i]) * rstd[i] * (weight ? weight[j] : 1);
+            out[j] = y + (bias ? bias[j] : 0);
+        }
+        x += n;
+        out += n;
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_native_layer_norm_out = {check_layer_norm, run_layer_norm};
+
+// ---- group norm, (batch, channels, ...), over the channels of a group
+
+enum {
+    GROUP_WEIGHT = 1,
+    GROUP_BIAS,
+    GROUP_N,
+    GROUP_C,
+    GROUP_HXW,
+    GROUPS,
+    GROUP_EPS,
+    GROUP_OUT,
+    GROUP_MEAN,
+    GROUP_RSTD
+};
+
+static int check_group_norm(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor out = pt_get_tensor(c, args[GROUP_OUT]);
+    const int64_t groups = pt_get_int(c, args[GROUPS]);
+    int64_t area = 1;
+    for (uint32_t i = 2; i < in.rank; i++) {
+        area *= in.sizes[i];
+    }
+    if (in.rank < 2 || pt_get_int(c, args[GROUP_N]) != in.sizes[0] ||
+        pt_get_int(c, args[GROUP_C]) != in.sizes[1] || pt_get_int(c, args[GROUP_HXW]) != area) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "N, C and HxW are not those of the input");
+    }
+    if (groups < 1 || groups > INT32_MAX || in.sizes[1] % (int32_t)groups != 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the groups do not divide the channels");
+    }
+    int error = check_float(c, &in);
+    if (!error) {
+        error = check_contiguous(c, &in);
+    }
+    if (!error) {
+        error = check_contiguous(c, &out);
+    }
+    for (uint32_t i = GROUP_WEIGHT; !error && i <= GROUP_BIAS; i++) {
+        error = check_parameter(c, args[i], 1, &in.sizes[1]);
+    }
+    if (!error) {
+        error = check_output(c, args[GROUP_OUT], in.rank, in.sizes);
+    }
+    const int32_t sizes[] = {in.sizes[0], (int32_t)groups};
+    for (uint32_t i = GROUP_MEAN; !error && i <= GROUP_RSTD; i++) {
+        error = check_output(c, args[i], 2, sizes);
+    }
+    return error;
+}
+
+static int run_group_norm(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const float *weight = parameter(c, args[GROUP_WEIGHT]);
+    const float *bias = parameter(c, args[GROUP_BIAS]);
+    const int32_t groups = (int32_t)pt_get_int(c, args[GROUPS]);
+    const float eps = (float)pt_get_double(c, args[GROUP_EPS]);
+    const float *x = in.data;
+    float *out = pt_get_tensor(c, args[GROUP_OUT]).data;
+    float *mean = pt_get_tensor(c, args[GROUP_MEAN]).data;
+    float *rstd = pt_get_tensor(c, args[GROUP_RSTD]).data;
+    const int32_t channels = in.sizes[1] / groups;
+    if (pt_numel(&in) == 0) {
+        return PT_ERROR_OK;
+    }
+    const int32_t area = pt_numel(&in) / in.sizes[0] / in.sizes[1];
+    for (int32_t i = 0; i < in.sizes[0] * groups; i++) {
+        measure(x, channels * area, eps, &mean[i], &rstd[i]);
+        for (int32_t j = 0; j < channels; j++) {
+            const int32_t channel = i % groups * channels + j;
+            normalize(out, x, area, 1, mean[i], weight ? rstd[i] * weight[channel] : rstd[i],
+                      bias ? bias[channel] : 0);
+            x += area;
+            out += area;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_native_group_norm_out = {check_group_norm, run_group_norm};

@@ -1,0 +1,261 @@
+// Operators that repeat, pad, turn round or cut elements away.
+#include "arguments.h"
+#include "copy.h"
+
+// ---- repeat: (self, repeats, out)
+
+static int check_repeat(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank, moving = 0;
+    int error = pt_read_sizes(c, args[1], 0, &rank, sizes);
+    if (error) {
+        return error;
+    }
+    if (rank < self.rank) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "fewer repeats than dims");
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        int32_t size = d < rank - self.rank ? 1 : self.sizes[d - (rank - self.rank)];
+        int64_t product = (int64_t)sizes[d] * size;
+        if (product > INT32_MAX) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a dim becomes too large");
+        }
+        moving += (sizes[d] > 1) + (size > 1);
+        sizes[d] = (int32_t)product;
+    }
+    if (moving > PT_MAX_RANK) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 sizes and repeats above 1");
+    }
+    error = pt_check_same_dtype(c, &out, &self);
+    return error ? error : pt_expect_sizes(c, args[2], rank, sizes);
+}
+
+static void add_dim(pt_walk *w, int32_t size, int32_t to_stride, int32_t from_stride) {
+    if (size > 1) {
+        w->sizes[w->rank] = size;
+        w->strides[0][w->rank] = to_stride;
+        w->strides[1][w->rank++] = from_stride;
+    }
+}
+
+static int run_repeat(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_walk w;
+    int32_t *to = w.strides[2], *from = w.strides[3]; // of operands that the walk does not have
+    pt_strides(&out, to);
+    pt_strides(&self, from);
+    w.rank = 0;
+    w.operands = 2;
+    w.offset[0] = w.offset[1] = 0;
+    uint32_t added = (uint32_t)(out.rank - self.rank);
+    for (uint32_t d = 0; d < out.rank; d++) {
+        int32_t size = d < added ? 1 : self.sizes[d - added];
+        add_dim(&w, out.sizes[d] / size, to[d] * size, 0);
+        add_dim(&w, size, to[d], d < added ? 0 : from[d - added]);
+    }
+    pt_copy_run(&w, &out, &self);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_repeat_out = {check_repeat, run_repeat};
+
+// ---- constant_pad_nd: (self, pad, value, out); pad: before and after, from the last dim on
+
+static int check_pad(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[3]);
+    uint32_t n = pt_list_length(c, args[1]);
+    if (n % 2 || n / 2 > self.rank) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "pad must have two items for each of its dims");
+    }
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d < self.rank; d++) {
+        sizes[d] = self.sizes[d];
+    }
+    for (uint32_t i = 0; i < n / 2; i++) {
+        int64_t before = pt_list_int(c, args[1], 2 * i), after = pt_list_int(c, args[1], 2 * i + 1);
+        int32_t *size = &sizes[self.rank - 1 - i];
+        if (before > INT32_MAX || after > INT32_MAX || before < -*size || after < -*size ||
+            (before < 0 ? -before : 0) + (after < 0 ? -after : 0) > *size ||
+            *size + before + after > INT32_MAX) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a pad is out of range");
+        }
+        *size += (int32_t)(before + after);
+    }
+    int error = pt_check_same_dtype(c, &out, &self);
+    if (error) {
+        return error;
+    }
+    if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be padded");
+    }
+    return pt_expect_sizes(c, args[3], self.rank, sizes);
+}
+
+static int run_pad(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[3]);
+    pt_fill(out.data, pt_numel(&out), out.dtype, pt_get_scalar(c, args[2]));
+    if (pt_numel(&out) == 0 || pt_numel(&self) == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_walk w;
+    pt_copy_start(&w, &out, &self);
+    uint32_t n = pt_list_length(c, args[1]) / 2;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t d = self.rank - 1 - i;
+        int32_t before = (int32_t)pt_list_int(c, args[1], 2 * i);
+        int32_t after = (int32_t)pt_list_int(c, args[1], 2 * i + 1);
+        int32_t first = before < 0 ? -before : 0;
+        w.sizes[d] = self.sizes[d] - first + (after < 0 ? after : 0);
+        w.offset[0] += (before > 0 ? before : 0) * w.strides[0][d];
+        w.offset[1] += first * w.strides[1][d];
+        if (w.sizes[d] == 0) {
+            return PT_ERROR_OK;
+        }
+    }
+    pt_copy_run(&w, &out, &self);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_constant_pad_nd_out = {check_pad, run_pad};
+
+// ---- flip: (self, dims, out)
+
+static int check_flip(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    uint32_t dims;
+    int error = pt_read_dims(c, args[1], self.rank, &dims);
+    if (error) {
+        return error;
+    }
+    error = pt_check_same_dtype(c, &out, &self);
+    return error ? error : pt_expect_sizes(c, args[2], self.rank, self.sizes);
+}
+
+static int run_flip(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    uint32_t dims;
+    int error = pt_read_dims(c, args[1], self.rank, &dims);
+    if (error || pt_numel(&out) == 0) {
+        return error;
+    }
+    pt_walk w;
+    pt_copy_start(&w, &out, &self);
+    for (uint32_t d = 0; d < self.rank; d++) {
+        if (dims >> d & 1) {
+            w.offset[1] += (self.sizes[d] - 1) * w.strides[1][d];
+            w.strides[1][d] = -w.strides[1][d];
+        }
+    }
+    pt_copy_run(&w, &out, &self);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_flip_out = {check_flip, run_flip};
+
+// ---- tril: (self, diagonal, out)
+
+static int check_tril(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    if (self.rank < 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a matrix has at least 2 dims");
+    }
+    int error = pt_check_same_dtype(c, &out, &self);
+    if (error) {
+        return error;
+    }
+    if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be cut");
+    }
+    return pt_expect_sizes(c, args[2], self.rank, self.sizes);
+}
+
+static int run_tril(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    int64_t diagonal = pt_get_int(c, args[1]);
+    int32_t numel = pt_numel(&out), rows = self.sizes[self.rank - 2],
+            columns = self.sizes[self.rank - 1];
+    diagonal = diagonal < -rows ? -rows : diagonal > columns ? columns : diagonal;
+    pt_fill(out.data, numel, out.dtype, (pt_scalar){.type = PT_TYPE_INT});
+    for (int32_t row = 0; numel != 0 && row < rows; row++) {
+        int64_t n = row + diagonal + 1;
+        if (n > 0) {
+            pt_walk w;
+            pt_copy_start(&w, &out, &self);
+            w.offset[0] = row * w.strides[0][self.rank - 2];
+            w.offset[1] = row * w.strides[1][self.rank - 2];
+            w.sizes[self.rank - 2] = 1;
+            w.sizes[self.rank - 1] = n < columns ? (int32_t)n : columns;
+            pt_copy_run(&w, &out, &self);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_tril_out = {check_tril, run_tril};
+
+// ---- as_strided_copy: (self, size, stride, storage_offset, out)
+
+static int check_as_strided(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[4]);
+    int32_t sizes[PT_MAX_RANK], strides[PT_MAX_RANK];
+    uint32_t rank, n_strides;
+    int error = pt_read_sizes(c, args[1], 0, &rank, sizes);
+    if (error) {
+        return error;
+    }
+    error = pt_read_sizes(c, args[2], 0, &n_strides, strides);
+    if (error) {
+        return error;
+    }
+    if (rank != n_strides) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "size and stride must have the same length");
+    }
+    int64_t last = pt_is_none(args[3]) ? 0 : pt_get_int(c, args[3]);
+    int32_t numel = pt_numel(&self);
+    bool inside = last >= 0 && last < numel;
+    for (uint32_t d = 0; inside && d < rank; d++) {
+        last += sizes[d] ? (int64_t)(sizes[d] - 1) * strides[d] : 0;
+        inside = last < numel;
+    }
+    if (!inside && pt_product(sizes, rank) != 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "elements beyond the tensor's memory");
+    }
+    error = pt_check_same_dtype(c, &out, &self);
+    return error ? error : pt_expect_sizes(c, args[4], rank, sizes);
+}
+
+static int run_as_strided(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[4]);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_walk w;
+    w.rank = out.rank;
+    w.operands = 2;
+    pt_strides(&out, w.strides[0]);
+    w.offset[0] = 0;
+    w.offset[1] = pt_is_none(args[3]) ? 0 : (int32_t)pt_get_int(c, args[3]);
+    for (uint32_t d = 0; d < out.rank; d++) {
+        w.sizes[d] = out.sizes[d];
+        w.strides[1][d] = (int32_t)pt_list_int(c, args[2], d);
+    }
+    pt_copy_run(&w, &out, &self);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_as_strided_copy_out = {check_as_strided, run_as_strided};

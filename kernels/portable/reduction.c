@@ -1,0 +1,122 @@
+#include "reduction.h"
+#include "arguments.h"
+
+int32_t pt_line_start(const pt_reduction *r, int32_t line) {
+    int32_t offset = 0;
+    for (uint32_t d = r->rank; d-- > 0;) {
+        offset += line % r->sizes[d] * r->strides[d];
+        line /= r->sizes[d];
+    }
+    return offset;
+}
+
+// ---- which dims
+
+int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims) {
+    if (pt_is_none(arg) || pt_list_length(c, arg) == 0) {
+        *dims = (1u << rank) - 1;
+        return PT_ERROR_OK;
+    }
+    return pt_read_dims(c, arg, rank, dims);
+}
+
+int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims) {
+    if (pt_is_none(arg)) {
+        *dims = (1u << rank) - 1;
+        return PT_ERROR_OK;
+    }
+    uint32_t dim = 0;
+    int error = pt_read_dim(c, pt_get_int(c, arg), rank, &dim);
+    *dims = 1u << dim;
+    return error;
+}
+
+int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
+                      pt_ref out_arg) {
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if ((dims >> d & 1) == 0) {
+            sizes[rank++] = in->sizes[d];
+        } else if (keep) {
+            sizes[rank++] = 1;
+        }
+    }
+    return pt_expect_sizes(c, out_arg, rank, sizes);
+}
+
+// ---- the walk over the outputs
+
+// Adds a reduced dim, outermost first.
+static void add_reduced(pt_reduction *r, int32_t size, int32_t stride) {
+    if (size == 1) {
+        return;
+    }
+    if (r->rank && r->strides[r->rank - 1] == size * stride) {
+        r->sizes[r->rank - 1] *= size;
+        r->strides[r->rank - 1] = stride;
+        return;
+    }
+    r->sizes[r->rank] = size;
+    r->strides[r->rank++] = stride;
+}
+
+// Takes the innermost reduced dim as the rows'.
+static void split_lines(pt_reduction *r) {
+    r->n = r->step = r->lines = 1;
+    if (r->rank) {
+        r->rank--;
+        r->n = r->sizes[r->rank];
+        r->step = r->strides[r->rank];
+    }
+    for (uint32_t d = 0; d < r->rank; d++) {
+        r->lines *= r->sizes[d];
+    }
+}
+
+// Sets up `r`, and `w` over the dims that are kept: operand 0 in the output, 1 in the input, 2 in
+// the indices.
+static void start_reduction(pt_reduction *r, pt_walk *w, uint32_t dims, bool keep) {
+    bool indices = r->indices.data != NULL;
+    uint32_t out_dim = 0;
+    w->rank = 0;
+    w->operands = indices ? 3 : 2;
+    w->offset[0] = w->offset[1] = w->offset[2] = 0;
+    r->rank = 0;
+    pt_strides(&r->out, w->strides[0]);
+    pt_strides(&r->in, w->strides[1]);
+    if (indices) {
+        pt_strides(&r->indices, w->strides[2]);
+    }
+    for (uint32_t d = 0; d < r->in.rank; d++) {
+        if (dims >> d & 1) {
+            add_reduced(r, r->in.sizes[d], w->strides[1][d]);
+            out_dim += keep;
+            continue;
+        }
+        w->sizes[w->rank] = r->in.sizes[d];
+        w->strides[0][w->rank] = w->strides[0][out_dim];
+        w->strides[1][w->rank] = w->strides[1][d];
+        w->strides[2][w->rank++] = w->strides[2][out_dim];
+        out_dim++;
+    }
+    split_lines(r);
+    pt_walk_start(w);
+}
+
+void pt_reduce(pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one) {
+    if (pt_numel(&r->out) == 0) {
+        return;
+    }
+    pt_walk w;
+    start_reduction(r, &w, dims, keep);
+    do {
+        int32_t to = w.offset[0], from = w.offset[1], index_to = w.offset[2];
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            one(r, from, to, index_to);
+            to += w.strides[0][0];
+            from += w.strides[1][0];
+            index_to += w.strides[2][0];
+        }
+    } while (pt_walk_next(&w));
+}

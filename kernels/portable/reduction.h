@@ -1,0 +1,34 @@
+// What the reductions share: which dims, the sizes that follow, and the walk over the outputs.
+#ifndef PT_PORTABLE_REDUCTION_H
+#define PT_PORTABLE_REDUCTION_H
+
+#include "element.h"
+
+// The elements that one output element stands for: `lines` rows of `n` elements `step` apart. The
+// other reduced dims tell where the rows begin.
+typedef struct pt_reduction {
+    pt_tensor in, out;
+    pt_tensor indices; // second output of the extrema
+    int32_t lines, n, step;
+    uint32_t rank; // dims beside the rows', outermost first
+    int32_t sizes[PT_MAX_RANK], strides[PT_MAX_RANK];
+    double correction; // of var
+    bool least;        // of the extrema
+} pt_reduction;
+
+// Reduces the elements from offset `from` of the input to element `to` of the output and element
+// `index_to` of the indices.
+typedef void pt_reduce_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to);
+
+// The dims to reduce, as a set: a list, all if it is None or empty.
+int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
+// The same of one dim, all if it is None.
+int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
+// Expects the sizes of `in` without `dims`, which are 1 if they are kept.
+int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep, pt_ref out);
+// Reduces r->in to r->out and, if that has data, r->indices, which has the same sizes.
+void pt_reduce(pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one);
+// Where row `line` begins, from the first.
+int32_t pt_line_start(const pt_reduction *r, int32_t line);
+
+#endif

@@ -1,0 +1,434 @@
+// Operators that copy parts of a tensor along one dim, or put a tensor together from such parts.
+#include "arguments.h"
+#include "copy.h"
+
+// ---- parts out of a tensor
+
+// The sizes of part `s` of self; returns its rank.
+static uint32_t part_sizes(const pt_tensor *self, const pt_section *s, int32_t *sizes) {
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < self->rank; d++) {
+        if (d != s->dim) {
+            sizes[rank++] = self->sizes[d];
+        } else if (!s->drop) {
+            sizes[rank++] = s->count;
+        }
+    }
+    return rank;
+}
+
+// The output holds `s` of self: its sizes and dtype.
+static int check_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
+    pt_tensor out = pt_read_tensor(c, out_arg);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = part_sizes(self, s, sizes);
+    int error = pt_check_same_dtype(c, &out, self);
+    return error ? error : pt_expect_sizes(c, out_arg, rank, sizes);
+}
+
+static void copy_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
+    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_copy_section(&out, self, s);
+}
+
+// Reads a dim of a tensor that has one.
+static int read_dim(pt_context *c, pt_ref dim, const pt_tensor *self, pt_section *s) {
+    if (self->rank == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a 0-d tensor has no parts");
+    }
+    return pt_read_dim(c, pt_get_int(c, dim), self->rank, &s->dim);
+}
+
+// select: (dim, index); drops the dim.
+static int read_select(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
+    int error = read_dim(c, args[0], self, s);
+    if (error) {
+        return error;
+    }
+    int64_t index = pt_get_int(c, args[1]);
+    int32_t size = self->sizes[s->dim];
+    if (index < -size || index >= size) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is out of range");
+    }
+    s->start = (int32_t)(index < 0 ? index + size : index);
+    s->count = s->step = 1;
+    s->drop = true;
+    return PT_ERROR_OK;
+}
+
+// A bound of a slice: counted from the end if negative, moved into 0..size.
+static int32_t slice_bound(const pt_context *c, pt_ref arg, int32_t if_none, int32_t size) {
+    if (pt_is_none(arg)) {
+        return if_none;
+    }
+    int64_t bound = pt_get_int(c, arg);
+    bound = bound < 0 ? bound + size : bound;
+    return bound < 0 ? 0 : bound > size ? size : (int32_t)bound;
+}
+
+// slice: (dim, start, end, step)
+static int read_slice(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
+    int error = read_dim(c, args[0], self, s);
+    if (error) {
+        return error;
+    }
+    int64_t step = pt_get_int(c, args[3]);
+    if (step < 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "step must be positive");
+    }
+    int32_t size = self->sizes[s->dim];
+    int32_t end = slice_bound(c, args[2], size, size);
+    s->start = slice_bound(c, args[1], 0, size);
+    s->step = step < size ? (int32_t)step : size;
+    s->count = s->start < end ? (end - s->start - 1) / s->step + 1 : 0;
+    s->drop = false;
+    return PT_ERROR_OK;
+}
+
+// narrow: (dim, start, length)
+static int read_narrow(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
+    int error = read_dim(c, args[0], self, s);
+    if (error) {
+        return error;
+    }
+    int32_t size = self->sizes[s->dim];
+    int64_t start = pt_get_int(c, args[1]), length = pt_get_int(c, args[2]);
+    if (start < -size || start > size) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "start is out of range");
+    }
+    start = start < 0 ? start + size : start;
+    if (length < 0 || length > size - start) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "length is out of range");
+    }
+    s->start = (int32_t)start;
+    s->count = (int32_t)length;
+    s->step = 1;
+    s->drop = false;
+    return PT_ERROR_OK;
+}
+
+typedef int read_section(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s);
+
+// (self, what `read` reads, out)
+static int check_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_section s;
+    int error = read(c, &self, args + 1, &s);
+    return error ? error : check_part(c, &self, &s, out);
+}
+
+static int run_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_section s;
+    int error = read(c, &self, args + 1, &s);
+    if (error == PT_ERROR_OK) {
+        copy_part(c, &self, &s, out);
+    }
+    return error;
+}
+
+static int select_check(pt_context *c, const pt_ref *args) {
+    return check_part_of(c, args, read_select, args[3]);
+}
+
+static int select_run(pt_context *c, const pt_ref *args) {
+    return run_part_of(c, args, read_select, args[3]);
+}
+
+const pt_kernel pt_aten_select_copy_int_out = {select_check, select_run};
+
+static int slice_check(pt_context *c, const pt_ref *args) {
+    return check_part_of(c, args, read_slice, args[5]);
+}
+
+static int slice_run(pt_context *c, const pt_ref *args) {
+    return run_part_of(c, args, read_slice, args[5]);
+}
+
+const pt_kernel pt_aten_slice_copy_Tensor_out = {slice_check, slice_run};
+
+static int narrow_check(pt_context *c, const pt_ref *args) {
+    return check_part_of(c, args, read_narrow, args[4]);
+}
+
+static int narrow_run(pt_context *c, const pt_ref *args) {
+    return run_part_of(c, args, read_narrow, args[4]);
+}
+
+const pt_kernel pt_aten_narrow_copy_out = {narrow_check, narrow_run};
+
+// ---- a tensor with a part replaced: (self, src, what `read` reads, out)
+
+static int check_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor src = pt_read_tensor(c, args[1]);
+    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_section s;
+    int error = read(c, &self, args + 2, &s);
+    if (error) {
+        return error;
+    }
+    int32_t sizes[PT_MAX_RANK];
+    pt_tensor part = {.sizes = sizes, .rank = (uint8_t)part_sizes(&self, &s, sizes)};
+    if (src.dtype != self.dtype || !pt_same_sizes(&src, &part)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "src must have dtype and sizes of the part");
+    }
+    error = pt_check_same_dtype(c, &out, &self);
+    return error ? error : pt_expect_sizes(c, out_arg, self.rank, self.sizes);
+}
+
+static int run_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor src = pt_read_tensor(c, args[1]);
+    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_section s;
+    int error = read(c, &self, args + 2, &s);
+    if (error == PT_ERROR_OK) {
+        pt_copy_broadcast(&out, &self);
+        pt_copy_to_section(&out, &s, &src);
+    }
+    return error;
+}
+
+static int select_scatter_check(pt_context *c, const pt_ref *args) {
+    return check_replaced(c, args, read_select, args[4]);
+}
+
+static int select_scatter_run(pt_context *c, const pt_ref *args) {
+    return run_replaced(c, args, read_select, args[4]);
+}
+
+const pt_kernel pt_aten_select_scatter_out = {select_scatter_check, select_scatter_run};
+
+static int slice_scatter_check(pt_context *c, const pt_ref *args) {
+    return check_replaced(c, args, read_slice, args[6]);
+}
+
+static int slice_scatter_run(pt_context *c, const pt_ref *args) {
+    return run_replaced(c, args, read_slice, args[6]);
+}
+
+const pt_kernel pt_aten_slice_scatter_out = {slice_scatter_check, slice_scatter_run};
+
+// ---- a tensor cut into parts: split_copy, split_with_sizes_copy, unbind_copy
+
+static const char WRONG_PARTS[] = "the outputs are not as many as the parts";
+
+static int check_split(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_section s = {.step = 1};
+    int error = read_dim(c, args[2], &self, &s);
+    if (error) {
+        return error;
+    }
+    int64_t split = pt_get_int(c, args[1]);
+    int32_t left = self.sizes[s.dim];
+    if (split < 0 || (split == 0 && left != 0)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "split_size must be positive");
+    }
+    uint32_t n = pt_list_length(c, args[3]);
+    int64_t expected = split == 0 || left == 0 ? 1 : (left - 1) / split + 1;
+    if (n != expected) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
+    }
+    for (uint32_t i = 0; i < n; i++, left -= s.count) {
+        s.count = split < left ? (int32_t)split : left;
+        error = check_part(c, &self, &s, pt_list_item(c, args[3], i));
+        if (error) {
+            return error;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_section s = {.step = 1};
+    int error = read_dim(c, args[2], &self, &s);
+    if (error) {
+        return error;
+    }
+    uint32_t n = pt_list_length(c, args[1]);
+    if (n != pt_list_length(c, args[3])) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
+    }
+    int32_t left = self.sizes[s.dim];
+    for (uint32_t i = 0; i < n; i++, left -= s.count) {
+        int64_t count = pt_list_int(c, args[1], i);
+        if (count < 0 || count > left) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the parts are larger than the dim");
+        }
+        s.count = (int32_t)count;
+        error = check_part(c, &self, &s, pt_list_item(c, args[3], i));
+        if (error) {
+            return error;
+        }
+    }
+    return left == 0 ? PT_ERROR_OK
+                     : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the parts are smaller than the dim");
+}
+
+static int check_unbind(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_section s = {.count = 1, .step = 1, .drop = true};
+    int error = read_dim(c, args[1], &self, &s);
+    if (error) {
+        return error;
+    }
+    uint32_t n = pt_list_length(c, args[2]);
+    if (n != (uint32_t)self.sizes[s.dim]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        error = check_part(c, &self, &s, pt_list_item(c, args[2], i));
+        if (error) {
+            return error;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// Copies self to the outputs of the list, one part after the other along the dim.
+static int run_split(pt_context *c, pt_ref self_arg, pt_ref dim, pt_ref outs, bool drop) {
+    pt_tensor self = pt_read_tensor(c, self_arg);
+    pt_section s = {.step = 1, .drop = drop};
+    int error = read_dim(c, dim, &self, &s);
+    uint32_t n = pt_list_length(c, outs);
+    for (uint32_t i = 0; i < n; i++, s.start += s.count) {
+        pt_tensor out = pt_read_tensor(c, pt_list_item(c, outs, i));
+        s.count = drop ? 1 : out.sizes[s.dim];
+        pt_copy_section(&out, &self, &s);
+    }
+    return error;
+}
+
+static int split_run(pt_context *c, const pt_ref *args) {
+    return run_split(c, args[0], args[2], args[3], false);
+}
+
+static int unbind_run(pt_context *c, const pt_ref *args) {
+    return run_split(c, args[0], args[1], args[2], true);
+}
+
+const pt_kernel pt_aten_split_copy_Tensor_out = {check_split, split_run};
+const pt_kernel pt_aten_split_with_sizes_copy_out = {check_split_with_sizes, split_run};
+const pt_kernel pt_aten_unbind_copy_int_out = {check_unbind, unbind_run};
+
+// ---- a tensor of parts: (tensors, dim, out)
+
+// cat skips them whatever the sizes of the others
+static bool is_empty_1d(const pt_tensor *t) {
+    return t->rank == 1 && t->sizes[0] == 0;
+}
+
+static int check_cat(pt_context *c, const pt_ref *args) {
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = 0, dim = 0, n = pt_list_length(c, args[0]);
+    int64_t total = 0;
+    if (n == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no tensors to join");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], i));
+        int error = pt_check_copy(c, &out, &t);
+        if (error) {
+            return error;
+        }
+        if (is_empty_1d(&t)) {
+            continue;
+        }
+        if (t.rank == 0) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a 0-d tensor cannot be joined");
+        }
+        if (rank == 0) {
+            rank = t.rank;
+            error = pt_read_dim(c, pt_get_int(c, args[1]), rank, &dim);
+            if (error) {
+                return error;
+            }
+            for (uint32_t d = 0; d < rank; d++) {
+                sizes[d] = t.sizes[d];
+            }
+        }
+        bool fits = t.rank == rank;
+        for (uint32_t d = 0; fits && d < rank; d++) {
+            fits = d == dim || t.sizes[d] == sizes[d];
+        }
+        if (!fits) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ beside the dim");
+        }
+        total += t.sizes[dim];
+    }
+    if (rank == 0) {
+        rank = 1;
+        int error = pt_read_dim(c, pt_get_int(c, args[1]), rank, &dim);
+        if (error) {
+            return error;
+        }
+    }
+    if (total > INT32_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the dim becomes too large");
+    }
+    sizes[dim] = (int32_t)total;
+    return pt_expect_sizes(c, args[2], rank, sizes);
+}
+
+static int run_cat(pt_context *c, const pt_ref *args) {
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_section s = {.step = 1};
+    int error = read_dim(c, args[1], &out, &s);
+    uint32_t n = pt_list_length(c, args[0]);
+    for (uint32_t i = 0; i < n; i++) {
+        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], i));
+        if (!is_empty_1d(&t)) {
+            s.count = t.sizes[s.dim];
+            pt_copy_to_section(&out, &s, &t);
+            s.start += s.count;
+        }
+    }
+    return error;
+}
+
+const pt_kernel pt_aten_cat_out = {check_cat, run_cat};
+
+static int check_stack(pt_context *c, const pt_ref *args) {
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    uint32_t dim, n = pt_list_length(c, args[0]);
+    if (n == 0 || n > INT32_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no tensors to join");
+    }
+    pt_tensor first = pt_read_tensor(c, pt_list_item(c, args[0], 0));
+    if (first.rank == PT_MAX_RANK) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
+    }
+    int error = pt_read_dim(c, pt_get_int(c, args[1]), first.rank + 1u, &dim);
+    for (uint32_t i = 0; !error && i < n; i++) {
+        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], i));
+        error = pt_same_sizes(&t, &first)
+                    ? pt_check_copy(c, &out, &t)
+                    : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ in sizes");
+    }
+    if (error) {
+        return error;
+    }
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d <= first.rank; d++) {
+        sizes[d] = d == dim ? (int32_t)n : first.sizes[d < dim ? d : d - 1];
+    }
+    return pt_expect_sizes(c, args[2], first.rank + 1u, sizes);
+}
+
+static int run_stack(pt_context *c, const pt_ref *args) {
+    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_section s = {.count = 1, .step = 1, .drop = true};
+    int error = read_dim(c, args[1], &out, &s);
+    uint32_t n = pt_list_length(c, args[0]);
+    for (; s.start < (int32_t)n; s.start++) {
+        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], (uint32_t)s.start));
+        pt_copy_to_section(&out, &s, &t);
+    }
+    return error;
+}
+
+const pt_kernel pt_aten_stack_out = {check_stack, run_stack};

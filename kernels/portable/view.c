@@ -1,0 +1,165 @@
+// Copies whose output has other sizes but the same elements in the same (logical) order.
+#include "arguments.h"
+#include "copy.h"
+
+// The sizes of t that are not 1, and their strides; returns how many.
+static uint32_t without_ones(const pt_tensor *t, int32_t *sizes, int32_t *strides) {
+    uint32_t rank = 0;
+    pt_strides(t, strides);
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (t->sizes[d] != 1) {
+            sizes[rank] = t->sizes[d];
+            strides[rank++] = strides[d];
+        }
+    }
+    return rank;
+}
+
+static bool both_contiguous(const pt_tensor *a, const pt_tensor *b) {
+    return (a->flags & b->flags & PT_VALUE_CONTIGUOUS) != 0;
+}
+
+// True if a and b have the same sizes but for dims of size 1.
+static bool same_but_ones(const pt_tensor *a, const pt_tensor *b) {
+    uint32_t i = 0, j = 0;
+    for (;;) {
+        while (i < a->rank && a->sizes[i] == 1) {
+            i++;
+        }
+        while (j < b->rank && b->sizes[j] == 1) {
+            j++;
+        }
+        if (i == a->rank || j == b->rank) {
+            return i == a->rank && j == b->rank;
+        }
+        if (a->sizes[i++] != b->sizes[j++]) {
+            return false;
+        }
+    }
+}
+
+static int check_view(pt_context *c, pt_ref in_arg, pt_ref out_arg, uint32_t rank,
+                      const int32_t *sizes) {
+    pt_tensor in = pt_read_tensor(c, in_arg);
+    pt_tensor out = pt_read_tensor(c, out_arg);
+    int error = pt_check_same_dtype(c, &out, &in);
+    if (error) {
+        return error;
+    }
+    error = pt_expect_sizes(c, out_arg, rank, sizes);
+    if (error) {
+        return error;
+    }
+    if (!both_contiguous(&in, &out) && !same_but_ones(&in, &out)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a view of other sizes must be contiguous");
+    }
+    return PT_ERROR_OK;
+}
+
+static int run_view(pt_context *c, pt_ref in_arg, pt_ref out_arg) {
+    pt_tensor in = pt_read_tensor(c, in_arg);
+    pt_tensor out = pt_read_tensor(c, out_arg);
+    if (both_contiguous(&in, &out)) {
+        pt_copy_flat(&out, &in);
+    } else if (pt_numel(&out) != 0) {
+        pt_walk w;
+        w.operands = 2;
+        w.offset[0] = w.offset[1] = 0;
+        without_ones(&in, w.sizes, w.strides[1]);
+        w.rank = (uint8_t)without_ones(&out, w.sizes, w.strides[0]);
+        pt_copy_run(&w, &out, &in);
+    }
+    return PT_ERROR_OK;
+}
+
+// (self, list or int, out)
+static int view_run(pt_context *c, const pt_ref *args) {
+    return run_view(c, args[0], args[2]);
+}
+
+// Replaces the -1 among sizes so that the product is numel; false if it cannot be.
+static bool infer_size(int32_t *sizes, uint32_t rank, uint32_t numel) {
+    int32_t *unknown = NULL;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (sizes[d] < 0) {
+            if (unknown) {
+                return false;
+            }
+            unknown = &sizes[d];
+        }
+    }
+    if (unknown) {
+        *unknown = 1;
+        uint32_t known = pt_product(sizes, rank);
+        if (known == 0) {
+            return false;
+        }
+        *unknown = (int32_t)(numel / known);
+    }
+    return pt_product(sizes, rank) == numel;
+}
+
+static int view_copy_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank;
+    int error = pt_read_sizes(c, args[1], -1, &rank, sizes);
+    if (error) {
+        return error;
+    }
+    if (!infer_size(sizes, rank, (uint32_t)pt_numel(&self))) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the sizes do not hold the input's elements");
+    }
+    return check_view(c, args[0], args[2], rank, sizes);
+}
+
+const pt_kernel pt_aten_view_copy_out = {view_copy_check, view_run};
+
+static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t dim;
+    if (self.rank == PT_MAX_RANK) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
+    }
+    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank + 1u, &dim);
+    if (error) {
+        return error;
+    }
+    for (uint32_t d = 0; d <= self.rank; d++) {
+        sizes[d] = d == dim ? 1 : self.sizes[d < dim ? d : d - 1];
+    }
+    return check_view(c, args[0], args[2], self.rank + 1u, sizes);
+}
+
+const pt_kernel pt_aten_unsqueeze_copy_out = {unsqueeze_copy_check, view_run};
+
+// Without the dims of size 1 whose bit is set in `dims`.
+static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < self.rank; d++) {
+        if (self.sizes[d] != 1 || (dims >> d & 1) == 0) {
+            sizes[rank++] = self.sizes[d];
+        }
+    }
+    return check_view(c, args[0], args[2], rank, sizes);
+}
+
+static int squeeze_copy_dim_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    uint32_t dim;
+    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    return error ? error : check_squeeze(c, args, 1u << dim);
+}
+
+static int squeeze_copy_dims_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_read_tensor(c, args[0]);
+    uint32_t dims;
+    int error = pt_read_dims(c, args[1], self.rank, &dims);
+    return error ? error : check_squeeze(c, args, dims);
+}
+
+const pt_kernel pt_aten_squeeze_copy_dim_out = {squeeze_copy_dim_check, view_run};
+const pt_kernel pt_aten_squeeze_copy_dims_out = {squeeze_copy_dims_check, view_run};

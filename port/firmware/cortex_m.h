@@ -1,0 +1,43 @@
+/* Registers of the Cortex-M system control space that the firmware uses (ARMv7-M ARM, B3). */
+
+#ifndef PT_CORTEX_M_H
+#define PT_CORTEX_M_H
+
+#include <stdint.h>
+
+#define PT_REGISTER(address) (*(volatile uint32_t *)(address))
+
+#define PT_SCB_CCR PT_REGISTER(0xe000ed14u)
+#define PT_SCB_SHCSR PT_REGISTER(0xe000ed24u)
+#define PT_SCB_CFSR PT_REGISTER(0xe000ed28u)
+#define PT_SCB_HFSR PT_REGISTER(0xe000ed2cu)
+#define PT_SCB_MMFAR PT_REGISTER(0xe000ed34u)
+#define PT_SCB_BFAR PT_REGISTER(0xe000ed38u)
+#define PT_SCB_CPACR PT_REGISTER(0xe000ed88u)
+#define PT_NVIC_ISER0 PT_REGISTER(0xe000e100u)
+
+#define PT_CCR_UNALIGN_TRP (1u << 3)
+#define PT_CCR_DIV_0_TRP (1u << 4)
+#define PT_CCR_STKALIGN (1u << 9)
+#define PT_SHCSR_FAULTS_ENABLE (7u << 16)
+#define PT_CPACR_CP10_CP11_FULL (0xfu << 20)
+#define PT_CFSR_MSTKERR (1u << 4)
+#define PT_CFSR_STKERR (1u << 12)
+
+static inline uint32_t pt_irq_disable(void) {
+    uint32_t primask;
+    __asm volatile("mrs %0, primask\n cpsid i" : "=r"(primask)::"memory");
+    return primask;
+}
+
+static inline void pt_irq_restore(uint32_t primask) {
+    __asm volatile("msr primask, %0" ::"r"(primask) : "memory");
+}
+
+static inline uint32_t pt_stack_pointer(void) {
+    uint32_t sp;
+    __asm volatile("mov %0, sp" : "=r"(sp));
+    return sp;
+}
+
+#endif

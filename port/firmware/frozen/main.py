@@ -1,0 +1,14 @@
+"""What the firmware does after boot: the job's script, or the runner."""
+
+import _board
+import counter
+import job
+
+counter.calibrate()
+sections = job.sections(_board.job())
+if "script" in sections:
+    _board.run_mpy(sections["script"])
+else:
+    import runner
+
+    runner.main(sections)

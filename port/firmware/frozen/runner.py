@@ -1,0 +1,158 @@
+"""Runs the model of the job as the settings say, with the heap locked from load to get_output.
+
+Sections: model; in0, in1 ... (bytes of the input tensors); settings:
+method, pool_size, temp_size, planned0, planned1 ... (bytes), input0 ... (int:3, bool:1, none: for
+inputs that are no tensors). Writes the files report (lines key=value), pool (the bytes of the loaded
+method) and out0, out1 ... for the host. host/emulated.py is the other end.
+"""
+
+import gc
+import struct
+
+import _board
+import micropython
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+    Tensor,
+)
+
+import job
+
+_TENSOR = 5
+
+
+def _slices(memory, sizes):
+    """One part of a memory for each size, at multiples of 16; short when the memory is too small."""
+    found, start = [], 0
+    for size in sizes:
+        found.append(memory[start : start + size])
+        start = (start + size + 15) & -16
+    return found
+
+
+def _constant_input(text):
+    kind, _, value = text.partition(":")
+    return None if kind == "none" else bool(int(value)) if kind == "bool" else int(value)
+
+
+class Run:
+    """One run: set-up in __init__, then `locked`, which allocates nothing."""
+
+    def __init__(self, sections, settings):
+        self.program = Program.load(BufferDataLoader(sections["model"]))
+        self.name = settings["method"]
+        meta = self.program.method_meta(self.name)
+        sizes = [int(settings["planned%d" % i]) for i in range(meta.num_memory_planned_buffers())]
+        self.planned = HierarchicalAllocator(_slices(_board.memory("planned"), sizes))
+        pool = _board.memory("pool")[: int(settings["pool_size"])]
+        temp = _board.memory("temp")[: int(settings["temp_size"])]
+        self.manager = MemoryManager(MemoryAllocator(pool), self.planned,
+                                     MemoryAllocator(temp, "temp memory"))
+        self.inputs = []
+        for i in range(meta.num_inputs()):
+            key = "in%d" % i
+            self.inputs.append(sections[key] if key in sections
+                               else _constant_input(settings["input%d" % i]))
+        self.results = [None] * meta.num_outputs()
+        self.unplanned = [self._output_memory(meta, i) for i in range(meta.num_outputs())]
+        self.method = Method(self.manager, max(8, meta.num_outputs()))
+        self.counts = bytearray(8)
+        self.stack_load = 0
+        self.stack_execute = 0
+        self.error = None
+
+    def _output_memory(self, meta, i):
+        if meta.output_tag(i) != _TENSOR or meta.output_tensor_meta(i).is_memory_planned():
+            return None
+        for k in range(meta.num_inputs()):
+            if meta.input_value(k) == meta.output_value(i):
+                return None
+        return bytearray(meta.output_tensor_meta(i).nbytes())
+
+    def locked(self):
+        # Names of their own for what is counted, as counter.py says
+        start = _board.count_start
+        stop = _board.count_stop
+        counts = self.counts
+        execute = self.method.execute
+        try:
+            _board.stack_paint()
+            start()
+            try:
+                self.method.load(self.program, self.name)
+            finally:
+                stop(counts, 0)
+                self.stack_load = _board.stack_used()
+            for i in range(len(self.unplanned)):
+                if self.unplanned[i] is not None:
+                    self.method.set_output_data_ptr(self.unplanned[i], i)
+            self.method.set_inputs(self.inputs)
+            _board.stack_paint()
+            start()
+            try:
+                execute()
+            finally:
+                stop(counts, 4)
+                self.stack_execute = _board.stack_used()
+            self.method.get_outputs(self.results)
+        except Error as error:
+            self.error = error
+
+
+
+def _write_results(run, report):
+    report.append("load=%d" % struct.unpack_from("<I", run.counts, 0)[0])
+    report.append("stack_load=%d" % run.stack_load)
+    if run.method.is_loaded():
+        pool = run.manager.method_allocator
+        report.append("pool_used=%d" % pool.used)
+        report.append("pool_size=%d" % pool.size)
+        usage = run.method.memory_report()
+        report.append("temp_used=%d" % usage["temp"]["used"])
+        report.append("temp_size=%d" % usage["temp"]["size"])
+        for i in range(len(usage["planned"])):
+            report.append("planned%d_used=%d" % (i, usage["planned"][i]["used"]))
+            report.append("planned%d_size=%d" % (i, usage["planned"][i]["size"]))
+        _board.write_file("pool", pool.buffer[: pool.used])
+    if run.error is None:
+        report.append("execute=%d" % struct.unpack_from("<I", run.counts, 4)[0])
+        report.append("stack_execute=%d" % run.stack_execute)
+        for i in range(len(run.results)):
+            result = run.results[i]
+            if isinstance(result, Tensor):
+                _board.write_file("out%d" % i, result.data)
+            else:
+                report.append("output%d=%r" % (i, result))
+
+
+def _write_report(report, error):
+    if error is not None:
+        report.append("code=%d" % error.code)
+        report.append("message=%s" % error.message)
+        print(error)
+    _board.write_file("report", "\n".join(report).encode())
+
+
+def main(sections):
+    settings = job.settings(sections["settings"])
+    report = []
+    try:
+        run = Run(sections, settings)
+    except Error as error:
+        _write_report(report, error)
+        _board.exit(1)
+    gc.collect()
+    before = gc.mem_alloc()
+    micropython.heap_lock()
+    run.locked()
+    micropython.heap_unlock()
+    report.append("heap=%d" % (gc.mem_alloc() - before))
+    _write_results(run, report)
+    _write_report(report, run.error)
+    _board.exit(0 if run.error is None else 1)

@@ -1,0 +1,12 @@
+/* The job: what the host put into memory for this boot (model, inputs, settings, script). */
+
+#ifndef PT_JOB_H
+#define PT_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* First byte of the job, with its size in *size; NULL if there is no valid job. */
+const uint8_t *pt_job(size_t *size);
+
+#endif

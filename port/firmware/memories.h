@@ -1,0 +1,20 @@
+/* The static memories of the runtime: arenas that the linker places as board.toml says. */
+
+#ifndef PT_MEMORIES_H
+#define PT_MEMORIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "py/qstr.h"
+
+typedef struct {
+    qstr_short_t name;
+    uint8_t *data;
+    size_t size;
+} pt_memory;
+
+extern const pt_memory pt_memories[];
+extern const size_t pt_memory_count;
+
+#endif

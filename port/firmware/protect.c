@@ -1,0 +1,47 @@
+/* Memory protection unit of ARMv7-M (ARMv7-M ARM, B3.5). A core without one has no regions. */
+
+#include "protect.h"
+
+#include "py/mpconfig.h"
+#include "stack.h"
+
+#define MPU_TYPE PT_REGISTER(0xe000ed90u)
+#define MPU_CTRL PT_REGISTER(0xe000ed94u)
+#define MPU_RBAR PT_REGISTER(0xe000ed9cu)
+#define MPU_RASR PT_REGISTER(0xe000eda0u)
+
+#define TYPE_REGIONS(type) (((type) >> 8) & 0xff)
+#define CTRL_ENABLE (1u << 0)
+#define CTRL_DEFAULT_MAP (1u << 2)
+#define RBAR_VALID (1u << 4)
+#define RASR_ENABLE (1u << 0)
+#define RASR_SIZE(log2_size) (((log2_size)-1) << 1)
+#define RASR_CACHEABLE (1u << 17)
+#define RASR_NO_ACCESS (0u << 24)
+#define RASR_READ_ONLY (6u << 24)
+
+#define READ_ONLY_ROW(address, log2_size) \
+    {address, RASR_READ_ONLY | RASR_CACHEABLE | RASR_SIZE(log2_size) | RASR_ENABLE},
+
+static const struct {
+    uint32_t address, attributes;
+} read_only_regions[] = {PT_BOARD_READ_ONLY(READ_ONLY_ROW)};
+
+static void set_region(uint32_t number, uint32_t address, uint32_t attributes) {
+    MPU_RBAR = address | RBAR_VALID | number;
+    MPU_RASR = attributes;
+}
+
+void pt_protect_init(void) {
+    const uint32_t count = sizeof(read_only_regions) / sizeof(read_only_regions[0]);
+    if (TYPE_REGIONS(MPU_TYPE) < count + 1) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        set_region(i, read_only_regions[i].address, read_only_regions[i].attributes);
+    }
+    set_region(count, (uint32_t)pt_stack_guard,
+               RASR_NO_ACCESS | RASR_SIZE(PT_STACK_GUARD_LOG2_SIZE) | RASR_ENABLE);
+    MPU_CTRL = CTRL_ENABLE | CTRL_DEFAULT_MAP;
+    __asm volatile("dsb\n isb");
+}

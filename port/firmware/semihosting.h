@@ -1,0 +1,18 @@
+/* Arm semihosting: files and the exit status of the host that emulates or debugs the board. */
+
+#ifndef PT_SEMIHOSTING_H
+#define PT_SEMIHOSTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* End the run; the emulator's own exit status becomes status (0 to 255). */
+__attribute__((noreturn)) void pt_exit(int status);
+
+/* Write a file of the host; false if it cannot be opened or not all was written. */
+bool pt_write_file(const char *path, const void *data, size_t size);
+
+/* Copy the emulator's command line, zero-terminated, to line; false if it does not fit. */
+bool pt_command_line(char *line, size_t size);
+
+#endif

@@ -1,0 +1,71 @@
+/* From reset to main: stacks, FPU, traps, data and bss. */
+
+#include <stdint.h>
+
+#include "fault.h"
+#include "protect.h"
+#include "py/mpconfig.h"
+#include "semihosting.h"
+#include "stack.h"
+#include "uart.h"
+
+extern uint32_t pt_data_load[], pt_data_start[], pt_data_end[], pt_bss_start[], pt_bss_end[];
+
+int main(void);
+void pt_reset(void);
+void pt_startup(void);
+
+/* Thread code runs on its own stack (PSP); exceptions have another (MSP), so that the
+ * overflow of one can be reported from the other. */
+__attribute__((naked)) void pt_reset(void) {
+    __asm volatile("ldr r0, =pt_stack_top\n"
+                   "msr psp, r0\n"
+                   "movs r0, #2\n"
+                   "msr control, r0\n"
+                   "isb\n"
+                   "b pt_startup\n");
+}
+
+static void set_up_core(void) {
+#if PT_BOARD_FPU
+    PT_SCB_CPACR |= PT_CPACR_CP10_CP11_FULL;
+    __asm volatile("dsb\n isb");
+#endif
+    PT_SCB_CCR |= PT_CCR_UNALIGN_TRP | PT_CCR_STKALIGN;
+    PT_SCB_SHCSR |= PT_SHCSR_FAULTS_ENABLE;
+}
+
+static void set_up_memory(void) {
+    const uint32_t *from = pt_data_load;
+    for (uint32_t *to = pt_data_start; to < pt_data_end; to++) {
+        *to = *from++;
+    }
+    for (uint32_t *to = pt_bss_start; to < pt_bss_end; to++) {
+        *to = 0;
+    }
+}
+
+__attribute__((used)) void pt_startup(void) {
+    set_up_core();
+    set_up_memory();
+    pt_uart_init();
+    pt_protect_init();
+    pt_exit(main());
+}
+
+/* The UART's is the only interrupt that is ever enabled. */
+#if PT_REPL
+#define EXTERNAL_ENTRY pt_uart_receive_irq
+#else
+#define EXTERNAL_ENTRY pt_fault_entry
+#endif
+
+__attribute__((section(".vectors"), used)) static const struct {
+    const void *stack;
+    void (*system[15])(void);
+    void (*external[32])(void);
+} vectors = {
+    .stack = (const uint8_t *)pt_fault_stack + sizeof(pt_fault_stack),
+    .system = {[0] = pt_reset, [1 ... 14] = pt_fault_entry},
+    .external = {[0 ... 31] = EXTERNAL_ENTRY},
+};

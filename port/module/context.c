@@ -1,0 +1,399 @@
+// _picotorch.Context: the memories that references lead into, and the executor's state.
+#include "core.h"
+#include "modpicotorch.h"
+#include "py/binary.h"
+#include "py/objarray.h"
+#include "py/runtime.h"
+#include <string.h>
+
+typedef struct context {
+    mp_obj_base_t base;
+    mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
+    mp_obj_t scratch;
+    mp_obj_t on_failure;
+    bool ready;
+    pt_context c;
+} context;
+
+static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
+                                 const mp_obj_t *args) {
+    mp_arg_check_num(n_args, n_kw, 0, 1, false);
+    context *self = mp_obj_malloc(context, type);
+    for (size_t i = 0; i < PT_MEMORIES; i++) {
+        self->buffers[i] = mp_const_none;
+    }
+    self->scratch = mp_const_none;
+    self->on_failure = n_args ? args[0] : mp_const_none;
+    self->ready = false;
+    memset(&self->c, 0, sizeof(self->c));
+    return MP_OBJ_FROM_PTR(self);
+}
+
+static pt_context *context_of(mp_obj_t self_in) {
+    return &((context *)MP_OBJ_TO_PTR(self_in))->c;
+}
+
+// ---- memories
+
+// Address and size of a buffer, of None: NULL and 0.
+static mp_buffer_info_t buffer_of(mp_obj_t buffer_in) {
+    mp_buffer_info_t buffer = {0};
+    if (buffer_in != mp_const_none) {
+        mp_get_buffer_raise(buffer_in, &buffer, MP_BUFFER_READ);
+    }
+    return buffer;
+}
+
+static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t buffer_in) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    mp_int_t memory = mp_obj_get_int(memory_in);
+    if (memory <= PT_MEMORY_NONE || memory >= PT_MEMORIES) {
+        pt_raise_value_error();
+    }
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    self->buffers[memory] = buffer_in;
+    self->c.memory[memory] = buffer.buf;
+    self->c.memory_size[memory] = buffer.len;
+    self->ready = self->ready && buffer_in != mp_const_none;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_set_memory_obj, context_set_memory);
+
+static mp_obj_t context_set_scratch(mp_obj_t self_in, mp_obj_t buffer_in) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    self->scratch = buffer_in;
+    self->c.scratch = buffer.buf;
+    self->c.scratch_size = buffer.len;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_set_scratch_obj, context_set_scratch);
+
+static mp_int_t memory_number(mp_obj_t memory_in) {
+    mp_int_t memory = mp_obj_get_int(memory_in);
+    if (memory < 0 || memory >= PT_MEMORIES) {
+        pt_raise_value_error();
+    }
+    return memory;
+}
+
+static mp_obj_t context_limit_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t size_in) {
+    uint32_t *limit = &context_of(self_in)->memory_size[memory_number(memory_in)];
+    mp_int_t size = mp_obj_get_int(size_in);
+    if (size < 0 || (mp_uint_t)size > *limit) {
+        pt_raise_value_error();
+    }
+    *limit = (uint32_t)size;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_limit_memory_obj, context_limit_memory);
+
+static mp_obj_t context_is_inside(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    uint32_t size = context_of(args[0])->memory_size[memory_number(args[1])];
+    return mp_obj_new_bool((int64_t)mp_obj_get_int(args[2]) + mp_obj_get_int(args[3]) <= size);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_is_inside_obj, 4, 4, context_is_inside);
+
+static mp_obj_t context_has_memory(mp_obj_t self_in, mp_obj_t memory_in) {
+    const context *self = MP_OBJ_TO_PTR(self_in);
+    return mp_obj_new_bool(self->buffers[memory_number(memory_in)] != mp_const_none);
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_has_memory_obj, context_has_memory);
+
+// ---- records
+
+// An argument that goes into a field of a record whose largest value is `limit`.
+static uint32_t number(mp_obj_t value_in, uint32_t limit) {
+    mp_int_t value = mp_obj_get_int(value_in);
+    if (value < 0 || (mp_uint_t)value > limit) {
+        pt_raise_value_error();
+    }
+    return (uint32_t)value;
+}
+
+static void *record_at(const pt_context *c, int64_t position, uint32_t size) {
+    if (position < 0 || position % 4 || position + size > c->memory_size[PT_MEMORY_POOL]) {
+        pt_raise_value_error();
+    }
+    return c->memory[PT_MEMORY_POOL] + position;
+}
+
+static void *record(const pt_context *c, mp_obj_t position_in, uint32_t size) {
+    return record_at(c, mp_obj_get_int(position_in), size);
+}
+
+static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    pt_context *c = context_of(args[0]);
+    pt_method *method = record(c, args[1], sizeof(pt_method));
+    *method = (pt_method){
+        .n_values = number(args[2], UINT32_MAX),
+        .n_instructions = number(args[3], UINT32_MAX),
+        .values = number(args[4], UINT32_MAX),
+        .instructions = number(args[5], UINT32_MAX),
+        .program_values = number(args[6], UINT32_MAX),
+        .scratch = number(args[7], UINT32_MAX),
+    };
+    c->program_values = method->program_values;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_method_obj, 8, 8, context_put_method);
+
+static mp_obj_t context_put_value(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    pt_value *value = record(context_of(args[0]), args[1], sizeof(pt_value));
+    *value = (pt_value){
+        .data = number(args[2], UINT32_MAX),
+        .sizes = number(args[3], UINT32_MAX),
+        .dim_order = number(args[4], UINT32_MAX),
+        .index = (uint16_t)number(args[5], UINT16_MAX),
+        .type = (uint8_t)number(args[6], UINT8_MAX),
+        .flags = (uint8_t)number(args[7], UINT8_MAX),
+    };
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_value_obj, 8, 8, context_put_value);
+
+static mp_obj_t context_put_instruction(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    pt_instruction *instruction = record(context_of(args[0]), args[1], sizeof(pt_instruction));
+    *instruction = (pt_instruction){
+        .kernel = (uint16_t)number(args[2], UINT16_MAX),
+        .n_args = (uint8_t)number(args[3], UINT8_MAX),
+        .op = (uint8_t)number(args[4], UINT8_MAX),
+    };
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_instruction_obj, 5, 5,
+                                           context_put_instruction);
+
+static mp_obj_t context_put_ref(mp_obj_t self_in, mp_obj_t position, mp_obj_t ref) {
+    *(pt_ref *)record(context_of(self_in), position, sizeof(pt_ref)) = number(ref, UINT32_MAX);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_put_ref_obj, context_put_ref);
+
+static mp_obj_t context_get_ref(mp_obj_t self_in, mp_obj_t position) {
+    return pt_small_int(*(pt_ref *)record(context_of(self_in), position, sizeof(pt_ref)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_get_ref_obj, context_get_ref);
+
+static mp_obj_t context_find_value(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    pt_context *c = context_of(args[0]);
+    mp_int_t position = mp_obj_get_int(args[1]);
+    mp_int_t low = 0, high = mp_obj_get_int(args[2]) - 1;
+    mp_int_t index = mp_obj_get_int(args[3]);
+    while (low <= high) {
+        mp_int_t middle = low + (high - low) / 2;
+        int64_t found_position = position + (int64_t)middle * (int64_t)sizeof(pt_value);
+        const pt_value *found = record_at(c, found_position, sizeof(pt_value));
+        if (found->index == index) {
+            return pt_small_int(found_position);
+        }
+        if (found->index < index) {
+            low = middle + 1;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return MP_OBJ_NEW_SMALL_INT(-1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_find_value_obj, 4, 4, context_find_value);
+
+// ---- checking and executing
+
+static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t position_in) {
+    pt_context *c = context_of(self_in);
+    mp_int_t position = mp_obj_get_int(position_in);
+    const pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
+    record_at(c, position, sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref));
+    if (instruction->kernel >= pt_operator_count()) {
+        pt_raise_value_error();
+    }
+    return pt_small_int(pt_check_instruction(c, (uint32_t)position));
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_check_obj, context_check);
+
+static mp_obj_t context_argument(mp_obj_t self_in) {
+    return pt_small_int(context_of(self_in)->argument);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_argument_obj, context_argument);
+
+static mp_obj_t context_reason(mp_obj_t self_in) {
+    const char *reason = context_of(self_in)->reason;
+    return reason ? mp_obj_new_str(reason, strlen(reason)) : mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_reason_obj, context_reason);
+
+static mp_obj_t context_scratch_needed(mp_obj_t self_in) {
+    return pt_small_int(context_of(self_in)->scratch_needed);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_scratch_needed_obj, context_scratch_needed);
+
+static mp_obj_t context_clear_scratch_needed(mp_obj_t self_in) {
+    context_of(self_in)->scratch_needed = 0;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_clear_scratch_needed_obj, context_clear_scratch_needed);
+
+static mp_obj_t context_start(mp_obj_t self_in, mp_obj_t method_in) {
+    pt_context *c = context_of(self_in);
+    mp_int_t method = mp_obj_get_int(method_in);
+    record_at(c, method, sizeof(pt_method));
+    pt_start(c, (uint32_t)method);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_start_obj, context_start);
+
+static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    if (mp_obj_is_true(ready)) {
+        record_at(&self->c, self->c.method, sizeof(pt_method));
+    }
+    self->ready = mp_obj_is_true(ready);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
+
+static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    int error = self->ready ? function(&self->c) : PT_ERROR_INVALID_STATE;
+    if (error != PT_ERROR_OK) {
+        mp_call_function_1(self->on_failure, pt_small_int(error));
+    }
+    return mp_const_none;
+}
+
+static mp_obj_t context_step(mp_obj_t self_in) {
+    return run(self_in, pt_step);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_step_obj, context_step);
+
+static mp_obj_t context_execute(mp_obj_t self_in) {
+    return run(self_in, pt_execute);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_execute_obj, context_execute);
+
+static mp_obj_t context_instruction(mp_obj_t self_in) {
+    return pt_small_int(context_of(self_in)->instruction);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_instruction_obj, context_instruction);
+
+// ---- data
+
+static uint32_t memory_of(mp_int_t ref) {
+    return (uint32_t)ref >> PT_REF_OFFSET_BITS;
+}
+
+// The `size` bytes at a reference.
+static uint8_t *data_at(const context *self, mp_int_t ref, mp_int_t size) {
+    uint32_t memory = memory_of(ref);
+    uint32_t offset = ((uint32_t)ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2;
+    if (size < 0 || memory >= PT_MEMORIES || self->buffers[memory] == mp_const_none ||
+        (int64_t)offset + size > self->c.memory_size[memory]) {
+        pt_raise_value_error();
+    }
+    return self->c.memory[memory] + offset;
+}
+
+static uint8_t *writable_data_at(mp_obj_t self_in, mp_obj_t ref_in, mp_int_t size) {
+    mp_int_t ref = mp_obj_get_int(ref_in);
+    if (memory_of(ref) == PT_MEMORY_PROGRAM) {
+        pt_raise_value_error();
+    }
+    return data_at(MP_OBJ_TO_PTR(self_in), ref, size);
+}
+
+static mp_obj_t context_copy_in(mp_obj_t self_in, mp_obj_t ref, mp_obj_t buffer_in) {
+    mp_buffer_info_t buffer;
+    mp_get_buffer_raise(buffer_in, &buffer, MP_BUFFER_READ);
+    memmove(writable_data_at(self_in, ref, (mp_int_t)buffer.len), buffer.buf, buffer.len);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_copy_in_obj, context_copy_in);
+
+static mp_obj_t context_clear(mp_obj_t self_in, mp_obj_t ref, mp_obj_t size_in) {
+    mp_int_t size = mp_obj_get_int(size_in);
+    memset(writable_data_at(self_in, ref, size), 0, (size_t)size);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_clear_obj, context_clear);
+
+static bool is_memoryview(mp_obj_t object) {
+    return mp_obj_is_type(object, &mp_type_memoryview);
+}
+
+// Points the view at `data`, inside the memory that starts at `start` and belongs to `buffer`. As
+// MicroPython's own views do, it holds the start of the whole buffer, which the garbage collector
+// follows, and an offset in elements. Where that cannot be expressed it holds `data`, and the
+// context has to keep the buffer alive.
+static void point_view(mp_obj_array_t *view, mp_obj_t buffer, uint8_t *start, uint8_t *data,
+                       size_t element) {
+    if (is_memoryview(buffer)) {
+        start = ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items;
+    }
+    size_t offset = (size_t)(data - start);
+    if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
+        start = data;
+        offset = 0;
+    }
+    view->items = start;
+    view->free = offset / element;
+}
+
+static mp_obj_t context_view(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const context *self = MP_OBJ_TO_PTR(args[0]);
+    if (!is_memoryview(args[1])) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+    mp_obj_array_t *view = MP_OBJ_TO_PTR(args[1]);
+    mp_int_t ref = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
+    char typecode = *mp_obj_str_get_str(args[4]);
+    size_t element = mp_binary_get_size('@', typecode, NULL);
+    uint8_t *data = data_at(self, ref, size);
+    if ((size_t)size % element) {
+        pt_raise_value_error();
+    }
+    uint32_t memory = memory_of(ref);
+    point_view(view, self->buffers[memory], self->c.memory[memory], data, element);
+    view->typecode =
+        (uint8_t)typecode | (memory == PT_MEMORY_PROGRAM ? 0 : MP_OBJ_ARRAY_TYPECODE_FLAG_RW);
+    view->len = (size_t)size / element;
+    return args[1];
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_view_obj, 5, 5, context_view);
+
+// MicroPython searches it from the start: what loading calls most comes first.
+static const mp_rom_map_elem_t context_locals_table[] = {
+    {MP_ROM_QSTR(MP_QSTR_find_value), MP_ROM_PTR(&context_find_value_obj)},
+    {MP_ROM_QSTR(MP_QSTR_is_inside), MP_ROM_PTR(&context_is_inside_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_ref), MP_ROM_PTR(&context_put_ref_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_value), MP_ROM_PTR(&context_put_value_obj)},
+    {MP_ROM_QSTR(MP_QSTR_get_ref), MP_ROM_PTR(&context_get_ref_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_instruction), MP_ROM_PTR(&context_put_instruction_obj)},
+    {MP_ROM_QSTR(MP_QSTR_check), MP_ROM_PTR(&context_check_obj)},
+    {MP_ROM_QSTR(MP_QSTR_execute), MP_ROM_PTR(&context_execute_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_ready), MP_ROM_PTR(&context_set_ready_obj)},
+    {MP_ROM_QSTR(MP_QSTR_step), MP_ROM_PTR(&context_step_obj)},
+    {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
+    {MP_ROM_QSTR(MP_QSTR_copy_in), MP_ROM_PTR(&context_copy_in_obj)},
+    {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
+    {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
+    {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},
+    {MP_ROM_QSTR(MP_QSTR_reason), MP_ROM_PTR(&context_reason_obj)},
+    {MP_ROM_QSTR(MP_QSTR_instruction), MP_ROM_PTR(&context_instruction_obj)},
+    {MP_ROM_QSTR(MP_QSTR_scratch_needed), MP_ROM_PTR(&context_scratch_needed_obj)},
+    {MP_ROM_QSTR(MP_QSTR_clear_scratch_needed), MP_ROM_PTR(&context_clear_scratch_needed_obj)},
+};
+static MP_DEFINE_CONST_DICT(context_locals, context_locals_table);
+
+MP_DEFINE_CONST_OBJ_TYPE(pt_context_type, MP_QSTR_Context, MP_TYPE_FLAG_NONE, make_new,
+                         context_make_new, locals_dict, &context_locals);

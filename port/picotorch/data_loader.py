@@ -1,0 +1,59 @@
+"""Where the bytes of a program come from.
+
+A loader gives the whole file as one buffer, which stays where it is: a program in flash or ROM is
+used in place.
+"""
+
+from .errors import ACCESS_FAILED, fail, out_of_memory
+
+
+class BufferDataLoader:
+    """A program that is in memory already: bytes, bytearray or memoryview, aligned to 8 bytes."""
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+
+    def size(self):
+        return len(self.buffer)
+
+    def __repr__(self):
+        return "<BufferDataLoader %dB>" % self.size()
+
+
+class FileDataLoader(BufferDataLoader):
+    """A program in a file.
+
+    A file that can be seen in place (ROMFS) is not copied. Any other is read into `buffer`, or into a
+    new one of the file's size. Raises AccessFailed, or MemoryAllocationFailed if `buffer` is too small.
+    """
+
+    def __init__(self, path, buffer=None):
+        self.path = path
+        try:
+            with open(path, "rb") as file:
+                super().__init__(_in_place(file) or _read(file, buffer))
+        except OSError as error:
+            raise fail(ACCESS_FAILED, str(error), str(path), remedy="check the path") from None
+
+    def __repr__(self):
+        return "<FileDataLoader %s %dB>" % (self.path, self.size())
+
+
+def _in_place(file):
+    try:
+        return memoryview(file)
+    except TypeError:
+        return None
+
+
+def _read(file, buffer):
+    size = file.seek(0, 2)
+    file.seek(0)
+    if buffer is None:
+        buffer = bytearray(size)
+    if len(buffer) < size:
+        raise out_of_memory("file buffer", -1, size, len(buffer), "hand over a larger buffer")
+    view = memoryview(buffer)[:size]
+    if file.readinto(view) != size:
+        raise fail(ACCESS_FAILED, "the file ended early")
+    return view

@@ -1,0 +1,86 @@
+"""The memories that a method works in. All of them are handed over; none grows.
+
+    MemoryManager(MemoryAllocator(bytearray(4096)), HierarchicalAllocator([bytearray(64000)]))
+"""
+
+import _picotorch
+
+from .errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+
+ALIGNMENT = 8  # bytes, of every memory handed over
+
+
+def check_alignment(buffer, subject, index=-1):
+    """Raises InvalidArgument when a memory does not start at a multiple of ALIGNMENT."""
+    if _picotorch.misaligned(buffer, ALIGNMENT):
+        raise fail(INVALID_ARGUMENT, "does not start at a multiple of 8 bytes", subject, index,
+                   remedy="align it")
+
+
+def check_memory(buffer, subject, index=-1):
+    """Raises InvalidArgument when a memory cannot be written or is not aligned."""
+    if _picotorch.readonly(buffer):
+        raise fail(INVALID_ARGUMENT, "cannot be written", subject, index)
+    check_alignment(buffer, subject, index)
+
+
+class MemoryAllocator:
+    """Hands out the bytes of one buffer in order; `name` says in errors which memory it is."""
+
+    def __init__(self, buffer, name="method pool"):
+        self.buffer = buffer
+        self.name = name
+        self.size = len(buffer)
+        self.used = 0
+
+    @property
+    def free(self):
+        return self.size - self.used
+
+    def allocate(self, size, alignment=ALIGNMENT):
+        """Offset of `size` bytes at a multiple of `alignment`. Raises MemoryAllocationFailed."""
+        start = (self.used + alignment - 1) & -alignment
+        if start + size > self.size:
+            available = self.size - start
+            raise fail(MEMORY_ALLOCATION_FAILED, "", self.name, -1, size,
+                       available if available > 0 else 0, "make it larger")
+        self.used = start + size
+        return start
+
+    def reset(self, used=0):
+        """Gives back everything behind the first `used` bytes."""
+        self.used = used
+
+    def __repr__(self):
+        return "<MemoryAllocator %s: %dB used of %dB>" % (self.name, self.used, self.size)
+
+
+class HierarchicalAllocator:
+    """The planned buffers, in the order of MethodMeta.memory_planned_buffer_size."""
+
+    def __init__(self, buffers):
+        self.buffers = buffers
+
+    def __len__(self):
+        return len(self.buffers)
+
+    def size(self, index):
+        return len(self.buffers[index])
+
+    def __repr__(self):
+        return "<HierarchicalAllocator %s>" % ", ".join("%dB" % len(b) for b in self.buffers)
+
+
+class MemoryManager:
+    """What a method is loaded with: its pool, its planned buffers, and memory for kernels' scratch."""
+
+    def __init__(self, method_allocator, planned_memory=None, temp_allocator=None):
+        if planned_memory is None:
+            planned_memory = HierarchicalAllocator([])
+        self.method_allocator = method_allocator
+        self.planned_memory = planned_memory
+        self.temp_allocator = temp_allocator
+
+    def __repr__(self):
+        return "<MemoryManager %r %r temp %r>" % (
+            self.method_allocator, self.planned_memory, self.temp_allocator)

@@ -1,0 +1,397 @@
+"""Loading: from a program's tables to the records of a method in its pool.
+
+The layout of a loaded method, which is allocated in one piece so that its size is known before
+anything is written:
+
+    pt_method | pt_value of each tensor, by value index | lists: pt_value and references | instructions
+
+Everything here runs with MicroPython's heap locked: no tuples, closures, slices or floats.
+"""
+
+import _picotorch
+
+from .errors import (
+    INVALID_ARGUMENT,
+    INVALID_PROGRAM,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    OPERATOR_MISSING,
+    fail,
+    out_of_memory,
+)
+from .memory import check_memory
+from .method_meta import evalue, planned_buffer_size, planned_buffers
+from .program import bad_program
+from .schema import (
+    ALLOCATION_DETAILS_MEMORY_ID,
+    ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH,
+    ALLOCATION_DETAILS_MEMORY_OFFSET_LOW,
+    CHAIN_INSTRUCTIONS,
+    EVALUE_VAL,
+    EVALUE_VAL_TYPE,
+    EXECUTION_PLAN_CHAINS,
+    EXECUTION_PLAN_DELEGATES,
+    EXECUTION_PLAN_OPERATORS,
+    EXECUTION_PLAN_VALUES,
+    EXTRA_TENSOR_INFO_LOCATION,
+    INSTRUCTION_ARGUMENTS_KERNEL_CALL,
+    INSTRUCTION_ARGUMENTS_NONE,
+    INSTRUCTION_INSTR_ARGS,
+    INSTRUCTION_INSTR_ARGS_TYPE,
+    KERNEL_CALL_ARGS,
+    KERNEL_CALL_OP_INDEX,
+    KERNEL_TYPES_NULL,
+    KERNEL_TYPES_OPTIONAL_TENSOR_LIST,
+    KERNEL_TYPES_TENSOR,
+    KERNEL_TYPES_TENSOR_LIST,
+    OPERATOR_NAME,
+    OPERATOR_OVERLOAD,
+    TENSOR_ALLOCATION_INFO,
+    TENSOR_DATA_BUFFER_IDX,
+    TENSOR_DIM_ORDER,
+    TENSOR_EXTRA_TENSOR_INFO,
+    TENSOR_LIST_ITEMS,
+    TENSOR_SCALAR_TYPE,
+    TENSOR_SHAPE_DYNAMISM,
+    TENSOR_SIZES,
+    TENSOR_STORAGE_OFFSET,
+)
+from .tensor import tensor_flags, tensor_nbytes
+
+METHOD_BYTES = 24
+VALUE_BYTES = 16
+HEADER_BYTES = 4  # of an instruction, before its arguments
+
+# References to byte 0 of a memory; + (offset >> 2) for another byte
+_AT_PROGRAM = _picotorch.PROGRAM << 25
+_AT_POOL = _picotorch.POOL << 25
+_PLANNED = _picotorch.PLANNED
+
+_CONSTANT = 0x40
+_LIST = 0x40
+_MAX_VALUES = 65536
+
+_TENSOR = KERNEL_TYPES_TENSOR
+_NULL = KERNEL_TYPES_NULL
+_LISTS = (KERNEL_TYPES_TENSOR_LIST, KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
+
+
+def reference(memory, offset):
+    """A 32-bit reference to a byte offset, a multiple of 4, in a memory."""
+    return memory << 25 | offset >> 2
+
+
+class MethodLoader:
+    """The working state of one load. One is made with each Method and used again by every load."""
+
+    def __init__(self, method, context):
+        self.method = method
+        self.context = context
+        self.program = None
+        self.reader = None
+        self.plan = 0
+        self.values = 0
+        self.operators = 0
+        self.instructions = 0
+        self.n_planned = 0
+        self.n_tensors = 0
+        self.n_list_bytes = 0
+        self.n_instruction_bytes = 0
+        self.start = 0
+        self.value_at = 0
+        self.list_at = 0
+        self.instruction_at = 0
+        self.next_external = 0
+        # of the instruction that is read
+        self.kernel = 0
+        self.arguments = 0
+        self.n_arguments = 0
+
+    def load(self, program, plan, manager):
+        """Writes the records; `start` is then the pt_method's offset in the pool."""
+        reader = program.reader
+        self.program = program
+        self.reader = reader
+        self.plan = plan
+        self.values = reader.table(plan, EXECUTION_PLAN_VALUES)
+        self.operators = reader.table(plan, EXECUTION_PLAN_OPERATORS)
+        self._find_chain()
+        self._check_operators()
+        self._count()
+        self._bind(manager)
+        self._write_values()
+        self._write_instructions()
+        self._bind_scratch(manager)
+
+    def _find_chain(self):
+        reader = self.reader
+        if reader.length(self.values) > _MAX_VALUES:
+            raise fail(NOT_SUPPORTED, "more than 65536 values")
+        chains = reader.table(self.plan, EXECUTION_PLAN_CHAINS)
+        if reader.length(chains) != 1:
+            raise fail(NOT_SUPPORTED, "a method with other than one chain of instructions")
+        self.instructions = reader.table(reader.item(chains, 0), CHAIN_INSTRUCTIONS)
+        if reader.length(reader.table(self.plan, EXECUTION_PLAN_DELEGATES)):
+            raise fail(NOT_FOUND, "no backend of this name", source=self.method,
+                       remedy="export without a delegate")
+
+    # ---- what there is
+
+    def _operator(self, index):
+        """Number of the kernel of the program's operator `index`, -1 where there is none."""
+        reader = self.reader
+        if not 0 <= index < reader.length(self.operators):
+            raise bad_program("there is no such operator", "operator", index)
+        operator = reader.item(self.operators, index)
+        name = reader.table(operator, OPERATOR_NAME)
+        if name == 0:
+            raise bad_program("has no name", "operator", index)
+        return reader.operator(name, reader.table(operator, OPERATOR_OVERLOAD))
+
+    def _check_operators(self):
+        for i in range(self.reader.length(self.operators)):
+            if self._operator(i) < 0:
+                raise fail(OPERATOR_MISSING, "no kernel for", source=self.method,
+                           remedy="use a build with these kernels or change the model")
+
+    def _read_instruction(self, i):
+        """Sets kernel, arguments and n_arguments to those of instruction i.
+
+        The program may name the output once more behind the operator's arguments.
+        """
+        reader = self.reader
+        instruction = reader.item(self.instructions, i)
+        kind = reader.u8(instruction, INSTRUCTION_INSTR_ARGS_TYPE)
+        if kind == INSTRUCTION_ARGUMENTS_NONE:
+            raise bad_program("is empty", "instruction", i)
+        if kind != INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+            raise fail(NOT_SUPPORTED, "control flow and delegate calls", "instruction", i)
+        call = reader.table(instruction, INSTRUCTION_INSTR_ARGS)
+        kernel = self._operator(reader.i32(call, KERNEL_CALL_OP_INDEX))
+        arguments = reader.table(call, KERNEL_CALL_ARGS)
+        count = _picotorch.operator_arguments(kernel)
+        if not count <= reader.length(arguments) <= count + 1:
+            raise fail(INVALID_PROGRAM, "has another number of arguments than its operator",
+                       "instruction", i)
+        self.kernel = kernel
+        self.arguments = arguments
+        self.n_arguments = count
+
+    def _count(self):
+        reader = self.reader
+        tensors = 0
+        i = reader.find_item(self.values, 0, EVALUE_VAL_TYPE, _TENSOR)
+        while i >= 0:
+            tensors += 1
+            i = reader.find_item(self.values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
+        self.n_tensors = tensors
+        self.n_instruction_bytes = 0
+        self.n_list_bytes = 0
+        for i in range(reader.length(self.instructions)):
+            self._read_instruction(i)
+            self.n_instruction_bytes += HEADER_BYTES + 4 * self.n_arguments
+            if _picotorch.operator_has_lists(self.kernel):
+                self._count_lists()
+
+    def _count_lists(self):
+        reader = self.reader
+        for k in range(self.n_arguments):
+            value = evalue(reader, self.values, reader.i32_item(self.arguments, k))
+            if reader.u8(value, EVALUE_VAL_TYPE) in _LISTS:
+                self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
+
+    def _list_items(self, value):
+        """Position of the value indexes of a list of tensors; both kinds have them in one slot."""
+        table = self.reader.table(value, EVALUE_VAL)
+        return self.reader.table(table, TENSOR_LIST_ITEMS) if table else 0
+
+    # ---- memories
+
+    def _bind(self, manager):
+        """Takes the pool and the planned buffers, after checking them all."""
+        context = self.context
+        pool = manager.method_allocator
+        check_memory(pool.buffer, pool.name)
+        self._check_planned(manager.planned_memory)
+        values = METHOD_BYTES
+        lists = values + VALUE_BYTES * self.n_tensors
+        instructions = lists + self.n_list_bytes
+        self.start = pool.allocate(instructions + self.n_instruction_bytes)
+        self.value_at = self.start + values
+        self.list_at = self.start + lists
+        self.instruction_at = self.start + instructions
+        context.set_memory(_picotorch.PROGRAM, self.program.data)
+        context.set_memory(_picotorch.POOL, pool.buffer)
+        for i in range(self.n_planned):
+            size = planned_buffer_size(self.reader, self.plan, i)
+            context.set_memory(_PLANNED + i, manager.planned_memory.buffers[i])
+            context.limit_memory(_PLANNED + i, size)
+            context.clear(reference(_PLANNED + i, 0), size)
+        self.next_external = _PLANNED + self.n_planned
+        context.put_method(
+            self.start, self.n_tensors, self.reader.length(self.instructions),
+            reference(_picotorch.POOL, self.value_at),
+            reference(_picotorch.POOL, self.instruction_at),
+            reference(_picotorch.PROGRAM, self.values), 0)
+
+    def _check_planned(self, planned):
+        self.n_planned = planned_buffers(self.reader, self.plan)
+        if self.n_planned > _picotorch.MEMORIES - _PLANNED:
+            raise fail(NOT_SUPPORTED, "so many planned buffers")
+        for i in range(self.n_planned):
+            size = planned_buffer_size(self.reader, self.plan, i)
+            if i >= len(planned):
+                if size == 0:
+                    self.n_planned = i
+                    return
+                raise fail(INVALID_ARGUMENT, "is missing", "planned buffer", i, size, 0,
+                           "hand over one buffer for each that the method needs")
+            if planned.size(i) < size:
+                raise out_of_memory("planned buffer", i, size, planned.size(i), "make it larger")
+            check_memory(planned.buffers[i], "planned buffer", i)
+
+    def _bind_scratch(self, manager):
+        needed = self.context.scratch_needed()
+        temp = manager.temp_allocator
+        if temp is not None:
+            check_memory(temp.buffer, "temp memory")
+            self.context.set_scratch(temp.buffer)
+        if needed == 0:
+            return
+        available = temp.size if temp is not None else 0
+        if needed > available:
+            raise fail(MEMORY_ALLOCATION_FAILED, "", "temp memory", -1, needed, available,
+                       "hand over a temp allocator of that size")
+
+    # ---- values
+
+    def _write_values(self):
+        reader = self.reader
+        at = self.value_at
+        values = self.values
+        i = reader.find_item(values, 0, EVALUE_VAL_TYPE, _TENSOR)
+        while i >= 0:
+            self._write_tensor(at, reader.table(reader.item(values, i), EVALUE_VAL), i)
+            at += VALUE_BYTES
+            i = reader.find_item(values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
+
+    def _write_tensor(self, at, tensor, index):
+        reader = self.reader
+        nbytes = tensor_nbytes(reader, tensor)
+        if reader.u8(tensor, TENSOR_SHAPE_DYNAMISM):
+            raise fail(NOT_SUPPORTED, "tensors of dynamic shape", "value", index,
+                       remedy="export with static shapes")
+        if reader.i32(tensor, TENSOR_STORAGE_OFFSET):
+            raise fail(NOT_SUPPORTED, "a storage offset", "value", index)
+        sizes = reader.table(tensor, TENSOR_SIZES)
+        order = reader.table(tensor, TENSOR_DIM_ORDER)
+        flags = tensor_flags(reader, sizes, order)
+        data = self._data(tensor, nbytes, index)
+        if data >> 25 == _picotorch.PROGRAM:
+            flags |= _CONSTANT
+        self.context.put_value(
+            at, data, _AT_PROGRAM + ((sizes + 4) >> 2), _AT_PROGRAM + (order + 4 >> 2), index,
+            reader.u8(tensor, TENSOR_SCALAR_TYPE), flags)
+
+    def _data(self, tensor, nbytes, index):
+        """Reference to a tensor's data: in the program, a planned buffer, or one still to be set."""
+        reader = self.reader
+        constant = reader.u32(tensor, TENSOR_DATA_BUFFER_IDX)
+        allocation = reader.table(tensor, TENSOR_ALLOCATION_INFO)
+        extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
+        if extra and reader.u8(extra, EXTRA_TENSOR_INFO_LOCATION):
+            raise fail(NOT_SUPPORTED, "external data", "value", index,
+                       remedy="export with the constants inside the program")
+        if constant:
+            return self._constant_data(constant, allocation, nbytes, index)
+        if nbytes == 0:
+            return 0
+        if allocation == 0:
+            return self._external_data(index)
+        memory = _PLANNED + reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_ID) - 1
+        offset = reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_OFFSET_LOW)
+        if (not _PLANNED <= memory < _PLANNED + self.n_planned
+                or not self.context.is_inside(memory, offset, nbytes)
+                or reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH)):
+            raise bad_program("lies outside the planned buffers", "value", index)
+        if offset & 3:
+            raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
+        return (memory << 25) + (offset >> 2)
+
+    def _constant_data(self, constant, allocation, nbytes, index):
+        if allocation:
+            raise fail(NOT_SUPPORTED, "a buffer with an initial value", "value", index)
+        position = self.program.constant(constant, nbytes)
+        if position & 3:
+            raise bad_program("has constant data at no multiple of 4", "value", index)
+        return _AT_PROGRAM + (position >> 2)
+
+    def _external_data(self, index):
+        """The next memory of its own: for an input or output that the program leaves unplanned."""
+        if self.next_external >= _picotorch.MEMORIES:
+            raise fail(NOT_SUPPORTED, "so many tensors outside the planned memory", "value", index)
+        self.next_external += 1
+        return reference(self.next_external - 1, 0)
+
+    # ---- instructions
+
+    def _write_instructions(self):
+        context = self.context
+        at = self.instruction_at
+        context.clear_scratch_needed()
+        for i in range(self.reader.length(self.instructions)):
+            self._read_instruction(i)
+            context.put_instruction(at, self.kernel, self.n_arguments, 0)
+            self._write_arguments(at + HEADER_BYTES)
+            code = context.check(at)
+            if code:
+                raise fail(code, "", "instruction", i, source=self.method)
+            at += HEADER_BYTES + 4 * self.n_arguments
+
+    def _write_arguments(self, at):
+        """A reference for each: to a record in the pool, to an EValue in the program, 0 for None."""
+        reader = self.reader
+        context = self.context
+        for k in range(self.n_arguments):
+            index = reader.i32_item(self.arguments, k)
+            value = reader.item(self.values, index)
+            kind = reader.u8(value, EVALUE_VAL_TYPE)
+            if kind == _TENSOR:
+                found = _AT_POOL + (context.find_value(self.value_at, self.n_tensors, index) >> 2)
+            elif kind == _NULL:
+                found = 0
+            elif kind in _LISTS:
+                found = self._write_list(value, kind)
+            else:
+                found = _AT_PROGRAM + (value >> 2)
+            context.put_ref(at + 4 * k, found)
+
+    def _tensor(self, index):
+        at = self.context.find_value(self.value_at, self.n_tensors, index)
+        if at < 0:
+            raise bad_program("is no tensor", "value", index)
+        return reference(_picotorch.POOL, at)
+
+    def _write_list(self, value, kind):
+        items = self._list_items(value)
+        count = self.reader.length(items)
+        at = self.list_at
+        self.list_at += VALUE_BYTES + 4 * count
+        if self.list_at > self.instruction_at:
+            raise bad_program("a list stands where the operator takes none")
+        self.context.put_value(at, reference(_picotorch.POOL, at + VALUE_BYTES), count, 0, 0,
+                               _LIST + kind, 0)
+        for i in range(count):
+            index = self.reader.i32_item(items, i)
+            optional = kind == KERNEL_TYPES_OPTIONAL_TENSOR_LIST
+            self.context.put_ref(at + VALUE_BYTES + 4 * i,
+                                 0 if optional and self._is_none(index) else self._tensor(index))
+        return reference(_picotorch.POOL, at)
+
+    def _is_none(self, index):
+        """An optional tensor is left out as -1 or as a value that is Null."""
+        if index < 0:
+            return True
+        value = evalue(self.reader, self.values, index)
+        return self.reader.u8(value, EVALUE_VAL_TYPE) == _NULL

@@ -1,0 +1,193 @@
+"""What a method takes, gives and needs, read from the program before anything is loaded."""
+
+from . import schema
+from .errors import INVALID_ARGUMENT, fail
+from .program import bad_program
+from .tensor import TensorInfo
+
+TAG_NAMES = {
+    schema.KERNEL_TYPES_NULL: "None",
+    schema.KERNEL_TYPES_INT: "Int",
+    schema.KERNEL_TYPES_BOOL: "Bool",
+    schema.KERNEL_TYPES_DOUBLE: "Double",
+    schema.KERNEL_TYPES_TENSOR: "Tensor",
+    schema.KERNEL_TYPES_STRING: "String",
+    schema.KERNEL_TYPES_INT_LIST: "ListInt",
+    schema.KERNEL_TYPES_DOUBLE_LIST: "ListDouble",
+    schema.KERNEL_TYPES_BOOL_LIST: "ListBool",
+    schema.KERNEL_TYPES_TENSOR_LIST: "ListTensor",
+    schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST: "ListOptionalTensor",
+}
+
+
+def evalue(reader, values, index):
+    """Position of value `index`. Raises InvalidProgram."""
+    if not 0 <= index < reader.length(values):
+        raise bad_program("there is no such value", "value", index)
+    return reader.item(values, index)
+
+
+def planned_buffers(reader, plan):
+    """How many planned buffers a plan has; entry 0 of the file's list is reserved."""
+    count = reader.length(reader.table(plan, schema.EXECUTION_PLAN_NON_CONST_BUFFER_SIZES))
+    return count - 1 if count else 0
+
+
+def planned_buffer_size(reader, plan, index):
+    size = reader.i64_item(reader.table(plan, schema.EXECUTION_PLAN_NON_CONST_BUFFER_SIZES),
+                           index + 1)
+    if size < 0:
+        raise bad_program("has a negative size", "planned buffer", index)
+    return size
+
+
+class MethodMeta:
+    """Made by Program.method_meta(name). Indexes count from 0; one out of range is InvalidArgument."""
+
+    def __init__(self, program, plan):
+        self.program = program
+        self.plan = plan
+
+    def _vector(self, slot):
+        return self.program.reader.table(self.plan, slot)
+
+    def _length(self, slot):
+        return self.program.reader.length(self._vector(slot))
+
+    def name(self):
+        return self.program.string(self._vector(schema.EXECUTION_PLAN_NAME))
+
+    def _value(self, index):
+        return evalue(self.program.reader, self._vector(schema.EXECUTION_PLAN_VALUES), index)
+
+    def _item(self, slot, index, subject):
+        if not 0 <= index < self._length(slot):
+            raise fail(INVALID_ARGUMENT, "the method has %d" % self._length(slot), subject, index)
+        return self._value(self.program.reader.i32_item(self._vector(slot), index))
+
+    def _tag(self, value):
+        return self.program.reader.u8(value, schema.EVALUE_VAL_TYPE)
+
+    def _info(self, value, subject, index):
+        if self._tag(value) != schema.KERNEL_TYPES_TENSOR:
+            raise fail(INVALID_ARGUMENT, "is no tensor", subject, index)
+        return TensorInfo(self.program, self.program.reader.table(value, schema.EVALUE_VAL))
+
+    # ---- signature
+
+    def num_inputs(self):
+        return self._length(schema.EXECUTION_PLAN_INPUTS)
+
+    def input_tag(self, index):
+        """KernelTypes number of an input; its name is in TAG_NAMES."""
+        return self._tag(self._item(schema.EXECUTION_PLAN_INPUTS, index, "input"))
+
+    def input_tensor_meta(self, index):
+        """TensorInfo of an input. Raises InvalidArgument when it is no tensor."""
+        return self._info(self._item(schema.EXECUTION_PLAN_INPUTS, index, "input"), "input", index)
+
+    def input_value(self, index):
+        """Which of the method's values an input is."""
+        return self.program.reader.i32_item(self._vector(schema.EXECUTION_PLAN_INPUTS), index)
+
+    def output_value(self, index):
+        """Which of the method's values an output is; an input's when it aliases it."""
+        return self.program.reader.i32_item(self._vector(schema.EXECUTION_PLAN_OUTPUTS), index)
+
+    def num_outputs(self):
+        return self._length(schema.EXECUTION_PLAN_OUTPUTS)
+
+    def output_tag(self, index):
+        return self._tag(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"))
+
+    def output_tensor_meta(self, index):
+        return self._info(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"), "output",
+                          index)
+
+    # ---- attributes: tensors with a fully qualified name that are not constant
+
+    def _attributes(self):
+        reader = self.program.reader
+        found = []
+        for i in range(self._length(schema.EXECUTION_PLAN_VALUES)):
+            value = self._value(i)
+            if self._tag(value) != schema.KERNEL_TYPES_TENSOR:
+                continue
+            tensor = reader.table(value, schema.EVALUE_VAL)
+            extra = reader.table(tensor, schema.TENSOR_EXTRA_TENSOR_INFO)
+            if extra and reader.table(extra, schema.EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME):
+                found.append(value)
+        return found
+
+    def num_attributes(self):
+        return len(self._attributes())
+
+    def attribute_tensor_meta(self, index):
+        found = self._attributes()
+        if not 0 <= index < len(found):
+            raise fail(INVALID_ARGUMENT, "the method has %d" % len(found), "attribute", index)
+        return self._info(found[index], "attribute", index)
+
+    # ---- needs
+
+    def num_memory_planned_buffers(self):
+        return planned_buffers(self.program.reader, self.plan)
+
+    def memory_planned_buffer_size(self, index):
+        """Bytes of planned buffer `index`."""
+        if not 0 <= index < self.num_memory_planned_buffers():
+            raise fail(INVALID_ARGUMENT, "the method has %d" % self.num_memory_planned_buffers(),
+                       "planned buffer", index)
+        return planned_buffer_size(self.program.reader, self.plan, index)
+
+    def _delegates(self):
+        return self._vector(schema.EXECUTION_PLAN_DELEGATES)
+
+    def num_backends(self):
+        return self.program.reader.length(self._delegates())
+
+    def get_backend_name(self, index):
+        if not 0 <= index < self.num_backends():
+            raise fail(INVALID_ARGUMENT, "the method has %d" % self.num_backends(), "backend", index)
+        reader = self.program.reader
+        return self.program.string(
+            reader.table(reader.item(self._delegates(), index), schema.BACKEND_DELEGATE_ID))
+
+    def backend_names(self):
+        return [self.get_backend_name(i) for i in range(self.num_backends())]
+
+    def uses_backend(self, name):
+        return name in self.backend_names()
+
+    def num_instructions(self):
+        reader = self.program.reader
+        chains = self._vector(schema.EXECUTION_PLAN_CHAINS)
+        return sum([reader.length(reader.table(reader.item(chains, i), schema.CHAIN_INSTRUCTIONS))
+                    for i in range(reader.length(chains))])
+
+    def num_operators(self):
+        return self._length(schema.EXECUTION_PLAN_OPERATORS)
+
+    def operator_name(self, index):
+        """"aten::add.out" """
+        reader = self.program.reader
+        operator = reader.item(self._vector(schema.EXECUTION_PLAN_OPERATORS), index)
+        name = self.program.string(reader.table(operator, schema.OPERATOR_NAME))
+        overload = self.program.string(reader.table(operator, schema.OPERATOR_OVERLOAD))
+        return name + "." + overload if overload else name
+
+    def _has_kernel(self, index):
+        reader = self.program.reader
+        operator = reader.item(self._vector(schema.EXECUTION_PLAN_OPERATORS), index)
+        return reader.operator(reader.table(operator, schema.OPERATOR_NAME),
+                               reader.table(operator, schema.OPERATOR_OVERLOAD)) >= 0
+
+    def missing_operators(self):
+        """Names of the operators that this build has no kernel for."""
+        return [self.operator_name(i) for i in range(self.num_operators())
+                if not self._has_kernel(i)]
+
+    def __repr__(self):
+        return "<MethodMeta %s: %d inputs, %d outputs, %d instructions, planned %s>" % (
+            self.name(), self.num_inputs(), self.num_outputs(), self.num_instructions(),
+            [self.memory_planned_buffer_size(i) for i in range(self.num_memory_planned_buffers())])

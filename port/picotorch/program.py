@@ -1,0 +1,198 @@
+"""A program: the verified bytes of a .pte file, and where things lie in them.
+
+What is trusted and what is not: no byte of the file is trusted. `Program.load` checks that the
+FlatBuffer's tables, vectors and strings lie inside the file (strict verification, the default), and
+that the segments do. Every number in it that means a place, an index or a size is checked where it is
+used, against what it indexes, before a record is written. Reader raises ValueError for a place outside
+the file, which becomes InvalidProgram.
+"""
+
+import _picotorch
+
+from . import schema
+from .errors import INVALID_PROGRAM, NOT_FOUND, NOT_SUPPORTED, Error, fail
+from .memory import check_alignment
+
+STRICT = 1  # structure of the whole file
+MINIMAL = 0  # header only: for a file whose bytes are known to be good
+
+_LIMIT = 1 << 27  # bytes that a reference can reach
+
+
+def bad_program(what, subject=None, index=-1):
+    return fail(INVALID_PROGRAM, what, subject, index,
+                remedy="export the program again or copy it again")
+
+
+class Program:
+    """Made by Program.load(loader)."""
+
+    def __init__(self, loader):
+        self.loader = loader
+        self.data = memoryview(loader.buffer)
+        self.reader = None
+        self.segment_base = 0
+        self.root = 0
+        self.plans = 0
+        self.segments = 0
+        self.constant_segment = 0  # position in the file of the constants, 0: none
+        self.constant_size = 0
+        self.constant_offsets = 0
+        self.constant_buffer = 0
+
+    @staticmethod
+    def load(loader, verification=STRICT):
+        """Reads header and tables of the loader's file. Raises InvalidProgram, InvalidArgument."""
+        program = Program(loader)
+        try:
+            program._read_header()
+            if verification == STRICT:
+                position = program.reader.verify()
+                if position >= 0:
+                    raise bad_program("structure is broken", "byte", position)
+            program._read_root()
+        except ValueError:
+            raise bad_program("something lies outside the file") from None
+        return program
+
+    def _read_header(self):
+        size = len(self.data)
+        if size < 8:
+            raise bad_program("%dB are too few for a header" % size)
+        if bytes(self.data[4:8]) != schema.FILE_IDENTIFIER:
+            raise bad_program("no file identifier ET12: not a .pte file")
+        if size > _LIMIT:
+            raise fail(NOT_SUPPORTED, "programs above 128 MiB")
+        check_alignment(self.data, "program")
+        head = _picotorch.Reader(self.data)
+        end = self._read_extended_header(head, size)
+        self.reader = head if end == size else _picotorch.Reader(self.data[:end])
+
+    def _read_extended_header(self, head, size):
+        """Size of the FlatBuffer: that of the file where there is no extended header."""
+        at = schema.EXTENDED_HEADER_POSITION
+        if bytes(self.data[at : at + 4]) != schema.EXTENDED_HEADER_MAGIC:
+            return size
+        if head.u32_at(at + schema.EXTENDED_HEADER_LENGTH) < schema.EXTENDED_HEADER_MINIMUM_LENGTH:
+            raise bad_program("extended header is too short")
+        program_size = head.u64_at(at + schema.EXTENDED_HEADER_PROGRAM_SIZE)
+        self.segment_base = head.u64_at(at + schema.EXTENDED_HEADER_SEGMENT_BASE)
+        if not 8 <= program_size <= size:
+            raise bad_program("the header says %dB, the file has %dB" % (program_size, size))
+        if not 0 <= self.segment_base <= size:
+            raise bad_program("segments start at byte %d of %d" % (self.segment_base, size))
+        return program_size
+
+    def _read_root(self):
+        reader = self.reader
+        self.root = root = reader.root()
+        if reader.u32(root, schema.PROGRAM_VERSION) != 0:
+            raise fail(NOT_SUPPORTED, "schema version %d" %
+                       reader.u32(root, schema.PROGRAM_VERSION))
+        self.plans = reader.table(root, schema.PROGRAM_EXECUTION_PLAN)
+        if reader.length(self.plans) == 0:
+            raise bad_program("no method in it")
+        self.segments = reader.table(root, schema.PROGRAM_SEGMENTS)
+        for i in range(reader.length(self.segments)):
+            self._check_segment(i)
+        self.constant_buffer = reader.table(root, schema.PROGRAM_CONSTANT_BUFFER)
+        constants = reader.table(root, schema.PROGRAM_CONSTANT_SEGMENT)
+        if constants:
+            self.constant_offsets = reader.table(constants, schema.SUBSEGMENT_OFFSETS_OFFSETS)
+        if reader.length(self.constant_offsets):
+            index = reader.u32(constants, schema.SUBSEGMENT_OFFSETS_SEGMENT_INDEX)
+            if index >= reader.length(self.segments):
+                raise bad_program("there is no such constant segment", "segment", index)
+            segment = reader.item(self.segments, index)
+            self.constant_segment = self.segment_base + reader.i64(segment,
+                                                                   schema.DATA_SEGMENT_OFFSET)
+            self.constant_size = reader.i64(segment, schema.DATA_SEGMENT_SIZE)
+
+    def _check_segment(self, i):
+        segment = self.reader.item(self.segments, i)
+        offset = self.reader.i64(segment, schema.DATA_SEGMENT_OFFSET)
+        size = self.reader.i64(segment, schema.DATA_SEGMENT_SIZE)
+        rest = len(self.data) - self.segment_base if self.segment_base else 0
+        if not 0 <= offset <= rest or not 0 <= size <= rest - offset:
+            raise bad_program("lies outside the file", "segment", i)
+
+    # ---- methods
+
+    def num_methods(self):
+        return self.reader.length(self.plans)
+
+    def get_method_name(self, index):
+        """Raises InvalidArgument when there is no method of this index."""
+        try:
+            plan = self.reader.item(self.plans, index)
+        except ValueError:
+            raise fail(NOT_FOUND, "there are %d" % self.num_methods(), "method", index) from None
+        return self.string(self.reader.table(plan, schema.EXECUTION_PLAN_NAME))
+
+    @property
+    def method_names(self):
+        return [self.get_method_name(i) for i in range(self.num_methods())]
+
+    def plan(self, name):
+        """Position of the execution plan of a method. Raises NotFound. Works with the heap locked."""
+        reader = self.reader
+        for i in range(reader.length(self.plans)):
+            plan = reader.item(self.plans, i)
+            text = reader.table(plan, schema.EXECUTION_PLAN_NAME)
+            if text and reader.equals(text, name):
+                return plan
+        raise fail(NOT_FOUND, "there is no method of this name", name, source=self)
+
+    def method_meta(self, name="forward"):
+        from .method_meta import MethodMeta
+
+        return MethodMeta(self, self.plan(name))
+
+    def load_method(self, name, manager):
+        """A new Method, loaded."""
+        from .method import Method
+
+        method = Method(manager)
+        method.load(self, name)
+        return method
+
+    def explain(self, error):
+        """What NotFound says beside the name that was asked for."""
+        return "the program has " + ", ".join(self.method_names)
+
+    # ---- parts of the file
+
+    def string(self, position):
+        """The text at a position; '' for 0. Text that is no UTF-8 is shown as far as it is ASCII.
+        Allocates."""
+        if position == 0:
+            return ""
+        start = position + 4
+        text = bytes(self.data[start : start + self.reader.length(position)])
+        try:
+            return str(text, "utf-8")
+        except ValueError:
+            return "".join([chr(c) if 32 <= c < 127 else "?" for c in text])
+
+    def constant(self, index, size):
+        """Position in the file of constant `index`, of `size` bytes. Raises InvalidProgram."""
+        reader = self.reader
+        if reader.length(self.constant_offsets):
+            if index >= reader.length(self.constant_offsets):
+                raise bad_program("there is no such constant", "constant", index)
+            offset = reader.i64_item(self.constant_offsets, index)
+            if not 0 <= offset <= self.constant_size or size > self.constant_size - offset:
+                raise bad_program("lies outside its segment", "constant", index)
+            return self.constant_segment + offset
+        if index >= reader.length(self.constant_buffer):
+            raise bad_program("there is no such constant", "constant", index)
+        storage = reader.table(reader.item(self.constant_buffer, index), schema.BUFFER_STORAGE)
+        if size > reader.length(storage):
+            raise bad_program("has too few bytes", "constant", index)
+        return storage + 4
+
+    def __repr__(self):
+        try:
+            return "<Program %dB: %s>" % (len(self.data), ", ".join(self.method_names))
+        except Error:
+            return "<Program %dB>" % len(self.data)

@@ -1,0 +1,167 @@
+"""What the program says of a tensor, and the tensor that get_output gives."""
+
+import _picotorch
+
+from .errors import INVALID_PROGRAM, NOT_SUPPORTED, fail
+from .schema import (
+    EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
+    SCALAR_TYPE_NAMES,
+    TENSOR_ALLOCATION_INFO,
+    TENSOR_DATA_BUFFER_IDX,
+    TENSOR_DIM_ORDER,
+    TENSOR_EXTRA_TENSOR_INFO,
+    TENSOR_SCALAR_TYPE,
+    TENSOR_SIZES,
+)
+
+# Typecodes of memoryview by ScalarType; types that it does not know are seen as bytes.
+TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 6: "f", 7: "d", 11: "B", 27: "H", 28: "I",
+             29: "Q"}
+# What a buffer's own typecode may be for a ScalarType; "B" is taken as raw bytes everywhere.
+_ACCEPTED = {1: b"b", 2: b"h", 3: b"il", 4: b"ql", 5: b"e", 6: b"f", 7: b"d", 11: b"?", 27: b"H",
+             28: b"IL", 29: b"QL"}
+_RAW = 66
+
+MAX_RANK = 16
+CONTIGUOUS = 0x20  # flag of a value record, beside the rank
+_LIMIT = 1 << 27  # bytes of a tensor
+
+
+def accepts(dtype, buffer):
+    """True when the elements of a buffer may be those of a tensor of this dtype."""
+    code = _picotorch.typecode(buffer)
+    return code == _RAW or code in _ACCEPTED.get(dtype, b"")
+
+
+def tensor_nbytes(reader, tensor):
+    """Bytes of the elements of the tensor table at a position. Raises InvalidProgram for bad sizes,
+    NotSupported for a dtype without whole bytes."""
+    dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
+    element = _picotorch.element_size(dtype)
+    if element == 0:
+        raise fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
+    nbytes = reader.product(reader.table(tensor, TENSOR_SIZES), element, _LIMIT)
+    if nbytes < 0:
+        raise fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
+    return nbytes
+
+
+def tensor_flags(reader, sizes, order):
+    """Rank and CONTIGUOUS flag of the tensor with these vectors. Raises InvalidProgram for a dim order
+    that is no permutation, NotSupported for a rank above 16."""
+    rank = reader.length(sizes)
+    if rank > MAX_RANK:
+        raise fail(NOT_SUPPORTED, "tensors of more than 16 dims")
+    permutation = reader.permutation(order)
+    if permutation == 0 or reader.length(order) != rank:
+        raise fail(INVALID_PROGRAM, "a dim order is no permutation of the dims")
+    return rank | CONTIGUOUS if permutation == 2 else rank
+
+
+class TensorInfo:
+    """Sizes, dtype and place of a tensor, as the program gives them."""
+
+    def __init__(self, program, tensor):
+        reader = program.reader
+        sizes = reader.table(tensor, TENSOR_SIZES)
+        order = reader.table(tensor, TENSOR_DIM_ORDER)
+        tensor_flags(reader, sizes, order)
+        self._nbytes = tensor_nbytes(reader, tensor)
+        self._sizes = tuple([reader.i32_item(sizes, i) for i in range(reader.length(sizes))])
+        self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
+        self._dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
+        self._planned = reader.table(tensor, TENSOR_ALLOCATION_INFO) != 0
+        self._constant = not self._planned and reader.u32(tensor, TENSOR_DATA_BUFFER_IDX) != 0
+        extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
+        self._name = ""
+        if extra:
+            self._name = program.string(
+                reader.table(extra, EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME))
+
+    def sizes(self):
+        return self._sizes
+
+    def dim_order(self):
+        return self._dim_order
+
+    def scalar_type(self):
+        """ExecuTorch's number of the dtype."""
+        return self._dtype
+
+    @property
+    def dtype(self):
+        """Name of the dtype: "Float", "Char" ..."""
+        return SCALAR_TYPE_NAMES[self._dtype]
+
+    def nbytes(self):
+        return self._nbytes
+
+    def is_memory_planned(self):
+        return self._planned
+
+    def is_constant(self):
+        """True when its data lies in the program."""
+        return self._constant
+
+    def name(self):
+        """Fully qualified name of a parameter or buffer, '' where the program gives none."""
+        return self._name
+
+    def __repr__(self):
+        return "<TensorInfo %s %s %dB%s>" % (
+            self.dtype, list(self._sizes), self._nbytes, self._place())
+
+    def _place(self):
+        if self._constant:
+            return " constant"
+        return "" if self._planned else " unplanned"
+
+
+class Tensor:
+    """An output: `data` is a memoryview of its elements where they lie, in the order of dim_order.
+
+    Made once; the method points it to where the output is, so it is valid until the next
+    get_output of the same index.
+    """
+
+    def __init__(self):
+        self.data = memoryview(bytearray(1))
+        self.program = None
+        self.table = 0
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, i):
+        return self.data[i]
+
+    def scalar_type(self):
+        return self.program.reader.u8(self.table, TENSOR_SCALAR_TYPE)
+
+    @property
+    def dtype(self):
+        return SCALAR_TYPE_NAMES[self.scalar_type()]
+
+    def dim(self):
+        return self.program.reader.length(
+            self.program.reader.table(self.table, TENSOR_SIZES))
+
+    def size(self, dim):
+        reader = self.program.reader
+        return reader.i32_item(reader.table(self.table, TENSOR_SIZES), dim)
+
+    def sizes(self):
+        return tuple([self.size(i) for i in range(self.dim())])
+
+    def dim_order(self):
+        reader = self.program.reader
+        order = reader.table(self.table, TENSOR_DIM_ORDER)
+        return tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
+
+    def __repr__(self):
+        if self.program is None:
+            return "<Tensor>"
+        shown = ", ".join(["%g" % self.data[i] for i in range(min(6, len(self.data)))])
+        if len(self.data) > 6:
+            shown += ", ..."
+        return "<Tensor %s %s [%s]>" % (self.dtype, list(self.sizes()), shown)

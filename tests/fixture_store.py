@@ -1,0 +1,95 @@
+"""Reads the committed fixtures: programs of ExecuTorch's exporter, inputs, expected outputs.
+
+They are written by tools/export_zoo.py; the format is described in tools/zoo/store.py.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path(__file__).resolve().parent / "fixtures"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution. Runs of a fixture follow one another on the same loaded methods.
+
+    Arrays hold logical values in row-major order; a number is an array without dims.
+    """
+
+    folder: Path
+    entry: dict
+
+    @property
+    def method(self) -> str:
+        return self.entry["method"]
+
+    @cached_property
+    def inputs(self) -> list[np.ndarray]:
+        if "recipe" not in self.entry:
+            return _read_npz(self.folder / self.entry["inputs"], "in")
+        recipe = self.entry["recipe"]
+        generator = np.random.default_rng(recipe["seed"])
+        values = generator.uniform(recipe["low"], recipe["high"], recipe["sizes"])
+        return [values.astype(np.float32)]
+
+    @cached_property
+    def expected(self) -> list[np.ndarray]:
+        """ExecuTorch's outputs; if stride is not 1, as `sampled` returns them."""
+        return _read_npz(self.folder / self.entry["expected"], "out")
+
+    def sampled(self, output: np.ndarray) -> np.ndarray:
+        """The elements of an output that are stored: all, or every stride-th."""
+        stride = self.entry["stride"]
+        return output if stride == 1 else output.reshape(-1)[::stride]
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """One fixture; `entry` is its object in fixtures.json."""
+
+    entry: dict
+
+    @property
+    def name(self) -> str:
+        return self.entry["name"]
+
+    @property
+    def refused(self) -> list[str]:
+        """The operators and backends for which loading is refused; empty if it runs."""
+        return self.entry["refused"]
+
+    @property
+    def path(self) -> Path:
+        return FOLDER / self.name / "model.pte"
+
+    @cached_property
+    def pte(self) -> bytes:
+        return self.path.read_bytes()
+
+    @property
+    def methods(self) -> dict[str, dict]:
+        return {method["name"]: method for method in self.entry["methods"]}
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        return [Run(FOLDER / self.name, entry) for entry in self.entry["runs"]]
+
+
+def load_all() -> list[Fixture]:
+    """All fixtures, sorted by name."""
+    index = json.loads((FOLDER / "fixtures.json").read_text())
+    return [Fixture(entry) for entry in index["fixtures"]]
+
+
+def load(name: str) -> Fixture:
+    """The fixture of that name. Raises KeyError."""
+    return {fixture.name: fixture for fixture in load_all()}[name]
+
+
+def _read_npz(path: Path, prefix: str) -> list[np.ndarray]:
+    with np.load(path, allow_pickle=False) as archive:
+        return [archive[f"{prefix}{index}"] for index in range(len(archive.files))]

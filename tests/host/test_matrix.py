@@ -1,0 +1,144 @@
+"""Matrix products against numpy: aten::mm, addmm, bmm, linear and dot."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_call import KernelError, Tensor, call
+
+DTYPES = [np.float32, np.float64, np.uint8, np.int8, np.int16, np.int32, np.int64]
+SIZES = st.integers(0, 19)
+
+
+def random(rng, shape, dtype):
+    if np.dtype(dtype).kind == "f":
+        return rng.uniform(-1, 1, shape).astype(dtype)
+    return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+
+
+def blank(shape, dtype):
+    return np.full(shape, 77, dtype)
+
+
+def wide(array):
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+
+
+def assert_matches(got, expected):
+    if got.dtype.kind == "f":
+        tolerance = 1e-6 if got.dtype == np.float32 else 1e-14
+        np.testing.assert_allclose(got, expected, rtol=10 * tolerance, atol=4 * tolerance)
+    else:
+        np.testing.assert_array_equal(got, expected.astype(got.dtype))
+
+
+CASES = st.tuples(SIZES, SIZES, SIZES, st.sampled_from(DTYPES), st.integers(0, 2**32 - 1))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(CASES, st.integers(0, 3))
+def test_mm_and_bmm(case, batch):
+    m, k, n, dtype, seed = case
+    rng = np.random.default_rng(seed)
+    a, b = random(rng, (batch, m, k), dtype), random(rng, (batch, k, n), dtype)
+    got = call("aten::bmm.out", a, b, blank((batch, m, n), dtype))
+    assert_matches(got, wide(a) @ wide(b))
+    if batch:
+        one = call("aten::mm.out", a[0], b[0], blank((m, n), dtype))
+        np.testing.assert_array_equal(one, got[0])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(CASES, st.sampled_from([0, 1, 2]), st.tuples(st.booleans(), st.booleans()),
+       st.sampled_from([1, 0, -3]), st.sampled_from([1, 2]))
+def test_addmm(case, rank, ones, beta, alpha):
+    m, k, n, dtype, seed = case
+    rng = np.random.default_rng(seed)
+    a, b = random(rng, (m, k), dtype), random(rng, (k, n), dtype)
+    shape = [1 if one else size for one, size in zip(ones, (m, n), strict=True)][2 - rank:]
+    add = random(rng, shape, dtype)
+    got = call("aten::addmm.out", add, a, b, beta, alpha, blank((m, n), dtype))
+    assert_matches(got, beta * wide(add) + alpha * (wide(a) @ wide(b)))
+
+
+def test_addmm_with_fractions():
+    a, b, add = np.float32([[1, 2]]), np.float32([[3], [4]]), np.float32([8])
+    got = call("aten::addmm.out", add, a, b, 0.25, 0.5, blank((1, 1), np.float32))
+    np.testing.assert_array_equal(got, [[7.5]])
+    got = call("aten::addmm.out", add.astype(float), a.astype(float), b.astype(float), 0.25, 0.5,
+               blank((1, 1), np.float64))
+    np.testing.assert_array_equal(got, [[7.5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_addmm_ignores_self_when_beta_is_0(dtype):
+    a, b, add = np.ones((2, 3), dtype), np.ones((3, 2), dtype), np.array([np.nan, np.inf], dtype)
+    got = call("aten::addmm.out", add, a, b, 0, 2, blank((2, 2), dtype))
+    np.testing.assert_array_equal(got, np.full((2, 2), 6))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(CASES, st.lists(st.integers(0, 3), max_size=2), st.booleans())
+def test_linear(case, outer, has_bias):
+    m, k, n, dtype, seed = case
+    rng = np.random.default_rng(seed)
+    x, w = random(rng, (*outer, m, k), dtype), random(rng, (n, k), dtype)
+    bias = random(rng, n, dtype) if has_bias else None
+    got = call("aten::linear.out", x, w, bias, blank((*outer, m, n), dtype))
+    expected = wide(x) @ wide(w).T
+    assert_matches(got, expected + wide(bias) if has_bias else expected)
+
+
+def test_linear_of_a_vector():
+    w = np.arange(12, dtype=np.float32).reshape(4, 3)
+    got = call("aten::linear.out", np.float32([1, 0, 2]), w, None, blank(4, np.float32))
+    np.testing.assert_array_equal(got, w @ [1, 0, 2])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [0, 1, 9])
+def test_dot(dtype, n):
+    rng = np.random.default_rng(n)
+    a, b = random(rng, n, dtype), random(rng, n, dtype)
+    assert_matches(call("aten::dot.out", a, b, blank((), dtype)), wide(a) @ wide(b))
+
+
+F = np.ones((3, 3), np.float32)
+V = np.ones(3, np.float32)
+REFUSALS = [
+    ("mm", (V, F, F), "InvalidArgument", "rank"),
+    ("mm", (F, np.ones((2, 3), np.float32), F), "InvalidArgument", "fit together"),
+    ("mm", (F.astype(bool), F, F), "NotSupported", "dtype"),
+    ("mm", (F, F.astype(np.float64), F), "InvalidArgument", "one dtype"),
+    ("mm", (F, F, F.astype(np.int32)), "InvalidArgument", "one dtype"),
+    ("mm", (F, Tensor(F.copy(), (1, 0)), F), "NotSupported", "contiguous"),
+    ("mm", (F, F, F[:2]), "InvalidArgument", "output"),
+    ("bmm", (F[None], np.ones((2, 3, 3), np.float32), F[None]), "InvalidArgument", "batch"),
+    ("bmm", (F, F, F), "InvalidArgument", "rank"),
+    ("dot", (V, V[:2], V[0]), "InvalidArgument", "fit together"),
+    ("dot", (V, V, V[:1]), "InvalidArgument", "output"),
+    ("linear", (F, F[:, :2], None, F), "InvalidArgument", "weight"),
+    ("linear", (F, V, None, F), "InvalidArgument", "weight"),
+    ("linear", (np.float32(1), F, None, F), "InvalidArgument", "weight"),
+    ("linear", (F, F, V[:2], F), "InvalidArgument", "bias"),
+    ("linear", (F, F, V.astype(int), F), "InvalidArgument", "bias"),
+    ("linear", (F, F, F, F), "InvalidArgument", "bias"),
+    ("linear", (F, F.astype(int), None, F), "InvalidArgument", "one dtype"),
+    ("linear", (F, F, None, F[None]), "InvalidArgument", "output"),
+    ("addmm", (V[:2], F, F, 1, 1, F), "InvalidArgument", "broadcast"),
+    ("addmm", (F[None], F, F, 1, 1, F), "InvalidArgument", "broadcast"),
+    ("addmm", (V.astype(int), F, F, 1, 1, F), "InvalidArgument", "one dtype"),
+    ("addmm", (V, F, F, 1, 1, F[:1]), "InvalidArgument", "output"),
+    ("addmm", (V, V, F, 1, 1, F), "InvalidArgument", "rank"),
+    ("addmm", (*[F.astype(int)] * 3, 0.5, 1, F.astype(int)), "InvalidArgument", "integers"),
+    ("addmm", (*[F.astype(int)] * 3, 1, 2.0, F.astype(int)), "InvalidArgument", "integers"),
+]
+
+
+@pytest.mark.parametrize("operator, arguments, name, reason", REFUSALS)
+def test_refusals(operator, arguments, name, reason):
+    arguments = [np.array(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in arguments]
+    with pytest.raises(KernelError) as refusal:
+        call(f"aten::{operator}.out", *arguments)
+    assert (refusal.value.stage, refusal.value.name) == ("check", name)
+    assert reason in refusal.value.reason

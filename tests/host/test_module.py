@@ -1,0 +1,56 @@
+"""The module _picotorch of a board against that of the host: one script, the same lines."""
+
+import contextlib
+import io
+from pathlib import Path
+
+import pytest
+from flatbuffer_builder import build, int_value, string_value
+from picotorch.host import emulator, mpy
+from picotorch.host.boards import board_names, load_board
+
+SCRIPT = Path(__file__).resolve().parents[1] / "board" / "module.py"
+
+PROGRAM = build({
+    "execution_plan": [{
+        "name": "forward",
+        "values": [int_value(7), {"val": ("Tensor", {"scalar_type": 6})}, string_value("text"),
+                   *[{"val": ("Tensor", {"dim_order": order})}
+                     for order in ([0, 2, 1], [0, 0], [0, 1, 2], list(range(33)))]],
+        "chains": [{"inputs": [2, 3, 3, 2], "outputs": [2, 0, 3],
+                    "instructions": [{"instr_args": ("KernelCall", {"args": [0]})}]}],
+        "operators": [{"name": "aten::t_copy", "overload": "out"}, {"name": "aten::nothing"}],
+    }]
+})
+
+
+def script():
+    return f"PROGRAM = {PROGRAM!r}\n{SCRIPT.read_text()}"
+
+
+@pytest.fixture(scope="module")
+def host_lines():
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(script(), SCRIPT.name, "exec"), {"__name__": "__main__"})
+    return output.getvalue().splitlines()
+
+
+def test_the_host_reads_and_refuses_as_it_should(host_lines):
+    """A few of the lines by hand: the comparison with a board says nothing of what is right."""
+    for line in ["  u32 -> 1073741823", "  i32 -> -1073741823", "  i64 items -> 44",
+                 "  verify -> -1", "  name -> True", "  known -> True", "  unknown -> -1",
+                 "  product at the limit -> 144",
+                 "  product above the limit -> -1", "  permutation -> 1", "  no permutation -> 0",
+                 "  item beyond the last -> ValueError", "  beyond the pool -> ValueError",
+                 "planned [10, 20, 30, 40, 50, 60, 0, 0, 10, 40, 20, 50, 30, 60, 0, 0]"]:
+        assert line in host_lines
+
+
+@pytest.mark.parametrize("board", board_names())
+def test_the_module_on_a_board_is_that_of_the_host(board, host_lines):
+    board = load_board(board)
+    sections = {"script": mpy.compile_script(script(), SCRIPT.name)}
+    result = emulator.run(board, emulator.firmware_path(board), sections)
+    assert result.lines == host_lines
+    assert result.status == 0

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Write what the firmware build needs of a board: linker script, C header, make variables.
+
+Example: tools/board_config.py boards/mps2-an386 build/firmware/mps2-an386-run
+writes board.ld, board.h and board.mk into the second folder.
+"""
+
+import argparse
+import sys
+import tomllib
+from pathlib import Path
+
+ARENA_ALIGNMENT = 128
+STACK_GUARD_SIZE = 1024
+MPU_SMALLEST_REGION = 32
+UART_DRIVERS = ("cmsdk",)
+COUNTER_DRIVERS = ("cmsdk",)
+
+LINKER_SCRIPT = """\
+ENTRY(pt_reset)
+
+MEMORY
+{{
+{memory_lines}
+}}
+
+SECTIONS
+{{
+    .text : ALIGN(4)
+    {{
+        KEEP(*(.vectors))
+        *(.text*)
+        *(.rodata*)
+        . = ALIGN(4);
+    }} > {code}
+
+    .ARM.exidx : {{ *(.ARM.exidx*) }} > {code}
+
+    .stack (NOLOAD) : ALIGN({guard_size})
+    {{
+        pt_stack_guard = .;
+        . += {guard_size};
+        pt_stack_limit = .;
+        . += {stack_size:#x};
+        pt_stack_top = .;
+    }} > {data}
+
+    .data : ALIGN(8)
+    {{
+        pt_data_start = .;
+        *(.data*)
+        . = ALIGN(4);
+        pt_data_end = .;
+    }} > {data} AT > {code}
+    pt_data_load = LOADADDR(.data);
+
+{arena_sections}
+
+    .bss (NOLOAD) : ALIGN(8)
+    {{
+        pt_bss_start = .;
+        *(.bss*)
+        *(COMMON)
+        . = ALIGN(4);
+        pt_bss_end = .;
+    }} > {data}
+}}
+"""
+
+ARENA_SECTION = """\
+    .arena_{name} (NOLOAD) : ALIGN({alignment}) {{ KEEP(*(.bss.arena_{name})) }} > {memory}"""
+
+HEADER = """\
+#ifndef PT_BOARD_H
+#define PT_BOARD_H
+
+#define PT_BOARD_NAME "{name}"
+#define PT_BOARD_CORE "{core}"
+#define PT_BOARD_FPU {fpu}
+
+#define PT_STACK_GUARD_LOG2_SIZE {guard_log2_size}
+#define PT_HEAP_SIZE {heap_size:#x}u
+
+#define PT_JOB_ADDRESS {job_address:#010x}u
+#define PT_JOB_SIZE {job_size:#x}u
+
+#define PT_UART_ADDRESS {uart_address:#010x}u
+#define PT_UART_RECEIVE_IRQ {uart_irq}
+
+#define PT_COUNTER_ADDRESS {counter_address:#010x}u
+#define PT_COUNTER_TICK_NS {tick_ns}u
+#define PT_COUNTER_INSTRUCTION_NS {instruction_ns}u
+
+#define PT_ARENA_ALIGNMENT {alignment}
+#define PT_BOARD_ARENAS(X) {arenas}
+#define PT_BOARD_READ_ONLY(X) {read_only}
+
+#endif
+"""
+
+MAKE_VARIABLES = """\
+BOARD_CFLAGS = {cflags}
+BOARD_UART = {uart}
+BOARD_COUNTER = {counter}
+BOARD_EMULATOR = {emulator}
+"""
+
+
+class BoardError(Exception):
+    """A board.toml that cannot be built from; the message names the entry."""
+
+
+def check_memory(board, memory, user):
+    """Raise BoardError unless the board has a memory of that name."""
+    if memory not in board["memories"]:
+        raise BoardError(f"{user} wants memory '{memory}', which [memories] does not have")
+
+
+def check_driver(driver, known, table):
+    """Raise BoardError unless the firmware has the driver."""
+    if driver not in known:
+        raise BoardError(f"[{table}] driver '{driver}' is not one of: {', '.join(known)}")
+
+
+def check(board):
+    """Raise BoardError if the entries do not fit together."""
+    for user, memory in board["place"].items():
+        check_memory(board, memory, f"[place] {user}")
+    for memory in board["protect"]["read_only"]:
+        check_memory(board, memory, "[protect] read_only")
+        if board["memories"][memory]["size"] % MPU_SMALLEST_REGION:
+            raise BoardError(f"size of memory '{memory}' is no multiple of {MPU_SMALLEST_REGION}")
+    for arena in board["arenas"]:
+        check_memory(board, arena["memory"], f"arena '{arena['name']}'")
+        if arena["size"] % ARENA_ALIGNMENT:
+            raise BoardError(f"size of arena '{arena['name']}' is no multiple of {ARENA_ALIGNMENT}")
+    check_driver(board["uart"]["driver"], UART_DRIVERS, "uart")
+    check_driver(board["counter"]["driver"], COUNTER_DRIVERS, "counter")
+
+
+def mpu_regions(memory):
+    """Return (address, size) of the regions that cover a memory, as the MPU wants them.
+
+    The size of a region is a power of two and its address a multiple of it.
+    """
+    regions = []
+    address, left = memory["address"], memory["size"]
+    while left:
+        size = 1 << (left.bit_length() - 1)
+        while address % size:
+            size //= 2
+        regions.append((address, size))
+        address, left = address + size, left - size
+    return regions
+
+
+def linker_script(board):
+    """Return the GNU ld script that places code, data, stack and arenas."""
+    memory_lines = "\n".join(
+        f"    {name} : ORIGIN = {memory['address']:#010x}, LENGTH = {memory['size']:#x}"
+        for name, memory in board["memories"].items()
+    )
+    arena_sections = "\n".join(
+        ARENA_SECTION.format(alignment=ARENA_ALIGNMENT, **arena) for arena in board["arenas"]
+    )
+    return LINKER_SCRIPT.format(
+        memory_lines=memory_lines,
+        arena_sections=arena_sections,
+        code=board["place"]["code"],
+        data=board["place"]["data"],
+        stack_size=board["stack"]["size"],
+        guard_size=STACK_GUARD_SIZE,
+    )
+
+
+def header(name, board):
+    """Return board.h: addresses and sizes as macros."""
+    job = board["memories"][board["place"]["job"]]
+    return HEADER.format(
+        name=name,
+        core=board["core"],
+        fpu=int(board["fpu"]),
+        guard_log2_size=STACK_GUARD_SIZE.bit_length() - 1,
+        heap_size=board["heap"]["size"],
+        job_address=job["address"],
+        job_size=job["size"],
+        uart_address=board["uart"]["address"],
+        uart_irq=board["uart"]["receive_irq"],
+        counter_address=board["counter"]["address"],
+        tick_ns=board["counter"]["tick_ns"],
+        instruction_ns=board["counter"]["instruction_ns"],
+        alignment=ARENA_ALIGNMENT,
+        arenas=" ".join(f"X({arena['name']}, {arena['size']:#x})" for arena in board["arenas"]),
+        read_only=" ".join(
+            f"X({address:#010x}, {size.bit_length() - 1})"
+            for memory in board["protect"]["read_only"]
+            for address, size in mpu_regions(board["memories"][memory])
+        ),
+    )
+
+
+def make_variables(board):
+    """Return board.mk."""
+    emulator = board["emulator"]
+    return MAKE_VARIABLES.format(
+        cflags=" ".join(["-mthumb", *board["cflags"]]),
+        uart=board["uart"]["driver"],
+        counter=board["counter"]["driver"],
+        emulator=" ".join(
+            [emulator["program"], "-machine", emulator["machine"], *emulator["arguments"]]
+        ),
+    )
+
+
+def write_if_changed(path, text):
+    """Write text, leaving the time stamp of an equal file alone."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def main():
+    description, example = __doc__.split("\n\n")
+    parser = argparse.ArgumentParser(description=description, epilog=example)
+    parser.add_argument("board", type=Path, help="folder of the board, with board.toml")
+    parser.add_argument("output", type=Path, help="folder to write to")
+    arguments = parser.parse_args()
+    toml = arguments.board / "board.toml"
+    try:
+        board = tomllib.loads(toml.read_text())
+        check(board)
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        write_if_changed(arguments.output / "board.ld", linker_script(board))
+        write_if_changed(arguments.output / "board.h", header(arguments.board.name, board))
+    except OSError as error:
+        sys.exit(f"board_config: {error}")
+    except (BoardError, tomllib.TOMLDecodeError) as error:
+        sys.exit(f"board_config: {toml}: {error}")
+    except KeyError as error:
+        sys.exit(f"board_config: {toml}: the entry {error} is missing")
+    (arguments.output / "board.mk").write_text(make_variables(board))
+
+
+if __name__ == "__main__":
+    main()

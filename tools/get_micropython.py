@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""Get the MicroPython v1.25.0 source tree and print its path.
+
+Tried in this order: the tree that MICROPYTHON_DIR names, used in place; the tree of an earlier
+call in build/micropython; Debian's source package, over a private apt configuration with the
+mirror that this machine uses already; a git clone of the tag. What is done goes to stderr.
+
+Example: tools/get_micropython.py
+Example: MICROPYTHON_DIR=$HOME/micropython tools/get_micropython.py
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+
+VERSION = (1, 25, 0)
+GIT_URL = "https://github.com/micropython/micropython"
+GIT_TAG = "v1.25.0"
+DIR_VARIABLE = "MICROPYTHON_DIR"
+
+DEBIAN_PACKAGE = "micropython"
+DEBIAN_VERSION = "1.25.0+ds-1"
+DEBIAN_SUITE = "trixie"
+# Debian's own suites, by code name and by role: their mirror has DEBIAN_SUITE, too.
+DEBIAN_SUITES = {
+    *("bookworm", "trixie", "forky", "sid"),
+    *("oldstable", "stable", "testing", "unstable"),
+}
+ORIG_TARBALL = "micropython_1.25.0+ds.orig.tar.xz"
+SHA256 = {
+    ORIG_TARBALL: (
+        "7b25be99a502f070b2de81dafc08da7051d992325d6e67daa9045a918fffdbea"
+    ),
+    "micropython_1.25.0+ds-1.debian.tar.xz": (
+        "87cd89f7900c86b963885dabe25acf3e5348815993f1500278ad8f6464465af4"
+    ),
+}
+
+# One file of every part of the tree that the firmware is built from.
+NEEDED_FILES = (
+    "py/mkenv.mk",
+    "py/mkrules.mk",
+    "py/py.mk",
+    "py/persistentcode.c",
+    "py/nlrthumb.c",
+    "extmod/extmod.mk",
+    "lib/libm/math.c",
+    "mpy-cross/Makefile",
+    "shared/libc/string0.c",
+    "shared/readline/readline.c",
+    "shared/runtime/gchelper_thumb2.s",
+    "shared/runtime/pyexec.c",
+    "tools/makemanifest.py",
+    "tools/mpy-tool.py",
+    "tools/mpy_ld.py",
+)
+
+APT_CONFIGURATION = """\
+{acquire}
+Dir::Etc::Main "/dev/null";
+Dir::Etc::Parts "/dev/null";
+Dir::Etc::SourceList "{sources}";
+Dir::Etc::SourceParts "/dev/null";
+Dir::State::Lists "{state}/lists";
+Dir::Cache "{state}/cache";
+APT::Sandbox::User "{user}";
+"""
+
+
+class GetError(Exception):
+    """One way to the tree that did not work; the message says why."""
+
+
+def say(text):
+    """Print what is done, apart from the path on stdout."""
+    print(f"get_micropython: {text}", file=sys.stderr, flush=True)
+
+
+# -- check of a tree ----------------------------------------------------------------
+
+
+def tree_version(tree):
+    """Return (major, minor, micro) of a MicroPython tree. GetError if it has none."""
+    try:
+        text = (tree / "py" / "mpconfig.h").read_text()
+    except OSError as error:
+        raise GetError(f"{tree} is no MicroPython tree: it has no py/mpconfig.h") from error
+    found = dict(re.findall(r"#define MICROPY_VERSION_(\w+) (\d+)", text))
+    try:
+        return tuple(int(found[part]) for part in ("MAJOR", "MINOR", "MICRO"))
+    except KeyError as error:
+        raise GetError(f"{tree}/py/mpconfig.h does not define MICROPY_VERSION_{error}") from error
+
+
+def check_tree(tree):
+    """Raise GetError unless tree is MicroPython VERSION with all that the firmware needs."""
+    version = tree_version(tree)
+    if version != VERSION:
+        have, want = (".".join(map(str, v)) for v in (version, VERSION))
+        raise GetError(f"{tree} is MicroPython {have}, wanted is {want}")
+    missing = [name for name in NEEDED_FILES if not (tree / name).is_file()]
+    if missing:
+        raise GetError(f"{tree} lacks {', '.join(missing)}")
+
+
+# -- Debian's source package --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """A mirror of the machine's apt configuration; options as in a one-line entry."""
+
+    uri: str
+    suite: str
+    components: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+
+def parse_list(text):
+    """Yield the Source of each entry of a one-line-style file (sources.list)."""
+    for line in text.splitlines():
+        match = re.match(r"deb(?:-src)?\s+(?:\[([^]]*)\]\s+)?(\S+)\s+(\S+)\s+([^#]+)", line.strip())
+        if match:
+            options, uri, suite, components = match.groups()
+            yield Source(uri, suite, tuple(components.split()), kept_options(options or ""))
+
+
+def kept_options(text):
+    """Return those options of a one-line entry that say whom to trust."""
+    kept = ("signed-by=", "trusted=")
+    return tuple(word for word in text.split() if word.lower().startswith(kept))
+
+
+def parse_deb822(text):
+    """Yield the Source of each URI and suite of a deb822-style file (*.sources)."""
+    text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
+    for stanza in re.split(r"\n\s*\n", text):
+        fields = {
+            name.lower(): value.strip()
+            for name, value in re.findall(
+                r"^([\w-]+):((?:.*)(?:\n[ \t]+.*)*)", stanza, flags=re.MULTILINE
+            )
+        }
+        if "uris" not in fields or fields.get("enabled", "yes").lower() in ("no", "false"):
+            continue
+        options = tuple(
+            f"{name}={fields[name]}"
+            for name in ("signed-by", "trusted")
+            if name in fields and "\n" not in fields[name]
+        )
+        components = tuple(fields.get("components", "").split())
+        for uri in fields["uris"].split():
+            for suite in fields.get("suites", "").split():
+                yield Source(uri, suite, components, options)
+
+
+def debian_mirrors():
+    """Return the sources of the machine's apt configuration that are Debian's main archive."""
+    etc = Path("/etc/apt")
+    files = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
+    sources = []
+    for path in files:
+        if path.is_file() and path.suffix == ".list":
+            sources += parse_list(path.read_text())
+        elif path.is_file() and path.suffix == ".sources":
+            sources += parse_deb822(path.read_text())
+    mirrors = [
+        Source(source.uri, DEBIAN_SUITE, ("main",), source.options)
+        for source in sources
+        if source.suite in DEBIAN_SUITES
+        and "main" in source.components
+        and not source.uri.startswith("cdrom:")
+    ]
+    return list(dict.fromkeys(mirrors))
+
+
+def run(command, environment=None, folder=None):
+    """Run a command with its output on stderr. GetError if it fails."""
+    say(" ".join(command))
+    try:
+        done = subprocess.run(command, env=environment, cwd=folder, stdout=sys.stderr)
+    except FileNotFoundError as error:
+        raise GetError(f"{command[0]} is not installed") from error
+    if done.returncode != 0:
+        raise GetError(f"'{' '.join(command)}' failed with status {done.returncode}")
+
+
+def private_apt(state, mirror):
+    """Write an apt configuration of our own below state; return the environment that uses it.
+
+    How the machine reaches its mirrors (proxies and the like) is taken over; its sources,
+    its lists and its hooks are not.
+    """
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (state / folder).mkdir(parents=True, exist_ok=True)
+    options = f"[{' '.join(mirror.options)}] " if mirror.options else ""
+    entry = f"deb-src {options}{mirror.uri} {mirror.suite} {' '.join(mirror.components)}\n"
+    (state / "sources.list").write_text(entry)
+    dump = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True)
+    configuration = APT_CONFIGURATION.format(
+        acquire=dump.stdout,
+        sources=state / "sources.list",
+        state=state,
+        user="root" if os.geteuid() == 0 else "",
+    )
+    (state / "apt.conf").write_text(configuration)
+    return {**os.environ, "APT_CONFIG": str(state / "apt.conf")}
+
+
+def sha256(path):
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_package(folder):
+    """Raise GetError unless the files of the source package are the known ones."""
+    for name, wanted in SHA256.items():
+        path = folder / name
+        if not path.is_file():
+            raise GetError(f"{name} was not downloaded")
+        if sha256(path) != wanted:
+            path.unlink()
+            raise GetError(f"{name} has another SHA-256 than {wanted}")
+
+
+def unpack(tarball, tree):
+    """Unpack a tarball with one top folder, which becomes tree."""
+    partial = tree.with_name(tree.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    say(f"unpacking {tarball.name}")
+    with tarfile.open(tarball) as archive:
+        archive.extractall(partial)
+    (top,) = partial.iterdir()
+    top.rename(tree)
+    partial.rmdir()
+
+
+def download(folder, mirror):
+    """Download the source package from a mirror into folder. GetError if it has none."""
+    environment = private_apt(folder / "apt", mirror)
+    run(["apt-get", "-q", "update"], environment)
+    package = f"{DEBIAN_PACKAGE}={DEBIAN_VERSION}"
+    run(["apt-get", "-q", "source", "--download-only", package], environment, folder)
+    check_package(folder)
+
+
+def get_from_debian(tree):
+    """Make tree from Debian's source package. GetError if that does not work."""
+    if shutil.which("apt-get") is None:
+        raise GetError("this machine has no apt-get")
+    folder = BUILD / "debian"
+    folder.mkdir(parents=True, exist_ok=True)
+    mirrors = debian_mirrors()
+    if not mirrors:
+        raise GetError("the machine's apt configuration names no Debian mirror")
+    reasons = []
+    for mirror in mirrors:
+        try:
+            download(folder, mirror)
+            unpack(folder / ORIG_TARBALL, tree)
+            return
+        except GetError as error:
+            reasons.append(str(error))
+    raise GetError("; ".join(reasons))
+
+
+# -- git ----------------------------------------------------------------------------
+
+
+def get_from_git(tree):
+    """Make tree by cloning the tag. GetError if that does not work."""
+    partial = tree.with_name(tree.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    run(["git", "clone", "--quiet", "--depth", "1", "--branch", GIT_TAG, GIT_URL, str(partial)])
+    partial.rename(tree)
+
+
+# -- main ---------------------------------------------------------------------------
+
+
+def get(tree):
+    """Make tree in one of the ways. GetError with the reason of each if none works."""
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(tree, ignore_errors=True)
+    reasons = []
+    for name, way in (("Debian's source package", get_from_debian), ("git", get_from_git)):
+        try:
+            way(tree)
+            check_tree(tree)
+            say(f"MicroPython {GIT_TAG} from {name} is in {tree}")
+            return
+        except GetError as error:
+            say(f"{name}: {error}")
+            reasons.append(f"  {name}: {error}")
+            shutil.rmtree(tree, ignore_errors=True)
+    raise GetError(
+        "no way to MicroPython worked:\n" + "\n".join(reasons) + "\n"
+        f"Install git, or set {DIR_VARIABLE} to a MicroPython {GIT_TAG} tree."
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args()
+    named = os.environ.get(DIR_VARIABLE)
+    tree = Path(named).resolve() if named else BUILD / "micropython"
+    try:
+        if named or tree.exists():
+            check_tree(tree)
+        else:
+            get(tree)
+    except GetError as error:
+        remedy = "" if named or not tree.exists() else f"; remove {tree} to get it anew"
+        sys.exit(f"get_micropython: {error}{remedy}")
+    print(tree)
+
+
+if __name__ == "__main__":
+    main()

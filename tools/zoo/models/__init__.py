@@ -1,0 +1,22 @@
+"""The fixtures: importing this registers all of them."""
+
+from zoo.models import (  # noqa: F401
+    activations,
+    channels_last,
+    convolutions,
+    dtypes,
+    elementwise,
+    matrices,
+    mlperf_tiny,
+    networks,
+    normalization,
+    pooling,
+    programs,
+    reductions,
+    refused,
+    reported,
+    shapes,
+)
+from zoo.registry import FIXTURES
+
+__all__ = ["FIXTURES"]

@@ -1,0 +1,68 @@
+"""Expected outputs: ExecuTorch's own runtime, held against eager PyTorch."""
+
+import copy
+
+import torch
+from executorch.runtime import Runtime
+
+from zoo.registry import Model
+
+
+def run(model: Model, pte: bytes) -> list[list]:
+    """Execute each run of the model; the outputs of each, tensors cloned.
+
+    They are ExecuTorch's, or PyTorch's if the model says that ExecuTorch fails on it. Raises
+    AssertionError where the two disagree unannounced, or agree against the announcement.
+    """
+    wanted = _run_eager(model)
+    if not model.executorch_fails:
+        outputs = _run_executorch(model, pte)
+        _assert_close(outputs, wanted)
+        return outputs
+    try:
+        _assert_close(_run_executorch(model, pte), wanted)
+    except (AssertionError, RuntimeError):
+        return wanted
+    raise AssertionError("ExecuTorch agrees with PyTorch: executorch_fails is not true")
+
+
+def _run_executorch(model: Model, pte: bytes) -> list[list]:
+    program = Runtime.get().load_program(pte)
+    loaded = {name: program.load_method(name) for name in model.methods()}
+    return [
+        [_detached(value) for value in loaded[name].execute(inputs)]
+        for name, inputs in model.runs()
+    ]
+
+
+def _run_eager(model: Model) -> list[list]:
+    modules = {name: copy.deepcopy(module) for name, (module, _) in model.methods().items()}
+    return [_call_eager(modules[name], copy.deepcopy(inputs)) for name, inputs in model.runs()]
+
+
+def _call_eager(module: torch.nn.Module, inputs: tuple) -> list:
+    """The outputs, after the inputs that were changed in place, which the exporter returns too."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    versions = [tensor._version for tensor in tensors]
+    with torch.no_grad():
+        outputs = module(*inputs)
+    changed = [
+        tensor
+        for tensor, version in zip(tensors, versions, strict=True)
+        if tensor._version != version
+    ]
+    flat = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    return [_detached(value) for value in [*changed, *flat]]
+
+
+def _assert_close(outputs: list[list], wanted: list[list]) -> None:
+    """Equal within 1e-5 of the value, or of the largest value of the tensor."""
+    for output, want in zip(sum(outputs, []), sum(wanted, []), strict=True):
+        largest = 0.0
+        if isinstance(want, torch.Tensor) and want.is_floating_point() and want.isfinite().any():
+            largest = float(want[want.isfinite()].abs().max())
+        torch.testing.assert_close(output, want, rtol=1e-5, atol=1e-5 * largest, equal_nan=True)
+
+
+def _detached(value):
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,88 @@
+"""The files of a fixture: .npz with fixed timestamps, and its entry in fixtures.json.
+
+Arrays hold logical values in row-major order; a tensor with another dim order is
+`array.transpose(dim_order)` in memory. An input stored as a recipe is
+`numpy.random.default_rng(seed).uniform(low, high, sizes).astype(float32)`.
+"""
+
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from zoo import exporter, reference
+from zoo.registry import Data, Fixture, Model
+
+_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
+
+
+def write_fixture(fixture: Fixture, folder: Path) -> dict:
+    """Export, run and write one fixture into folder/<name>; returns its description."""
+    model = fixture.model()
+    target = folder / fixture.name
+    target.mkdir(parents=True, exist_ok=True)
+    pte = exporter.export(model)
+    runs = _write_runs(fixture, model, pte, target)
+    if model.inline_constants:
+        pte = exporter.inline_constants(pte)
+    (target / "model.pte").write_bytes(pte)
+    program = exporter.read_program(pte)
+    return {
+        "name": fixture.name,
+        "description": fixture.description,
+        "pte_bytes": len(pte),
+        "sha256": hashlib.sha256(pte).hexdigest(),
+        "refused": list(fixture.refused),
+        "reference": "pytorch" if model.executorch_fails else "executorch",
+        "methods": exporter.describe_methods(program),
+        "runs": runs,
+    }
+
+
+def _write_runs(fixture: Fixture, model: Model, pte: bytes, target: Path) -> list[dict]:
+    runs = []
+    results = zip(model.runs(), reference.run(model, pte), strict=True)
+    for number, ((method, inputs), outputs) in enumerate(results):
+        suffix = f"_{number}" if number else ""
+        run = {"method": method, "expected": f"expected{suffix}.npz", "stride": model.stride}
+        sampled = [_sampled(value, model.stride) for value in outputs]
+        _write_npz(target / run["expected"], "out", sampled)
+        if model.recipe:
+            run["recipe"] = _recipe(fixture.name, inputs)
+        else:
+            run["inputs"] = f"inputs{suffix}.npz"
+            _write_npz(target / run["inputs"], "in", [_array(value) for value in inputs])
+        runs.append(run)
+    return runs
+
+
+def _recipe(name: str, inputs: tuple) -> dict:
+    """The recipe of a model's only input, verified: drawn first, with the default bounds."""
+    (value,) = inputs
+    recipe = {"seed": Data(name).seed, "low": -1.0, "high": 1.0, "sizes": list(value.shape)}
+    assert torch.equal(value, Data(name).floats(*value.shape)), f"{name}: draw the input first"
+    return recipe
+
+
+def _array(value) -> np.ndarray:
+    """The value as an array in row-major order; a number as an array without dims."""
+    if isinstance(value, torch.Tensor):
+        return value.contiguous().numpy()
+    return np.asarray(value)
+
+
+def _sampled(value, stride: int) -> np.ndarray:
+    array = _array(value)
+    return array if stride == 1 else array.reshape(-1)[::stride]
+
+
+def _write_npz(path: Path, prefix: str, arrays: list[np.ndarray]) -> None:
+    """Like numpy.savez, but with the same bytes every time."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for index, array in enumerate(arrays):
+            member = io.BytesIO()
+            np.save(member, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{prefix}{index}.npy", _TIMESTAMP), member.getvalue())

@@ -103,11 +103,31 @@ static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32
     } while (w->rank > 2 && pt_walk_next(w));
 }
 
+// pt_convert_element with a short way between float and integers within int32.
+static void convert_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    if (from->dtype == PT_DTYPE_FLOAT && pt_dtype_in(to->dtype, PT_DTYPES_INTEGER)) {
+        float v = ((const float *)from->data)[j];
+        if (v > -0x1p31f && v < 0x1p31f) {
+            pt_store_int(to->data, i, to->dtype, (int32_t)v);
+            return;
+        }
+    } else if (to->dtype == PT_DTYPE_FLOAT && from->dtype != PT_DTYPE_DOUBLE) {
+        int64_t v = pt_load_int(from->data, j, from->dtype);
+        if (v == (int32_t)v) {
+            ((float *)to->data)[i] = (float)(int32_t)v;
+            return;
+        }
+    }
+    pt_convert_element(to->data, i, to->dtype, from->data, j, from->dtype);
+}
+
 static void convert(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
     do {
-        for (int32_t i = 0; i < w->sizes[0]; i++) {
-            pt_convert_element(to->data, w->offset[0] + i * w->strides[0][0], to->dtype, from->data,
-                               w->offset[1] + i * w->strides[1][0], from->dtype);
+        int32_t i = w->offset[0], j = w->offset[1];
+        for (int32_t n = w->sizes[0]; n > 0; n--) {
+            convert_element(to, i, from, j);
+            i += w->strides[0][0];
+            j += w->strides[1][0];
         }
     } while (pt_walk_next(w));
 }

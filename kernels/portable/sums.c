@@ -2,7 +2,8 @@
 #include "arguments.h"
 #include "reduction.h"
 
-// ---- sum, mean, prod: in float32 where input and output are, else in double or int64
+// ---- sum, mean, var: in float32 where input and output are; else, and prod always, in double for
+// a floating output, in int64 for others
 
 enum { SUM_BLOCK = 128 }; // added up for itself, which bounds the rounding error of long sums
 

@@ -4,7 +4,7 @@
   packages      what the system has to bring: compilers, emulator, Python with headers
   python        .venv with picotorch, its host extension and the tools of the tests
   micropython   the MicroPython source tree
-  firmware      the firmware of each board
+  firmware      the firmware of each board, to run a model and with a prompt
 
 A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
 Standard library only: this runs before anything else is there.
@@ -33,6 +33,7 @@ STAMP = BUILD / "stamps" / "python"
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 BOARDS = sorted(path.parent.name for path in (ROOT / "boards").glob("*/board.toml"))
+VARIANTS = ("run", "repl")
 
 # What .venv holds is made from these, so it is made anew when one of them changes.
 PYTHON_SOURCES = (
@@ -284,9 +285,10 @@ def set_up_firmware(arguments):
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
     for board in arguments.board or BOARDS:
-        command = ["make", "-C", "port/firmware", f"-j{os.cpu_count() or 1}"]
-        command += [f"BOARD={board}", f"VARIANT={arguments.variant}"]
-        run("firmware", command, f"firmware-{board}-{arguments.variant}", environment)
+        for variant in arguments.variant or VARIANTS:
+            command = ["make", "-C", "port/firmware", f"-j{os.cpu_count() or 1}"]
+            command += [f"BOARD={board}", f"VARIANT={variant}"]
+            run("firmware", command, f"firmware-{board}-{variant}", environment)
 
 
 # -- main ---------------------------------------------------------------------------
@@ -308,7 +310,9 @@ def parse_arguments():
         help="the step to end with; those before it are done, too (default: firmware)",
     )
     parser.add_argument("--board", action="append", choices=BOARDS, help="default: all boards")
-    parser.add_argument("--variant", choices=("run", "repl"), default="run")
+    parser.add_argument(
+        "--variant", action="append", choices=VARIANTS, help="of the firmware; default: both"
+    )
     return parser.parse_args()
 
 

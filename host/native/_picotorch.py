@@ -72,6 +72,8 @@ def operator_arguments(number):
 
 def operator_has_lists(number):
     """True when the operator takes or gives lists of tensors."""
+    if not 0 <= number < lib.pt_operator_count():
+        raise ValueError
     return lib.pt_operator_has_lists(number)
 
 
@@ -188,10 +190,14 @@ class Reader:
     def permutation(self, vector):
         """2 when a vector of u8 counts 0, 1, 2 ..., 1 when it is another permutation of that, else 0.
         At most 32 items."""
-        items = [self.u8_item(vector, i) for i in range(self.length(vector))]
-        if len(items) > 32 or sorted(items) != list(range(len(items))):
-            return 0
-        return 2 if items == sorted(items) else 1
+        length, seen, identity = self.length(vector), set(), True
+        for i in range(length):
+            place = self.u8_item(vector, i)
+            if length > 32 or place >= length or place in seen:
+                return 0
+            seen.add(place)
+            identity = identity and place == i
+        return 2 if identity else 1
 
     def u16_at(self, position):
         return self._number(position, 2, False)

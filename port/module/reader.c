@@ -223,12 +223,13 @@ static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_item_obj, reader_i64_item);
 static mp_obj_t reader_product(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const reader *self = MP_OBJ_TO_PTR(args[0]);
-    mp_int_t vector = mp_obj_get_int(args[1]), limit = mp_obj_get_int(args[3]);
+    uint32_t vector = (uint32_t)mp_obj_get_int(args[1]);
+    mp_int_t limit = mp_obj_get_int(args[3]);
     int64_t product = mp_obj_get_int(args[2]);
     uint32_t n = length(self, vector);
     bool empty = false;
     for (uint32_t i = 0; i < n; i++) {
-        int32_t size = (int32_t)u32_at(self, (int64_t)vector + 4 + 4 * (int64_t)i);
+        int32_t size = (int32_t)u32_at(self, item_at(self, vector, i, 4));
         empty = empty || size == 0;
         product *= size == 0 ? 1 : size;
         if (size < 0 || product > limit) {
@@ -241,11 +242,11 @@ static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_product_obj, 4, 4, reader_prod
 
 static mp_obj_t reader_permutation(mp_obj_t self_in, mp_obj_t vector_in) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    mp_int_t vector = mp_obj_get_int(vector_in);
+    uint32_t vector = (uint32_t)mp_obj_get_int(vector_in);
     uint32_t n = length(self, vector), seen = 0;
     bool identity = true;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t place = u8_at(self, (int64_t)vector + 4 + i);
+        uint32_t place = u8_at(self, item_at(self, vector, i, 1));
         if (n > 32 || place >= n || seen & 1u << place) {
             return MP_OBJ_NEW_SMALL_INT(0);
         }

@@ -14,6 +14,7 @@ from .errors import (
     INVALID_ARGUMENT,
     INVALID_PROGRAM,
     MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
     NOT_SUPPORTED,
     OPERATOR_MISSING,
     fail,
@@ -132,7 +133,8 @@ class MethodLoader:
             raise fail(NOT_SUPPORTED, "a method with other than one chain of instructions")
         self.instructions = reader.table(reader.item(chains, 0), CHAIN_INSTRUCTIONS)
         if reader.length(reader.table(self.plan, EXECUTION_PLAN_DELEGATES)):
-            raise fail(NOT_SUPPORTED, "delegates", remedy="export without a delegate")
+            raise fail(NOT_FOUND, "no backend of this name", source=self.method,
+                       remedy="export without a delegate")
 
     # ---- what there is
 

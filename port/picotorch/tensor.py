@@ -7,6 +7,7 @@ from .schema import (
     EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
     SCALAR_TYPE_NAMES,
     TENSOR_ALLOCATION_INFO,
+    TENSOR_DATA_BUFFER_IDX,
     TENSOR_DIM_ORDER,
     TENSOR_EXTRA_TENSOR_INFO,
     TENSOR_SCALAR_TYPE,
@@ -70,6 +71,7 @@ class TensorInfo:
         self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
         self._dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
         self._planned = reader.table(tensor, TENSOR_ALLOCATION_INFO) != 0
+        self._constant = not self._planned and reader.u32(tensor, TENSOR_DATA_BUFFER_IDX) != 0
         extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
         self._name = ""
         if extra:
@@ -97,13 +99,22 @@ class TensorInfo:
     def is_memory_planned(self):
         return self._planned
 
+    def is_constant(self):
+        """True when its data lies in the program."""
+        return self._constant
+
     def name(self):
         """Fully qualified name of a parameter or buffer, '' where the program gives none."""
         return self._name
 
     def __repr__(self):
         return "<TensorInfo %s %s %dB%s>" % (
-            self.dtype, list(self._sizes), self._nbytes, "" if self._planned else " unplanned")
+            self.dtype, list(self._sizes), self._nbytes, self._place())
+
+    def _place(self):
+        if self._constant:
+            return " constant"
+        return "" if self._planned else " unplanned"
 
 
 class Tensor:

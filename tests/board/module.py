@@ -1,8 +1,7 @@
 """Every method of _picotorch with the heap locked. Runs on a board and under CPython, which must
 print the same lines; tests/host/test_module.py starts both.
 
-It is given PROGRAM, the bytes of a program (a chain whose inputs are 2, 3, 3, 2; the operators
-aten::t_copy.out and one that is not known; values: 7, a tensor, a string), before its first line.
+It is given PROGRAM, the bytes of a program that test_module.py builds, before its first line.
 """
 
 import struct
@@ -111,7 +110,10 @@ def program_cases(r):
     name, overload = schema.OPERATOR_NAME, schema.OPERATOR_OVERLOAD
     forward = r.table(plan, schema.EXECUTION_PLAN_NAME)
     inputs = r.table(chain, schema.CHAIN_INPUTS)
+    outputs = r.table(chain, schema.CHAIN_OUTPUTS)
     value = schema.EVALUE_VAL
+    orders = [r.table(r.table(r.item(values, i), value), schema.TENSOR_DIM_ORDER)
+              for i in range(3, 7)]
     string = r.table(r.table(r.item(values, 2), value), schema.STRING_STRING_VAL)
     return [
         ("verify", lambda: r.verify()),
@@ -131,7 +133,18 @@ def program_cases(r):
         ("find_item before the first", lambda: r.find_item(values, -1, 0, 0)),
         ("find_item in nothing", lambda: r.find_item(0, 0, 0, 0)),
         ("find_item left out", lambda: r.find_item(values, 0, 5, 0)),
+        ("find_item of no slot", lambda: r.find_item(values, 0, -1, 0)),
         ("find_item outside", lambda: r.find_item(len(r) - 4, 0, 0, 77)),
+        ("product", lambda: r.product(inputs, 4, 1000)),
+        ("product at the limit", lambda: r.product(inputs, 4, 144)),
+        ("product above the limit", lambda: r.product(inputs, 4, 143)),
+        ("product with 0", lambda: r.product(outputs, 4, 1000)),
+        ("product of nothing", lambda: r.product(0, 4, 1000)),
+        ("permutation", lambda: r.permutation(orders[0])),
+        ("no permutation", lambda: r.permutation(orders[1])),
+        ("permutation in order", lambda: r.permutation(orders[2])),
+        ("permutation of too many", lambda: r.permutation(orders[3])),
+        ("permutation of nothing", lambda: r.permutation(0)),
         ("known", lambda: r.operator(r.table(known, name), r.table(known, overload)) == NUMBER),
         ("no overload", lambda: r.operator(r.table(known, name), 0)),
         ("unknown", lambda: r.operator(r.table(unknown, name), r.table(unknown, overload))),
@@ -171,7 +184,7 @@ def sweep_two(function, size):
 
 def sweep(data):
     r = _picotorch.Reader(data)
-    one = (r.follow, r.length, r.u16_at, r.u32_at, r.u64_at)
+    one = (r.follow, r.length, r.permutation, r.u16_at, r.u32_at, r.u64_at)
     two = (r.field, r.table, r.u8, r.i32, r.u32, r.i64, r.item, r.u8_item, r.i32_item, r.i64_item,
            r.operator)
     sums = [0] * (len(one) + len(two) + 1)
@@ -359,6 +372,8 @@ def module_cases(data):
         ("writable", lambda: _picotorch.readonly(shorts)),
         ("arguments", lambda: _picotorch.operator_arguments(NUMBER)),
         ("arguments", lambda: _picotorch.operator_arguments(last)),
+        ("lists", lambda: _picotorch.operator_has_lists(NUMBER)),
+        ("lists", lambda: _picotorch.operator_has_lists(-1)),
         ("name", lambda: _picotorch.operator_name(last)),
         ("name", lambda: _picotorch.operator_name(-1)),
         ("signature", lambda: _picotorch.operator_signature(last)),

@@ -355,7 +355,7 @@ def test_repeat(x, data):
 
 
 @many
-@given(tensors(), st.data())
+@given(tensors(least_rank=1), st.data())
 def test_constant_pad(x, data):
     assume(x.array.dtype.type in DTYPES)
     a, pad = x.array, []

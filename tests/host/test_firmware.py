@@ -237,16 +237,16 @@ def count(counts, loops):
     stop(counts, 0)
 
 
-for loops in (6000000, 12000000):
+for loops in (9000000, 18000000):
     counts = bytearray(4)
     count(counts, loops)
     _board.write_file(str(loops), counts)
 """
     result = boot("mps2-an386", script)
-    one, two = (struct.unpack("<I", result.files[n])[0] for n in ("6000000", "12000000"))
+    one, two = (struct.unpack("<I", result.files[n])[0] for n in ("9000000", "18000000"))
     wrap = 2**32 * 40 // 64
     assert one < wrap < two
-    assert (two - one) % 6000000 == 0
+    assert (two - one) % 9000000 == 0
 
 
 COPIES = """
@@ -375,6 +375,11 @@ def test_a_missing_emulator_names_the_package(monkeypatch):
     board = load_board("mps2-an386")
     with pytest.raises(emulator.EmulatorMissing, match="apt-get install qemu-system-arm"):
         emulator.run(board, emulator.firmware_path(board), {})
+
+
+def test_a_missing_firmware_names_the_command():
+    with pytest.raises(emulator.FirmwareMissing, match="BOARD=mps2-an386 VARIANT=other"):
+        emulator.firmware_path(load_board("mps2-an386"), "other")
 
 
 def test_an_emulator_that_does_not_start_says_why(tmp_path):

@@ -1,0 +1,74 @@
+"""What the other scripts of this folder begin with: tests/host/targets.py puts it before them.
+
+The scripts run on a board and under CPython and print the same lines on both. The job's sections are
+in `sections`.
+"""
+
+import struct
+
+import _board
+import picotorch
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+    Tensor,
+    errors,
+    schema,
+)
+
+import job
+
+try:
+    from gc import collect, mem_alloc
+
+    from micropython import heap_lock, heap_unlock
+except ImportError:
+    from gc import collect
+
+    def mem_alloc():
+        return 0
+
+    def heap_lock():
+        pass
+
+    heap_unlock = heap_lock
+
+sections = job.sections(_board.job())
+_taken = {}
+
+
+def take(name, size, shift=0):
+    """The next `size` bytes of a board's memory, `shift` bytes behind a multiple of 16."""
+    start = _taken.get(name, 0) + shift
+    memory = _board.memory(name)
+    assert start + size <= len(memory), "the board's memory is too small"
+    _taken[name] = (start + size + 15) & -16
+    return memory[start : start + size]
+
+
+def give_back(name):
+    """Lets take() begin at the start of a memory again."""
+    _taken[name] = 0
+
+
+def locked(function):
+    """Calls function() with the heap locked: the Error that it raised or None. Anything allocated,
+    and any other exception, ends the script."""
+    caught = None
+    collect()
+    before = mem_alloc()
+    heap_lock()
+    try:
+        function()
+    except Error as error:
+        caught = error
+    finally:
+        heap_unlock()
+    allocated = mem_alloc() - before
+    assert allocated == 0, "%d bytes of heap were allocated" % allocated
+    return caught

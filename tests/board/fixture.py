@@ -1,0 +1,101 @@
+"""Loads every method of a fixture and executes its runs, one after the other, with the heap locked.
+
+Sections: model; settings: methods (names with commas), run0, run1 ... (method of each run), and
+input<run>_<i> for inputs that are no tensors (int:3, bool:1, none); in<run>_<i>, the bytes of the
+others. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
+out<run>_<i>. Prints what every load and run ended with, and every output that is no tensor.
+"""
+
+settings = job.settings(sections["settings"])
+names = settings["methods"].split(",")
+
+
+def constant(text):
+    kind, _, value = text.partition(":")
+    return None if kind == "none" else bool(int(value)) if kind == "bool" else int(value)
+
+
+class Loaded:
+    """One method in memories of its own."""
+
+    def __init__(self, program, name):
+        meta = program.method_meta(name)
+        self.meta = meta
+        self.program = program
+        self.name = name
+        part = (len(_board.memory("pool")) // len(names)) & -16
+        self.pool = MemoryAllocator(take("pool", part))
+        planned = [take("planned", meta.memory_planned_buffer_size(i))
+                   for i in range(meta.num_memory_planned_buffers())]
+        temp = MemoryAllocator(take("temp", part), "temp memory")
+        self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
+                             max(8, meta.num_outputs()))
+        self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
+        self.results = [None] * meta.num_outputs()
+        self.inputs = None
+
+    def output_memory(self, i):
+        """A buffer for an output that has none of its own, or None."""
+        meta = self.meta
+        if meta.output_tag(i) != schema.KERNEL_TYPES_TENSOR:
+            return None
+        for k in range(meta.num_inputs()):
+            if meta.input_value(k) == meta.output_value(i):
+                return None
+        info = meta.output_tensor_meta(i)
+        return None if info.is_memory_planned() else take("planned", info.nbytes())
+
+    def load(self):
+        self.method.load(self.program, self.name)
+        for i in range(len(self.outputs)):
+            if self.outputs[i] is not None:
+                self.method.set_output_data_ptr(self.outputs[i], i)
+
+    def read_inputs(self, run):
+        self.inputs = []
+        for i in range(self.meta.num_inputs()):
+            key = "in%d_%d" % (run, i)
+            self.inputs.append(sections[key] if key in sections
+                               else constant(settings["input%d_%d" % (run, i)]))
+
+    def run(self):
+        self.method.set_inputs(self.inputs)
+        self.method.execute()
+        self.method.get_outputs(self.results)
+
+    def write_pool(self, path):
+        _board.write_file(path, self.pool.buffer[: self.pool.used])
+
+    def write_outputs(self, run):
+        for i in range(len(self.results)):
+            if isinstance(self.results[i], Tensor):
+                _board.write_file("out%d_%d" % (run, i), self.results[i].data)
+            else:
+                print("output", run, i, self.results[i])
+
+
+def main():
+    program = Program.load(BufferDataLoader(sections["model"]))
+    methods = {}
+    for name in names:
+        loaded = Loaded(program, name)
+        error = locked(loaded.load)
+        print("load", name, error or "ok")
+        if error is None:
+            loaded.write_pool("pool_" + name)
+            methods[name] = loaded
+    run = 0
+    while "run%d" % run in settings:
+        loaded = methods.get(settings["run%d" % run])
+        if loaded is not None:
+            loaded.read_inputs(run)
+            error = locked(loaded.run)
+            print("run", run, error or "ok")
+            if error is None:
+                loaded.write_outputs(run)
+        run += 1
+    for name in methods:
+        methods[name].write_pool("pool_" + name + "_after")
+
+
+main()

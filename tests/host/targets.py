@@ -1,0 +1,86 @@
+"""Runs a script of tests/board on the twin or on an emulated board: the same script, the same result."""
+
+import contextlib
+import functools
+import gc
+import io
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+from picotorch.host import emulator, mpy
+from picotorch.host.boards import board_names, load_board
+from picotorch.host.job import Job
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "tests" / "board"
+HOST = "host"
+BOARDS = tuple(board_names())
+TIMEOUT = 240.0  # seconds for one boot
+
+
+@functools.cache
+def _source(script: str) -> str:
+    return (SCRIPTS / "common.py").read_text() + (SCRIPTS / script).read_text()
+
+
+@functools.cache
+def _compiled(script: str) -> bytes:
+    return mpy.compile_script(_source(script), script)
+
+
+def run_script(script: str, sections: Job | dict, target: str) -> emulator.Result:
+    """What a script gave on a target: exit status, printed lines, written files.
+
+    Fails, with what to build, where the firmware of a board is missing. An exception that ends the
+    script is raised here on the twin; on a board it fails with the board's lines.
+    """
+    job = sections if isinstance(sections, Job) else Job(sections)
+    if target == HOST:
+        return _run_on_host(script, job)
+    job.add("script", _compiled(script))
+    board = load_board(target)
+    result = emulator.run(board, emulator.firmware_path(board), job, timeout=TIMEOUT)
+    assert result.status == 0, "\n".join([f"{target}: status {result.status}", *result.lines])
+    return result
+
+
+# ---- the twin's stand-in for a board
+
+
+def aligned(data: bytes | int) -> memoryview:
+    """Memory of these bytes, or of so many zeros, that starts at a multiple of 128."""
+    size = data if isinstance(data, int) else len(data)
+    storage = np.zeros(size + 128, np.uint8)
+    start = -storage.ctypes.data % 128
+    view = storage[start : start + size].data
+    if not isinstance(data, int):
+        view[:] = data
+    return view
+
+
+def _board_module(job: Job, files: dict) -> types.ModuleType:
+    arenas = load_board(BOARDS[0]).arenas
+    memories = {arena.name: aligned(arena.size) for arena in arenas.values()}
+    blob = aligned(job.to_bytes()).toreadonly()
+    module = types.ModuleType("_board")
+    module.job = lambda: blob
+    module.memory = memories.__getitem__
+    module.write_file = lambda path, buffer: files.__setitem__(path, bytes(buffer))
+    return module
+
+
+def _run_on_host(script, job):
+    files, output = {}, io.StringIO()
+    frozen = str(ROOT / "port" / "firmware" / "frozen")
+    sys.modules["_board"] = _board_module(job, files)
+    sys.path.insert(0, frozen)
+    try:
+        with contextlib.redirect_stdout(output):
+            exec(compile(_source(script), script, "exec"), {"__name__": "__main__"})
+    finally:
+        sys.path.remove(frozen)
+        del sys.modules["_board"]
+        gc.collect()
+    return emulator.Result(0, output.getvalue().splitlines(), files)

@@ -51,8 +51,8 @@ class SetupError(Exception):
     """A step that cannot be done; the message says what to do about it."""
 
 
-def say(step, text):
-    print(f"{step + ':':<13}{text}", flush=True)
+def say(step, text, end="\n"):
+    print(f"{step + ':':<13}{text}", end=end, flush=True)
 
 
 # -- running commands ---------------------------------------------------------------
@@ -71,20 +71,19 @@ def run(step, command, log_name, environment=None):
     """Run a command with its output in build/log/<log_name>.log, shown at the end if it fails."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{log_name}.log"
-    say(step, f"{shlex.join(map(str, command))}  (log: {log.relative_to(ROOT)})")
+    say(step, f"{shlex.join(map(str, command))}  (log: {log.relative_to(ROOT)})", end=" ... ")
     started = time.monotonic()
     with log.open("w") as file:
         done = subprocess.run(
             command, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT, env=environment
         )
+    print(f"{time.monotonic() - started:.0f} s", flush=True)
     if done.returncode != 0:
         tail = log.read_text(errors="replace").splitlines()[-LOG_TAIL:]
         raise SetupError(
             f"'{shlex.join(map(str, command))}' failed with status {done.returncode}. "
             f"The end of {log.relative_to(ROOT)}:\n" + "\n".join(f"  | {line}" for line in tail)
         )
-    say(step, f"done in {time.monotonic() - started:.0f} s")
-    return log
 
 
 # -- packages -----------------------------------------------------------------------

@@ -72,7 +72,7 @@ def load_board(name: str) -> Board:
         return _from_toml(name, tomllib.loads((BOARDS_DIR / name / "board.toml").read_text()))
     except KeyError as error:
         raise BoardError(f"boards/{name}/board.toml: the entry {error} is missing") from error
-    except tomllib.TOMLDecodeError as error:
+    except (TypeError, tomllib.TOMLDecodeError) as error:
         raise BoardError(f"boards/{name}/board.toml: {error}") from error
 
 

@@ -160,6 +160,6 @@ def _run_command(
         message = errors.read().decode("utf-8", "backslashreplace").strip()
     if timed_out.is_set():
         raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
-    if status < 0 or message:
+    if status < 0 or (status != 0 and message and not lines):
         raise EmulatorError(message or f"the emulator was ended by signal {-status}")
     return status, lines

@@ -94,7 +94,7 @@ def tree_version(tree):
     try:
         text = (tree / "py" / "mpconfig.h").read_text()
     except OSError as error:
-        raise GetError(f"{tree} is no MicroPython tree: {error.strerror}: {error.filename}") from error
+        raise GetError(f"{tree} is no MicroPython tree: it has no py/mpconfig.h") from error
     found = dict(re.findall(r"#define MICROPY_VERSION_(\w+) (\d+)", text))
     try:
         return tuple(int(found[part]) for part in ("MAJOR", "MINOR", "MICRO"))

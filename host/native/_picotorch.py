@@ -72,6 +72,8 @@ def operator_arguments(number):
 
 def operator_has_lists(number):
     """True when the operator takes or gives lists of tensors."""
+    if not 0 <= number < lib.pt_operator_count():
+        raise ValueError
     return lib.pt_operator_has_lists(number)
 
 
@@ -80,6 +82,8 @@ class Reader:
 
     def __init__(self, buffer):
         self._data = memoryview(buffer).cast("B")
+        if len(self._data) > SMALL_INT_MAX:
+            raise ValueError
 
     def __len__(self):
         return len(self._data)
@@ -101,6 +105,8 @@ class Reader:
 
     def field(self, table, slot):
         """Position of a field; 0 when the file leaves it out."""
+        if slot < 0:
+            raise ValueError
         vtable = table - int.from_bytes(self._bytes(table, 4), "little", signed=True)
         size = self._number(vtable, 2, False)
         entry = 4 + 2 * slot
@@ -150,6 +156,16 @@ class Reader:
         """Position of table i of a vector of tables."""
         return self.follow(self._item(vector, i, 4))
 
+    def find_item(self, vector, start, slot, value):
+        """Index of the first table of a vector, from `start` on, whose u8 field is `value`, or -1."""
+        length = self.length(vector)
+        if start < 0 or slot < 0:
+            raise ValueError
+        for i in range(start, length):
+            if self.u8(self.item(vector, i), slot) == value:
+                return i
+        return -1
+
     def u8_item(self, vector, i):
         return self._number(self._item(vector, i, 1), 1, False)
 
@@ -158,13 +174,6 @@ class Reader:
 
     def i64_item(self, vector, i):
         return self._number(self._item(vector, i, 8), 8, True)
-
-    def find_u8(self, vector, slot, value, start):
-        """First table of a vector, from `start` on, whose u8 field is `value`: its place, or -1."""
-        for i in range(max(start, 0), self.length(vector)):
-            if self.u8(self.item(vector, i), slot) == value:
-                return i
-        return -1
 
     def product(self, vector, factor, limit):
         """`factor` times the i32 sizes of a vector, 0 with a size of 0; -1 with a negative size or when
@@ -181,10 +190,14 @@ class Reader:
     def permutation(self, vector):
         """2 when a vector of u8 counts 0, 1, 2 ..., 1 when it is another permutation of that, else 0.
         At most 32 items."""
-        items = [self.u8_item(vector, i) for i in range(self.length(vector))]
-        if len(items) > 32 or sorted(items) != list(range(len(items))):
-            return 0
-        return 2 if items == sorted(items) else 1
+        length, seen, identity = self.length(vector), set(), True
+        for i in range(length):
+            place = self.u8_item(vector, i)
+            if length > 32 or place >= length or place in seen:
+                return 0
+            seen.add(place)
+            identity = identity and place == i
+        return 2 if identity else 1
 
     def u16_at(self, position):
         return self._number(position, 2, False)
@@ -248,6 +261,7 @@ class Context:
         self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
         self._c.memory[memory] = found.pointer if found else ffi.NULL
         self._c.memory_size[memory] = found.size if found else 0
+        self._ready = self._ready and found is not None
 
     def set_scratch(self, buffer):
         self._scratch = found = None if buffer is None else _Memory(buffer)
@@ -260,7 +274,19 @@ class Context:
             raise ValueError
         return ffi.cast(kind + " *", self._c.memory[POOL] + position)
 
+    def limit_memory(self, memory, size):
+        """Lets references reach only the first `size` bytes of a memory, which has as many."""
+        if not 0 <= size <= self._c.memory_size[memory]:
+            raise ValueError
+        self._c.memory_size[memory] = size
+
+    def is_inside(self, memory, offset, size):
+        """True when the bytes from offset on lie in the memory. No number is negative."""
+        return offset + size <= self._c.memory_size[memory]
+
     def has_memory(self, memory):
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
         return self._buffers[memory] is not None
 
     def _put(self, kind, position, **fields):
@@ -334,7 +360,12 @@ class Context:
         lib.pt_start(self._c, method)
 
     def set_ready(self, ready):
-        """Whether execute and step may run: a method is started and all its memories are set."""
+        """Whether execute and step may run: a method is started and all its memories are set.
+
+        Taking a memory away ends it.
+        """
+        if ready:
+            self._record("pt_method", self._c.method)
         self._ready = ready
 
     def _run(self, function):
@@ -380,9 +411,9 @@ class Context:
 
         `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
         """
-        data = self._data(ref, size) if size else memoryview(bytearray())
+        data = self._data(ref, size)
         if size % struct.calcsize(typecode):
             raise ValueError
         if ref >> 25 == PROGRAM:
             data = data.toreadonly()
-        return data.cast(typecode)
+        return data.cast(typecode) if size else memoryview(bytearray()).cast(typecode)

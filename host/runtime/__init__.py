@@ -1,1 +1,157 @@
-"""The interface of executorch.runtime."""
+"""The interface of executorch.runtime, with numpy arrays.
+
+    from picotorch.runtime import Runtime, Verification
+    program = Runtime.get().load_program("model.pte")
+    outputs = program.load_method("forward").execute([x])
+
+Every error is a picotorch.Error with ExecuTorch's code and name.
+"""
+
+import enum
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import picotorch
+from picotorch.errors import INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
+from picotorch.host.aligned import aligned_copy
+from picotorch.host.inputs import checked_inputs
+from picotorch.host.running import read_model
+from picotorch.host.tensors import from_stored
+from picotorch.host.twin import attach_outputs, set_inputs
+from picotorch.host.values import TENSOR
+from picotorch.module import load_with_exact_memories
+
+from .metadata import MethodMeta, TensorInfo
+from .registry import BackendRegistry, OperatorRegistry
+
+__all__ = ["BackendRegistry", "Method", "MethodMeta", "OperatorRegistry", "Program", "Runtime",
+           "TensorInfo", "Verification"]
+
+
+class Verification(enum.Enum):
+    """How much of a program is checked when it is loaded."""
+
+    Minimal = picotorch.MINIMAL
+    InternalConsistency = picotorch.STRICT
+
+
+class Method:
+    """Made by Program.load_method."""
+
+    def __init__(self, method: picotorch.Method):
+        self._method = method
+        self._meta = method.method_meta()
+        attach_outputs(method, self._meta)
+
+    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs for these inputs: new arrays; numbers, bools and None as such.
+
+        An input is an array of the program's dtype and sizes whose elements lie in C order or in the
+        program's dim order, or the number with which the program was exported. Raises
+        InvalidArgument, InvalidType, and what a kernel answers.
+        """
+        if not isinstance(inputs, Sequence):
+            raise fail(INVALID_TYPE, "are no list or tuple", "inputs")
+        checked = checked_inputs(self._meta, inputs)
+        self._check_contiguous(checked)
+        set_inputs(self._method, self._meta, checked)
+        self._method.execute()
+        return [self._output(i) for i in range(self._meta.num_outputs())]
+
+    def _check_contiguous(self, inputs):
+        for i, array in enumerate(inputs):
+            if self._meta.input_tag(i) != TENSOR:
+                continue
+            in_memory = array.transpose(self._meta.input_tensor_meta(i).dim_order())
+            if not (array.flags.c_contiguous or in_memory.flags.c_contiguous):
+                raise fail(INVALID_ARGUMENT, "is not contiguous", "input", i,
+                           remedy="give numpy.ascontiguousarray of it")
+
+    def _output(self, i):
+        output = self._method.get_output(i)
+        if self._meta.output_tag(i) != TENSOR:
+            return output
+        return from_stored(output.data, self._meta.output_tensor_meta(i))
+
+    @property
+    def metadata(self) -> MethodMeta:
+        return MethodMeta(self._meta)
+
+    def __repr__(self):
+        return repr(self._method)
+
+
+class Program:
+    """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
+
+    def __init__(self, program: picotorch.Program):
+        self._program = program
+        self._methods: dict[str, Method] = {}
+
+    @property
+    def method_names(self) -> set[str]:
+        return set(self._program.method_names)
+
+    def load_method(self, name: str) -> Method:
+        """The method, in memories of exactly the bytes that it needs. Raises NotFound,
+        OperatorMissing, NotSupported, InvalidProgram."""
+        if name not in self._methods:
+            self._methods[name] = Method(load_with_exact_memories(self._program, name))
+        return self._methods[name]
+
+    def metadata(self, method_name: str) -> MethodMeta:
+        """Of a method, without loading it. Raises NotFound."""
+        return MethodMeta(self._program.method_meta(method_name))
+
+    def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
+        """Raises NotSupported."""
+        raise fail(NOT_SUPPORTED, "event tracing", "etdump")
+
+    def __repr__(self):
+        return repr(self._program)
+
+
+class Runtime:
+    """Runtime.get() is the only one."""
+
+    def __init__(self):
+        self.backend_registry = BackendRegistry()
+        self.operator_registry = OperatorRegistry()
+
+    @staticmethod
+    @functools.lru_cache(maxsize=1)
+    def get() -> "Runtime":
+        return Runtime()
+
+    def load_program(
+        self,
+        data: bytes | bytearray | BinaryIO | Path | str,
+        *,
+        verification: Verification = Verification.InternalConsistency,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        data_path: Path | str | None = None,
+    ) -> Program:
+        """A program from a path, its bytes or a file object.
+
+        Raises AccessFailed, InvalidProgram; NotSupported for event tracing and external data.
+        """
+        if enable_etdump or debug_buffer_size:
+            raise fail(NOT_SUPPORTED, "event tracing", "etdump")
+        if data_path is not None:
+            raise fail(NOT_SUPPORTED, "external data", str(data_path))
+        loader = picotorch.BufferDataLoader(aligned_copy(_read(data)))
+        return Program(picotorch.Program.load(loader, verification.value))
+
+
+def _read(data):
+    if isinstance(data, str | Path):
+        return read_model(Path(data))
+    if isinstance(data, bytes | bytearray | memoryview):
+        return data
+    if hasattr(data, "read"):
+        return data.read()
+    raise fail(INVALID_TYPE, f"a path, bytes or a file object is wanted, not "
+               f"{type(data).__name__}", "program")

@@ -14,12 +14,17 @@ static void relu_row(int32_t n, float *out_floats, const float *in_floats, const
     (void)p;
     pt_bits *out = (pt_bits *)(void *)out_floats;
     const pt_bits *in = (const pt_bits *)(const void *)in_floats;
-    for (; n >= 4; n -= 4, in += 4, out += 4) {
+    for (; n >= 8; n -= 8, in += 8, out += 8) {
         int32_t x0 = in[0].i, x1 = in[1].i, x2 = in[2].i, x3 = in[3].i;
+        int32_t x4 = in[4].i, x5 = in[5].i, x6 = in[6].i, x7 = in[7].i;
         out[0].i = relu_bits(x0);
         out[1].i = relu_bits(x1);
         out[2].i = relu_bits(x2);
         out[3].i = relu_bits(x3);
+        out[4].i = relu_bits(x4);
+        out[5].i = relu_bits(x5);
+        out[6].i = relu_bits(x6);
+        out[7].i = relu_bits(x7);
     }
     for (; n > 0; n--) {
         (out++)->i = relu_bits((in++)->i);
@@ -112,15 +117,11 @@ static int clamp_check(pt_context *c, const pt_ref *args) {
 
 static int clamp_run(pt_context *c, const pt_ref *args) {
     uint8_t compute = clamp_dtype(c, args);
-    pt_scalar low = {.type = PT_TYPE_DOUBLE, .as.d = -__builtin_inf()};
-    pt_scalar high = {.type = PT_TYPE_DOUBLE, .as.d = __builtin_inf()};
-    if (!pt_is_none(args[1])) {
-        low = pt_get_scalar(c, args[1]);
+    pt_number p[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        p[i] = pt_is_none(args[1 + i]) ? pt_no_bound(i == 0, compute)
+                                       : pt_number_of(pt_get_scalar(c, args[1 + i]), compute);
     }
-    if (!pt_is_none(args[2])) {
-        high = pt_get_scalar(c, args[2]);
-    }
-    pt_number p[2] = {pt_number_of(low, compute), pt_number_of(high, compute)};
     return pt_unary_run_as(c, args[0], args[3], &clamp_op, compute, p);
 }
 

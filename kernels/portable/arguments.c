@@ -1,6 +1,10 @@
 #include "arguments.h"
 #include "element.h"
 
+pt_tensor pt_read_tensor(const pt_context *c, pt_ref arg) {
+    return pt_get_tensor(c, arg);
+}
+
 int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place) {
     int64_t n = rank ? rank : 1;
     if (dim < -n || dim >= n) {
@@ -54,9 +58,9 @@ uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
 }
 
 int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from) {
-    if (to->dtype == from->dtype ? pt_element_size(to->dtype) == 0
-                                 : !pt_dtype_in(to->dtype, PT_DTYPES_ALL) ||
-                                       !pt_dtype_in(from->dtype, PT_DTYPES_ALL)) {
+    if (to->dtype == from->dtype
+            ? pt_element_size(to->dtype) == 0
+            : !pt_dtype_in(to->dtype, PT_DTYPES_ALL) || !pt_dtype_in(from->dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no conversion between these dtypes");
     }
     return PT_ERROR_OK;

@@ -4,8 +4,10 @@
 
 #include "../core/core.h"
 
-// The place of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d counts
-// as one dim; or InvalidArgument.
+// pt_get_tensor as a call, which takes less code.
+pt_tensor pt_read_tensor(const pt_context *c, pt_ref arg);
+// The place of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d
+// counts as one dim; or InvalidArgument.
 int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place);
 // The list of dims `arg` as a set: bit d for dim d. InvalidArgument also for a dim named twice.
 int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);

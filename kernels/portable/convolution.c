@@ -1,6 +1,9 @@
 // aten::convolution: 1-d and 2-d, over any of the dim orders contiguous and channels_last.
 #include "products.h"
 
+// Their frames do not add up in one.
+#define NOINLINE static __attribute__((noinline))
+
 enum { IN, WEIGHT, BIAS, STRIDE, PADDING, DILATION, TRANSPOSED, OUTPUT_PADDING, GROUPS, OUT };
 
 // Strides, paddings and dilations stay below this, so that positions fit in 32 bits.
@@ -21,9 +24,10 @@ typedef struct axis {
 
 // A convolution over two spatial dims; one of rank 3 has a first one of size 1.
 typedef struct convolution {
-    pt_tensor in;
-    pt_tensor weight;
-    pt_tensor out;
+    const char *in;
+    const char *weight;
+    char *out;
+    uint8_t dtype;
     bool transposed;
     int32_t batch;
     int32_t groups;
@@ -52,43 +56,45 @@ static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, axis 
 }
 
 // The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed.
-static convolution read_convolution(const pt_context *c, const pt_ref *args) {
-    convolution v;
-    v.in = pt_get_tensor(c, args[IN]);
-    v.weight = pt_get_tensor(c, args[WEIGHT]);
-    v.out = pt_get_tensor(c, args[OUT]);
-    v.transposed = pt_get_bool(c, args[TRANSPOSED]);
-    v.groups = (int32_t)pt_get_int(c, args[GROUPS]);
-    v.batch = v.in.sizes[0];
-    v.in_channels = v.in.sizes[1] / v.groups;
-    v.out_channels = v.out.sizes[1] / v.groups;
+NOINLINE void read_convolution(const pt_context *c, const pt_ref *args, convolution *v) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
+    const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    v->in = in.data;
+    v->weight = weight.data;
+    v->out = out.data;
+    v->dtype = in.dtype;
+    v->transposed = pt_get_bool(c, args[TRANSPOSED]);
+    v->groups = (int32_t)pt_get_int(c, args[GROUPS]);
+    v->batch = in.sizes[0];
+    v->in_channels = in.sizes[1] / v->groups;
+    v->out_channels = out.sizes[1] / v->groups;
 
     int32_t in_steps[4], weight_steps[4], out_steps[4];
-    pt_strides(&v.in, in_steps);
-    pt_strides(&v.weight, weight_steps);
-    pt_strides(&v.out, out_steps);
-    v.in_batch_step = in_steps[0];
-    v.in_channel_step = in_steps[1];
-    v.out_batch_step = out_steps[0];
-    v.out_channel_step = out_steps[1];
-    v.weight_out_step = weight_steps[v.transposed];
-    v.weight_in_step = weight_steps[!v.transposed];
-    v.weight_group_step =
-        v.transposed ? v.in_channels * v.weight_in_step : v.out_channels * v.weight_out_step;
+    pt_strides(&in, in_steps);
+    pt_strides(&weight, weight_steps);
+    pt_strides(&out, out_steps);
+    v->in_batch_step = in_steps[0];
+    v->in_channel_step = in_steps[1];
+    v->out_batch_step = out_steps[0];
+    v->out_channel_step = out_steps[1];
+    v->weight_out_step = weight_steps[v->transposed];
+    v->weight_in_step = weight_steps[!v->transposed];
+    v->weight_group_step =
+        v->transposed ? v->in_channels * v->weight_in_step : v->out_channels * v->weight_out_step;
 
-    const uint32_t dims = v.in.rank - 2u;
-    v.axes[0] = (axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
+    const uint32_t dims = in.rank - 2u;
+    v->axes[0] = (axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
     for (uint32_t i = 0; i < dims; i++) {
-        axis *x = &v.axes[i + 2 - dims];
+        axis *x = &v->axes[i + 2 - dims];
         read_axis(c, args, i, x);
-        x->in = v.in.sizes[i + 2];
-        x->kernel = v.weight.sizes[i + 2];
-        x->out = v.out.sizes[i + 2];
+        x->in = in.sizes[i + 2];
+        x->kernel = weight.sizes[i + 2];
+        x->out = out.sizes[i + 2];
         x->in_step = in_steps[i + 2];
         x->kernel_step = weight_steps[i + 2];
         x->out_step = out_steps[i + 2];
     }
-    return v;
 }
 
 // ---- check
@@ -324,57 +330,50 @@ static void set_taps(const convolution *v, const segment *s, pt_products *p) {
     }
 }
 
-// A line of outputs, or of lines of outputs: elements between neighbours in input and output.
-typedef struct line {
-    int32_t length;
-    int32_t in_step;
-    int32_t out_step;
-} line;
-
-static line make_line(const axis *x, const segment *s) {
-    line l = {s->length, 0, x->out_step};
+static pt_line make_line(const axis *x, const segment *s) {
+    pt_line l = {s->length, 0, x->out_step};
     if (l.length > 1) {
-        l.in_step = x->stride * x->in_step;
+        l.b_step = x->stride * x->in_step;
     }
     return l;
 }
 
-// Sums a rectangle of outputs of one group, as few and long lines.
-static void sum_rectangle(pt_products p, uint8_t dtype, int32_t rows, line lines, line columns) {
-    if (columns.length < 4 && columns.length < lines.length) {
-        const line swap = lines;
-        lines = columns;
-        columns = swap;
+// Few and long lines.
+static void arrange_lines(pt_products *p) {
+    pt_line *lines = &p->lines;
+    pt_line *columns = &p->columns;
+    if (columns->length < 4 && columns->length < lines->length) {
+        const pt_line swap = *lines;
+        *lines = *columns;
+        *columns = swap;
     }
-    if (columns.length * columns.in_step == lines.in_step &&
-        columns.length * columns.out_step == lines.out_step) {
-        columns.length *= lines.length;
-        lines.length = 1;
-    }
-    p.b_column = columns.in_step;
-    p.out_column = columns.out_step;
-    const int32_t size = (int32_t)pt_element_size(dtype);
-    for (int32_t i = 0; i < lines.length; i++) {
-        pt_sum_products(&p, dtype, rows, columns.length);
-        p.b = (const char *)p.b + lines.in_step * size;
-        p.out = (char *)p.out + lines.out_step * size;
+    if (columns->length * columns->b_step == lines->b_step &&
+        columns->length * columns->out_step == lines->out_step) {
+        columns->length *= lines->length;
+        lines->length = 1;
     }
 }
 
 // The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
-static void run_segments(const convolution *v, const char *bias, const segment *s) {
+NOINLINE void run_segments(const convolution *v, const char *bias, const segment *s, bool padded) {
     const axis *y = &v->axes[0];
     const axis *x = &v->axes[1];
-    const int32_t size = (int32_t)pt_element_size(v->in.dtype);
-    const char *weight = (const char *)v->weight.data +
-                         (s[0].kernel * y->kernel_step + s[1].kernel * x->kernel_step) * size;
-    const char *in =
-        (const char *)v->in.data + (s[0].in * y->in_step + s[1].in * x->in_step) * size;
-    char *out = (char *)v->out.data + (s[0].start * y->out_step + s[1].start * x->out_step) * size;
-    pt_products p = {.a_row = v->weight_out_step, .out_row = v->out_channel_step};
+    const int32_t size = (int32_t)pt_element_size(v->dtype);
+    const char *weight =
+        v->weight + (s[0].kernel * y->kernel_step + s[1].kernel * x->kernel_step) * size;
+    const char *in = v->in + (s[0].in * y->in_step + s[1].in * x->in_step) * size;
+    char *out = v->out + (s[0].start * y->out_step + s[1].start * x->out_step) * size;
+    pt_products p;
+    p.rows = v->out_channels;
+    p.a_row = v->weight_out_step;
+    p.out_row = v->out_channel_step;
+    p.lines = make_line(y, &s[0]);
+    p.columns = make_line(x, &s[1]);
+    p.padded = padded;
     set_taps(v, s, &p);
-    const line lines = make_line(y, &s[0]);
-    const line columns = make_line(x, &s[1]);
+    if (!padded) {
+        arrange_lines(&p);
+    }
     for (int32_t n = 0; n < v->batch; n++) {
         for (int32_t g = 0; g < v->groups; g++) {
             p.a = weight + g * v->weight_group_step * size;
@@ -382,23 +381,35 @@ static void run_segments(const convolution *v, const char *bias, const segment *
             p.bias = bias ? bias + g * v->out_channels * size : NULL;
             p.out =
                 out + (n * v->out_batch_step + g * v->out_channels * v->out_channel_step) * size;
-            sum_rectangle(p, v->in.dtype, v->out_channels, lines, columns);
+            pt_sum_products(&p, v->dtype);
         }
     }
 }
 
+// True where a whole padded line can be done at once, see pt_products.
+static bool has_padded_lines(const convolution *v) {
+    const axis *x = &v->axes[1];
+    return v->dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 && x->kernel == 3 &&
+           x->stride == 1 && x->dilation == 1 && x->padding == 1 && x->in >= 4 && x->in_step == 1 &&
+           x->kernel_step == 1 && x->out_step == 1;
+}
+
 static int run_convolution(pt_context *c, const pt_ref *args) {
-    const convolution v = read_convolution(c, args);
-    if (pt_numel(&v.out) == 0) {
+    const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
+    convolution v;
+    read_convolution(c, args, &v);
     const char *bias = pt_is_none(args[BIAS]) ? NULL : pt_get_tensor(c, args[BIAS]).data;
+    const bool padded = has_padded_lines(&v);
     segment s[2];
     for (int32_t y = 0; y < v.axes[0].out; y += s[0].length) {
         s[0] = find_segment(&v, 0, y);
         for (int32_t x = 0; x < v.axes[1].out; x += s[1].length) {
-            s[1] = find_segment(&v, 1, x);
-            run_segments(&v, bias, s);
+            s[1] = padded ? (segment){.length = v.axes[1].out, .taps = 3, .kernel_step = 1}
+                          : find_segment(&v, 1, x);
+            run_segments(&v, bias, s, padded);
         }
     }
     return PT_ERROR_OK;

@@ -67,18 +67,12 @@ static bool in_blocks(const pt_walk *w) {
     return w->strides[0][0] == 1 && w->strides[1][0] == 1;
 }
 
-static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32_t size) {
-    enum { SHORT_ROW = 8 }; // elements for which a row is not worth its overhead
-    if (w->rank > 1 && w->sizes[1] > w->sizes[0] && (!in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
-        swap_inner_dims(w);
-    }
-    bool blocks = in_blocks(w);
-    row r = {.n = w->sizes[0],
-             .to_step = w->strides[0][0] * (int32_t)size,
-             .from_step = w->strides[1][0] * (int32_t)size};
-    do {
-        r.to = to + (size_t)w->offset[0] * size;
-        r.from = from + (size_t)w->offset[1] * size;
+// The rows of dims 0 and 1, the inner ones of a walk.
+static void copy_plane(const pt_walk *w, row r, uint32_t size, int32_t rows) {
+    const int32_t to_step = w->rank > 1 ? w->strides[0][1] * (int32_t)size : 0;
+    const int32_t from_step = w->rank > 1 ? w->strides[1][1] * (int32_t)size : 0;
+    const bool blocks = in_blocks(w);
+    for (; rows > 0; rows--, r.to += to_step, r.from += from_step) {
         if (blocks) {
             memcpy(r.to, r.from, (uint32_t)r.n * size);
         } else if (size == 4) {
@@ -86,7 +80,27 @@ static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32
         } else {
             copy_elements(&r, size);
         }
-    } while (pt_walk_next(w));
+    }
+}
+
+static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32_t size) {
+    enum { SHORT_ROW = 8 }; // elements for which a row is not worth its overhead
+    int32_t rows = 1;
+    if (w->rank > 1) {
+        if (w->sizes[1] > w->sizes[0] && (!in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
+            swap_inner_dims(w);
+        }
+        rows = w->sizes[1];
+        w->sizes[1] = 1; // the walk goes from plane to plane
+    }
+    row r = {.n = w->sizes[0],
+             .to_step = w->strides[0][0] * (int32_t)size,
+             .from_step = w->strides[1][0] * (int32_t)size};
+    do {
+        r.to = to + (size_t)w->offset[0] * size;
+        r.from = from + (size_t)w->offset[1] * size;
+        copy_plane(w, r, size, rows);
+    } while (w->rank > 2 && pt_walk_next(w));
 }
 
 static void convert(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {

@@ -78,6 +78,17 @@ int64_t pt_load_int(const void *data, int32_t i, uint8_t dtype) {
     }
 }
 
+float pt_load_float(const void *data, int32_t i, uint8_t dtype) {
+    switch (dtype) {
+    case PT_DTYPE_FLOAT:
+        return ((const float *)data)[i];
+    case PT_DTYPE_DOUBLE:
+        return (float)((const double *)data)[i];
+    default:
+        return (float)pt_load_int(data, i, dtype);
+    }
+}
+
 void pt_store_double(void *data, int32_t i, uint8_t dtype, double v) {
     switch (dtype) {
     case PT_DTYPE_FLOAT:
@@ -91,6 +102,19 @@ void pt_store_double(void *data, int32_t i, uint8_t dtype, double v) {
         break;
     default:
         pt_store_int(data, i, dtype, pt_double_to_int(v));
+    }
+}
+
+void pt_store_float(void *data, int32_t i, uint8_t dtype, float v) {
+    switch (dtype) {
+    case PT_DTYPE_FLOAT:
+        ((float *)data)[i] = v;
+        break;
+    case PT_DTYPE_BOOL:
+        ((uint8_t *)data)[i] = v != 0;
+        break;
+    default:
+        pt_store_double(data, i, dtype, v);
     }
 }
 

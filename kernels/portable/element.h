@@ -42,8 +42,10 @@ int64_t pt_double_to_int(double v);
 // cut as by pt_double_to_int.
 double pt_load_double(const void *data, int32_t i, uint8_t dtype);
 int64_t pt_load_int(const void *data, int32_t i, uint8_t dtype);
+float pt_load_float(const void *data, int32_t i, uint8_t dtype);
 // Integers narrower than int64 keep the low bits; bool is v != 0, true for NaN.
 void pt_store_double(void *data, int32_t i, uint8_t dtype, double v);
+void pt_store_float(void *data, int32_t i, uint8_t dtype, float v);
 void pt_store_int(void *data, int32_t i, uint8_t dtype, int64_t v);
 // Element to[i] = from[j], rounded once.
 void pt_convert_element(void *to, int32_t i, uint8_t to_dtype, const void *from, int32_t j,

@@ -29,17 +29,26 @@ typedef enum pt_rule {
 #define PT_REASON_BROADCAST "the sizes of the operands do not broadcast"
 #define PT_REASON_CAST "the result cannot be cast to the output's dtype"
 
+// The dtype to compute in. PT_RULE_PREDICATE computes in the promoted one.
+uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule);
+// False if PyTorch does not cast a result of dtype `from` to an output of dtype `to`: from floating
+// to integral, from integers to bool.
+bool pt_can_cast(uint8_t from, uint8_t to);
+// That of a result to the output, as the check of a kernel.
+int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out);
+
+// An integer cut to what `dtype` holds: operands are cast to the dtype that is computed in, and so
+// are results.
+int64_t pt_cut_int(int64_t v, uint8_t dtype);
 // The number s in the type that `compute` is computed in.
 pt_number pt_number_of(pt_scalar s, uint8_t compute);
+// The number below (or above) all others, for a bound that is not there.
+pt_number pt_no_bound(bool lower, uint8_t compute);
 // A 0-d tensor of that number, which is put into *element.
 pt_tensor pt_number_tensor(pt_number *element, pt_scalar s, uint8_t compute);
 // Element i of an array of `dtype`, read for or written after computing in `compute`.
 pt_number pt_load_number(const void *data, int32_t i, uint8_t dtype, uint8_t compute);
 void pt_store_number(void *data, int32_t i, uint8_t dtype, pt_number n, uint8_t compute);
-
-// False if PyTorch does not cast a result of dtype `from` to an output of dtype `to`: from floating
-// to integral, from integers to bool.
-bool pt_can_cast(uint8_t from, uint8_t to);
 
 // ---- two operands
 

@@ -12,24 +12,33 @@ bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least)
     return least ? a < b : a > b;
 }
 
-// Offset of the extremum of a line that beats the float at `best`; *index is its place in the line.
-static int32_t beat_line(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
-    const void *data = r->in.data;
-    if (r->in.dtype == PT_DTYPE_FLOAT) {
-        const float *values = data;
-        float value = values[best];
-        for (int32_t i = 0; value == value && i < r->n; i++, at += r->step) {
-            if (pt_beats_float(values[at], value, r->least)) {
-                value = values[at];
-                best = at;
-                *index = i;
-            }
-        }
-        return best;
-    }
+// Looks for what beats the element at `best` among the `n` from `at`, `step` apart. Returns its
+// offset, or `best`; *index is its place among the n.
+static int32_t beat_float(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+    const float *values = r->in.data;
+    float value = values[best];
     for (int32_t i = 0; i < r->n; i++, at += r->step) {
-        if (pt_beats(data, at, best, r->in.dtype, r->least) &&
-            !pt_beats(data, best, best, r->in.dtype, r->least)) {
+        float v = values[at];
+        if (r->least ? v >= value : v <= value) {
+            continue;
+        }
+        if (value != value) {
+            break; // nothing beats the first NaN
+        }
+        value = v;
+        best = at;
+        *index = i;
+    }
+    return best;
+}
+
+static int32_t beat_any(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+    const void *data = r->in.data;
+    for (int32_t i = 0; i < r->n; i++, at += r->step) {
+        if (pt_beats(data, at, best, r->in.dtype, r->least)) {
+            if (pt_beats(data, best, best, r->in.dtype, r->least)) {
+                break;
+            }
             best = at;
             *index = i;
         }
@@ -44,7 +53,9 @@ static int32_t find_extremum(const pt_reduction *r, int32_t from, int32_t *index
     *index = 0;
     for (int32_t line = 0; line < r->lines; line++) {
         int32_t previous = best, place = 0;
-        best = beat_line(r, from + pt_line_start(r, line), best, &place);
+        int32_t start = from + pt_line_start(r, line);
+        best = r->in.dtype == PT_DTYPE_FLOAT ? beat_float(r, start, best, &place)
+                                             : beat_any(r, start, best, &place);
         if (best != previous) {
             *index = line * r->n + place;
         }
@@ -88,14 +99,14 @@ static int check_extremum(pt_context *c, const pt_tensor *in, uint32_t dims, boo
 
 static int check_value(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
                        pt_ref out_arg) {
-    pt_tensor out = pt_get_tensor(c, out_arg);
+    pt_tensor out = pt_read_tensor(c, out_arg);
     int error = pt_check_same_dtype(c, &out, in);
     return error ? error : check_extremum(c, in, dims, keep, out_arg);
 }
 
 static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
                        pt_ref out_arg) {
-    if (pt_get_tensor(c, out_arg).dtype != PT_DTYPE_LONG) {
+    if (pt_read_tensor(c, out_arg).dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
     }
     return check_extremum(c, in, dims, keep, out_arg);
@@ -104,8 +115,8 @@ static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool k
 static void run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep, bool least,
                          pt_reduce_one *one) {
     pt_reduction r;
-    r.in = pt_get_tensor(c, in);
-    r.out = pt_get_tensor(c, out);
+    r.in = pt_read_tensor(c, in);
+    r.out = pt_read_tensor(c, out);
     r.indices.data = NULL;
     r.least = least;
     pt_reduce(&r, dims, keep, one);
@@ -113,7 +124,7 @@ static void run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bo
 
 // amax, amin: (self, dim, keepdim, out)
 static int amax_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     uint32_t dims;
     int error = pt_read_dims_or_all(c, args[1], in.rank, &dims);
     return error ? error : check_value(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
@@ -121,7 +132,7 @@ static int amax_check(pt_context *c, const pt_ref *args) {
 
 static int run_amax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dims_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
     run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_value);
     return error;
 }
@@ -139,7 +150,7 @@ const pt_kernel pt_aten_amin_out = {amax_check, amin_run};
 
 // argmax, argmin: (self, dim, keepdim, out)
 static int argmax_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     uint32_t dims;
     int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
     return error ? error : check_index(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
@@ -147,7 +158,7 @@ static int argmax_check(pt_context *c, const pt_ref *args) {
 
 static int run_argmax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dim_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
     run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_index);
     return error;
 }
@@ -165,7 +176,7 @@ const pt_kernel pt_aten_argmin_out = {argmax_check, argmin_run};
 
 // max.dim, min.dim: (self, dim, keepdim, values, indices)
 static int max_dim_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     bool keep = pt_get_bool(c, args[2]);
     uint32_t dims;
     int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
@@ -179,9 +190,9 @@ static int max_dim_check(pt_context *c, const pt_ref *args) {
 static int run_max_dim(pt_context *c, const pt_ref *args, bool least) {
     pt_reduction r;
     uint32_t dims;
-    r.in = pt_get_tensor(c, args[0]);
-    r.out = pt_get_tensor(c, args[3]);
-    r.indices = pt_get_tensor(c, args[4]);
+    r.in = pt_read_tensor(c, args[0]);
+    r.out = pt_read_tensor(c, args[3]);
+    r.indices = pt_read_tensor(c, args[4]);
     r.least = least;
     int error = pt_read_dim_or_all(c, args[1], r.in.rank, &dims);
     pt_reduce(&r, dims, pt_get_bool(c, args[2]), store_both);
@@ -203,7 +214,7 @@ const pt_kernel pt_aten_min_dim_min = {max_dim_check, min_dim_run};
 enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
 
 static int max_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     return check_value(c, &in, ALL_DIMS, false, args[1]);
 }
 

@@ -8,9 +8,4 @@
 // `least`) or a NaN. So only a NaN beats itself.
 bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least);
 
-// The same of two floats.
-static inline bool pt_beats_float(float a, float b, bool least) {
-    return least ? !(a >= b) && (a < b || a != a) : !(a <= b) && (a > b || a != a);
-}
-
 #endif

@@ -5,7 +5,7 @@
 static const pt_scalar ZERO = {.type = PT_TYPE_INT}, ONE = {.type = PT_TYPE_INT, .as.i = 1};
 
 static int check_fill(pt_context *c, pt_ref out_arg, uint32_t rank, const int32_t *sizes) {
-    if (!pt_dtype_in(pt_get_tensor(c, out_arg).dtype, PT_DTYPES_ALL)) {
+    if (!pt_dtype_in(pt_read_tensor(c, out_arg).dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be filled");
     }
     return pt_expect_sizes(c, out_arg, rank, sizes);
@@ -19,12 +19,12 @@ static int check_size_list(pt_context *c, pt_ref list, pt_ref out_arg) {
 }
 
 static int check_sizes_of(pt_context *c, pt_ref self_arg, pt_ref out_arg) {
-    pt_tensor self = pt_get_tensor(c, self_arg);
+    pt_tensor self = pt_read_tensor(c, self_arg);
     return check_fill(c, out_arg, self.rank, self.sizes);
 }
 
 static int run_fill(pt_context *c, pt_ref out_arg, pt_scalar value) {
-    pt_tensor out = pt_get_tensor(c, out_arg);
+    pt_tensor out = pt_read_tensor(c, out_arg);
     pt_fill(out.data, pt_numel(&out), out.dtype, value);
     return PT_ERROR_OK;
 }
@@ -67,8 +67,8 @@ static int ones_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_zeros_out = {size_check, zeros_run};
 const pt_kernel pt_aten_ones_out = {size_check, ones_run};
 
-// empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so that
-// what follows from it is the same everywhere.
+// empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so
+// that what follows from it is the same everywhere.
 static int empty_check(pt_context *c, const pt_ref *args) {
     return check_size_list(c, args[0], args[2]);
 }
@@ -102,7 +102,7 @@ static int fill_scalar_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_fill_Scalar_out = {fill_scalar_check, fill_scalar_run};
 
 static int fill_tensor_check(pt_context *c, const pt_ref *args) {
-    pt_tensor value = pt_get_tensor(c, args[1]);
+    pt_tensor value = pt_read_tensor(c, args[1]);
     if (value.rank != 0 || !pt_dtype_in(value.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "value must be a 0-d tensor");
     }
@@ -110,8 +110,8 @@ static int fill_tensor_check(pt_context *c, const pt_ref *args) {
 }
 
 static int fill_tensor_run(pt_context *c, const pt_ref *args) {
-    pt_tensor value = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor value = pt_read_tensor(c, args[1]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
     pt_copy_broadcast(&out, &value);
     return PT_ERROR_OK;
 }
@@ -120,7 +120,8 @@ const pt_kernel pt_aten_fill_Tensor_out = {fill_tensor_check, fill_tensor_run};
 
 // ---- arange
 
-// The number of elements from start to before end; -1 for a step of 0, a wrong direction or too many.
+// The number of elements from start to before end; -1 for a step of 0, a wrong direction or too
+// many.
 static int64_t int_range_length(int64_t start, int64_t end, int64_t step) {
     if (step == 0 || (step > 0 ? end < start : end > start)) {
         return -1;
@@ -128,7 +129,8 @@ static int64_t int_range_length(int64_t start, int64_t end, int64_t step) {
     if (start == end) {
         return 0;
     }
-    uint64_t distance = step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
+    uint64_t distance =
+        step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
     uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     uint64_t n = (distance - 1) / stride + 1;
     return n <= INT32_MAX ? (int64_t)n : -1;
@@ -145,8 +147,8 @@ static int64_t double_range_length(double start, double end, double step) {
 
 static int check_arange(pt_context *c, pt_scalar start, pt_scalar end, pt_scalar step,
                         pt_ref out_arg) {
-    bool floating = start.type == PT_TYPE_DOUBLE || end.type == PT_TYPE_DOUBLE ||
-                    step.type == PT_TYPE_DOUBLE;
+    bool floating =
+        start.type == PT_TYPE_DOUBLE || end.type == PT_TYPE_DOUBLE || step.type == PT_TYPE_DOUBLE;
     int64_t n = floating ? double_range_length(pt_scalar_as_double(start), pt_scalar_as_double(end),
                                                pt_scalar_as_double(step))
                          : int_range_length(start.as.i, end.as.i, step.as.i);
@@ -158,7 +160,7 @@ static int check_arange(pt_context *c, pt_scalar start, pt_scalar end, pt_scalar
 }
 
 static int run_arange(pt_context *c, pt_scalar start, pt_scalar step, pt_ref out_arg) {
-    pt_tensor out = pt_get_tensor(c, out_arg);
+    pt_tensor out = pt_read_tensor(c, out_arg);
     bool floating = start.type == PT_TYPE_DOUBLE || step.type == PT_TYPE_DOUBLE;
     for (int32_t i = 0; i < out.sizes[0]; i++) {
         if (floating || pt_is_floating(out.dtype)) {

@@ -114,7 +114,7 @@ float pt_tanhf(float x) {
         p = p * z - 0x1.b90fc0p-5f;
         p = p * z + 0x1.110c98p-3f;
         p = p * z - 0x1.555548p-2f;
-        return x + x * (z * p);
+        return with_sign(x + x * (z * p), x);
     }
     if (pt_is_nanf(x)) {
         return quiet(x);
@@ -306,7 +306,7 @@ static float sin_polynomial(float r) {
     float p = -0x1.994220p-13f;
     p = p * z + 0x1.110736p-7f;
     p = p * z - 0x1.555546p-3f;
-    return r + r * (z * p);
+    return with_sign(r + r * (z * p), r);
 }
 
 static float cos_polynomial(float r) {

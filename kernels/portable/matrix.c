@@ -28,22 +28,35 @@ static int check_rank(pt_context *c, const pt_tensor *a, const pt_tensor *b, uin
     return PT_ERROR_OK;
 }
 
-// out (m, n) = a (m, k) times b (k, n).
+// out (rows, n) = a (rows, k) times b (k, n)
+static pt_products make_products(const void *a, const void *b, void *out, int32_t rows, int32_t k,
+                                 int32_t n) {
+    pt_products p;
+    p.a = a;
+    p.b = b;
+    p.bias = NULL;
+    p.out = out;
+    p.rows = rows;
+    p.a_row = k;
+    p.out_row = n;
+    p.lines = (pt_line){1, 0, 0};
+    p.columns = (pt_line){n, 1, 1};
+    p.padded = false;
+    for (int i = 0; i < 2; i++) {
+        p.taps[i] = 1;
+        p.a_step[i] = 0;
+        p.b_step[i] = 0;
+    }
+    p.taps[2] = k;
+    p.a_step[2] = 1;
+    p.b_step[2] = n;
+    return p;
+}
+
 static void multiply(const void *a, const void *b, void *out, uint8_t dtype, int32_t m, int32_t k,
                      int32_t n) {
-    const pt_products p = {
-        .a = a,
-        .b = b,
-        .out = out,
-        .a_row = k,
-        .b_column = 1,
-        .out_row = n,
-        .out_column = 1,
-        .taps = {1, 1, k},
-        .a_step = {0, 0, 1},
-        .b_step = {0, 0, n},
-    };
-    pt_sum_products(&p, dtype, m, n);
+    const pt_products p = make_products(a, b, out, m, k, n);
+    pt_sum_products(&p, dtype);
 }
 
 // ---- mm and bmm
@@ -164,22 +177,11 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     const pt_tensor weight = pt_get_tensor(c, args[1]);
     const pt_tensor out = pt_get_tensor(c, args[3]);
     const int32_t k = weight.sizes[1], n = weight.sizes[0];
-    const pt_products p = {
-        .a = weight.data,
-        .b = in.data,
-        .bias = pt_is_none(args[2]) ? NULL : pt_get_tensor(c, args[2]).data,
-        .out = out.data,
-        .a_row = k,
-        .b_column = k,
-        .out_row = 1,
-        .out_column = n,
-        .taps = {1, 1, k},
-        .a_step = {0, 0, 1},
-        .b_step = {0, 0, 1},
-    };
-    if (n > 0) {
-        pt_sum_products(&p, in.dtype, n, pt_numel(&out) / n);
-    }
+    // The weight's rows are those of a; the input's rows are the columns of b
+    pt_products p = make_products(weight.data, in.data, out.data, n, k, 1);
+    p.bias = pt_is_none(args[2]) ? NULL : pt_get_tensor(c, args[2]).data;
+    p.columns = (pt_line){n ? pt_numel(&out) / n : 0, k, n};
+    pt_sum_products(&p, in.dtype);
     return PT_ERROR_OK;
 }
 
@@ -255,6 +257,14 @@ static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8
     pt_store_int(out, i, dtype, (int64_t)((uint64_t)alpha.as.i * sum + (uint64_t)beta.as.i * add));
 }
 
+// Avoids double arithmetic for the usual small integers.
+static float as_float(pt_scalar s) {
+    if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
+        return (float)(int32_t)s.as.i;
+    }
+    return (float)pt_scalar_as_double(s);
+}
+
 static int run_addmm(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[MAT1]);
     const pt_tensor b = pt_get_tensor(c, args[MAT2]);
@@ -270,7 +280,7 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     for (int32_t i = 0; i < m; i++) {
         if (a.dtype == PT_DTYPE_FLOAT) {
             add_row((float *)out + i * n, (const float *)self.data + i * row_step, n, step,
-                    (float)pt_scalar_as_double(alpha), (float)pt_scalar_as_double(beta));
+                    as_float(alpha), as_float(beta));
             continue;
         }
         for (int32_t j = 0; j < n; j++) {

@@ -44,6 +44,13 @@ static const float *parameter(const pt_context *c, pt_ref arg) {
 // out[i] = (in[i] - mean) * scale + shift, every `step` elements
 static void normalize(float *out, const float *in, int32_t n, int32_t step, float mean, float scale,
                       float shift) {
+    if (step == 1) {
+#pragma GCC unroll 4
+        for (int32_t i = 0; i < n; i++) {
+            out[i] = (in[i] - mean) * scale + shift;
+        }
+        return;
+    }
     for (; n > 0; n--) {
         *out = (*in - mean) * scale + shift;
         in += step;

@@ -1,6 +1,9 @@
 // Dims in another order: aten::permute_copy, transpose_copy and t_copy.
 #include "../core/core.h"
 
+// Each inner loop gets the registers for itself.
+#define NOINLINE static __attribute__((noinline))
+
 // ---- check
 
 // `dims[i]`, from 0 to rank - 1, is the dim of the input that becomes dim i of the output.
@@ -94,28 +97,32 @@ COPY_ROWS(element_4)
 COPY_ROWS(element_2)
 COPY_ROWS(element_1)
 
-// Four rows at a time where they are neighbours in the input; returns how many rows are done.
+// Four rows of n elements, neighbours in the input.
+NOINLINE void transpose_4_rows(element_4 *to_0, int32_t out_row, const element_4 *from,
+                               int32_t in_column, int32_t n) {
+    element_4 *to_1 = to_0 + out_row;
+    element_4 *to_2 = to_1 + out_row;
+    element_4 *to_3 = to_2 + out_row;
+    for (; n > 0; n--) {
+        const element_4 e_0 = from[0], e_1 = from[1], e_2 = from[2], e_3 = from[3];
+        from += in_column;
+        *to_0++ = e_0;
+        *to_1++ = e_1;
+        *to_2++ = e_2;
+        *to_3++ = e_3;
+    }
+}
+
+// As many rows as it can; returns how many.
 static int32_t transpose_rows(const plane *p, element_4 *out, const element_4 *in) {
     int32_t row = 0;
     for (; row + 4 <= p->rows; row += 4) {
-        const element_4 *from = in + row;
-        element_4 *to_0 = out + row * p->out_row;
-        element_4 *to_1 = to_0 + p->out_row;
-        element_4 *to_2 = to_1 + p->out_row;
-        element_4 *to_3 = to_2 + p->out_row;
-        for (int32_t n = p->columns; n > 0; n--) {
-            const element_4 e_0 = from[0], e_1 = from[1], e_2 = from[2], e_3 = from[3];
-            from += p->in_column;
-            *to_0++ = e_0;
-            *to_1++ = e_1;
-            *to_2++ = e_2;
-            *to_3++ = e_3;
-        }
+        transpose_4_rows(out + row * p->out_row, p->out_row, in + row, p->in_column, p->columns);
     }
     return row;
 }
 
-static void copy_plane(const plane *p, uint8_t *out, const uint8_t *in, uint32_t size) {
+NOINLINE void copy_plane(const plane *p, uint8_t *out, const uint8_t *in, uint32_t size) {
     if (p->in_column == 1) {
         for (int32_t row = 0; row < p->rows; row++) {
             __builtin_memcpy(out, in, (uint32_t)p->columns * size);
@@ -172,7 +179,10 @@ static void permute(const pt_tensor *in, const pt_tensor *out, const uint8_t *di
     permutation p;
     make_permutation(&p, in, out, dims);
     const plane q = take_plane(&p);
-    int32_t index[PT_MAX_RANK] = {0};
+    int32_t index[PT_MAX_RANK];
+    for (uint32_t i = 0; i < p.rank; i++) {
+        index[i] = 0;
+    }
     for (;;) {
         copy_plane(&q, to, from, size);
         uint32_t i = p.rank;

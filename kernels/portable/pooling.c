@@ -249,8 +249,8 @@ static void average(const planes *s, const window *w) {
 // avg_pool2d: (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
 // out)
 static int avg_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[7]);
     pooling p = {.ceil_mode = pt_get_bool(c, args[4])};
     int error = check_image(c, &in, PT_DTYPES_FLOATING | 1 << PT_DTYPE_LONG);
     if (error) {
@@ -274,8 +274,8 @@ static int32_t padded_taps(const pooling *p, uint32_t d, int32_t o, int32_t size
 }
 
 static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[7]);
     pooling p = {.ceil_mode = false};
     bool with_padding = pt_get_bool(c, args[5]);
     int64_t divisor = pt_is_none(args[6]) ? 0 : pt_get_int(c, args[6]);
@@ -304,8 +304,8 @@ const pt_kernel pt_aten_avg_pool2d_out = {avg_pool2d_check, avg_pool2d_run};
 
 // _adaptive_avg_pool2d: (self, output_size, out)
 static int adaptive_avg_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
     int32_t size[2];
     int error = check_image(c, &in, PT_DTYPES_FLOATING);
     if (error) {
@@ -326,8 +326,8 @@ static span adaptive_span(int32_t o, int32_t count, int32_t size) {
 }
 
 static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[2]);
     planes s;
     window w = {.dilation = {1, 1}};
     start_planes(&s, &in, &out);
@@ -349,61 +349,67 @@ const pt_kernel pt_aten__adaptive_avg_pool2d_out = {adaptive_avg_pool2d_check,
 
 // ---- max
 
-// Tap (y, x) of the greatest element of a plane of floats; a NaN counts as greater than all.
-static const float *greatest_float(const float *row, const window *w, int32_t *y_best,
-                                   int32_t *x_best) {
-    const float *best = row;
-    float greatest = *row;
-    *y_best = *x_best = 0;
-    for (int32_t y = 0; y < w->taps[HEIGHT]; y++, row += w->step[HEIGHT]) {
-        const float *value = row;
-        for (int32_t x = 0; x < w->taps[WIDTH]; x++, value += w->step[WIDTH]) {
-            float v = *value;
-            if (pt_beats_float(v, greatest, false)) {
-                greatest = v;
-                best = value;
-                *y_best = y;
-                *x_best = x;
+// Where the greatest element of a window is; a NaN counts as greater than all.
+typedef struct greatest {
+    int32_t offset; // from the first tap
+    int32_t index;  // in the plane, from the first tap
+} greatest;
+
+static greatest greatest_float(const float *first, const window *w, int32_t index_row) {
+    const int32_t step = w->step[WIDTH], index_step = w->dilation[WIDTH];
+    const float *best = first, *row = first;
+    float value = *first;
+    int32_t best_index = 0, row_index = 0;
+    for (int32_t y = w->taps[HEIGHT]; y > 0; y--) {
+        const float *tap = row;
+        int32_t index = row_index;
+        for (int32_t x = w->taps[WIDTH]; x > 0; x--) {
+            float v = *tap;
+            if (!(v <= value) && (v > value || v != v)) {
+                value = v;
+                best = tap;
+                best_index = index;
             }
+            tap += step;
+            index += index_step;
         }
+        row += w->step[HEIGHT];
+        row_index += index_row;
     }
-    return best;
+    return (greatest){(int32_t)(best - first), best_index};
 }
 
-// The same of elements of any dtype, as offsets.
-static int32_t greatest_any(const planes *s, int32_t row, const window *w, int32_t *y_best,
-                            int32_t *x_best) {
-    int32_t best = row;
-    *y_best = *x_best = 0;
-    for (int32_t y = 0; y < w->taps[HEIGHT]; y++, row += w->step[HEIGHT]) {
+static greatest greatest_any(const planes *s, int32_t first, const window *w, int32_t index_row) {
+    greatest best = {0, 0};
+    for (int32_t y = 0; y < w->taps[HEIGHT]; y++) {
         for (int32_t x = 0; x < w->taps[WIDTH]; x++) {
-            int32_t at = row + x * w->step[WIDTH];
-            if (pt_beats(s->in, at, best, s->dtype, false)) {
-                best = at;
-                *y_best = y;
-                *x_best = x;
+            int32_t offset = y * w->step[HEIGHT] + x * w->step[WIDTH];
+            if (pt_beats(s->in, first + offset, first + best.offset, s->dtype, false)) {
+                best = (greatest){offset, y * index_row + x * w->dilation[WIDTH]};
             }
         }
     }
     return best;
 }
 
-static void greatest(const planes *s, const window *w) {
+static void take_greatest(const planes *s, const window *w) {
+    const int32_t index_row = w->dilation[HEIGHT] * s->in_size[WIDTH];
+    const int32_t first_index = w->first[HEIGHT] * s->in_size[WIDTH] + w->first[WIDTH];
     for (int32_t n = 0; n < s->batch; n++) {
         int32_t plane = w->from + n * s->in_strides[0];
         int32_t to = w->to + n * s->out_strides[0];
         int32_t index_to = w->index_to + n * s->index_strides[0];
         for (int32_t channel = 0; channel < s->channels; channel++) {
-            int32_t y, x;
+            greatest best;
             if (s->dtype == PT_DTYPE_FLOAT) {
-                ((float *)s->out)[to] = *greatest_float((const float *)s->in + plane, w, &y, &x);
+                const float *first = (const float *)s->in + plane;
+                best = greatest_float(first, w, index_row);
+                ((float *)s->out)[to] = first[best.offset];
             } else {
-                int32_t best = greatest_any(s, plane, w, &y, &x);
-                pt_convert_element(s->out, to, s->dtype, s->in, best, s->dtype);
+                best = greatest_any(s, plane, w, index_row);
+                pt_convert_element(s->out, to, s->dtype, s->in, plane + best.offset, s->dtype);
             }
-            s->indices[index_to] =
-                (w->first[HEIGHT] + y * w->dilation[HEIGHT]) * s->in_size[WIDTH] +
-                w->first[WIDTH] + x * w->dilation[WIDTH];
+            s->indices[index_to] = first_index + best.index;
             plane += s->in_strides[1];
             to += s->out_strides[1];
             index_to += s->index_strides[1];
@@ -423,9 +429,9 @@ static int read_max_pooling(pt_context *c, const pt_ref *args, pooling *p) {
 }
 
 static int max_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    pt_tensor indices = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[6]);
+    pt_tensor indices = pt_read_tensor(c, args[7]);
     pooling p;
     int error = check_image(c, &in, PT_DTYPES_ALL);
     if (error) {
@@ -447,9 +453,9 @@ static int max_pool2d_check(pt_context *c, const pt_ref *args) {
 }
 
 static int max_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    pt_tensor indices = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor out = pt_read_tensor(c, args[6]);
+    pt_tensor indices = pt_read_tensor(c, args[7]);
     pooling p;
     int error = read_max_pooling(c, args, &p);
     planes s = {.indices = indices.data};
@@ -463,7 +469,7 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
             spans[WIDTH] = taps_inside(&p, WIDTH, at[WIDTH], s.in_size[WIDTH]);
             place_window(&s, &w, at, spans);
             w.index_to = at[HEIGHT] * s.index_strides[2] + at[WIDTH] * s.index_strides[3];
-            greatest(&s, &w);
+            take_greatest(&s, &w);
         }
     }
     return error;

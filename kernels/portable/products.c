@@ -1,97 +1,288 @@
 #include "products.h"
 #include "element.h"
 
+// Each inner loop gets the registers for itself.
+#define NOINLINE static __attribute__((noinline))
+
+// Without it gcc loads the operands of later taps early, and runs out of registers.
+#define KEEP_ORDER() __asm__ volatile("" ::: "memory")
+
+// How a block walks over the taps: all middle ones of all outer ones, one after the other. The
+// jumps lead from behind the last of the inner (or middle) taps to the first of the next.
+typedef struct walk {
+    int32_t count; // middle taps of all outer ones; 0 if there are no taps
+    int32_t middle;
+    int32_t inner;
+    int32_t b_inner;
+    int32_t a_jump;
+    int32_t b_jump;
+    int32_t a_wrap; // besides, at the end of the middle taps
+    int32_t b_wrap;
+} walk;
+
+static walk make_walk(const pt_products *p, int32_t inner) {
+    return (walk){
+        .count = p->taps[2] > 0 ? p->taps[0] * p->taps[1] : 0,
+        .middle = p->taps[1],
+        .inner = inner,
+        .b_inner = p->b_step[2],
+        .a_jump = p->a_step[1] - inner,
+        .b_jump = p->b_step[1] - inner * p->b_step[2],
+        .a_wrap = p->a_step[0] - p->taps[1] * p->a_step[1],
+        .b_wrap = p->b_step[0] - p->taps[1] * p->b_step[1],
+    };
+}
+
+// Stores the sums of a block, with the bias of each row.
+static inline __attribute__((always_inline)) void
+store_block(const pt_products *p, const float sum[][8], const float *bias, float *out,
+            const int rows, const int columns, const int32_t out_column) {
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 8
+        for (int j = 0; j < columns; j++) {
+            out[j * out_column] = sum[i][j] + bias[i];
+        }
+        out += p->out_row;
+    }
+}
+
 // A float32 block of ROWS x COLUMNS outputs keeps its sums in registers: with 4 x 4 a tap costs
 // 8 loads for 16 products, which fits the 32 registers of a single-precision FPU. ROWS, COLUMNS and
-// the flags are constants wherever this is inlined.
+// the flags are constants wherever this is inlined: `unit` if columns are neighbours in b and out,
+// `three` if there are three inner taps, neighbours in b, that are all done at once.
 static inline __attribute__((always_inline)) void
-sum_block(const pt_products *p, const float *a, const float *b, const float *bias, float *out,
-          const int rows, const int columns, const bool unit_column) {
-    const int32_t b_column = unit_column ? 1 : p->b_column;
-    const int32_t a_row = p->a_row;
-    const int32_t b_inner = p->b_step[2];
-    const int32_t b_middle = p->b_step[1] - p->taps[2] * b_inner;
-    const int32_t b_outer = p->b_step[0] - p->taps[1] * p->b_step[1];
-    const int32_t a_middle = p->a_step[1] - p->taps[2];
-    const int32_t a_outer = p->a_step[0] - p->taps[1] * p->a_step[1];
+sum_block(const pt_products *p, const walk *w, const float *a_0, const float *b, const float *bias,
+          float *out, const int rows, const int columns, const bool unit, const bool three) {
+    const int unroll = three ? 3 : 1;
+    const int32_t b_column = unit ? 1 : p->columns.b_step;
+    const float *a[4] = {a_0, a_0 + p->a_row, a_0 + 2 * p->a_row, a_0 + 3 * p->a_row};
     float sum[4][8] = {{0}};
+    const int32_t a_jump = w->a_jump, a_last = w->a_jump + w->a_wrap;
+    const int32_t b_jump = w->b_jump, b_last = w->b_jump + w->b_wrap;
+    int32_t middle = w->middle;
 
-    for (int32_t outer = p->taps[0]; outer > 0; outer--) {
-        for (int32_t middle = p->taps[1]; middle > 0; middle--) {
-            for (int32_t inner = p->taps[2]; inner > 0; inner--) {
+    for (int32_t n = w->count; n > 0; n--) {
+        int32_t inner = three ? 1 : w->inner;
+        do {
+#pragma GCC unroll 3
+            for (int tap = 0; tap < unroll; tap++) {
 #pragma GCC unroll 4
                 for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 8
                     for (int j = 0; j < columns; j++) {
-                        sum[i][j] += a[i * a_row] * b[j * b_column];
+                        sum[i][j] += a[i][tap] * b[j * b_column + tap];
                     }
                 }
-                a++;
-                b += b_inner;
             }
-            a += a_middle;
-            b += b_middle;
-        }
-        a += a_outer;
-        b += b_outer;
-    }
 #pragma GCC unroll 4
-    for (int i = 0; i < rows; i++) {
-        const float add = bias ? bias[i] : 0;
-#pragma GCC unroll 8
-        for (int j = 0; j < columns; j++) {
-            out[i * p->out_row + j * p->out_column] = sum[i][j] + add;
+            for (int i = 0; i < rows; i++) {
+                a[i] += three ? 0 : 1;
+            }
+            b += three ? 0 : w->b_inner;
+        } while (--inner != 0);
+        const bool wraps = --middle == 0;
+        if (wraps) {
+            middle = w->middle;
+        }
+        b += wraps ? b_last : b_jump;
+        const int32_t a_step = wraps ? a_last : a_jump;
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) {
+            a[i] += a_step;
         }
     }
+    store_block(p, sum, bias, out, rows, columns, unit ? 1 : p->columns.out_step);
 }
 
-typedef void block_function(const pt_products *p, const float *a, const float *b, const float *bias,
-                            float *out);
+typedef void block_function(const pt_products *p, const walk *w, const float *a, const float *b,
+                            const float *bias, float *out);
 
-#define BLOCK(name, rows, columns, unit_column)                                                 \
-    static __attribute__((noinline)) void name(const pt_products *p, const float *a,            \
-                                               const float *b, const float *bias, float *out) { \
-        sum_block(p, a, b, bias, out, rows, columns, unit_column);                              \
+#define BLOCK(name, rows, columns, unit, three)                                             \
+    NOINLINE void name(const pt_products *p, const walk *w, const float *a, const float *b, \
+                       const float *bias, float *out) {                                     \
+        sum_block(p, w, a, b, bias, out, rows, columns, unit, three);                       \
     }
 
-BLOCK(sum_4x4_unit, 4, 4, true)
-BLOCK(sum_4x4, 4, 4, false)
-BLOCK(sum_4x1, 4, 1, true)
-BLOCK(sum_1x8_unit, 1, 8, true)
-BLOCK(sum_1x4, 1, 4, false)
-BLOCK(sum_1x1, 1, 1, true)
+BLOCK(sum_4x4_unit, 4, 4, true, false)
+BLOCK(sum_4x4, 4, 4, false, false)
+BLOCK(sum_4x4_three, 4, 4, false, true)
+BLOCK(sum_4x1, 4, 1, true, false)
+BLOCK(sum_1x8_unit, 1, 8, true, false)
+BLOCK(sum_1x4, 1, 4, false, false)
+BLOCK(sum_1x1, 1, 1, true, false)
 
 // The largest block for what is left of rows and columns.
 typedef struct block {
     block_function *sum;
     uint8_t rows;
     uint8_t columns;
+    uint8_t taps; // inner ones that it does at once
 } block;
 
-static block choose_block(const pt_products *p, int32_t rows, int32_t columns) {
-    const bool unit = p->b_column == 1;
-    if (rows >= 4) {
-        return columns >= 4 ? (block){unit ? sum_4x4_unit : sum_4x4, 4, 4} : (block){sum_4x1, 4, 1};
+static block choose_block(const pt_products *p) {
+    const int32_t columns = p->columns.length;
+    const bool unit = p->columns.b_step == 1 && p->columns.out_step == 1;
+    if (p->rows >= 4 && columns >= 4) {
+        if (p->taps[2] == 3 && p->b_step[2] == 1) {
+            return (block){sum_4x4_three, 4, 4, 3};
+        }
+        return (block){unit ? sum_4x4_unit : sum_4x4, 4, 4, 1};
+    }
+    if (p->rows >= 4) {
+        return (block){sum_4x1, 4, 1, 1};
     }
     if (columns >= 8 && unit) {
-        return (block){sum_1x8_unit, 1, 8};
+        return (block){sum_1x8_unit, 1, 8, 1};
     }
-    return columns >= 4 ? (block){sum_1x4, 1, 4} : (block){sum_1x1, 1, 1};
+    return columns >= 4 ? (block){sum_1x4, 1, 4, 1} : (block){sum_1x1, 1, 1, 1};
 }
 
-// Covers all outputs with blocks of one kind; the last ones overlap those before.
-static void sum_floats(const pt_products *p, int32_t rows, int32_t columns) {
-    const block k = choose_block(p, rows, columns);
-    for (int32_t i = 0; i < rows; i += k.rows) {
-        const int32_t row = i + k.rows <= rows ? i : rows - k.rows;
-        const float *a = (const float *)p->a + row * p->a_row;
-        const float *bias = p->bias ? (const float *)p->bias + row : NULL;
-        float *out = (float *)p->out + row * p->out_row;
-        for (int32_t j = 0; j < columns; j += k.columns) {
-            const int32_t column = j + k.columns <= columns ? j : columns - k.columns;
-            k.sum(p, a, (const float *)p->b + column * p->b_column, bias,
-                  out + column * p->out_column);
+static const float no_bias[4];
+
+// Where the block that begins at `i` of `n` begins: the last ones overlap those before.
+static inline int32_t block_start(int32_t i, int32_t size, int32_t n) {
+    return i + size <= n ? i : n - size;
+}
+
+static void sum_blocks(const pt_products *p) {
+    const block k = choose_block(p);
+    const walk w = make_walk(p, k.taps == 1 ? p->taps[2] : 0);
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        const float *b = (const float *)p->b + line * p->lines.b_step;
+        float *out = (float *)p->out + line * p->lines.out_step;
+        for (int32_t i = 0; i < p->rows; i += k.rows) {
+            const int32_t row = block_start(i, k.rows, p->rows);
+            const float *a = (const float *)p->a + row * p->a_row;
+            const float *bias = p->bias ? (const float *)p->bias + row : no_bias;
+            for (int32_t j = 0; j < p->columns.length; j += k.columns) {
+                const int32_t column = block_start(j, k.columns, p->columns.length);
+                k.sum(p, &w, a, b + column * p->columns.b_step, bias,
+                      out + row * p->out_row + column * p->columns.out_step);
+            }
         }
+    }
+}
+
+// ---- three neighbouring taps in padded lines
+
+// A block of 4 x 4. The 4 columns share 6 elements of b; `first` and `last` tell whether the ones
+// at the ends lie outside.
+NOINLINE void sum_padded_block(const pt_products *p, const walk *w, const float *a_0,
+                               const float *b, const float *bias, float *out, bool first,
+                               bool last) {
+    const float *a[4] = {a_0, a_0 + p->a_row, a_0 + 2 * p->a_row, a_0 + 3 * p->a_row};
+    float sum[4][8] = {{0}};
+    const int32_t a_jump = w->a_jump, a_last = w->a_jump + w->a_wrap;
+    const int32_t b_jump = w->b_jump, b_last = w->b_jump + w->b_wrap;
+    int32_t middle = w->middle;
+
+    for (int32_t n = w->count; n > 0; n--) {
+        const float x[6] = {first ? 0 : b[-1], b[0], b[1], b[2], b[3], last ? 0 : b[4]};
+#pragma GCC unroll 3
+        for (int tap = 0; tap < 3; tap++) {
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) {
+#pragma GCC unroll 4
+                for (int j = 0; j < 4; j++) {
+                    sum[i][j] += a[i][tap] * x[j + tap];
+                }
+            }
+            KEEP_ORDER();
+        }
+        const bool wraps = --middle == 0;
+        if (wraps) {
+            middle = w->middle;
+        }
+        b += wraps ? b_last : b_jump;
+        const int32_t a_step = wraps ? a_last : a_jump;
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            a[i] += a_step;
+        }
+    }
+    store_block(p, sum, bias, out, 4, 4, 1);
+}
+
+static void sum_padded(const pt_products *p) {
+    const walk w = make_walk(p, 0);
+    const int32_t columns = p->columns.length;
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        const float *b = (const float *)p->b + line * p->lines.b_step;
+        float *out = (float *)p->out + line * p->lines.out_step;
+        for (int32_t i = 0; i < p->rows; i += 4) {
+            const int32_t row = block_start(i, 4, p->rows);
+            const float *a = (const float *)p->a + row * p->a_row;
+            const float *bias = p->bias ? (const float *)p->bias + row : no_bias;
+            for (int32_t j = 0; j < columns; j += 4) {
+                const int32_t column = block_start(j, 4, columns);
+                sum_padded_block(p, &w, a, b + column, bias, out + row * p->out_row + column,
+                                 column == 0, column + 4 == columns);
+            }
+        }
+    }
+}
+
+// ---- one row with few taps: the weights stay in registers
+
+static inline __attribute__((always_inline)) void
+sum_single_row(const pt_products *p, const int middle, const int inner) {
+    const float add = p->bias ? *(const float *)p->bias : 0;
+    const pt_line columns = p->columns;
+    float a[3][3];
+#pragma GCC unroll 3
+    for (int i = 0; i < middle; i++) {
+#pragma GCC unroll 3
+        for (int j = 0; j < inner; j++) {
+            a[i][j] = ((const float *)p->a)[i * p->a_step[1] + j];
+        }
+    }
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        const float *b_0 = (const float *)p->b + line * p->lines.b_step;
+        const float *b_1 = b_0 + p->b_step[1];
+        const float *b_2 = b_1 + p->b_step[1];
+        float *out = (float *)p->out + line * p->lines.out_step;
+        for (int32_t n = columns.length; n > 0; n--) {
+            float sum = 0;
+#pragma GCC unroll 3
+            for (int j = 0; j < inner; j++) {
+                sum += a[0][j] * b_0[j];
+            }
+#pragma GCC unroll 3
+            for (int j = 0; j < inner; j++) {
+                sum += a[1][j] * b_1[j];
+            }
+            if (middle == 3) {
+#pragma GCC unroll 3
+                for (int j = 0; j < inner; j++) {
+                    sum += a[2][j] * b_2[j];
+                }
+                b_2 += columns.b_step;
+            }
+            *out = sum + add;
+            b_0 += columns.b_step;
+            b_1 += columns.b_step;
+            out += columns.out_step;
+        }
+    }
+}
+
+static bool has_few_taps(const pt_products *p) {
+    return p->rows == 1 && p->taps[0] == 1 && p->b_step[2] == 1 &&
+           (p->taps[1] == 2 || p->taps[1] == 3) && (p->taps[2] == 2 || p->taps[2] == 3);
+}
+
+NOINLINE void sum_few_taps(const pt_products *p) {
+    if (p->taps[1] == 3) {
+        if (p->taps[2] == 3) {
+            sum_single_row(p, 3, 3);
+        } else {
+            sum_single_row(p, 3, 2);
+        }
+    } else if (p->taps[2] == 3) {
+        sum_single_row(p, 2, 3);
+    } else {
+        sum_single_row(p, 2, 2);
     }
 }
 
@@ -126,7 +317,9 @@ static void store_sum(const number *sum, const void *bias, int32_t row, void *ou
     }
 }
 
-static void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t column) {
+// The output of a row at a place, given by its offsets in b and out.
+NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t b_place,
+                      int32_t out_place) {
     number sum = {0};
     if (dtype == PT_DTYPE_FLOAT) {
         sum.f = 0;
@@ -136,7 +329,7 @@ static void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t co
     for (int32_t outer = 0; outer < p->taps[0]; outer++) {
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
-            int32_t b = column * p->b_column + outer * p->b_step[0] + middle * p->b_step[1];
+            int32_t b = b_place + outer * p->b_step[0] + middle * p->b_step[1];
             for (int32_t inner = 0; inner < p->taps[2]; inner++) {
                 add_product(&sum, p->a, a, p->b, b, dtype);
                 a += p->a_step[2];
@@ -144,17 +337,27 @@ static void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t co
             }
         }
     }
-    store_sum(&sum, p->bias, row, p->out, row * p->out_row + column * p->out_column, dtype);
+    store_sum(&sum, p->bias, row, p->out, out_place + row * p->out_row, dtype);
 }
 
-void pt_sum_products(const pt_products *p, uint8_t dtype, int32_t rows, int32_t columns) {
+void pt_sum_products(const pt_products *p, uint8_t dtype) {
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1) {
-        sum_floats(p, rows, columns);
+        if (p->padded) {
+            sum_padded(p);
+        } else if (has_few_taps(p)) {
+            sum_few_taps(p);
+        } else {
+            sum_blocks(p);
+        }
         return;
     }
-    for (int32_t i = 0; i < rows; i++) {
-        for (int32_t j = 0; j < columns; j++) {
-            sum_any(p, dtype, i, j);
+    for (int32_t line = 0; line < p->lines.length; line++) {
+        for (int32_t j = 0; j < p->columns.length; j++) {
+            const int32_t b = line * p->lines.b_step + j * p->columns.b_step;
+            const int32_t out = line * p->lines.out_step + j * p->columns.out_step;
+            for (int32_t row = 0; row < p->rows; row++) {
+                sum_any(p, dtype, row, b, out);
+            }
         }
     }
 }

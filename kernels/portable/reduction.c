@@ -32,7 +32,7 @@ int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims)
 }
 
 int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
-                          pt_ref out_arg) {
+                      pt_ref out_arg) {
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0;
     for (uint32_t d = 0; d < in->rank; d++) {

@@ -1,5 +1,6 @@
 // Operators that choose between the elements of several operands.
 #include "elementwise.h"
+#include "float_math.h"
 
 // ---- where, masked_fill: out = mask ? yes : no
 
@@ -25,11 +26,26 @@ static int choose_check(pt_context *c, pt_ref out_arg, const pt_tensor *mask, co
     return pt_expect_sizes(c, out_arg, rank, sizes);
 }
 
+// Element to[i] = from[j] of the same dtype.
+static void copy_element(void *to, int32_t i, const void *from, int32_t j, uint32_t size) {
+    if (size == 4) {
+        ((pt_bits *)to)[i] = ((const pt_bits *)from)[j];
+    } else if (size == 1) {
+        ((uint8_t *)to)[i] = ((const uint8_t *)from)[j];
+    } else if (size == 2) {
+        ((int16_t *)to)[i] = ((const int16_t *)from)[j];
+    } else {
+        ((pt_number *)to)[i] = ((const pt_number *)from)[j];
+    }
+}
+
 static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tensor *yes,
                       const pt_tensor *no) {
     if (pt_numel(out) == 0) {
         return PT_ERROR_OK;
     }
+    bool same_dtype = yes->dtype == out->dtype && no->dtype == out->dtype;
+    uint32_t size = pt_element_size(out->dtype);
     pt_walk w;
     pt_walk_tensors(&w, 4, (const pt_tensor *const[]){out, mask, yes, no});
     do {
@@ -37,8 +53,13 @@ static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tens
             bool chosen = ((const uint8_t *)mask->data)[w.offset[1] + i * w.strides[1][0]] != 0;
             uint32_t k = chosen ? 2 : 3;
             const pt_tensor *from = chosen ? yes : no;
-            pt_convert_element(out->data, w.offset[0] + i, out->dtype, from->data,
-                               w.offset[k] + i * w.strides[k][0], from->dtype);
+            int32_t j = w.offset[k] + i * w.strides[k][0];
+            if (same_dtype) {
+                copy_element(out->data, w.offset[0] + i, from->data, j, size);
+            } else {
+                pt_convert_element(out->data, w.offset[0] + i, out->dtype, from->data, j,
+                                   from->dtype);
+            }
         }
     } while (pt_walk_next(&w));
     return PT_ERROR_OK;
@@ -137,30 +158,41 @@ static int clamp_check(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[3], rank, sizes);
 }
 
+// Element i from elements j of t: self, min, max; of a bound that is not there self stands in its
+// place.
+static __attribute__((noinline)) void clamp_element(const pt_tensor *out, int32_t i,
+                                                    const pt_tensor t[3], const int32_t j[3],
+                                                    const pt_ref *args, uint8_t compute) {
+    pt_number n[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        n[k] = k > 0 && pt_is_none(args[k]) ? pt_no_bound(k == 1, compute)
+                                            : pt_load_number(t[k].data, j[k], t[k].dtype, compute);
+    }
+    pt_store_number(out->data, i, out->dtype, clamp(n, compute), compute);
+}
+
+static __attribute__((noinline)) void walk_clamp(const pt_tensor *out, const pt_tensor t[3],
+                                                 const pt_ref *args, uint8_t compute) {
+    pt_walk w;
+    pt_walk_tensors(&w, 4, (const pt_tensor *const[]){out, &t[0], &t[1], &t[2]});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            int32_t j[3];
+            for (uint32_t k = 0; k < 3; k++) {
+                j[k] = w.offset[k + 1] + i * w.strides[k + 1][0];
+            }
+            clamp_element(out, w.offset[0] + i, t, j, args, compute);
+        }
+    } while (pt_walk_next(&w));
+}
+
 static int clamp_run(pt_context *c, const pt_ref *args) {
     pt_tensor t[3];
     pt_tensor out = pt_get_tensor(c, args[3]);
     clamp_operands(c, args, t);
-    uint8_t compute = clamp_dtype(t);
-    pt_scalar lowest = {.type = PT_TYPE_DOUBLE, .as.d = -__builtin_inf()};
-    pt_scalar highest = {.type = PT_TYPE_DOUBLE, .as.d = __builtin_inf()};
-    if (pt_numel(&out) == 0) {
-        return PT_ERROR_OK;
+    if (pt_numel(&out) > 0) {
+        walk_clamp(&out, t, args, clamp_dtype(t));
     }
-    pt_walk w;
-    pt_walk_tensors(&w, 4, (const pt_tensor *const[]){&out, &t[0], &t[1], &t[2]});
-    do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
-            pt_number n[3];
-            for (uint32_t k = 0; k < 3; k++) {
-                n[k] = pt_load_number(t[k].data, w.offset[k + 1] + i * w.strides[k + 1][0],
-                                      t[k].dtype, compute);
-            }
-            n[1] = pt_is_none(args[1]) ? pt_number_of(lowest, compute) : n[1];
-            n[2] = pt_is_none(args[2]) ? pt_number_of(highest, compute) : n[2];
-            pt_store_number(out.data, w.offset[0] + i, out.dtype, clamp(n, compute), compute);
-        }
-    } while (pt_walk_next(&w));
     return PT_ERROR_OK;
 }
 

@@ -6,26 +6,31 @@
 
 enum { SUM_BLOCK = 128 }; // added up for itself, which bounds the rounding error of long sums
 
-static float sum_line(const float *value, int32_t n, int32_t step) {
+static float sum_block(const float *value, int32_t n, int32_t step) {
     float sum = 0;
-    while (n > 0) {
-        int32_t block = n < SUM_BLOCK ? n : SUM_BLOCK;
-        float part = 0;
-        n -= block;
-        for (; block >= 4; block -= 4) {
-            part += value[0];
-            value += step;
-            part += value[0];
-            value += step;
-            part += value[0];
-            value += step;
-            part += value[0];
-            value += step;
-        }
-        for (; block > 0; block--, value += step) {
-            part += *value;
-        }
-        sum += part;
+    for (; n >= 4; n -= 4) {
+        sum += value[0];
+        value += step;
+        sum += value[0];
+        value += step;
+        sum += value[0];
+        value += step;
+        sum += value[0];
+        value += step;
+    }
+    for (; n > 0; n--, value += step) {
+        sum += *value;
+    }
+    return sum;
+}
+
+static float sum_line(const float *value, int32_t n, int32_t step) {
+    if (n <= SUM_BLOCK) {
+        return sum_block(value, n, step);
+    }
+    float sum = 0;
+    for (; n > 0; n -= SUM_BLOCK, value += SUM_BLOCK * step) {
+        sum += sum_block(value, n < SUM_BLOCK ? n : SUM_BLOCK, step);
     }
     return sum;
 }
@@ -35,6 +40,9 @@ static bool in_float(const pt_reduction *r) {
 }
 
 static float sum_float(const pt_reduction *r, int32_t from) {
+    if (r->lines == 1) {
+        return sum_line((const float *)r->in.data + from, r->n, r->step);
+    }
     float sum = 0;
     for (int32_t line = 0; line < r->lines; line++) {
         sum += sum_line((const float *)r->in.data + from + pt_line_start(r, line), r->n, r->step);
@@ -105,11 +113,27 @@ static void prod_one(const pt_reduction *r, int32_t from, int32_t to, int32_t in
     }
 }
 
-// In double, two passes.
-static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
-    (void)index_to;
-    int32_t n = r->lines * r->n;
-    double mean = sum_double(r, from) / n, sum = 0;
+// Sum of the squared deviations from `mean`.
+static float squares_float(const pt_reduction *r, int32_t from, float mean) {
+    float sum = 0;
+    for (int32_t line = 0; line < r->lines; line++) {
+        const float *value = (const float *)r->in.data + from + pt_line_start(r, line);
+        float part = 0;
+        for (int32_t i = 0; i < r->n; i++, value += r->step) {
+            float deviation = *value - mean;
+            part += deviation * deviation;
+            if (i % SUM_BLOCK == SUM_BLOCK - 1) {
+                sum += part;
+                part = 0;
+            }
+        }
+        sum += part;
+    }
+    return sum;
+}
+
+static double squares_double(const pt_reduction *r, int32_t from, double mean) {
+    double sum = 0;
     for (int32_t line = 0; line < r->lines; line++) {
         int32_t at = from + pt_line_start(r, line);
         for (int32_t i = 0; i < r->n; i++, at += r->step) {
@@ -117,8 +141,21 @@ static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
             sum += deviation * deviation;
         }
     }
+    return sum;
+}
+
+static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+    (void)index_to;
+    int32_t n = r->lines * r->n;
     double divisor = n - r->correction;
-    pt_store_double(r->out.data, to, r->out.dtype, sum / (divisor > 0 ? divisor : 0));
+    divisor = divisor > 0 ? divisor : 0;
+    if (in_float(r)) {
+        float mean = sum_float(r, from) / (float)n;
+        ((float *)r->out.data)[to] = squares_float(r, from, mean) / (float)divisor;
+    } else {
+        double mean = sum_double(r, from) / n;
+        pt_store_double(r->out.data, to, r->out.dtype, squares_double(r, from, mean) / divisor);
+    }
 }
 
 static void any_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
@@ -134,11 +171,11 @@ static void any_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
     pt_store_int(r->out.data, to, r->out.dtype, any);
 }
 
-// The dtype argument of sum, mean and prod, if there is one, is the output's; the output's is one of
-// `dtypes`.
+// The dtype argument of sum, mean and prod, if there is one, is the output's; the output's is one
+// of `dtypes`.
 static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_ref dtype,
                         uint32_t dtypes) {
-    pt_tensor out = pt_get_tensor(c, out_arg);
+    pt_tensor out = pt_read_tensor(c, out_arg);
     if (!pt_dtype_in(in->dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, dtypes)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no such reduction of these dtypes");
     }
@@ -150,7 +187,7 @@ static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_r
 
 // (self, dim, keepdim, dtype, out)
 static int check_over_dims(pt_context *c, const pt_ref *args, uint32_t dtypes) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     uint32_t dims;
     int error = check_dtypes(c, &in, args[4], args[3], dtypes);
     if (error) {
@@ -165,15 +202,15 @@ enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
 static void reduce(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep,
                    pt_reduce_one *one) {
     pt_reduction r;
-    r.in = pt_get_tensor(c, in);
-    r.out = pt_get_tensor(c, out);
+    r.in = pt_read_tensor(c, in);
+    r.out = pt_read_tensor(c, out);
     r.indices.data = NULL;
     pt_reduce(&r, dims, keep, one);
 }
 
 static int run_over_dims(pt_context *c, const pt_ref *args, pt_reduce_one *one) {
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dims_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[4], dims, pt_get_bool(c, args[2]), one);
     return error;
 }
@@ -199,13 +236,13 @@ const pt_kernel pt_aten_mean_out = {mean_check, mean_run};
 
 // (self, dtype, out): over all dims
 static int mean_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     int error = check_dtypes(c, &in, args[2], args[1], PT_DTYPES_FLOATING);
     return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
 }
 
 static int prod_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     int error = check_dtypes(c, &in, args[2], args[1], PT_DTYPES_ALL);
     return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
 }
@@ -225,7 +262,7 @@ const pt_kernel pt_aten_prod_out = {prod_all_check, prod_all_run};
 
 // prod.int: (self, dim, keepdim, dtype, out)
 static int prod_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     uint32_t dims;
     int error = check_dtypes(c, &in, args[4], args[3], PT_DTYPES_ALL);
     if (error) {
@@ -237,7 +274,7 @@ static int prod_check(pt_context *c, const pt_ref *args) {
 
 static int prod_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dim_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[4], dims, pt_get_bool(c, args[2]), prod_one);
     return error;
 }
@@ -247,7 +284,7 @@ const pt_kernel pt_aten_prod_int_out = {prod_check, prod_run};
 // ---- var: (self, dim, correction or unbiased, keepdim, out)
 
 static int var_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     uint32_t dims;
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float or double");
@@ -263,8 +300,8 @@ static int var_check(pt_context *c, const pt_ref *args) {
 static int run_var(pt_context *c, const pt_ref *args, double correction) {
     pt_reduction r;
     uint32_t dims;
-    r.in = pt_get_tensor(c, args[0]);
-    r.out = pt_get_tensor(c, args[4]);
+    r.in = pt_read_tensor(c, args[0]);
+    r.out = pt_read_tensor(c, args[4]);
     r.indices.data = NULL;
     r.correction = correction;
     int error = pt_read_dims_or_all(c, args[1], r.in.rank, &dims);
@@ -286,7 +323,7 @@ const pt_kernel pt_aten_var_out = {var_check, var_unbiased_run};
 // ---- any
 
 static int check_any(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
-    pt_tensor out = pt_get_tensor(c, out_arg);
+    pt_tensor out = pt_read_tensor(c, out_arg);
     if (!pt_dtype_in(in->dtype, PT_DTYPES_ALL) ||
         !pt_dtype_in(out.dtype, PT_DTYPES_BOOL | 1 << PT_DTYPE_BYTE)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the output must be bool or uint8");
@@ -296,7 +333,7 @@ static int check_any(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
 
 // (self, out)
 static int any_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     int error = check_any(c, &in, args[1]);
     return error ? error : pt_expect_sizes(c, args[1], 0, NULL);
 }
@@ -310,7 +347,7 @@ const pt_kernel pt_aten_any_all_out = {any_all_check, any_all_run};
 
 // (self, dim, keepdim, out)
 static int any_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     uint32_t dims;
     int error = check_any(c, &in, args[3]);
     if (error) {
@@ -322,7 +359,7 @@ static int any_check(pt_context *c, const pt_ref *args) {
 
 static int any_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dim_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[3], dims, pt_get_bool(c, args[2]), any_one);
     return error;
 }
@@ -336,7 +373,7 @@ static int read_any_dims(pt_context *c, pt_ref list, uint32_t rank, uint32_t *di
 }
 
 static int any_dims_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_read_tensor(c, args[0]);
     uint32_t dims;
     int error = check_any(c, &in, args[3]);
     if (error) {
@@ -348,7 +385,7 @@ static int any_dims_check(pt_context *c, const pt_ref *args) {
 
 static int any_dims_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = read_any_dims(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
+    int error = read_any_dims(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[3], dims, pt_get_bool(c, args[2]), any_one);
     return error;
 }

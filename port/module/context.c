@@ -54,6 +54,7 @@ static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_
     self->buffers[memory] = buffer_in;
     self->c.memory[memory] = buffer.buf;
     self->c.memory_size[memory] = buffer.len;
+    self->ready = self->ready && buffer_in != mp_const_none;
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_set_memory_obj, context_set_memory);
@@ -68,13 +69,35 @@ static mp_obj_t context_set_scratch(mp_obj_t self_in, mp_obj_t buffer_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_scratch_obj, context_set_scratch);
 
-static mp_obj_t context_has_memory(mp_obj_t self_in, mp_obj_t memory_in) {
-    const context *self = MP_OBJ_TO_PTR(self_in);
+static mp_int_t memory_number(mp_obj_t memory_in) {
     mp_int_t memory = mp_obj_get_int(memory_in);
     if (memory < 0 || memory >= PT_MEMORIES) {
         pt_raise_value_error();
     }
-    return mp_obj_new_bool(self->buffers[memory] != mp_const_none);
+    return memory;
+}
+
+static mp_obj_t context_limit_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t size_in) {
+    uint32_t *limit = &context_of(self_in)->memory_size[memory_number(memory_in)];
+    mp_int_t size = mp_obj_get_int(size_in);
+    if (size < 0 || (mp_uint_t)size > *limit) {
+        pt_raise_value_error();
+    }
+    *limit = (uint32_t)size;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_limit_memory_obj, context_limit_memory);
+
+static mp_obj_t context_is_inside(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    uint32_t size = context_of(args[0])->memory_size[memory_number(args[1])];
+    return mp_obj_new_bool((int64_t)mp_obj_get_int(args[2]) + mp_obj_get_int(args[3]) <= size);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_is_inside_obj, 4, 4, context_is_inside);
+
+static mp_obj_t context_has_memory(mp_obj_t self_in, mp_obj_t memory_in) {
+    const context *self = MP_OBJ_TO_PTR(self_in);
+    return mp_obj_new_bool(self->buffers[memory_number(memory_in)] != mp_const_none);
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_has_memory_obj, context_has_memory);
 
@@ -225,7 +248,11 @@ static mp_obj_t context_start(mp_obj_t self_in, mp_obj_t method_in) {
 static MP_DEFINE_CONST_FUN_OBJ_2(context_start_obj, context_start);
 
 static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
-    ((context *)MP_OBJ_TO_PTR(self_in))->ready = mp_obj_is_true(ready);
+    context *self = MP_OBJ_TO_PTR(self_in);
+    if (mp_obj_is_true(ready)) {
+        record_at(&self->c, self->c.method, sizeof(pt_method));
+    }
+    self->ready = mp_obj_is_true(ready);
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
@@ -342,6 +369,7 @@ static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_view_obj, 5, 5, context_view)
 // MicroPython searches it from the start: what loading calls most comes first.
 static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_find_value), MP_ROM_PTR(&context_find_value_obj)},
+    {MP_ROM_QSTR(MP_QSTR_is_inside), MP_ROM_PTR(&context_is_inside_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_ref), MP_ROM_PTR(&context_put_ref_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_value), MP_ROM_PTR(&context_put_value_obj)},
     {MP_ROM_QSTR(MP_QSTR_get_ref), MP_ROM_PTR(&context_get_ref_obj)},
@@ -355,6 +383,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},

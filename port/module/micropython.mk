@@ -12,3 +12,6 @@ CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable arch)
 $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(PT_KERNELS_C)): \
 	CFLAGS += -O2 -ffp-contract=off -fno-math-errno -Wno-double-promotion \
 	-Wno-float-conversion
+
+# Loading calls a reader thousands of times.
+%/port/module/reader.o: CFLAGS += -O2

@@ -1,17 +1,9 @@
 // The MicroPython module _picotorch: the core for the loader in Python.
 #include "modpicotorch.h"
 #include "core.h"
+#include "py/binary.h"
 #include "py/runtime.h"
 #include <string.h>
-
-mp_obj_t pt_small_int(int64_t value) {
-    if (value > PT_SMALL_INT_MAX) {
-        value = PT_SMALL_INT_MAX;
-    } else if (value < -PT_SMALL_INT_MAX) {
-        value = -PT_SMALL_INT_MAX;
-    }
-    return MP_OBJ_NEW_SMALL_INT((mp_int_t)value);
-}
 
 void pt_raise_value_error(void) {
     mp_raise_type(&mp_type_ValueError);
@@ -41,7 +33,7 @@ static MP_DEFINE_CONST_FUN_OBJ_1(nbytes_obj, nbytes);
 static mp_obj_t typecode(mp_obj_t object) {
     mp_buffer_info_t buffer;
     mp_get_buffer_raise(object, &buffer, MP_BUFFER_READ);
-    return MP_OBJ_NEW_SMALL_INT(buffer.typecode & 0x7F);
+    return MP_OBJ_NEW_SMALL_INT(buffer.typecode == BYTEARRAY_TYPECODE ? 'B' : buffer.typecode);
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(typecode_obj, typecode);
 

@@ -11,7 +11,15 @@ extern const mp_obj_type_t pt_context_type;
 enum { PT_SMALL_INT_MAX = 0x3FFFFFFF };
 
 // The number, clamped: no method ever makes an int that needs the heap.
-mp_obj_t pt_small_int(int64_t value);
+static inline mp_obj_t pt_small_int(int64_t value) {
+    if (value > PT_SMALL_INT_MAX) {
+        value = PT_SMALL_INT_MAX;
+    } else if (value < -PT_SMALL_INT_MAX) {
+        value = -PT_SMALL_INT_MAX;
+    }
+    return MP_OBJ_NEW_SMALL_INT((mp_int_t)value);
+}
+
 // Raises a ValueError without a text, which needs no heap.
 void pt_raise_value_error(void) __attribute__((noreturn));
 // True when `size` bytes at `data` do not start at a multiple of `alignment`.

@@ -10,7 +10,7 @@ typedef struct reader {
     mp_obj_base_t base;
     mp_obj_t buffer; // keeps `data` alive
     const uint8_t *data;
-    size_t size;
+    uint32_t size;
 } reader;
 
 static mp_obj_t reader_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
@@ -18,10 +18,13 @@ static mp_obj_t reader_make_new(const mp_obj_type_t *type, size_t n_args, size_t
     mp_arg_check_num(n_args, n_kw, 1, 1, false);
     mp_buffer_info_t buffer;
     mp_get_buffer_raise(args[0], &buffer, MP_BUFFER_READ);
+    if (buffer.len > PT_SMALL_INT_MAX) {
+        pt_raise_value_error();
+    }
     reader *self = mp_obj_malloc(reader, type);
     self->buffer = args[0];
     self->data = buffer.buf;
-    self->size = buffer.len;
+    self->size = (uint32_t)buffer.len;
     return MP_OBJ_FROM_PTR(self);
 }
 
@@ -30,10 +33,13 @@ static mp_obj_t reader_unary_op(mp_unary_op_t op, mp_obj_t self_in) {
     return op == MP_UNARY_OP_LEN ? pt_small_int(self->size) : MP_OBJ_NULL;
 }
 
-// ---- bytes and numbers at a position. 64 bits: no sum of what a file holds overflows.
+// ---- bytes and numbers at a position
+//
+// Positions are counted modulo 2**32: what is negative or too large ends up behind the file, whose
+// size is below 2**30.
 
-static const uint8_t *bytes_at(const reader *r, int64_t position, uint32_t size) {
-    if (position < 0 || position + size > (int64_t)r->size) {
+static const uint8_t *bytes_at(const reader *r, uint32_t position, uint32_t size) {
+    if (position > r->size || size > r->size - position) {
         pt_raise_value_error();
     }
     return r->data + position;
@@ -43,54 +49,65 @@ static uint32_t u32_from(const uint8_t *p) {
     return pt_read_u16(p) | (uint32_t)pt_read_u16(p + 2) << 16;
 }
 
-static uint8_t u8_at(const reader *r, int64_t position) {
+static uint8_t u8_at(const reader *r, uint32_t position) {
     return *bytes_at(r, position, 1);
 }
 
-static uint16_t u16_at(const reader *r, int64_t position) {
+static uint16_t u16_at(const reader *r, uint32_t position) {
     return pt_read_u16(bytes_at(r, position, 2));
 }
 
-static uint32_t u32_at(const reader *r, int64_t position) {
+static uint32_t u32_at(const reader *r, uint32_t position) {
     return u32_from(bytes_at(r, position, 4));
 }
 
-static int64_t i64_at(const reader *r, int64_t position) {
+static int64_t i64_at(const reader *r, uint32_t position) {
     const uint8_t *p = bytes_at(r, position, 8);
     return (int64_t)((uint64_t)u32_from(p + 4) << 32 | u32_from(p));
 }
 
 // ---- tables and vectors
 
-static int64_t field(const reader *r, int64_t table, int64_t slot) {
-    int64_t vtable = table - (int32_t)u32_at(r, table);
-    int64_t entry = 4 + 2 * slot;
-    uint32_t offset = entry + 2 <= u16_at(r, vtable) ? u16_at(r, vtable + entry) : 0;
+static uint32_t field(const reader *r, uint32_t table, uint32_t slot) {
+    uint32_t vtable = table - u32_at(r, table);
+    uint32_t size = u16_at(r, vtable);
+    if (slot >= size / 2 || 6 + 2 * slot > size) {
+        return 0;
+    }
+    uint32_t offset = u16_at(r, vtable + 4 + 2 * slot);
     return offset ? table + offset : 0;
 }
 
-static int64_t follow(const reader *r, int64_t position) {
-    int64_t target = position + u32_at(r, position);
+static uint32_t follow(const reader *r, uint32_t position) {
+    uint32_t offset = u32_at(r, position);
+    uint32_t target = offset <= r->size ? position + offset : r->size;
     bytes_at(r, target, 4);
     return target;
 }
 
-static uint32_t length(const reader *r, int64_t vector) {
+static uint32_t length(const reader *r, uint32_t vector) {
     return vector ? u32_at(r, vector) : 0;
 }
 
-static int64_t item(const reader *r, mp_obj_t vector_in, mp_obj_t i_in, uint32_t size) {
-    mp_int_t vector = mp_obj_get_int(vector_in);
-    mp_int_t i = mp_obj_get_int(i_in);
-    if (i < 0 || (uint32_t)i >= length(r, vector)) {
+static uint32_t item_at(const reader *r, uint32_t vector, uint32_t i, uint32_t size) {
+    if (i >= length(r, vector) || i > r->size / size) {
         pt_raise_value_error();
     }
-    return vector + 4 + (int64_t)i * size;
+    return vector + 4 + i * size;
+}
+
+// Position of the item that the arguments name, a vector and an index.
+static uint32_t item(const reader *r, mp_obj_t vector, mp_obj_t i, uint32_t size) {
+    return item_at(r, (uint32_t)mp_obj_get_int(vector), (uint32_t)mp_obj_get_int(i), size);
 }
 
 // Position of the field that the arguments name, a table and a slot.
-static int64_t field_of(const reader *r, mp_obj_t table_in, mp_obj_t slot_in) {
-    return field(r, mp_obj_get_int(table_in), mp_obj_get_int(slot_in));
+static uint32_t field_of(const reader *r, mp_obj_t table_in, mp_obj_t slot_in) {
+    mp_int_t slot = mp_obj_get_int(slot_in);
+    if (slot < 0) {
+        pt_raise_value_error();
+    }
+    return field(r, (uint32_t)mp_obj_get_int(table_in), (uint32_t)slot);
 }
 
 // ---- methods
@@ -110,7 +127,7 @@ static mp_obj_t reader_field(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_field_obj, reader_field);
 
 static mp_obj_t reader_follow(mp_obj_t self_in, mp_obj_t position) {
-    return pt_small_int(follow(MP_OBJ_TO_PTR(self_in), mp_obj_get_int(position)));
+    return pt_small_int(follow(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_follow_obj, reader_follow);
 
@@ -121,41 +138,41 @@ static MP_DEFINE_CONST_FUN_OBJ_1(reader_root_obj, reader_root);
 
 static mp_obj_t reader_table(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    int64_t position = field_of(self, table, slot);
+    uint32_t position = field_of(self, table, slot);
     return pt_small_int(position ? follow(self, position) : 0);
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_table_obj, reader_table);
 
 static mp_obj_t reader_u8(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    int64_t position = field_of(self, table, slot);
+    uint32_t position = field_of(self, table, slot);
     return pt_small_int(position ? u8_at(self, position) : 0);
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_u8_obj, reader_u8);
 
 static mp_obj_t reader_i32(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    int64_t position = field_of(self, table, slot);
+    uint32_t position = field_of(self, table, slot);
     return pt_small_int(position ? (int32_t)u32_at(self, position) : 0);
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i32_obj, reader_i32);
 
 static mp_obj_t reader_u32(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    int64_t position = field_of(self, table, slot);
+    uint32_t position = field_of(self, table, slot);
     return pt_small_int(position ? u32_at(self, position) : 0);
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_u32_obj, reader_u32);
 
 static mp_obj_t reader_i64(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    int64_t position = field_of(self, table, slot);
+    uint32_t position = field_of(self, table, slot);
     return pt_small_int(position ? i64_at(self, position) : 0);
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_obj, reader_i64);
 
 static mp_obj_t reader_length(mp_obj_t self_in, mp_obj_t vector) {
-    return pt_small_int(length(MP_OBJ_TO_PTR(self_in), mp_obj_get_int(vector)));
+    return pt_small_int(length(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(vector)));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_length_obj, reader_length);
 
@@ -164,6 +181,26 @@ static mp_obj_t reader_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
     return pt_small_int(follow(self, item(self, vector, i, 4)));
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_item_obj, reader_item);
+
+static mp_obj_t reader_find_item(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    uint32_t vector = (uint32_t)mp_obj_get_int(args[1]);
+    uint32_t n = length(self, vector);
+    mp_int_t start = mp_obj_get_int(args[2]), slot = mp_obj_get_int(args[3]);
+    mp_int_t value = mp_obj_get_int(args[4]);
+    if (start < 0 || slot < 0) {
+        pt_raise_value_error();
+    }
+    for (uint32_t i = (uint32_t)start; i < n; i++) {
+        uint32_t position = field(self, follow(self, item_at(self, vector, i, 4)), (uint32_t)slot);
+        if ((position ? u8_at(self, position) : 0) == value) {
+            return pt_small_int(i);
+        }
+    }
+    return MP_OBJ_NEW_SMALL_INT(-1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_item_obj, 5, 5, reader_find_item);
 
 static mp_obj_t reader_u8_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
@@ -183,31 +220,16 @@ static mp_obj_t reader_i64_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_item_obj, reader_i64_item);
 
-static mp_obj_t reader_find_u8(size_t n_args, const mp_obj_t *args) {
-    (void)n_args;
-    const reader *self = MP_OBJ_TO_PTR(args[0]);
-    mp_int_t vector = mp_obj_get_int(args[1]), slot = mp_obj_get_int(args[2]);
-    mp_int_t value = mp_obj_get_int(args[3]), start = mp_obj_get_int(args[4]);
-    int64_t n = length(self, vector);
-    for (int64_t i = start < 0 ? 0 : start; i < n; i++) {
-        int64_t found = field(self, follow(self, (int64_t)vector + 4 + 4 * i), slot);
-        if ((found ? u8_at(self, found) : 0) == value) {
-            return pt_small_int(i);
-        }
-    }
-    return MP_OBJ_NEW_SMALL_INT(-1);
-}
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_u8_obj, 5, 5, reader_find_u8);
-
 static mp_obj_t reader_product(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const reader *self = MP_OBJ_TO_PTR(args[0]);
-    mp_int_t vector = mp_obj_get_int(args[1]), limit = mp_obj_get_int(args[3]);
+    uint32_t vector = (uint32_t)mp_obj_get_int(args[1]);
+    mp_int_t limit = mp_obj_get_int(args[3]);
     int64_t product = mp_obj_get_int(args[2]);
     uint32_t n = length(self, vector);
     bool empty = false;
     for (uint32_t i = 0; i < n; i++) {
-        int32_t size = (int32_t)u32_at(self, (int64_t)vector + 4 + 4 * (int64_t)i);
+        int32_t size = (int32_t)u32_at(self, item_at(self, vector, i, 4));
         empty = empty || size == 0;
         product *= size == 0 ? 1 : size;
         if (size < 0 || product > limit) {
@@ -220,11 +242,11 @@ static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_product_obj, 4, 4, reader_prod
 
 static mp_obj_t reader_permutation(mp_obj_t self_in, mp_obj_t vector_in) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    mp_int_t vector = mp_obj_get_int(vector_in);
+    uint32_t vector = (uint32_t)mp_obj_get_int(vector_in);
     uint32_t n = length(self, vector), seen = 0;
     bool identity = true;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t place = u8_at(self, (int64_t)vector + 4 + i);
+        uint32_t place = u8_at(self, item_at(self, vector, i, 1));
         if (n > 32 || place >= n || seen & 1u << place) {
             return MP_OBJ_NEW_SMALL_INT(0);
         }
@@ -236,42 +258,42 @@ static mp_obj_t reader_permutation(mp_obj_t self_in, mp_obj_t vector_in) {
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_permutation_obj, reader_permutation);
 
 static mp_obj_t reader_u16_at(mp_obj_t self_in, mp_obj_t position) {
-    return pt_small_int(u16_at(MP_OBJ_TO_PTR(self_in), mp_obj_get_int(position)));
+    return pt_small_int(u16_at(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_u16_at_obj, reader_u16_at);
 
 static mp_obj_t reader_u32_at(mp_obj_t self_in, mp_obj_t position) {
-    return pt_small_int(u32_at(MP_OBJ_TO_PTR(self_in), mp_obj_get_int(position)));
+    return pt_small_int(u32_at(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_u32_at_obj, reader_u32_at);
 
 static mp_obj_t reader_u64_at(mp_obj_t self_in, mp_obj_t position) {
-    return pt_small_int(i64_at(MP_OBJ_TO_PTR(self_in), mp_obj_get_int(position)));
+    return pt_small_int(i64_at(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_u64_at_obj, reader_u64_at);
 
 static mp_obj_t reader_equals(mp_obj_t self_in, mp_obj_t string_in, mp_obj_t text_in) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    mp_int_t string = mp_obj_get_int(string_in);
+    uint32_t string = (uint32_t)mp_obj_get_int(string_in);
     size_t text_length;
     const char *text = mp_obj_str_get_data(text_in, &text_length);
     uint32_t string_length = length(self, string);
-    const uint8_t *bytes = bytes_at(self, (int64_t)string + 4, string_length);
+    const uint8_t *bytes = bytes_at(self, string + 4, string_length);
     return mp_obj_new_bool(string_length == text_length && memcmp(bytes, text, text_length) == 0);
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_equals_obj, reader_equals);
 
 // The characters of the string at a position; none where it is 0.
-static const char *string_at(const reader *r, mp_int_t string, uint32_t *string_length) {
+static const char *string_at(const reader *r, uint32_t string, uint32_t *string_length) {
     *string_length = length(r, string);
-    return string ? (const char *)bytes_at(r, (int64_t)string + 4, *string_length) : "";
+    return string ? (const char *)bytes_at(r, string + 4, *string_length) : "";
 }
 
 static mp_obj_t reader_operator(mp_obj_t self_in, mp_obj_t name_in, mp_obj_t overload_in) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
     uint32_t name_length, overload_length;
-    const char *name = string_at(self, mp_obj_get_int(name_in), &name_length);
-    const char *overload = string_at(self, mp_obj_get_int(overload_in), &overload_length);
+    const char *name = string_at(self, (uint32_t)mp_obj_get_int(name_in), &name_length);
+    const char *overload = string_at(self, (uint32_t)mp_obj_get_int(overload_in), &overload_length);
     return pt_small_int(pt_find_operator(name, name_length, overload, overload_length));
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_operator_obj, reader_operator);
@@ -288,8 +310,8 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_u8_item), MP_ROM_PTR(&reader_u8_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64_item), MP_ROM_PTR(&reader_i64_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64), MP_ROM_PTR(&reader_i64_obj)},
+    {MP_ROM_QSTR(MP_QSTR_find_item), MP_ROM_PTR(&reader_find_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator), MP_ROM_PTR(&reader_operator_obj)},
-    {MP_ROM_QSTR(MP_QSTR_find_u8), MP_ROM_PTR(&reader_find_u8_obj)},
     {MP_ROM_QSTR(MP_QSTR_product), MP_ROM_PTR(&reader_product_obj)},
     {MP_ROM_QSTR(MP_QSTR_permutation), MP_ROM_PTR(&reader_permutation_obj)},
     {MP_ROM_QSTR(MP_QSTR_equals), MP_ROM_PTR(&reader_equals_obj)},

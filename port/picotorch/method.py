@@ -17,6 +17,7 @@ from .errors import (
     INVALID_ARGUMENT,
     INVALID_STATE,
     INVALID_TYPE,
+    NOT_FOUND,
     NOT_SUPPORTED,
     OPERATOR_MISSING,
     OUT_OF_RESOURCES,
@@ -358,9 +359,11 @@ class Method:
         }
 
     def explain(self, error):
-        """What an error does not say: which operators are missing, what a kernel did not like."""
+        """What an error does not say: what is missing, and what a kernel did not like."""
         if error.code == OPERATOR_MISSING:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
+        if error.code == NOT_FOUND:
+            return ", ".join(MethodMeta(self.program, self.plan).backend_names())
         reason = self.context.reason()
         name = self._instruction_name(error.index)
         return "%s: %s" % (name, reason) if reason else name

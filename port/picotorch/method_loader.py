@@ -10,11 +10,11 @@ Everything here runs with MicroPython's heap locked: no tuples, closures, slices
 
 import _picotorch
 
-from . import schema
 from .errors import (
     INVALID_ARGUMENT,
     INVALID_PROGRAM,
     MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
     NOT_SUPPORTED,
     OPERATOR_MISSING,
     fail,
@@ -23,19 +23,58 @@ from .errors import (
 from .memory import check_memory
 from .method_meta import evalue, planned_buffer_size, planned_buffers
 from .program import bad_program
+from .schema import (
+    ALLOCATION_DETAILS_MEMORY_ID,
+    ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH,
+    ALLOCATION_DETAILS_MEMORY_OFFSET_LOW,
+    CHAIN_INSTRUCTIONS,
+    EVALUE_VAL,
+    EVALUE_VAL_TYPE,
+    EXECUTION_PLAN_CHAINS,
+    EXECUTION_PLAN_DELEGATES,
+    EXECUTION_PLAN_OPERATORS,
+    EXECUTION_PLAN_VALUES,
+    EXTRA_TENSOR_INFO_LOCATION,
+    INSTRUCTION_ARGUMENTS_KERNEL_CALL,
+    INSTRUCTION_ARGUMENTS_NONE,
+    INSTRUCTION_INSTR_ARGS,
+    INSTRUCTION_INSTR_ARGS_TYPE,
+    KERNEL_CALL_ARGS,
+    KERNEL_CALL_OP_INDEX,
+    KERNEL_TYPES_NULL,
+    KERNEL_TYPES_OPTIONAL_TENSOR_LIST,
+    KERNEL_TYPES_TENSOR,
+    KERNEL_TYPES_TENSOR_LIST,
+    OPERATOR_NAME,
+    OPERATOR_OVERLOAD,
+    TENSOR_ALLOCATION_INFO,
+    TENSOR_DATA_BUFFER_IDX,
+    TENSOR_DIM_ORDER,
+    TENSOR_EXTRA_TENSOR_INFO,
+    TENSOR_LIST_ITEMS,
+    TENSOR_SCALAR_TYPE,
+    TENSOR_SHAPE_DYNAMISM,
+    TENSOR_SIZES,
+    TENSOR_STORAGE_OFFSET,
+)
 from .tensor import tensor_flags, tensor_nbytes
 
 METHOD_BYTES = 24
 VALUE_BYTES = 16
 HEADER_BYTES = 4  # of an instruction, before its arguments
 
+# References to byte 0 of a memory; + (offset >> 2) for another byte
+_AT_PROGRAM = _picotorch.PROGRAM << 25
+_AT_POOL = _picotorch.POOL << 25
+_PLANNED = _picotorch.PLANNED
+
 _CONSTANT = 0x40
 _LIST = 0x40
 _MAX_VALUES = 65536
 
-_TENSOR = schema.KERNEL_TYPES_TENSOR
-_NULL = schema.KERNEL_TYPES_NULL
-_LISTS = (schema.KERNEL_TYPES_TENSOR_LIST, schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
+_TENSOR = KERNEL_TYPES_TENSOR
+_NULL = KERNEL_TYPES_NULL
+_LISTS = (KERNEL_TYPES_TENSOR_LIST, KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
 
 
 def reference(memory, offset):
@@ -75,8 +114,8 @@ class MethodLoader:
         self.program = program
         self.reader = reader
         self.plan = plan
-        self.values = reader.table(plan, schema.EXECUTION_PLAN_VALUES)
-        self.operators = reader.table(plan, schema.EXECUTION_PLAN_OPERATORS)
+        self.values = reader.table(plan, EXECUTION_PLAN_VALUES)
+        self.operators = reader.table(plan, EXECUTION_PLAN_OPERATORS)
         self._find_chain()
         self._check_operators()
         self._count()
@@ -89,12 +128,13 @@ class MethodLoader:
         reader = self.reader
         if reader.length(self.values) > _MAX_VALUES:
             raise fail(NOT_SUPPORTED, "more than 65536 values")
-        chains = reader.table(self.plan, schema.EXECUTION_PLAN_CHAINS)
+        chains = reader.table(self.plan, EXECUTION_PLAN_CHAINS)
         if reader.length(chains) != 1:
             raise fail(NOT_SUPPORTED, "a method with other than one chain of instructions")
-        self.instructions = reader.table(reader.item(chains, 0), schema.CHAIN_INSTRUCTIONS)
-        if reader.length(reader.table(self.plan, schema.EXECUTION_PLAN_DELEGATES)):
-            raise fail(NOT_SUPPORTED, "delegates", remedy="export without a delegate")
+        self.instructions = reader.table(reader.item(chains, 0), CHAIN_INSTRUCTIONS)
+        if reader.length(reader.table(self.plan, EXECUTION_PLAN_DELEGATES)):
+            raise fail(NOT_FOUND, "no backend of this name", source=self.method,
+                       remedy="export without a delegate")
 
     # ---- what there is
 
@@ -104,10 +144,10 @@ class MethodLoader:
         if not 0 <= index < reader.length(self.operators):
             raise bad_program("there is no such operator", "operator", index)
         operator = reader.item(self.operators, index)
-        name = reader.table(operator, schema.OPERATOR_NAME)
+        name = reader.table(operator, OPERATOR_NAME)
         if name == 0:
             raise bad_program("has no name", "operator", index)
-        return reader.operator(name, reader.table(operator, schema.OPERATOR_OVERLOAD))
+        return reader.operator(name, reader.table(operator, OPERATOR_OVERLOAD))
 
     def _check_operators(self):
         for i in range(self.reader.length(self.operators)):
@@ -122,14 +162,14 @@ class MethodLoader:
         """
         reader = self.reader
         instruction = reader.item(self.instructions, i)
-        kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
-        if kind == schema.INSTRUCTION_ARGUMENTS_NONE:
+        kind = reader.u8(instruction, INSTRUCTION_INSTR_ARGS_TYPE)
+        if kind == INSTRUCTION_ARGUMENTS_NONE:
             raise bad_program("is empty", "instruction", i)
-        if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+        if kind != INSTRUCTION_ARGUMENTS_KERNEL_CALL:
             raise fail(NOT_SUPPORTED, "control flow and delegate calls", "instruction", i)
-        call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
-        kernel = self._operator(reader.i32(call, schema.KERNEL_CALL_OP_INDEX))
-        arguments = reader.table(call, schema.KERNEL_CALL_ARGS)
+        call = reader.table(instruction, INSTRUCTION_INSTR_ARGS)
+        kernel = self._operator(reader.i32(call, KERNEL_CALL_OP_INDEX))
+        arguments = reader.table(call, KERNEL_CALL_ARGS)
         count = _picotorch.operator_arguments(kernel)
         if not count <= reader.length(arguments) <= count + 1:
             raise fail(INVALID_PROGRAM, "has another number of arguments than its operator",
@@ -139,14 +179,16 @@ class MethodLoader:
         self.n_arguments = count
 
     def _count(self):
-        self.n_tensors = 0
-        i = self._next_tensor(0)
+        reader = self.reader
+        tensors = 0
+        i = reader.find_item(self.values, 0, EVALUE_VAL_TYPE, _TENSOR)
         while i >= 0:
-            self.n_tensors += 1
-            i = self._next_tensor(i + 1)
+            tensors += 1
+            i = reader.find_item(self.values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
+        self.n_tensors = tensors
         self.n_instruction_bytes = 0
         self.n_list_bytes = 0
-        for i in range(self.reader.length(self.instructions)):
+        for i in range(reader.length(self.instructions)):
             self._read_instruction(i)
             self.n_instruction_bytes += HEADER_BYTES + 4 * self.n_arguments
             if _picotorch.operator_has_lists(self.kernel):
@@ -156,13 +198,13 @@ class MethodLoader:
         reader = self.reader
         for k in range(self.n_arguments):
             value = evalue(reader, self.values, reader.i32_item(self.arguments, k))
-            if reader.u8(value, schema.EVALUE_VAL_TYPE) in _LISTS:
+            if reader.u8(value, EVALUE_VAL_TYPE) in _LISTS:
                 self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
 
     def _list_items(self, value):
         """Position of the value indexes of a list of tensors; both kinds have them in one slot."""
-        table = self.reader.table(value, schema.EVALUE_VAL)
-        return self.reader.table(table, schema.TENSOR_LIST_ITEMS) if table else 0
+        table = self.reader.table(value, EVALUE_VAL)
+        return self.reader.table(table, TENSOR_LIST_ITEMS) if table else 0
 
     # ---- memories
 
@@ -182,10 +224,11 @@ class MethodLoader:
         context.set_memory(_picotorch.PROGRAM, self.program.data)
         context.set_memory(_picotorch.POOL, pool.buffer)
         for i in range(self.n_planned):
-            context.set_memory(_picotorch.PLANNED + i, manager.planned_memory.buffers[i])
-            context.clear(reference(_picotorch.PLANNED + i, 0),
-                          planned_buffer_size(self.reader, self.plan, i))
-        self.next_external = _picotorch.PLANNED + self.n_planned
+            size = planned_buffer_size(self.reader, self.plan, i)
+            context.set_memory(_PLANNED + i, manager.planned_memory.buffers[i])
+            context.limit_memory(_PLANNED + i, size)
+            context.clear(reference(_PLANNED + i, 0), size)
+        self.next_external = _PLANNED + self.n_planned
         context.put_method(
             self.start, self.n_tensors, self.reader.length(self.instructions),
             reference(_picotorch.POOL, self.value_at),
@@ -194,7 +237,7 @@ class MethodLoader:
 
     def _check_planned(self, planned):
         self.n_planned = planned_buffers(self.reader, self.plan)
-        if self.n_planned > _picotorch.MEMORIES - _picotorch.PLANNED:
+        if self.n_planned > _picotorch.MEMORIES - _PLANNED:
             raise fail(NOT_SUPPORTED, "so many planned buffers")
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
@@ -226,74 +269,70 @@ class MethodLoader:
     def _write_values(self):
         reader = self.reader
         at = self.value_at
-        i = self._next_tensor(0)
+        values = self.values
+        i = reader.find_item(values, 0, EVALUE_VAL_TYPE, _TENSOR)
         while i >= 0:
-            self._write_tensor(at, reader.table(reader.item(self.values, i), schema.EVALUE_VAL), i)
+            self._write_tensor(at, reader.table(reader.item(values, i), EVALUE_VAL), i)
             at += VALUE_BYTES
-            i = self._next_tensor(i + 1)
-
-    def _next_tensor(self, start):
-        """The first value from `start` on that is a tensor, or -1."""
-        return self.reader.find_u8(self.values, schema.EVALUE_VAL_TYPE, _TENSOR, start)
+            i = reader.find_item(values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
 
     def _write_tensor(self, at, tensor, index):
         reader = self.reader
         nbytes = tensor_nbytes(reader, tensor)
-        if reader.u8(tensor, schema.TENSOR_SHAPE_DYNAMISM):
+        if reader.u8(tensor, TENSOR_SHAPE_DYNAMISM):
             raise fail(NOT_SUPPORTED, "tensors of dynamic shape", "value", index,
                        remedy="export with static shapes")
-        if reader.i32(tensor, schema.TENSOR_STORAGE_OFFSET):
+        if reader.i32(tensor, TENSOR_STORAGE_OFFSET):
             raise fail(NOT_SUPPORTED, "a storage offset", "value", index)
-        sizes = reader.table(tensor, schema.TENSOR_SIZES)
-        order = reader.table(tensor, schema.TENSOR_DIM_ORDER)
+        sizes = reader.table(tensor, TENSOR_SIZES)
+        order = reader.table(tensor, TENSOR_DIM_ORDER)
         flags = tensor_flags(reader, sizes, order)
         data = self._data(tensor, nbytes, index)
-        if data and data >> 25 == _picotorch.PROGRAM:
+        if data >> 25 == _picotorch.PROGRAM:
             flags |= _CONSTANT
         self.context.put_value(
-            at, data,
-            reference(_picotorch.PROGRAM, sizes + 4) if sizes else 0,
-            reference(_picotorch.PROGRAM, order + 4) if order else 0,
-            index, reader.u8(tensor, schema.TENSOR_SCALAR_TYPE), flags)
+            at, data, _AT_PROGRAM + ((sizes + 4) >> 2), _AT_PROGRAM + (order + 4 >> 2), index,
+            reader.u8(tensor, TENSOR_SCALAR_TYPE), flags)
 
     def _data(self, tensor, nbytes, index):
         """Reference to a tensor's data: in the program, a planned buffer, or one still to be set."""
         reader = self.reader
-        constant = reader.u32(tensor, schema.TENSOR_DATA_BUFFER_IDX)
-        allocation = reader.table(tensor, schema.TENSOR_ALLOCATION_INFO)
-        extra = reader.table(tensor, schema.TENSOR_EXTRA_TENSOR_INFO)
-        if extra and reader.u8(extra, schema.EXTRA_TENSOR_INFO_LOCATION):
+        constant = reader.u32(tensor, TENSOR_DATA_BUFFER_IDX)
+        allocation = reader.table(tensor, TENSOR_ALLOCATION_INFO)
+        extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
+        if extra and reader.u8(extra, EXTRA_TENSOR_INFO_LOCATION):
             raise fail(NOT_SUPPORTED, "external data", "value", index,
                        remedy="export with the constants inside the program")
-        if constant and allocation:
-            raise fail(NOT_SUPPORTED, "a buffer with an initial value", "value", index)
         if constant:
-            position = self.program.constant(constant, nbytes)
-            if position & 3:
-                raise bad_program("has constant data at no multiple of 4", "value", index)
-            return reference(_picotorch.PROGRAM, position)
+            return self._constant_data(constant, allocation, nbytes, index)
         if nbytes == 0:
             return 0
+        if allocation == 0:
+            return self._external_data(index)
+        memory = _PLANNED + reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_ID) - 1
+        offset = reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_OFFSET_LOW)
+        if (not _PLANNED <= memory < _PLANNED + self.n_planned
+                or not self.context.is_inside(memory, offset, nbytes)
+                or reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH)):
+            raise bad_program("lies outside the planned buffers", "value", index)
+        if offset & 3:
+            raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
+        return (memory << 25) + (offset >> 2)
+
+    def _constant_data(self, constant, allocation, nbytes, index):
         if allocation:
-            return self._planned_data(allocation, nbytes, index)
+            raise fail(NOT_SUPPORTED, "a buffer with an initial value", "value", index)
+        position = self.program.constant(constant, nbytes)
+        if position & 3:
+            raise bad_program("has constant data at no multiple of 4", "value", index)
+        return _AT_PROGRAM + (position >> 2)
+
+    def _external_data(self, index):
+        """The next memory of its own: for an input or output that the program leaves unplanned."""
         if self.next_external >= _picotorch.MEMORIES:
             raise fail(NOT_SUPPORTED, "so many tensors outside the planned memory", "value", index)
         self.next_external += 1
         return reference(self.next_external - 1, 0)
-
-    def _planned_data(self, allocation, nbytes, index):
-        reader = self.reader
-        buffer = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_ID) - 1
-        offset = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_OFFSET_LOW)
-        if not 0 <= buffer < self.n_planned:
-            raise bad_program("is in a planned buffer that there is not", "value", index)
-        size = planned_buffer_size(reader, self.plan, buffer)
-        if (reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH)
-                or offset > size or nbytes > size - offset):
-            raise bad_program("lies outside its planned buffer", "value", index)
-        if offset & 3:
-            raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
-        return reference(_picotorch.PLANNED + buffer, offset)
 
     # ---- instructions
 
@@ -317,15 +356,15 @@ class MethodLoader:
         for k in range(self.n_arguments):
             index = reader.i32_item(self.arguments, k)
             value = reader.item(self.values, index)
-            kind = reader.u8(value, schema.EVALUE_VAL_TYPE)
+            kind = reader.u8(value, EVALUE_VAL_TYPE)
             if kind == _TENSOR:
-                found = self._tensor(index)
+                found = _AT_POOL + (context.find_value(self.value_at, self.n_tensors, index) >> 2)
             elif kind == _NULL:
                 found = 0
             elif kind in _LISTS:
                 found = self._write_list(value, kind)
             else:
-                found = reference(_picotorch.PROGRAM, value)
+                found = _AT_PROGRAM + (value >> 2)
             context.put_ref(at + 4 * k, found)
 
     def _tensor(self, index):
@@ -345,7 +384,7 @@ class MethodLoader:
                                _LIST + kind, 0)
         for i in range(count):
             index = self.reader.i32_item(items, i)
-            optional = kind == schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST
+            optional = kind == KERNEL_TYPES_OPTIONAL_TENSOR_LIST
             self.context.put_ref(at + VALUE_BYTES + 4 * i,
                                  0 if optional and self._is_none(index) else self._tensor(index))
         return reference(_picotorch.POOL, at)
@@ -355,4 +394,4 @@ class MethodLoader:
         if index < 0:
             return True
         value = evalue(self.reader, self.values, index)
-        return self.reader.u8(value, schema.EVALUE_VAL_TYPE) == _NULL
+        return self.reader.u8(value, EVALUE_VAL_TYPE) == _NULL

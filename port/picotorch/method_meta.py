@@ -153,8 +153,11 @@ class MethodMeta:
         return self.program.string(
             reader.table(reader.item(self._delegates(), index), schema.BACKEND_DELEGATE_ID))
 
+    def backend_names(self):
+        return [self.get_backend_name(i) for i in range(self.num_backends())]
+
     def uses_backend(self, name):
-        return name in [self.get_backend_name(i) for i in range(self.num_backends())]
+        return name in self.backend_names()
 
     def num_instructions(self):
         reader = self.program.reader

@@ -2,9 +2,17 @@
 
 import _picotorch
 
-from . import schema
 from .errors import INVALID_PROGRAM, NOT_SUPPORTED, fail
-from .schema import SCALAR_TYPE_NAMES
+from .schema import (
+    EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
+    SCALAR_TYPE_NAMES,
+    TENSOR_ALLOCATION_INFO,
+    TENSOR_DATA_BUFFER_IDX,
+    TENSOR_DIM_ORDER,
+    TENSOR_EXTRA_TENSOR_INFO,
+    TENSOR_SCALAR_TYPE,
+    TENSOR_SIZES,
+)
 
 # Typecodes of memoryview by ScalarType; types that it does not know are seen as bytes.
 TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 6: "f", 7: "d", 11: "B", 27: "H", 28: "I",
@@ -28,11 +36,11 @@ def accepts(dtype, buffer):
 def tensor_nbytes(reader, tensor):
     """Bytes of the elements of the tensor table at a position. Raises InvalidProgram for bad sizes,
     NotSupported for a dtype without whole bytes."""
-    dtype = reader.u8(tensor, schema.TENSOR_SCALAR_TYPE)
+    dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
     element = _picotorch.element_size(dtype)
     if element == 0:
         raise fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
-    nbytes = reader.product(reader.table(tensor, schema.TENSOR_SIZES), element, _LIMIT)
+    nbytes = reader.product(reader.table(tensor, TENSOR_SIZES), element, _LIMIT)
     if nbytes < 0:
         raise fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
     return nbytes
@@ -55,19 +63,20 @@ class TensorInfo:
 
     def __init__(self, program, tensor):
         reader = program.reader
-        sizes = reader.table(tensor, schema.TENSOR_SIZES)
-        order = reader.table(tensor, schema.TENSOR_DIM_ORDER)
+        sizes = reader.table(tensor, TENSOR_SIZES)
+        order = reader.table(tensor, TENSOR_DIM_ORDER)
         tensor_flags(reader, sizes, order)
         self._nbytes = tensor_nbytes(reader, tensor)
         self._sizes = tuple([reader.i32_item(sizes, i) for i in range(reader.length(sizes))])
         self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
-        self._dtype = reader.u8(tensor, schema.TENSOR_SCALAR_TYPE)
-        self._planned = reader.table(tensor, schema.TENSOR_ALLOCATION_INFO) != 0
-        extra = reader.table(tensor, schema.TENSOR_EXTRA_TENSOR_INFO)
+        self._dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
+        self._planned = reader.table(tensor, TENSOR_ALLOCATION_INFO) != 0
+        self._constant = not self._planned and reader.u32(tensor, TENSOR_DATA_BUFFER_IDX) != 0
+        extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
         self._name = ""
         if extra:
             self._name = program.string(
-                reader.table(extra, schema.EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME))
+                reader.table(extra, EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME))
 
     def sizes(self):
         return self._sizes
@@ -90,13 +99,22 @@ class TensorInfo:
     def is_memory_planned(self):
         return self._planned
 
+    def is_constant(self):
+        """True when its data lies in the program."""
+        return self._constant
+
     def name(self):
         """Fully qualified name of a parameter or buffer, '' where the program gives none."""
         return self._name
 
     def __repr__(self):
         return "<TensorInfo %s %s %dB%s>" % (
-            self.dtype, list(self._sizes), self._nbytes, "" if self._planned else " unplanned")
+            self.dtype, list(self._sizes), self._nbytes, self._place())
+
+    def _place(self):
+        if self._constant:
+            return " constant"
+        return "" if self._planned else " unplanned"
 
 
 class Tensor:
@@ -118,7 +136,7 @@ class Tensor:
         return self.data[i]
 
     def scalar_type(self):
-        return self.program.reader.u8(self.table, schema.TENSOR_SCALAR_TYPE)
+        return self.program.reader.u8(self.table, TENSOR_SCALAR_TYPE)
 
     @property
     def dtype(self):
@@ -126,18 +144,18 @@ class Tensor:
 
     def dim(self):
         return self.program.reader.length(
-            self.program.reader.table(self.table, schema.TENSOR_SIZES))
+            self.program.reader.table(self.table, TENSOR_SIZES))
 
     def size(self, dim):
         reader = self.program.reader
-        return reader.i32_item(reader.table(self.table, schema.TENSOR_SIZES), dim)
+        return reader.i32_item(reader.table(self.table, TENSOR_SIZES), dim)
 
     def sizes(self):
         return tuple([self.size(i) for i in range(self.dim())])
 
     def dim_order(self):
         reader = self.program.reader
-        order = reader.table(self.table, schema.TENSOR_DIM_ORDER)
+        order = reader.table(self.table, TENSOR_DIM_ORDER)
         return tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
 
     def __repr__(self):

@@ -1,11 +1,11 @@
 """Every method of _picotorch with the heap locked. Runs on a board and under CPython, which must
 print the same lines; tests/host/test_module.py starts both.
 
-It is given PROGRAM, the bytes of a program (a chain whose inputs are 2, 3, 3, 2; the operators
-aten::t_copy.out and one that is not known; values: 7, a tensor, a string), before its first line.
+It is given PROGRAM, the bytes of a program that test_module.py builds, before its first line.
 """
 
 import struct
+from array import array
 
 import _picotorch
 from _picotorch import PLANNED, POOL, SMALL_INT_MAX
@@ -110,7 +110,10 @@ def program_cases(r):
     name, overload = schema.OPERATOR_NAME, schema.OPERATOR_OVERLOAD
     forward = r.table(plan, schema.EXECUTION_PLAN_NAME)
     inputs = r.table(chain, schema.CHAIN_INPUTS)
+    outputs = r.table(chain, schema.CHAIN_OUTPUTS)
     value = schema.EVALUE_VAL
+    orders = [r.table(r.table(r.item(values, i), value), schema.TENSOR_DIM_ORDER)
+              for i in range(3, 7)]
     string = r.table(r.table(r.item(values, 2), value), schema.STRING_STRING_VAL)
     return [
         ("verify", lambda: r.verify()),
@@ -123,6 +126,25 @@ def program_cases(r):
         ("inputs", lambda: r.i32_item(inputs, 1)),
         ("value", lambda: r.i64(r.table(r.item(values, 0), value), 0)),
         ("types", lambda: r.u8(r.item(values, 1), 0) * 16 + r.u8(r.item(values, 2), 0)),
+        ("find_item", lambda: r.find_item(values, 0, 0, schema.KERNEL_TYPES_STRING)),
+        ("find_item from one", lambda: r.find_item(values, 1, 0, schema.KERNEL_TYPES_TENSOR)),
+        ("find_item from the next", lambda: r.find_item(values, 2, 0, schema.KERNEL_TYPES_TENSOR)),
+        ("find_item at the end", lambda: r.find_item(values, 3, 0, 0)),
+        ("find_item before the first", lambda: r.find_item(values, -1, 0, 0)),
+        ("find_item in nothing", lambda: r.find_item(0, 0, 0, 0)),
+        ("find_item left out", lambda: r.find_item(values, 0, 5, 0)),
+        ("find_item of no slot", lambda: r.find_item(values, 0, -1, 0)),
+        ("find_item outside", lambda: r.find_item(len(r) - 4, 0, 0, 77)),
+        ("product", lambda: r.product(inputs, 4, 1000)),
+        ("product at the limit", lambda: r.product(inputs, 4, 144)),
+        ("product above the limit", lambda: r.product(inputs, 4, 143)),
+        ("product with 0", lambda: r.product(outputs, 4, 1000)),
+        ("product of nothing", lambda: r.product(0, 4, 1000)),
+        ("permutation", lambda: r.permutation(orders[0])),
+        ("no permutation", lambda: r.permutation(orders[1])),
+        ("permutation in order", lambda: r.permutation(orders[2])),
+        ("permutation of too many", lambda: r.permutation(orders[3])),
+        ("permutation of nothing", lambda: r.permutation(0)),
         ("known", lambda: r.operator(r.table(known, name), r.table(known, overload)) == NUMBER),
         ("no overload", lambda: r.operator(r.table(known, name), 0)),
         ("unknown", lambda: r.operator(r.table(unknown, name), r.table(unknown, overload))),
@@ -162,7 +184,7 @@ def sweep_two(function, size):
 
 def sweep(data):
     r = _picotorch.Reader(data)
-    one = (r.follow, r.length, r.u16_at, r.u32_at, r.u64_at)
+    one = (r.follow, r.length, r.permutation, r.u16_at, r.u32_at, r.u64_at)
     two = (r.field, r.table, r.u8, r.i32, r.u32, r.i64, r.item, r.u8_item, r.i32_item, r.i64_item,
            r.operator)
     sums = [0] * (len(one) + len(two) + 1)
@@ -239,22 +261,44 @@ def tensor_cases(c, sizes):
     ]
 
 
+class Failures:
+    """Keeps the error code that the context hands over."""
+
+    def __init__(self):
+        self.code = 0
+
+    def note(self, code):
+        self.code = code
+
+    def take(self):
+        code = self.code
+        self.code = 0
+        return code
+
+
+failures = Failures()
+
+
 def execute_cases(c, view, source):
     first, second = ref(PLANNED, 0), ref(PLANNED, 32)
     return [
         ("clear", lambda: c.clear(first, 64)),
         ("copy_in", lambda: c.copy_in(first, source)),
         ("start", lambda: c.start(METHOD)),
-        ("step", lambda: c.step()),
-        ("step at the end", lambda: c.step()),
+        ("not ready", lambda: c.step() or failures.take()),
+        ("set_ready", lambda: c.set_ready(True)),
+        ("step", lambda: c.step() or failures.take()),
+        ("step at the end", lambda: c.step() or failures.take()),
         ("instruction", lambda: c.instruction()),
         ("view", lambda: c.view(view, second, 24, "i")[1]),
         ("clear", lambda: c.clear(second, 24)),
         ("view", lambda: c.view(view, second, 24, "i")[1]),
         ("start", lambda: c.start(METHOD)),
-        ("execute", lambda: c.execute()),
+        ("execute", lambda: c.execute() or failures.take()),
         ("instruction", lambda: c.instruction()),
-        ("execute at the end", lambda: c.execute()),
+        ("execute again", lambda: c.execute() or failures.take()),
+        ("not ready any more", lambda: c.set_ready(False)),
+        ("execute", lambda: c.execute() or failures.take()),
         ("view", lambda: c.view(view, second, 24, "i")[1]),
         ("view of bytes", lambda: c.view(view, second, 24, "B")[4]),
         ("view of int64", lambda: len(c.view(view, ref(PLANNED, 24), 16, "q"))),
@@ -284,23 +328,30 @@ def memory_cases(c, view, buffer, constant):
         ("view", lambda: c.view(view, ref(30, 4), 4, "B")[0]),
         ("program may be constant", lambda: c.set_memory(1, constant)),
         ("view", lambda: c.view(view, ref(1, 4), 4, "B")[0]),
-        ("others may not", lambda: c.set_memory(30, constant)),
         ("none", lambda: c.set_memory(0, buffer)),
         ("beyond", lambda: c.set_memory(32, buffer)),
         ("negative", lambda: c.set_memory(-1, buffer)),
         ("no buffer", lambda: c.set_memory(30, 5)),
         ("scratch", lambda: c.set_scratch(buffer)),
         ("no scratch", lambda: c.set_scratch(None)),
-        ("constant scratch", lambda: c.set_scratch(constant)),
+        ("the program again", lambda: c.set_memory(1, program)),
+        ("ready", lambda: c.set_ready(True)),
+        ("a memory more", lambda: c.set_memory(30, buffer)),
+        ("execute", lambda: c.execute() or failures.take()),
+        ("a memory less", lambda: c.set_memory(30, None)),
+        ("execute", lambda: c.execute() or failures.take()),
+        ("has_memory", lambda: c.has_memory(PLANNED) and not c.has_memory(30)),
+        ("has_memory beyond", lambda: c.has_memory(32)),
         ("without a pool", lambda: c.set_memory(POOL, None)),
-        ("step", lambda: c.step()),
-        ("execute", lambda: c.execute()),
+        ("ready", lambda: c.set_ready(True)),
+        ("step", lambda: c.step() or failures.take()),
         ("get_ref", lambda: c.get_ref(0)),
     ]
 
 
 def module_cases(data):
-    size = _picotorch.element_size
+    size, code = _picotorch.element_size, _picotorch.typecode
+    shorts, constant, view = array("h", [1, 2, 3]), b"12345", memoryview(array("f", [1.0]))
     aligned, odd, empty = memoryview(data), memoryview(data)[1:], memoryview(data)[1:1]
     last = _picotorch.operator_count()
     return [
@@ -311,6 +362,18 @@ def module_cases(data):
         ("alignment 0", lambda: _picotorch.misaligned(odd, 0)),
         ("sizes", lambda: size(0) + 10 * size(3) + 100 * size(4) + 1000 * size(11)),
         ("no sizes", lambda: size(16) + size(255) + size(256) + size(-1)),
+        ("nbytes", lambda: _picotorch.nbytes(data) == len(data)),
+        ("nbytes", lambda: _picotorch.nbytes(shorts) * 10 + _picotorch.nbytes(constant)),
+        ("nbytes of no buffer", lambda: _picotorch.nbytes(5)),
+        ("typecode", lambda: code(data) * 1000 + code(shorts)),
+        ("typecode", lambda: code(constant) * 1000 + code(view)),
+        ("typecode of no buffer", lambda: code(5)),
+        ("readonly", lambda: _picotorch.readonly(constant)),
+        ("writable", lambda: _picotorch.readonly(shorts)),
+        ("arguments", lambda: _picotorch.operator_arguments(NUMBER)),
+        ("arguments", lambda: _picotorch.operator_arguments(last)),
+        ("lists", lambda: _picotorch.operator_has_lists(NUMBER)),
+        ("lists", lambda: _picotorch.operator_has_lists(-1)),
         ("name", lambda: _picotorch.operator_name(last)),
         ("name", lambda: _picotorch.operator_name(-1)),
         ("signature", lambda: _picotorch.operator_signature(last)),
@@ -352,7 +415,7 @@ for seed in range(6):
     damage(damaged, seed)
     sweep(damaged)
 
-context = _picotorch.Context()
+context = _picotorch.Context(failures.note)
 pool, planned = bytearray(128), bytearray(64)
 plan = reader.item(reader.table(reader.root(), schema.PROGRAM_EXECUTION_PLAN), 0)
 chain = reader.item(reader.table(plan, schema.EXECUTION_PLAN_CHAINS), 0)

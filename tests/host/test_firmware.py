@@ -6,7 +6,6 @@ import subprocess
 import threading
 
 import pytest
-
 from picotorch.host import emulator, mpy
 from picotorch.host.boards import load_board
 from picotorch.host.job import Job
@@ -238,16 +237,53 @@ def count(counts, loops):
     stop(counts, 0)
 
 
-for loops in (6000000, 12000000):
+for loops in (9000000, 18000000):
     counts = bytearray(4)
     count(counts, loops)
     _board.write_file(str(loops), counts)
 """
     result = boot("mps2-an386", script)
-    one, two = (struct.unpack("<I", result.files[n])[0] for n in ("6000000", "12000000"))
+    one, two = (struct.unpack("<I", result.files[n])[0] for n in ("9000000", "18000000"))
     wrap = 2**32 * 40 // 64
     assert one < wrap < two
-    assert (two - one) % 6000000 == 0
+    assert (two - one) % 9000000 == 0
+
+
+COPIES = """
+source = bytes(range(200))
+background = bytes((255 - i) for i in range(200))
+
+
+def check(kind, memory, to, at, size):
+    for i in range(200):
+        moved = to <= i < to + size
+        expected = source[at + i - to] if moved else background[i]
+        if kind == "overlap" and not moved:
+            expected = source[i]
+        if memory[i] != expected:
+            print(kind, "to", to, "from", at, "size", size, "is wrong at", i)
+            return
+
+
+for to in range(40, 45):
+    for at in range(36, 49):
+        for size in (0, 1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 64, 71, 100):
+            memory = bytearray(background)
+            memory[to : to + size] = memoryview(source)[at : at + size]
+            check("apart", memory, to, at, size)
+            memory = memoryview(bytearray(source))
+            memory[to : to + size] = memory[at : at + size]
+            check("overlap", memory, to, at, size)
+for size in range(150):
+    if any(bytearray(size)):
+        print("not zero", size)
+print("checked")
+"""
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+def test_copies_are_exact_at_every_alignment(board_name):
+    assert boot(board_name, COPIES).lines == ["checked"]
 
 
 FAULTS = {
@@ -339,6 +375,11 @@ def test_a_missing_emulator_names_the_package(monkeypatch):
     board = load_board("mps2-an386")
     with pytest.raises(emulator.EmulatorMissing, match="apt-get install qemu-system-arm"):
         emulator.run(board, emulator.firmware_path(board), {})
+
+
+def test_a_missing_firmware_names_the_command():
+    with pytest.raises(emulator.FirmwareMissing, match="BOARD=mps2-an386 VARIANT=other"):
+        emulator.firmware_path(load_board("mps2-an386"), "other")
 
 
 def test_an_emulator_that_does_not_start_says_why(tmp_path):

@@ -14,8 +14,10 @@ SCRIPT = Path(__file__).resolve().parents[1] / "board" / "module.py"
 PROGRAM = build({
     "execution_plan": [{
         "name": "forward",
-        "values": [int_value(7), {"val": ("Tensor", {"scalar_type": 6})}, string_value("text")],
-        "chains": [{"inputs": [2, 3, 3, 2],
+        "values": [int_value(7), {"val": ("Tensor", {"scalar_type": 6})}, string_value("text"),
+                   *[{"val": ("Tensor", {"dim_order": order})}
+                     for order in ([0, 2, 1], [0, 0], [0, 1, 2], list(range(33)))]],
+        "chains": [{"inputs": [2, 3, 3, 2], "outputs": [2, 0, 3],
                     "instructions": [{"instr_args": ("KernelCall", {"args": [0]})}]}],
         "operators": [{"name": "aten::t_copy", "overload": "out"}, {"name": "aten::nothing"}],
     }]
@@ -38,6 +40,8 @@ def test_the_host_reads_and_refuses_as_it_should(host_lines):
     """A few of the lines by hand: the comparison with a board says nothing of what is right."""
     for line in ["  u32 -> 1073741823", "  i32 -> -1073741823", "  i64 items -> 44",
                  "  verify -> -1", "  name -> True", "  known -> True", "  unknown -> -1",
+                 "  product at the limit -> 144",
+                 "  product above the limit -> -1", "  permutation -> 1", "  no permutation -> 0",
                  "  item beyond the last -> ValueError", "  beyond the pool -> ValueError",
                  "planned [10, 20, 30, 40, 50, 60, 0, 0, 10, 40, 20, 50, 30, 60, 0, 0]"]:
         assert line in host_lines

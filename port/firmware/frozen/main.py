@@ -1,7 +1,6 @@
 """What the firmware does after boot: the job's script, or the runner."""
 
 import _board
-
 import counter
 import job
 

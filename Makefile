@@ -1,0 +1,104 @@
+# picotorch: `make run` after a fresh clone, `make help` for everything else.
+
+BOARD ?= mps2-an386
+FIXTURE ?= tests/fixtures/ds_cnn
+PYTEST ?= -n auto
+
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+SETUP = $(or $(PYTHON),$(error Python 3.11 or newer is needed; \
+	Debian 12 has it: apt-get install python3))  tools/setup_picotorch.py
+PICOTORCH = .venv/bin/picotorch
+BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(wildcard boards/*/board.toml))))
+# schema.h and schema_tables.h are generated, and held against their source by lint.
+C_FILES = $(filter-out kernels/core/schema%,$(sort \
+	$(wildcard $(addsuffix /*.[ch],kernels kernels/* port/module port/firmware))))
+
+# Each target sets up what it needs in one go; the set-up itself uses both cores.
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+##@ The two commands
+
+.PHONY: run
+run: firmware ## All set-up, then ds_cnn on an emulated board beside the twin and ExecuTorch's outputs
+	@echo
+	$(PICOTORCH) run $(FIXTURE)/model.pte --board $(BOARD) --inputs $(FIXTURE)/inputs.npz
+	@echo
+	$(PICOTORCH) parity $(FIXTURE)/model.pte --board $(BOARD)
+
+.PHONY: test
+test: all-firmware ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
+	.venv/bin/python -m pytest $(PYTEST)
+
+##@ Set-up, step by step (each target does those before it, too)
+
+.PHONY: packages
+packages: ## Compilers and emulator: the Debian packages that are missing
+	@$(SETUP) packages
+
+.PHONY: python
+python: ## .venv with picotorch, its host extension and the tools of the tests
+	@$(SETUP) python
+
+.PHONY: micropython
+micropython: ## The MicroPython source tree (MICROPYTHON_DIR names one that is there already)
+	@$(SETUP) micropython
+
+.PHONY: firmware
+firmware: ## Firmware of one board (BOARD=mps2-an386)
+	@$(SETUP) firmware --board $(BOARD)
+
+.PHONY: all-firmware
+all-firmware: ## Firmware of all boards
+	@$(SETUP) firmware
+
+##@ Working with it
+
+.PHONY: repl
+repl: ## MicroPython's prompt on an emulated board (BOARD=mps2-an386; ctrl-D ends it)
+	@$(SETUP) firmware --board $(BOARD) --variant repl
+	@$(MAKE) --no-print-directory -C port/firmware BOARD=$(BOARD) VARIANT=repl repl
+
+.PHONY: parity
+parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/fixtures/ds_cnn)
+	$(PICOTORCH) parity $(FIXTURE)/model.pte $(addprefix --board ,$(BOARDS))
+
+.PHONY: bench
+bench: all-firmware ## Instructions of the models beside ExecuTorch's, as table and JSON
+	.venv/bin/python tools/bench.py
+
+.PHONY: size
+size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
+	.venv/bin/python tools/size_report.py
+
+##@ Before a commit
+
+.PHONY: lint
+lint: python ## Style of Python and C, and whether what is generated is what is committed
+	.venv/bin/ruff check .
+	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	.venv/bin/python tools/generate_schema.py --check
+
+.PHONY: format
+format: python ## Write the C sources in the project's style
+	.venv/bin/clang-format -i $(C_FILES)
+
+.PHONY: symbols
+symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels
+	.venv/bin/python tools/check_symbols.py
+
+##@ Other
+
+.PHONY: clean
+clean: ## Remove what was built; .venv and the MicroPython tree stay
+	rm -rf build/firmware build/mpy-cross build/symbols build/stamps build/log
+
+.PHONY: distclean
+distclean: clean ## Remove all that the set-up made inside this folder
+	rm -rf build .venv .pytest_cache .ruff_cache host/native/*.egg-info host/native/*.so
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,235 @@
+"""The command line: picotorch run | inspect | size | parity | boards."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+from picotorch import Error
+from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, fail
+
+from . import inspecting, listing_boards, parity, running, sizing
+from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
+from .report import result_entry, show_result
+from .run import POOL_SIZE, TEMP_SIZE, Request
+from .twin import open_program
+
+LIMIT = 1 << 27  # bytes that a memory can have
+INTERRUPTED = 130
+
+_HINTS = {"method pool": "--pool-size", "planned buffer": "--planned-size",
+          "temp memory": "--temp-size"}
+
+
+class PlannedSize(click.ParamType):
+    """I=N: N bytes for planned buffer I."""
+
+    name = "I=N"
+
+    def convert(self, value, param, ctx):
+        index, equals, size = value.partition("=")
+        if not (equals and index.isdecimal() and size.isdecimal() and int(size) <= LIMIT):
+            self.fail(f"{value!r} is not I=N: bytes N (at most {LIMIT}) of planned buffer I, "
+                      "counted from 0", param, ctx)
+        return int(index), int(size)
+
+
+def _model(command):
+    return click.argument("model", type=click.Path(path_type=Path))(command)
+
+
+def _method(command):
+    return click.option("--method", default="forward", show_default=True, metavar="M",
+                        help="The method of the program.")(command)
+
+
+def _inputs(command):
+    command = click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True,
+                           help="Of random inputs, where none are given.")(command)
+    return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
+                        help="Arrays in0, in1 ...; without it the inputs are random.")(command)
+
+
+def _json(command):
+    return click.option("--json", "as_json", is_flag=True,
+                        help="Print one JSON object instead of text.")(command)
+
+
+def _size(name, default, text):
+    return click.option(name, type=click.IntRange(0, LIMIT), default=default, show_default=True,
+                        metavar="N", help=text)
+
+
+def _boards(names, text):
+    return click.option("--board", "boards", multiple=True, type=click.Choice(names),
+                        metavar="BOARD", help=text)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="picotorch")
+def cli():
+    """Run ExecuTorch programs (.pte) as a microcontroller would, on the host and on emulated boards.
+
+    \b
+    Example:
+      picotorch run model.pte --board mps2-an386
+    """
+
+
+@cli.command()
+@_model
+@_method
+@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@_inputs
+@click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
+              help="Write the outputs: out0, out1 ...")
+@_size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
+@click.option("--planned-size", "planned", type=PlannedSize(), multiple=True,
+              help="N bytes for planned buffer I, counted from 0; exactly what the method needs "
+                   "by default.")
+@_size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
+@_json
+def run(model, method, board, inputs, seed, outputs, pool_size, planned, temp_size, as_json):
+    """Load a method of MODEL, execute it once, and say what it gave and needed.
+
+    \b
+    Examples:
+      picotorch run model.pte
+      picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
+      picotorch run model.pte --planned-size 0=1024 --json
+    """
+    try:
+        data = running.read_model(model)
+        request = Request(data, str(model), _request_inputs(data, method, inputs, seed), method,
+                          pool_size, dict(planned), temp_size)
+        if inputs is None and not as_json:
+            click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
+        result = running.run(request, board)
+        if result.code == 0 and outputs is not None:
+            write_npz(outputs, result.outputs)
+    except Error as error:
+        result = running.failed(str(model), method, board, error)
+    if as_json:
+        click.echo(json.dumps({**result_entry(result), "seed": seed if inputs is None else None}))
+    else:
+        show_result(result)
+    running.check_result(result)
+
+
+def _request_inputs(data, method, path, seed):
+    """The inputs from a file, or random ones."""
+    given = read_npz(path) if path is not None else None
+    meta = open_program(data).method_meta(method)
+    return random_inputs(meta, seed) if given is None else checked_inputs(meta, given)
+
+
+@cli.command()
+@_model
+@click.option("--method", default=None, metavar="M", help="Only this method.")
+@_json
+def inspect(model, method, as_json):
+    """Show what MODEL holds: methods, signature, operators, memory plan, instructions.
+
+    \b
+    Example:
+      picotorch inspect model.pte
+    """
+    entry = inspecting.inspect(running.read_model(model), str(model), method)
+    click.echo(json.dumps(entry)) if as_json else inspecting.show_text(entry)
+
+
+@cli.command()
+@_model
+@_method
+@_boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@_json
+def size(model, method, boards, as_json):
+    """Say what a method of MODEL needs, to the byte, and which boards have it.
+
+    \b
+    Example:
+      picotorch size model.pte --board mps2-an386
+    """
+    entry = sizing.measure(running.read_model(model), str(model), method,
+                           boards or running.board_names()[1:])
+    click.echo(json.dumps(entry)) if as_json else sizing.show_text(entry)
+
+
+@cli.command("parity")
+@_model
+@_method
+@_boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
+         "by default.")
+@_inputs
+@_json
+def parity_command(model, method, boards, inputs, seed, as_json):
+    """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
+
+    Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
+    with expected.npz beside MODEL too. Exit status 1 where something differs.
+
+    \b
+    Example:
+      picotorch parity model.pte --board mps2-an386 --board mps2-an385
+    """
+    data = running.read_model(model)
+    request, reference = parity.prepare(data, model, method, inputs, seed)
+    entry = parity.compare(request, list(boards) or [running.DEFAULT_BOARD], reference)
+    click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
+    sys.exit(0 if entry["agree"] else 1)
+
+
+@cli.command("boards")
+@_json
+def boards_command(as_json):
+    """List the boards.
+
+    \b
+    Example:
+      picotorch boards
+    """
+    entries = listing_boards.boards()
+    click.echo(json.dumps(entries)) if as_json else listing_boards.show_text(entries)
+
+
+# ---- errors
+
+
+def _complain(error):
+    """The error in one line on stderr."""
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(str(error).split()))
+    for subject, option in _HINTS.items():
+        if error.code == MEMORY_ALLOCATION_FAILED and error.message.startswith(subject):
+            text += f" ({option})"
+    click.echo(text, err=True)
+    return 1
+
+
+def _call(arguments):
+    try:
+        return cli.main(arguments, prog_name="picotorch", standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Error as error:
+        return _complain(error)
+    except MemoryError:
+        return _complain(fail(MEMORY_ALLOCATION_FAILED, "the host has not as much memory"))
+    except Exception as error:
+        return _complain(fail(INTERNAL, f"{type(error).__name__}: {error}",
+                              remedy="this is a fault of picotorch: please report it"))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script: exits with 0, 1 for an error, 2 for wrong usage."""
+    sys.exit(_call(arguments) or 0)
+
+

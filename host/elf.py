@@ -1,0 +1,21 @@
+"""Of an ELF file, what a firmware needs of flash."""
+
+import struct
+from pathlib import Path
+
+_LOAD = 1
+_PROGRAM_HEADER = struct.Struct("<IIIIIIII")
+
+
+def flash_bytes(path: Path) -> int:
+    """Bytes that a 32-bit little-endian ELF file puts into memory before it starts.
+
+    Raises ValueError for another kind of file.
+    """
+    data = path.read_bytes()
+    if data[:6] != b"\x7fELF\x01\x01":
+        raise ValueError(f"{path} is no 32-bit little-endian ELF file")
+    (start,) = struct.unpack_from("<I", data, 28)
+    size, count = struct.unpack_from("<HH", data, 42)
+    headers = [_PROGRAM_HEADER.unpack_from(data, start + i * size) for i in range(count)]
+    return sum(file_size for kind, _, _, _, file_size, _, _, _ in headers if kind == _LOAD)

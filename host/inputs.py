@@ -1,0 +1,150 @@
+"""The inputs and outputs of a run: .npz files, checks against a method, random inputs.
+
+An input of a tensor is an array of the program's sizes, in logical order whatever the dim order. An
+input of a number or bool is a Python value, that with which the program was exported.
+"""
+
+import math
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+from picotorch import schema
+from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
+from picotorch.method_meta import TAG_NAMES, MethodMeta
+
+from .tensors import numpy_dtype
+from .values import TENSOR, Values
+
+SEED = 0
+
+# ---- files
+
+
+def read_npz(path: Path, prefix: str = "in") -> list[np.ndarray]:
+    """The arrays in0, in1 ... of a file. Raises AccessFailed, InvalidArgument."""
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError
+        with archive:
+            names = [f"{prefix}{i}" for i in range(len(archive.files))]
+            unknown = sorted(set(archive.files) - set(names))
+            if unknown:
+                raise fail(INVALID_ARGUMENT, f"has {', '.join(unknown)}", str(path),
+                           remedy=f"name the arrays {prefix}0, {prefix}1 ... without a gap")
+            return [archive[name] for name in names]
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError):
+        raise fail(INVALID_ARGUMENT, "is no .npz file of arrays", str(path)) from None
+
+
+def write_npz(path: Path, arrays: list) -> None:
+    """Writes out0, out1 ... Raises AccessFailed."""
+    try:
+        with open(path, "wb") as file:
+            np.savez(file, **{f"out{i}": np.asarray(array) for i, array in enumerate(arrays)})
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+
+
+# ---- checks
+
+
+def checked_inputs(meta: MethodMeta, given: list) -> list:
+    """The inputs as a run takes them: arrays, and the exported values of numbers.
+
+    Raises InvalidArgument for another number of inputs, another dtype, sizes or value.
+    """
+    if len(given) != meta.num_inputs():
+        raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} wanted, {len(given)} given", "inputs",
+                   remedy=_signature(meta))
+    return [_checked_input(meta, i, value) for i, value in enumerate(given)]
+
+
+def _signature(meta):
+    wanted = []
+    for i in range(meta.num_inputs()):
+        if meta.input_tag(i) == TENSOR:
+            info = meta.input_tensor_meta(i)
+            wanted.append(f"in{i}: {info.dtype} {list(info.sizes())}")
+        else:
+            wanted.append(f"in{i}: {TAG_NAMES.get(meta.input_tag(i), 'unknown')}")
+    return "the method takes " + (", ".join(wanted) or "none")
+
+
+def _checked_input(meta, i, value):
+    if meta.input_tag(i) != TENSOR:
+        return _checked_number(meta, i, value)
+    info = meta.input_tensor_meta(i)
+    wanted = numpy_dtype(info)
+    array = _as_array(value, i)
+    if array.dtype != wanted:
+        raise fail(INVALID_ARGUMENT, f"dtype {wanted} wanted, {array.dtype} given", "input", i,
+                   remedy=f"convert it with .astype({str(wanted)!r})")
+    if array.shape != info.sizes():
+        raise fail(INVALID_ARGUMENT,
+                   f"sizes {list(info.sizes())} wanted, {list(array.shape)} given", "input", i)
+    return array
+
+
+def _as_array(value, i):
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise fail(INVALID_TYPE, f"cannot become an array: {error}", "input", i) from None
+
+
+def _checked_number(meta, i, value):
+    wanted = exported_value(meta, i)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.item() if value.ndim == 0 else value
+    if wanted is not None and not (isinstance(value, int | float) and _same(value, wanted)):
+        raise fail(INVALID_ARGUMENT, f"the program was exported with {wanted}, {value} given",
+                   "input", i, remedy="a number is part of the program")
+    return wanted
+
+
+def _same(value, wanted):
+    """A float may be as far off as ExecuTorch lets it."""
+    if isinstance(wanted, float):
+        return math.isclose(value, wanted, rel_tol=1e-5, abs_tol=1e-4)
+    return value == wanted
+
+
+def exported_value(meta: MethodMeta, index: int):
+    """The int, float, bool or None with which the program was exported as input `index`."""
+    kind = meta.input_tag(index)
+    if kind == schema.KERNEL_TYPES_NULL:
+        return None
+    number = Values(meta.program, meta.plan).number(meta.input_value(index))
+    if number is None:
+        raise fail(NOT_SUPPORTED, "an input of type " + TAG_NAMES.get(kind, "unknown"), "input",
+                   index)
+    return number
+
+
+# ---- random inputs
+
+
+def random_inputs(meta: MethodMeta, seed: int = SEED) -> list:
+    """Inputs for a method, the same for the same seed: floats from -1 to 1, bytes over their range,
+    bools, and 0 or 1 for wider integers, which are mostly indexes. Numbers as exported."""
+    generator = np.random.default_rng(seed)
+    return [_random_tensor(generator, meta.input_tensor_meta(i))
+            if meta.input_tag(i) == TENSOR else exported_value(meta, i)
+            for i in range(meta.num_inputs())]
+
+
+def _random_tensor(generator, info):
+    dtype = numpy_dtype(info)
+    if dtype.kind == "f":
+        values = generator.uniform(-1, 1, info.sizes())
+    elif dtype.itemsize == 1 and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        values = generator.integers(limits.min, limits.max, info.sizes(), endpoint=True)
+    else:
+        values = generator.integers(0, 2, info.sizes())
+    return np.asarray(values).astype(dtype)

@@ -1,0 +1,76 @@
+"""picotorch inspect: what a program holds."""
+
+import click
+
+from . import show
+from .description import describe
+from .twin import open_program
+
+_ARGUMENT_WIDTH = 70
+
+
+def inspect(model: bytes, name: str, method: str | None = None) -> dict:
+    """The program as plain data; all methods, or the one asked for."""
+    program = open_program(model)
+    names = [method] if method is not None else program.method_names
+    return {"model": name, "bytes": len(model), "methods": describe(program, names)}
+
+
+def _show_method(entry: dict) -> None:
+    show.heading(f"Method {entry['name']}")
+    show.table(["", "type", "bytes>", ""], [
+        [f"{kind} {i}", _value(value), value.get("nbytes", ""), _planned(value)]
+        for kind in ("input", "output") for i, value in enumerate(entry[kind + "s"])])
+    if entry["attributes"]:
+        show.heading("Attributes")
+        show.table(["name", "type", "bytes>"], [
+            [value["name"], show.tensor(value), value["nbytes"]] for value in entry["attributes"]])
+    _show_operators(entry)
+    _show_memory(entry)
+    show.heading(f"{len(entry['instructions'])} instructions")
+    show.table(["", "outputs", "operator", "arguments"], [
+        [call["index"], ", ".join(call["outputs"]), call["call"], _cut(call["arguments"])]
+        for call in entry["instructions"]])
+
+
+def _value(value):
+    if value["type"] == "Tensor":
+        return show.tensor(value)
+    return f"{value['type']} {value['value']}" if "value" in value else value["type"]
+
+
+def _planned(value):
+    return "unplanned" if value.get("planned") is False else ""
+
+
+def _show_operators(entry):
+    operators = entry["operators"]
+    without = [operator for operator in operators if not operator["kernel"]]
+    show.heading(f"{len(operators)} operators, {len(without)} without a kernel")
+    show.table(["operator", "kernel"], [
+        [operator["name"], "yes" if operator["kernel"] else "MISSING"] for operator in operators])
+    for backend in entry["backends"]:
+        click.echo(f"backend {backend}: NOT SUPPORTED")
+
+
+def _show_memory(entry):
+    show.heading("Memory plan")
+    show.table(["memory", "bytes>"], [
+        *[[f"planned buffer {i}", size] for i, size in enumerate(entry["planned_buffers"])],
+        ["constants", entry["constant_bytes"]]])
+    click.echo()
+    show.table(["value", "type", "bytes>", "place", "at>", "name"], [
+        [f"%{value['value']}", show.tensor(value), value["nbytes"], value["place"],
+         value["offset"], value["name"]] for value in entry["tensors"]])
+
+
+def _cut(arguments):
+    text = ", ".join(arguments)
+    return text if len(text) <= _ARGUMENT_WIDTH else text[: _ARGUMENT_WIDTH - 3] + "..."
+
+
+def show_text(entry: dict) -> None:
+    click.echo(f"{entry['model']}: {show.size(entry['bytes'])}, "
+               f"{len(entry['methods'])} method(s)")
+    for method in entry["methods"]:
+        _show_method(method)

@@ -1,0 +1,50 @@
+"""picotorch boards: what boards there are."""
+
+import click
+
+from . import emulator, show
+from .boards import Board, board_names, load_board
+from .running import DEFAULT_BOARD
+
+
+def boards() -> list[dict]:
+    """The boards as plain data."""
+    return [_entry(load_board(name)) for name in board_names()]
+
+
+def _entry(board: Board) -> dict:
+    return {
+        "board": board.name,
+        "title": board.title,
+        "core": board.core,
+        "default": board.name == DEFAULT_BOARD,
+        "arenas": {arena.name: arena.size for arena in board.arenas.values()},
+        "code": board.code.size,
+        "model": board.job.size,
+        "stack": board.stack_size,
+        "heap": board.heap_size,
+        "built": is_built(board),
+    }
+
+
+def is_built(board: Board) -> bool:
+    """True when the board's firmware is there."""
+    try:
+        emulator.firmware_path(board)
+    except emulator.FirmwareMissing:
+        return False
+    return True
+
+
+def show_text(entries: list[dict]) -> None:
+    show.table(["board", "core", "pool>", "planned>", "temp>", "stack>", "model>", "firmware", ""], [
+        [entry["board"], entry["core"], *[_kib(entry["arenas"][name])
+                                          for name in ("pool", "planned", "temp")],
+         _kib(entry["stack"]), _kib(entry["model"]),
+         "built" if entry["built"] else f"make firmware BOARD={entry['board']}",
+         "default" if entry["default"] else ""] for entry in entries])
+    click.echo("\nhost: the twin, which runs the same loader and kernels; it has what you give it.")
+
+
+def _kib(count):
+    return f"{count / 1024:g} KiB"

@@ -1,0 +1,148 @@
+"""picotorch parity: a board against the twin to the bit, and both against stored outputs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from . import running
+from .inputs import checked_inputs, random_inputs, read_npz
+from .run import Request, Result
+from .twin import open_program
+
+BOUND = 1e-5  # largest difference, relative to the largest magnitude of an output
+
+
+@dataclass
+class Reference:
+    """Where the inputs come from, and the stored outputs, if there are any for these inputs."""
+
+    inputs: str
+    path: Path | None = None
+    outputs: list | None = None
+
+
+def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int):
+    """The request, and the reference to compare with. Raises Error."""
+    meta = open_program(data).method_meta(method)
+    reference = Reference(f"random (seed {seed})")
+    path = inputs if inputs is not None else model.parent / "inputs.npz"
+    if inputs is not None or path.is_file():
+        values = checked_inputs(meta, read_npz(path))
+        reference.inputs = str(path)
+        expected = model.parent / "expected.npz"
+        if inputs is None and expected.is_file():
+            reference.path, reference.outputs = expected, read_npz(expected, "out")
+    else:
+        values = random_inputs(meta, seed)
+    return Request(data, str(model), values, method), reference
+
+
+def compare(request: Request, boards: list[str], reference: Reference) -> dict:
+    """What agrees, as plain data. Raises the error of a run that failed."""
+    twin = _run(request, running.HOST)
+    entry = {"model": request.name, "method": request.method, "inputs": reference.inputs,
+             "pool_bytes": len(twin.pool), "outputs": len(twin.outputs),
+             "reference": _against_reference(twin, reference), "boards": []}
+    for name in boards:
+        result = _run(request, name)
+        entry["boards"].append({
+            "board": name,
+            "outputs": _differing_outputs(twin, result),
+            "pool": _first_difference(twin.pool, result.pool),
+            "reference": _against_reference(result, reference),
+        })
+    entry["agree"] = _agrees(entry["reference"]) and all(
+        not board["outputs"] and board["pool"] is None and _agrees(board["reference"])
+        for board in entry["boards"])
+    return entry
+
+
+def _run(request: Request, board: str) -> Result:
+    result = running.run(request, board)
+    if result.code:
+        raise fail(result.code, result.message, board)
+    return result
+
+
+def _agrees(reference):
+    return reference is None or reference["difference"] <= BOUND
+
+
+def _differing_outputs(one: Result, other: Result) -> list[int]:
+    """The outputs that are not equal to the bit."""
+    return [i for i, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True))
+            if (a.dtype, a.shape, a.tobytes()) != (b.dtype, b.shape, b.tobytes())]
+
+
+def _first_difference(one: bytes, other: bytes) -> int | None:
+    """The first byte at which two pools differ."""
+    if one == other:
+        return None
+    shared = min(len(one), len(other))
+    return next((i for i in range(shared) if one[i] != other[i]), shared)
+
+
+def _against_reference(result: Result, reference: Reference) -> dict | None:
+    if reference.outputs is None:
+        return None
+    if len(reference.outputs) != len(result.outputs):
+        raise fail(INVALID_ARGUMENT, f"has {len(reference.outputs)} outputs, the method "
+                   f"{len(result.outputs)}", str(reference.path))
+    pairs = zip(result.outputs, reference.outputs, strict=True)
+    differences = [_difference(output, wanted, i, reference.path)
+                   for i, (output, wanted) in enumerate(pairs)]
+    return {"file": str(reference.path), "difference": max(differences, default=0.0)}
+
+
+def _difference(output, wanted, i, path):
+    if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
+        raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
+                   f"{output.dtype} {list(output.shape)}", f"out{i} of {path}")
+    return relative_difference(output, wanted)
+
+
+def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference over the largest finite magnitude of what is wanted; 0 for equal
+    arrays, infinite where integers, NaNs or infinities differ."""
+    if wanted.dtype.kind != "f":
+        return 0.0 if np.array_equal(output, wanted) else float("inf")
+    finite = np.isfinite(wanted)
+    if not np.array_equal(output[~finite], wanted[~finite], equal_nan=True):
+        return float("inf")
+    wanted, output = wanted[finite].astype(np.float64), output[finite].astype(np.float64)
+    difference = np.abs(output - wanted).max(initial=0)
+    if difference == 0:
+        return 0.0
+    return float(difference / np.abs(wanted).max()) if np.isfinite(difference) else float("inf")
+
+
+# ---- for people
+
+
+def show_text(entry: dict) -> None:
+    click.echo(f"{entry['model']}, method {entry['method']}, inputs {entry['inputs']}")
+    _show_reference("host", entry["reference"])
+    for board in entry["boards"]:
+        name = board["board"]
+        differing = board["outputs"]
+        _line(f"{name} and host, outputs", not differing,
+              f"{entry['outputs']} identical to the bit",
+              "these differ: " + ", ".join(map(str, differing)))
+        _line(f"{name} and host, method pool", board["pool"] is None,
+              f"{entry['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
+        _show_reference(name, board["reference"])
+    click.echo("agree" if entry["agree"] else "DO NOT AGREE")
+
+
+def _show_reference(name, reference):
+    if reference is not None:
+        text = f"largest relative difference {reference['difference']:.2g}"
+        _line(f"{name} and {reference['file']}", _agrees(reference),
+              f"{text} (at most {BOUND:g})", f"{text}, more than {BOUND:g}")
+
+
+def _line(what, good, if_good, if_not):
+    click.echo(f"{what}: {if_good if good else 'DIFFERENT: ' + if_not}")

@@ -1,0 +1,68 @@
+"""The result of a run, as JSON and for people."""
+
+import dataclasses
+
+import click
+
+from . import show
+from .run import Result, Usage
+
+
+def result_entry(result: Result) -> dict:
+    """The fields of `run --json`."""
+    return {
+        "model": result.model,
+        "method": result.method,
+        "board": result.board,
+        "status": result.status,
+        "code": result.code,
+        "message": result.message,
+        "instructions": result.instructions,
+        "method_pool": _usage(result.method_pool),
+        "planned": [_usage(usage) for usage in result.planned],
+        "temp": _usage(result.temp),
+        "stack": result.stack,
+        "heap_bytes_allocated": result.heap_bytes_allocated,
+        "outputs": [{"dtype": output.dtype.name, "sizes": list(output.shape)}
+                    for output in result.outputs],
+    }
+
+
+def _usage(usage: Usage | None) -> dict | None:
+    return None if usage is None else dataclasses.asdict(usage)
+
+
+def show_result(result: Result) -> None:
+    """The log, then what the run needed."""
+    for line in result.log:
+        click.echo(line)
+    rows = [*_memories(result), *_counts(result)]
+    if rows:
+        show.heading(f"{result.method} on {result.board}: {result.status}")
+        show.table(["", "used>", "of>", "%>"], rows)
+
+
+def _memories(result):
+    if result.method_pool is None:
+        return []
+    named = [("method pool", result.method_pool)]
+    named += [(f"planned buffer {i}", usage) for i, usage in enumerate(result.planned)]
+    named.append(("temp memory", result.temp))
+    return [[name, show.size(usage.used), show.size(usage.size), _percent(usage)]
+            for name, usage in named]
+
+
+def _percent(usage):
+    return f"{100 * usage.used // usage.size} %" if usage.size else ""
+
+
+def _counts(result):
+    rows = []
+    for label, counts, unit in (("instructions", result.instructions, ""),
+                                ("stack", result.stack, " B")):
+        for phase, count in (counts or {}).items():
+            if count is not None:
+                rows.append([f"{label} to {phase}", f"{count:,}{unit}", "", ""])
+    if result.heap_bytes_allocated is not None:
+        rows.append(["heap allocated", show.size(result.heap_bytes_allocated), "", ""])
+    return rows

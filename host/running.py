@@ -1,0 +1,60 @@
+"""Runs a request where the user wants it, on the twin or on a board. Every failure is an Error."""
+
+from pathlib import Path
+
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INTERNAL,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    fail,
+)
+
+from . import boards, emulated, emulator, twin
+from .run import Request, Result
+
+HOST = twin.BOARD
+DEFAULT_BOARD = "mps2-an386"
+
+
+def board_names() -> list[str]:
+    """The twin, then the boards."""
+    return [HOST, *boards.board_names()]
+
+
+def run(request: Request, board: str) -> Result:
+    """The result, which holds the error of a run that failed. Raises Error where there was no run:
+    no firmware, no emulator, a model that the board has no room for, a board that crashed."""
+    if board == HOST:
+        return twin.run(request)
+    try:
+        return emulated.run(request, boards.load_board(board))
+    except emulator.FirmwareMissing:
+        raise fail(NOT_FOUND, "the firmware is not built", board,
+                   remedy=f"make firmware BOARD={board}") from None
+    except emulator.EmulatorMissing as error:
+        raise fail(NOT_FOUND, str(error), board) from None
+    except emulator.JobTooLarge as error:
+        raise fail(MEMORY_ALLOCATION_FAILED, str(error), board) from None
+    except (emulator.EmulatorError, boards.BoardError) as error:
+        raise fail(INTERNAL, str(error), board) from None
+
+
+def read_model(path: Path) -> bytes:
+    """The bytes of a .pte file. Raises AccessFailed."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+
+
+def failed(name: str, method: str, board: str, error: Error) -> Result:
+    """The result of a run that did not start."""
+    return Result(name, method, board, error.code, error.message)
+
+
+def check_result(result: Result) -> None:
+    """Raises the error that a result holds."""
+    if result.code:
+        raise fail(result.code, result.message)

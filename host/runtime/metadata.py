@@ -1,0 +1,59 @@
+"""Metadata as executorch.runtime gives it, over picotorch's own."""
+
+from picotorch import method_meta, tensor
+
+
+class TensorInfo:
+    """Of an input, output or attribute."""
+
+    def __init__(self, info: tensor.TensorInfo):
+        self._info = info
+
+    def sizes(self) -> tuple[int, ...]:
+        return self._info.sizes()
+
+    def dtype(self) -> int:
+        """ExecuTorch's number of the scalar type."""
+        return self._info.scalar_type()
+
+    def is_memory_planned(self) -> bool:
+        return self._info.is_memory_planned()
+
+    def nbytes(self) -> int:
+        return self._info.nbytes()
+
+    def __repr__(self):
+        return (f"TensorInfo(sizes={list(self.sizes())}, dtype={self._info.dtype}, "
+                f"is_memory_planned={self.is_memory_planned()}, nbytes={self.nbytes()})")
+
+
+class MethodMeta:
+    """Of a method. An index out of range, or of what is no tensor, raises InvalidArgument."""
+
+    def __init__(self, meta: method_meta.MethodMeta):
+        self._meta = meta
+
+    def name(self) -> str:
+        return self._meta.name()
+
+    def num_inputs(self) -> int:
+        return self._meta.num_inputs()
+
+    def num_outputs(self) -> int:
+        return self._meta.num_outputs()
+
+    def num_attributes(self) -> int:
+        return self._meta.num_attributes()
+
+    def input_tensor_meta(self, index: int) -> TensorInfo:
+        return TensorInfo(self._meta.input_tensor_meta(index))
+
+    def output_tensor_meta(self, index: int) -> TensorInfo:
+        return TensorInfo(self._meta.output_tensor_meta(index))
+
+    def attribute_tensor_meta(self, index: int) -> TensorInfo:
+        return TensorInfo(self._meta.attribute_tensor_meta(index))
+
+    def __repr__(self):
+        return (f"MethodMeta(name={self.name()!r}, num_inputs={self.num_inputs()}, "
+                f"num_outputs={self.num_outputs()})")

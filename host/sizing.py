@@ -1,0 +1,121 @@
+"""picotorch size: what a method needs, to the byte, and which boards have it.
+
+Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the
+same on every board. Stack and the firmware's flash are measured on a board whose firmware is built.
+"""
+
+import click
+from picotorch import Error, MethodMeta
+from picotorch.module import load_with_exact_memories
+
+from . import emulator, running, show
+from .aligned import ALIGNMENT
+from .boards import Board, load_board
+from .description import constant_bytes, operator_list
+from .elf import flash_bytes
+from .inputs import random_inputs
+from .run import Request
+from .twin import open_program, planned_sizes
+from .values import TENSOR, Values
+
+
+def measure(model: bytes, name: str, method: str, boards: list[str]) -> dict:
+    """What the method needs and how it fits each board. Raises what loading raises."""
+    program = open_program(model)
+    meta = program.method_meta(method)
+    planned = planned_sizes(meta, {})
+    report = load_with_exact_memories(program, method).memory_report()
+    need = {
+        "model": name,
+        "method": method,
+        "method_pool": report["method_pool"]["used"],
+        "planned": planned,
+        "temp": report["temp"]["used"],
+        "program_bytes": len(model),
+        "constant_bytes": constant_bytes(Values(program, meta.plan)),
+        "operators": [operator["name"] for operator in operator_list(meta)],
+    }
+    request = Request(model, name, random_inputs(meta), method, need["method_pool"],
+                      temp_size=need["temp"])
+    need["boards"] = [_on_board(load_board(board), need, request, meta) for board in boards]
+    return need
+
+
+def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> dict:
+    memories = {
+        "pool": (need["method_pool"], board.arenas["pool"].size),
+        "planned": (_together(need["planned"]), board.arenas["planned"].size),
+        "temp": (need["temp"], board.arenas["temp"].size),
+        "model": (need["program_bytes"] + _input_bytes(meta), board.job.size),
+    }
+    entry = {
+        "board": board.name,
+        "fits": all(needed <= size for needed, size in memories.values()),
+        "memories": {name: {"needed": needed, "size": size}
+                     for name, (needed, size) in memories.items()},
+        "stack": None,
+        "stack_size": board.stack_size,
+        "firmware_flash": _firmware_flash(board),
+        "message": "",
+    }
+    if entry["fits"]:
+        _measure_stack(entry, board, request)
+    return entry
+
+
+def _together(sizes):
+    """Bytes of memories that lie behind one another, each at a multiple of 16."""
+    return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+
+
+def _input_bytes(meta):
+    return sum(meta.input_tensor_meta(i).nbytes() for i in range(meta.num_inputs())
+               if meta.input_tag(i) == TENSOR)
+
+
+def _firmware_flash(board):
+    try:
+        return flash_bytes(emulator.firmware_path(board))
+    except emulator.FirmwareMissing:
+        return None
+
+
+def _measure_stack(entry, board, request):
+    """Runs the method on the board; where that cannot be, the message says why."""
+    try:
+        result = running.run(request, board.name)
+        running.check_result(result)
+        entry["stack"] = result.stack
+    except Error as error:
+        entry["message"] = str(error)
+
+
+def show_text(need: dict) -> None:
+    click.echo(f"{need['model']}, method {need['method']}")
+    show.heading("Needs, the same on every board")
+    show.table(["memory", "bytes>"], [
+        ["method pool", need["method_pool"]],
+        *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
+        ["temp memory", need["temp"]],
+        ["program (flash)", need["program_bytes"]],
+        ["  constants in it", need["constant_bytes"]]])
+    show.heading("Boards")
+    show.table(["board", "pool>", "planned>", "temp>", "model>", "stack load>", "stack execute>",
+                "firmware>", ""], [_row(entry) for entry in need["boards"]])
+    for entry in need["boards"]:
+        if entry["message"]:
+            click.echo(f"{entry['board']}: {entry['message']}")
+    click.echo("\nfirmware: flash of MicroPython, the runtime and all kernels; "
+               f"this method uses {len(need['operators'])} of them.")
+
+
+def _row(entry):
+    memories = entry["memories"]
+    stack = entry["stack"] or {}
+    return [entry["board"], *[_usage(**memories[name]) for name in memories],
+            *[stack.get(phase, "-") for phase in ("load", "execute")],
+            entry["firmware_flash"] or "-", "fits" if entry["fits"] else "DOES NOT FIT"]
+
+
+def _usage(needed, size):
+    return f"{needed}/{size}" + ("" if needed <= size else " !")

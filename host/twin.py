@@ -1,0 +1,152 @@
+"""A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
+
+import numpy as np
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+    schema,
+)
+from picotorch.errors import INVALID_ARGUMENT, fail, out_of_memory
+from picotorch.method_meta import MethodMeta
+from picotorch.program import bad_program
+from picotorch.runner_log import RunnerLog
+
+from .aligned import aligned, aligned_copy
+from .inputs import checked_inputs
+from .run import Request, Result, Usage
+from .tensors import from_stored, to_stored
+
+BOARD = "host"
+LIMIT = 1 << 30  # bytes of planned buffers together
+
+_TENSOR = schema.KERNEL_TYPES_TENSOR
+
+
+def open_program(model: bytes) -> Program:
+    """The verified program of a .pte file's bytes."""
+    return Program.load(BufferDataLoader(aligned_copy(model)))
+
+
+def run(request: Request) -> Result:
+    """Loads and executes the method. An Error of the runtime ends up in the result."""
+    result = Result(model=request.name, method=request.method, board=BOARD)
+    log = RunnerLog(result.log.append)
+    try:
+        _run(request, result, log)
+    except Error as error:
+        _fail(result, error, log)
+    except ValueError:
+        _fail(result, bad_program("something lies outside the file"), log)
+    return result
+
+
+def _fail(result, error, log):
+    result.code, result.message = error.code, error.message
+    log.error(str(error))
+
+
+def _run(request, result, log):
+    program = open_program(request.model)
+    meta = program.method_meta(request.method)
+    log.program(len(request.model), program.num_methods(), request.method)
+    manager = _memories(meta, request)
+    log.memories(request.pool_size, [len(b) for b in manager.planned_memory.buffers],
+                 request.temp_size)
+    method = Method(manager, max(meta.num_outputs(), 1))
+    _load(method, program, request.method, log)
+    _report(method, result)
+    log.preparing_inputs()
+    set_inputs(method, meta, checked_inputs(meta, request.inputs))
+    attach_outputs(method, meta)
+    log.inputs_prepared()
+    _execute(method, request.method, log)
+    log.memory_report(len(request.model), method.memory_report())
+    log.outputs(method.get_outputs())
+    result.outputs = outputs(method, meta)
+
+
+def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
+    """The memories of a run; each starts at a multiple of 16 bytes."""
+    sizes = planned_sizes(meta, request.planned_sizes)
+    return MemoryManager(
+        MemoryAllocator(aligned(request.pool_size)),
+        HierarchicalAllocator([aligned(size) for size in sizes]),
+        MemoryAllocator(aligned(request.temp_size), "temp memory"))
+
+
+def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
+    """Bytes of each planned buffer: as asked, else as the method needs. Raises InvalidArgument."""
+    count = meta.num_memory_planned_buffers()
+    for index in asked:
+        if not 0 <= index < count:
+            raise fail(INVALID_ARGUMENT, f"the method has {count}, counted from 0",
+                       "planned buffer", index)
+    sizes = []
+    for i in range(count):
+        sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))
+        if sum(sizes) > LIMIT:
+            raise out_of_memory("planned buffer", i, sizes[i], LIMIT - sum(sizes[:i]),
+                                "no microcontroller has as much")
+    return sizes
+
+
+def _load(method, program, name, log):
+    log.loading()
+    try:
+        method.load(program, name)
+    except Error as error:
+        log.load_failed(name, error.code)
+        raise
+    log.loaded(name)
+
+
+def _report(method, result):
+    report = method.memory_report()
+    result.method_pool = Usage(**report["method_pool"])
+    result.planned = [Usage(**usage) for usage in report["planned"]]
+    result.temp = Usage(**report["temp"])
+    pool = method.manager.method_allocator
+    result.pool = bytes(pool.buffer[: pool.used])
+
+
+def _execute(method, name, log):
+    log.starting()
+    try:
+        method.execute()
+    except Error as error:
+        log.execute_failed(name, error.code)
+        raise
+    log.executed()
+
+
+def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:
+    """Sets checked inputs; the method keeps the memory of those that it uses in place."""
+    for i, value in enumerate(inputs):
+        if meta.input_tag(i) == _TENSOR:
+            data = to_stored(value, meta.input_tensor_meta(i).dim_order())
+            method.set_input(aligned_copy(data), i)
+        else:
+            method.set_input(value, i)
+
+
+def attach_outputs(method: Method, meta: MethodMeta) -> None:
+    """Gives memory to the outputs that the program leaves unplanned; the method keeps it."""
+    inputs = [meta.input_value(i) for i in range(meta.num_inputs())]
+    for i in range(meta.num_outputs()):
+        if meta.output_tag(i) != _TENSOR or meta.output_value(i) in inputs:
+            continue
+        info = meta.output_tensor_meta(i)
+        if not info.is_memory_planned() and not info.is_constant():
+            method.set_output_data_ptr(aligned(info.nbytes()), i)
+
+
+def outputs(method: Method, meta: MethodMeta) -> list:
+    """The outputs: new arrays of the logical sizes, numbers as arrays without dims."""
+    return [from_stored(method.get_output(i).data, meta.output_tensor_meta(i))
+            if meta.output_tag(i) == _TENSOR else np.array(method.get_output(i))
+            for i in range(method.outputs_size())]

@@ -1,0 +1,105 @@
+"""The values of a method as Python sees them: numbers, lists, and where tensors lie."""
+
+import struct
+
+from picotorch import Program, TensorInfo, schema
+from picotorch.method_meta import TAG_NAMES, evalue
+
+TENSOR = schema.KERNEL_TYPES_TENSOR
+_NUMBERS = {schema.KERNEL_TYPES_INT: (schema.INT_INT_VAL, "<q"),
+            schema.KERNEL_TYPES_DOUBLE: (schema.DOUBLE_DOUBLE_VAL, "<d"),
+            schema.KERNEL_TYPES_BOOL: (schema.BOOL_BOOL_VAL, "<?")}
+_LISTS = {schema.KERNEL_TYPES_DOUBLE_LIST: (schema.DOUBLE_LIST_ITEMS, "<d"),
+          schema.KERNEL_TYPES_BOOL_LIST: (schema.BOOL_LIST_ITEMS, "<?")}
+_TENSOR_LISTS = (schema.KERNEL_TYPES_TENSOR_LIST, schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
+
+
+class Values:
+    """The values of the method whose execution plan lies at `plan`.
+
+    Raises InvalidProgram or ValueError where the file leads outside.
+    """
+
+    def __init__(self, program: Program, plan: int):
+        self.program = program
+        self.reader = program.reader
+        self.vector = self.reader.table(plan, schema.EXECUTION_PLAN_VALUES)
+
+    def __len__(self):
+        return self.reader.length(self.vector)
+
+    def kind(self, index: int) -> int:
+        """KernelTypes number."""
+        return self.reader.u8(evalue(self.reader, self.vector, index), schema.EVALUE_VAL_TYPE)
+
+    def _table(self, index):
+        return self.reader.table(evalue(self.reader, self.vector, index), schema.EVALUE_VAL)
+
+    def tensor(self, index: int) -> TensorInfo:
+        return TensorInfo(self.program, self._table(index))
+
+    def number(self, index: int):
+        """The int, float or bool; None for one that is empty or of another kind."""
+        layout = _NUMBERS.get(self.kind(index))
+        if layout is None:
+            return None
+        position = self.reader.field(self._table(index), layout[0])
+        return self._unpack(layout[1], position) if position else _zero(layout[1])
+
+    def _unpack(self, layout, position):
+        if position + struct.calcsize(layout) > len(self.program.data):
+            raise ValueError
+        return struct.unpack_from(layout, self.program.data, position)[0]
+
+    def text(self, index: int) -> str:
+        """As an argument of an instruction: "%3", "2", "[1, 1]", "None"."""
+        if index < 0:
+            return "None"
+        kind = self.kind(index)
+        if kind == TENSOR:
+            return f"%{index}"
+        if kind == schema.KERNEL_TYPES_NULL:
+            return "None"
+        if kind in _NUMBERS:
+            return str(self.number(index))
+        if kind == schema.KERNEL_TYPES_STRING:
+            return repr(self._string(index))
+        return "[" + ", ".join(self._items(index, kind)) + "]"
+
+    def _string(self, index):
+        return self.program.string(self.reader.table(self._table(index), schema.STRING_STRING_VAL))
+
+    def _items(self, index, kind):
+        reader, table = self.reader, self._table(index)
+        if kind == schema.KERNEL_TYPES_INT_LIST:
+            items = reader.table(table, schema.INT_LIST_ITEMS)
+            indexes = [reader.i64_item(items, i) for i in range(reader.length(items))]
+            return [str(self.number(i)) for i in indexes]
+        if kind in _TENSOR_LISTS:
+            items = reader.table(table, schema.TENSOR_LIST_ITEMS)
+            indexes = [reader.i32_item(items, i) for i in range(reader.length(items))]
+            return [f"%{i}" if i >= 0 and self.kind(i) == TENSOR else "None" for i in indexes]
+        if kind not in _LISTS:
+            return [TAG_NAMES.get(kind, "unknown")]
+        slot, layout = _LISTS[kind]
+        items = reader.table(table, slot)
+        step = struct.calcsize(layout)
+        return [str(self._unpack(layout, items + 4 + step * i)) for i in range(reader.length(items))]
+
+    def place(self, index: int) -> tuple[str, int]:
+        """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),
+        ("constant", position in the file) or ("unplanned", 0)."""
+        reader, table = self.reader, self._table(index)
+        allocation = reader.table(table, schema.TENSOR_ALLOCATION_INFO)
+        if allocation:
+            memory = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_ID) - 1
+            offset = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_OFFSET_LOW)
+            return f"planned buffer {memory}", offset
+        constant = reader.u32(table, schema.TENSOR_DATA_BUFFER_IDX)
+        if constant:
+            return "constant", self.program.constant(constant, self.tensor(index).nbytes())
+        return "unplanned", 0
+
+
+def _zero(layout):
+    return struct.unpack(layout, bytes(struct.calcsize(layout)))[0]

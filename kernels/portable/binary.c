@@ -1,0 +1,179 @@
+#include "elementwise.h"
+
+// Places of the arguments, by form.
+typedef struct form_places {
+    uint8_t a, b, out;
+    uint8_t alpha;  // 0 if the form has none
+    uint8_t number; // which of a and b is no tensor: 1 + its place, 0 if both are tensors
+} form_places;
+
+static const form_places places[] = {
+    [PT_FORM_TENSORS] = {0, 1, 2, 0, 0},      [PT_FORM_TENSORS_ALPHA] = {0, 1, 3, 2, 0},
+    [PT_FORM_TENSORS_MODE] = {0, 1, 3, 0, 0}, [PT_FORM_SCALAR] = {0, 1, 2, 0, 2},
+    [PT_FORM_SCALAR_ALPHA] = {0, 1, 3, 2, 2}, [PT_FORM_SCALAR_MODE] = {0, 1, 3, 0, 2},
+    [PT_FORM_SCALAR_FIRST] = {0, 1, 2, 0, 1}, [PT_FORM_REVERSED] = {1, 0, 3, 2, 2},
+};
+
+// The tensors of a call. An operand that is a number is a 0-d tensor: of no data in a check.
+typedef struct operands {
+    pt_tensor out, a, b;
+    uint8_t compute; // the dtype to compute in
+} operands;
+
+// Reads the arguments of a form whose operands are tensors, or one a number.
+static void get_operands(const pt_context *c, const pt_ref *args, const form_places *at,
+                         operands *o, pt_rule rule, pt_number *element) {
+    if (at->number == 0) {
+        o->a = pt_get_tensor(c, args[at->a]);
+        o->b = pt_get_tensor(c, args[at->b]);
+        o->compute = pt_compute_dtype(pt_promote_tensors(&o->a, &o->b), rule);
+        return;
+    }
+    bool first = at->number == at->a + 1;
+    pt_tensor t = pt_get_tensor(c, args[first ? at->b : at->a]);
+    pt_scalar s = pt_get_scalar(c, args[at->number - 1]);
+    o->compute = pt_compute_dtype(pt_promote_scalar(t.dtype, s), rule);
+    pt_tensor number = pt_number_tensor(element, s, o->compute);
+    o->a = first ? number : t;
+    o->b = first ? t : number;
+}
+
+int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
+    const form_places *at = &places[form];
+    operands o;
+    o.out = pt_get_tensor(c, args[at->out]);
+    pt_number element;
+    get_operands(c, args, at, &o, op->rule, &element);
+    if (!pt_dtype_in(o.a.dtype, PT_DTYPES_ALL) || !pt_dtype_in(o.b.dtype, PT_DTYPES_ALL) ||
+        !pt_dtype_in(o.out.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
+    }
+    bool has = o.compute == PT_DTYPE_FLOAT    ? op->f32 != NULL
+               : o.compute == PT_DTYPE_DOUBLE ? op->f64 != NULL
+                                              : op->i64 != NULL;
+    if (!has || (o.compute == PT_DTYPE_BOOL && op->rule == PT_RULE_NUMBER)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
+    }
+    if (at->alpha && !pt_is_floating(o.compute) &&
+        pt_get_scalar(c, args[at->alpha]).type == PT_TYPE_DOUBLE) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "alpha of integer tensors must be an integer");
+    }
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank = 0;
+    if (!pt_broadcast(sizes, &rank, &o.a) || !pt_broadcast(sizes, &rank, &o.b)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
+    }
+    int error = pt_check_result(c, o.compute, op->rule, &o.out);
+    return error ? error : pt_expect_sizes(c, args[at->out], rank, sizes);
+}
+
+// ---- rows of float32
+
+static __attribute__((noinline)) void walk_rows(const pt_binary *op, const operands *o) {
+    pt_walk w;
+    pt_walk_tensors(&w, 3, (const pt_tensor *const[]){&o->out, &o->a, &o->b});
+    do {
+        op->row(w.sizes[0], (float *)o->out.data + w.offset[0],
+                (const float *)o->a.data + w.offset[1], w.strides[1][0],
+                (const float *)o->b.data + w.offset[2], w.strides[2][0]);
+    } while (pt_walk_next(&w));
+}
+
+// True if `t` has the sizes and dim order of `out`: then both are walked as they lie.
+static inline bool lies_as(const pt_tensor *t, const pt_tensor *out) {
+    if (t->rank != out->rank) {
+        return false;
+    }
+    for (uint32_t d = 0; d < out->rank; d++) {
+        if (t->sizes[d] != out->sizes[d]) {
+            return false;
+        }
+    }
+    return pt_same_dim_order(t, out);
+}
+
+static void run_rows(const pt_binary *op, const operands *o) {
+    int32_t n = pt_numel(&o->out);
+    bool same_b = lies_as(&o->b, &o->out);
+    if (lies_as(&o->a, &o->out) && (same_b || o->b.rank == 0)) {
+        op->row(n, o->out.data, o->a.data, 1, o->b.data, same_b);
+    } else if (n > 0) {
+        walk_rows(op, o);
+    }
+}
+
+// ---- elements of any dtype
+
+static int64_t load_int(const pt_tensor *t, int32_t i, uint8_t compute) {
+    int64_t v = pt_load_int(t->data, i, t->dtype);
+    return t->dtype == compute ? v : pt_cut_int(v, compute);
+}
+
+// Result i, where a[j] and b[k] are the operands.
+static void run_element(const pt_binary *op, const operands *o, pt_number alpha, int32_t i,
+                        int32_t j, int32_t k) {
+    if (!pt_is_floating(o->compute)) {
+        int64_t x = load_int(&o->a, j, o->compute), y = load_int(&o->b, k, o->compute);
+        int64_t result = op->i64(x, (int64_t)((uint64_t)y * (uint64_t)alpha.i64));
+        pt_store_int(o->out.data, i, o->out.dtype, pt_cut_int(result, o->compute));
+    } else if (o->compute == PT_DTYPE_FLOAT) {
+        float x = pt_load_float(o->a.data, j, o->a.dtype);
+        float y = pt_load_float(o->b.data, k, o->b.dtype);
+        pt_store_float(o->out.data, i, o->out.dtype, op->f32(x, y * alpha.f32));
+    } else {
+        double x = pt_load_double(o->a.data, j, o->a.dtype);
+        double y = pt_load_double(o->b.data, k, o->b.dtype);
+        pt_store_double(o->out.data, i, o->out.dtype, op->f64(x, y * alpha.f64));
+    }
+}
+
+static __attribute__((noinline)) void walk_elements(const pt_binary *op, const operands *o,
+                                                    pt_number alpha) {
+    pt_walk w;
+    pt_walk_tensors(&w, 3, (const pt_tensor *const[]){&o->out, &o->a, &o->b});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            run_element(op, o, alpha, w.offset[0] + i, w.offset[1] + i * w.strides[1][0],
+                        w.offset[2] + i * w.strides[2][0]);
+        }
+    } while (pt_walk_next(&w));
+}
+
+static bool has_zero(const pt_tensor *t) {
+    int32_t n = pt_numel(t);
+    for (int32_t i = 0; i < n; i++) {
+        if (pt_load_int(t->data, i, t->dtype) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_one(pt_scalar s) {
+    return s.type == PT_TYPE_DOUBLE ? s.as.d == 1.0 : s.as.i == 1;
+}
+
+int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
+    const form_places *at = &places[form];
+    operands o;
+    o.out = pt_get_tensor(c, args[at->out]);
+    pt_number element;
+    get_operands(c, args, at, &o, op->rule, &element);
+    pt_scalar alpha = {.type = PT_TYPE_INT, .as.i = 1};
+    if (at->alpha) {
+        alpha = pt_get_scalar(c, args[at->alpha]);
+    }
+    if (op->row && o.a.dtype == PT_DTYPE_FLOAT && o.b.dtype == PT_DTYPE_FLOAT &&
+        o.out.dtype == PT_DTYPE_FLOAT && is_one(alpha)) {
+        run_rows(op, &o);
+        return PT_ERROR_OK;
+    }
+    if (pt_numel(&o.out) == 0) {
+        return PT_ERROR_OK;
+    }
+    if (op->divides && !pt_is_floating(o.compute) && has_zero(&o.b)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "division of an integer by zero");
+    }
+    walk_elements(op, &o, pt_number_of(alpha, o.compute));
+    return PT_ERROR_OK;
+}

@@ -1,0 +1,97 @@
+"""The boards' descriptions, what the firmware's build makes of them, and the job's layout."""
+
+import importlib.util
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from picotorch.host.boards import BOARDS_DIR, BoardError, board_names, load_board
+from picotorch.host.job import ALIGNMENT, Job
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "board_config.py"
+
+
+@pytest.fixture
+def tool():
+    """tools/board_config.py as a module."""
+    spec = importlib.util.spec_from_file_location("board_config", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def configure(folder, output):
+    command = [sys.executable, TOOL, folder, output]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def changed_board(tmp_path, old, new):
+    """A copy of a board with one entry changed."""
+    folder = tmp_path / "board"
+    folder.mkdir()
+    text = (BOARDS_DIR / "mps2-an386" / "board.toml").read_text()
+    assert text.count(old) == 1
+    (folder / "board.toml").write_text(text.replace(old, new))
+    return folder
+
+
+def test_every_board_loads_and_gives_the_runtime_its_memories():
+    assert {"mps2-an385", "mps2-an386"} <= set(board_names())
+    for name in board_names():
+        board = load_board(name)
+        assert {"pool", "temp", "planned"} <= board.arenas.keys()
+        assert all(arena.memory in board.memories for arena in board.arenas.values())
+
+
+def test_an_unknown_board_is_an_error_that_lists_the_boards():
+    with pytest.raises(BoardError, match="no board 'none'; there are: .*mps2-an386"):
+        load_board("none")
+
+
+def test_regions_of_the_mpu_cover_a_memory_exactly(tool):
+    regions = tool.mpu_regions({"address": 0x00100000, "size": 0x00300000})
+    assert regions == [(0x00100000, 0x00100000), (0x00200000, 0x00200000)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('code = "code"', 'code = "rom"', "[place] code wants memory 'rom'"),
+        ("[stack]\nsize = 0x8000", "[stack]", "the entry 'size' is missing"),
+        ("size = 0x00f00000", "size = 1000", "size of arena 'planned' is no multiple of 128"),
+        ("receive_irq = 0", "receive_irq =", "Invalid value"),
+        ("[counter]\ndriver = \"cmsdk\"", "[counter]\ndriver = \"dwt\"", "[counter] driver 'dwt'"),
+    ],
+)
+def test_a_wrong_board_is_an_error_that_names_the_entry(tmp_path, old, new, message):
+    done = configure(changed_board(tmp_path, old, new), tmp_path / "out")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_sections_of_a_job_are_aligned_and_found_by_the_table():
+    job = Job({"model": b"m" * 200, "in0": b"", "in1": b"xy"})
+    blob = job.to_bytes()
+    magic, version, size, count = struct.unpack_from("<4sIII", blob)
+    assert (magic, version, size, count) == (b"PTJB", 1, len(blob), 3)
+    found = {}
+    for i in range(count):
+        offset, length, name = struct.unpack_from("<II24s", blob, 16 + 32 * i)
+        assert offset % ALIGNMENT == 0
+        found[name.rstrip(b"\0")] = blob[offset : offset + length]
+    assert found == {b"model": b"m" * 200, b"in0": b"", b"in1": b"xy"}
+
+
+@pytest.mark.parametrize("name", ["", "a" * 25, "taken"])
+def test_a_section_name_that_does_not_fit_is_refused(name):
+    with pytest.raises(ValueError, match="section"):
+        Job({"taken": b""}).add(name, b"")
+
+
+@pytest.mark.parametrize("settings", [{"a=b": 1}, {"a": "1\n2"}])
+def test_a_setting_that_is_not_one_line_is_refused(settings):
+    with pytest.raises(ValueError, match="key=value"):
+        Job().add_settings("settings", settings)

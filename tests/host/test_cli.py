@@ -1,0 +1,530 @@
+"""The command line: what it prints, its JSON, its exit status, its one-line errors."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from picotorch.host import cli, running
+from picotorch.host.elf import flash_bytes
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import fixture_store  # noqa: E402
+
+SCRIPT = str(Path(sys.executable).parent / "picotorch")
+RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
+              "method_pool", "planned", "temp", "stack", "heap_bytes_allocated", "outputs", "seed"}
+
+
+def path(name):
+    return fixture_store.load(name).path
+
+
+def inputs(name):
+    return path(name).parent / "inputs.npz"
+
+
+@pytest.fixture
+def call(capsys):
+    """call(arguments) -> (exit status, stdout, stderr)"""
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+def assert_error(result, name, *words):
+    """Exit status 1 and one line on stderr that begins with name and code."""
+    status, _, error = result
+    assert status == 1
+    assert error.count("\n") == 1 and error.endswith("\n")
+    assert error.startswith(name + " (0x"), error
+    for word in words:
+        assert word in error
+
+
+def assert_usage(result, *words):
+    status, out, error = result
+    assert (status, out) == (2, "")
+    assert "Usage: picotorch" in error and "Traceback" not in error
+    for word in words:
+        assert word in error
+
+
+# ---- run
+
+
+def test_run_prints_the_log_and_what_was_needed(call):
+    status, out, error = call("run", path("ds_cnn"), "--inputs", inputs("ds_cnn"))
+    assert (status, error) == (0, "")
+    assert "random" not in out
+    assert "Method 'forward' loaded." in out
+    assert "Output[0][11]: (float) " in out
+    assert "forward on host: ok" in out
+
+
+def test_run_says_that_inputs_are_random(call):
+    first, second, other = [call("run", path("add_5"), "--seed", seed)[1] for seed in (0, 0, 1)]
+    assert "The inputs are random (seed 0)" in first
+    assert first == second != other
+
+
+def test_run_json(call):
+    status, out, _ = call("run", path("ds_cnn"), "--json")
+    entry = json.loads(out)
+    assert status == 0 and out.count("\n") == 1
+    assert set(entry) == RUN_FIELDS
+    assert entry["model"] == str(path("ds_cnn"))
+    assert (entry["method"], entry["board"], entry["seed"]) == ("forward", "host", 0)
+    assert (entry["status"], entry["code"], entry["message"]) == ("ok", 0, "")
+    assert entry["method_pool"]["size"] == entry["temp"]["size"] == 65536
+    assert entry["planned"] == [{"used": 64000, "size": 64000}]
+    assert entry["outputs"] == [{"dtype": "float32", "sizes": [1, 12]}]
+    assert entry["instructions"] is entry["stack"] is entry["heap_bytes_allocated"] is None
+
+
+def test_run_json_of_a_failure(call):
+    result = call("run", path("planned_1785600"), "--planned-size", "0=1024", "--json")
+    assert_error(result, "MemoryAllocationFailed", "(0x21): planned buffer 0: 1785600B requested, "
+                 "1024B available", "--planned-size")
+    entry = json.loads(result[1])
+    assert set(entry) == RUN_FIELDS
+    assert (entry["status"], entry["code"]) == ("MemoryAllocationFailed", 0x21)
+    assert entry["method_pool"] is None and entry["outputs"] == []
+
+
+@pytest.mark.parametrize("name", ["add2_5", "channels_last_network", "integer_tensors", "two_methods"])
+def test_run_reads_and_writes_arrays(call, tmp_path, name):
+    run = fixture_store.load(name).runs[0]
+    written = tmp_path / "written.npz"
+    status, _, _ = call("run", path(name), "--method", run.method, "--inputs", inputs(name),
+                        "--outputs", written)
+    assert status == 0
+    with np.load(written) as outputs:
+        assert sorted(outputs) == [f"out{i}" for i in range(len(run.expected))]
+        for i, wanted in enumerate(run.expected):
+            output = outputs[f"out{i}"]
+            assert (output.dtype, output.shape) == (wanted.dtype, wanted.shape)
+            np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_memories_are_as_large_as_asked(call):
+    arguments = ("--pool-size", 4096, "--planned-size", "0=64", "--temp-size", 128, "--json")
+    entry = json.loads(call("run", path("add_1"), *arguments)[1])
+    assert entry["method_pool"]["size"] == 4096
+    assert entry["planned"] == [{"used": 32, "size": 64}]
+    assert entry["temp"]["size"] == 128
+
+
+def test_pool_of_just_the_bytes_that_are_used(call):
+    used = json.loads(call("run", path("add_5"), "--json")[1])["method_pool"]["used"]
+    assert call("run", path("add_5"), "--pool-size", used)[0] == 0
+    assert_error(call("run", path("add_5"), "--pool-size", used - 1), "MemoryAllocationFailed",
+                 f"method pool: {used}B requested, {used - 1}B available", "--pool-size")
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "size", "parity"])
+def test_models_that_cannot_be_read(call, tmp_path, command):
+    assert_error(call(command, tmp_path / "nix.pte"), "AccessFailed", "(0x22)", "nix.pte")
+    assert_error(call(command, tmp_path), "AccessFailed", "(0x22)", "directory")
+    (tmp_path / "text.pte").write_text("This is not a program, it is a text.")
+    assert_error(call(command, tmp_path / "text.pte"), "InvalidProgram", "(0x23)")
+    (tmp_path / "empty.pte").write_bytes(b"")
+    assert_error(call(command, tmp_path / "empty.pte"), "InvalidProgram", "(0x23)")
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "size", "parity"])
+def test_method_that_there_is_not(call, command):
+    assert_error(call(command, path("add_1"), "--method", "nix"), "NotFound", "(0x20): nix",
+                 "forward")
+
+
+@pytest.mark.parametrize("command", ["run", "size"])
+def test_missing_operators_are_all_named(call, command):
+    assert_error(call(command, path("missing_operators")), "OperatorMissing", "(0x14)",
+                 "aten::_cdist_forward.out", "aten::grid_sampler_2d.out")
+
+
+def test_planned_buffer_that_there_is_not(call):
+    assert_error(call("run", path("add_1"), "--planned-size", "1=64"), "InvalidArgument",
+                 "planned buffer 1: the method has 1, counted from 0")
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def npy():
+    file = io.BytesIO()
+    np.save(file, np.zeros(5, np.float32))
+    return file.getvalue()
+
+
+ZEROS = np.zeros(5, np.float32)
+
+
+@pytest.mark.parametrize("data, words", [
+    (b"", "is no .npz file"),
+    (b"PK\x03\x04 not a zip after all", "is no .npz file"),
+    (npz(in0=ZEROS)[:-30], "is no .npz file"),
+    (npy(), "is no .npz file"),
+    (npz(in0=np.array([None], object)), "is no .npz file"),
+    (npz(x=ZEROS), "has x; name the arrays in0, in1"),
+    (npz(in1=ZEROS), "has in1"),
+    (npz(), "1 wanted, 0 given"),
+    (npz(in0=ZEROS, in1=ZEROS), "1 wanted, 2 given; the method takes in0: Float [5]"),
+    (npz(in0=np.zeros(5)), "input 0: dtype float32 wanted, float64 given"),
+    (npz(in0=np.zeros(6, np.float32)), "input 0: sizes [5] wanted, [6] given"),
+])
+def test_inputs_that_do_not_fit(call, tmp_path, data, words):
+    file = tmp_path / "in.npz"
+    file.write_bytes(data)
+    assert_error(call("run", path("add_5"), "--inputs", file), "InvalidArgument", words)
+
+
+def test_files_that_cannot_be_read_or_written(call, tmp_path):
+    model = path("add_1")
+    assert_error(call("run", model, "--inputs", tmp_path / "nix.npz"), "AccessFailed", "nix.npz")
+    assert_error(call("run", model, "--inputs", tmp_path), "AccessFailed")
+    assert_error(call("run", model, "--outputs", tmp_path), "AccessFailed")
+    assert_error(call("run", model, "--outputs", tmp_path / "no" / "out.npz"), "AccessFailed")
+
+
+def test_corrupted_program(call, tmp_path):
+    data = bytearray(fixture_store.load("add_1").pte)
+    file = tmp_path / "model.pte"
+    generator = np.random.default_rng(2)
+    for _ in range(100):
+        place = generator.integers(len(data))
+        file.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+        for command in ("run", "inspect"):
+            status, _, error = call(command, file)
+            assert status in (0, 1)
+            assert (error.count("\n") == 1) == (status == 1)
+            assert "Internal" not in error, (place, command, error)
+
+
+def test_fault_of_picotorch_is_one_line(call, monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError("by\nchance")
+
+    monkeypatch.setattr(running, "run", fail)
+    assert_error(call("run", path("add_1")), "Internal", "ZeroDivisionError: by chance")
+
+
+def test_host_without_memory(call, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(running, "run", fail)
+    assert_error(call("run", path("add_1")), "MemoryAllocationFailed")
+
+
+def test_interrupt(call, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run", interrupt)
+    assert call("run", path("add_1"))[::2] == (130, "\nInterrupted\n")
+
+
+# ---- usage
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["nix"], "No such command 'nix'"),
+    (["run"], "Missing argument 'MODEL'"),
+    (["run", "m.pte", "--nix"], "No such option"),
+    (["run", "m.pte", "--board", "nix"], "'nix' is not one of 'host', 'mps2-an385'"),
+    (["run", "m.pte", "--pool-size", "-1"], "--pool-size"),
+    (["run", "m.pte", "--pool-size", "many"], "--pool-size"),
+    (["run", "m.pte", "--temp-size", str((1 << 27) + 1)], "--temp-size"),
+    (["run", "m.pte", "--planned-size", "1024"], "is not I=N"),
+    (["run", "m.pte", "--planned-size", "=1024"], "is not I=N"),
+    (["run", "m.pte", "--planned-size", "0=-4"], "is not I=N"),
+    (["run", "m.pte", "--planned-size", "0=99999999999"], "is not I=N"),
+    (["run", "m.pte", "--seed", "-1"], "--seed"),
+    (["run", "m.pte", "more"], "unexpected extra argument"),
+    (["size", "m.pte", "--board", "host"], "'host' is not one of"),
+    (["parity", "m.pte", "--board", "host"], "'host' is not one of"),
+])
+def test_usage_errors(call, arguments, words):
+    assert_usage(call(*arguments), words)
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["inspect"], ["size"], ["parity"], ["boards"]])
+def test_help_has_an_example(call, command):
+    status, out, _ = call(*command, "--help")
+    assert status == 0
+    assert "Example" in out and "  picotorch " in out
+
+
+# ---- inspect
+
+
+def test_inspect(call):
+    status, out, _ = call("inspect", path("channels_last_network"))
+    assert status == 0
+    assert "Float [1, 3, 8, 8] dim order 0 2 3 1" in out
+    assert "aten::convolution.out" in out and "MISSING" not in out
+    assert "planned buffer 0" in out
+
+
+def test_inspect_names_what_is_missing(call):
+    status, out, _ = call("inspect", path("missing_operators"))
+    assert status == 0
+    assert "2 without a kernel" in out
+    for name in ("aten::_cdist_forward.out", "aten::grid_sampler_2d.out"):
+        assert any(line.split() == [name, "MISSING"] for line in out.splitlines())
+
+
+@pytest.mark.parametrize("fixture", fixture_store.load_all(), ids=lambda fixture: fixture.name)
+def test_inspect_json_agrees_with_the_exporter(call, fixture):
+    entry = json.loads(call("inspect", fixture.path, "--json")[1])
+    assert entry["bytes"] == len(fixture.pte)
+    assert [method["name"] for method in entry["methods"]] == list(fixture.methods)
+    for method in entry["methods"]:
+        wanted = fixture.methods[method["name"]]
+        assert method["planned_buffers"] == wanted["planned_buffers"]
+        assert sorted(op["name"] for op in method["operators"]) == wanted["operators"]
+        assert len(method["instructions"]) == wanted["instructions"]
+        assert method["backends"] == wanted["backends"]
+        for kind in ("inputs", "outputs"):
+            assert [value.get("sizes") for value in method[kind]] == [
+                value.get("sizes") for value in wanted[kind]]
+        for operator in method["operators"]:
+            assert operator["kernel"] == (operator["name"] not in fixture.refused)
+
+
+def test_inspect_lists_instructions(call):
+    (method,) = json.loads(call("inspect", path("add_5"), "--json")[1])["methods"]
+    assert [call["call"] for call in method["instructions"]] == [
+        "aten::add.out", "dim_order_ops::_to_dim_order_copy.out", "aten::add.out"]
+    first = method["instructions"][0]
+    assert first["arguments"][2] == "1" and len(first["outputs"]) == 1
+    assert method["constant_bytes"] == 8
+
+
+def test_inspect_shows_control_flow_and_values_of_inputs(call):
+    out = call("inspect", path("control_flow"))[1]
+    assert "jump if false" in out and "move" in out
+    assert "Double 0.5" in call("inspect", path("scalar_inputs"))[1]
+
+
+# ---- boards: the firmware is built
+
+
+def test_boards(call):
+    entries = json.loads(call("boards", "--json")[1])
+    assert {"mps2-an385", "mps2-an386"} <= {entry["board"] for entry in entries}
+    assert [entry["board"] for entry in entries if entry["default"]] == ["mps2-an386"]
+    out = call("boards")[1]
+    assert "mps2-an386" in out and "cortex-m4" in out
+
+
+def test_run_on_a_board(call, tmp_path):
+    written = tmp_path / "out.npz"
+    status, out, error = call("run", path("ds_cnn"), "--board", "mps2-an386", "--json", "--inputs",
+                              inputs("ds_cnn"), "--outputs", written)
+    entry = json.loads(out)
+    assert (status, error) == (0, "")
+    assert set(entry) == RUN_FIELDS
+    assert (entry["board"], entry["status"], entry["seed"]) == ("mps2-an386", "ok", None)
+    assert entry["instructions"]["load"] > 0 and entry["instructions"]["execute"] > 0
+    assert entry["stack"]["load"] > 0 and entry["stack"]["execute"] > 0
+    assert entry["heap_bytes_allocated"] == 0
+    assert entry["planned"] == [{"used": 64000, "size": 64000}]
+    assert call("run", path("ds_cnn"), "--inputs", inputs("ds_cnn"), "--outputs",
+                tmp_path / "host.npz")[0] == 0
+    with np.load(written) as board, np.load(tmp_path / "host.npz") as host:
+        assert board["out0"].tobytes() == host["out0"].tobytes()
+
+
+def test_error_on_a_board(call):
+    result = call("run", path("planned_1785600"), "--board", "mps2-an386", "--planned-size",
+                  "0=1024")
+    assert_error(result, "MemoryAllocationFailed", "(0x21): planned buffer 0: 1785600B requested, "
+                 "1024B available")
+
+
+def test_model_too_large_for_a_board(call, tmp_path):
+    file = tmp_path / "model.pte"
+    file.write_bytes(fixture_store.load("add_1").pte + bytes(1 << 22))
+    assert_error(call("run", file, "--board", "mps2-an386"), "MemoryAllocationFailed", "mps2-an386")
+
+
+def test_firmware_that_is_not_built(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(running.emulator, "FIRMWARE_DIR", tmp_path)
+    assert_error(call("run", path("add_1"), "--board", "mps2-an385"), "NotFound",
+                 "make firmware BOARD=mps2-an385")
+    assert "make firmware BOARD=mps2-an385" in call("boards")[1]
+    assert "make firmware BOARD=mps2-an385" in call("size", path("add_1"))[1]
+
+
+def test_emulator_that_is_not_installed(call, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert_error(call("run", path("add_1"), "--board", "mps2-an386"), "NotFound",
+                 "apt-get install qemu-system-arm")
+
+
+# ---- size
+
+
+def test_size_is_exact(call):
+    entry = json.loads(call("size", path("ds_cnn"), "--json")[1])
+    run = json.loads(call("run", path("ds_cnn"), "--json")[1])
+    assert entry["method_pool"] == run["method_pool"]["used"]
+    assert entry["planned"] == [64000]
+    assert entry["temp"] == run["temp"]["used"]
+    assert entry["program_bytes"] == len(fixture_store.load("ds_cnn").pte)
+    assert 0 < entry["constant_bytes"] < entry["program_bytes"]
+    assert [board["board"] for board in entry["boards"]] == running.board_names()[1:]
+    for board in entry["boards"]:
+        assert board["fits"] is True and board["message"] == ""
+        assert 0 < board["stack"]["execute"] < board["stack_size"]
+        assert board["firmware_flash"] > 50_000
+
+
+def test_size_says_what_does_not_fit(call, monkeypatch):
+    from picotorch.host import boards, sizing
+
+    def small(name):
+        board = boards.load_board(name)
+        board.arenas["planned"] = boards.Arena("planned", "ram", 63_999)
+        return board
+
+    monkeypatch.setattr(sizing, "load_board", small)
+    status, out, _ = call("size", path("ds_cnn"), "--board", "mps2-an386")
+    assert status == 0
+    row = next(line for line in out.splitlines() if line.startswith("mps2-an386"))
+    assert "64000/63999 !" in row and "DOES NOT FIT" in row
+
+
+def test_flash_of_an_elf_file(tmp_path):
+    file = tmp_path / "firmware.elf"
+    header = b"\x7fELF\x01\x01".ljust(28, b"\0") + (52).to_bytes(4, "little")
+    header = header.ljust(42, b"\0") + (32).to_bytes(2, "little") + (3).to_bytes(2, "little")
+    rows = [(1, 100), (1, 20), (4, 5000)]
+    body = b"".join(kind.to_bytes(4, "little") + bytes(12) + size.to_bytes(4, "little") + bytes(12)
+                    for kind, size in rows)
+    file.write_bytes(header.ljust(52, b"\0") + body)
+    assert flash_bytes(file) == 120
+    file.write_bytes(b"\x7fELF\x02\x01" + bytes(100))
+    with pytest.raises(ValueError):
+        flash_bytes(file)
+
+
+# ---- parity
+
+
+def test_parity(call):
+    status, out, _ = call("parity", path("ds_cnn"), "--board", "mps2-an386", "--board", "mps2-an385")
+    assert status == 0
+    assert out.splitlines()[-1] == "agree"
+    assert out.count("identical to the bit") == 2 and out.count("bytes identical") == 2
+    assert out.count("expected.npz: largest relative difference") == 3
+
+
+def test_parity_json(call):
+    entry = json.loads(call("parity", path("mobilenet_v1_025"), "--json")[1])
+    assert entry["agree"] is True
+    assert entry["inputs"] == "random (seed 0)" and entry["reference"] is None
+    assert entry["boards"] == [{"board": "mps2-an386", "outputs": [], "pool": None,
+                                "reference": None}]
+
+
+def copied(name, folder, **arrays):
+    """A model with inputs.npz and other expected arrays beside it."""
+    (folder / "model.pte").write_bytes(fixture_store.load(name).pte)
+    (folder / "inputs.npz").write_bytes(inputs(name).read_bytes())
+    np.savez(folder / "expected.npz", **arrays)
+    return folder / "model.pte"
+
+
+def test_parity_with_a_reference_that_differs(call, tmp_path):
+    (wanted,) = fixture_store.load("add_5").runs[0].expected
+    close = wanted + np.abs(wanted).max() * np.float32(0.9e-5)
+    assert call("parity", copied("add_5", tmp_path, out0=close))[0] == 0
+    far = wanted + np.abs(wanted).max() * np.float32(1.1e-5)
+    status, out, error = call("parity", copied("add_5", tmp_path, out0=far))
+    assert (status, error) == (1, "")
+    assert "expected.npz: DIFFERENT: largest relative difference 1.1e-05, more than 1e-05" in out
+    assert out.splitlines()[-1] == "DO NOT AGREE"
+
+
+@pytest.mark.parametrize("arrays", [
+    {"out0": np.zeros(4, np.float32)}, {"out0": np.zeros(5)},
+    {"out0": np.zeros(5, np.float32), "out1": np.zeros(5, np.float32)}, {"x": np.zeros(5)},
+])
+def test_parity_with_another_models_reference(call, tmp_path, arrays):
+    assert_error(call("parity", copied("add_5", tmp_path, **arrays)), "InvalidArgument",
+                 "expected.npz")
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda result: result.outputs[0].__setitem__(0, 7), "outputs: DIFFERENT: these differ: 0"),
+    (lambda result: setattr(result, "pool", result.pool[:-1] + b"\xff"),
+     "method pool: DIFFERENT: differs from byte"),
+    (lambda result: setattr(result, "pool", result.pool[:-4]),
+     "method pool: DIFFERENT: differs from byte"),
+])
+def test_parity_with_a_board_that_differs(call, monkeypatch, change, words):
+    on_board = running.emulated.run
+
+    def run(request, board):
+        result = on_board(request, board)
+        change(result)
+        return result
+
+    monkeypatch.setattr(running.emulated, "run", run)
+    status, out, _ = call("parity", path("conv1d"))
+    assert status == 1
+    assert words in out and out.splitlines()[-1] == "DO NOT AGREE"
+
+
+# ---- as programs
+
+
+@pytest.mark.parametrize("command", [[SCRIPT], [sys.executable, "-m", "picotorch"]])
+def test_entry_points(command):
+    run = [*command, "run", str(path("add_1")), "--json"]
+    ended = subprocess.run(run, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert json.loads(ended.stdout)["status"] == "ok"
+    assert subprocess.run([*command, "nix"], capture_output=True).returncode == 2
+
+
+def test_reader_that_closes_the_pipe():
+    process = subprocess.Popen([SCRIPT, "inspect", str(path("mobilenet_v1_025"))],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    error = process.stderr.read()
+    process.wait()
+    process.stderr.close()
+    assert error == b""
+
+
+def test_interrupt_while_a_board_runs():
+    process = subprocess.Popen(
+        [SCRIPT, "run", str(path("simple_conv_256")), "--board", "mps2-an386"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    assert process.stdout.readline().startswith(b"The inputs are random")
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    assert (process.returncode, error) == (130, b"\nInterrupted\n")

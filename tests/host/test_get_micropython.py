@@ -1,0 +1,130 @@
+"""tools/get_micropython.py: which trees it takes, and how it reads apt's configuration."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "get_micropython.py"
+
+
+@pytest.fixture
+def tool():
+    """The tool as a module."""
+    spec = importlib.util.spec_from_file_location("get_micropython", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def make_tree(tool, folder, version=(1, 25, 0)):
+    for name in tool.NEEDED_FILES:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    parts = zip(("MAJOR", "MINOR", "MICRO"), version, strict=True)
+    lines = [f"#define MICROPY_VERSION_{part} {number}\n" for part, number in parts]
+    (folder / "py" / "mpconfig.h").write_text("".join(lines))
+    return folder
+
+
+def run_tool(tree):
+    return subprocess.run(
+        [sys.executable, TOOL],
+        env={**os.environ, "MICROPYTHON_DIR": str(tree)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_named_tree_is_used_in_place(tool, tmp_path):
+    done = run_tool(make_tree(tool, tmp_path))
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}\n")
+
+
+def test_another_version_is_refused(tool, tmp_path):
+    done = run_tool(make_tree(tool, tmp_path, (1, 26, 1)))
+    assert done.returncode == 1
+    assert f"{tmp_path} is MicroPython 1.26.1, wanted is 1.25.0" in done.stderr
+
+
+def test_a_tree_that_lacks_files_is_refused(tool, tmp_path):
+    (make_tree(tool, tmp_path) / "lib" / "libm" / "math.c").unlink()
+    done = run_tool(tmp_path)
+    assert done.returncode == 1
+    assert f"{tmp_path} lacks lib/libm/math.c" in done.stderr
+
+
+def test_a_folder_without_micropython_is_refused(tmp_path):
+    done = run_tool(tmp_path)
+    assert done.returncode == 1
+    assert f"{tmp_path} is no MicroPython tree" in done.stderr
+
+
+def test_one_line_sources_are_read(tool):
+    text = """
+# deb http://old.example/debian bookworm main
+deb http://mirror.example/debian bookworm main contrib  # comment
+deb-src [arch=amd64 signed-by=/key.gpg] http://signed.example/debian bookworm-updates main
+"""
+    assert list(tool.parse_list(text)) == [
+        tool.Source("http://mirror.example/debian", "bookworm", ("main", "contrib")),
+        tool.Source(
+            "http://signed.example/debian", "bookworm-updates", ("main",), ("signed-by=/key.gpg",)
+        ),
+    ]
+
+
+def test_deb822_sources_are_read(tool):
+    text = """\
+Types: deb
+# a comment between the fields
+URIs: http://a.example/debian http://b.example/debian
+Suites: bookworm bookworm-updates
+Components: main
+Signed-By: /key.gpg
+
+Enabled: no
+Types: deb
+URIs: http://off.example/debian
+Suites: bookworm
+Components: main
+
+Types: deb
+URIs: http://inline.example/debian
+Suites: sid
+Components: main
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ -----END PGP PUBLIC KEY BLOCK-----
+"""
+    signed = ("signed-by=/key.gpg",)
+    assert list(tool.parse_deb822(text)) == [
+        tool.Source("http://a.example/debian", "bookworm", ("main",), signed),
+        tool.Source("http://a.example/debian", "bookworm-updates", ("main",), signed),
+        tool.Source("http://b.example/debian", "bookworm", ("main",), signed),
+        tool.Source("http://b.example/debian", "bookworm-updates", ("main",), signed),
+        tool.Source("http://inline.example/debian", "sid", ("main",)),
+    ]
+
+
+def test_a_download_with_other_bytes_is_refused_and_removed(tool, tmp_path):
+    for name in tool.SHA256:
+        (tmp_path / name).write_bytes(b"other")
+    with pytest.raises(tool.GetError, match="another SHA-256"):
+        tool.check_package(tmp_path)
+    assert not (tmp_path / tool.ORIG_TARBALL).exists()
+
+
+def test_a_machine_without_any_way_is_told_what_to_do(tool, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(tool.GetError, match="Install git, or set MICROPYTHON_DIR") as error:
+        tool.get(tmp_path / "tree")
+    assert "this machine has no apt-get" in str(error.value)
+    assert "git is not installed" in str(error.value)

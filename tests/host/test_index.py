@@ -1,0 +1,116 @@
+"""embedding, index_select and gather against numpy; indices are checked before anything is written."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_call import KernelError, Tensor, call
+
+INDICES = st.sampled_from([np.int64, np.int32])
+DTYPES = st.sampled_from([np.float32, np.float64, np.int8, np.float16, bool, np.int64])
+many = settings(max_examples=150, deadline=None, derandomize=True)
+
+
+def numbered(shape, dtype=np.float32):
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+
+
+@st.composite
+def tensors(draw):
+    """A tensor with a dim, and one of its dims."""
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    x = Tensor(numbered(shape, draw(DTYPES)), tuple(draw(st.permutations(range(len(shape))))))
+    return x, draw(st.integers(-len(shape), len(shape) - 1))
+
+
+def indices(draw, size, shape, dtype):
+    values = st.integers(0, size - 1)
+    n = int(np.prod(shape, dtype=int))
+    return np.array(draw(st.lists(values, min_size=n, max_size=n)), dtype).reshape(shape)
+
+
+@many
+@given(st.integers(1, 9), st.integers(0, 5), st.lists(st.integers(0, 3), max_size=3), DTYPES,
+       INDICES, st.data())
+def test_embedding(rows, columns, shape, dtype, index_dtype, data):
+    weight = numbered((rows, columns), dtype)
+    index = indices(data.draw, rows, shape, index_dtype)
+    out = np.zeros((*shape, columns), dtype)
+    got = call("aten::embedding.out", weight, index, -1, False, False, out)
+    np.testing.assert_array_equal(got, weight[index])
+
+
+@many
+@given(tensors(), st.integers(0, 4), INDICES, st.data())
+def test_index_select(case, n, dtype, data):
+    x, dim = case
+    index = indices(data.draw, x.array.shape[dim], (n,), dtype)
+    expected = x.array.take(index, dim)
+    order = tuple(data.draw(st.permutations(range(expected.ndim))))
+    out = Tensor(np.zeros_like(expected, order="C"), order)
+    np.testing.assert_array_equal(call("aten::index_select.out", x, dim, index, out), expected)
+
+
+@many
+@given(tensors(), st.integers(0, 4), INDICES, st.data())
+def test_gather(case, n, dtype, data):
+    x, dim = case
+    shape = [data.draw(st.integers(1, size)) for size in x.array.shape]
+    shape[dim] = n
+    index = indices(data.draw, x.array.shape[dim], shape, dtype)
+    sub = x.array[tuple(slice(None) if d == dim % len(shape) else slice(size)
+                        for d, size in enumerate(shape))]
+    expected = np.take_along_axis(sub, index.astype(np.int64), dim)
+    order = tuple(data.draw(st.permutations(range(expected.ndim))))
+    got = call("aten::gather.out", x, dim, Tensor(index, order), False,
+               Tensor(np.zeros_like(expected, order="C")))
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_zero_dims():
+    x, out = np.array(7, np.float32), np.zeros((), np.float32)
+    assert call("aten::index_select.out", x, 0, np.zeros(1, np.int64), out) == 7
+    assert call("aten::gather.out", x, -1, np.zeros((), np.int64), False, out) == 7
+
+
+W, OUT = numbered((3, 2)), np.zeros((2, 2), np.float32)
+FIRST = np.zeros(2, np.int64)
+
+
+@pytest.mark.parametrize("bad", [-1, 3, 2**31, 2**32, -2**63])
+@pytest.mark.parametrize("operator", ["embedding", "index_select", "gather"])
+def test_indices_out_of_range(operator, bad):
+    index = np.array([0, bad])
+    arguments = {"embedding": [W, index, -1, False, False, OUT],
+                 "index_select": [W, 0, index, OUT],
+                 "gather": [W[:, 0].copy(), 0, index, False, np.zeros(2, np.float32)]}[operator]
+    with pytest.raises(KernelError, match="an index is out of range") as error:
+        call(f"aten::{operator}.out", *arguments)
+    assert (error.value.name, error.value.stage) == ("InvalidArgument", "run")
+
+
+@pytest.mark.parametrize("operator, arguments, reason, name", [
+    ("embedding", [W[0], FIRST, -1, False, False, OUT], "2 dims", None),
+    ("embedding", [W, FIRST.astype(np.int16), -1, False, False, OUT], "int64 or int32", None),
+    ("embedding", [Tensor(W, (1, 0)), FIRST, -1, False, False, OUT], "contiguous", "NotSupported"),
+    ("embedding", [W, np.zeros((1,) * 16, np.int64), -1, False, False, OUT], "more than 16",
+     "NotSupported"),
+    ("embedding", [W, FIRST, -1, False, False, OUT.astype(np.int8)], "dtype must be", None),
+    ("embedding", [W, FIRST[:1], -1, False, False, OUT], "sizes are not those", None),
+    ("index_select", [W, 2, FIRST, OUT], "dim is out of range", None),
+    ("index_select", [W, 0, FIRST.reshape(1, 2), OUT], "1 dim", None),
+    ("index_select", [W, 0, FIRST.astype(bool), OUT], "int64 or int32", None),
+    ("index_select", [W, 0, FIRST, OUT.astype(np.int8)], "dtype must be", None),
+    ("index_select", [W, 1, FIRST, OUT], "sizes are not those", None),
+    ("index_select", [np.array(1, np.float32), 0, FIRST, OUT], "takes one index", None),
+    ("gather", [W, 5, FIRST, False, OUT], "dim is out of range", None),
+    ("gather", [W, 0, FIRST, False, OUT], "larger than self", None),
+    ("gather", [W, 0, np.zeros((2, 3), np.int64), False, OUT], "larger than self", None),
+    ("gather", [W, 0, np.zeros((2, 2), np.float32), False, OUT], "int64 or int32", None),
+    ("gather", [W, 0, np.zeros((2, 2), np.int64), False, OUT.astype(np.int8)], "dtype must", None),
+    ("gather", [W, 0, np.zeros((1, 2), np.int64), False, OUT], "sizes are not those", None),
+])
+def test_refusals(operator, arguments, reason, name):
+    with pytest.raises(KernelError, match=reason) as error:
+        call(f"aten::{operator}.out", *arguments)
+    assert (error.value.name, error.value.stage) == (name or "InvalidArgument", "check")

@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""Set up everything between a fresh clone and the first run, step by step.
+
+  packages      what the system has to bring: compilers, emulator, Python with headers
+  python        .venv with picotorch, its host extension and the tools of the tests
+  micropython   the MicroPython source tree
+  firmware      the firmware of each board
+
+A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
+Standard library only: this runs before anything else is there.
+
+Example: tools/setup_picotorch.py
+Example: tools/setup_picotorch.py python
+Example: tools/setup_picotorch.py firmware --board mps2-an386 --variant repl
+"""
+
+import argparse
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+LOGS = BUILD / "log"
+STAMP = BUILD / "stamps" / "python"
+VENV = ROOT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
+BOARDS = sorted(path.parent.name for path in (ROOT / "boards").glob("*/board.toml"))
+
+# What .venv holds is made from these, so it is made anew when one of them changes.
+PYTHON_SOURCES = (
+    "pyproject.toml",
+    "setup.py",
+    "host/native/*.py",
+    "kernels/**/*.[ch]",
+    "kernels/**/*.def",
+)
+MINIMUM_PYTHON = (3, 11)
+LOG_TAIL = 30
+
+
+class SetupError(Exception):
+    """A step that cannot be done; the message says what to do about it."""
+
+
+def say(step, text):
+    print(f"{step + ':':<13}{text}", flush=True)
+
+
+# -- running commands ---------------------------------------------------------------
+
+
+def succeeds(command, text=""):
+    """True if the command can be started and ends with status 0."""
+    try:
+        done = subprocess.run(command, input=text, text=True, capture_output=True)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def run(step, command, log_name, environment=None):
+    """Run a command with its output in build/log/<log_name>.log, shown at the end if it fails."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{log_name}.log"
+    say(step, f"{shlex.join(map(str, command))}  (log: {log.relative_to(ROOT)})")
+    started = time.monotonic()
+    with log.open("w") as file:
+        done = subprocess.run(
+            command, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT, env=environment
+        )
+    if done.returncode != 0:
+        tail = log.read_text(errors="replace").splitlines()[-LOG_TAIL:]
+        raise SetupError(
+            f"'{shlex.join(map(str, command))}' failed with status {done.returncode}. "
+            f"The end of {log.relative_to(ROOT)}:\n" + "\n".join(f"  | {line}" for line in tail)
+        )
+    say(step, f"done in {time.monotonic() - started:.0f} s")
+    return log
+
+
+# -- packages -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something the system has to bring, and the Debian package that has it."""
+
+    what: str
+    package: str
+    is_there: Callable[[], bool]
+
+
+def has_program(name):
+    return lambda: shutil.which(name) is not None
+
+
+def compiles(compiler, source, *flags):
+    """Return a check: does the compiler exist and accept source (C)?"""
+    command = [compiler, *flags, "-x", "c", "-c", "-o", os.devnull, "-"]
+    return lambda: succeeds(command, source)
+
+
+def python_candidates():
+    """Yield the interpreters from which .venv may be made, the first choice first."""
+    for name in ("python3", "python3.14", "python3.13", "python3.12", "python3.11"):
+        path = shutil.which(name)
+        if path:
+            yield path
+    yield from ("/usr/bin/python3", "/usr/bin/python3.11")
+
+
+def python_can(python, code):
+    version = f"import sys; assert sys.version_info >= {MINIMUM_PYTHON}\n"
+    return succeeds([python, "-"], version + code)
+
+
+PYTHON_NEEDS = {
+    "python3": ("", f"Python {MINIMUM_PYTHON[0]}.{MINIMUM_PYTHON[1]} or newer"),
+    "python3-venv": ("import ensurepip, venv, lzma, zlib, ssl", "Python's modules venv and ensurepip"),
+    "python3-dev": (
+        "import pathlib, sysconfig\n"
+        "assert (pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists()",
+        "Python's header Python.h",
+    ),
+}
+
+
+def find_python():
+    """Return the first interpreter that has all of PYTHON_NEEDS, else None."""
+    code = "\n".join(code for code, _ in PYTHON_NEEDS.values())
+    for python in python_candidates():
+        if python_can(python, code):
+            return python
+    return None
+
+
+def python_needs():
+    """Return the Needs of a Python that lacks something: of the system's own."""
+    if find_python():
+        return []
+    python = "/usr/bin/python3"
+    return [
+        Need(what, package, lambda code=code: python_can(python, code))
+        for package, (code, what) in PYTHON_NEEDS.items()
+    ]
+
+
+def all_needs():
+    libc = "#include <stdio.h>\n"
+    newlib = "#include <stdint.h>\n#include <string.h>\n#include <math.h>\n"
+    return [
+        Need("make", "make", has_program("make")),
+        Need("C compiler for this machine", "gcc", has_program("gcc")),
+        Need("C library's headers", "libc6-dev", compiles("gcc", libc)),
+        Need("arm-none-eabi-gcc", "gcc-arm-none-eabi", has_program("arm-none-eabi-gcc")),
+        Need(
+            "newlib's headers for arm-none-eabi-gcc",
+            "libnewlib-arm-none-eabi",
+            compiles("arm-none-eabi-gcc", newlib, "-mcpu=cortex-m4"),
+        ),
+        Need("qemu-system-arm", "qemu-system-arm", has_program("qemu-system-arm")),
+        *python_needs(),
+    ]
+
+
+def administrator():
+    """Return the words that go before a command to run it as root, or None if there are none."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo"):
+        if succeeds(["sudo", "-n", "true"]):
+            return ["sudo", "-n"]
+        if sys.stdin.isatty():
+            return ["sudo"]
+    return None
+
+
+def install(missing):
+    """Install the packages of the missing Needs with apt-get, or say what is to be installed."""
+    packages = [need.package for need in missing]
+    command = ["apt-get", "install", "--no-install-recommends", "-y", *packages]
+    if shutil.which("apt-get") is None:
+        needed = "\n".join(f"  {need.what} (Debian: {need.package})" for need in missing)
+        raise SetupError(
+            f"This system has no apt-get. Install by its own means, then call make again:\n{needed}"
+        )
+    prefix = administrator()
+    if prefix is None:
+        raise SetupError(
+            "These packages are missing, and only root can install them. "
+            f"Call this, then make again:\n  sudo {shlex.join(command)}"
+        )
+    if prefix == ["sudo"]:
+        subprocess.run(["sudo", "-v"])
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    if prefix:
+        prefix = [*prefix, "DEBIAN_FRONTEND=noninteractive"]
+    run("packages", [*prefix, "apt-get", "-q", "update"], "apt-update", environment)
+    run("packages", [*prefix, *command], "apt-install", environment)
+
+
+def set_up_packages(_):
+    missing = [need for need in all_needs() if not need.is_there()]
+    if not missing:
+        say("packages", "all there")
+        return
+    for need in missing:
+        say("packages", f"missing: {need.what} (Debian: {need.package})")
+    install(missing)
+    still_missing = [need.what for need in missing if not need.is_there()]
+    if still_missing:
+        raise SetupError(f"Still missing after the installation: {', '.join(still_missing)}")
+
+
+# -- Python -------------------------------------------------------------------------
+
+
+def python_digest():
+    """Return a digest of all that .venv is made from, the interpreter included."""
+    digest = hashlib.sha256()
+    for pattern in PYTHON_SOURCES:
+        for path in sorted(ROOT.glob(pattern)):
+            digest.update(f"{path.relative_to(ROOT)}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    digest.update(str(VENV_PYTHON.resolve()).encode())
+    return digest.hexdigest()
+
+
+def extension_files():
+    return list((ROOT / "host" / "native").glob("_picotorch_c*.so"))
+
+
+def python_is_current():
+    return (
+        STAMP.exists()
+        and STAMP.read_text() == python_digest()
+        and bool(extension_files())
+        and succeeds([VENV_PYTHON, "-c", "import _picotorch_c"])
+    )
+
+
+def set_up_python(_):
+    if python_is_current():
+        say("python", ".venv is up to date")
+        return
+    STAMP.unlink(missing_ok=True)
+    if not python_can(VENV_PYTHON, "import pip"):
+        python = find_python()
+        if python is None:
+            raise SetupError("No Python that can make .venv: make packages says what is missing")
+        shutil.rmtree(VENV, ignore_errors=True)
+        run("python", [python, "-m", "venv", ".venv"], "venv")
+    for path in extension_files():
+        path.unlink()
+    run("python", [VENV_PYTHON, "-m", "pip", "install", "-e", ".[test]"], "pip-install")
+    STAMP.parent.mkdir(parents=True, exist_ok=True)
+    STAMP.write_text(python_digest())
+
+
+# -- MicroPython and firmware -------------------------------------------------------
+
+
+def set_up_micropython(_):
+    command = [VENV_PYTHON, ROOT / "tools" / "get_micropython.py"]
+    tree = Path(os.environ.get("MICROPYTHON_DIR") or BUILD / "micropython")
+    if not tree.exists():
+        run("micropython", command, "get-micropython")
+        return
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SetupError(done.stderr.strip())
+    say("micropython", f"{done.stdout.strip()} is there")
+
+
+def set_up_firmware(arguments):
+    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+    environment = {key: value for key, value in os.environ.items() if key not in inherited}
+    for board in arguments.board or BOARDS:
+        command = ["make", "-C", "port/firmware", f"-j{os.cpu_count() or 1}"]
+        command += [f"BOARD={board}", f"VARIANT={arguments.variant}"]
+        run("firmware", command, f"firmware-{board}-{arguments.variant}", environment)
+
+
+# -- main ---------------------------------------------------------------------------
+
+STEPS = {
+    "packages": set_up_packages,
+    "python": set_up_python,
+    "micropython": set_up_micropython,
+    "firmware": set_up_firmware,
+}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "step", nargs="?", choices=STEPS, default="firmware",
+        help="the step to end with; those before it are done, too (default: firmware)",
+    )
+    parser.add_argument("--board", action="append", choices=BOARDS, help="default: all boards")
+    parser.add_argument("--variant", choices=("run", "repl"), default="run")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    try:
+        for name, set_up in STEPS.items():
+            set_up(arguments)
+            if name == arguments.step:
+                break
+    except SetupError as error:
+        sys.exit(f"set-up stopped: {error}")
+    except KeyboardInterrupt:
+        sys.exit("set-up stopped: interrupted")
+
+
+if __name__ == "__main__":
+    main()

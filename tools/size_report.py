@@ -1,0 +1,93 @@
+"""Says what the firmware of a board is made of: bytes of flash by part, and of each kernel family.
+
+    python tools/size_report.py                      # tables for all boards, and build/size.json
+    python tools/size_report.py --board mps2-an386
+
+Reads the linker's map, so it counts what is in the image: text and constants (there is no initialised
+data). `core` is everything of kernels/core but the registry's table, which has an entry and a name for
+each operator and belongs to the kernels that a build has.
+"""
+
+import collections
+import json
+import re
+from pathlib import Path
+
+import click
+from picotorch.host import boards, emulator
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The first pattern that an object's path matches names its part.
+PARTS = [
+    ("kernels", r"kernels/(portable|arch|quantized|cortex_m)/"),
+    ("core", r"kernels/core/"),
+    ("module _picotorch", r"port/module/"),
+    ("frozen Python", r"frozen_content\.o"),
+    ("MicroPython", r"/(py|shared|extmod|lib)/"),
+    ("libgcc", r"libgcc\.a"),
+    ("firmware port", r"\.o$"),
+]
+REGISTRY = "registry of operators"
+SECTION = re.compile(r"^ (\.(?:text|rodata|isr_vector|vectors)[^\s]*|COMMON|\*fill\*)?\s+"
+                     r"0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S+))?$")
+
+
+def sections(map_file):
+    """(section, bytes, object) of each input section that the image holds in flash."""
+    text = map_file.read_text().split("Linker script and memory map", 1)[1]
+    text = re.sub(r"\n (\.\S+)\n\s+0x", r"\n \1 0x", text)
+    for line in text.splitlines():
+        match = SECTION.match(line)
+        if match and match[1] and match[1].startswith(".") and match[4] and int(match[2], 16):
+            yield match[1], int(match[3], 16), match[4]
+
+
+def part_of(section, path):
+    if path.endswith("kernels/core/registry.o") and (
+            section == ".rodata.operators" or section.startswith(".rodata.str")):
+        return REGISTRY
+    return next((name for name, pattern in PARTS if re.search(pattern, path)), "other")
+
+
+def report(board):
+    """{"board", "parts": {part: bytes}, "kernels": {family: bytes}, "total"} of a board's firmware."""
+    parts, families = collections.Counter(), collections.Counter()
+    for section, size, path in sections(emulator.firmware_path(board).with_suffix(".map")):
+        part = part_of(section, path)
+        parts[part] += size
+        if part == "kernels":
+            families[Path(path).stem] += size
+    return {"board": board.name, "parts": dict(parts), "kernels": dict(families),
+            "total": sum(parts.values())}
+
+
+def table(title, heading, rows, total):
+    drawn = Table(title=title)
+    drawn.add_column(heading)
+    drawn.add_column("bytes", justify="right")
+    for name, size in sorted(rows.items(), key=lambda row: -row[1]):
+        drawn.add_row(name, f"{size:,}")
+    drawn.add_row("total", f"{total:,}", style="bold")
+    return drawn
+
+
+@click.command(help=__doc__)
+@click.option("--board", "names", multiple=True, help="default: all boards")
+@click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/size.json")
+def main(names, output):
+    console, found = Console(width=100), []
+    for name in names or boards.board_names():
+        one = report(boards.load_board(name))
+        found.append(one)
+        console.print(table(f"{name}: flash", "part", one["parts"], one["total"]))
+        console.print(table(f"{name}: kernels", "family", one["kernels"],
+                            sum(one["kernels"].values())))
+    output.write_text(json.dumps(found, indent=1) + "\n")
+    click.echo(f"written to {output}")
+
+
+if __name__ == "__main__":
+    main()

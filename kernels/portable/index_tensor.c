@@ -32,7 +32,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, picks *
         if (pt_is_none(item)) {
             continue;
         }
-        pt_tensor index = pt_read_tensor(c, item);
+        pt_tensor index = pt_get_tensor(c, item);
         int error = check_index_tensor(c, &index);
         if (error) {
             return error;
@@ -55,8 +55,8 @@ static uint32_t out_dim(const picks *p, uint32_t kept) {
 
 // (self, indices, out)
 static int index_tensor_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     picks p;
     int error = read_picks(c, &self, args[1], &p);
     if (error) {
@@ -82,7 +82,7 @@ static int check_range(pt_context *c, const pt_tensor *self, pt_ref list, const 
         if ((p->dims >> d & 1) == 0) {
             continue;
         }
-        pt_tensor index = pt_read_tensor(c, pt_list_item(c, list, d));
+        pt_tensor index = pt_get_tensor(c, pt_list_item(c, list, d));
         int32_t n = pt_numel(&index), size = self->sizes[d];
         for (int32_t i = 0; i < n; i++) {
             int64_t at = pt_load_int(index.data, i, index.dtype);
@@ -119,8 +119,8 @@ static int32_t place_in_output(const picks *p, int32_t at, const int32_t *stride
 
 // Copies the elements of self that place `at` of the broadcast indices picks.
 static void copy_picked(pt_context *c, const pt_ref *args, const picks *p, int32_t at) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     pt_walk w;
     int32_t *to = w.strides[2], *from = w.strides[3]; // of operands that the walk does not have
     uint32_t kept = 0;
@@ -131,7 +131,7 @@ static void copy_picked(pt_context *c, const pt_ref *args, const picks *p, int32
     w.offset[1] = 0;
     for (uint32_t d = 0; d < self.rank; d++) {
         if (p->dims >> d & 1) {
-            pt_tensor index = pt_read_tensor(c, pt_list_item(c, args[1], d));
+            pt_tensor index = pt_get_tensor(c, pt_list_item(c, args[1], d));
             w.offset[1] += pick(&index, p, at, self.sizes[d]) * from[d];
         } else {
             w.sizes[kept] = self.sizes[d];
@@ -144,8 +144,8 @@ static void copy_picked(pt_context *c, const pt_ref *args, const picks *p, int32
 }
 
 static int index_tensor_run(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     picks p;
     int error = read_picks(c, &self, args[1], &p);
     if (error == PT_ERROR_OK) {

@@ -7,15 +7,18 @@ typedef struct lanes {
     int32_t outer, size, inner;
 } lanes;
 
-// The lanes along `dim`, which counts from the end if it is negative. A 0-d tensor has one of
-// size 1.
-static lanes lanes_of(const pt_tensor *t, int64_t dim) {
+// The place of `dim`, which counts from the end if it is negative.
+static uint32_t place_of(const pt_tensor *t, int64_t dim) {
+    return (uint32_t)(dim < 0 ? dim + t->rank : dim);
+}
+
+// The lanes along dim `place`. A 0-d tensor has one of size 1.
+static lanes lanes_of(const pt_tensor *t, uint32_t place) {
     lanes l = {1, 1, 1};
-    uint8_t wanted = (uint8_t)(dim < 0 ? dim + t->rank : dim);
     bool before = true;
     for (uint32_t i = 0; i < t->rank; i++) {
         int32_t size = t->sizes[t->dim_order[i]];
-        if (t->dim_order[i] == wanted) {
+        if (t->dim_order[i] == place) {
             l.size = size;
             before = false;
         } else if (before) {
@@ -28,19 +31,30 @@ static lanes lanes_of(const pt_tensor *t, int64_t dim) {
 }
 
 static int check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_ref out_arg) {
-    pt_tensor out = pt_get_tensor(c, out_arg);
     int64_t dim = pt_get_int(c, dim_arg);
     int64_t rank = in->rank > 0 ? in->rank : 1;
     if (dim < -rank || dim >= rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dim is outside the tensor's dims");
     }
-    int error = pt_expect_sizes(c, out_arg, in->rank, in->sizes);
-    if (error) {
-        return error;
+    return pt_expect_sizes(c, out_arg, in->rank, in->sizes);
+}
+
+// Prepares a walk over the first elements of the lanes along dim `place`; the next elements of a
+// lane are steps[0] on in out, steps[1] in in.
+static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, uint32_t place,
+                       int32_t steps[2]) {
+    w->rank = out->rank;
+    w->operands = 2;
+    pt_strides(out, w->strides[0]);
+    pt_strides(in, w->strides[1]);
+    for (uint32_t d = 0; d < out->rank; d++) {
+        w->sizes[d] = d == place ? 1 : out->sizes[d];
     }
-    return pt_same_dim_order(in, &out)
-               ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the dim orders of input and output differ");
+    for (uint32_t k = 0; k < 2; k++) {
+        steps[k] = w->strides[k][place];
+        w->offset[k] = 0;
+    }
+    pt_walk_start(w);
 }
 
 // ---- softmax
@@ -65,48 +79,83 @@ static float largest(int32_t n, int32_t step, const float *x) {
     return max;
 }
 
-// Of `size` elements `step` apart. A NaN among them makes all NaN through the sum.
-static void softmax_lane(int32_t size, int32_t step, float *out, const float *in) {
-    float max = largest(size, step, in);
+typedef struct lane {
+    int32_t size;
+    float *out;
+    const float *in;
+    int32_t out_step, in_step;
+} lane;
+
+// A NaN in a lane makes all of it NaN through the sum.
+static void softmax_lane(const lane *l) {
+    const float *in = l->in;
+    float *out = l->out;
+    float max = largest(l->size, l->in_step, in);
     float sum = 0;
-    for (int32_t i = 0; i < size; i++) {
-        float e = pt_expf(in[i * step] - max);
-        out[i * step] = e;
+    for (int32_t i = l->size; i > 0; i--, in += l->in_step, out += l->out_step) {
+        float e = pt_expf(*in - max);
+        *out = e;
         sum += e;
     }
     float factor = 1.0f / sum;
-    for (int32_t i = 0; i < size; i++) {
-        out[i * step] *= factor;
+    out = l->out;
+    for (int32_t i = l->size; i > 0; i--, out += l->out_step) {
+        *out *= factor;
     }
 }
 
-static void log_softmax_lane(int32_t size, int32_t step, float *out, const float *in) {
-    float max = largest(size, step, in);
+static void log_softmax_lane(const lane *l) {
+    const float *in = l->in;
+    float *out = l->out;
+    float max = largest(l->size, l->in_step, in);
     float sum = 0;
-    for (int32_t i = 0; i < size; i++) {
-        sum += pt_expf(in[i * step] - max);
+    for (int32_t i = l->size; i > 0; i--, in += l->in_step) {
+        sum += pt_expf(*in - max);
     }
     float log = pt_logf(sum);
-    for (int32_t i = 0; i < size; i++) {
-        out[i * step] = (in[i * step] - max) - log;
+    in = l->in;
+    for (int32_t i = l->size; i > 0; i--, in += l->in_step, out += l->out_step) {
+        *out = (*in - max) - log;
     }
 }
 
-static int run_softmax(pt_context *c, const pt_ref *args,
-                       void (*lane)(int32_t, int32_t, float *, const float *)) {
+// Every lane of tensors whose dim orders differ.
+static __attribute__((noinline)) void softmax_walk(const pt_tensor *out, const pt_tensor *in,
+                                                   uint32_t place, void (*run_lane)(const lane *)) {
+    pt_walk w;
+    int32_t steps[2];
+    walk_lanes(&w, out, in, place, steps);
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            lane l = {out->sizes[place], (float *)out->data + w.offset[0] + i * w.strides[0][0],
+                      (const float *)in->data + w.offset[1] + i * w.strides[1][0], steps[0],
+                      steps[1]};
+            run_lane(&l);
+        }
+    } while (pt_walk_next(&w));
+}
+
+static int run_softmax(pt_context *c, const pt_ref *args, void (*run_lane)(const lane *)) {
     pt_tensor in = pt_get_tensor(c, args[0]);
-    float *out = pt_get_tensor(c, args[3]).data;
-    lanes l = lanes_of(&in, pt_get_int(c, args[1]));
-    const float *x = in.data;
-    if (l.size == 0) {
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    uint32_t place = place_of(&in, pt_get_int(c, args[1]));
+    lanes all = lanes_of(&in, place);
+    if (all.outer * all.size * all.inner == 0) {
         return PT_ERROR_OK;
     }
-    for (int32_t i = 0; i < l.outer; i++) {
-        for (int32_t j = 0; j < l.inner; j++) {
-            lane(l.size, l.inner, out + j, x + j);
+    if (!pt_same_dim_order(&in, &out)) {
+        softmax_walk(&out, &in, place, run_lane);
+        return PT_ERROR_OK;
+    }
+    lane l = {all.size, out.data, in.data, all.inner, all.inner};
+    for (int32_t i = 0; i < all.outer; i++) {
+        for (int32_t j = 0; j < all.inner; j++) {
+            run_lane(&l);
+            l.in++;
+            l.out++;
         }
-        x += l.size * l.inner;
-        out += l.size * l.inner;
+        l.in += (all.size - 1) * all.inner;
+        l.out += (all.size - 1) * all.inner;
     }
     return PT_ERROR_OK;
 }
@@ -139,29 +188,45 @@ static int cumsum_check(pt_context *c, const pt_ref *args) {
     return check_lanes(c, &in, args[1], args[3]);
 }
 
-static void cumsum_lane(int32_t size, int32_t step, int32_t first, const pt_tensor *out,
-                        const pt_tensor *in) {
+// From element i of out and j of in, `size` elements.
+static void cumsum_lane(const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j,
+                        int32_t size, const int32_t steps[2]) {
     uint64_t integers = 0;
     double floats = 0;
-    for (int32_t i = first; size > 0; size--, i += step) {
+    for (; size > 0; size--, i += steps[0], j += steps[1]) {
         if (pt_is_floating(out->dtype)) {
-            floats += pt_load_double(in->data, i, in->dtype);
+            floats += pt_load_double(in->data, j, in->dtype);
             pt_store_double(out->data, i, out->dtype, floats);
         } else {
-            integers += (uint64_t)pt_load_int(in->data, i, in->dtype);
+            integers += (uint64_t)pt_load_int(in->data, j, in->dtype);
             pt_store_int(out->data, i, out->dtype, (int64_t)integers);
         }
     }
 }
 
+static __attribute__((noinline)) void cumsum_walk(const pt_tensor *out, const pt_tensor *in,
+                                                  uint32_t place) {
+    pt_walk w;
+    int32_t steps[2];
+    walk_lanes(&w, out, in, place, steps);
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            cumsum_lane(out, w.offset[0] + i * w.strides[0][0], in,
+                        w.offset[1] + i * w.strides[1][0], out->sizes[place], steps);
+        }
+    } while (pt_walk_next(&w));
+}
+
 static int cumsum_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[3]);
-    lanes l = lanes_of(&in, pt_get_int(c, args[1]));
-    for (int32_t i = 0; i < l.outer; i++) {
-        for (int32_t j = 0; j < l.inner; j++) {
-            cumsum_lane(l.size, l.inner, i * l.size * l.inner + j, &out, &in);
-        }
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    if (out.rank == 0) {
+        pt_convert_element(out.data, 0, out.dtype, in.data, 0, in.dtype);
+    } else {
+        cumsum_walk(&out, &in, place_of(&in, pt_get_int(c, args[1])));
     }
     return PT_ERROR_OK;
 }

@@ -22,7 +22,6 @@ REFUSED = {
     "conv2d_depthwise_channels_last": "dim orders",
     "number_outputs": "output 2",
     "scalar_inputs": "input 2",
-    "softmax_channels_last": "dim orders",
 }
 PYTORCH = ["gelu_infinite"]  # ExecuTorch's outputs are not PyTorch's; these are compared below
 RUNS = [fixture for fixture in FIXTURES

@@ -54,7 +54,10 @@ def _job(request):
 def _constant(value):
     if value is None:
         return "none"
-    return f"bool:{int(value)}" if isinstance(value, bool) else f"int:{int(value)}"
+    value = np.asarray(value).item()
+    if isinstance(value, bool):
+        return f"bool:{int(value)}"
+    return f"float:{value!r}" if isinstance(value, float) else f"int:{value}"
 
 
 def _read_report(result, report, files):

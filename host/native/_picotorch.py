@@ -4,6 +4,7 @@ Positions and sizes are bytes. Numbers read from a file are clamped to the small
 MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
+import math
 import struct
 
 from _picotorch_c import ffi, lib
@@ -207,6 +208,13 @@ class Reader:
 
     def u64_at(self, position):
         return self._number(position, 8, True)
+
+    def same_double(self, table, slot, value):
+        """True when the double in a field is as close to `value` as ExecuTorch asks of an input."""
+        position = self.field(table, slot)
+        there = struct.unpack("<d", self._bytes(position, 8))[0] if position else 0.0
+        close = math.isfinite(there) and abs(value - there) <= 1e-4 + 1e-5 * abs(there)
+        return close or value == there or (value != value and there != there)
 
     def equals(self, string, text):
         """True when the string at position `string` reads `text`."""

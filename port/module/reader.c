@@ -4,6 +4,7 @@
 #include "py/objstr.h"
 #include "py/runtime.h"
 #include "reading.h"
+#include <float.h>
 #include <string.h>
 
 typedef struct reader {
@@ -272,6 +273,22 @@ static mp_obj_t reader_u64_at(mp_obj_t self_in, mp_obj_t position) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_u64_at_obj, reader_u64_at);
 
+// True when the double in a field is as close to a value as ExecuTorch asks of an input.
+static mp_obj_t reader_same_double(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    uint32_t position = field_of(self, args[1], args[2]);
+    int64_t bits = position ? i64_at(self, position) : 0;
+    double there;
+    memcpy(&there, &bits, sizeof(there));
+    double value = (double)mp_obj_get_float(args[3]);
+    double off = value > there ? value - there : there - value;
+    double magnitude = there < 0 ? -there : there;
+    bool close = magnitude <= DBL_MAX && off <= 1e-4 + 1e-5 * magnitude;
+    return mp_obj_new_bool(close || value == there || (value != value && there != there));
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_same_double_obj, 4, 4, reader_same_double);
+
 static mp_obj_t reader_equals(mp_obj_t self_in, mp_obj_t string_in, mp_obj_t text_in) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
     uint32_t string = (uint32_t)mp_obj_get_int(string_in);
@@ -321,6 +338,7 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_u32_at), MP_ROM_PTR(&reader_u32_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_u64_at), MP_ROM_PTR(&reader_u64_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_root), MP_ROM_PTR(&reader_root_obj)},
+    {MP_ROM_QSTR(MP_QSTR_same_double), MP_ROM_PTR(&reader_same_double_obj)},
     {MP_ROM_QSTR(MP_QSTR_verify), MP_ROM_PTR(&reader_verify_obj)},
 };
 static MP_DEFINE_CONST_DICT(reader_locals, reader_locals_table);

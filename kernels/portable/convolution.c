@@ -1,4 +1,4 @@
-// aten::convolution: 1-d and 2-d, over any of the dim orders contiguous and channels_last.
+// aten::convolution: 1-d and 2-d, in any dim order.
 #include "products.h"
 
 // Their frames do not add up in one.
@@ -99,10 +99,6 @@ NOINLINE void read_convolution(const pt_context *c, const pt_ref *args, convolut
 
 // ---- check
 
-static bool is_plain(const pt_tensor *t) {
-    return (t->flags & PT_VALUE_CONTIGUOUS) != 0 || pt_is_channels_last(t);
-}
-
 static int check_tensors(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[IN]);
     const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
@@ -118,10 +114,6 @@ static int check_tensors(pt_context *c, const pt_ref *args) {
     }
     if (weight.dtype != in.dtype || out.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight and output need the input's dtype");
-    }
-    if (!is_plain(&in) || !is_plain(&weight) || !is_plain(&out)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                       "the dim orders of a convolution are contiguous or channels_last");
     }
     return PT_ERROR_OK;
 }
@@ -322,9 +314,12 @@ static void set_taps(const convolution *v, const segment *s, pt_products *p) {
     const bool pointwise = y->kernel == 1 && x->kernel == 1;
     const bool channels_inside = pointwise || v->weight_in_step < x->kernel_step;
     const uint32_t level = channels_inside ? 0 : 1;
+    const uint32_t swap = x->kernel == 1; // a single tap had better not be the innermost
     set_tap(p, channels_inside ? 2 : 0, v->in_channels, v->weight_in_step, v->in_channel_step);
-    set_tap(p, level, s[0].taps, s[0].kernel_step * y->kernel_step, s[0].in_step * y->in_step);
-    set_tap(p, level + 1, s[1].taps, s[1].kernel_step * x->kernel_step, s[1].in_step * x->in_step);
+    set_tap(p, level + swap, s[0].taps, s[0].kernel_step * y->kernel_step,
+            s[0].in_step * y->in_step);
+    set_tap(p, level + 1 - swap, s[1].taps, s[1].kernel_step * x->kernel_step,
+            s[1].in_step * x->in_step);
     if (p->taps[2] <= 1) {
         p->a_step[2] = 1;
     }

@@ -62,6 +62,22 @@ static void normalize(float *out, const float *in, int32_t n, int32_t step, floa
 
 enum { IN, WEIGHT, BIAS, MEAN, VARIANCE, MOMENTUM, BATCH_EPS, BATCH_OUT, SAVE_MEAN, SAVE_INVSTD };
 
+// True if all elements lie in the same order.
+static bool same_layout(const pt_tensor *a, const pt_tensor *b) {
+    int32_t a_strides[PT_MAX_RANK], b_strides[PT_MAX_RANK];
+    if (!pt_same_sizes(a, b)) {
+        return false;
+    }
+    pt_strides(a, a_strides);
+    pt_strides(b, b_strides);
+    for (uint32_t i = 0; i < a->rank; i++) {
+        if (a->sizes[i] != 1 && a_strides[i] != b_strides[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int check_batch_norm(pt_context *c, const pt_ref *args) {
     static const int32_t none = 0;
     const pt_tensor in = pt_get_tensor(c, args[IN]);
@@ -69,17 +85,15 @@ static int check_batch_norm(pt_context *c, const pt_ref *args) {
     if (in.rank < 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input of a batch norm has channels");
     }
-    if (!pt_same_dim_order(&in, &out) ||
-        !((in.flags & PT_VALUE_CONTIGUOUS) || pt_is_channels_last(&in))) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                       "a batch norm is contiguous or channels_last, like its output");
-    }
     int error = check_float(c, &in);
     for (uint32_t i = WEIGHT; !error && i <= VARIANCE; i++) {
         error = check_parameter(c, args[i], 1, &in.sizes[1]);
     }
     if (!error) {
         error = check_output(c, args[BATCH_OUT], in.rank, in.sizes);
+    }
+    if (!error && !same_layout(&in, &out)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a batch norm keeps the dim order");
     }
     if (!error) {
         error = check_output(c, args[SAVE_MEAN], 1, &none);
@@ -100,18 +114,22 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
     if (numel == 0) {
         return PT_ERROR_OK;
     }
-    // A channel is `rows` rows of `n` elements in memory
-    const bool last = !(in.flags & PT_VALUE_CONTIGUOUS);
-    const int32_t rows = last ? 1 : in.sizes[0];
-    const int32_t n = numel / channels / rows;
+    // A channel is `rows` rows of `n` neighbours; of single elements, one row with steps
+    int32_t strides[PT_MAX_RANK];
+    pt_strides(&in, strides);
+    int32_t n = strides[1], rows = numel / channels / n, step = 1;
+    if (n == 1) {
+        n = rows;
+        rows = 1;
+        step = channels;
+    }
     for (int32_t i = 0; i < channels; i++) {
         const float invstd = 1 / pt_sqrtf(variance[i] + eps);
         const float scale = weight ? invstd * weight[i] : invstd;
         const float shift = bias ? bias[i] : 0;
         for (int32_t row = 0; row < rows; row++) {
-            const int32_t start = last ? i : (row * channels + i) * n;
-            normalize(out + start, (const float *)in.data + start, n, last ? channels : 1, mean[i],
-                      scale, shift);
+            const int32_t start = row * channels * n + i * strides[1];
+            normalize(out + start, (const float *)in.data + start, n, step, mean[i], scale, shift);
         }
     }
     return PT_ERROR_OK;

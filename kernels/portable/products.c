@@ -4,9 +4,6 @@
 // Each inner loop gets the registers for itself.
 #define NOINLINE static __attribute__((noinline))
 
-// Without it gcc loads the operands of later taps early, and runs out of registers.
-#define KEEP_ORDER() __asm__ volatile("" ::: "memory")
-
 // How a block walks over the taps: all middle ones of all outer ones, one after the other. The
 // jumps lead from behind the last of the inner (or middle) taps to the first of the next.
 typedef struct walk {
@@ -95,82 +92,14 @@ sum_block(const pt_products *p, const walk *w, const float *a_0, const float *b,
     store_block(p, sum, bias, out, rows, columns, unit ? 1 : p->columns.out_step);
 }
 
-typedef void block_function(const pt_products *p, const walk *w, const float *a, const float *b,
-                            const float *bias, float *out);
+// Whether a block begins or ends its line: for padded lines.
+enum { FIRST_COLUMN = 1, LAST_COLUMN = 2 };
 
-#define BLOCK(name, rows, columns, unit, three)                                             \
-    NOINLINE void name(const pt_products *p, const walk *w, const float *a, const float *b, \
-                       const float *bias, float *out) {                                     \
-        sum_block(p, w, a, b, bias, out, rows, columns, unit, three);                       \
-    }
-
-BLOCK(sum_4x4_unit, 4, 4, true, false)
-BLOCK(sum_4x4, 4, 4, false, false)
-BLOCK(sum_4x4_three, 4, 4, false, true)
-BLOCK(sum_4x1, 4, 1, true, false)
-BLOCK(sum_1x8_unit, 1, 8, true, false)
-BLOCK(sum_1x4, 1, 4, false, false)
-BLOCK(sum_1x1, 1, 1, true, false)
-
-// The largest block for what is left of rows and columns.
-typedef struct block {
-    block_function *sum;
-    uint8_t rows;
-    uint8_t columns;
-    uint8_t taps; // inner ones that it does at once
-} block;
-
-static block choose_block(const pt_products *p) {
-    const int32_t columns = p->columns.length;
-    const bool unit = p->columns.b_step == 1 && p->columns.out_step == 1;
-    if (p->rows >= 4 && columns >= 4) {
-        if (p->taps[2] == 3 && p->b_step[2] == 1) {
-            return (block){sum_4x4_three, 4, 4, 3};
-        }
-        return (block){unit ? sum_4x4_unit : sum_4x4, 4, 4, 1};
-    }
-    if (p->rows >= 4) {
-        return (block){sum_4x1, 4, 1, 1};
-    }
-    if (columns >= 8 && unit) {
-        return (block){sum_1x8_unit, 1, 8, 1};
-    }
-    return columns >= 4 ? (block){sum_1x4, 1, 4, 1} : (block){sum_1x1, 1, 1, 1};
-}
-
-static const float no_bias[4];
-
-// Where the block that begins at `i` of `n` begins: the last ones overlap those before.
-static inline int32_t block_start(int32_t i, int32_t size, int32_t n) {
-    return i + size <= n ? i : n - size;
-}
-
-static void sum_blocks(const pt_products *p) {
-    const block k = choose_block(p);
-    const walk w = make_walk(p, k.taps == 1 ? p->taps[2] : 0);
-    for (int32_t line = 0; line < p->lines.length; line++) {
-        const float *b = (const float *)p->b + line * p->lines.b_step;
-        float *out = (float *)p->out + line * p->lines.out_step;
-        for (int32_t i = 0; i < p->rows; i += k.rows) {
-            const int32_t row = block_start(i, k.rows, p->rows);
-            const float *a = (const float *)p->a + row * p->a_row;
-            const float *bias = p->bias ? (const float *)p->bias + row : no_bias;
-            for (int32_t j = 0; j < p->columns.length; j += k.columns) {
-                const int32_t column = block_start(j, k.columns, p->columns.length);
-                k.sum(p, &w, a, b + column * p->columns.b_step, bias,
-                      out + row * p->out_row + column * p->columns.out_step);
-            }
-        }
-    }
-}
-
-// ---- three neighbouring taps in padded lines
-
-// A block of 4 x 4. The 4 columns share 6 elements of b; `first` and `last` tell whether the ones
-// at the ends lie outside.
-NOINLINE void sum_padded_block(const pt_products *p, const walk *w, const float *a_0,
-                               const float *b, const float *bias, float *out, bool first,
-                               bool last) {
+// The block of 4 x 4 for padded lines. Its 4 columns share 6 elements of b.
+NOINLINE void sum_4x4_padded(const pt_products *p, const walk *w, const float *a_0, const float *b,
+                             const float *bias, float *out, uint32_t edges) {
+    const bool first = (edges & FIRST_COLUMN) != 0;
+    const bool last = (edges & LAST_COLUMN) != 0;
     const float *a[4] = {a_0, a_0 + p->a_row, a_0 + 2 * p->a_row, a_0 + 3 * p->a_row};
     float sum[4][8] = {{0}};
     const int32_t a_jump = w->a_jump, a_last = w->a_jump + w->a_wrap;
@@ -188,7 +117,6 @@ NOINLINE void sum_padded_block(const pt_products *p, const walk *w, const float 
                     sum[i][j] += a[i][tap] * x[j + tap];
                 }
             }
-            KEEP_ORDER();
         }
         const bool wraps = --middle == 0;
         if (wraps) {
@@ -204,20 +132,77 @@ NOINLINE void sum_padded_block(const pt_products *p, const walk *w, const float 
     store_block(p, sum, bias, out, 4, 4, 1);
 }
 
-static void sum_padded(const pt_products *p) {
-    const walk w = make_walk(p, 0);
+typedef void block_function(const pt_products *p, const walk *w, const float *a, const float *b,
+                            const float *bias, float *out, uint32_t edges);
+
+#define BLOCK(name, rows, columns, unit, three)                                             \
+    NOINLINE void name(const pt_products *p, const walk *w, const float *a, const float *b, \
+                       const float *bias, float *out, uint32_t edges) {                     \
+        (void)edges;                                                                        \
+        sum_block(p, w, a, b, bias, out, rows, columns, unit, three);                       \
+    }
+
+BLOCK(sum_4x4_unit, 4, 4, true, false)
+BLOCK(sum_4x4, 4, 4, false, false)
+BLOCK(sum_4x4_three, 4, 4, false, true)
+BLOCK(sum_4x1, 4, 1, true, false)
+BLOCK(sum_1x8_unit, 1, 8, true, false)
+BLOCK(sum_1x4, 1, 4, false, false)
+BLOCK(sum_1x1, 1, 1, true, false)
+
+// ---- covering all outputs with blocks of one kind
+
+typedef struct block {
+    block_function *sum;
+    uint8_t rows;
+    uint8_t columns;
+    uint8_t taps; // inner ones that it does at once
+} block;
+
+static block choose_block(const pt_products *p) {
+    const int32_t columns = p->columns.length;
+    const bool unit = p->columns.b_step == 1 && p->columns.out_step == 1;
+    if (p->padded) {
+        return (block){sum_4x4_padded, 4, 4, 3};
+    }
+    if (p->rows >= 4 && columns >= 4) {
+        if (p->taps[2] == 3 && p->b_step[2] == 1) {
+            return (block){sum_4x4_three, 4, 4, 3};
+        }
+        return (block){unit ? sum_4x4_unit : sum_4x4, 4, 4, 1};
+    }
+    if (p->rows >= 4) {
+        return (block){sum_4x1, 4, 1, 1};
+    }
+    if (columns >= 8 && unit) {
+        return (block){sum_1x8_unit, 1, 8, 1};
+    }
+    return columns >= 4 ? (block){sum_1x4, 1, 4, 1} : (block){sum_1x1, 1, 1, 1};
+}
+
+// Where the block that begins at `i` of `n` begins: the last ones overlap those before.
+static inline int32_t block_start(int32_t i, int32_t size, int32_t n) {
+    return i + size <= n ? i : n - size;
+}
+
+static void sum_blocks(const pt_products *p) {
+    static const float no_bias[4] = {0};
+    const block k = choose_block(p);
+    const walk w = make_walk(p, k.taps == 1 ? p->taps[2] : 0);
     const int32_t columns = p->columns.length;
     for (int32_t line = 0; line < p->lines.length; line++) {
         const float *b = (const float *)p->b + line * p->lines.b_step;
         float *out = (float *)p->out + line * p->lines.out_step;
-        for (int32_t i = 0; i < p->rows; i += 4) {
-            const int32_t row = block_start(i, 4, p->rows);
+        for (int32_t i = 0; i < p->rows; i += k.rows) {
+            const int32_t row = block_start(i, k.rows, p->rows);
             const float *a = (const float *)p->a + row * p->a_row;
             const float *bias = p->bias ? (const float *)p->bias + row : no_bias;
-            for (int32_t j = 0; j < columns; j += 4) {
-                const int32_t column = block_start(j, 4, columns);
-                sum_padded_block(p, &w, a, b + column, bias, out + row * p->out_row + column,
-                                 column == 0, column + 4 == columns);
+            for (int32_t j = 0; j < columns; j += k.columns) {
+                const int32_t column = block_start(j, k.columns, columns);
+                const uint32_t edges = (column == 0 ? FIRST_COLUMN : 0) |
+                                       (column + k.columns == columns ? LAST_COLUMN : 0);
+                k.sum(p, &w, a, b + column * p->columns.b_step, bias,
+                      out + row * p->out_row + column * p->columns.out_step, edges);
             }
         }
     }
@@ -289,9 +274,9 @@ NOINLINE void sum_few_taps(const pt_products *p) {
 // ---- any dtype, any steps
 
 typedef union number {
-    float f;
-    double d;
     uint64_t u; // integers, modulo 2^64
+    double d;
+    float f;
 } number;
 
 static void add_product(number *sum, const void *a, int32_t i, const void *b, int32_t j,
@@ -320,12 +305,7 @@ static void store_sum(const number *sum, const void *bias, int32_t row, void *ou
 // The output of a row at a place, given by its offsets in b and out.
 NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t b_place,
                       int32_t out_place) {
-    number sum = {0};
-    if (dtype == PT_DTYPE_FLOAT) {
-        sum.f = 0;
-    } else if (dtype == PT_DTYPE_DOUBLE) {
-        sum.d = 0;
-    }
+    number sum = {.u = 0}; // which is 0 for all
     for (int32_t outer = 0; outer < p->taps[0]; outer++) {
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
@@ -342,9 +322,7 @@ NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t 
 
 void pt_sum_products(const pt_products *p, uint8_t dtype) {
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1) {
-        if (p->padded) {
-            sum_padded(p);
-        } else if (has_few_taps(p)) {
+        if (has_few_taps(p)) {
             sum_few_taps(p);
         } else {
             sum_blocks(p);

@@ -28,19 +28,12 @@ static lanes lanes_of(const pt_tensor *t, int64_t dim) {
 }
 
 static int check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_ref out_arg) {
-    pt_tensor out = pt_get_tensor(c, out_arg);
     int64_t dim = pt_get_int(c, dim_arg);
     int64_t rank = in->rank > 0 ? in->rank : 1;
     if (dim < -rank || dim >= rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dim is outside the tensor's dims");
     }
-    int error = pt_expect_sizes(c, out_arg, in->rank, in->sizes);
-    if (error) {
-        return error;
-    }
-    return pt_same_dim_order(in, &out)
-               ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the dim orders of input and output differ");
+    return pt_expect_sizes(c, out_arg, in->rank, in->sizes);
 }
 
 // ---- softmax
@@ -65,48 +58,90 @@ static float largest(int32_t n, int32_t step, const float *x) {
     return max;
 }
 
-// Of `size` elements `step` apart. A NaN among them makes all NaN through the sum.
-static void softmax_lane(int32_t size, int32_t step, float *out, const float *in) {
-    float max = largest(size, step, in);
+// Of `size` elements of `in`, `in_step` apart, to `out`. A NaN among them makes all NaN through the
+// sum.
+static void softmax_lane(int32_t size, int32_t out_step, float *out, int32_t in_step,
+                         const float *in) {
+    float max = largest(size, in_step, in);
     float sum = 0;
     for (int32_t i = 0; i < size; i++) {
-        float e = pt_expf(in[i * step] - max);
-        out[i * step] = e;
+        float e = pt_expf(in[i * in_step] - max);
+        out[i * out_step] = e;
         sum += e;
     }
     float factor = 1.0f / sum;
     for (int32_t i = 0; i < size; i++) {
-        out[i * step] *= factor;
+        out[i * out_step] *= factor;
     }
 }
 
-static void log_softmax_lane(int32_t size, int32_t step, float *out, const float *in) {
-    float max = largest(size, step, in);
+static void log_softmax_lane(int32_t size, int32_t out_step, float *out, int32_t in_step,
+                             const float *in) {
+    float max = largest(size, in_step, in);
     float sum = 0;
     for (int32_t i = 0; i < size; i++) {
-        sum += pt_expf(in[i * step] - max);
+        sum += pt_expf(in[i * in_step] - max);
     }
     float log = pt_logf(sum);
     for (int32_t i = 0; i < size; i++) {
-        out[i * step] = (in[i * step] - max) - log;
+        out[i * out_step] = (in[i * in_step] - max) - log;
     }
 }
 
-static int run_softmax(pt_context *c, const pt_ref *args,
-                       void (*lane)(int32_t, int32_t, float *, const float *)) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    float *out = pt_get_tensor(c, args[3]).data;
-    lanes l = lanes_of(&in, pt_get_int(c, args[1]));
-    const float *x = in.data;
-    if (l.size == 0) {
-        return PT_ERROR_OK;
-    }
+typedef void (*lane_function)(int32_t size, int32_t out_step, float *out, int32_t in_step,
+                              const float *in);
+
+static void run_same_order(const pt_tensor *in, const pt_tensor *out, lanes l, lane_function lane) {
+    const float *x = in->data;
+    float *y = out->data;
     for (int32_t i = 0; i < l.outer; i++) {
         for (int32_t j = 0; j < l.inner; j++) {
-            lane(l.size, l.inner, out + j, x + j);
+            lane(l.size, l.inner, y + j, l.inner, x + j);
         }
         x += l.size * l.inner;
-        out += l.size * l.inner;
+        y += l.size * l.inner;
+    }
+}
+
+// Where the output has another dim order than the input: lane by lane, counting through the other
+// dims.
+static void run_across_orders(const pt_tensor *in, const pt_tensor *out, uint32_t dim,
+                              lane_function lane) {
+    int32_t in_steps[PT_MAX_RANK], out_steps[PT_MAX_RANK], at[PT_MAX_RANK] = {0};
+    const float *x = in->data;
+    float *y = out->data;
+    uint32_t i;
+    pt_strides(in, in_steps);
+    pt_strides(out, out_steps);
+    do {
+        lane(in->sizes[dim], out_steps[dim], y, in_steps[dim], x);
+        for (i = 0; i < in->rank; i++) {
+            if (i == dim) {
+                continue;
+            }
+            x += in_steps[i];
+            y += out_steps[i];
+            if (++at[i] < in->sizes[i]) {
+                break;
+            }
+            x -= at[i] * in_steps[i];
+            y -= at[i] * out_steps[i];
+            at[i] = 0;
+        }
+    } while (i < in->rank);
+}
+
+static int run_softmax(pt_context *c, const pt_ref *args, lane_function lane) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    int64_t dim = pt_get_int(c, args[1]);
+    if (pt_numel(&in) == 0) {
+        return PT_ERROR_OK;
+    }
+    if (pt_same_dim_order(&in, &out)) {
+        run_same_order(&in, &out, lanes_of(&in, dim), lane);
+    } else {
+        run_across_orders(&in, &out, (uint32_t)(dim < 0 ? dim + in.rank : dim), lane);
     }
     return PT_ERROR_OK;
 }
@@ -135,6 +170,9 @@ static int cumsum_check(pt_context *c, const pt_ref *args) {
     int64_t dtype = pt_is_none(args[2]) ? result : pt_get_int(c, args[2]);
     if (dtype != out.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output's dtype is not that of the sum");
+    }
+    if (!pt_same_dim_order(&in, &out)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the dim orders of input and output differ");
     }
     return check_lanes(c, &in, args[1], args[3]);
 }

@@ -20,7 +20,8 @@ def check_alignment(buffer, subject, index=-1):
 def check_memory(buffer, subject, index=-1):
     """Raises InvalidArgument when a memory cannot be written or is not aligned."""
     if _picotorch.readonly(buffer):
-        raise fail(INVALID_ARGUMENT, "cannot be written", subject, index)
+        raise fail(INVALID_ARGUMENT, "cannot be written", subject, index,
+                   remedy="hand over memory that can be")
     check_alignment(buffer, subject, index)
 
 

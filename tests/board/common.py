@@ -28,7 +28,6 @@ try:
 
     from micropython import heap_lock, heap_unlock
 except ImportError:
-    from gc import collect
 
     def mem_alloc():
         return 0
@@ -36,7 +35,7 @@ except ImportError:
     def heap_lock():
         pass
 
-    heap_unlock = heap_lock
+    collect = heap_unlock = heap_lock
 
 sections = job.sections(_board.job())
 _taken = {}

@@ -1,7 +1,7 @@
 """Loads every method of a fixture and executes its runs, one after the other, with the heap locked.
 
 Sections: model; settings: methods (names with commas), run0, run1 ... (method of each run), and
-input<run>_<i> for inputs that are no tensors (int:3, bool:1, none); in<run>_<i>, the bytes of the
+input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:); in<run>_<i>, the bytes of the
 others. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
 out<run>_<i>. Prints what every load and run ended with, and every output that is no tensor.
 """
@@ -11,8 +11,10 @@ names = settings["methods"].split(",")
 
 
 def constant(text):
-    kind, _, value = text.partition(":")
-    return None if kind == "none" else bool(int(value)) if kind == "bool" else int(value)
+    kind, value = text.split(":")
+    if kind == "none":
+        return None
+    return bool(int(value)) if kind == "bool" else int(value) if kind == "int" else float(value)
 
 
 class Loaded:
@@ -43,7 +45,8 @@ class Loaded:
             if meta.input_value(k) == meta.output_value(i):
                 return None
         info = meta.output_tensor_meta(i)
-        return None if info.is_memory_planned() else take("planned", info.nbytes())
+        has_memory = info.is_memory_planned() or info.is_constant()
+        return None if has_memory else take("planned", info.nbytes())
 
     def load(self):
         self.method.load(self.program, self.name)

@@ -1,0 +1,50 @@
+"""Small programs for the tests, made with flatbuffer_builder: what no exporter would write, too."""
+
+import copy
+
+from flatbuffer_builder import build
+
+FLOAT = 6
+
+
+def tensor(sizes, offset=None, memory_id=1, dtype=FLOAT, **fields):
+    """A tensor value, planned where an offset is given; the dim order is the sizes'."""
+    found = {"scalar_type": dtype, "sizes": list(sizes), "dim_order": list(range(len(sizes)))}
+    if offset is not None:
+        found["allocation_info"] = {"memory_id": memory_id, "memory_offset_low": offset}
+    return {"val": ("Tensor", found | fields)}
+
+
+def call(op_index, *args):
+    return {"instr_args": ("KernelCall", {"op_index": op_index, "args": list(args)})}
+
+
+def operator(name):
+    """"aten::add.out" """
+    base, _, overload = name.partition(".")
+    return {"name": base, "overload": overload}
+
+
+def plan(values, instructions, operators, inputs, outputs, planned, **fields):
+    """An execution plan named forward; `planned` has the sizes of the planned buffers."""
+    return {"name": "forward", "values": values, "inputs": inputs, "outputs": outputs,
+            "chains": [{"inputs": inputs, "outputs": outputs, "instructions": instructions}],
+            "operators": [operator(name) for name in operators],
+            "non_const_buffer_sizes": [0, *planned]} | fields
+
+
+def relu_plan():
+    """out = relu(x), of four floats: x at 0 and out at 16 of a planned buffer of 32 bytes."""
+    return plan([tensor([4], 0), tensor([4], 16)], [call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1],
+                [32])
+
+
+def program(*plans, **fields):
+    return build({"version": 0, "execution_plan": copy.deepcopy(list(plans))} | fields)
+
+
+def two_buffers():
+    """relu_plan with x in planned buffer 0 and out in planned buffer 1."""
+    changed = relu_plan() | {"non_const_buffer_sizes": [0, 16, 48]}
+    changed["values"] = [tensor([4], 0), tensor([4], 32, memory_id=2)]
+    return program(changed)

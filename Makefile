@@ -47,10 +47,10 @@ micropython: ## The MicroPython source tree (MICROPYTHON_DIR names one that is t
 
 .PHONY: firmware
 firmware: ## Firmware of one board (BOARD=mps2-an386)
-	@$(SETUP) firmware --board $(BOARD)
+	@$(SETUP) firmware --board $(BOARD) --variant run
 
 .PHONY: all-firmware
-all-firmware: ## Firmware of all boards
+all-firmware: ## Firmware of all boards, in both variants
 	@$(SETUP) firmware
 
 ##@ Working with it

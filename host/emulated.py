@@ -1,7 +1,6 @@
 """Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
 
 import numpy as np
-
 from picotorch import BufferDataLoader, Program
 from picotorch.schema import KERNEL_TYPES_TENSOR
 
@@ -54,7 +53,10 @@ def _job(request):
 def _constant(value):
     if value is None:
         return "none"
-    return f"bool:{int(value)}" if isinstance(value, bool) else f"int:{int(value)}"
+    value = np.asarray(value).item()
+    if isinstance(value, bool):
+        return f"bool:{int(value)}"
+    return f"float:{value!r}" if isinstance(value, float) else f"int:{value}"
 
 
 def _read_report(result, report, files):

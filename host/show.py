@@ -1,6 +1,4 @@
-"""Printing for people: tables, drawn on a terminal and plain columns elsewhere."""
-
-import sys
+"""Printing for people: headings, tables, sizes."""
 
 import click
 
@@ -13,32 +11,12 @@ def heading(text: str) -> None:
 def table(columns: list[str], rows: list[list]) -> None:
     """Columns whose name ends in ">" are aligned to the right."""
     rows = [[str(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _draw(columns, rows)
-    else:
-        _print_columns(columns, rows)
-
-
-def _draw(columns, rows):
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in columns:
-        drawn.add_column(name.rstrip(">"), justify="right" if name.endswith(">") else "left")
-    for row in rows:
-        drawn.add_row(*[Text(cell) for cell in row])
-    Console(highlight=False).print(drawn)
-
-
-def _print_columns(columns, rows):
     names = [name.rstrip(">") for name in columns]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for row in [names, *rows]:
+    for number, row in enumerate([names, *rows]):
         cells = [cell.rjust(width) if name.endswith(">") else cell.ljust(width)
                  for cell, width, name in zip(row, widths, columns, strict=True)]
-        click.echo("  ".join(cells).rstrip())
+        click.secho("  ".join(cells).rstrip(), dim=number == 0)
 
 
 def size(count: int) -> str:

@@ -1,7 +1,7 @@
 """picotorch size: what a method needs, to the byte, and which boards have it.
 
 Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the
-same on every board. Stack and the firmware's flash are measured on a board whose firmware is built.
+same on every board. Stack and flash of the kernels are measured on a board whose firmware is built.
 """
 
 import click
@@ -13,6 +13,7 @@ from .aligned import ALIGNMENT
 from .boards import Board, load_board
 from .description import constant_bytes, operator_list
 from .elf import flash_bytes
+from .firmware_map import kernel_families
 from .inputs import random_inputs
 from .run import Request
 from .twin import open_program, planned_sizes
@@ -55,7 +56,7 @@ def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> d
                      for name, (needed, size) in memories.items()},
         "stack": None,
         "stack_size": board.stack_size,
-        "firmware_flash": _firmware_flash(board),
+        **_flash(board, need["operators"]),
         "message": "",
     }
     if entry["fits"]:
@@ -73,11 +74,14 @@ def _input_bytes(meta):
                if meta.input_tag(i) == TENSOR)
 
 
-def _firmware_flash(board):
+def _flash(board, operators):
+    """Bytes of the firmware, and of the kernel families in it that the method uses."""
     try:
-        return flash_bytes(emulator.firmware_path(board))
+        firmware = emulator.firmware_path(board)
     except emulator.FirmwareMissing:
-        return None
+        return {"firmware_flash": None, "kernels": None}
+    return {"firmware_flash": flash_bytes(firmware),
+            "kernels": kernel_families(firmware.with_suffix(".map"), operators)}
 
 
 def _measure_stack(entry, board, request):
@@ -99,14 +103,28 @@ def show_text(need: dict) -> None:
         ["temp memory", need["temp"]],
         ["program (flash)", need["program_bytes"]],
         ["  constants in it", need["constant_bytes"]]])
-    show.heading("Boards")
+    show.heading("Boards: needed of what there is")
     show.table(["board", "pool>", "planned>", "temp>", "model>", "stack load>", "stack execute>",
-                "firmware>", ""], [_row(entry) for entry in need["boards"]])
+                "of>", ""], [_row(entry) for entry in need["boards"]])
     for entry in need["boards"]:
         if entry["message"]:
             click.echo(f"{entry['board']}: {entry['message']}")
-    click.echo("\nfirmware: flash of MicroPython, the runtime and all kernels; "
-               f"this method uses {len(need['operators'])} of them.")
+    _show_flash(need["boards"])
+
+
+def _show_flash(boards):
+    """The kernel families that the method uses, and the whole firmware."""
+    built = [entry for entry in boards if entry["kernels"] is not None]
+    if not built:
+        return
+    show.heading("Flash of the kernels, by family")
+    families = sorted({name for entry in built for name in entry["kernels"]})
+    rows = [[name, *[entry["kernels"].get(name, "-") for entry in built]] for name in families]
+    rows.append(["together", *[sum(entry["kernels"].values()) for entry in built]])
+    rows.append(["whole firmware", *[entry["firmware_flash"] for entry in built]])
+    show.table(["", *[entry["board"] + ">" for entry in built]], rows)
+    click.echo("Without what families share. The whole firmware holds MicroPython, the runtime and the "
+               "kernels of all operators.")
 
 
 def _row(entry):
@@ -114,7 +132,7 @@ def _row(entry):
     stack = entry["stack"] or {}
     return [entry["board"], *[_usage(**memories[name]) for name in memories],
             *[stack.get(phase, "-") for phase in ("load", "execute")],
-            entry["firmware_flash"] or "-", "fits" if entry["fits"] else "DOES NOT FIT"]
+            entry["stack_size"], "fits" if entry["fits"] else "DOES NOT FIT"]
 
 
 def _usage(needed, size):

@@ -22,7 +22,7 @@ from .run import Request, Result, Usage
 from .tensors import from_stored, to_stored
 
 BOARD = "host"
-LIMIT = 1 << 30  # bytes of planned buffers together
+LIMIT = 1 << 27  # bytes of planned buffers together; a reference reaches as far
 
 _TENSOR = schema.KERNEL_TYPES_TENSOR
 

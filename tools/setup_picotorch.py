@@ -4,7 +4,7 @@
   packages      what the system has to bring: compilers, emulator, Python with headers
   python        .venv with picotorch, its host extension and the tools of the tests
   micropython   the MicroPython source tree
-  firmware      the firmware of each board
+  firmware      the firmware of each board, to run a model and with a prompt
 
 A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
 Standard library only: this runs before anything else is there.
@@ -33,6 +33,7 @@ STAMP = BUILD / "stamps" / "python"
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 BOARDS = sorted(path.parent.name for path in (ROOT / "boards").glob("*/board.toml"))
+VARIANTS = ("run", "repl")
 
 # What .venv holds is made from these, so it is made anew when one of them changes.
 PYTHON_SOURCES = (
@@ -50,8 +51,8 @@ class SetupError(Exception):
     """A step that cannot be done; the message says what to do about it."""
 
 
-def say(step, text):
-    print(f"{step + ':':<13}{text}", flush=True)
+def say(step, text, end="\n"):
+    print(f"{step + ':':<13}{text}", end=end, flush=True)
 
 
 # -- running commands ---------------------------------------------------------------
@@ -70,20 +71,19 @@ def run(step, command, log_name, environment=None):
     """Run a command with its output in build/log/<log_name>.log, shown at the end if it fails."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{log_name}.log"
-    say(step, f"{shlex.join(map(str, command))}  (log: {log.relative_to(ROOT)})")
+    say(step, f"{shlex.join(map(str, command))}  (log: {log.relative_to(ROOT)})", end=" ... ")
     started = time.monotonic()
     with log.open("w") as file:
         done = subprocess.run(
             command, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT, env=environment
         )
+    print(f"{time.monotonic() - started:.0f} s", flush=True)
     if done.returncode != 0:
         tail = log.read_text(errors="replace").splitlines()[-LOG_TAIL:]
         raise SetupError(
             f"'{shlex.join(map(str, command))}' failed with status {done.returncode}. "
             f"The end of {log.relative_to(ROOT)}:\n" + "\n".join(f"  | {line}" for line in tail)
         )
-    say(step, f"done in {time.monotonic() - started:.0f} s")
-    return log
 
 
 # -- packages -----------------------------------------------------------------------
@@ -284,9 +284,10 @@ def set_up_firmware(arguments):
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
     for board in arguments.board or BOARDS:
-        command = ["make", "-C", "port/firmware", f"-j{os.cpu_count() or 1}"]
-        command += [f"BOARD={board}", f"VARIANT={arguments.variant}"]
-        run("firmware", command, f"firmware-{board}-{arguments.variant}", environment)
+        for variant in arguments.variant or VARIANTS:
+            command = ["make", "-C", "port/firmware", f"-j{os.cpu_count() or 1}"]
+            command += [f"BOARD={board}", f"VARIANT={variant}"]
+            run("firmware", command, f"firmware-{board}-{variant}", environment)
 
 
 # -- main ---------------------------------------------------------------------------
@@ -308,7 +309,9 @@ def parse_arguments():
         help="the step to end with; those before it are done, too (default: firmware)",
     )
     parser.add_argument("--board", action="append", choices=BOARDS, help="default: all boards")
-    parser.add_argument("--variant", choices=("run", "repl"), default="run")
+    parser.add_argument(
+        "--variant", action="append", choices=VARIANTS, help="of the firmware; default: both"
+    )
     return parser.parse_args()
 
 

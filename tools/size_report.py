@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 from picotorch.host import boards, emulator
+from picotorch.host.firmware_map import sections
 from rich.console import Console
 from rich.table import Table
 
@@ -31,18 +32,6 @@ PARTS = [
     ("firmware port", r"\.o$"),
 ]
 REGISTRY = "registry of operators"
-SECTION = re.compile(r"^ (\.(?:text|rodata|isr_vector|vectors)[^\s]*|COMMON|\*fill\*)?\s+"
-                     r"0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S+))?$")
-
-
-def sections(map_file):
-    """(section, bytes, object) of each input section that the image holds in flash."""
-    text = map_file.read_text().split("Linker script and memory map", 1)[1]
-    text = re.sub(r"\n (\.\S+)\n\s+0x", r"\n \1 0x", text)
-    for line in text.splitlines():
-        match = SECTION.match(line)
-        if match and match[1] and match[1].startswith(".") and match[4] and int(match[2], 16):
-            yield match[1], int(match[3], 16), match[4]
 
 
 def part_of(section, path):

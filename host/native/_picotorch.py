@@ -4,6 +4,7 @@ Positions and sizes are bytes. Numbers read from a file are clamped to the small
 MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
+import math
 import struct
 
 from _picotorch_c import ffi, lib
@@ -144,6 +145,23 @@ class Reader:
         position = self.field(table, slot)
         return self._number(position, 8, True) if position else 0
 
+    def read(self, table, layout, into):
+        """Reads the fields of a table in slot order into a list of ints, 0 for one that is left out.
+
+        layout has a letter each: B u8, i i32, I u32, q i64 or u64, o position that it leads to, x none.
+        """
+        if len(into) < len(layout):
+            raise ValueError
+        for slot, letter in enumerate(layout):
+            position = self.field(table, slot)
+            into[slot] = self._letter(position, chr(letter)) if position else 0
+
+    def _letter(self, position, letter):
+        if letter == "o":
+            return self.follow(position)
+        sizes = {"B": (1, False), "i": (4, True), "I": (4, False), "q": (8, True)}
+        return self._number(position, *sizes[letter]) if letter in sizes else 0
+
     def length(self, vector):
         return self._number(vector, 4, False) if vector else 0
 
@@ -207,6 +225,13 @@ class Reader:
 
     def u64_at(self, position):
         return self._number(position, 8, True)
+
+    def same_double(self, table, slot, value):
+        """True when the double in a field is as close to `value` as ExecuTorch asks of an input."""
+        position = self.field(table, slot)
+        there = struct.unpack("<d", self._bytes(position, 8))[0] if position else 0.0
+        close = math.isfinite(there) and abs(value - there) <= 1e-4 + 1e-5 * abs(there)
+        return close or value == there or (value != value and there != there)
 
     def equals(self, string, text):
         """True when the string at position `string` reads `text`."""

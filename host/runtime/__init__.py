@@ -19,7 +19,7 @@ from picotorch.host.aligned import aligned_copy
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.running import read_model
 from picotorch.host.tensors import from_stored
-from picotorch.host.twin import attach_outputs, set_inputs
+from picotorch.host.twin import attach_outputs, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR
 from picotorch.module import load_with_exact_memories
 
@@ -98,6 +98,7 @@ class Program:
         """The method, in memories of exactly the bytes that it needs. Raises NotFound,
         OperatorMissing, NotSupported, InvalidProgram."""
         if name not in self._methods:
+            planned_sizes(self._program.method_meta(name), {})
             self._methods[name] = Method(load_with_exact_memories(self._program, name))
         return self._methods[name]
 

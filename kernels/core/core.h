@@ -122,18 +122,7 @@ static inline bool pt_is_none(pt_ref arg) {
 }
 
 // The tensor that an argument refers to; the argument is not None.
-static inline pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg) {
-    const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
-    pt_tensor t = {
-        .data = value->data ? pt_at(c, value->data) : NULL,
-        .sizes = (const int32_t *)(const void *)pt_at(c, value->sizes),
-        .dim_order = pt_at(c, value->dim_order),
-        .dtype = value->type,
-        .rank = value->flags & PT_VALUE_RANK,
-        .flags = value->flags & (uint8_t)~PT_VALUE_RANK,
-    };
-    return t;
-}
+pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg);
 
 // A number of the program: int, bool or double.
 typedef struct pt_scalar {

@@ -1,12 +1,26 @@
 // Sizes, strides and dim orders of tensors.
 #include "core.h"
 
+pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg) {
+    const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
+    pt_tensor t = {
+        .data = value->data ? pt_at(c, value->data) : NULL,
+        .sizes = (const int32_t *)(const void *)pt_at(c, value->sizes),
+        .dim_order = pt_at(c, value->dim_order),
+        .dtype = value->type,
+        .rank = value->flags & PT_VALUE_RANK,
+        .flags = value->flags & (uint8_t)~PT_VALUE_RANK,
+    };
+    return t;
+}
+
+// Unsigned: the sizes beside one of 0 may be anything.
 int32_t pt_numel(const pt_tensor *t) {
-    int32_t n = 1;
+    uint32_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++) {
-        n *= t->sizes[i];
+        n *= (uint32_t)t->sizes[i];
     }
-    return n;
+    return (int32_t)n;
 }
 
 uint32_t pt_element_size(uint8_t dtype) {
@@ -40,11 +54,11 @@ uint32_t pt_element_size(uint8_t dtype) {
 }
 
 void pt_strides(const pt_tensor *t, int32_t *strides) {
-    int32_t stride = 1;
+    uint32_t stride = 1;
     for (uint32_t i = t->rank; i-- > 0;) {
         uint32_t dim = t->dim_order[i];
-        strides[dim] = stride;
-        stride *= t->sizes[dim];
+        strides[dim] = (int32_t)stride;
+        stride *= (uint32_t)t->sizes[dim];
     }
 }
 

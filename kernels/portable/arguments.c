@@ -1,10 +1,6 @@
 #include "arguments.h"
 #include "element.h"
 
-pt_tensor pt_read_tensor(const pt_context *c, pt_ref arg) {
-    return pt_get_tensor(c, arg);
-}
-
 int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place) {
     int64_t n = rank ? rank : 1;
     if (dim < -n || dim >= n) {

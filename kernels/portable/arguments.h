@@ -4,8 +4,6 @@
 
 #include "../core/core.h"
 
-// pt_get_tensor as a call, which takes less code.
-pt_tensor pt_read_tensor(const pt_context *c, pt_ref arg);
 // The place of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d
 // counts as one dim; or InvalidArgument.
 int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place);

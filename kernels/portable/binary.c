@@ -139,10 +139,10 @@ static __attribute__((noinline)) void walk_elements(const pt_binary *op, const o
     } while (pt_walk_next(&w));
 }
 
-static bool has_zero(const pt_tensor *t) {
+static bool has_zero(const pt_tensor *t, uint8_t compute) {
     int32_t n = pt_numel(t);
     for (int32_t i = 0; i < n; i++) {
-        if (pt_load_int(t->data, i, t->dtype) == 0) {
+        if (load_int(t, i, compute) == 0) {
             return true;
         }
     }
@@ -171,7 +171,7 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
     if (pt_numel(&o.out) == 0) {
         return PT_ERROR_OK;
     }
-    if (op->divides && !pt_is_floating(o.compute) && has_zero(&o.b)) {
+    if (op->divides && !pt_is_floating(o.compute) && has_zero(&o.b, o.compute)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "division of an integer by zero");
     }
     walk_elements(op, &o, pt_number_of(alpha, o.compute));

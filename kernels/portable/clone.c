@@ -3,22 +3,22 @@
 #include "copy.h"
 
 static int check_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
-    pt_tensor from = pt_read_tensor(c, from_arg);
-    pt_tensor to = pt_read_tensor(c, to_arg);
+    pt_tensor from = pt_get_tensor(c, from_arg);
+    pt_tensor to = pt_get_tensor(c, to_arg);
     int error = pt_check_copy(c, &to, &from);
     return error ? error : pt_expect_sizes(c, to_arg, from.rank, from.sizes);
 }
 
 static int run_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
-    pt_tensor from = pt_read_tensor(c, from_arg);
-    pt_tensor to = pt_read_tensor(c, to_arg);
+    pt_tensor from = pt_get_tensor(c, from_arg);
+    pt_tensor to = pt_get_tensor(c, to_arg);
     pt_copy_broadcast(&to, &from);
     return PT_ERROR_OK;
 }
 
 static int check_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
-    pt_tensor from = pt_read_tensor(c, from_arg);
-    pt_tensor to = pt_read_tensor(c, to_arg);
+    pt_tensor from = pt_get_tensor(c, from_arg);
+    pt_tensor to = pt_get_tensor(c, to_arg);
     int error = pt_check_same_dtype(c, &to, &from);
     return error ? error : pt_expect_sizes(c, to_arg, from.rank, from.sizes);
 }
@@ -61,7 +61,7 @@ static int check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
     if (pt_is_none(list)) {
         return PT_ERROR_OK;
     }
-    pt_tensor to = pt_read_tensor(c, to_arg);
+    pt_tensor to = pt_get_tensor(c, to_arg);
     bool same = pt_list_length(c, list) == to.rank;
     for (uint32_t d = 0; same && d < to.rank; d++) {
         same = pt_list_int(c, list, d) == to.dim_order[d];
@@ -85,7 +85,7 @@ const pt_kernel pt_dim_order_ops__clone_dim_order_out = {clone_dim_order_check, 
 
 // copy: (self, src, non_blocking, out); copy_: (self, src, non_blocking). src is broadcast.
 static int check_copy_from(pt_context *c, const pt_tensor *to, pt_ref from_arg) {
-    pt_tensor from = pt_read_tensor(c, from_arg);
+    pt_tensor from = pt_get_tensor(c, from_arg);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0;
     pt_tensor target = {.sizes = sizes};
@@ -100,8 +100,8 @@ static int check_copy_from(pt_context *c, const pt_tensor *to, pt_ref from_arg) 
 }
 
 static int copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
     int error = pt_check_same_dtype(c, &out, &self);
     if (error) {
         return error;
@@ -115,7 +115,7 @@ static int copy_run(pt_context *c, const pt_ref *args) {
 }
 
 static int copy_in_place_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     return check_copy_from(c, &self, args[1]);
 }
 
@@ -128,8 +128,8 @@ const pt_kernel pt_aten_copy_ = {copy_in_place_check, copy_in_place_run};
 
 // expand_copy: (self, size, implicit, out); -1 keeps a size
 static int expand_copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
     int error = pt_read_sizes(c, args[1], -1, &rank, sizes);

@@ -103,21 +103,41 @@ static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32
     } while (w->rank > 2 && pt_walk_next(w));
 }
 
-static void convert(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
-    do {
-        for (int32_t i = 0; i < w->sizes[0]; i++) {
-            pt_convert_element(to->data, w->offset[0] + i * w->strides[0][0], to->dtype, from->data,
-                               w->offset[1] + i * w->strides[1][0], from->dtype);
+// pt_convert_element with a short way between float and integers within int32.
+static void convert_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    if (from->dtype == PT_DTYPE_FLOAT && pt_dtype_in(to->dtype, PT_DTYPES_INTEGER)) {
+        float v = ((const float *)from->data)[j];
+        if (v > -0x1p31f && v < 0x1p31f) {
+            pt_store_int(to->data, i, to->dtype, (int32_t)v);
+            return;
         }
-    } while (pt_walk_next(w));
+    } else if (to->dtype == PT_DTYPE_FLOAT && from->dtype != PT_DTYPE_DOUBLE) {
+        int64_t v = pt_load_int(from->data, j, from->dtype);
+        if (v == (int32_t)v) {
+            ((float *)to->data)[i] = (float)(int32_t)v;
+            return;
+        }
+    }
+    pt_convert_element(to->data, i, to->dtype, from->data, j, from->dtype);
+}
+
+// n elements of `from` from element j on, those of `to` from element i on.
+static void convert_row(const pt_tensor *to, int32_t i, int32_t i_step, const pt_tensor *from,
+                        int32_t j, int32_t j_step, int32_t n) {
+    for (; n > 0; n--, i += i_step, j += j_step) {
+        convert_element(to, i, from, j);
+    }
 }
 
 static void copy_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
     if (to->dtype == from->dtype) {
         copy_same_dtype(w, to->data, from->data, pt_element_size(to->dtype));
-    } else {
-        convert(w, to, from);
+        return;
     }
+    do {
+        convert_row(to, w->offset[0], w->strides[0][0], from, w->offset[1], w->strides[1][0],
+                    w->sizes[0]);
+    } while (pt_walk_next(w));
 }
 
 void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
@@ -143,17 +163,20 @@ void pt_copy_flat(const pt_tensor *to, const pt_tensor *from) {
 }
 
 void pt_copy_broadcast(const pt_tensor *to, const pt_tensor *from) {
-    if (pt_numel(to) == 0) {
+    int32_t n = pt_numel(to);
+    if (n == 0) {
         return;
     }
-    if (to->dtype == from->dtype && pt_same_sizes(to, from) && pt_same_dim_order(to, from)) {
+    if (!pt_same_sizes(to, from) || !pt_same_dim_order(to, from)) {
+        const pt_tensor *tensors[] = {to, from};
+        pt_walk w;
+        pt_walk_tensors(&w, 2, tensors);
+        copy_rows(&w, to, from);
+    } else if (to->dtype == from->dtype) {
         pt_copy_flat(to, from);
-        return;
+    } else {
+        convert_row(to, 0, 1, from, 0, 1, n);
     }
-    const pt_tensor *tensors[] = {to, from};
-    pt_walk w;
-    pt_walk_tensors(&w, 2, tensors);
-    copy_rows(&w, to, from);
 }
 
 // ---- sections

@@ -99,14 +99,14 @@ static int check_extremum(pt_context *c, const pt_tensor *in, uint32_t dims, boo
 
 static int check_value(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
                        pt_ref out_arg) {
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     int error = pt_check_same_dtype(c, &out, in);
     return error ? error : check_extremum(c, in, dims, keep, out_arg);
 }
 
 static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep,
                        pt_ref out_arg) {
-    if (pt_read_tensor(c, out_arg).dtype != PT_DTYPE_LONG) {
+    if (pt_get_tensor(c, out_arg).dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
     }
     return check_extremum(c, in, dims, keep, out_arg);
@@ -115,8 +115,8 @@ static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool k
 static void run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep, bool least,
                          pt_reduce_one *one) {
     pt_reduction r;
-    r.in = pt_read_tensor(c, in);
-    r.out = pt_read_tensor(c, out);
+    r.in = pt_get_tensor(c, in);
+    r.out = pt_get_tensor(c, out);
     r.indices.data = NULL;
     r.least = least;
     pt_reduce(&r, dims, keep, one);
@@ -124,7 +124,7 @@ static void run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bo
 
 // amax, amin: (self, dim, keepdim, out)
 static int amax_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     uint32_t dims;
     int error = pt_read_dims_or_all(c, args[1], in.rank, &dims);
     return error ? error : check_value(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
@@ -132,7 +132,7 @@ static int amax_check(pt_context *c, const pt_ref *args) {
 
 static int run_amax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dims_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
     run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_value);
     return error;
 }
@@ -150,7 +150,7 @@ const pt_kernel pt_aten_amin_out = {amax_check, amin_run};
 
 // argmax, argmin: (self, dim, keepdim, out)
 static int argmax_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     uint32_t dims;
     int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
     return error ? error : check_index(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
@@ -158,7 +158,7 @@ static int argmax_check(pt_context *c, const pt_ref *args) {
 
 static int run_argmax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
     run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_index);
     return error;
 }
@@ -176,7 +176,7 @@ const pt_kernel pt_aten_argmin_out = {argmax_check, argmin_run};
 
 // max.dim, min.dim: (self, dim, keepdim, values, indices)
 static int max_dim_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     bool keep = pt_get_bool(c, args[2]);
     uint32_t dims;
     int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
@@ -190,9 +190,9 @@ static int max_dim_check(pt_context *c, const pt_ref *args) {
 static int run_max_dim(pt_context *c, const pt_ref *args, bool least) {
     pt_reduction r;
     uint32_t dims;
-    r.in = pt_read_tensor(c, args[0]);
-    r.out = pt_read_tensor(c, args[3]);
-    r.indices = pt_read_tensor(c, args[4]);
+    r.in = pt_get_tensor(c, args[0]);
+    r.out = pt_get_tensor(c, args[3]);
+    r.indices = pt_get_tensor(c, args[4]);
     r.least = least;
     int error = pt_read_dim_or_all(c, args[1], r.in.rank, &dims);
     pt_reduce(&r, dims, pt_get_bool(c, args[2]), store_both);
@@ -214,7 +214,7 @@ const pt_kernel pt_aten_min_dim_min = {max_dim_check, min_dim_run};
 enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
 
 static int max_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     return check_value(c, &in, ALL_DIMS, false, args[1]);
 }
 

@@ -5,7 +5,7 @@
 static const pt_scalar ZERO = {.type = PT_TYPE_INT}, ONE = {.type = PT_TYPE_INT, .as.i = 1};
 
 static int check_fill(pt_context *c, pt_ref out_arg, uint32_t rank, const int32_t *sizes) {
-    if (!pt_dtype_in(pt_read_tensor(c, out_arg).dtype, PT_DTYPES_ALL)) {
+    if (!pt_dtype_in(pt_get_tensor(c, out_arg).dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be filled");
     }
     return pt_expect_sizes(c, out_arg, rank, sizes);
@@ -19,12 +19,12 @@ static int check_size_list(pt_context *c, pt_ref list, pt_ref out_arg) {
 }
 
 static int check_sizes_of(pt_context *c, pt_ref self_arg, pt_ref out_arg) {
-    pt_tensor self = pt_read_tensor(c, self_arg);
+    pt_tensor self = pt_get_tensor(c, self_arg);
     return check_fill(c, out_arg, self.rank, self.sizes);
 }
 
 static int run_fill(pt_context *c, pt_ref out_arg, pt_scalar value) {
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     pt_fill(out.data, pt_numel(&out), out.dtype, value);
     return PT_ERROR_OK;
 }
@@ -102,7 +102,7 @@ static int fill_scalar_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_fill_Scalar_out = {fill_scalar_check, fill_scalar_run};
 
 static int fill_tensor_check(pt_context *c, const pt_ref *args) {
-    pt_tensor value = pt_read_tensor(c, args[1]);
+    pt_tensor value = pt_get_tensor(c, args[1]);
     if (value.rank != 0 || !pt_dtype_in(value.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "value must be a 0-d tensor");
     }
@@ -110,8 +110,8 @@ static int fill_tensor_check(pt_context *c, const pt_ref *args) {
 }
 
 static int fill_tensor_run(pt_context *c, const pt_ref *args) {
-    pt_tensor value = pt_read_tensor(c, args[1]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor value = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     pt_copy_broadcast(&out, &value);
     return PT_ERROR_OK;
 }
@@ -160,7 +160,7 @@ static int check_arange(pt_context *c, pt_scalar start, pt_scalar end, pt_scalar
 }
 
 static int run_arange(pt_context *c, pt_scalar start, pt_scalar step, pt_ref out_arg) {
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     bool floating = start.type == PT_TYPE_DOUBLE || step.type == PT_TYPE_DOUBLE;
     for (int32_t i = 0; i < out.sizes[0]; i++) {
         if (floating || pt_is_floating(out.dtype)) {

@@ -22,13 +22,19 @@ static float quiet(float nan) {
     return from_bits(to_bits(nan) | 0x00400000);
 }
 
-static float magnitude(float x) {
-    return from_bits(to_bits(x) & 0x7FFFFFFF);
-}
-
-// |x| with the sign of `sign`.
+// |x| with the sign of `sign`. By bits: gcc 12 returns `sign` for __builtin_copysignf at times
+// where floats are soft.
 static float with_sign(float x, float sign) {
     return from_bits((to_bits(x) & 0x7FFFFFFF) | (to_bits(sign) & 0x80000000));
+}
+
+static double double_with_sign(double x, double sign) {
+    union {
+        double d;
+        uint64_t u;
+    } result = {x}, from = {sign};
+    result.u = (result.u & INT64_MAX) | (from.u & ~(uint64_t)INT64_MAX);
+    return result.d;
 }
 
 // ---- exponential
@@ -86,7 +92,7 @@ float pt_expf(float x) {
 }
 
 float pt_expm1f(float x) {
-    float size = magnitude(x);
+    float size = __builtin_fabsf(x);
     if (size < 0x1p-25f) {
         return x;
     }
@@ -100,13 +106,13 @@ float pt_expm1f(float x) {
 }
 
 float pt_sigmoidf(float x) {
-    float e = pt_expf(-magnitude(x));
+    float e = pt_expf(-__builtin_fabsf(x));
     return (x < 0 ? e : 1.0f) / (1.0f + e);
 }
 
 // tanh x = x + x^3 P(x^2) for |x| < 0.56, the fit's error is 1.3e-9; 1 - 2 / (e^2x + 1) above.
 float pt_tanhf(float x) {
-    float size = magnitude(x);
+    float size = __builtin_fabsf(x);
     if (size < 0.55f) {
         float z = x * x;
         float p = -0x1.963d3ep-8f;
@@ -175,7 +181,7 @@ float pt_logf(float x) {
 
 float pt_log1pf(float x) {
     float y, k;
-    if (magnitude(x) < 0x1p-24f) {
+    if (__builtin_fabsf(x) < 0x1p-24f) {
         return x;
     }
     float u = 1.0f + x;
@@ -245,7 +251,7 @@ static float erf_minus_x(float x) {
 }
 
 float pt_erff(float x) {
-    float size = magnitude(x);
+    float size = __builtin_fabsf(x);
     if (size < 0.75f) {
         return x + erf_minus_x(x);
     }
@@ -256,7 +262,7 @@ float pt_erff(float x) {
 }
 
 float pt_erfcf(float x) {
-    float size = magnitude(x);
+    float size = __builtin_fabsf(x);
     if (size < 0.75f) {
         return 0.5f - ((x - 0.5f) + erf_minus_x(x));
     }
@@ -321,7 +327,7 @@ static float cos_polynomial(float r) {
 static float shifted_sin(float x, uint32_t shift) {
     float r = x;
     uint32_t quadrant = shift;
-    float size = magnitude(x);
+    float size = __builtin_fabsf(x);
     if (!(size < infinity())) {
         return pt_is_nanf(x) ? quiet(x) : not_a_number();
     }
@@ -439,11 +445,11 @@ float pt_powf(float x, float y) {
     if (pt_is_nanf(x) || pt_is_nanf(y)) {
         return quiet(pt_is_nanf(x) ? x : y);
     }
-    float size = magnitude(x);
-    if (magnitude(y) == infinity()) {
+    float size = __builtin_fabsf(x);
+    if (__builtin_fabsf(y) == infinity()) {
         return size == 1.0f ? 1.0f : (size > 1.0f) == (y > 0) ? infinity() : 0.0f;
     }
-    bool odd = magnitude(y) < 0x1p+24f && y == pt_truncf(y) && ((int32_t)y & 1) != 0;
+    bool odd = __builtin_fabsf(y) < 0x1p+24f && y == pt_truncf(y) && ((int32_t)y & 1) != 0;
     float power;
     if (size == 0 || size == infinity()) {
         power = (size == 0) == (y < 0) ? infinity() : 0.0f;
@@ -461,7 +467,7 @@ float pt_powf(float x, float y) {
 #define NO_FRACTION 0x1p+23f
 
 float pt_truncf(float x) {
-    return magnitude(x) < NO_FRACTION ? with_sign((float)(int32_t)x, x) : x;
+    return __builtin_fabsf(x) < NO_FRACTION ? with_sign((float)(int32_t)x, x) : x;
 }
 
 float pt_floorf(float x) {
@@ -475,8 +481,32 @@ float pt_ceilf(float x) {
 }
 
 float pt_rintf(float x) {
-    float size = magnitude(x);
+    float size = __builtin_fabsf(x);
     return size < NO_FRACTION ? with_sign((size + NO_FRACTION) - NO_FRACTION, x) : x;
+}
+
+#define NO_FRACTION_DOUBLE 0x1p+52
+
+double pt_trunc(double x) {
+    bool has_fraction = __builtin_fabs(x) < NO_FRACTION_DOUBLE;
+    return has_fraction ? double_with_sign((double)(int64_t)x, x) : x;
+}
+
+double pt_floor(double x) {
+    double y = pt_trunc(x);
+    return y > x ? y - 1.0 : y;
+}
+
+double pt_ceil(double x) {
+    double y = pt_trunc(x);
+    return y < x ? double_with_sign(y + 1.0, x) : y;
+}
+
+double pt_rint(double x) {
+    double size = __builtin_fabs(x);
+    return size < NO_FRACTION_DOUBLE
+               ? double_with_sign((size + NO_FRACTION_DOUBLE) - NO_FRACTION_DOUBLE, x)
+               : x;
 }
 
 // Mantissa with its leading bit at 23, and the exponent that goes with it. bits > 0, finite.
@@ -510,8 +540,8 @@ static float assemble(uint32_t mantissa, int32_t exponent) {
 }
 
 float pt_fmodf(float x, float y) {
-    float a = magnitude(x);
-    float b = magnitude(y);
+    float a = __builtin_fabsf(x);
+    float b = __builtin_fabsf(y);
     if (pt_is_nanf(x) || pt_is_nanf(y)) {
         return quiet(pt_is_nanf(x) ? x : y);
     }

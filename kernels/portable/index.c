@@ -25,9 +25,9 @@ static int check_indices(pt_context *c, const pt_tensor *index, int32_t lowest, 
 // ---- embedding: (weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
 
 static int check_embedding(pt_context *c, const pt_ref *args) {
-    pt_tensor weight = pt_read_tensor(c, args[0]);
-    pt_tensor indices = pt_read_tensor(c, args[1]);
-    pt_tensor out = pt_read_tensor(c, args[5]);
+    pt_tensor weight = pt_get_tensor(c, args[0]);
+    pt_tensor indices = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, args[5]);
     if (weight.rank != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight must have 2 dims");
     }
@@ -54,9 +54,9 @@ static int check_embedding(pt_context *c, const pt_ref *args) {
 }
 
 static int run_embedding(pt_context *c, const pt_ref *args) {
-    pt_tensor weight = pt_read_tensor(c, args[0]);
-    pt_tensor indices = pt_read_tensor(c, args[1]);
-    pt_tensor out = pt_read_tensor(c, args[5]);
+    pt_tensor weight = pt_get_tensor(c, args[0]);
+    pt_tensor indices = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, args[5]);
     int error = check_indices(c, &indices, 0, weight.sizes[0]);
     if (error) {
         return error;
@@ -76,9 +76,9 @@ const pt_kernel pt_aten_embedding_out = {check_embedding, run_embedding};
 // ---- index_select: (self, dim, index, out)
 
 static int check_index_select(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor index = pt_read_tensor(c, args[2]);
-    pt_tensor out = pt_read_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor index = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
     if (error) {
@@ -106,9 +106,9 @@ static int check_index_select(pt_context *c, const pt_ref *args) {
 }
 
 static int run_index_select(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor index = pt_read_tensor(c, args[2]);
-    pt_tensor out = pt_read_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor index = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
     if (error) {
@@ -137,9 +137,9 @@ const pt_kernel pt_aten_index_select_out = {check_index_select, run_index_select
 // ---- gather: (self, dim, index, sparse_grad, out)
 
 static int check_gather(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor index = pt_read_tensor(c, args[2]);
-    pt_tensor out = pt_read_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor index = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
     if (error) {
@@ -161,9 +161,9 @@ static int check_gather(pt_context *c, const pt_ref *args) {
 }
 
 static int run_gather(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor index = pt_read_tensor(c, args[2]);
-    pt_tensor out = pt_read_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor index = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
     if (error || pt_numel(&index) == 0) {

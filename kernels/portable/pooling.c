@@ -140,7 +140,8 @@ static int check_windows(pt_context *c, const pooling *p, const pt_tensor *in, p
     }
     int error = expect_image(c, in, size, out_arg);
     for (uint32_t d = 0; !error && d < 2; d++) {
-        for (int32_t o = 0; o < size[d]; o++) {
+        // Without dilation, half the kernel is the most that lies in the padding
+        for (int32_t o = 0; p->dilation[d] > 1 && o < size[d]; o++) {
             if (taps_inside(p, d, o, in->sizes[in->rank - 2 + d]).taps < 1) {
                 return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a window lies in the padding alone");
             }
@@ -249,8 +250,8 @@ static void average(const planes *s, const window *w) {
 // avg_pool2d: (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
 // out)
 static int avg_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[7]);
     pooling p = {.ceil_mode = pt_get_bool(c, args[4])};
     int error = check_image(c, &in, PT_DTYPES_FLOATING | 1 << PT_DTYPE_LONG);
     if (error) {
@@ -274,8 +275,8 @@ static int32_t padded_taps(const pooling *p, uint32_t d, int32_t o, int32_t size
 }
 
 static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[7]);
     pooling p = {.ceil_mode = false};
     bool with_padding = pt_get_bool(c, args[5]);
     int64_t divisor = pt_is_none(args[6]) ? 0 : pt_get_int(c, args[6]);
@@ -304,8 +305,8 @@ const pt_kernel pt_aten_avg_pool2d_out = {avg_pool2d_check, avg_pool2d_run};
 
 // _adaptive_avg_pool2d: (self, output_size, out)
 static int adaptive_avg_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     int32_t size[2];
     int error = check_image(c, &in, PT_DTYPES_FLOATING);
     if (error) {
@@ -326,8 +327,8 @@ static span adaptive_span(int32_t o, int32_t count, int32_t size) {
 }
 
 static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     planes s;
     window w = {.dilation = {1, 1}};
     start_planes(&s, &in, &out);
@@ -429,9 +430,9 @@ static int read_max_pooling(pt_context *c, const pt_ref *args, pooling *p) {
 }
 
 static int max_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[6]);
-    pt_tensor indices = pt_read_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[6]);
+    pt_tensor indices = pt_get_tensor(c, args[7]);
     pooling p;
     int error = check_image(c, &in, PT_DTYPES_ALL);
     if (error) {
@@ -453,9 +454,9 @@ static int max_pool2d_check(pt_context *c, const pt_ref *args) {
 }
 
 static int max_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[6]);
-    pt_tensor indices = pt_read_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[6]);
+    pt_tensor indices = pt_get_tensor(c, args[7]);
     pooling p;
     int error = read_max_pooling(c, args, &p);
     planes s = {.indices = indices.data};

@@ -5,8 +5,8 @@
 // ---- repeat: (self, repeats, out)
 
 static int check_repeat(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank, moving = 0;
     int error = pt_read_sizes(c, args[1], 0, &rank, sizes);
@@ -41,8 +41,8 @@ static void add_dim(pt_walk *w, int32_t size, int32_t to_stride, int32_t from_st
 }
 
 static int run_repeat(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -68,8 +68,8 @@ const pt_kernel pt_aten_repeat_out = {check_repeat, run_repeat};
 // ---- constant_pad_nd: (self, pad, value, out); pad: before and after, from the last dim on
 
 static int check_pad(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
     uint32_t n = pt_list_length(c, args[1]);
     if (n % 2 || n / 2 > self.rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
@@ -100,8 +100,8 @@ static int check_pad(pt_context *c, const pt_ref *args) {
 }
 
 static int run_pad(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
     pt_fill(out.data, pt_numel(&out), out.dtype, pt_get_scalar(c, args[2]));
     if (pt_numel(&out) == 0 || pt_numel(&self) == 0) {
         return PT_ERROR_OK;
@@ -130,8 +130,8 @@ const pt_kernel pt_aten_constant_pad_nd_out = {check_pad, run_pad};
 // ---- flip: (self, dims, out)
 
 static int check_flip(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     uint32_t dims;
     int error = pt_read_dims(c, args[1], self.rank, &dims);
     if (error) {
@@ -142,8 +142,8 @@ static int check_flip(pt_context *c, const pt_ref *args) {
 }
 
 static int run_flip(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     uint32_t dims;
     int error = pt_read_dims(c, args[1], self.rank, &dims);
     if (error || pt_numel(&out) == 0) {
@@ -166,8 +166,8 @@ const pt_kernel pt_aten_flip_out = {check_flip, run_flip};
 // ---- tril: (self, diagonal, out)
 
 static int check_tril(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     if (self.rank < 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a matrix has at least 2 dims");
     }
@@ -182,8 +182,8 @@ static int check_tril(pt_context *c, const pt_ref *args) {
 }
 
 static int run_tril(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     int64_t diagonal = pt_get_int(c, args[1]);
     int32_t numel = pt_numel(&out), rows = self.sizes[self.rank - 2],
             columns = self.sizes[self.rank - 1];
@@ -209,8 +209,8 @@ const pt_kernel pt_aten_tril_out = {check_tril, run_tril};
 // ---- as_strided_copy: (self, size, stride, storage_offset, out)
 
 static int check_as_strided(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
     int32_t sizes[PT_MAX_RANK], strides[PT_MAX_RANK];
     uint32_t rank, n_strides;
     int error = pt_read_sizes(c, args[1], 0, &rank, sizes);
@@ -239,8 +239,8 @@ static int check_as_strided(pt_context *c, const pt_ref *args) {
 }
 
 static int run_as_strided(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor out = pt_read_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }

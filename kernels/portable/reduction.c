@@ -97,7 +97,10 @@ static void start_reduction(pt_reduction *r, pt_walk *w, uint32_t dims, bool kee
         w->sizes[w->rank] = r->in.sizes[d];
         w->strides[0][w->rank] = w->strides[0][out_dim];
         w->strides[1][w->rank] = w->strides[1][d];
-        w->strides[2][w->rank++] = w->strides[2][out_dim];
+        if (indices) {
+            w->strides[2][w->rank] = w->strides[2][out_dim];
+        }
+        w->rank++;
         out_dim++;
     }
     split_lines(r);
@@ -110,13 +113,14 @@ void pt_reduce(pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one) {
     }
     pt_walk w;
     start_reduction(r, &w, dims, keep);
+    const int32_t index_step = r->indices.data ? w.strides[2][0] : 0;
     do {
         int32_t to = w.offset[0], from = w.offset[1], index_to = w.offset[2];
         for (int32_t i = 0; i < w.sizes[0]; i++) {
             one(r, from, to, index_to);
             to += w.strides[0][0];
             from += w.strides[1][0];
-            index_to += w.strides[2][0];
+            index_to += index_step;
         }
     } while (pt_walk_next(&w));
 }

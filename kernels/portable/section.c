@@ -19,7 +19,7 @@ static uint32_t part_sizes(const pt_tensor *self, const pt_section *s, int32_t *
 
 // The output holds `s` of self: its sizes and dtype.
 static int check_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = part_sizes(self, s, sizes);
     int error = pt_check_same_dtype(c, &out, self);
@@ -27,7 +27,7 @@ static int check_part(pt_context *c, const pt_tensor *self, const pt_section *s,
 }
 
 static void copy_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     pt_copy_section(&out, self, s);
 }
 
@@ -111,14 +111,14 @@ typedef int read_section(pt_context *c, const pt_tensor *self, const pt_ref *arg
 
 // (self, what `read` reads, out)
 static int check_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     pt_section s;
     int error = read(c, &self, args + 1, &s);
     return error ? error : check_part(c, &self, &s, out);
 }
 
 static int run_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     pt_section s;
     int error = read(c, &self, args + 1, &s);
     if (error == PT_ERROR_OK) {
@@ -160,9 +160,9 @@ const pt_kernel pt_aten_narrow_copy_out = {narrow_check, narrow_run};
 // ---- a tensor with a part replaced: (self, src, what `read` reads, out)
 
 static int check_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor src = pt_read_tensor(c, args[1]);
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor src = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     pt_section s;
     int error = read(c, &self, args + 2, &s);
     if (error) {
@@ -178,9 +178,9 @@ static int check_replaced(pt_context *c, const pt_ref *args, read_section *read,
 }
 
 static int run_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
-    pt_tensor src = pt_read_tensor(c, args[1]);
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor src = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     pt_section s;
     int error = read(c, &self, args + 2, &s);
     if (error == PT_ERROR_OK) {
@@ -215,7 +215,7 @@ const pt_kernel pt_aten_slice_scatter_out = {slice_scatter_check, slice_scatter_
 static const char WRONG_PARTS[] = "the outputs are not as many as the parts";
 
 static int check_split(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     pt_section s = {.step = 1};
     int error = read_dim(c, args[2], &self, &s);
     if (error) {
@@ -242,7 +242,7 @@ static int check_split(pt_context *c, const pt_ref *args) {
 }
 
 static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     pt_section s = {.step = 1};
     int error = read_dim(c, args[2], &self, &s);
     if (error) {
@@ -269,7 +269,7 @@ static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
 }
 
 static int check_unbind(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     pt_section s = {.count = 1, .step = 1, .drop = true};
     int error = read_dim(c, args[1], &self, &s);
     if (error) {
@@ -290,12 +290,12 @@ static int check_unbind(pt_context *c, const pt_ref *args) {
 
 // Copies self to the outputs of the list, one part after the other along the dim.
 static int run_split(pt_context *c, pt_ref self_arg, pt_ref dim, pt_ref outs, bool drop) {
-    pt_tensor self = pt_read_tensor(c, self_arg);
+    pt_tensor self = pt_get_tensor(c, self_arg);
     pt_section s = {.step = 1, .drop = drop};
     int error = read_dim(c, dim, &self, &s);
     uint32_t n = pt_list_length(c, outs);
     for (uint32_t i = 0; i < n; i++, s.start += s.count) {
-        pt_tensor out = pt_read_tensor(c, pt_list_item(c, outs, i));
+        pt_tensor out = pt_get_tensor(c, pt_list_item(c, outs, i));
         s.count = drop ? 1 : out.sizes[s.dim];
         pt_copy_section(&out, &self, &s);
     }
@@ -322,7 +322,7 @@ static bool is_empty_1d(const pt_tensor *t) {
 }
 
 static int check_cat(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0, dim = 0, n = pt_list_length(c, args[0]);
     int64_t total = 0;
@@ -330,7 +330,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no tensors to join");
     }
     for (uint32_t i = 0; i < n; i++) {
-        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], i));
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], i));
         int error = pt_check_copy(c, &out, &t);
         if (error) {
             return error;
@@ -375,12 +375,12 @@ static int check_cat(pt_context *c, const pt_ref *args) {
 }
 
 static int run_cat(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     pt_section s = {.step = 1};
     int error = read_dim(c, args[1], &out, &s);
     uint32_t n = pt_list_length(c, args[0]);
     for (uint32_t i = 0; i < n; i++) {
-        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], i));
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], i));
         if (!is_empty_1d(&t)) {
             s.count = t.sizes[s.dim];
             pt_copy_to_section(&out, &s, &t);
@@ -393,18 +393,18 @@ static int run_cat(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_cat_out = {check_cat, run_cat};
 
 static int check_stack(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     uint32_t dim, n = pt_list_length(c, args[0]);
     if (n == 0 || n > INT32_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no tensors to join");
     }
-    pt_tensor first = pt_read_tensor(c, pt_list_item(c, args[0], 0));
+    pt_tensor first = pt_get_tensor(c, pt_list_item(c, args[0], 0));
     if (first.rank == PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
     }
     int error = pt_read_dim(c, pt_get_int(c, args[1]), first.rank + 1u, &dim);
     for (uint32_t i = 0; !error && i < n; i++) {
-        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], i));
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], i));
         error = pt_same_sizes(&t, &first)
                     ? pt_check_copy(c, &out, &t)
                     : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ in sizes");
@@ -420,12 +420,12 @@ static int check_stack(pt_context *c, const pt_ref *args) {
 }
 
 static int run_stack(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_read_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
     pt_section s = {.count = 1, .step = 1, .drop = true};
     int error = read_dim(c, args[1], &out, &s);
     uint32_t n = pt_list_length(c, args[0]);
     for (; s.start < (int32_t)n; s.start++) {
-        pt_tensor t = pt_read_tensor(c, pt_list_item(c, args[0], (uint32_t)s.start));
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], (uint32_t)s.start));
         pt_copy_to_section(&out, &s, &t);
     }
     return error;

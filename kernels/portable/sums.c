@@ -2,7 +2,8 @@
 #include "arguments.h"
 #include "reduction.h"
 
-// ---- sum, mean, prod: in float32 where input and output are, else in double or int64
+// ---- sum, mean, var: in float32 where input and output are; else, and prod always, in double for
+// a floating output, in int64 for others
 
 enum { SUM_BLOCK = 128 }; // added up for itself, which bounds the rounding error of long sums
 
@@ -175,7 +176,7 @@ static void any_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
 // of `dtypes`.
 static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_ref dtype,
                         uint32_t dtypes) {
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     if (!pt_dtype_in(in->dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, dtypes)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no such reduction of these dtypes");
     }
@@ -187,7 +188,7 @@ static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_r
 
 // (self, dim, keepdim, dtype, out)
 static int check_over_dims(pt_context *c, const pt_ref *args, uint32_t dtypes) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     uint32_t dims;
     int error = check_dtypes(c, &in, args[4], args[3], dtypes);
     if (error) {
@@ -202,15 +203,15 @@ enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
 static void reduce(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep,
                    pt_reduce_one *one) {
     pt_reduction r;
-    r.in = pt_read_tensor(c, in);
-    r.out = pt_read_tensor(c, out);
+    r.in = pt_get_tensor(c, in);
+    r.out = pt_get_tensor(c, out);
     r.indices.data = NULL;
     pt_reduce(&r, dims, keep, one);
 }
 
 static int run_over_dims(pt_context *c, const pt_ref *args, pt_reduce_one *one) {
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dims_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[4], dims, pt_get_bool(c, args[2]), one);
     return error;
 }
@@ -236,13 +237,13 @@ const pt_kernel pt_aten_mean_out = {mean_check, mean_run};
 
 // (self, dtype, out): over all dims
 static int mean_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     int error = check_dtypes(c, &in, args[2], args[1], PT_DTYPES_FLOATING);
     return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
 }
 
 static int prod_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     int error = check_dtypes(c, &in, args[2], args[1], PT_DTYPES_ALL);
     return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
 }
@@ -262,7 +263,7 @@ const pt_kernel pt_aten_prod_out = {prod_all_check, prod_all_run};
 
 // prod.int: (self, dim, keepdim, dtype, out)
 static int prod_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     uint32_t dims;
     int error = check_dtypes(c, &in, args[4], args[3], PT_DTYPES_ALL);
     if (error) {
@@ -274,7 +275,7 @@ static int prod_check(pt_context *c, const pt_ref *args) {
 
 static int prod_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[4], dims, pt_get_bool(c, args[2]), prod_one);
     return error;
 }
@@ -284,7 +285,7 @@ const pt_kernel pt_aten_prod_int_out = {prod_check, prod_run};
 // ---- var: (self, dim, correction or unbiased, keepdim, out)
 
 static int var_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     uint32_t dims;
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float or double");
@@ -300,8 +301,8 @@ static int var_check(pt_context *c, const pt_ref *args) {
 static int run_var(pt_context *c, const pt_ref *args, double correction) {
     pt_reduction r;
     uint32_t dims;
-    r.in = pt_read_tensor(c, args[0]);
-    r.out = pt_read_tensor(c, args[4]);
+    r.in = pt_get_tensor(c, args[0]);
+    r.out = pt_get_tensor(c, args[4]);
     r.indices.data = NULL;
     r.correction = correction;
     int error = pt_read_dims_or_all(c, args[1], r.in.rank, &dims);
@@ -323,7 +324,7 @@ const pt_kernel pt_aten_var_out = {var_check, var_unbiased_run};
 // ---- any
 
 static int check_any(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     if (!pt_dtype_in(in->dtype, PT_DTYPES_ALL) ||
         !pt_dtype_in(out.dtype, PT_DTYPES_BOOL | 1 << PT_DTYPE_BYTE)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the output must be bool or uint8");
@@ -333,7 +334,7 @@ static int check_any(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
 
 // (self, out)
 static int any_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     int error = check_any(c, &in, args[1]);
     return error ? error : pt_expect_sizes(c, args[1], 0, NULL);
 }
@@ -347,7 +348,7 @@ const pt_kernel pt_aten_any_all_out = {any_all_check, any_all_run};
 
 // (self, dim, keepdim, out)
 static int any_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     uint32_t dims;
     int error = check_any(c, &in, args[3]);
     if (error) {
@@ -359,7 +360,7 @@ static int any_check(pt_context *c, const pt_ref *args) {
 
 static int any_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[3], dims, pt_get_bool(c, args[2]), any_one);
     return error;
 }
@@ -373,7 +374,7 @@ static int read_any_dims(pt_context *c, pt_ref list, uint32_t rank, uint32_t *di
 }
 
 static int any_dims_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_read_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[0]);
     uint32_t dims;
     int error = check_any(c, &in, args[3]);
     if (error) {
@@ -385,7 +386,7 @@ static int any_dims_check(pt_context *c, const pt_ref *args) {
 
 static int any_dims_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = read_any_dims(c, args[1], pt_read_tensor(c, args[0]).rank, &dims);
+    int error = read_any_dims(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
     reduce(c, args[0], args[3], dims, pt_get_bool(c, args[2]), any_one);
     return error;
 }

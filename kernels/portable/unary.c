@@ -2,7 +2,7 @@
 #include "elementwise.h"
 #include "float_math.h"
 
-// ---- of floating numbers: integers are taken as float32. float64 has no such functions.
+// ---- of floating numbers: integers are taken as float32, float64 is refused
 
 #define FLOATING(name, expression)                                                      \
     PT_UNARY_F32(name, expression)                                                      \
@@ -31,28 +31,23 @@ PT_UNARY_KERNEL(aten_reciprocal_out, reciprocal_op, 0)
 
 // ---- of all numbers; the expressions of integers wrap
 
-#define SAME(name, floating, integer, rule)                                             \
-    PT_UNARY_F32(name, floating)                                                        \
-    PT_UNARY_F64(name, floating)                                                        \
+#define SAME(name, float32, float64, integer, rule)                                     \
+    PT_UNARY_F32(name, float32)                                                         \
+    PT_UNARY_F64(name, float64)                                                         \
     PT_UNARY_I64(name, integer)                                                         \
     static const pt_unary name##_op = {NULL, name##_f32, name##_f64, name##_i64, rule}; \
     PT_UNARY_KERNEL(aten_##name##_out, name##_op, 0)
 
 #define NEGATIVE_INTEGER ((int64_t)(0 - (uint64_t)x))
+#define SIGN ((x > 0) - (x < 0))
 
-SAME(abs, x > 0 ? x : 0 - x, x < 0 ? NEGATIVE_INTEGER : x, PT_RULE_SAME)
-SAME(neg, -x, NEGATIVE_INTEGER, PT_RULE_NUMBER)
-SAME(sign, (x > 0) - (x < 0), (x > 0) - (x < 0), PT_RULE_SAME)
+SAME(abs, __builtin_fabsf(x), __builtin_fabs(x), x < 0 ? NEGATIVE_INTEGER : x, PT_RULE_SAME)
+SAME(neg, -x, -x, NEGATIVE_INTEGER, PT_RULE_NUMBER)
+SAME(sign, SIGN, SIGN, SIGN, PT_RULE_SAME)
 
 // ---- rounding; integers stay as they are
 
-#define ROUNDING(name, symbol, function)                                                  \
-    PT_UNARY_F32(name, function(x))                                                       \
-    PT_UNARY_I64(name, x)                                                                 \
-    static const pt_unary name##_op = {NULL, name##_f32, NULL, name##_i64, PT_RULE_SAME}; \
-    PT_UNARY_KERNEL(symbol, name##_op, 0)
-
-ROUNDING(floor, aten_floor_out, pt_floorf)
-ROUNDING(ceil, aten_ceil_out, pt_ceilf)
-ROUNDING(trunc, aten_trunc_out, pt_truncf)
-ROUNDING(rint, aten_round_out, pt_rintf)
+SAME(floor, pt_floorf(x), pt_floor(x), x, PT_RULE_SAME)
+SAME(ceil, pt_ceilf(x), pt_ceil(x), x, PT_RULE_SAME)
+SAME(trunc, pt_truncf(x), pt_trunc(x), x, PT_RULE_SAME)
+SAME(round, pt_rintf(x), pt_rint(x), x, PT_RULE_SAME)

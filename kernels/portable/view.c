@@ -40,8 +40,8 @@ static bool same_but_ones(const pt_tensor *a, const pt_tensor *b) {
 
 static int check_view(pt_context *c, pt_ref in_arg, pt_ref out_arg, uint32_t rank,
                       const int32_t *sizes) {
-    pt_tensor in = pt_read_tensor(c, in_arg);
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor in = pt_get_tensor(c, in_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     int error = pt_check_same_dtype(c, &out, &in);
     if (error) {
         return error;
@@ -57,8 +57,8 @@ static int check_view(pt_context *c, pt_ref in_arg, pt_ref out_arg, uint32_t ran
 }
 
 static int run_view(pt_context *c, pt_ref in_arg, pt_ref out_arg) {
-    pt_tensor in = pt_read_tensor(c, in_arg);
-    pt_tensor out = pt_read_tensor(c, out_arg);
+    pt_tensor in = pt_get_tensor(c, in_arg);
+    pt_tensor out = pt_get_tensor(c, out_arg);
     if (both_contiguous(&in, &out)) {
         pt_copy_flat(&out, &in);
     } else if (pt_numel(&out) != 0) {
@@ -100,7 +100,7 @@ static bool infer_size(int32_t *sizes, uint32_t rank, uint32_t numel) {
 }
 
 static int view_copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
     int error = pt_read_sizes(c, args[1], -1, &rank, sizes);
@@ -116,7 +116,7 @@ static int view_copy_check(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_view_copy_out = {view_copy_check, view_run};
 
 static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t dim;
     if (self.rank == PT_MAX_RANK) {
@@ -136,7 +136,7 @@ const pt_kernel pt_aten_unsqueeze_copy_out = {unsqueeze_copy_check, view_run};
 
 // Without the dims of size 1 whose bit is set in `dims`.
 static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0;
     for (uint32_t d = 0; d < self.rank; d++) {
@@ -148,14 +148,14 @@ static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
 }
 
 static int squeeze_copy_dim_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
     return error ? error : check_squeeze(c, args, 1u << dim);
 }
 
 static int squeeze_copy_dims_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_read_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[0]);
     uint32_t dims;
     int error = pt_read_dims(c, args[1], self.rank, &dims);
     return error ? error : check_squeeze(c, args, dims);

@@ -192,6 +192,9 @@ class Method:
             same = value == reader.i64(table, schema.INT_INT_VAL)
         elif kind == schema.KERNEL_TYPES_BOOL:
             same = value == bool(reader.u8(table, schema.BOOL_BOOL_VAL))
+        elif kind == schema.KERNEL_TYPES_DOUBLE:
+            number = isinstance(value, float) or isinstance(value, int)
+            same = number and reader.same_double(table, schema.DOUBLE_DOUBLE_VAL, value)
         else:
             raise fail(NOT_SUPPORTED, "an input of this type", "input", index)
         if not same:

@@ -4,7 +4,10 @@
     platform.set_log(uart.write_line)
 """
 
-import time
+try:
+    import time
+except ImportError:  # a firmware without a clock
+    time = None
 
 _sink = print
 _clock = getattr(time, "ticks_us", None) or getattr(time, "monotonic_ns", None)
@@ -22,7 +25,7 @@ def log(text):
 
 
 def set_clock(clock):
-    """clock() gives a count that grows; its unit is the platform's."""
+    """clock() gives a count that grows, or 0 where there is none; its unit is the platform's."""
     global _clock
     _clock = clock
 

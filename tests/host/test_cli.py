@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from picotorch.host import cli, running
 from picotorch.host.elf import flash_bytes
+from picotorch.host.firmware_map import kernel_families, sections
+from picotorch.host.parity import same_bits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -397,7 +399,19 @@ def test_size_is_exact(call):
     for board in entry["boards"]:
         assert board["fits"] is True and board["message"] == ""
         assert 0 < board["stack"]["execute"] < board["stack_size"]
-        assert board["firmware_flash"] > 50_000
+        assert {"convolution", "matrix", "pooling"} <= set(board["kernels"])
+        assert min(board["kernels"].values()) > 0
+        assert sum(board["kernels"].values()) < board["firmware_flash"]
+
+
+def test_flash_of_the_kernels_is_that_of_the_map():
+    firmware_map = running.emulator.firmware_path(running.boards.load_board("mps2-an386"))
+    firmware_map = firmware_map.with_suffix(".map")
+    (size,) = kernel_families(firmware_map, ["aten::add.out"]).values()
+    assert kernel_families(firmware_map, ["aten::add.out", "aten::sub.out"]) == {"arithmetic": size}
+    assert size == sum(count for _, count, path in sections(firmware_map)
+                       if path.endswith("kernels/portable/arithmetic.o"))
+    assert kernel_families(firmware_map, ["aten::nix.out"]) == {}
 
 
 def test_size_says_what_does_not_fit(call, monkeypatch):
@@ -446,6 +460,18 @@ def test_parity_json(call):
     assert entry["inputs"] == "random (seed 0)" and entry["reference"] is None
     assert entry["boards"] == [{"board": "mps2-an386", "outputs": [], "pool": None,
                                 "reference": None}]
+
+
+def test_same_bits():
+    one = np.array([1, np.nan, -0.0], np.float32)
+    other = one.copy()
+    other[1] = -other[1]
+    assert one.tobytes() != other.tobytes() and same_bits(one, other)
+    assert not same_bits(one, np.array([1, np.nan, 0.0], np.float32))
+    assert not same_bits(one, np.array([np.nan, np.nan, -0.0], np.float32))
+    assert not same_bits(one, one.astype(np.float64))
+    assert not same_bits(one, one.reshape(3, 1))
+    assert not same_bits(np.array([1]), np.array([2]))
 
 
 def copied(name, folder, **arrays):

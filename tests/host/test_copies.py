@@ -86,6 +86,21 @@ def test_conversion_of_floats_beyond_the_integers():
     assert call("aten::_to_copy.out", x, False, None, np.zeros(4, bool)).all()
 
 
+@pytest.mark.parametrize("to", [np.float32, np.float64, np.int16, bool])
+def test_conversion_of_integers_around_int32(to):
+    x = np.array([2**31 - 1, 2**31, -2**31, -2**31 - 1, 2**53 + 1, 16777217, 0], np.int64)
+    np.testing.assert_array_equal(call("aten::_to_copy.out", x, False, None, np.zeros(7, to)),
+                                  x.astype(to))
+
+
+def test_conversion_of_floats_around_int32():
+    x = np.array([2.0**31, -2.0**31, 2.0**31 - 128, -2.0**31 - 256, 0.9, -0.9], np.float32)
+    np.testing.assert_array_equal(
+        call("aten::_to_copy.out", x, False, None, np.zeros(6, np.int64)), x.astype(np.int64))
+    got = call("aten::_to_copy.out", x, False, None, np.zeros(6, bool))
+    assert got.all()
+
+
 @many
 @given(tensors(smallest=1), st.sampled_from(DTYPES), st.data())
 def test_copy_broadcasts_src(x, dtype, data):

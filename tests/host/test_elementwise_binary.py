@@ -147,6 +147,8 @@ def test_floor_division_at_infinity_and_zero():
 
 def test_integer_division_by_zero_is_refused_before_anything_is_written():
     x, y = np.arange(3, dtype="int32"), np.array([1, 0, 2], "int32")
+    with pytest.raises(KernelError, match="by zero"):  # 256 cast to uint8
+        run("floor_divide.out", x.astype("uint8"), np.array(256), "uint8")
     for operator, more in (("floor_divide.out", ()), ("fmod.Tensor_out", ()),
                            ("remainder.Tensor_out", ()), ("div.out_mode", ("trunc",))):
         with pytest.raises(KernelError) as error:

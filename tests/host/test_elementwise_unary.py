@@ -34,17 +34,16 @@ def whole(function):
 
 
 NUMBERS = [d for d in DTYPES if d != "bool"]
-FLOAT32 = [*INTEGRAL, "float32"]
 # Operator: numpy's function, the dtypes it takes, its result's dtype (None: the operand's).
 OPERATORS = {
     "abs": (np.abs, DTYPES, None),
     "neg": (lambda x: -x, NUMBERS, None),
     "sign": (sign, DTYPES, None),
     "relu": (lambda x: np.where(x <= 0, x.dtype.type(0), x), NUMBERS, None),
-    "floor": (whole(np.floor), FLOAT32, None),
-    "ceil": (whole(np.ceil), FLOAT32, None),
-    "trunc": (whole(np.trunc), FLOAT32, None),
-    "round": (whole(np.rint), FLOAT32, None),
+    "floor": (whole(np.floor), DTYPES, None),
+    "ceil": (whole(np.ceil), DTYPES, None),
+    "trunc": (whole(np.trunc), DTYPES, None),
+    "round": (whole(np.rint), DTYPES, None),
     "bitwise_not": (np.invert, INTEGRAL, None),
     "logical_not": (np.logical_not, DTYPES, "bool"),
     "isnan": (isnan, DTYPES, "bool"),

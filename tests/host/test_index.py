@@ -1,10 +1,10 @@
-"""embedding, index_select and gather against numpy; indices are checked before anything is written."""
+"""embedding, index_select, gather and index against numpy; a bad index stops them before they write."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_call import KernelError, Tensor, call
+from kernel_call import Call, KernelError, Tensor, call
 
 INDICES = st.sampled_from([np.int64, np.int32])
 DTYPES = st.sampled_from([np.float32, np.float64, np.int8, np.float16, bool, np.int64])
@@ -67,6 +67,25 @@ def test_gather(case, n, dtype, data):
     np.testing.assert_array_equal(got, expected)
 
 
+@many
+@given(tensors(), st.lists(st.integers(0, 3), max_size=3), st.data())
+def test_index_tensor(case, shape, data):
+    x, _ = case
+    picks = []
+    for size in x.array.shape[: data.draw(st.integers(1, x.array.ndim))]:
+        own = [1 if data.draw(st.integers(0, 3)) == 0 else n for n in shape]
+        own = own[data.draw(st.integers(0, len(own))):]
+        dtype = data.draw(INDICES)
+        index = indices(data.draw, size, own, dtype)
+        signs = data.draw(st.sampled_from([0, size]))
+        picks.append(None if data.draw(st.integers(0, 2)) == 0 else np.asarray(index - signs, dtype))
+    picks[-1] = index if picks[-1] is None else picks[-1]
+    expected = np.asarray(x.array[tuple(slice(None) if i is None else i for i in picks)])
+    order = tuple(data.draw(st.permutations(range(expected.ndim))))
+    out = Tensor(np.zeros_like(expected, order="C"), order)
+    np.testing.assert_array_equal(call("aten::index.Tensor_out", x, picks, out), expected)
+
+
 def test_zero_dims():
     x, out = np.array(7, np.float32), np.zeros((), np.float32)
     assert call("aten::index_select.out", x, 0, np.zeros(1, np.int64), out) == 7
@@ -78,14 +97,20 @@ FIRST = np.zeros(2, np.int64)
 
 
 @pytest.mark.parametrize("bad", [-1, 3, 2**31, 2**32, -2**63])
-@pytest.mark.parametrize("operator", ["embedding", "index_select", "gather"])
+@pytest.mark.parametrize("operator", ["embedding", "index_select", "gather", "index"])
 def test_indices_out_of_range(operator, bad):
+    if operator == "index" and bad == -1:
+        bad = -4
     index = np.array([0, bad])
     arguments = {"embedding": [W, index, -1, False, False, OUT],
                  "index_select": [W, 0, index, OUT],
-                 "gather": [W[:, 0].copy(), 0, index, False, np.zeros(2, np.float32)]}[operator]
+                 "gather": [W[:, 0].copy(), 0, index, False, np.zeros(2, np.float32)],
+                 "index": [W, [index], OUT]}[operator]
+    one = Call("aten::index.Tensor_out" if operator == "index" else f"aten::{operator}.out",
+               arguments)
     with pytest.raises(KernelError, match="an index is out of range") as error:
-        call(f"aten::{operator}.out", *arguments)
+        one.run()
+    np.testing.assert_array_equal(one.result(arguments[-1]), arguments[-1])
     assert (error.value.name, error.value.stage) == ("InvalidArgument", "run")
 
 
@@ -113,4 +138,22 @@ def test_indices_out_of_range(operator, bad):
 def test_refusals(operator, arguments, reason, name):
     with pytest.raises(KernelError, match=reason) as error:
         call(f"aten::{operator}.out", *arguments)
+    assert (error.value.name, error.value.stage) == (name or "InvalidArgument", "check")
+
+
+SQUARE = Tensor(np.zeros((2, 2), np.int64), (1, 0))
+
+
+@pytest.mark.parametrize("arguments, reason, name", [
+    ([W, [FIRST, FIRST, FIRST], OUT], "more indices than dims", None),
+    ([W, [None], OUT], "no index", None),
+    ([W, [FIRST, np.zeros(3, np.int64)], OUT], "do not broadcast", None),
+    ([W, [np.zeros(3, bool)], OUT], "int64 or int32", "NotSupported"),
+    ([W, [SQUARE], OUT], "indices must be contiguous", "NotSupported"),
+    ([W, [FIRST], OUT.astype(np.int8)], "dtype must be", None),
+    ([W, [FIRST, FIRST], OUT], "sizes are not those", None),
+])
+def test_index_tensor_refuses(arguments, reason, name):
+    with pytest.raises(KernelError, match=reason) as error:
+        call("aten::index.Tensor_out", *arguments)
     assert (error.value.name, error.value.stage) == (name or "InvalidArgument", "check")

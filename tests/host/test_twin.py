@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from picotorch import Error
 from picotorch.host import twin
 from picotorch.host.parity import BOUND, relative_difference
 from picotorch.host.run import Request, Usage
+from picotorch.module import load_with_exact_memories
 from picotorch.schema import ERROR_NAMES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -21,7 +23,6 @@ REFUSED = {
     "counter_initialized": "initial value",
     "conv2d_depthwise_channels_last": "dim orders",
     "number_outputs": "output 2",
-    "scalar_inputs": "input 2",
     "softmax_channels_last": "dim orders",
 }
 PYTORCH = ["gelu_infinite"]  # ExecuTorch's outputs are not PyTorch's; these are compared below
@@ -163,8 +164,26 @@ def test_flipped_bytes_give_a_result_or_a_named_error():
 
 def test_planned_buffers_of_absurd_size_are_not_made():
     fixture = fixture_store.load("add_1")
-    result = twin.run(request(fixture, planned_sizes={0: (1 << 30) + 1}))
+    result = twin.run(request(fixture, planned_sizes={0: (1 << 27) + 1}))
     assert result.status == "MemoryAllocationFailed"
+
+
+@pytest.mark.parametrize("index, value, fits", [
+    (1, 3, True), (1, 4, False), (2, 0.5, True), (2, 0.50009, True), (2, 0.5002, False),
+    (2, np.inf, False), (2, np.nan, False), (3, True, True), (3, False, False),
+])
+def test_numbers_are_those_of_the_program(index, value, fits):
+    fixture = fixture_store.load("scalar_inputs")
+    inputs = list(fixture.runs[0].inputs)
+    inputs[index] = value
+    result = twin.run(Request(fixture.pte, fixture.name, inputs))
+    assert result.status == ("ok" if fits else "InvalidArgument")
+    method = load_with_exact_memories(twin.open_program(fixture.pte), "forward")
+    if fits:
+        method.set_input(value, index)
+    else:
+        with pytest.raises(Error, match=f"InvalidArgument .* input {index}:"):
+            method.set_input(value, index)
 
 
 def test_log_has_the_lines_of_the_arm_runner():

@@ -1,15 +1,16 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
 Sections: model; in0, in1 ... (bytes of the input tensors); settings:
-method, pool_size, temp_size, planned0, planned1 ... (bytes), input0 ... (int:3, bool:1, none: for
-inputs that are no tensors). Writes the files report (lines key=value), pool (the bytes of the loaded
-method) and out0, out1 ... for the host. host/emulated.py is the other end.
+method, pool_size, temp_size, planned0, planned1 ... (bytes), input0 ... (int:3, float:0.5, bool:1,
+none: for inputs that are no tensors). Writes the files report (lines key=value), pool (the bytes of
+the loaded method) and out0, out1 ... for the host. host/emulated.py is the other end.
 """
 
 import gc
 import struct
 
 import _board
+import job
 import micropython
 from picotorch import (
     BufferDataLoader,
@@ -21,8 +22,7 @@ from picotorch import (
     Program,
     Tensor,
 )
-
-import job
+from picotorch.runner_log import RunnerLog
 
 _TENSOR = 5
 
@@ -37,16 +37,22 @@ def _slices(memory, sizes):
 
 
 def _constant_input(text):
-    kind, _, value = text.partition(":")
-    return None if kind == "none" else bool(int(value)) if kind == "bool" else int(value)
+    if text == "none":
+        return None
+    kind, value = text.split(":")
+    if kind == "bool":
+        return bool(int(value))
+    return float(value) if kind == "float" else int(value)
 
 
 class Run:
     """One run: set-up in __init__, then `locked`, which allocates nothing."""
 
-    def __init__(self, sections, settings):
-        self.program = Program.load(BufferDataLoader(sections["model"]))
+    def __init__(self, sections, settings, log):
+        model = sections["model"]
+        self.program = Program.load(BufferDataLoader(model))
         self.name = settings["method"]
+        log.program(len(model), self.program.num_methods(), self.name)
         meta = self.program.method_meta(self.name)
         sizes = [int(settings["planned%d" % i]) for i in range(meta.num_memory_planned_buffers())]
         self.planned = HierarchicalAllocator(_slices(_board.memory("planned"), sizes))
@@ -54,6 +60,7 @@ class Run:
         temp = _board.memory("temp")[: int(settings["temp_size"])]
         self.manager = MemoryManager(MemoryAllocator(pool), self.planned,
                                      MemoryAllocator(temp, "temp memory"))
+        log.memories(len(pool), [len(b) for b in self.planned.buffers], len(temp))
         self.inputs = []
         for i in range(meta.num_inputs()):
             key = "in%d" % i
@@ -105,23 +112,35 @@ class Run:
             self.error = error
 
 
+def _log_run(run, log):
+    """What was not said while the heap was locked."""
+    if not run.method.is_loaded():
+        log.load_failed(run.name, run.error.code)
+        return
+    log.loaded(run.name)
+    log.preparing_inputs()
+    if run.error is None:
+        log.inputs_prepared()
+        log.starting()
+        log.executed()
+        log.instructions(_count(run, 0), _count(run, 4))
+        log.memory_report(len(run.program.data), run.method.memory_report())
+        log.outputs(run.results)
+    else:
+        log.execute_failed(run.name, run.error.code)
+
+
+def _count(run, at):
+    return struct.unpack_from("<I", run.counts, at)[0]
+
 
 def _write_results(run, report):
-    report.append("load=%d" % struct.unpack_from("<I", run.counts, 0)[0])
+    report.append("load=%d" % _count(run, 0))
     report.append("stack_load=%d" % run.stack_load)
     if run.method.is_loaded():
-        pool = run.manager.method_allocator
-        report.append("pool_used=%d" % pool.used)
-        report.append("pool_size=%d" % pool.size)
-        usage = run.method.memory_report()
-        report.append("temp_used=%d" % usage["temp"]["used"])
-        report.append("temp_size=%d" % usage["temp"]["size"])
-        for i in range(len(usage["planned"])):
-            report.append("planned%d_used=%d" % (i, usage["planned"][i]["used"]))
-            report.append("planned%d_size=%d" % (i, usage["planned"][i]["size"]))
-        _board.write_file("pool", pool.buffer[: pool.used])
+        _write_memories(run, report)
     if run.error is None:
-        report.append("execute=%d" % struct.unpack_from("<I", run.counts, 4)[0])
+        report.append("execute=%d" % _count(run, 4))
         report.append("stack_execute=%d" % run.stack_execute)
         for i in range(len(run.results)):
             result = run.results[i]
@@ -131,28 +150,45 @@ def _write_results(run, report):
                 report.append("output%d=%r" % (i, result))
 
 
-def _write_report(report, error):
+def _write_memories(run, report):
+    pool = run.manager.method_allocator
+    usage = run.method.memory_report()
+    _report_usage(report, "pool", usage["method_pool"])
+    _report_usage(report, "temp", usage["temp"])
+    for i in range(len(usage["planned"])):
+        _report_usage(report, "planned%d" % i, usage["planned"][i])
+    _board.write_file("pool", pool.buffer[: pool.used])
+
+
+def _report_usage(report, name, usage):
+    report.append("%s_used=%d" % (name, usage["used"]))
+    report.append("%s_size=%d" % (name, usage["size"]))
+
+
+def _end(report, error, log):
     if error is not None:
         report.append("code=%d" % error.code)
         report.append("message=%s" % error.message)
-        print(error)
+        log.error(str(error))
     _board.write_file("report", "\n".join(report).encode())
+    _board.exit(0 if error is None else 1)
 
 
 def main(sections):
     settings = job.settings(sections["settings"])
     report = []
+    log = RunnerLog()
     try:
-        run = Run(sections, settings)
+        run = Run(sections, settings, log)
     except Error as error:
-        _write_report(report, error)
-        _board.exit(1)
+        _end(report, error, log)
+    log.loading()
     gc.collect()
     before = gc.mem_alloc()
     micropython.heap_lock()
     run.locked()
     micropython.heap_unlock()
     report.append("heap=%d" % (gc.mem_alloc() - before))
+    _log_run(run, log)
     _write_results(run, report)
-    _write_report(report, run.error)
-    _board.exit(0 if run.error is None else 1)
+    _end(report, run.error, log)

@@ -403,7 +403,7 @@ class Context:
         self._run(lib.pt_step)
 
     def execute(self):
-        """Runs to the end and goes back to the first instruction; on_failure(code) as in step."""
+        """Runs from the first instruction to the end; on_failure(code) as in step."""
         self._run(lib.pt_execute)
 
     def instruction(self):

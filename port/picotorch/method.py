@@ -21,12 +21,13 @@ from .errors import (
     NOT_SUPPORTED,
     OPERATOR_MISSING,
     OUT_OF_RESOURCES,
+    bad_program,
     fail,
 )
 from .memory import check_alignment, check_memory
 from .method_loader import MethodLoader, reference
-from .method_meta import MethodMeta, evalue
-from .program import bad_program
+from .method_meta import MethodMeta
+from .plan import evalue
 from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
 
 _TENSOR = schema.KERNEL_TYPES_TENSOR

@@ -17,12 +17,12 @@ from .errors import (
     NOT_FOUND,
     NOT_SUPPORTED,
     OPERATOR_MISSING,
+    bad_program,
     fail,
     out_of_memory,
 )
 from .memory import check_memory
-from .method_meta import evalue, planned_buffer_size, planned_buffers
-from .program import bad_program
+from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
     ALLOCATION_DETAILS_FIELDS,
     CHAIN_INSTRUCTIONS,

@@ -10,18 +10,13 @@ the file, which becomes InvalidProgram.
 import _picotorch
 
 from . import schema
-from .errors import INVALID_PROGRAM, NOT_FOUND, NOT_SUPPORTED, Error, fail
+from .errors import NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
 from .memory import check_alignment
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
 
 _LIMIT = 1 << 27  # bytes that a reference can reach
-
-
-def bad_program(what, subject=None, index=-1):
-    return fail(INVALID_PROGRAM, what, subject, index,
-                remedy="export the program again or copy it again")
 
 
 class Program:

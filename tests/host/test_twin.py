@@ -23,9 +23,7 @@ REFUSED = {
     "counter_initialized": "initial value",
     "number_outputs": "output 2",
 }
-PYTORCH = ["gelu_infinite"]  # ExecuTorch's outputs are not PyTorch's; these are compared below
-RUNS = [fixture for fixture in FIXTURES
-        if not fixture.refused and fixture.name not in [*REFUSED, *PYTORCH]]
+RUNS = [fixture for fixture in FIXTURES if not fixture.refused and fixture.name not in REFUSED]
 
 
 def request(fixture, run=None, **settings):
@@ -47,16 +45,6 @@ def test_outputs_are_those_of_executorch(fixture):
         output = run.sampled(output)
         assert (output.dtype, output.shape) == (wanted.dtype, wanted.shape)
         assert relative_difference(output, wanted) <= BOUND
-
-
-def test_gelu_of_infinity_is_that_of_pytorch():
-    fixture = fixture_store.load("gelu_infinite")
-    (inputs,), (wanted,) = fixture.runs[0].inputs, fixture.runs[0].expected
-    (output,) = run_fixture("gelu_infinite").outputs
-    infinite = inputs == np.inf
-    assert infinite.any() and np.isnan(wanted[infinite]).all()
-    assert (output[infinite] == np.inf).all()
-    assert relative_difference(output[~infinite], wanted[~infinite]) <= BOUND
 
 
 @pytest.mark.parametrize("fixture", [f for f in FIXTURES if f.refused], ids=lambda f: f.name)

@@ -1,7 +1,6 @@
 """Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
 
 import numpy as np
-
 from picotorch import BufferDataLoader, Program
 from picotorch.schema import KERNEL_TYPES_TENSOR
 

@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-
 from picotorch.schema import ERROR_NAMES
 
 POOL_SIZE = 65536  # bytes of method pool where the user says nothing

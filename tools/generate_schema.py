@@ -21,6 +21,12 @@ NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 SCALARS = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f64": 8}
 
 
+# Tables that the loader reads whole, by Reader.read; how it reads each kind of field, others as offsets
+READ_WHOLE = ("Tensor", "AllocationDetails", "Instruction", "KernelCall")
+LAYOUT = {"bool": "B", "u8": "B", "i8": "B", "i32": "i", "u32": "I", "i64": "q", "u64": "q", "f64": "x",
+          "skip": "x"}
+
+
 def upper(name):
     """`memory_offset_low` and `KernelTypes` in the spelling of a constant."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
@@ -55,6 +61,10 @@ def python_source(schema):
         for name, slot, kind in slots(fields):
             if kind != "skip":
                 lines.append(f"{upper(table)}_{upper(name)} = {slot}")
+    lines += ["", "# Layouts of tables for Reader.read"]
+    for table in READ_WHOLE:
+        letters = "".join(LAYOUT.get(kind, "o") for _, _, kind in slots(schema["table"][table]))
+        lines.append(f'{upper(table)}_FIELDS = b"{letters}"')
     lines += ["", "SCALAR_TYPE_NAMES = {"]
     lines += [f'    {value}: "{name}",' for name, value in schema["enum"]["ScalarType"].items()]
     lines += ["}", "", "ERROR_NAMES = {"]

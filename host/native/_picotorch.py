@@ -145,6 +145,23 @@ class Reader:
         position = self.field(table, slot)
         return self._number(position, 8, True) if position else 0
 
+    def read(self, table, layout, into):
+        """Reads the fields of a table in slot order into a list of ints, 0 for one that is left out.
+
+        layout has a letter each: B u8, i i32, I u32, q i64 or u64, o position that it leads to, x none.
+        """
+        if len(into) < len(layout):
+            raise ValueError
+        for slot, letter in enumerate(layout):
+            position = self.field(table, slot)
+            into[slot] = self._letter(position, chr(letter)) if position else 0
+
+    def _letter(self, position, letter):
+        if letter == "o":
+            return self.follow(position)
+        sizes = {"B": (1, False), "i": (4, True), "I": (4, False), "q": (8, True)}
+        return self._number(position, *sizes[letter]) if letter in sizes else 0
+
     def length(self, vector):
         return self._number(vector, 4, False) if vector else 0
 
@@ -386,7 +403,7 @@ class Context:
         self._run(lib.pt_step)
 
     def execute(self):
-        """Runs to the end and goes back to the first instruction; on_failure(code) as in step."""
+        """Runs from the first instruction to the end; on_failure(code) as in step."""
         self._run(lib.pt_execute)
 
     def instruction(self):

@@ -205,7 +205,7 @@ int pt_check_instruction(pt_context *c, uint32_t position);
 void pt_start(pt_context *c, uint32_t method);
 // Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left.
 int pt_step(pt_context *c);
-// Executes from the next instruction to the end, and goes back to the first.
+// Executes from the first instruction to the end, and goes back to the first.
 int pt_execute(pt_context *c);
 
 // ---- verification

@@ -56,6 +56,9 @@ int pt_execute(pt_context *c) {
     uint32_t n = method_of(c)->n_instructions;
     int error = PT_ERROR_OK;
     c->reason = NULL;
+    if (c->instruction != 0) {
+        pt_start(c, c->method);
+    }
     while (error == PT_ERROR_OK && c->instruction < n) {
         error = run_next(c);
     }

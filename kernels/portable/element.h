@@ -68,6 +68,8 @@ enum { PT_WALK_OPERANDS = 4 };
 //   do {
 //       row(w.sizes[0], out + w.offset[0], in + w.offset[1], w.strides[1][0]);
 //   } while (pt_walk_next(&w));
+//
+// It takes 400 bytes of stack: a function that holds one holds little else.
 typedef struct pt_walk {
     uint8_t rank;
     uint8_t operands;

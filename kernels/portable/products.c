@@ -185,26 +185,38 @@ static inline int32_t block_start(int32_t i, int32_t size, int32_t n) {
     return i + size <= n ? i : n - size;
 }
 
-static void sum_blocks(const pt_products *p) {
+// Covers columns `begin` to `end` of all lines and rows.
+static void cover(const pt_products *p, const block *k, int32_t begin, int32_t end) {
     static const float no_bias[4] = {0};
-    const block k = choose_block(p);
-    const walk w = make_walk(p, k.taps == 1 ? p->taps[2] : 0);
-    const int32_t columns = p->columns.length;
+    const walk w = make_walk(p, k->taps == 1 ? p->taps[2] : 0);
     for (int32_t line = 0; line < p->lines.length; line++) {
         const float *b = (const float *)p->b + line * p->lines.b_step;
         float *out = (float *)p->out + line * p->lines.out_step;
-        for (int32_t i = 0; i < p->rows; i += k.rows) {
-            const int32_t row = block_start(i, k.rows, p->rows);
+        for (int32_t i = 0; i < p->rows; i += k->rows) {
+            const int32_t row = block_start(i, k->rows, p->rows);
             const float *a = (const float *)p->a + row * p->a_row;
             const float *bias = p->bias ? (const float *)p->bias + row : no_bias;
-            for (int32_t j = 0; j < columns; j += k.columns) {
-                const int32_t column = block_start(j, k.columns, columns);
+            for (int32_t j = begin; j < end; j += k->columns) {
+                const int32_t column = block_start(j, k->columns, end);
                 const uint32_t edges = (column == 0 ? FIRST_COLUMN : 0) |
-                                       (column + k.columns == columns ? LAST_COLUMN : 0);
-                k.sum(p, &w, a, b + column * p->columns.b_step, bias,
-                      out + row * p->out_row + column * p->columns.out_step, edges);
+                                       (column + k->columns == end ? LAST_COLUMN : 0);
+                k->sum(p, &w, a, b + column * p->columns.b_step, bias,
+                       out + row * p->out_row + column * p->columns.out_step, edges);
             }
         }
+    }
+}
+
+static void sum_blocks(const pt_products *p) {
+    static const block one_column = {sum_4x1, 4, 1, 1};
+    const block k = choose_block(p);
+    const int32_t columns = p->columns.length;
+    // Cheaper than overlapping: one or two columns by themselves
+    const int32_t rest = k.rows == 4 && !p->padded ? columns % k.columns : 0;
+    const int32_t single = rest <= 2 ? rest : 0;
+    cover(p, &k, 0, columns - single);
+    if (single > 0) {
+        cover(p, &one_column, columns - single, columns);
     }
 }
 

@@ -7,15 +7,18 @@ typedef struct lanes {
     int32_t outer, size, inner;
 } lanes;
 
-// The lanes along `dim`, which counts from the end if it is negative. A 0-d tensor has one of
-// size 1.
-static lanes lanes_of(const pt_tensor *t, int64_t dim) {
+// The place of `dim`, which counts from the end if it is negative.
+static uint32_t place_of(const pt_tensor *t, int64_t dim) {
+    return (uint32_t)(dim < 0 ? dim + t->rank : dim);
+}
+
+// The lanes along dim `place`. A 0-d tensor has one of size 1.
+static lanes lanes_of(const pt_tensor *t, uint32_t place) {
     lanes l = {1, 1, 1};
-    uint8_t wanted = (uint8_t)(dim < 0 ? dim + t->rank : dim);
     bool before = true;
     for (uint32_t i = 0; i < t->rank; i++) {
         int32_t size = t->sizes[t->dim_order[i]];
-        if (t->dim_order[i] == wanted) {
+        if (t->dim_order[i] == place) {
             l.size = size;
             before = false;
         } else if (before) {
@@ -34,6 +37,24 @@ static int check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_re
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dim is outside the tensor's dims");
     }
     return pt_expect_sizes(c, out_arg, in->rank, in->sizes);
+}
+
+// Prepares a walk over the first elements of the lanes along dim `place`; the next elements of a
+// lane are steps[0] on in out, steps[1] in in.
+static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, uint32_t place,
+                       int32_t steps[2]) {
+    w->rank = out->rank;
+    w->operands = 2;
+    pt_strides(out, w->strides[0]);
+    pt_strides(in, w->strides[1]);
+    for (uint32_t d = 0; d < out->rank; d++) {
+        w->sizes[d] = d == place ? 1 : out->sizes[d];
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        steps[k] = w->strides[k][place];
+        w->offset[k] = 0;
+    }
+    pt_walk_start(w);
 }
 
 // ---- softmax
@@ -58,90 +79,83 @@ static float largest(int32_t n, int32_t step, const float *x) {
     return max;
 }
 
-// Of `size` elements of `in`, `in_step` apart, to `out`. A NaN among them makes all NaN through the
-// sum.
-static void softmax_lane(int32_t size, int32_t out_step, float *out, int32_t in_step,
-                         const float *in) {
-    float max = largest(size, in_step, in);
+typedef struct lane {
+    int32_t size;
+    float *out;
+    const float *in;
+    int32_t out_step, in_step;
+} lane;
+
+// A NaN in a lane makes all of it NaN through the sum.
+static void softmax_lane(const lane *l) {
+    const float *in = l->in;
+    float *out = l->out;
+    float max = largest(l->size, l->in_step, in);
     float sum = 0;
-    for (int32_t i = 0; i < size; i++) {
-        float e = pt_expf(in[i * in_step] - max);
-        out[i * out_step] = e;
+    for (int32_t i = l->size; i > 0; i--, in += l->in_step, out += l->out_step) {
+        float e = pt_expf(*in - max);
+        *out = e;
         sum += e;
     }
     float factor = 1.0f / sum;
-    for (int32_t i = 0; i < size; i++) {
-        out[i * out_step] *= factor;
+    out = l->out;
+    for (int32_t i = l->size; i > 0; i--, out += l->out_step) {
+        *out *= factor;
     }
 }
 
-static void log_softmax_lane(int32_t size, int32_t out_step, float *out, int32_t in_step,
-                             const float *in) {
-    float max = largest(size, in_step, in);
+static void log_softmax_lane(const lane *l) {
+    const float *in = l->in;
+    float *out = l->out;
+    float max = largest(l->size, l->in_step, in);
     float sum = 0;
-    for (int32_t i = 0; i < size; i++) {
-        sum += pt_expf(in[i * in_step] - max);
+    for (int32_t i = l->size; i > 0; i--, in += l->in_step) {
+        sum += pt_expf(*in - max);
     }
     float log = pt_logf(sum);
-    for (int32_t i = 0; i < size; i++) {
-        out[i * out_step] = (in[i * in_step] - max) - log;
+    in = l->in;
+    for (int32_t i = l->size; i > 0; i--, in += l->in_step, out += l->out_step) {
+        *out = (*in - max) - log;
     }
 }
 
-typedef void (*lane_function)(int32_t size, int32_t out_step, float *out, int32_t in_step,
-                              const float *in);
-
-static void run_same_order(const pt_tensor *in, const pt_tensor *out, lanes l, lane_function lane) {
-    const float *x = in->data;
-    float *y = out->data;
-    for (int32_t i = 0; i < l.outer; i++) {
-        for (int32_t j = 0; j < l.inner; j++) {
-            lane(l.size, l.inner, y + j, l.inner, x + j);
-        }
-        x += l.size * l.inner;
-        y += l.size * l.inner;
-    }
-}
-
-// Where the output has another dim order than the input: lane by lane, counting through the other
-// dims.
-static void run_across_orders(const pt_tensor *in, const pt_tensor *out, uint32_t dim,
-                              lane_function lane) {
-    int32_t in_steps[PT_MAX_RANK], out_steps[PT_MAX_RANK], at[PT_MAX_RANK] = {0};
-    const float *x = in->data;
-    float *y = out->data;
-    uint32_t i;
-    pt_strides(in, in_steps);
-    pt_strides(out, out_steps);
+// Every lane of tensors whose dim orders differ.
+static __attribute__((noinline)) void softmax_walk(const pt_tensor *out, const pt_tensor *in,
+                                                   uint32_t place, void (*run_lane)(const lane *)) {
+    pt_walk w;
+    int32_t steps[2];
+    walk_lanes(&w, out, in, place, steps);
     do {
-        lane(in->sizes[dim], out_steps[dim], y, in_steps[dim], x);
-        for (i = 0; i < in->rank; i++) {
-            if (i == dim) {
-                continue;
-            }
-            x += in_steps[i];
-            y += out_steps[i];
-            if (++at[i] < in->sizes[i]) {
-                break;
-            }
-            x -= at[i] * in_steps[i];
-            y -= at[i] * out_steps[i];
-            at[i] = 0;
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            lane l = {out->sizes[place], (float *)out->data + w.offset[0] + i * w.strides[0][0],
+                      (const float *)in->data + w.offset[1] + i * w.strides[1][0], steps[0],
+                      steps[1]};
+            run_lane(&l);
         }
-    } while (i < in->rank);
+    } while (pt_walk_next(&w));
 }
 
-static int run_softmax(pt_context *c, const pt_ref *args, lane_function lane) {
+static int run_softmax(pt_context *c, const pt_ref *args, void (*run_lane)(const lane *)) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[3]);
-    int64_t dim = pt_get_int(c, args[1]);
-    if (pt_numel(&in) == 0) {
+    uint32_t place = place_of(&in, pt_get_int(c, args[1]));
+    lanes all = lanes_of(&in, place);
+    if (all.outer * all.size * all.inner == 0) {
         return PT_ERROR_OK;
     }
-    if (pt_same_dim_order(&in, &out)) {
-        run_same_order(&in, &out, lanes_of(&in, dim), lane);
-    } else {
-        run_across_orders(&in, &out, (uint32_t)(dim < 0 ? dim + in.rank : dim), lane);
+    if (!pt_same_dim_order(&in, &out)) {
+        softmax_walk(&out, &in, place, run_lane);
+        return PT_ERROR_OK;
+    }
+    lane l = {all.size, out.data, in.data, all.inner, all.inner};
+    for (int32_t i = 0; i < all.outer; i++) {
+        for (int32_t j = 0; j < all.inner; j++) {
+            run_lane(&l);
+            l.in++;
+            l.out++;
+        }
+        l.in += (all.size - 1) * all.inner;
+        l.out += (all.size - 1) * all.inner;
     }
     return PT_ERROR_OK;
 }
@@ -171,35 +185,48 @@ static int cumsum_check(pt_context *c, const pt_ref *args) {
     if (dtype != out.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output's dtype is not that of the sum");
     }
-    if (!pt_same_dim_order(&in, &out)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the dim orders of input and output differ");
-    }
     return check_lanes(c, &in, args[1], args[3]);
 }
 
-static void cumsum_lane(int32_t size, int32_t step, int32_t first, const pt_tensor *out,
-                        const pt_tensor *in) {
+// From element i of out and j of in, `size` elements.
+static void cumsum_lane(const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j,
+                        int32_t size, const int32_t steps[2]) {
     uint64_t integers = 0;
     double floats = 0;
-    for (int32_t i = first; size > 0; size--, i += step) {
+    for (; size > 0; size--, i += steps[0], j += steps[1]) {
         if (pt_is_floating(out->dtype)) {
-            floats += pt_load_double(in->data, i, in->dtype);
+            floats += pt_load_double(in->data, j, in->dtype);
             pt_store_double(out->data, i, out->dtype, floats);
         } else {
-            integers += (uint64_t)pt_load_int(in->data, i, in->dtype);
+            integers += (uint64_t)pt_load_int(in->data, j, in->dtype);
             pt_store_int(out->data, i, out->dtype, (int64_t)integers);
         }
     }
 }
 
+static __attribute__((noinline)) void cumsum_walk(const pt_tensor *out, const pt_tensor *in,
+                                                  uint32_t place) {
+    pt_walk w;
+    int32_t steps[2];
+    walk_lanes(&w, out, in, place, steps);
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            cumsum_lane(out, w.offset[0] + i * w.strides[0][0], in,
+                        w.offset[1] + i * w.strides[1][0], out->sizes[place], steps);
+        }
+    } while (pt_walk_next(&w));
+}
+
 static int cumsum_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[3]);
-    lanes l = lanes_of(&in, pt_get_int(c, args[1]));
-    for (int32_t i = 0; i < l.outer; i++) {
-        for (int32_t j = 0; j < l.inner; j++) {
-            cumsum_lane(l.size, l.inner, i * l.size * l.inner + j, &out, &in);
-        }
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    if (out.rank == 0) {
+        pt_convert_element(out.data, 0, out.dtype, in.data, 0, in.dtype);
+    } else {
+        cumsum_walk(&out, &in, place_of(&in, pt_get_int(c, args[1])));
     }
     return PT_ERROR_OK;
 }

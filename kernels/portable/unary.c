@@ -2,7 +2,7 @@
 #include "elementwise.h"
 #include "float_math.h"
 
-// ---- of floating numbers: integers are taken as float32. float64 has no such functions.
+// ---- of floating numbers: integers are taken as float32, float64 is refused
 
 #define FLOATING(name, expression)                                                      \
     PT_UNARY_F32(name, expression)                                                      \

@@ -172,6 +172,45 @@ static mp_obj_t reader_i64(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_obj, reader_i64);
 
+// The field at a position as a letter of a layout says.
+static int64_t value_at(const reader *r, uint32_t position, uint8_t letter) {
+    switch (letter) {
+    case 'B':
+        return u8_at(r, position);
+    case 'i':
+        return (int32_t)u32_at(r, position);
+    case 'I':
+        return u32_at(r, position);
+    case 'q':
+        return i64_at(r, position);
+    case 'o':
+        return follow(r, position);
+    default:
+        return 0;
+    }
+}
+
+static mp_obj_t reader_read(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    uint32_t table = (uint32_t)mp_obj_get_int(args[1]);
+    mp_buffer_info_t layout;
+    mp_get_buffer_raise(args[2], &layout, MP_BUFFER_READ);
+    size_t length;
+    mp_obj_t *into;
+    mp_obj_list_get(args[3], &length, &into);
+    if (length < layout.len) {
+        pt_raise_value_error();
+    }
+    for (uint32_t slot = 0; slot < layout.len; slot++) {
+        uint32_t position = field(self, table, slot);
+        uint8_t letter = ((const uint8_t *)layout.buf)[slot];
+        into[slot] = pt_small_int(position ? value_at(self, position, letter) : 0);
+    }
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_read_obj, 4, 4, reader_read);
+
 static mp_obj_t reader_length(mp_obj_t self_in, mp_obj_t vector) {
     return pt_small_int(length(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(vector)));
 }
@@ -317,6 +356,7 @@ static MP_DEFINE_CONST_FUN_OBJ_3(reader_operator_obj, reader_operator);
 
 // MicroPython searches it from the start: what loading calls most comes first.
 static const mp_rom_map_elem_t reader_locals_table[] = {
+    {MP_ROM_QSTR(MP_QSTR_read), MP_ROM_PTR(&reader_read_obj)},
     {MP_ROM_QSTR(MP_QSTR_table), MP_ROM_PTR(&reader_table_obj)},
     {MP_ROM_QSTR(MP_QSTR_item), MP_ROM_PTR(&reader_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_u8), MP_ROM_PTR(&reader_u8_obj)},

@@ -21,12 +21,13 @@ from .errors import (
     NOT_SUPPORTED,
     OPERATOR_MISSING,
     OUT_OF_RESOURCES,
+    bad_program,
     fail,
 )
 from .memory import check_alignment, check_memory
 from .method_loader import MethodLoader, reference
-from .method_meta import MethodMeta, evalue
-from .program import bad_program
+from .method_meta import MethodMeta
+from .plan import evalue
 from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
 
 _TENSOR = schema.KERNEL_TYPES_TENSOR
@@ -126,7 +127,8 @@ class Method:
         """Position of the EValue of input or output `index`."""
         reader = self.program.reader
         if not 0 <= index < self._count(slot):
-            raise fail(INVALID_ARGUMENT, "there is no such", subject, index)
+            raise fail(INVALID_ARGUMENT, "an index below 0" if index < 0 else "there is no such",
+                       subject, index, remedy="inputs_size and outputs_size say how many there are")
         return evalue(reader, reader.table(self.plan, schema.EXECUTION_PLAN_VALUES),
                       self._value_index(slot, index))
 
@@ -231,8 +233,8 @@ class Method:
         """Sets all inputs from a list."""
         self._check_loaded()
         if len(values) != self.inputs_size():
-            raise fail(INVALID_ARGUMENT, "another number of inputs than the method has", "inputs",
-                       len(values))
+            raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
+                       remedy="give inputs_size")
         for i in range(len(values)):
             self.set_input(values[i], i)
 
@@ -287,15 +289,15 @@ class Method:
         if into is None:
             into = [None] * count
         if len(into) != count:
-            raise fail(INVALID_ARGUMENT, "another number of outputs than the method has",
-                       "outputs", len(into))
+            raise fail(INVALID_ARGUMENT, "a list of another length than the method has of them",
+                       "outputs", remedy="give one of outputs_size")
         for i in range(count):
             into[i] = self.get_output(i)
         return into
 
     # ---- execution
     #
-    # execute()  runs all instructions, from the first or from where step stopped.
+    # execute()  runs all instructions from the first, wherever step stopped.
     # step()     runs one; EndOfMethod when there is none left: then call reset_execution.
     #
     # Both are the context's own functions. They raise InvalidState before load or without all inputs,

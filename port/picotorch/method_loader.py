@@ -17,16 +17,14 @@ from .errors import (
     NOT_FOUND,
     NOT_SUPPORTED,
     OPERATOR_MISSING,
+    bad_program,
     fail,
     out_of_memory,
 )
 from .memory import check_memory
-from .method_meta import evalue, planned_buffer_size, planned_buffers
-from .program import bad_program
+from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
-    ALLOCATION_DETAILS_MEMORY_ID,
-    ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH,
-    ALLOCATION_DETAILS_MEMORY_OFFSET_LOW,
+    ALLOCATION_DETAILS_FIELDS,
     CHAIN_INSTRUCTIONS,
     EVALUE_VAL,
     EVALUE_VAL_TYPE,
@@ -37,27 +35,18 @@ from .schema import (
     EXTRA_TENSOR_INFO_LOCATION,
     INSTRUCTION_ARGUMENTS_KERNEL_CALL,
     INSTRUCTION_ARGUMENTS_NONE,
-    INSTRUCTION_INSTR_ARGS,
-    INSTRUCTION_INSTR_ARGS_TYPE,
-    KERNEL_CALL_ARGS,
-    KERNEL_CALL_OP_INDEX,
+    INSTRUCTION_FIELDS,
+    KERNEL_CALL_FIELDS,
     KERNEL_TYPES_NULL,
     KERNEL_TYPES_OPTIONAL_TENSOR_LIST,
     KERNEL_TYPES_TENSOR,
     KERNEL_TYPES_TENSOR_LIST,
     OPERATOR_NAME,
     OPERATOR_OVERLOAD,
-    TENSOR_ALLOCATION_INFO,
-    TENSOR_DATA_BUFFER_IDX,
-    TENSOR_DIM_ORDER,
-    TENSOR_EXTRA_TENSOR_INFO,
+    TENSOR_FIELDS,
     TENSOR_LIST_ITEMS,
-    TENSOR_SCALAR_TYPE,
-    TENSOR_SHAPE_DYNAMISM,
-    TENSOR_SIZES,
-    TENSOR_STORAGE_OFFSET,
 )
-from .tensor import tensor_flags, tensor_nbytes
+from .tensor import nbytes_of, tensor_flags
 
 METHOD_BYTES = 24
 VALUE_BYTES = 16
@@ -71,6 +60,7 @@ _PLANNED = _picotorch.PLANNED
 _CONSTANT = 0x40
 _LIST = 0x40
 _MAX_VALUES = 65536
+_KERNELS_KEPT = 64
 
 _TENSOR = KERNEL_TYPES_TENSOR
 _NULL = KERNEL_TYPES_NULL
@@ -103,6 +93,12 @@ class MethodLoader:
         self.list_at = 0
         self.instruction_at = 0
         self.next_external = 0
+        self.kernels = [0] * _KERNELS_KEPT  # of the program's first operators
+        self.n_kernels = 0
+        # fields of the table that is read, in slot order
+        self.tensor = [0] * len(TENSOR_FIELDS)
+        self.allocation = [0] * len(ALLOCATION_DETAILS_FIELDS)
+        self.pair = [0] * 2
         # of the instruction that is read
         self.kernel = 0
         self.arguments = 0
@@ -150,10 +146,15 @@ class MethodLoader:
         return reader.operator(name, reader.table(operator, OPERATOR_OVERLOAD))
 
     def _check_operators(self):
-        for i in range(self.reader.length(self.operators)):
-            if self._operator(i) < 0:
+        count = self.reader.length(self.operators)
+        for i in range(count):
+            kernel = self._operator(i)
+            if kernel < 0:
                 raise fail(OPERATOR_MISSING, "no kernel for", source=self.method,
                            remedy="use a build with these kernels or change the model")
+            if i < _KERNELS_KEPT:
+                self.kernels[i] = kernel
+        self.n_kernels = min(count, _KERNELS_KEPT)
 
     def _read_instruction(self, i):
         """Sets kernel, arguments and n_arguments to those of instruction i.
@@ -161,15 +162,15 @@ class MethodLoader:
         The program may name the output once more behind the operator's arguments.
         """
         reader = self.reader
-        instruction = reader.item(self.instructions, i)
-        kind = reader.u8(instruction, INSTRUCTION_INSTR_ARGS_TYPE)
+        reader.read(reader.item(self.instructions, i), INSTRUCTION_FIELDS, self.pair)
+        kind, call = self.pair
         if kind == INSTRUCTION_ARGUMENTS_NONE:
             raise bad_program("is empty", "instruction", i)
         if kind != INSTRUCTION_ARGUMENTS_KERNEL_CALL:
             raise fail(NOT_SUPPORTED, "control flow and delegate calls", "instruction", i)
-        call = reader.table(instruction, INSTRUCTION_INSTR_ARGS)
-        kernel = self._operator(reader.i32(call, KERNEL_CALL_OP_INDEX))
-        arguments = reader.table(call, KERNEL_CALL_ARGS)
+        reader.read(call, KERNEL_CALL_FIELDS, self.pair)
+        index, arguments = self.pair
+        kernel = self.kernels[index] if 0 <= index < self.n_kernels else self._operator(index)
         count = _picotorch.operator_arguments(kernel)
         if not count <= reader.length(arguments) <= count + 1:
             raise fail(INVALID_PROGRAM, "has another number of arguments than its operator",
@@ -278,46 +279,30 @@ class MethodLoader:
 
     def _write_tensor(self, at, tensor, index):
         reader = self.reader
-        nbytes = tensor_nbytes(reader, tensor)
-        if reader.u8(tensor, TENSOR_SHAPE_DYNAMISM):
+        reader.read(tensor, TENSOR_FIELDS, self.tensor)
+        (dtype, storage_offset, sizes, order, _, constant, allocation, _, dynamism,
+         extra) = self.tensor
+        if dynamism:
             raise fail(NOT_SUPPORTED, "tensors of dynamic shape", "value", index,
                        remedy="export with static shapes")
-        if reader.i32(tensor, TENSOR_STORAGE_OFFSET):
+        if storage_offset:
             raise fail(NOT_SUPPORTED, "a storage offset", "value", index)
-        sizes = reader.table(tensor, TENSOR_SIZES)
-        order = reader.table(tensor, TENSOR_DIM_ORDER)
-        flags = tensor_flags(reader, sizes, order)
-        data = self._data(tensor, nbytes, index)
-        if data >> 25 == _picotorch.PROGRAM:
-            flags |= _CONSTANT
-        self.context.put_value(
-            at, data, _AT_PROGRAM + ((sizes + 4) >> 2), _AT_PROGRAM + (order + 4 >> 2), index,
-            reader.u8(tensor, TENSOR_SCALAR_TYPE), flags)
-
-    def _data(self, tensor, nbytes, index):
-        """Reference to a tensor's data: in the program, a planned buffer, or one still to be set."""
-        reader = self.reader
-        constant = reader.u32(tensor, TENSOR_DATA_BUFFER_IDX)
-        allocation = reader.table(tensor, TENSOR_ALLOCATION_INFO)
-        extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
         if extra and reader.u8(extra, EXTRA_TENSOR_INFO_LOCATION):
             raise fail(NOT_SUPPORTED, "external data", "value", index,
                        remedy="export with the constants inside the program")
+        flags = tensor_flags(reader, sizes, order)
+        nbytes = nbytes_of(reader, dtype, sizes)
         if constant:
-            return self._constant_data(constant, allocation, nbytes, index)
-        if nbytes == 0:
-            return 0
-        if allocation == 0:
-            return self._external_data(index)
-        memory = _PLANNED + reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_ID) - 1
-        offset = reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_OFFSET_LOW)
-        if (not _PLANNED <= memory < _PLANNED + self.n_planned
-                or not self.context.is_inside(memory, offset, nbytes)
-                or reader.u32(allocation, ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH)):
-            raise bad_program("lies outside the planned buffers", "value", index)
-        if offset & 3:
-            raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
-        return (memory << 25) + (offset >> 2)
+            flags |= _CONSTANT
+            data = self._constant_data(constant, allocation, nbytes, index)
+        elif nbytes == 0:
+            data = 0
+        elif allocation:
+            data = self._planned_data(allocation, nbytes, index)
+        else:
+            data = self._external_data(index)
+        self.context.put_value(at, data, _AT_PROGRAM + ((sizes + 4) >> 2),
+                               _AT_PROGRAM + ((order + 4) >> 2), index, dtype, flags)
 
     def _constant_data(self, constant, allocation, nbytes, index):
         if allocation:
@@ -326,6 +311,17 @@ class MethodLoader:
         if position & 3:
             raise bad_program("has constant data at no multiple of 4", "value", index)
         return _AT_PROGRAM + (position >> 2)
+
+    def _planned_data(self, allocation, nbytes, index):
+        self.reader.read(allocation, ALLOCATION_DETAILS_FIELDS, self.allocation)
+        memory, offset, offset_high = self.allocation
+        memory += _PLANNED - 1  # entry 0 of the program's list is reserved
+        if (offset_high or not _PLANNED <= memory < _PLANNED + self.n_planned
+                or not self.context.is_inside(memory, offset, nbytes)):
+            raise bad_program("lies outside the planned buffers", "value", index)
+        if offset & 3:
+            raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
+        return (memory << 25) + (offset >> 2)
 
     def _external_data(self, index):
         """The next memory of its own: for an input or output that the program leaves unplanned."""

@@ -10,18 +10,13 @@ the file, which becomes InvalidProgram.
 import _picotorch
 
 from . import schema
-from .errors import INVALID_PROGRAM, NOT_FOUND, NOT_SUPPORTED, Error, fail
+from .errors import NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
 from .memory import check_alignment
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
 
 _LIMIT = 1 << 27  # bytes that a reference can reach
-
-
-def bad_program(what, subject=None, index=-1):
-    return fail(INVALID_PROGRAM, what, subject, index,
-                remedy="export the program again or copy it again")
 
 
 class Program:
@@ -38,6 +33,7 @@ class Program:
         self.constant_segment = 0  # position in the file of the constants, 0: none
         self.constant_size = 0
         self.constant_offsets = 0
+        self.n_constants = 0
         self.constant_buffer = 0
 
     @staticmethod
@@ -99,7 +95,8 @@ class Program:
         constants = reader.table(root, schema.PROGRAM_CONSTANT_SEGMENT)
         if constants:
             self.constant_offsets = reader.table(constants, schema.SUBSEGMENT_OFFSETS_OFFSETS)
-        if reader.length(self.constant_offsets):
+        self.n_constants = reader.length(self.constant_offsets)
+        if self.n_constants:
             index = reader.u32(constants, schema.SUBSEGMENT_OFFSETS_SEGMENT_INDEX)
             if index >= reader.length(self.segments):
                 raise bad_program("there is no such constant segment", "segment", index)
@@ -177,8 +174,8 @@ class Program:
     def constant(self, index, size):
         """Position in the file of constant `index`, of `size` bytes. Raises InvalidProgram."""
         reader = self.reader
-        if reader.length(self.constant_offsets):
-            if index >= reader.length(self.constant_offsets):
+        if self.n_constants:
+            if index >= self.n_constants:
                 raise bad_program("there is no such constant", "constant", index)
             offset = reader.i64_item(self.constant_offsets, index)
             if not 0 <= offset <= self.constant_size or size > self.constant_size - offset:

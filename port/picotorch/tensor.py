@@ -34,13 +34,18 @@ def accepts(dtype, buffer):
 
 
 def tensor_nbytes(reader, tensor):
-    """Bytes of the elements of the tensor table at a position. Raises InvalidProgram for bad sizes,
-    NotSupported for a dtype without whole bytes."""
-    dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
+    """Bytes of the elements of the tensor table at a position; errors as nbytes_of."""
+    return nbytes_of(reader, reader.u8(tensor, TENSOR_SCALAR_TYPE),
+                     reader.table(tensor, TENSOR_SIZES))
+
+
+def nbytes_of(reader, dtype, sizes):
+    """Bytes of a tensor of a dtype with the vector of sizes at a position. Raises InvalidProgram for
+    bad sizes, NotSupported for a dtype without whole bytes."""
     element = _picotorch.element_size(dtype)
     if element == 0:
         raise fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
-    nbytes = reader.product(reader.table(tensor, TENSOR_SIZES), element, _LIMIT)
+    nbytes = reader.product(sizes, element, _LIMIT)
     if nbytes < 0:
         raise fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
     return nbytes

@@ -9,6 +9,7 @@ import types
 from pathlib import Path
 
 import numpy as np
+import pytest
 from picotorch.host import emulator, mpy
 from picotorch.host.boards import board_names, load_board
 from picotorch.host.job import Job
@@ -33,15 +34,19 @@ def _compiled(script: str) -> bytes:
 def run_script(script: str, sections: Job | dict, target: str) -> emulator.Result:
     """What a script gave on a target: exit status, printed lines, written files.
 
-    Fails, with what to build, where the firmware of a board is missing. An exception that ends the
+    Fails, with what to do, where the firmware of a board is not built. An exception that ends the
     script is raised here on the twin; on a board it fails with the board's lines.
     """
     job = sections if isinstance(sections, Job) else Job(sections)
     if target == HOST:
         return _run_on_host(script, job)
-    job.add("script", _compiled(script))
     board = load_board(target)
-    result = emulator.run(board, emulator.firmware_path(board), job, timeout=TIMEOUT)
+    try:
+        firmware = emulator.firmware_path(board)
+        job.add("script", _compiled(script))
+    except (emulator.FirmwareMissing, mpy.CompileError) as error:
+        pytest.fail(f"make all-firmware first: {error}", pytrace=False)
+    result = emulator.run(board, firmware, job, timeout=TIMEOUT)
     assert result.status == 0, "\n".join([f"{target}: status {result.status}", *result.lines])
     return result
 

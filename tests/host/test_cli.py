@@ -14,6 +14,7 @@ import pytest
 from picotorch.host import cli, running
 from picotorch.host.elf import flash_bytes
 from picotorch.host.firmware_map import kernel_families, sections
+from picotorch.host.parity import same_bits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -461,6 +462,18 @@ def test_parity_json(call):
     assert entry["inputs"] == "random (seed 0)" and entry["reference"] is None
     assert entry["boards"] == [{"board": "mps2-an386", "outputs": [], "pool": None,
                                 "reference": None}]
+
+
+def test_same_bits():
+    one = np.array([1, np.nan, -0.0], np.float32)
+    other = one.copy()
+    other[1] = -other[1]
+    assert one.tobytes() != other.tobytes() and same_bits(one, other)
+    assert not same_bits(one, np.array([1, np.nan, 0.0], np.float32))
+    assert not same_bits(one, np.array([np.nan, np.nan, -0.0], np.float32))
+    assert not same_bits(one, one.astype(np.float64))
+    assert not same_bits(one, one.reshape(3, 1))
+    assert not same_bits(np.array([1]), np.array([2]))
 
 
 def copied(name, folder, **arrays):

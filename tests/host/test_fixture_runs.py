@@ -18,7 +18,6 @@ NOT_SUPPORTED = {
     "control_flow": "load forward NotSupported (0x10): instruction 0: control flow",
     "counter_initialized": "load forward NotSupported (0x10): value 0: a buffer with an initial value",
     "number_outputs": "run 0 NotSupported (0x10): output 2: an output of this type",  # a float
-    "scalar_inputs": "run 0 NotSupported (0x10): input 2: an input of this type",  # a float
 }
 
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}

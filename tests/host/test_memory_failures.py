@@ -3,11 +3,20 @@ beside them, and a load with enough memory on the same objects works. On the twi
 
 import functools
 
+import _picotorch
 import fixture_store
 import numpy as np
 import programs
 import pytest
-from picotorch import BufferDataLoader, Program
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+)
 from picotorch.host.tensors import to_stored
 from targets import BOARDS, HOST, aligned, run_script
 
@@ -131,3 +140,37 @@ def test_the_outputs_of_the_loads_that_follow_are_those_of_executorch(name):
         actual = run.sampled(np.frombuffer(files[f"out{i}"], expected.dtype))
         np.testing.assert_allclose(actual, expected.reshape(-1), rtol=1e-5,
                                    atol=1e-5 * np.abs(expected).max())
+
+
+# ---- temp memory, which no kernel of this build asks for: a check that asks is put between
+
+
+class Asking(_picotorch.Context):
+    """A context in which every instruction asks for 640 bytes of scratch."""
+
+    def check(self, position):
+        code = super().check(position)
+        self._c.scratch_needed = 640
+        return code
+
+
+def method_that_asks(monkeypatch, temp):
+    monkeypatch.setattr(_picotorch, "Context", Asking)
+    planned = HierarchicalAllocator([aligned(size) for size in planned_sizes("linear_5")])
+    return Method(MemoryManager(MemoryAllocator(aligned(4096)), planned, temp))
+
+
+@pytest.mark.parametrize("size", [None, 0, 636, 639])
+def test_temp_memory_that_is_absent_or_too_small(monkeypatch, size):
+    temp = None if size is None else MemoryAllocator(aligned(size), "temp memory")
+    method = method_that_asks(monkeypatch, temp)
+    program = Program.load(BufferDataLoader(aligned(model("linear_5"))))
+    with pytest.raises(Error) as caught:
+        method.load(program)
+    assert str(caught.value) == (
+        f"MemoryAllocationFailed (0x21): temp memory: 640B requested, {size or 0}B available; "
+        "hand over a temp allocator of that size")
+    assert not method.is_loaded() and method.manager.method_allocator.used == 0
+    method.manager.temp_allocator = MemoryAllocator(aligned(640), "temp memory")
+    method.load(program)
+    assert method.memory_report()["temp"] == {"used": 640, "size": 640}

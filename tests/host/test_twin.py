@@ -21,9 +21,7 @@ FIXTURES = fixture_store.load_all()
 REFUSED = {
     "control_flow": "control flow",
     "counter_initialized": "initial value",
-    "conv2d_depthwise_channels_last": "dim orders",
     "number_outputs": "output 2",
-    "softmax_channels_last": "dim orders",
 }
 PYTORCH = ["gelu_infinite"]  # ExecuTorch's outputs are not PyTorch's; these are compared below
 RUNS = [fixture for fixture in FIXTURES

@@ -10,6 +10,7 @@ import gc
 import struct
 
 import _board
+import job
 import micropython
 from picotorch import (
     BufferDataLoader,
@@ -22,8 +23,6 @@ from picotorch import (
     Tensor,
 )
 from picotorch.runner_log import RunnerLog
-
-import job
 
 _TENSOR = 5
 

@@ -1,0 +1,208 @@
+"""Calls that come at the wrong time or with the wrong thing, on committed programs, heap locked.
+
+Sections: the programs, by name. Prints what every call ended with.
+"""
+
+from array import array
+
+
+def tell(label, function):
+    print(label, "->", locked(function) or "ok")
+
+
+class Loaded:
+    """A method in memories of its own; without `load`, one that is still to be loaded."""
+
+    def __init__(self, program, name="forward", load=True, max_outputs=8):
+        meta = program.method_meta(name)
+        planned = [take("planned", meta.memory_planned_buffer_size(i))
+                   for i in range(meta.num_memory_planned_buffers())]
+        self.method = Method(MemoryManager(MemoryAllocator(take("pool", 1024)),
+                                           HierarchicalAllocator(planned)), max_outputs)
+        if load:
+            self.method.load(program, name)
+
+
+def floats(*values):
+    """A memoryview of float32 at a multiple of 16 bytes."""
+    memory = take("planned", 4 * len(values))
+    struct.pack_into("<%df" % len(values), memory, 0, *values)
+    return memory
+
+
+def words(data):
+    return [item for item in data]
+
+
+def open_program(name):
+    return Program.load(BufferDataLoader(sections[name]))
+
+
+def order_of_calls(program):
+    """add2_5: out = x + y, five floats each."""
+    m = Loaded(program, load=False).method
+    x, y = floats(1, 2, 3, 4, 5), floats(10, 20, 30, 40, 50)
+    print("repr", m)
+    tell("execute before load", m.execute)
+    tell("step before load", m.step)
+    tell("set_input before load", lambda: m.set_input(x, 0))
+    tell("get_output before load", lambda: m.get_output(0))
+    tell("get_outputs before load", lambda: m.get_outputs())
+    tell("inputs_size before load", lambda: m.inputs_size())
+    tell("reset before load", m.reset_execution)
+    tell("unload before load", m.unload)
+    tell("load of another name", lambda: m.load(program, "backward"))
+    tell("load", lambda: m.load(program, "forward"))
+    tell("load again", lambda: m.load(program, "forward"))
+    tell("execute without inputs", m.execute)
+    tell("step without inputs", m.step)
+    tell("set_input", lambda: m.set_input(x, 0))
+    tell("execute without input 1", m.execute)
+    tell("set_input", lambda: m.set_input(y, 1))
+    tell("execute", m.execute)
+    print("output", words(m.get_output(0).data))
+
+
+def inputs_that_do_not_fit(program):
+    m = Loaded(program).method
+    x = floats(1, 2, 3, 4, 5)
+    ints, typed = array("i", [1, 2, 3, 4, 5]), array("f", [6, 7, 8, 9, 10])
+    short, too_few = x[:16], [x]
+    both = [x, typed]
+    tell("input -1", lambda: m.set_input(x, -1))
+    tell("input 2", lambda: m.set_input(x, 2))
+    tell("too short", lambda: m.set_input(short, 0))
+    tell("empty", lambda: m.set_input(b"", 0))
+    tell("ints", lambda: m.set_input(ints, 0))
+    tell("a number", lambda: m.set_input(5, 0))
+    tell("None", lambda: m.set_input(None, 0))
+    tell("too few", lambda: m.set_inputs(too_few))
+    tell("still without inputs", m.execute)
+    tell("both", lambda: m.set_inputs(both))
+    tell("execute", m.execute)
+    print("output", words(m.get_output(0).data))
+
+
+def outputs_that_there_are_not(program, two_outputs):
+    m = Loaded(program).method
+    five = floats(0, 0, 0, 0, 0)
+    one, three = [None], [None] * 3
+    tell("output -1", lambda: m.get_output(-1))
+    tell("output 1", lambda: m.get_output(1))
+    tell("a list of three", lambda: m.get_outputs(three))
+    tell("a list of one", lambda: m.get_outputs(one))
+    tell("set_output_data_ptr of a planned one", lambda: m.set_output_data_ptr(five, 0))
+    tell("set_output_data_ptr of none", lambda: m.set_output_data_ptr(five, 1))
+    few = Loaded(two_outputs, max_outputs=1).method
+    tell("the first of two", lambda: few.get_output(0))
+    tell("the second, which was not made", lambda: few.get_output(1))
+
+
+def steps(program):
+    """unplanned_input has three instructions."""
+    m = Loaded(program).method
+    x, y = floats(1, 2, 3, 4, 5, 6), floats(6, 5, 4, 3, 2, 1)
+    m.set_input(x, 0)
+    for i in range(5):
+        tell("step %d" % i, m.step)
+    stepped = words(m.get_output(0).data)
+    tell("reset", m.reset_execution)
+    tell("step", m.step)
+    m.set_input(y, 0)
+    tell("execute, which begins with the first", m.execute)
+    print("another", stepped != words(m.get_output(0).data))
+    tell("step after it", m.step)
+    m.set_input(x, 0)
+    tell("execute", m.execute)
+    print("the same", stepped == words(m.get_output(0).data))
+
+
+def load_again(program):
+    m = Loaded(program).method
+    pool = m.manager.method_allocator
+    both = [floats(1, 2, 3, 4, 5), floats(2, 2, 2, 2, 2)]
+    for n in range(3):
+        tell("inputs", lambda: m.set_inputs(both))
+        tell("execute", m.execute)
+        used = pool.used
+        tell("unload", m.unload)
+        tell("execute", m.execute)
+        tell("load", lambda: m.load(program))
+        print("the same pool", pool.used == used)
+
+
+def memory_of_unplanned(program):
+    """unplanned_io: input and output have no planned memory; six floats each."""
+    m = Loaded(program).method
+    x, out = floats(1, 2, 3, 4, 5, 6), floats(0, 0, 0, 0, 0, 0)
+    constant = sections["unplanned_io"][:24]
+    five = out[:20]
+    odd_x, odd_out = take("planned", 24, 4), take("planned", 24, 1)
+    tell("execute without memory", m.execute)
+    tell("get_output without memory", lambda: m.get_output(0))
+    tell("misaligned input", lambda: m.set_input(odd_x, 0))
+    tell("input", lambda: m.set_input(x, 0))
+    tell("execute without an output's memory", m.execute)
+    tell("misaligned output", lambda: m.set_output_data_ptr(odd_out, 0))
+    tell("constant output", lambda: m.set_output_data_ptr(constant, 0))
+    tell("short output", lambda: m.set_output_data_ptr(five, 0))
+    tell("no output", lambda: m.set_output_data_ptr(None, 0))
+    tell("execute still without", m.execute)
+    tell("output", lambda: m.set_output_data_ptr(out, 0))
+    tell("execute", m.execute)
+    print("in place", words(struct.unpack("<6f", out)) == words(m.get_output(0).data))
+    tell("constant input", lambda: m.set_input(constant, 0))
+    tell("execute", m.execute)
+
+
+def failing_kernel(program):
+    """embedding: an index beyond the seven rows is found when it runs."""
+    m = Loaded(program).method
+    good, bad = take("planned", 32), take("planned", 32)
+    good[:] = bytes(32)
+    bad[:] = b"\x07" + bytes(31)
+    tell("bad index", lambda: m.set_input(bad, 0))
+    tell("execute", m.execute)
+    tell("execute again", m.execute)
+    tell("step", m.step)
+    tell("good index", lambda: m.set_input(good, 0))
+    tell("execute", m.execute)
+    tell("execute again", m.execute)
+
+
+def side_by_side(program, other):
+    """Two methods of a program, one of them twice, and a method of another program."""
+    encode, decode = Loaded(program, "encode").method, Loaded(program, "decode").method
+    twin, add = Loaded(program, "encode").method, Loaded(other).method
+    three, six, five = floats(1, -2, 3), floats(1, 2, 3, 4, 5, 6), floats(1, 2, 3, 4, 5)
+    encode.set_input(three, 0)
+    decode.set_input(six, 0)
+    tell("the other of the same name", twin.execute)
+    tell("encode", encode.execute)
+    first = words(encode.get_output(0).data)
+    tell("decode", decode.execute)
+    second = words(decode.get_output(0).data)
+    add.set_inputs([five, five])
+    tell("add", add.execute)
+    for m in (encode, twin, decode):
+        m.set_input(six if m is decode else three, 0)
+    add.set_inputs([five, five])
+    for m in (encode, twin, add, decode):
+        tell("again", m.execute)
+    print("the same", first == words(encode.get_output(0).data) == words(twin.get_output(0).data),
+          second == words(decode.get_output(0).data), words(add.get_output(0).data))
+    tell("unload", twin.unload)
+    encode.set_input(three, 0)
+    tell("encode", encode.execute)
+    print("the same", first == words(encode.get_output(0).data))
+
+
+add, unplanned = open_program("add2_5"), open_program("unplanned_io")
+order_of_calls(add)
+inputs_that_do_not_fit(add)
+outputs_that_there_are_not(add, open_program("amax_amin"))
+steps(open_program("unplanned_input"))
+load_again(add)
+memory_of_unplanned(unplanned)
+failing_kernel(open_program("embedding"))
+side_by_side(open_program("two_methods"), add)

@@ -63,6 +63,7 @@ def test_regions_of_the_mpu_cover_a_memory_exactly(tool):
         ("size = 0x00f00000", "size = 1000", "size of arena 'planned' is no multiple of 128"),
         ("receive_irq = 0", "receive_irq =", "Invalid value"),
         ("[counter]\ndriver = \"cmsdk\"", "[counter]\ndriver = \"dwt\"", "[counter] driver 'dwt'"),
+        ('driver = "pmsav7"', 'driver = "mmu"', "[protect] driver 'mmu' is not one of: pmsav7, pmsav8"),
     ],
 )
 def test_a_wrong_board_is_an_error_that_names_the_entry(tmp_path, old, new, message):
@@ -70,6 +71,23 @@ def test_a_wrong_board_is_an_error_that_names_the_entry(tmp_path, old, new, mess
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("board", "instructions", "ticks"),
+    [("mps2-an386", 5, 8), ("mps2-an505", 25, 32), ("mps3-an547", 125, 256), ("netduinoplus2", 1, 1)],
+)
+def test_the_header_has_instructions_and_ticks_as_whole_numbers(tmp_path, board, instructions, ticks):
+    assert configure(BOARDS_DIR / board, tmp_path).returncode == 0
+    header = (tmp_path / "board.h").read_text()
+    assert f"#define PT_COUNTER_INSTRUCTIONS {instructions}u\n" in header
+    assert f"#define PT_COUNTER_INSTRUCTIONS_TICKS {ticks}u\n" in header
+
+
+def test_the_emulator_loads_the_job_where_it_sees_the_memory():
+    at = {name: (load_board(name).job.address, load_board(name).emulator.job_address)
+          for name in ("mps2-an386", "mps2-an505")}
+    assert at == {"mps2-an386": (0x00100000, 0x00100000), "mps2-an505": (0x10100000, 0x00100000)}
 
 
 def test_sections_of_a_job_are_aligned_and_found_by_the_table():

@@ -108,7 +108,7 @@ def main(names, models, output):
         entries.append(row(model, boards.load_board(board)))
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(entries, indent=1) + "\n")
-    Console(width=132).print(table(entries))
+    Console(width=140).print(table(entries))
     click.echo(f"written to {output}")
 
 

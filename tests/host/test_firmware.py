@@ -476,3 +476,25 @@ def test_the_firmware_fits_its_memory(board_name, variant, record_property):
     print(f"{board_name} {variant}: {text + data}B of {board.code.size}B")
     record_property("text", text)
     assert text + data <= board.code.size
+
+
+# -- what the compiler made of the kernels ------------------------------------------
+
+FUSED_OR_VECTOR = re.compile(r"\t(vfn?m[as]\w*\.f\d+|v\w+\.f\d+\tq\d.*)")
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+def test_portable_kernels_round_as_the_twin_does(board_name):
+    """No fused multiply-add, which rounds once, and no float vectors of Helium, which have no
+    subnormal numbers."""
+    folder = emulator.firmware_path(load_board(board_name)).parent / "kernels" / "portable"
+    objects = sorted(folder.glob("*.o"))
+    assert objects
+    listing = subprocess.check_output(["arm-none-eabi-objdump", "-d", *objects], text=True)
+    assert FUSED_OR_VECTOR.findall(listing) == []
+
+
+def test_code_of_a_cortex_m0plus_has_no_other_instructions():
+    firmware = emulator.firmware_path(load_board("mps2-an385-m0plus"))
+    listing = subprocess.check_output(["arm-none-eabi-readelf", "-A", firmware], text=True)
+    assert "Tag_CPU_arch: v6S-M\n" in listing

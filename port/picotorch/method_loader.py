@@ -349,19 +349,27 @@ class MethodLoader:
         """A reference for each: to a record in the pool, to an EValue in the program, 0 for None."""
         reader = self.reader
         context = self.context
+        # names of the loop's own: a global is another 90 instructions each time
+        arguments = self.arguments
+        values = self.values
+        value_at = self.value_at
+        n_tensors = self.n_tensors
+        a_tensor = _TENSOR
+        lists = _LISTS
         for k in range(self.n_arguments):
-            index = reader.i32_item(self.arguments, k)
-            value = reader.item(self.values, index)
+            index = reader.i32_item(arguments, k)
+            value = reader.item(values, index)
             kind = reader.u8(value, EVALUE_VAL_TYPE)
-            if kind == _TENSOR:
-                found = _AT_POOL + (context.find_value(self.value_at, self.n_tensors, index) >> 2)
+            if kind == a_tensor:
+                found = _AT_POOL + (context.find_value(value_at, n_tensors, index) >> 2)
+            elif kind in lists:
+                found = self._write_list(value, kind)
             elif kind == _NULL:
                 found = 0
-            elif kind in _LISTS:
-                found = self._write_list(value, kind)
             else:
                 found = _AT_PROGRAM + (value >> 2)
-            context.put_ref(at + 4 * k, found)
+            context.put_ref(at, found)
+            at += 4
 
     def _tensor(self, index):
         at = self.context.find_value(self.value_at, self.n_tensors, index)

@@ -68,3 +68,13 @@ int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in
     }
     return pt_check_copy(c, out, in);
 }
+
+static uintptr_t end_of(const pt_tensor *t) {
+    return (uintptr_t)t->data + (uint32_t)pt_numel(t) * pt_element_size(t->dtype);
+}
+
+int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices) {
+    bool apart = end_of(out) <= (uintptr_t)indices->data || end_of(indices) <= (uintptr_t)out->data;
+    return apart ? PT_ERROR_OK
+                 : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the output lies over the indices");
+}

@@ -60,6 +60,7 @@ _PLANNED = _picotorch.PLANNED
 _CONSTANT = 0x40
 _LIST = 0x40
 _MAX_VALUES = 65536
+_LIMIT = 1 << 27  # bytes that a reference can reach
 _KERNELS_KEPT = 64
 
 _TENSOR = KERNEL_TYPES_TENSOR
@@ -201,6 +202,8 @@ class MethodLoader:
             value = evalue(reader, self.values, reader.i32_item(self.arguments, k))
             if reader.u8(value, EVALUE_VAL_TYPE) in _LISTS:
                 self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
+                if self.n_list_bytes > _LIMIT:  # many instructions may name one long list
+                    raise bad_program("lists of tensors that need more than 128 MiB")
 
     def _list_items(self, value):
         """Position of the value indexes of a list of tensors; both kinds have them in one slot."""
@@ -242,6 +245,8 @@ class MethodLoader:
             raise fail(NOT_SUPPORTED, "so many planned buffers")
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
+            if size > _LIMIT:
+                raise fail(NOT_SUPPORTED, "more than 128 MiB", "planned buffer", i)
             if i >= len(planned):
                 if size == 0:
                     self.n_planned = i
@@ -315,9 +320,10 @@ class MethodLoader:
     def _planned_data(self, allocation, nbytes, index):
         self.reader.read(allocation, ALLOCATION_DETAILS_FIELDS, self.allocation)
         memory, offset, offset_high = self.allocation
-        memory += _PLANNED - 1  # entry 0 of the program's list is reserved
-        if (offset_high or not _PLANNED <= memory < _PLANNED + self.n_planned
-                or not self.context.is_inside(memory, offset, nbytes)):
+        if offset_high or not 0 < memory <= self.n_planned:  # 0 is reserved
+            raise bad_program("lies outside the planned buffers", "value", index)
+        memory += _PLANNED - 1
+        if not self.context.is_inside(memory, offset, nbytes):
             raise bad_program("lies outside the planned buffers", "value", index)
         if offset & 3:
             raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)

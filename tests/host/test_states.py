@@ -1,5 +1,5 @@
-"""Calls in the wrong order, of the wrong index, with the wrong buffer: each its error, nothing allocated,
-and everything goes on after it. On the twin and on the boards."""
+"""Calls in the wrong order, of the wrong index, with the wrong buffer: each its error, nothing
+allocated, and everything goes on after it. On the twin and on the boards."""
 
 import fixture_store
 import pytest

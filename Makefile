@@ -77,12 +77,13 @@ size: all-firmware ## Bytes of the core, of each kernel family and of the firmwa
 .PHONY: lint
 lint: python ## Style of Python and C, and whether what is generated is what is committed
 	.venv/bin/ruff check .
-	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	@echo .venv/bin/clang-format --dry-run -Werror '($(words $(C_FILES)) files)'
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
 	.venv/bin/python tools/generate_schema.py --check
 
 .PHONY: format
 format: python ## Write the C sources in the project's style
-	.venv/bin/clang-format -i $(C_FILES)
+	@.venv/bin/clang-format -i $(C_FILES)
 
 .PHONY: symbols
 symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels

@@ -2,8 +2,8 @@
 
 import _picotorch
 from picotorch import MethodMeta, Program, TensorInfo, schema
+from picotorch.errors import bad_program
 from picotorch.method_meta import TAG_NAMES
-from picotorch.program import bad_program
 
 from .values import TENSOR, Values
 

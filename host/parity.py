@@ -144,7 +144,16 @@ def show_text(entry: dict) -> None:
         _line(f"{name} and host, method pool", board["pool"] is None,
               f"{entry['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
         _show_reference(name, board["reference"])
-    click.echo("agree" if entry["agree"] else "DO NOT AGREE")
+    click.echo(_verdict(entry))
+
+
+def _verdict(entry):
+    """One line that says of all that was compared whether it agrees."""
+    compared = ["the twin", *(board["board"] for board in entry["boards"])]
+    if entry["reference"] is not None:
+        compared.append(f"the stored outputs ({entry['reference']['file']})")
+    verdict = "agree" if entry["agree"] else "DO NOT AGREE"
+    return f"{', '.join(compared[:-1])} and {compared[-1]} {verdict}"
 
 
 def _show_reference(name, reference):

@@ -11,9 +11,8 @@ from picotorch import (
     Program,
     schema,
 )
-from picotorch.errors import INVALID_ARGUMENT, fail, out_of_memory
+from picotorch.errors import INVALID_ARGUMENT, bad_program, fail, out_of_memory
 from picotorch.method_meta import MethodMeta
-from picotorch.program import bad_program
 from picotorch.runner_log import RunnerLog
 
 from .aligned import aligned, aligned_copy

@@ -3,7 +3,8 @@
 import struct
 
 from picotorch import Program, TensorInfo, schema
-from picotorch.method_meta import TAG_NAMES, evalue
+from picotorch.method_meta import TAG_NAMES
+from picotorch.plan import evalue
 
 TENSOR = schema.KERNEL_TYPES_TENSOR
 _NUMBERS = {schema.KERNEL_TYPES_INT: (schema.INT_INT_VAL, "<q"),

@@ -143,17 +143,22 @@ static __attribute__((noinline)) void walk_unary(const pt_unary *op, const pt_te
     } while (pt_walk_next(&w));
 }
 
+static int run_unary(const pt_tensor *in, const pt_tensor *out, const pt_unary *op,
+                     uint8_t promoted, const pt_number *p) {
+    int32_t n = pt_numel(out);
+    if (in->dtype == PT_DTYPE_FLOAT && out->dtype == PT_DTYPE_FLOAT && pt_same_dim_order(in, out)) {
+        run_unary_row(op, n, out->data, in->data, p);
+    } else if (n > 0) {
+        walk_unary(op, out, in, pt_compute_dtype(promoted, op->rule), p);
+    }
+    return PT_ERROR_OK;
+}
+
 int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary *op,
                     uint8_t promoted, const pt_number *p) {
     pt_tensor in = pt_get_tensor(c, in_arg);
     pt_tensor out = pt_get_tensor(c, out_arg);
-    int32_t n = pt_numel(&out);
-    if (in.dtype == PT_DTYPE_FLOAT && out.dtype == PT_DTYPE_FLOAT && pt_same_dim_order(&in, &out)) {
-        run_unary_row(op, n, out.data, in.data, p);
-    } else if (n > 0) {
-        walk_unary(op, &out, &in, pt_compute_dtype(promoted, op->rule), p);
-    }
-    return PT_ERROR_OK;
+    return run_unary(&in, &out, op, promoted, p);
 }
 
 int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters) {
@@ -161,10 +166,11 @@ int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op, uint32
 }
 
 int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[parameters + 1]);
     pt_number p[PT_UNARY_PARAMETERS];
-    uint8_t promoted = pt_get_tensor(c, args[0]).dtype;
     for (uint32_t i = 0; i < parameters; i++) {
-        p[i] = pt_number_of(pt_get_scalar(c, args[1 + i]), pt_compute_dtype(promoted, op->rule));
+        p[i] = pt_number_of(pt_get_scalar(c, args[1 + i]), pt_compute_dtype(in.dtype, op->rule));
     }
-    return pt_unary_run_as(c, args[0], args[parameters + 1], op, promoted, p);
+    return run_unary(&in, &out, op, in.dtype, p);
 }

@@ -1,5 +1,5 @@
-// Normalizations of float32: aten::_native_batch_norm_legit_no_training, native_layer_norm and
-// native_group_norm.
+// Normalizations of float32: batch norm (aten::_native_batch_norm_legit_no_training and, for
+// instance norm, _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
 #include "../core/core.h"
 #include "float_math.h"
 
@@ -15,7 +15,7 @@ static int check_contiguous(pt_context *c, const pt_tensor *t) {
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this normalization takes contiguous tensors");
 }
 
-// A parameter, None if `optional`, is a float32 tensor of these sizes.
+// A parameter that is given is a float32 tensor of these sizes.
 static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     if (pt_is_none(arg)) {
         return PT_ERROR_OK;
@@ -41,9 +41,16 @@ static const float *parameter(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) ? NULL : pt_get_tensor(c, arg).data;
 }
 
-// out[i] = (in[i] - mean) * scale + shift, every `step` elements
-static void normalize(float *out, const float *in, int32_t n, int32_t step, float mean, float scale,
-                      float shift) {
+// What is normalized together: `rows` rows of `n` elements, in element steps.
+typedef struct slice {
+    int32_t rows;
+    int32_t row_step;
+    int32_t n;
+    int32_t step;
+} slice;
+
+static void normalize_row(float *out, const float *in, int32_t n, int32_t step, float mean,
+                          float scale, float shift) {
     if (step == 1) {
 #pragma GCC unroll 4
         for (int32_t i = 0; i < n; i++) {
@@ -58,16 +65,64 @@ static void normalize(float *out, const float *in, int32_t n, int32_t step, floa
     }
 }
 
-// ---- batch norm, (batch, channels, ...), with given mean and variance of each channel
+// out = (in - mean) * scale + shift
+static void normalize(const slice *s, float *out, const float *in, float mean, float scale,
+                      float shift) {
+    for (int32_t row = 0; row < s->rows; row++) {
+        normalize_row(out, in, s->n, s->step, mean, scale, shift);
+        in += s->row_step;
+        out += s->row_step;
+    }
+}
 
-enum { IN, WEIGHT, BIAS, MEAN, VARIANCE, MOMENTUM, BATCH_EPS, BATCH_OUT, SAVE_MEAN, SAVE_INVSTD };
+enum { CHUNK = 32 }; // partial sums keep the rounding error of long slices small
+
+static inline __attribute__((always_inline)) float sum_row(const float *in, int32_t n, int32_t step,
+                                                           float mean, const bool squared) {
+    float sum = 0;
+    while (n > 0) {
+        float part = 0;
+        for (int32_t left = n < CHUNK ? n : CHUNK; left > 0; left--) {
+            const float d = *in - mean;
+            part += squared ? d * d : d;
+            in += step;
+        }
+        sum += part;
+        n -= CHUNK;
+    }
+    return sum;
+}
+
+// Sum of the deviations from `mean`, or of their squares.
+static float sum_deviations(const slice *s, const float *in, float mean, bool squared) {
+    float sum = 0;
+    for (int32_t row = 0; row < s->rows; row++) {
+        const float *x = in + row * s->row_step;
+        sum += squared ? sum_row(x, s->n, s->step, mean, true)
+                       : sum_row(x, s->n, s->step, mean, false);
+    }
+    return sum;
+}
+
+// Mean and 1 / sqrt(variance + eps). The second sum takes the rounding error of the first out of
+// the mean.
+static void measure(const slice *s, const float *in, float eps, float *mean, float *rstd) {
+    const float n = (float)(s->rows * s->n);
+    if (n == 0) {
+        *mean = 0;
+        *rstd = __builtin_nanf("");
+        return;
+    }
+    *mean = sum_deviations(s, in, 0, false) / n;
+    *mean += sum_deviations(s, in, *mean, false) / n;
+    *rstd = 1 / pt_sqrtf(sum_deviations(s, in, *mean, true) / n + eps);
+}
+
+// ---- batch norm, (batch, channels, ...)
 
 // True if all elements lie in the same order.
 static bool same_layout(const pt_tensor *a, const pt_tensor *b) {
     int32_t a_strides[PT_MAX_RANK], b_strides[PT_MAX_RANK];
-    if (!pt_same_sizes(a, b)) {
-        return false;
-    }
     pt_strides(a, a_strides);
     pt_strides(b, b_strides);
     for (uint32_t i = 0; i < a->rank; i++) {
@@ -78,59 +133,69 @@ static bool same_layout(const pt_tensor *a, const pt_tensor *b) {
     return true;
 }
 
+static int check_channels(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
+    if (in->rank < 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input of a batch norm has channels");
+    }
+    int error = check_float(c, in);
+    if (!error) {
+        error = check_output(c, out_arg, in->rank, in->sizes);
+    }
+    if (error) {
+        return error;
+    }
+    const pt_tensor out = pt_get_tensor(c, out_arg);
+    return same_layout(in, &out)
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a batch norm keeps the dim order");
+}
+
+// A channel of a tensor that is not empty: rows of neighbours or, of single elements, one row.
+// Returns the elements from channel to channel.
+static int32_t get_channel(const pt_tensor *in, slice *s) {
+    int32_t strides[PT_MAX_RANK];
+    pt_strides(in, strides);
+    const int32_t channels = in->sizes[1];
+    const int32_t n = strides[1];
+    const int32_t rows = pt_numel(in) / channels / n;
+    *s = n == 1 ? (slice){1, 0, rows, channels} : (slice){rows, channels * n, n, 1};
+    return n;
+}
+
+enum { IN, WEIGHT, BIAS, MEAN, VARIANCE, MOMENTUM, EPS, OUT, SAVE_MEAN, SAVE_INVSTD };
+
 static int check_batch_norm(pt_context *c, const pt_ref *args) {
     static const int32_t none = 0;
     const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor out = pt_get_tensor(c, args[BATCH_OUT]);
-    if (in.rank < 2) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input of a batch norm has channels");
-    }
-    int error = check_float(c, &in);
+    int error = check_channels(c, &in, args[OUT]);
     for (uint32_t i = WEIGHT; !error && i <= VARIANCE; i++) {
         error = check_parameter(c, args[i], 1, &in.sizes[1]);
     }
-    if (!error) {
-        error = check_output(c, args[BATCH_OUT], in.rank, in.sizes);
+    for (uint32_t i = SAVE_MEAN; !error && i <= SAVE_INVSTD; i++) {
+        error = check_output(c, args[i], 1, &none);
     }
-    if (!error && !same_layout(&in, &out)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a batch norm keeps the dim order");
-    }
-    if (!error) {
-        error = check_output(c, args[SAVE_MEAN], 1, &none);
-    }
-    return error ? error : check_output(c, args[SAVE_INVSTD], 1, &none);
+    return error;
 }
 
 static int run_batch_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[IN]);
-    float *out = pt_get_tensor(c, args[BATCH_OUT]).data;
     const float *weight = parameter(c, args[WEIGHT]);
     const float *bias = parameter(c, args[BIAS]);
     const float *mean = parameter(c, args[MEAN]);
     const float *variance = parameter(c, args[VARIANCE]);
-    const float eps = (float)pt_get_double(c, args[BATCH_EPS]);
-    const int32_t numel = pt_numel(&in);
-    const int32_t channels = in.sizes[1];
-    if (numel == 0) {
+    const float eps = (float)pt_get_double(c, args[EPS]);
+    const float *x = in.data;
+    float *out = pt_get_tensor(c, args[OUT]).data;
+    if (pt_numel(&in) == 0) {
         return PT_ERROR_OK;
     }
-    // A channel is `rows` rows of `n` neighbours; of single elements, one row with steps
-    int32_t strides[PT_MAX_RANK];
-    pt_strides(&in, strides);
-    int32_t n = strides[1], rows = numel / channels / n, step = 1;
-    if (n == 1) {
-        n = rows;
-        rows = 1;
-        step = channels;
-    }
-    for (int32_t i = 0; i < channels; i++) {
+    slice s;
+    const int32_t step = get_channel(&in, &s);
+    for (int32_t i = 0; i < in.sizes[1]; i++) {
         const float invstd = 1 / pt_sqrtf(variance[i] + eps);
-        const float scale = weight ? invstd * weight[i] : invstd;
-        const float shift = bias ? bias[i] : 0;
-        for (int32_t row = 0; row < rows; row++) {
-            const int32_t start = row * channels * n + i * strides[1];
-            normalize(out + start, (const float *)in.data + start, n, step, mean[i], scale, shift);
-        }
+        normalize(&s, out, x, mean[i], weight ? invstd * weight[i] : invstd, bias ? bias[i] : 0);
+        x += step;
+        out += step;
     }
     return PT_ERROR_OK;
 }
@@ -138,38 +203,49 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__native_batch_norm_legit_no_training_out = {check_batch_norm,
                                                                     run_batch_norm};
 
-// ---- statistics of a slice
+// The same with the mean and variance of the input itself.
 
-enum { CHUNK = 32 }; // partial sums keep the rounding error of long slices small
+enum { TRAINING = 3, OWN_EPS = 5, OWN_OUT, OWN_MEAN, OWN_INVSTD };
 
-static float sum_deviations(const float *in, int32_t n, float mean, bool squared) {
-    float sum = 0;
-    while (n > 0) {
-        float part = 0;
-        const int32_t end = n < CHUNK ? n : CHUNK;
-        for (int32_t i = 0; i < end; i++) {
-            const float d = in[i] - mean;
-            part += squared ? d * d : d;
-        }
-        sum += part;
-        in += end;
-        n -= end;
+static int check_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    if (!pt_get_bool(c, args[TRAINING])) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "a batch norm without running statistics is one in training");
     }
-    return sum;
+    int error = check_channels(c, &in, args[OWN_OUT]);
+    for (uint32_t i = WEIGHT; !error && i <= BIAS; i++) {
+        error = check_parameter(c, args[i], 1, &in.sizes[1]);
+    }
+    for (uint32_t i = OWN_MEAN; !error && i <= OWN_INVSTD; i++) {
+        error = check_output(c, args[i], 1, &in.sizes[1]);
+    }
+    return error;
 }
 
-// Mean and 1 / sqrt(variance + eps) of n elements. The second sum takes the rounding error of the
-// first out of the mean.
-static void measure(const float *in, int32_t n, float eps, float *mean, float *rstd) {
-    if (n == 0) {
-        *mean = 0;
-        *rstd = __builtin_nanf("");
-        return;
+static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const float *weight = parameter(c, args[WEIGHT]);
+    const float *bias = parameter(c, args[BIAS]);
+    const float eps = (float)pt_get_double(c, args[OWN_EPS]);
+    const float *x = in.data;
+    float *out = pt_get_tensor(c, args[OWN_OUT]).data;
+    float *mean = pt_get_tensor(c, args[OWN_MEAN]).data;
+    float *invstd = pt_get_tensor(c, args[OWN_INVSTD]).data;
+    slice s = {0};
+    const int32_t step = pt_numel(&in) ? get_channel(&in, &s) : 0;
+    for (int32_t i = 0; i < in.sizes[1]; i++) {
+        measure(&s, x, eps, &mean[i], &invstd[i]);
+        normalize(&s, out, x, mean[i], weight ? invstd[i] * weight[i] : invstd[i],
+                  bias ? bias[i] : 0);
+        x += step;
+        out += step;
     }
-    *mean = sum_deviations(in, n, 0, false) / (float)n;
-    *mean += sum_deviations(in, n, *mean, false) / (float)n;
-    *rstd = 1 / pt_sqrtf(sum_deviations(in, n, *mean, true) / (float)n + eps);
+    return PT_ERROR_OK;
 }
+
+const pt_kernel pt_aten__native_batch_norm_legit_no_stats_out = {check_batch_norm_no_stats,
+                                                                 run_batch_norm_no_stats};
 
 // ---- layer norm over the last dims
 
@@ -221,8 +297,9 @@ static int run_layer_norm(pt_context *c, const pt_ref *args) {
     float *rstd = pt_get_tensor(c, args[LAYER_RSTD]).data;
     const int32_t slices = pt_numel(&means);
     const int32_t n = slices ? pt_numel(&in) / slices : 0;
+    const slice s = {1, 0, n, 1};
     for (int32_t i = 0; i < slices; i++) {
-        measure(x, n, eps, &mean[i], &rstd[i]);
+        measure(&s, x, eps, &mean[i], &rstd[i]);
         for (int32_t j = 0; j < n; j++) {
             const float y = (x[j] - mean[i]) * rstd[i] * (weight ? weight[j] : 1);
             out[j] = y + (bias ? bias[j] : 0);
@@ -300,12 +377,13 @@ static int run_group_norm(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     const int32_t area = pt_numel(&in) / in.sizes[0] / in.sizes[1];
+    const slice group = {1, 0, channels * area, 1};
     for (int32_t i = 0; i < in.sizes[0] * groups; i++) {
-        measure(x, channels * area, eps, &mean[i], &rstd[i]);
+        measure(&group, x, eps, &mean[i], &rstd[i]);
         for (int32_t j = 0; j < channels; j++) {
             const int32_t channel = i % groups * channels + j;
-            normalize(out, x, area, 1, mean[i], weight ? rstd[i] * weight[channel] : rstd[i],
-                      bias ? bias[channel] : 0);
+            normalize_row(out, x, area, 1, mean[i], weight ? rstd[i] * weight[channel] : rstd[i],
+                          bias ? bias[channel] : 0);
             x += area;
             out += area;
         }

@@ -105,3 +105,8 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
 
 def out_of_memory(subject, index, requested, available, remedy):
     return fail(MEMORY_ALLOCATION_FAILED, "", subject, index, requested, available, remedy)
+
+
+def bad_program(what, subject=None, index=-1):
+    return fail(INVALID_PROGRAM, what, subject, index,
+                remedy="export the program again or copy it again")

@@ -2,7 +2,7 @@
 
 from . import schema
 from .errors import INVALID_ARGUMENT, fail
-from .program import bad_program
+from .plan import evalue, planned_buffer_size, planned_buffers
 from .tensor import TensorInfo
 
 TAG_NAMES = {
@@ -18,27 +18,6 @@ TAG_NAMES = {
     schema.KERNEL_TYPES_TENSOR_LIST: "ListTensor",
     schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST: "ListOptionalTensor",
 }
-
-
-def evalue(reader, values, index):
-    """Position of value `index`. Raises InvalidProgram."""
-    if not 0 <= index < reader.length(values):
-        raise bad_program("there is no such value", "value", index)
-    return reader.item(values, index)
-
-
-def planned_buffers(reader, plan):
-    """How many planned buffers a plan has; entry 0 of the file's list is reserved."""
-    count = reader.length(reader.table(plan, schema.EXECUTION_PLAN_NON_CONST_BUFFER_SIZES))
-    return count - 1 if count else 0
-
-
-def planned_buffer_size(reader, plan, index):
-    size = reader.i64_item(reader.table(plan, schema.EXECUTION_PLAN_NON_CONST_BUFFER_SIZES),
-                           index + 1)
-    if size < 0:
-        raise bad_program("has a negative size", "planned buffer", index)
-    return size
 
 
 class MethodMeta:

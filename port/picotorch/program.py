@@ -10,18 +10,13 @@ the file, which becomes InvalidProgram.
 import _picotorch
 
 from . import schema
-from .errors import INVALID_PROGRAM, NOT_FOUND, NOT_SUPPORTED, Error, fail
+from .errors import NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
 from .memory import check_alignment
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
 
 _LIMIT = 1 << 27  # bytes that a reference can reach
-
-
-def bad_program(what, subject=None, index=-1):
-    return fail(INVALID_PROGRAM, what, subject, index,
-                remedy="export the program again or copy it again")
 
 
 class Program:
@@ -194,6 +189,25 @@ class Program:
         if size > reader.length(storage):
             raise bad_program("has too few bytes", "constant", index)
         return storage + 4
+
+    def initial_data(self, segments, index, size):
+        """Position in the file of the initial value of a mutable buffer: item `index` of entry
+        `segments` of the mutable data segments. Raises InvalidProgram."""
+        reader = self.reader
+        entries = reader.table(self.root, schema.PROGRAM_MUTABLE_DATA_SEGMENTS)
+        if segments >= reader.length(entries):
+            raise bad_program("there is no such mutable data segment", "entry", segments)
+        entry = reader.item(entries, segments)
+        offsets = reader.table(entry, schema.SUBSEGMENT_OFFSETS_OFFSETS)
+        if index >= reader.length(offsets):
+            raise bad_program("there is no such initial value", "value", index)
+        segment = reader.item(self.segments,
+                              reader.u32(entry, schema.SUBSEGMENT_OFFSETS_SEGMENT_INDEX))
+        offset = reader.i64_item(offsets, index)
+        rest = reader.i64(segment, schema.DATA_SEGMENT_SIZE) - offset
+        if not 0 <= offset or size > rest:
+            raise bad_program("lies outside its segment", "initial value", index)
+        return self.segment_base + reader.i64(segment, schema.DATA_SEGMENT_OFFSET) + offset
 
     def __repr__(self):
         try:

@@ -7,6 +7,7 @@ in `sections`.
 import struct
 
 import _board
+import job
 import picotorch
 from picotorch import (
     BufferDataLoader,
@@ -20,8 +21,6 @@ from picotorch import (
     errors,
     schema,
 )
-
-import job
 
 try:
     from gc import collect, mem_alloc

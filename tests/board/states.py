@@ -121,7 +121,7 @@ def load_again(program):
     m = Loaded(program).method
     pool = m.manager.method_allocator
     both = [floats(1, 2, 3, 4, 5), floats(2, 2, 2, 2, 2)]
-    for n in range(3):
+    for _ in range(3):
         tell("inputs", lambda: m.set_inputs(both))
         tell("execute", m.execute)
         used = pool.used

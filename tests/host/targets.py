@@ -1,4 +1,4 @@
-"""Runs a script of tests/board on the twin or on an emulated board: the same script, the same result."""
+"""Runs a script of tests/board on the twin or on an emulated board: one script, one result."""
 
 import contextlib
 import functools

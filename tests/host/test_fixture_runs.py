@@ -1,4 +1,4 @@
-"""Every fixture on the twin and on the boards: against ExecuTorch's outputs, and one against the other."""
+"""Every fixture on the twin and on the boards: against ExecuTorch's outputs, and one by the other."""
 
 import functools
 

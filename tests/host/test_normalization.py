@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kernel_call import KernelError, Tensor, call, channels_last
 
 BATCH = "aten::_native_batch_norm_legit_no_training.out"
+OWN = "aten::_native_batch_norm_legit.no_stats_out"
 LAYER = "aten::native_layer_norm.out"
 GROUP = "aten::native_group_norm.out"
 EPS = 1e-5
@@ -65,6 +66,28 @@ def test_batch_norm_in_place():
     same, *_ = call(BATCH, x, None, None, mean, variance, 0.1, EPS, Tensor(x.array, alias=x),
                     ones(0), ones(0))
     np.testing.assert_array_equal(same, apart)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.integers(0, 7), min_size=2, max_size=5), FLAGS, st.data(),
+       st.integers(0, 2**32 - 1))
+def test_batch_norm_by_its_own_statistics(shape, flags, data, seed):
+    rng = np.random.default_rng(seed)
+    x, weight, bias = random(rng, shape), random(rng, shape[1]), random(rng, shape[1])
+    weight, bias = optional(flags, weight, bias)
+    order = data.draw(st.none() | st.permutations(range(len(shape))).map(tuple))
+    got, mean, invstd = call(OWN, Tensor(x, order), weight, bias, True, 0.1, EPS,
+                             Tensor(x * 0 + 77, order), ones(shape[1]), ones(shape[1]))
+    if x.size == 0:
+        assert (mean == 0).all() and np.isnan(invstd).all()
+        return
+    axes = (0, *range(2, len(shape)))
+    wide = x.astype(float)
+    assert_matches(mean, wide.mean(axes))
+    np.testing.assert_allclose(invstd, 1 / np.sqrt(wide.var(axes) + EPS), rtol=1e-3)
+    each = (-1, *[1] * (len(shape) - 2))
+    normal = (wide - wide.mean(axes).reshape(each)) / np.sqrt(wide.var(axes).reshape(each) + EPS)
+    np.testing.assert_allclose(got, affine(normal, weight, bias, each), rtol=1e-3, atol=1e-3)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -130,6 +153,8 @@ def test_group_norm(n, groups, channels, rest, flags, seed):
 X, C, D = ones(2, 4, 3), ones(4), ones(4).astype(np.float64)
 BATCH_GOOD = {"x": X, "weight": C, "bias": C, "mean": C, "variance": C, "momentum": 0.1,
               "eps": EPS, "out": X.copy(), "save_mean": ones(0), "save_invstd": ones(0)}
+OWN_GOOD = {"x": X, "weight": C, "bias": C, "training": True, "momentum": 0.1, "eps": EPS,
+            "out": X.copy(), "mean": C.copy(), "invstd": C.copy()}
 LAYER_GOOD = {"x": X, "shape": [4, 3], "weight": ones(4, 3), "bias": ones(4, 3), "eps": EPS,
               "out": X.copy(), "mean": ones(2, 1, 1), "rstd": ones(2, 1, 1)}
 GROUP_GOOD = {"x": X, "weight": C, "bias": C, "n": 2, "c": 4, "area": 3, "groups": 2, "eps": EPS,
@@ -149,6 +174,11 @@ BAD, UNSUPPORTED = "InvalidArgument", "NotSupported"
         (BATCH, BATCH_GOOD, {"out": ones(2, 4, 4)}, BAD, "output"),
         (BATCH, BATCH_GOOD, {"save_mean": ones(4)}, BAD, "output"),
         (BATCH, BATCH_GOOD, {"save_invstd": ones(0).astype(int)}, UNSUPPORTED, "float32"),
+        (OWN, OWN_GOOD, {"training": False}, BAD, "in training"),
+        (OWN, OWN_GOOD, {"weight": ones(3)}, BAD, "parameter"),
+        (OWN, OWN_GOOD, {"out": channels_last(X)}, UNSUPPORTED, "dim order"),
+        (OWN, OWN_GOOD, {"mean": ones(3)}, BAD, "output"),
+        (OWN, OWN_GOOD, {"invstd": ones(0)}, BAD, "output"),
         (LAYER, LAYER_GOOD, {"shape": []}, BAD, "normalized shape"),
         (LAYER, LAYER_GOOD, {"shape": [4, 2]}, BAD, "normalized shape"),
         (LAYER, LAYER_GOOD, {"shape": [4, 2**32 + 3]}, BAD, "normalized shape"),

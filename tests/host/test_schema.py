@@ -14,8 +14,8 @@ from picotorch import schema
 ROOT = Path(__file__).resolve().parents[2]
 TOML = tomllib.loads((ROOT / "schema" / "program.toml").read_text())
 SCALARS = {"byte": "i8", "ubyte": "u8", "int": "i32", "uint": "u32", "int32": "i32",
-           "uint32": "u32", "long": "i64", "int64": "i64", "ulong": "u64", "uint64": "u64", "double": "f64", "bool": "bool",
-           "string": "string"}
+           "uint32": "u32", "long": "i64", "int64": "i64", "ulong": "u64", "uint64": "u64",
+           "double": "f64", "bool": "bool", "string": "string"}
 OPERATORS = re.findall(r'^PT_OPERATOR\("([^"]+)", (\w+),\s*"(\w*)"\)',
                        (ROOT / "kernels" / "core" / "operators.def").read_text(), re.MULTILINE)
 

@@ -160,16 +160,18 @@ class Program:
     # ---- parts of the file
 
     def string(self, position):
-        """The text at a position; '' for 0. Text that is no UTF-8 is shown as far as it is ASCII.
-        Allocates."""
+        """The text at a position; '' for 0. Text that is no UTF-8 or has control characters is
+        shown as far as it is ASCII. Allocates."""
         if position == 0:
             return ""
         start = position + 4
         text = bytes(self.data[start : start + self.reader.length(position)])
         try:
-            return str(text, "utf-8")
+            if not text or min(text) >= 32:
+                return str(text, "utf-8")
         except ValueError:
-            return "".join([chr(c) if 32 <= c < 127 else "?" for c in text])
+            pass
+        return "".join([chr(c) if 32 <= c < 127 else "?" for c in text])
 
     def constant(self, index, size):
         """Position in the file of constant `index`, of `size` bytes. Raises InvalidProgram."""

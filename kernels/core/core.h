@@ -21,7 +21,6 @@
 typedef uint32_t pt_ref;
 
 #define PT_REF_OFFSET_BITS 25
-#define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
 
 enum {
     PT_MEMORY_NONE,
@@ -217,6 +216,14 @@ void pt_start(pt_context *c, uint32_t method);
 int pt_step(pt_context *c);
 // Executes from the first instruction to the end, and goes back to the first.
 int pt_execute(pt_context *c);
+
+// ---- checks of memories that come after load
+
+// The first memory below number `end` that shares a byte with the `size` bytes at `data`,
+// PT_MEMORIES when the temp memory does, PT_MEMORY_NONE when none does.
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+// True when an instruction of the started method writes to a tensor in this memory.
+bool pt_is_written(const pt_context *c, uint32_t memory);
 
 // ---- verification
 

@@ -101,6 +101,17 @@ static mp_obj_t context_has_memory(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_has_memory_obj, context_has_memory);
 
+static mp_obj_t context_overlap(mp_obj_t self_in, mp_obj_t buffer_in, mp_obj_t end_in) {
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    mp_int_t end = mp_obj_get_int(end_in);
+    if (end < 0 || end > PT_MEMORIES) {
+        pt_raise_value_error();
+    }
+    return pt_small_int(
+        pt_find_overlap(context_of(self_in), buffer.buf, buffer.len, (uint32_t)end));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_overlap_obj, context_overlap);
+
 // ---- records
 
 // An argument that goes into a field of a record whose largest value is `limit`.
@@ -246,6 +257,14 @@ static mp_obj_t context_start(mp_obj_t self_in, mp_obj_t method_in) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_start_obj, context_start);
+
+static mp_obj_t context_is_written(mp_obj_t self_in, mp_obj_t memory_in) {
+    const pt_context *c = context_of(self_in);
+    uint32_t memory = (uint32_t)memory_number(memory_in);
+    record_at(c, c->method, sizeof(pt_method));
+    return mp_obj_new_bool(pt_is_written(c, memory));
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_is_written_obj, context_is_written);
 
 static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
     context *self = MP_OBJ_TO_PTR(self_in);
@@ -399,6 +418,8 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
+    {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},

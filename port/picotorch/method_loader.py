@@ -21,7 +21,7 @@ from .errors import (
     fail,
     out_of_memory,
 )
-from .memory import check_memory
+from .memory import LIMIT, check_memory
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
     ALLOCATION_DETAILS_FIELDS,
@@ -72,7 +72,6 @@ _NOTHING = 3
 _CONSTANT = 0x40
 _LIST = 0x40
 _MAX_VALUES = 65536
-_LIMIT = 1 << 27  # bytes that a reference can reach
 _KERNELS_KEPT = 64
 
 _TENSOR = KERNEL_TYPES_TENSOR
@@ -230,7 +229,7 @@ class MethodLoader:
             value = evalue(reader, self.values, reader.i32_item(self.arguments, k))
             if reader.u8(value, EVALUE_VAL_TYPE) in _LISTS:
                 self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
-                if self.n_list_bytes > _LIMIT:  # many instructions may name one long list
+                if self.n_list_bytes > LIMIT:  # many instructions may name one long list
                     raise bad_program("lists of tensors that need more than 128 MiB")
 
     def _list_items(self, value):
@@ -253,10 +252,14 @@ class MethodLoader:
         self.value_at = self.start + values
         self.list_at = self.start + lists
         self.instruction_at = self.start + instructions
+        if self.instruction_at + self.n_instruction_bytes > LIMIT:
+            raise fail(NOT_SUPPORTED, "records above 128 MiB", pool.name)
         context.set_memory(_picotorch.PROGRAM, self.program.data)
+        self._check_apart(pool.buffer, _picotorch.POOL, pool.name, -1)
         context.set_memory(_picotorch.POOL, pool.buffer)
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
+            self._check_apart(manager.planned_memory.buffers[i], _PLANNED + i, "planned buffer", i)
             context.set_memory(_PLANNED + i, manager.planned_memory.buffers[i])
             context.limit_memory(_PLANNED + i, size)
             context.clear(reference(_PLANNED + i, 0), size)
@@ -267,13 +270,19 @@ class MethodLoader:
             reference(_picotorch.POOL, self.instruction_at),
             reference(_picotorch.PROGRAM, self.values), 0)
 
+    def _check_apart(self, buffer, end, subject, index):
+        """Raises InvalidArgument when a memory shares bytes with one below number `end`."""
+        if self.context.overlap(buffer, end):
+            raise fail(INVALID_ARGUMENT, "shares bytes with the program or with another memory",
+                       subject, index, remedy="hand over memories that lie apart")
+
     def _check_planned(self, planned):
         self.n_planned = planned_buffers(self.reader, self.plan)
         if self.n_planned > _picotorch.MEMORIES - _PLANNED:
             raise fail(NOT_SUPPORTED, "so many planned buffers")
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
-            if size > _LIMIT:
+            if size > LIMIT:
                 raise fail(NOT_SUPPORTED, "more than 128 MiB", "planned buffer", i)
             if i >= len(planned):
                 if size == 0:
@@ -290,6 +299,7 @@ class MethodLoader:
         temp = manager.temp_allocator
         if temp is not None:
             check_memory(temp.buffer, "temp memory")
+            self._check_apart(temp.buffer, _picotorch.MEMORIES, "temp memory", -1)
             self.context.set_scratch(temp.buffer)
         if needed == 0:
             return

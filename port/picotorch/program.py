@@ -10,13 +10,11 @@ the file, which becomes InvalidProgram.
 import _picotorch
 
 from . import schema
-from .errors import NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
-from .memory import check_alignment
+from .errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
+from .memory import LIMIT, check_alignment
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
-
-_LIMIT = 1 << 27  # bytes that a reference can reach
 
 
 class Program:
@@ -38,7 +36,10 @@ class Program:
 
     @staticmethod
     def load(loader, verification=STRICT):
-        """Reads header and tables of the loader's file. Raises InvalidProgram, InvalidArgument."""
+        """Reads header and tables of the loader's file. Raises InvalidProgram, InvalidArgument,
+        InvalidType."""
+        if verification != STRICT and verification != MINIMAL:
+            raise fail(INVALID_ARGUMENT, "is neither STRICT nor MINIMAL", "verification")
         program = Program(loader)
         try:
             program._read_header()
@@ -57,7 +58,7 @@ class Program:
             raise bad_program("%dB are too few for a header" % size)
         if bytes(self.data[4:8]) != schema.FILE_IDENTIFIER:
             raise bad_program("no file identifier ET12: not a .pte file")
-        if size > _LIMIT:
+        if size > LIMIT:
             raise fail(NOT_SUPPORTED, "programs above 128 MiB")
         check_alignment(self.data, "program")
         head = _picotorch.Reader(self.data)

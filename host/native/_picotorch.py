@@ -454,6 +454,13 @@ class Context:
         data = memoryview(buffer).cast("B")
         self._writable_data(ref, len(data))[:] = data
 
+    def copy(self, ref, position, size):
+        """Copies bytes at a position of the program to a reference."""
+        program = memoryview(self._buffers[PROGRAM].buffer).cast("B")
+        if position < 0 or position + size > len(program):
+            raise ValueError
+        self._writable_data(ref, size)[:] = program[position : position + size]
+
     def clear(self, ref, size):
         self._writable_data(ref, size)[:] = bytes(size)
 

@@ -59,7 +59,16 @@ typedef struct pt_instruction {
     pt_ref args[]; // a pt_value in the pool, an EValue in the program, or 0 for None
 } pt_instruction;
 
-enum { PT_OP_KERNEL_CALL, PT_OP_KERNEL_CALL_DYNAMIC };
+// What an instruction does with its arguments.
+enum {
+    PT_OP_KERNEL_CALL, // those of the kernel
+    PT_OP_JUMP_FALSE,  // condition; reference to the instruction to go on with; its index
+    PT_OP_MOVE,        // tensor; tensor that gets its data
+    PT_OP_NOTHING,
+};
+
+// A method that executes more instructions is taken never to end.
+enum { PT_MAX_STEPS = 10000000 };
 
 // The start of a loaded method.
 typedef struct pt_method {
@@ -197,8 +206,9 @@ const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 
 // True when `arg` is of the kind of `letter`, see operators.def.
 bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
-// Checks the instruction record at `position` of the pool: kinds of the arguments against the
-// signature of its operator, then the kernel's own check.
+// Checks the instruction record at `position` of the pool: kinds of the arguments (of a kernel
+// call: against the signature of its operator), then the kernel's own check. The loader checks
+// where a jump leads.
 int pt_check_instruction(pt_context *c, uint32_t position);
 // To the first instruction of the method whose pt_method is at offset `method` of the pool.
 void pt_start(pt_context *c, uint32_t method);

@@ -333,6 +333,19 @@ static mp_obj_t context_copy_in(mp_obj_t self_in, mp_obj_t ref, mp_obj_t buffer_
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_copy_in_obj, context_copy_in);
 
+static mp_obj_t context_copy(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const pt_context *c = context_of(args[0]);
+    mp_int_t position = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
+    uint8_t *to = writable_data_at(args[0], args[1], size);
+    if (position < 0 || (int64_t)position + size > c->memory_size[PT_MEMORY_PROGRAM]) {
+        pt_raise_value_error();
+    }
+    memmove(to, c->memory[PT_MEMORY_PROGRAM] + position, (size_t)size);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_copy_obj, 4, 4, context_copy);
+
 static mp_obj_t context_clear(mp_obj_t self_in, mp_obj_t ref, mp_obj_t size_in) {
     mp_int_t size = mp_obj_get_int(size_in);
     memset(writable_data_at(self_in, ref, size), 0, (size_t)size);
@@ -399,6 +412,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_step), MP_ROM_PTR(&context_step_obj)},
     {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy_in), MP_ROM_PTR(&context_copy_in_obj)},
+    {MP_ROM_QSTR(MP_QSTR_copy), MP_ROM_PTR(&context_copy_obj)},
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},

@@ -419,8 +419,11 @@ class Method:
 
     def _instruction_name(self, index):
         reader = self.program.reader
-        call = reader.table(reader.item(self._loader.instructions, index),
-                            schema.INSTRUCTION_INSTR_ARGS)
+        instruction = reader.item(self._loader.instructions, index)
+        kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
+        if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+            return "control flow"
+        call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
         return MethodMeta(self.program, self.plan).operator_name(
             reader.i32(call, schema.KERNEL_CALL_OP_INDEX))
 

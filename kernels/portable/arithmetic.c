@@ -56,17 +56,12 @@ static const pt_binary divide_op = {div_row, div_f32, div_f64, NULL, PT_RULE_FLO
 PT_BINARY_KERNEL(aten_div_out, divide_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_div_Scalar_out, divide_op, PT_FORM_SCALAR)
 
-// INT64_MIN / -1 wraps as the other operations do.
-static int64_t quotient(int64_t x, int64_t y) {
-    return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
-}
-
 static int64_t rest(int64_t x, int64_t y) {
     return y == -1 ? 0 : x % y;
 }
 
 PT_BINARY_F32(trunc_divide, pt_truncf(x / y))
-PT_BINARY_I64(trunc_divide, quotient(x, y))
+PT_BINARY_I64(trunc_divide, pt_divide_int(x, y))
 static const pt_binary trunc_divide_op = {
     NULL, trunc_divide_f32, NULL, trunc_divide_i64, PT_RULE_SAME, true};
 
@@ -88,7 +83,7 @@ static float floor_divide_f32(float x, float y) {
     return quotient - floor > 0.5f ? floor + 1.0f : floor;
 }
 
-PT_BINARY_I64(floor_divide, quotient(x, y) - (rest(x, y) != 0 && (x < 0) != (y < 0)))
+PT_BINARY_I64(floor_divide, pt_divide_int(x, y) - (rest(x, y) != 0 && (x < 0) != (y < 0)))
 static const pt_binary floor_divide_op = {
     NULL, floor_divide_f32, NULL, floor_divide_i64, PT_RULE_SAME, true};
 PT_BINARY_KERNEL(aten_floor_divide_out, floor_divide_op, PT_FORM_TENSORS)

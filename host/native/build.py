@@ -58,6 +58,8 @@ uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 const char *pt_operator_signature(uint32_t operator_number);
 bool pt_operator_has_lists(uint32_t operator_number);
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+bool pt_is_written(const pt_context *c, uint32_t memory);
 int32_t pt_verify_program(const uint8_t *data, uint32_t size);
 uint32_t pt_element_size(uint8_t dtype);
 """

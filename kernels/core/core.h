@@ -21,7 +21,6 @@
 typedef uint32_t pt_ref;
 
 #define PT_REF_OFFSET_BITS 25
-#define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
 
 enum {
     PT_MEMORY_NONE,
@@ -60,7 +59,16 @@ typedef struct pt_instruction {
     pt_ref args[]; // a pt_value in the pool, an EValue in the program, or 0 for None
 } pt_instruction;
 
-enum { PT_OP_KERNEL_CALL, PT_OP_KERNEL_CALL_DYNAMIC };
+// What an instruction does with its arguments.
+enum {
+    PT_OP_KERNEL_CALL, // those of the kernel
+    PT_OP_JUMP_FALSE,  // condition; reference to the instruction to go on with; its index
+    PT_OP_MOVE,        // tensor; tensor that gets its data
+    PT_OP_NOTHING,
+};
+
+// A method that executes more instructions is taken never to end.
+enum { PT_MAX_STEPS = 10000000 };
 
 // The start of a loaded method.
 typedef struct pt_method {
@@ -198,8 +206,9 @@ const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 
 // True when `arg` is of the kind of `letter`, see operators.def.
 bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
-// Checks the instruction record at `position` of the pool: kinds of the arguments against the
-// signature of its operator, then the kernel's own check.
+// Checks the instruction record at `position` of the pool: kinds of the arguments (of a kernel
+// call: against the signature of its operator), then the kernel's own check. The loader checks
+// where a jump leads.
 int pt_check_instruction(pt_context *c, uint32_t position);
 // To the first instruction of the method whose pt_method is at offset `method` of the pool.
 void pt_start(pt_context *c, uint32_t method);
@@ -207,6 +216,14 @@ void pt_start(pt_context *c, uint32_t method);
 int pt_step(pt_context *c);
 // Executes from the first instruction to the end, and goes back to the first.
 int pt_execute(pt_context *c);
+
+// ---- checks of memories that come after load
+
+// The first memory below number `end` that shares a byte with the `size` bytes at `data`,
+// PT_MEMORIES when the temp memory does, PT_MEMORY_NONE when none does.
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+// True when an instruction of the started method writes to a tensor in this memory.
+bool pt_is_written(const pt_context *c, uint32_t memory);
 
 // ---- verification
 

@@ -1,4 +1,5 @@
 // Arithmetic of two operands: sum, product, quotient, power, extrema.
+#include "arguments.h"
 #include "elementwise.h"
 #include "float_math.h"
 
@@ -114,12 +115,9 @@ static const pt_binary *division(const pt_context *c, pt_ref mode) {
     if (pt_is_none(mode)) {
         return &divide_op;
     }
-    uint32_t length;
-    const char *name = pt_get_string(c, mode, &length);
-    if (length == 5 && __builtin_memcmp(name, "trunc", 5) == 0) {
-        return &trunc_divide_op;
-    }
-    return length == 5 && __builtin_memcmp(name, "floor", 5) == 0 ? &floor_divide_op : NULL;
+    return pt_string_is(c, mode, "trunc")   ? &trunc_divide_op
+           : pt_string_is(c, mode, "floor") ? &floor_divide_op
+                                            : NULL;
 }
 
 static int div_mode_check(pt_context *c, const pt_ref *args, pt_form form) {

@@ -76,11 +76,11 @@ static int read_pooling(pt_context *c, const pt_ref *args, pooling *p) {
 // Number of windows along a dim, at most 2^29; 0 or less if none fits.
 static int64_t count_windows(const pooling *p, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1);
-    int64_t span = size + 2 * (int64_t)p->padding[d] - reach - 1;
-    if (span < 0 && !p->ceil_mode) {
+    int64_t room = size + 2 * (int64_t)p->padding[d] - reach - 1;
+    if (room < 0 && !p->ceil_mode) {
         return 0;
     }
-    int64_t up = span + (p->ceil_mode ? p->stride[d] - 1 : 0);
+    int64_t up = room + (p->ceil_mode ? p->stride[d] - 1 : 0);
     int64_t n = up < 0 ? 0 : up / p->stride[d] + 1;
     if (p->ceil_mode && (n - 1) * p->stride[d] >= (int64_t)size + p->padding[d]) {
         n--; // the last window would start in the padding behind the input

@@ -119,6 +119,8 @@ static uint32_t field_offset(const verifier *v, uint32_t vtable, uint32_t slot) 
     return entry + 2 <= pt_read_u16(v->data + vtable) ? pt_read_u16(v->data + vtable + entry) : 0;
 }
 
+// The size of the table in its vtable is not looked at: exporters share vtables between tables of
+// different sizes.
 static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
     if (!visit(v, 1) || !inside(v, table, 4, 4)) {
         return false;
@@ -129,9 +131,7 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
     }
     uint32_t vtable = (uint32_t)start;
     uint32_t vtable_size = pt_read_u16(v->data + vtable);
-    uint32_t table_size = pt_read_u16(v->data + vtable + 2);
-    if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2) || table_size < 4 ||
-        !inside(v, table, table_size, 4)) {
+    if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2)) {
         return false;
     }
     uint32_t type = 0;
@@ -148,8 +148,7 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
             continue;
         }
         uint32_t bytes = field.kind == FIELD_SCALAR ? field.of : 4;
-        if (offset < 4 || offset > table_size || bytes > table_size - offset ||
-            !inside(v, table + offset, bytes, bytes < 4 ? bytes : 4)) {
+        if (offset < 4 || !inside(v, table + offset, bytes, bytes < 4 ? bytes : 4)) {
             return false;
         }
         if (field.kind == FIELD_SCALAR) {

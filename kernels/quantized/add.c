@@ -32,8 +32,7 @@ static int check(pt_context *c, const pt_ref *args) {
 }
 
 static pt_dequantizer dequantizer_of(const pt_context *c, const pt_ref *args) {
-    return (pt_dequantizer){(float)pt_get_double(c, args[1]), (int32_t)pt_get_int(c, args[2]),
-                            false};
+    return pt_make_dequantizer(pt_get_double(c, args[1]), pt_get_int(c, args[2]));
 }
 
 static int run(pt_context *c, const pt_ref *args) {

@@ -1,4 +1,5 @@
 #include "affine.h"
+#include "../arch/dequantize_bytes.h"
 #include "../arch/quantize_value.h"
 #include "../portable/float_math.h"
 
@@ -107,28 +108,37 @@ static inline int32_t limit(int32_t v, int32_t low, int32_t high) {
 }
 
 // Four values at a time where the limits are those of the dtype, as they mostly are.
-#define QUANTIZE_ROW(name, type, LOW, HIGH)                                                  \
-    static void name(const pt_quantizer *q, int32_t n, const float *in, type *out) {         \
-        float inverse = q->inverse_scale;                                                    \
-        int32_t zero_point = q->zero_point, low = q->low, high = q->high;                    \
-        if (low == LOW && high == HIGH) {                                                    \
-            for (; n >= 4; n -= 4, in += 4, out += 4) {                                      \
-                float x0 = in[0], x1 = in[1], x2 = in[2], x3 = in[3];                        \
-                out[0] = (type)limit(pt_quantize_value(x0, inverse, zero_point), LOW, HIGH); \
-                out[1] = (type)limit(pt_quantize_value(x1, inverse, zero_point), LOW, HIGH); \
-                out[2] = (type)limit(pt_quantize_value(x2, inverse, zero_point), LOW, HIGH); \
-                out[3] = (type)limit(pt_quantize_value(x3, inverse, zero_point), LOW, HIGH); \
-            }                                                                                \
-        }                                                                                    \
-        for (; n > 0; n--) {                                                                 \
-            *out++ = (type)limit(pt_quantize_value(*in++, inverse, zero_point), low, high);  \
-        }                                                                                    \
+#define QUANTIZE_ROW(name, type, LOW, HIGH, limit_to_type)                                  \
+    static void name(const pt_quantizer *q, int32_t n, const float *in, type *out) {        \
+        float inverse = q->inverse_scale;                                                   \
+        int32_t zero_point = q->zero_point, low = q->low, high = q->high;                   \
+        if (low == LOW && high == HIGH) {                                                   \
+            for (; n >= 4; n -= 4, in += 4, out += 4) {                                     \
+                float x0 = in[0], x1 = in[1], x2 = in[2], x3 = in[3];                       \
+                out[0] = (type)limit_to_type(pt_quantize_value(x0, inverse, zero_point));   \
+                out[1] = (type)limit_to_type(pt_quantize_value(x1, inverse, zero_point));   \
+                out[2] = (type)limit_to_type(pt_quantize_value(x2, inverse, zero_point));   \
+                out[3] = (type)limit_to_type(pt_quantize_value(x3, inverse, zero_point));   \
+            }                                                                               \
+        }                                                                                   \
+        for (; n > 0; n--) {                                                                \
+            *out++ = (type)limit(pt_quantize_value(*in++, inverse, zero_point), low, high); \
+        }                                                                                   \
     }
 
-QUANTIZE_ROW(quantize_int8, int8_t, INT8_MIN, INT8_MAX)
-QUANTIZE_ROW(quantize_uint8, uint8_t, 0, UINT8_MAX)
-QUANTIZE_ROW(quantize_int16, int16_t, INT16_MIN, INT16_MAX)
-QUANTIZE_ROW(quantize_uint16, uint16_t, 0, UINT16_MAX)
+QUANTIZE_ROW(quantize_int8, int8_t, INT8_MIN, INT8_MAX, pt_limit_int8)
+QUANTIZE_ROW(quantize_uint8, uint8_t, 0, UINT8_MAX, pt_limit_uint8)
+
+#define QUANTIZE_WIDE_ROW(name, type)                                                \
+    static void name(const pt_quantizer *q, int32_t n, const float *in, type *out) { \
+        for (; n > 0; n--) {                                                         \
+            int32_t v = pt_quantize_value(*in++, q->inverse_scale, q->zero_point);   \
+            *out++ = (type)limit(v, q->low, q->high);                                \
+        }                                                                            \
+    }
+
+QUANTIZE_WIDE_ROW(quantize_int16, int16_t)
+QUANTIZE_WIDE_ROW(quantize_uint16, uint16_t)
 
 // The integer part of x, limited to int32; 0 for NaN.
 static int32_t to_int32(float x) {
@@ -186,18 +196,15 @@ void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const floa
 
 // ---- from quantized values
 
-#define DEQUANTIZE_ROW(name, type)                                                             \
-    static void name(float scale, int32_t zero_point, int32_t n, const type *in, float *out) { \
-        for (; n >= 4; n -= 4, in += 4, out += 4) {                                            \
-            int32_t q0 = in[0], q1 = in[1], q2 = in[2], q3 = in[3];                            \
-            out[0] = (float)(q0 - zero_point) * scale;                                         \
-            out[1] = (float)(q1 - zero_point) * scale;                                         \
-            out[2] = (float)(q2 - zero_point) * scale;                                         \
-            out[3] = (float)(q3 - zero_point) * scale;                                         \
-        }                                                                                      \
-        for (; n > 0; n--) {                                                                   \
-            *out++ = (float)(*in++ - zero_point) * scale;                                      \
-        }                                                                                      \
+pt_dequantizer pt_make_dequantizer(double scale, int64_t zero_point) {
+    return (pt_dequantizer){(float)scale, (int32_t)zero_point};
+}
+
+#define DEQUANTIZE_ROW(name, type)                                                     \
+    static void name(const pt_dequantizer *q, int32_t n, const type *in, float *out) { \
+        for (; n > 0; n--) {                                                           \
+            *out++ = (float)(*in++ - q->zero_point) * q->scale;                        \
+        }                                                                              \
     }
 
 DEQUANTIZE_ROW(dequantize_int8, int8_t)
@@ -205,41 +212,50 @@ DEQUANTIZE_ROW(dequantize_uint8, uint8_t)
 DEQUANTIZE_ROW(dequantize_int16, int16_t)
 DEQUANTIZE_ROW(dequantize_uint16, uint16_t)
 
+// The values of a row of bytes before blocks of four begin, and from these on.
+#define DEQUANTIZE_BYTES(name, type)                                                         \
+    static void name##_row(const pt_dequantizer *q, int32_t n, const type *in, float *out) { \
+        int32_t head = (int32_t)(-(uintptr_t)in % PT_BYTES_ALIGNMENT);                       \
+        head = head < n ? head : n;                                                          \
+        int32_t whole = (n - head) & ~3;                                                     \
+        name(q, head, in, out);                                                              \
+        pt_##name(whole / 4, in + head, out + head, q->scale, q->zero_point);                \
+        name(q, n - head - whole, in + head + whole, out + head + whole);                    \
+    }
+
+DEQUANTIZE_BYTES(dequantize_int8, int8_t)
+DEQUANTIZE_BYTES(dequantize_uint8, uint8_t)
+
 static int64_t load(const void *data, int32_t i, uint8_t dtype) {
     return dtype == PT_DTYPE_UINT16 ? ((const uint16_t *)data)[i] : pt_load_int(data, i, dtype);
 }
 
-// Any dtype and zero point, in float32 or double.
+// Any dtype and zero point.
 static void dequantize_any(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                            float *out) {
-    float scale = (float)q->scale;
     for (int32_t i = 0; i < n; i++) {
-        int64_t difference = load(in, i, dtype) - q->zero_point;
-        out[i] = q->in_double ? (float)((double)difference * q->scale) : (float)difference * scale;
+        out[i] = (float)(load(in, i, dtype) - q->zero_point) * q->scale;
     }
 }
 
 void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                        float *out) {
-    float scale = (float)q->scale;
-    // The double product of a float32 scale and a difference of up to 24 bits is exact.
-    bool same = !q->in_double || (double)scale == q->scale;
-    if (!same || !is_narrow(q->zero_point)) {
+    if (!is_narrow(q->zero_point)) {
         dequantize_any(q, dtype, n, in, out);
         return;
     }
     switch (dtype) {
     case PT_DTYPE_CHAR:
-        dequantize_int8(scale, q->zero_point, n, in, out);
+        dequantize_int8_row(q, n, in, out);
         break;
     case PT_DTYPE_BYTE:
-        dequantize_uint8(scale, q->zero_point, n, in, out);
+        dequantize_uint8_row(q, n, in, out);
         break;
     case PT_DTYPE_SHORT:
-        dequantize_int16(scale, q->zero_point, n, in, out);
+        dequantize_int16(q, n, in, out);
         break;
     case PT_DTYPE_UINT16:
-        dequantize_uint16(scale, q->zero_point, n, in, out);
+        dequantize_uint16(q, n, in, out);
         break;
     default:
         dequantize_any(q, dtype, n, in, out);

@@ -2,8 +2,9 @@
 // x = (q - zero_point) * scale. What all operators of quantized_decomposed share: the quantized
 // dtypes, the arguments, and rows with one scale and zero point.
 //
-// Where ExecuTorch's kernels differ from PyTorch's functions these follow ExecuTorch's: the inverse
-// of the scale is a float32. Infinities become quant_min and quant_max, NaN becomes 0.
+// Where ExecuTorch's kernels differ from PyTorch's functions these follow ExecuTorch's: they
+// compute in float32, with a scale or inverse of a scale rounded to it. Infinities become quant_min
+// and quant_max, NaN becomes 0.
 #ifndef PT_QUANTIZED_AFFINE_H
 #define PT_QUANTIZED_AFFINE_H
 
@@ -36,11 +37,11 @@ pt_quantizer pt_make_quantizer(double scale, int64_t zero_point, int64_t low, in
 void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const float *in, void *out);
 
 typedef struct pt_dequantizer {
-    double scale;
+    float scale;
     int32_t zero_point;
-    bool in_double; // the product is made in double and then rounded; else both are float32
 } pt_dequantizer;
 
+pt_dequantizer pt_make_dequantizer(double scale, int64_t zero_point);
 // n values of `dtype`.
 void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                        float *out);

@@ -152,8 +152,8 @@ static int run_dequantize(pt_context *c, const pt_ref *args, const channels *lie
     float *to = out.data;
     for (int32_t outer = 0; outer < lie->outer; outer++) {
         for (int32_t i = 0; i < lie->channels; i++, from += row, to += lie->inner) {
-            pt_dequantizer q = {scale_of(&scales, i), (int32_t)zero_point_of(&zero_points, i),
-                                scales.dtype == PT_DTYPE_DOUBLE};
+            pt_dequantizer q =
+                pt_make_dequantizer(scale_of(&scales, i), zero_point_of(&zero_points, i));
             pt_dequantize_row(&q, in.dtype, lie->inner, from, to);
         }
     }

@@ -84,7 +84,7 @@ static int check_dequantize_tensors(pt_context *c, const pt_ref *args) {
 static int dequantize(pt_context *c, const pt_ref *args, double scale, int64_t zero_point) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[7]);
-    pt_dequantizer q = {scale, (int32_t)zero_point, false};
+    pt_dequantizer q = pt_make_dequantizer(scale, zero_point);
     pt_dequantize_row(&q, in.dtype, pt_numel(&out), in.data, out.data);
     return PT_ERROR_OK;
 }

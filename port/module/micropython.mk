@@ -1,11 +1,12 @@
 # The user C module _picotorch: the wrapping in this folder, and kernels/.
 
 PT_KERNELS_DIR := $(abspath $(USERMOD_DIR)/../../kernels)
-PT_KERNELS_C := $(wildcard $(addprefix $(PT_KERNELS_DIR)/,core/*.c portable/*.c cortex_m/*.c arch/*.c))
+PT_KERNELS_C := $(wildcard $(addprefix $(PT_KERNELS_DIR)/,\
+	core/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c))
 
 SRC_USERMOD_C += $(sort $(wildcard $(USERMOD_DIR)/*.c))
 SRC_USERMOD_LIB_C += $(sort $(PT_KERNELS_C))
-CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable cortex_m arch)
+CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable quantized cortex_m arch)
 
 # The objects' folders differ between ports, their ends do not. Where a kernel computes in double it
 # means to, which MicroPython's own sources never do.

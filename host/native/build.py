@@ -7,7 +7,7 @@ import cffi
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = sorted(
     str(path.relative_to(ROOT))
-    for folder in ("core", "portable", "arch")
+    for folder in ("core", "portable", "quantized", "cortex_m", "arch")
     for path in (ROOT / "kernels" / folder).glob("*.c")
 )
 
@@ -70,7 +70,8 @@ ffi.set_source(
     "_picotorch_c",
     '#include "core.h"',
     sources=SOURCES,
-    include_dirs=["kernels/core", "kernels/portable", "kernels/arch"],
+    include_dirs=["kernels/core", "kernels/portable", "kernels/quantized", "kernels/cortex_m",
+                  "kernels/arch"],
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
                         "-Wextra"],
 )

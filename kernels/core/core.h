@@ -153,8 +153,6 @@ const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 // Lists. Ints are read one by one from the program: read them once.
 uint32_t pt_list_length(const pt_context *c, pt_ref arg);
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
-bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);
-double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i);
 // Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 
@@ -165,8 +163,6 @@ uint32_t pt_element_size(uint8_t dtype);
 // Elements between neighbours along each dim, from sizes and dim order. `strides` has room for
 // rank.
 void pt_strides(const pt_tensor *t, int32_t *strides);
-// True if the dim order is that of channels_last (0, 2, 3, 1) or (0, 2, 1).
-bool pt_is_channels_last(const pt_tensor *t);
 // True when both have the same rank and sizes.
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
 // True when both have the same dim order.

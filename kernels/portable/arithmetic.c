@@ -57,10 +57,6 @@ static const pt_binary divide_op = {div_row, div_f32, div_f64, NULL, PT_RULE_FLO
 PT_BINARY_KERNEL(aten_div_out, divide_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_div_Scalar_out, divide_op, PT_FORM_SCALAR)
 
-static int64_t rest(int64_t x, int64_t y) {
-    return y == -1 ? 0 : x % y;
-}
-
 PT_BINARY_F32(trunc_divide, pt_truncf(x / y))
 PT_BINARY_I64(trunc_divide, pt_divide_int(x, y))
 static const pt_binary trunc_divide_op = {
@@ -84,13 +80,13 @@ static float floor_divide_f32(float x, float y) {
     return quotient - floor > 0.5f ? floor + 1.0f : floor;
 }
 
-PT_BINARY_I64(floor_divide, pt_divide_int(x, y) - (rest(x, y) != 0 && (x < 0) != (y < 0)))
+PT_BINARY_I64(floor_divide, pt_divide_int(x, y) - (pt_rest_int(x, y) != 0 && (x < 0) != (y < 0)))
 static const pt_binary floor_divide_op = {
     NULL, floor_divide_f32, NULL, floor_divide_i64, PT_RULE_SAME, true};
 PT_BINARY_KERNEL(aten_floor_divide_out, floor_divide_op, PT_FORM_TENSORS)
 
 PT_BINARY_F32(fmod, pt_fmodf(x, y))
-PT_BINARY_I64(fmod, rest(x, y))
+PT_BINARY_I64(fmod, pt_rest_int(x, y))
 static const pt_binary fmod_op = {NULL, fmod_f32, NULL, fmod_i64, PT_RULE_SAME, true};
 PT_BINARY_KERNEL(aten_fmod_Tensor_out, fmod_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_fmod_Scalar_out, fmod_op, PT_FORM_SCALAR)
@@ -101,7 +97,7 @@ static float remainder_f32(float x, float y) {
 }
 
 static int64_t remainder_i64(int64_t x, int64_t y) {
-    int64_t mod = rest(x, y);
+    int64_t mod = pt_rest_int(x, y);
     return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
 }
 

@@ -21,6 +21,7 @@
 typedef uint32_t pt_ref;
 
 #define PT_REF_OFFSET_BITS 25
+#define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
 
 enum {
     PT_MEMORY_NONE,

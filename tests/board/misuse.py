@@ -25,7 +25,7 @@ class Loaded:
         meta = program.method_meta()
         self.planned = [take("planned", meta.memory_planned_buffer_size(i))
                         for i in range(meta.num_memory_planned_buffers())]
-        self.pool = pool or MemoryAllocator(take("pool", 8192))
+        self.pool = pool or MemoryAllocator(take("pool", 1024))
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(self.planned)))
         self.method.load(program)
 

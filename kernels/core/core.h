@@ -86,7 +86,7 @@ typedef struct pt_method {
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
     uint32_t memory_size[PT_MEMORIES];
-    uint8_t *scratch; // the temp memory, aligned to 16; undefined contents
+    uint8_t *scratch; // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed; // most that any check has asked for
     pt_ref program_values;   // copy of the method's, while it is loaded or runs

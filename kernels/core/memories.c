@@ -28,7 +28,8 @@ static bool list_lies_in(const pt_context *c, pt_ref list, uint32_t memory) {
     return false;
 }
 
-static bool writes_to(const pt_context *c, const pt_instruction *instruction, uint32_t memory) {
+static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruction,
+                             uint32_t memory) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         pt_ref arg = instruction->args[i];
@@ -38,6 +39,17 @@ static bool writes_to(const pt_context *c, const pt_instruction *instruction, ui
         }
     }
     return false;
+}
+
+static bool writes_to(const pt_context *c, const pt_instruction *instruction, uint32_t memory) {
+    switch (instruction->op) {
+    case PT_OP_KERNEL_CALL:
+        return kernel_writes_to(c, instruction, memory);
+    case PT_OP_MOVE:
+        return memory_of(c, instruction->args[1]) == memory;
+    default:
+        return false;
+    }
 }
 
 bool pt_is_written(const pt_context *c, uint32_t memory) {

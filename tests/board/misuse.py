@@ -25,7 +25,7 @@ class Loaded:
         meta = program.method_meta()
         self.planned = [take("planned", meta.memory_planned_buffer_size(i))
                         for i in range(meta.num_memory_planned_buffers())]
-        self.pool = pool or MemoryAllocator(take("pool", 8192))
+        self.pool = pool or MemoryAllocator(take("pool", 1024))
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(self.planned)))
         self.method.load(program)
 
@@ -97,6 +97,15 @@ def inputs_in_place(program, written):
     tell("execute", w.method.execute)
 
 
+def jumps_and_moves(moved, jump):
+    """Both take an unplanned input; move_in_place moves a tensor to it."""
+    constant = sections["relu"][:16]
+    m, j = Loaded(moved).method, Loaded(jump).method
+    tell("constant input that is moved to", lambda: m.set_input(constant, 0))
+    tell("constant input beside a jump", lambda: j.set_input(constant, 0))
+    tell("execute", j.execute)
+
+
 def elements_of_another_type(program):
     """relu_int: two int32."""
     m = Loaded(program).method
@@ -141,6 +150,7 @@ memories_that_overlap(relu)
 memories_of_no_use(relu)
 order_of_unloads(relu)
 inputs_in_place(open_program("relu_unplanned"), open_program("relu_in_place"))
+jumps_and_moves(open_program("move_in_place"), open_program("jump"))
 elements_of_another_type(open_program("relu_int"))
 many_inputs(open_program("many_inputs"))
 large_ints(open_program("large_ints"))

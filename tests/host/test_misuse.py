@@ -5,7 +5,7 @@ import fixture_store
 import numpy as np
 import programs
 import pytest
-from flatbuffer_builder import int_value
+from flatbuffer_builder import bool_value, int_value
 from picotorch import BufferDataLoader, Error, FileDataLoader, Method, Module, Program
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, tensor
@@ -27,6 +27,12 @@ def sections():
         "relu_unplanned": relu([tensor([4]), tensor([4])], planned=[]),
         "relu_in_place": relu([tensor([4]), tensor([4], 0)], outputs=[1], planned=[16],
                               instructions=[call(0, 1, 0, 0)]),
+        "move_in_place": relu([tensor([4]), tensor([4], 0)], outputs=[1], planned=[16],
+                              instructions=[{"instr_args": ("MoveCall",
+                                                            {"move_from": 1, "move_to": 0})}]),
+        "jump": relu([tensor([4]), tensor([4], 0), bool_value(False)], outputs=[1], planned=[16],
+                     instructions=[{"instr_args": ("JumpFalseCall", {
+                         "cond_value_index": 2, "destination_instruction": 1})}, *RELU]),
         "relu_int": relu([tensor([2], 0, dtype=3), tensor([2], 16, dtype=3)]),
         "many_inputs": relu([tensor([4], 16 * i) for i in range(41)], range(40), [40], [41 * 16],
                             [call(0, 0, 40, 40)]),

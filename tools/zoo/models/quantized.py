@@ -112,3 +112,18 @@ def quantize_per_channel(data: Data) -> Model:
     """A scale and zero point for each row, and for each column."""
     scales, zero_points = data.floats(7, low=0.01, high=0.1).double(), data.integers(7)
     return Model(Function(_quantize_channels), (data.floats(3, 7), scales, zero_points))
+
+
+@fixture
+def quantize_special_values(data: Data) -> Model:
+    """NaN, infinities and what no integer holds, in blocks and alone.
+
+    ExecuTorch makes quant_min of all of them on x86.
+    """
+    special = [float("nan"), float("inf"), -float("inf"), 3e9, -3e9, 1e38, -0.0, 1e-45, 127.5]
+    x = torch.cat([torch.tensor(special), data.floats(5, low=-200, high=200)])
+    return Model(
+        Function(lambda x: tuple(_quantize(x, 1.0, 0, dtype) for dtype in _DTYPES[:3])),
+        (x,),
+        executorch_fails=True,
+    )

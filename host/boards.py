@@ -31,12 +31,16 @@ class Arena:
 
 @dataclass(frozen=True)
 class Emulator:
-    """How to start the board in an emulator; package is the Debian package of program."""
+    """How to start the board in an emulator; package is the Debian package of program.
+
+    job_address is where the emulator sees the board's memory for the job.
+    """
 
     program: str
     package: str
     machine: str
     arguments: tuple[str, ...]
+    job_address: int
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def load_board(name: str) -> Board:
 
 def _from_toml(name: str, toml: dict) -> Board:
     memories = {key: Memory(key, **entry) for key, entry in toml["memories"].items()}
+    job = memories[toml["place"]["job"]]
     emulator = toml["emulator"]
     return Board(
         name=name,
@@ -89,7 +94,7 @@ def _from_toml(name: str, toml: dict) -> Board:
         memories=memories,
         arenas={entry["name"]: Arena(**entry) for entry in toml["arenas"]},
         code=memories[toml["place"]["code"]],
-        job=memories[toml["place"]["job"]],
+        job=job,
         data=memories[toml["place"]["data"]],
         stack_size=toml["stack"]["size"],
         heap_size=toml["heap"]["size"],
@@ -98,5 +103,6 @@ def _from_toml(name: str, toml: dict) -> Board:
             package=emulator["package"],
             machine=emulator["machine"],
             arguments=tuple(emulator["arguments"]),
+            job_address=emulator.get("job_address", job.address),
         ),
     )

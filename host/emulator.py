@@ -88,7 +88,7 @@ def emulator_command(
     command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
     command += ["-kernel", str(firmware)]
     if job is not None:
-        loader = f"loader,file={job},addr={board.job.address:#x},force-raw=on"
+        loader = f"loader,file={job},addr={board.emulator.job_address:#x},force-raw=on"
         command += ["-device", loader]
     return command
 

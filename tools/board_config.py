@@ -8,13 +8,15 @@ writes board.ld, board.h and board.mk into the second folder.
 import argparse
 import sys
 import tomllib
+from fractions import Fraction
 from pathlib import Path
 
 ARENA_ALIGNMENT = 128
 STACK_GUARD_SIZE = 1024
 MPU_SMALLEST_REGION = 32
-UART_DRIVERS = ("cmsdk",)
-COUNTER_DRIVERS = ("cmsdk",)
+UART_DRIVERS = ("cmsdk", "stm32")
+COUNTER_DRIVERS = ("cmsdk", "sse", "stm32")
+PROTECT_DRIVERS = ("pmsav7", "pmsav8")
 
 LINKER_SCRIPT = """\
 ENTRY(pt_reset)
@@ -85,11 +87,14 @@ HEADER = """\
 #define PT_JOB_SIZE {job_size:#x}u
 
 #define PT_UART_ADDRESS {uart_address:#010x}u
-#define PT_UART_RECEIVE_IRQ {uart_irq}
+#define PT_UART_RECEIVE_IRQ {uart_irq}u
+#define PT_UART_CLOCK_HZ {uart_clock_hz}u
 
 #define PT_COUNTER_ADDRESS {counter_address:#010x}u
-#define PT_COUNTER_TICK_NS {tick_ns}u
-#define PT_COUNTER_INSTRUCTION_NS {instruction_ns}u
+#define PT_COUNTER_PRESCALER {prescaler}u
+/* So many instructions take so many ticks. */
+#define PT_COUNTER_INSTRUCTIONS {instructions}u
+#define PT_COUNTER_INSTRUCTIONS_TICKS {instructions_ticks}u
 
 #define PT_ARENA_ALIGNMENT {alignment}
 #define PT_BOARD_ARENAS(X) {arenas}
@@ -102,6 +107,7 @@ MAKE_VARIABLES = """\
 BOARD_CFLAGS = {cflags}
 BOARD_UART = {uart}
 BOARD_COUNTER = {counter}
+BOARD_PROTECT = {protect}
 BOARD_EMULATOR = {emulator}
 """
 
@@ -134,6 +140,7 @@ def check(board):
         check_memory(board, arena["memory"], f"arena '{arena['name']}'")
         if arena["size"] % ARENA_ALIGNMENT:
             raise BoardError(f"size of arena '{arena['name']}' is no multiple of {ARENA_ALIGNMENT}")
+    check_driver(board["protect"]["driver"], PROTECT_DRIVERS, "protect")
     check_driver(board["uart"]["driver"], UART_DRIVERS, "uart")
     check_driver(board["counter"]["driver"], COUNTER_DRIVERS, "counter")
 
@@ -176,6 +183,8 @@ def linker_script(board):
 def header(name, board):
     """Return board.h: addresses and sizes as macros."""
     job = board["memories"][board["place"]["job"]]
+    counter = board["counter"]
+    instructions_a_tick = Fraction(counter["tick_ns"]) / counter["instruction_ns"]
     return HEADER.format(
         name=name,
         core=board["core"],
@@ -186,9 +195,11 @@ def header(name, board):
         job_size=job["size"],
         uart_address=board["uart"]["address"],
         uart_irq=board["uart"]["receive_irq"],
-        counter_address=board["counter"]["address"],
-        tick_ns=board["counter"]["tick_ns"],
-        instruction_ns=board["counter"]["instruction_ns"],
+        uart_clock_hz=board["uart"]["clock_hz"],
+        counter_address=counter["address"],
+        prescaler=counter.get("prescaler", 1),
+        instructions=instructions_a_tick.numerator,
+        instructions_ticks=instructions_a_tick.denominator,
         alignment=ARENA_ALIGNMENT,
         arenas=" ".join(f"X({arena['name']}, {arena['size']:#x})" for arena in board["arenas"]),
         read_only=" ".join(
@@ -206,6 +217,7 @@ def make_variables(board):
         cflags=" ".join(["-mthumb", *board["cflags"]]),
         uart=board["uart"]["driver"],
         counter=board["counter"]["driver"],
+        protect=board["protect"]["driver"],
         emulator=" ".join(
             [emulator["program"], "-machine", emulator["machine"], *emulator["arguments"]]
         ),

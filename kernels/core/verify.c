@@ -122,6 +122,8 @@ static uint32_t field_offset(const verifier *v, uint32_t vtable, uint32_t slot) 
     return entry + 2 <= pt_read_u16(v->data + vtable) ? pt_read_u16(v->data + vtable + entry) : 0;
 }
 
+// The size of the table in its vtable is not looked at: exporters share vtables between tables of
+// different sizes.
 static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
     if (!visit(v, 1) || !inside(v, table, 4, 4)) {
         return false;

@@ -42,6 +42,15 @@ int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, in
     return PT_ERROR_OK;
 }
 
+bool pt_string_is(const pt_context *c, pt_ref arg, const char *text) {
+    uint32_t length, i = 0;
+    const char *string = pt_get_string(c, arg, &length);
+    while (i < length && text[i] != 0 && string[i] == text[i]) {
+        i++;
+    }
+    return i == length && text[i] == 0;
+}
+
 uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
     uint64_t product = 1;
     for (uint32_t d = 0; d < rank; d++) {

@@ -12,6 +12,8 @@ int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 // Reads the list `arg` as sizes from `minimum` (0, or -1 for "to be inferred") up; `sizes` has room
 // for PT_MAX_RANK.
 int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, int32_t *sizes);
+// True if the string `arg` is `text`.
+bool pt_string_is(const pt_context *c, pt_ref arg, const char *text);
 // Product of sizes, which are not negative; at most UINT32_MAX, which stands for all above.
 uint32_t pt_product(const int32_t *sizes, uint32_t rank);
 // Refuses a pair of dtypes that pt_copy_run does not copy: any dtype to itself, or one of

@@ -138,11 +138,11 @@ static __attribute__((noinline)) void softmax_walk(const pt_tensor *out, const p
 static int run_softmax(pt_context *c, const pt_ref *args, void (*run_lane)(const lane *)) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[3]);
-    uint32_t place = place_of(&in, pt_get_int(c, args[1]));
-    lanes all = lanes_of(&in, place);
-    if (all.outer * all.size * all.inner == 0) {
+    if (pt_numel(&in) == 0) {
         return PT_ERROR_OK;
     }
+    uint32_t place = place_of(&in, pt_get_int(c, args[1]));
+    lanes all = lanes_of(&in, place);
     if (!pt_same_dim_order(&in, &out)) {
         softmax_walk(&out, &in, place, run_lane);
         return PT_ERROR_OK;

@@ -1,4 +1,5 @@
-/* Registers of the Cortex-M system control space that the firmware uses (ARMv7-M ARM, B3). */
+/* Registers of the Cortex-M system control space that the firmware uses (ARMv7-M ARM, B3; ARMv8-M
+ * ARM, D1). */
 
 #ifndef PT_CORTEX_M_H
 #define PT_CORTEX_M_H
@@ -14,15 +15,17 @@
 #define PT_SCB_MMFAR PT_REGISTER(0xe000ed34u)
 #define PT_SCB_BFAR PT_REGISTER(0xe000ed38u)
 #define PT_SCB_CPACR PT_REGISTER(0xe000ed88u)
-#define PT_NVIC_ISER0 PT_REGISTER(0xe000e100u)
+#define PT_NVIC_ISER(irq) PT_REGISTER(0xe000e100u + (irq) / 32u * 4u)
 
 #define PT_CCR_UNALIGN_TRP (1u << 3)
 #define PT_CCR_DIV_0_TRP (1u << 4)
 #define PT_CCR_STKALIGN (1u << 9)
 #define PT_SHCSR_FAULTS_ENABLE (7u << 16)
 #define PT_CPACR_CP10_CP11_FULL (0xfu << 20)
-#define PT_CFSR_MSTKERR (1u << 4)
-#define PT_CFSR_STKERR (1u << 12)
+#define PT_CFSR_STKOF (1u << 20)
+
+/* ARMv6-M has one fault, HardFault, and no register that tells why. */
+#define PT_CORE_HAS_FAULT_STATUS (__ARM_ARCH >= 7)
 
 static inline uint32_t pt_irq_disable(void) {
     uint32_t primask;
@@ -32,6 +35,10 @@ static inline uint32_t pt_irq_disable(void) {
 
 static inline void pt_irq_restore(uint32_t primask) {
     __asm volatile("msr primask, %0" ::"r"(primask) : "memory");
+}
+
+static inline void pt_irq_enable(uint32_t irq) {
+    PT_NVIC_ISER(irq) = 1u << irq % 32u;
 }
 
 static inline uint32_t pt_stack_pointer(void) {

@@ -1,14 +1,20 @@
 /* Instruction counter. Under the emulator's instruction clock every instruction takes the
- * same time, so a timer counts instructions; on silicon it would count time. */
+ * same time, so a timer counts instructions; on silicon it would count time. One driver file
+ * a kind of timer; board.toml names it. */
 
 #ifndef PT_COUNTER_H
 #define PT_COUNTER_H
 
 #include <stdint.h>
 
+/* Of the driver. */
 void pt_counter_start(void);
 
-/* Instructions since start, less the overhead; never below 0. Exact up to 5 * 10^9. */
+/* Of the driver: ticks begun since start. Where a tick is shorter than an instruction, the
+ * begun one makes the count of instructions exact. */
+uint64_t pt_counter_ticks(void);
+
+/* Instructions since start, less the overhead; never below 0. */
 uint64_t pt_counter_stop(void);
 
 /* Set what an empty region between start and stop counts for the caller; 0 after reset. */

@@ -13,8 +13,6 @@
 #define CTRL_INTERRUPT (1u << 3)
 #define TIMER_MAX 0xffffffffu
 
-static uint32_t overhead;
-
 void pt_counter_start(void) {
     TIMER_CTRL = 0;
     TIMER_INTSTATUS = 1;
@@ -23,21 +21,10 @@ void pt_counter_start(void) {
     TIMER_CTRL = CTRL_ENABLE | CTRL_INTERRUPT;
 }
 
-/* Ticks begun since start: the timer shows only complete ones, and a tick is shorter than an
- * instruction, so that the begun one makes the count of instructions exact.
- *
- * The interrupt status, which nothing but this function sees, tells that the timer wrapped. */
-static uint64_t ticks_since_start(void) {
+/* The interrupt status, which nothing but this function sees, tells that the timer wrapped: so
+ * it is right up to 2 * 2^32 ticks. */
+uint64_t pt_counter_ticks(void) {
     uint32_t value = TIMER_VALUE;
     uint64_t wrapped = TIMER_INTSTATUS & 1;
     return (wrapped << 32) + (TIMER_MAX - value) + 1;
-}
-
-uint64_t pt_counter_stop(void) {
-    uint64_t instructions = ticks_since_start() * PT_COUNTER_TICK_NS / PT_COUNTER_INSTRUCTION_NS;
-    return instructions > overhead ? instructions - overhead : 0;
-}
-
-void pt_counter_set_overhead(uint32_t instructions) {
-    overhead = instructions;
 }

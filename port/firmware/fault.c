@@ -30,6 +30,7 @@ static const char *const exception_names[] = {
     [4] = "MemManage fault",
     [5] = "BusFault",
     [6] = "UsageFault",
+    [7] = "SecureFault",
     [11] = "unexpected SVCall",
     [14] = "unexpected PendSV",
     [15] = "unexpected SysTick",
@@ -87,20 +88,34 @@ static void put_saved_registers(const uint32_t *r4_to_r11) {
 }
 
 static void put_fault_status(void) {
+#if PT_CORE_HAS_FAULT_STATUS
     put_hex("\r\nCFSR ", PT_SCB_CFSR);
     put_hex(" HFSR ", PT_SCB_HFSR);
     put_hex(" MMFAR ", PT_SCB_MMFAR);
     put_hex(" BFAR ", PT_SCB_BFAR);
+#endif
     put_string("\r\n");
 }
 
-/* Whether exception entry could push the registers where the stack pointer says. */
+/* Whether exception entry could push the registers where the stack pointer says. A core that
+ * checks the limit itself pushes nothing and leaves the pointer there. */
 static bool frame_is_readable(uint32_t sp, uint32_t exc_return) {
     if (!(exc_return & EXC_RETURN_PSP)) {
         return true;
     }
-    return !(PT_SCB_CFSR & (PT_CFSR_MSTKERR | PT_CFSR_STKERR)) && sp >= (uint32_t)pt_stack_limit &&
-           sp <= (uint32_t)pt_stack_top - BASIC_FRAME_SIZE;
+    return sp > (uint32_t)pt_stack_limit && sp <= (uint32_t)pt_stack_top - BASIC_FRAME_SIZE;
+}
+
+static bool stack_overflowed(uint32_t sp, uint32_t exc_return) {
+    if (!(exc_return & EXC_RETURN_PSP)) {
+        return false;
+    }
+#if PT_CORE_HAS_FAULT_STATUS
+    if (PT_SCB_CFSR & PT_CFSR_STKOF) {
+        return true;
+    }
+#endif
+    return sp <= (uint32_t)pt_stack_limit;
 }
 
 __attribute__((used, noreturn)) void pt_fault_report(const uint32_t *r4_to_r11, uint32_t psp,
@@ -116,7 +131,7 @@ __attribute__((used, noreturn)) void pt_fault_report(const uint32_t *r4_to_r11, 
     put_exception_name(number);
 
     uint32_t sp = exc_return & EXC_RETURN_PSP ? psp : (uint32_t)(r4_to_r11 + 8);
-    if (exc_return & EXC_RETURN_PSP && sp < (uint32_t)pt_stack_limit) {
+    if (stack_overflowed(sp, exc_return)) {
         put_hex("stack overflow: the stack ends at ", (uint32_t)pt_stack_limit);
         put_string("\r\n");
     }
@@ -130,10 +145,17 @@ __attribute__((used, noreturn)) void pt_fault_report(const uint32_t *r4_to_r11, 
     pt_exit(PT_FAULT_STATUS);
 }
 
+/* In instructions that every Thumb core has. */
 __attribute__((naked)) void pt_fault_entry(void) {
-    __asm volatile("push {r4-r11}\n"
+    __asm volatile("mov r0, r8\n"
+                   "mov r1, r9\n"
+                   "mov r2, r10\n"
+                   "mov r3, r11\n"
+                   "push {r0-r3}\n"
+                   "push {r4-r7}\n"
                    "mov r0, sp\n"
                    "mrs r1, psp\n"
                    "mov r2, lr\n"
-                   "b pt_fault_report\n");
+                   "ldr r3, =pt_fault_report\n"
+                   "bx r3\n");
 }

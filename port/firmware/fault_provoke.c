@@ -19,7 +19,7 @@ static void read_unassigned(void) {
 
 static void write_null(void) {
     volatile uint32_t *null;
-    __asm volatile("mov %0, #0" : "=r"(null));
+    __asm volatile("movs %0, #0" : "=r"(null)::"cc");
     *null = 0;
 }
 

@@ -23,7 +23,8 @@ __attribute__((naked)) void pt_reset(void) {
                    "movs r0, #2\n"
                    "msr control, r0\n"
                    "isb\n"
-                   "b pt_startup\n");
+                   "ldr r0, =pt_startup\n"
+                   "bx r0\n");
 }
 
 static void set_up_core(void) {
@@ -32,7 +33,9 @@ static void set_up_core(void) {
     __asm volatile("dsb\n isb");
 #endif
     PT_SCB_CCR |= PT_CCR_UNALIGN_TRP | PT_CCR_STKALIGN;
+#if PT_CORE_HAS_FAULT_STATUS
     PT_SCB_SHCSR |= PT_SHCSR_FAULTS_ENABLE;
+#endif
 }
 
 static void set_up_memory(void) {
@@ -63,9 +66,9 @@ __attribute__((used)) void pt_startup(void) {
 __attribute__((section(".vectors"), used)) static const struct {
     const void *stack;
     void (*system[15])(void);
-    void (*external[32])(void);
+    void (*external[64])(void);
 } vectors = {
     .stack = (const uint8_t *)pt_fault_stack + sizeof(pt_fault_stack),
     .system = {[0] = pt_reset, [1 ... 14] = pt_fault_entry},
-    .external = {[0 ... 31] = EXTERNAL_ENTRY},
+    .external = {[0 ... 63] = EXTERNAL_ENTRY},
 };

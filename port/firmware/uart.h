@@ -4,12 +4,16 @@
 #define PT_UART_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void pt_uart_init(void);
 void pt_uart_write(const char *text, size_t length);
 
-/* Interrupt handler: keeps what was received, and raises KeyboardInterrupt on ctrl-C. */
+/* Interrupt handler of the driver: hands what was received to pt_uart_received(). */
 void pt_uart_receive_irq(void);
+
+/* Keep a character for pt_uart_read(); ctrl-C raises KeyboardInterrupt. */
+void pt_uart_received(uint8_t c);
 
 /* Next character received; waits for one. */
 int pt_uart_read(void);

@@ -72,6 +72,7 @@ _NOTHING = 3
 _CONSTANT = 0x40
 _LIST = 0x40
 _MAX_VALUES = 65536
+_LONGEST_WALK = 1 << 18  # instructions, of all walks to the destinations of jumps
 _KERNELS_KEPT = 64
 
 _TENSOR = KERNEL_TYPES_TENSOR
@@ -105,6 +106,10 @@ class MethodLoader:
         self.list_at = 0
         self.instruction_at = 0
         self.next_external = 0
+        # the walk to the destinations of jumps: instructions in all, the last one's place
+        self.walked = 0
+        self.walked_at = 0
+        self.walked_bytes = 0
         self.kernels = [0] * _KERNELS_KEPT  # of the program's first operators
         self.n_kernels = 0
         # fields of the table that is read, in slot order
@@ -429,19 +434,31 @@ class MethodLoader:
     def _resolve_jumps(self):
         context = self.context
         at = self.instruction_at
+        self.walked = self.walked_at = self.walked_bytes = 0
         for _ in range(self.reader.length(self.instructions)):
             header = context.get_ref(at)
             if header >> 24 == _JUMP_FALSE:
-                destination = context.get_ref(at + HEADER_BYTES + 8)
-                context.put_ref(at + HEADER_BYTES + 4, _AT_POOL + (self._place_of(destination) >> 2))
+                self._walk_to(context.get_ref(at + HEADER_BYTES + 8))
+                place = self.instruction_at + self.walked_bytes
+                context.put_ref(at + HEADER_BYTES + 4, _AT_POOL + (place >> 2))
             at += HEADER_BYTES + 4 * (header >> 16 & 0xFF)
 
-    def _place_of(self, index):
-        """Offset in the pool of instruction `index`, or of the end."""
-        at = self.instruction_at
-        for _ in range(index):
+    def _walk_to(self, index):
+        """Sets walked_bytes to the place of instruction `index`, or of the end, behind the first.
+
+        Goes on from the last walk where it can. Their sum is bounded: jumps to and fro across a
+        long program would make loading quadratic.
+        """
+        if index < self.walked_at:
+            self.walked_at = self.walked_bytes = 0
+        self.walked += index - self.walked_at
+        if self.walked > _LONGEST_WALK:
+            raise fail(NOT_SUPPORTED, "so many jumps across so many instructions")
+        at = self.instruction_at + self.walked_bytes
+        for _ in range(index - self.walked_at):
             at += HEADER_BYTES + 4 * (self.context.get_ref(at) >> 16 & 0xFF)
-        return at
+        self.walked_at = index
+        self.walked_bytes = at - self.instruction_at
 
     def _write_arguments(self, at):
         """A reference for each: to a record in the pool, to an EValue in the program, 0 for None."""

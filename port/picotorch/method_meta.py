@@ -89,6 +89,19 @@ class MethodMeta:
         return self._info(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"), "output",
                           index)
 
+    def unplanned_outputs(self):
+        """Indexes of the outputs for which Method.set_output_data_ptr has to give memory."""
+        return [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
+
+    def _is_unplanned(self, index):
+        if self.output_tag(index) != schema.KERNEL_TYPES_TENSOR:
+            return False
+        info = self.output_tensor_meta(index)
+        if info.is_memory_planned() or info.is_constant() or info.nbytes() == 0:
+            return False
+        value = self.output_value(index)
+        return value not in [self.input_value(i) for i in range(self.num_inputs())]
+
     # ---- attributes: tensors with a fully qualified name
 
     def _attributes(self):

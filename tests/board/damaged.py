@@ -22,7 +22,7 @@ class Attempt:
                    for i in range(meta.num_memory_planned_buffers())]
         self.program = program
         self.name = name
-        self.method = Method(MemoryManager(MemoryAllocator(take("pool", 4096)),
+        self.method = Method(MemoryManager(MemoryAllocator(_board.memory("pool")),
                                            HierarchicalAllocator(planned)), meta.num_outputs())
         self.inputs = [zeros("planned", meta.input_tensor_meta(i).nbytes())
                        for i in range(meta.num_inputs())]
@@ -46,7 +46,6 @@ def attempt(model):
 
 number = 0
 while "model%d" % number in sections:
-    for name in ("pool", "planned"):
-        give_back(name)
+    give_back("planned")
     print(number, attempt(sections["model%d" % number]))
     number += 1

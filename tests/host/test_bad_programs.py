@@ -349,10 +349,33 @@ def inline_constant_too_short():
                    constant_buffer=[{}, {"storage": bytes(15)}])
 
 
-@case("NotSupported (0x10): value 0: a buffer with an initial value")
-def constant_with_planned_memory():
-    return program(relu_plan() | {"values": [tensor([4], 0, data_buffer_idx=1), tensor([4], 16)]},
-                   constant_buffer=[{}, {"storage": bytes(16)}])
+def initial(index, offsets, size, entry=0):
+    """x has initial value `index` of those at the offsets of a mutable segment without bytes."""
+    extra = {"mutable_data_segments_idx": entry}
+    value = tensor([4], 0, data_buffer_idx=index, extra_tensor_info=extra)
+    return program(relu_plan() | {"values": [value, tensor([4], 16)], "inputs": []},
+                   mutable_data_segments=[{"segment_index": 0, "offsets": offsets}],
+                   segments=[{"offset": 0, "size": size}])
+
+
+@case("InvalidProgram (0x23): initial value 1: lies outside its segment")
+def initial_value_outside_its_segment():
+    return initial(1, [0, 0], 0)
+
+
+@case("InvalidProgram (0x23): initial value 1: lies outside its segment")
+def initial_value_whose_end_overflows():
+    return initial(1, [0, (1 << 64) - 8], 0)
+
+
+@case("InvalidProgram (0x23): value 3: there is no such initial value")
+def initial_value_that_there_is_not():
+    return initial(3, [0, 0], 0)
+
+
+@case("InvalidProgram (0x23): entry 7: there is no such mutable data segment")
+def mutable_segment_that_there_is_not():
+    return initial(1, [0, 0], 0, entry=7)
 
 
 # ---- the program
@@ -373,10 +396,68 @@ def two_chains():
     return relu(chains=[{"instructions": []}, {"instructions": []}])
 
 
-@case("NotSupported (0x10): instruction 0: control flow")
-def jump():
-    jumps = {"instr_args": ("JumpFalseCall", {"cond_value_index": 0, "destination_instruction": 9})}
-    return relu(chains=[{"instructions": [jumps]}])
+def jump(condition, destination):
+    fields = {"cond_value_index": condition, "destination_instruction": destination}
+    return {"instr_args": ("JumpFalseCall", fields)}
+
+
+def move(source, target):
+    return {"instr_args": ("MoveCall", {"move_from": source, "move_to": target})}
+
+
+def instructions(*items):
+    """relu_plan's values, a False, and these instructions."""
+    return relu(values=[*relu_plan()["values"], bool_value(False)],
+                chains=[{"instructions": list(items)}])
+
+
+@case("InvalidProgram (0x23): instruction 9: there is no such destination of a jump")
+def jump_beyond_the_end():
+    return instructions(jump(2, 9))
+
+
+@case("InvalidProgram (0x23): instruction: there is no such destination of a jump")
+def jump_before_the_start():
+    return instructions(jump(2, -1))
+
+
+@case("InvalidProgram (0x23): value 9: there is no such value")
+def jump_on_no_value():
+    return instructions(jump(9, 0))
+
+
+@case("InvalidProgram (0x23): instruction 0: ")
+def jump_on_a_float_tensor():
+    return instructions(jump(0, 0))
+
+
+@case("InvalidProgram (0x23): instruction 0: ")
+def jump_that_never_ends():
+    return instructions(jump(2, 0))
+
+
+@case("NotSupported (0x10): so many jumps across so many instructions")
+def jumps_to_and_fro():
+    forth, back = jump(2, 2999), jump(2, 1)
+    return instructions(*[forth, back] * 1500)
+
+
+@case("InvalidProgram (0x23): value 9: there is no such value")
+def move_of_no_value():
+    return instructions(move(9, 0))
+
+
+@case("NotSupported (0x10): instruction 0: ")
+def move_to_a_bool():
+    return instructions(move(0, 2))
+
+
+@case("NotSupported (0x10): instruction 0: ")
+def move_to_a_constant():
+    constant = tensor([4], data_buffer_idx=1)
+    return program(relu_plan() | {"values": [tensor([4], 0), constant],
+                                  "chains": [{"instructions": [move(0, 1)]}]},
+                   constant_buffer=[{}, {"storage": bytes(16)}])
 
 
 @case("NotSupported (0x10): more than 65536 values")

@@ -1,11 +1,12 @@
 """Memories that overlap, buffers of another kind, a read-only input that a program writes: each its
 error, where there was undefined behaviour or a wrong result. On the twin and on the boards."""
 
+import fixture_store
 import numpy as np
 import programs
 import pytest
 from flatbuffer_builder import int_value
-from picotorch import BufferDataLoader, Error, FileDataLoader, Method, Program
+from picotorch import BufferDataLoader, Error, FileDataLoader, Method, Module, Program
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, tensor
 from targets import BOARDS, HOST, SCRIPTS, aligned, run_script
@@ -57,6 +58,14 @@ def relu_method():
 def test_arrays_of_other_elements_are_refused(array, name):
     with pytest.raises(Error, match=name):
         relu_method().set_input(array, 0)
+
+
+@pytest.mark.parametrize("name", ["unplanned_io", "constant_output"])
+def test_module_gives_memory_to_outputs_outside_the_planned(name):
+    run = fixture_store.load(name).runs[0]
+    outputs = Module(aligned(fixture_store.load(name).pte)).execute("forward", run.inputs)
+    for output, expected in zip(outputs, run.expected, strict=True):
+        np.testing.assert_allclose(np.array(output.data), expected.reshape(-1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("make, name", [

@@ -1,4 +1,5 @@
-/* Memory protection unit of ARMv7-M (ARMv7-M ARM, B3.5). A core without one has no regions. */
+/* Memory protection unit of ARMv7-M (ARMv7-M ARM, B3.5), which ARMv6-M has too. A core without
+ * one has no regions. */
 
 #include "protect.h"
 

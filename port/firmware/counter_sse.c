@@ -1,0 +1,23 @@
+/* Counter on the system counter of Arm's SSE subsystems (SSE-123 TRM, control frame). */
+
+#include "counter.h"
+
+#include "py/mpconfig.h"
+
+#define CNTCR PT_REGISTER(PT_COUNTER_ADDRESS + 0x00)
+#define CNTCV_LOW PT_REGISTER(PT_COUNTER_ADDRESS + 0x08)
+#define CNTCV_HIGH PT_REGISTER(PT_COUNTER_ADDRESS + 0x0c)
+
+#define CNTCR_ENABLE (1u << 0)
+
+void pt_counter_start(void) {
+    CNTCR = 0;
+    CNTCV_HIGH = 0;
+    CNTCV_LOW = 0;
+    CNTCR = CNTCR_ENABLE;
+}
+
+uint64_t pt_counter_ticks(void) {
+    CNTCR = 0;
+    return ((uint64_t)CNTCV_HIGH << 32) + CNTCV_LOW + 1;
+}

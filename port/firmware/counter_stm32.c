@@ -1,0 +1,38 @@
+/* Counter on a 32-bit timer of the STM32F4, TIM2 or TIM5 (RM0090, 18.4). Its clock is on after
+ * reset in the emulator only. */
+
+#include "counter.h"
+
+#include "py/mpconfig.h"
+
+#define TIM_CR1 PT_REGISTER(PT_COUNTER_ADDRESS + 0x00)
+#define TIM_DIER PT_REGISTER(PT_COUNTER_ADDRESS + 0x0c)
+#define TIM_SR PT_REGISTER(PT_COUNTER_ADDRESS + 0x10)
+#define TIM_EGR PT_REGISTER(PT_COUNTER_ADDRESS + 0x14)
+#define TIM_CNT PT_REGISTER(PT_COUNTER_ADDRESS + 0x24)
+#define TIM_PSC PT_REGISTER(PT_COUNTER_ADDRESS + 0x28)
+#define TIM_ARR PT_REGISTER(PT_COUNTER_ADDRESS + 0x2c)
+
+#define CR1_CEN (1u << 0)
+#define DIER_UIE (1u << 0)
+#define SR_UIF (1u << 0)
+#define EGR_UG (1u << 0)
+#define TIMER_MAX 0xffffffffu
+
+void pt_counter_start(void) {
+    TIM_CR1 = 0;
+    TIM_ARR = TIMER_MAX;
+    TIM_PSC = PT_COUNTER_PRESCALER - 1;
+    TIM_EGR = EGR_UG;
+    TIM_SR = 0;
+    TIM_DIER = DIER_UIE;
+    TIM_CR1 = CR1_CEN;
+}
+
+/* A tick is one instruction here, so that no begun one is to be added. The update flag tells
+ * that the timer wrapped. */
+uint64_t pt_counter_ticks(void) {
+    uint32_t value = TIM_CNT;
+    uint64_t wrapped = TIM_SR & SR_UIF;
+    return (wrapped << 32) + value;
+}

@@ -5,13 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Of int8 and uint8, `blocks` times four values. Where the core has an own loop `in` is a multiple
-// of 4, else any address will do; PT_BYTES_ALIGNMENT tells.
+// `blocks` times four values of int8 or uint8. `in` is a multiple of PT_DEQUANTIZE_ALIGNMENT.
 
-#if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__ARM_FEATURE_DSP) && \
-    defined(__ARM_FEATURE_SIMD32)
+#if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__ARM_FEATURE_SIMD32)
 
-enum { PT_BYTES_ALIGNMENT = 4 };
+enum { PT_DEQUANTIZE_ALIGNMENT = 4 };
 
 // Takes a word of four bytes, extends each and adds -zero_point in one instruction.
 #define PT_DEQUANTIZE_BYTES(name, type, extend)                                                 \
@@ -50,7 +48,7 @@ PT_DEQUANTIZE_BYTES(pt_dequantize_uint8, uint8_t, "uxtab")
 
 #else
 
-enum { PT_BYTES_ALIGNMENT = 1 };
+enum { PT_DEQUANTIZE_ALIGNMENT = 1 };
 
 #define PT_DEQUANTIZE_BYTES(name, type)                                              \
     static inline void name(int32_t blocks, const type *in, float *out, float scale, \

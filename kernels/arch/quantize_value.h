@@ -47,30 +47,4 @@ static inline int32_t pt_quantize_value(float x, float inverse_scale, int32_t ze
 
 #endif
 
-// v limited to what int8 and uint8 hold.
-
-#ifdef __ARM_FEATURE_SAT
-
-static inline int32_t pt_limit_int8(int32_t v) {
-    __asm__("ssat %0, #8, %1" : "=r"(v) : "r"(v));
-    return v;
-}
-
-static inline int32_t pt_limit_uint8(int32_t v) {
-    __asm__("usat %0, #8, %1" : "=r"(v) : "r"(v));
-    return v;
-}
-
-#else
-
-static inline int32_t pt_limit_int8(int32_t v) {
-    return v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : v;
-}
-
-static inline int32_t pt_limit_uint8(int32_t v) {
-    return v < 0 ? 0 : v > UINT8_MAX ? UINT8_MAX : v;
-}
-
-#endif
-
 #endif

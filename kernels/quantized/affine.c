@@ -1,6 +1,6 @@
 #include "affine.h"
 #include "../arch/dequantize_bytes.h"
-#include "../arch/quantize_value.h"
+#include "../arch/quantize_bytes.h"
 #include "../portable/float_math.h"
 
 // ---- arguments
@@ -107,38 +107,44 @@ static inline int32_t limit(int32_t v, int32_t low, int32_t high) {
     return v > high ? high : v;
 }
 
-// Four values at a time where the limits are those of the dtype, as they mostly are.
-#define QUANTIZE_ROW(name, type, LOW, HIGH, limit_to_type)                                  \
-    static void name(const pt_quantizer *q, int32_t n, const float *in, type *out) {        \
-        float inverse = q->inverse_scale;                                                   \
-        int32_t zero_point = q->zero_point, low = q->low, high = q->high;                   \
-        if (low == LOW && high == HIGH) {                                                   \
-            for (; n >= 4; n -= 4, in += 4, out += 4) {                                     \
-                float x0 = in[0], x1 = in[1], x2 = in[2], x3 = in[3];                       \
-                out[0] = (type)limit_to_type(pt_quantize_value(x0, inverse, zero_point));   \
-                out[1] = (type)limit_to_type(pt_quantize_value(x1, inverse, zero_point));   \
-                out[2] = (type)limit_to_type(pt_quantize_value(x2, inverse, zero_point));   \
-                out[3] = (type)limit_to_type(pt_quantize_value(x3, inverse, zero_point));   \
-            }                                                                               \
-        }                                                                                   \
-        for (; n > 0; n--) {                                                                \
-            *out++ = (type)limit(pt_quantize_value(*in++, inverse, zero_point), low, high); \
-        }                                                                                   \
+// Zero points as pt_quantize_value takes them.
+#define QUANTIZE_ROW(name, type)                                                                  \
+    static __attribute__((noinline)) void name(const pt_quantizer *q, int32_t n, const float *in, \
+                                               type *out) {                                       \
+        for (; n > 0; n--) {                                                                      \
+            int32_t v = pt_quantize_value(*in++, q->inverse_scale, q->zero_point);                \
+            *out++ = (type)limit(v, q->low, q->high);                                             \
+        }                                                                                         \
     }
 
-QUANTIZE_ROW(quantize_int8, int8_t, INT8_MIN, INT8_MAX, pt_limit_int8)
-QUANTIZE_ROW(quantize_uint8, uint8_t, 0, UINT8_MAX, pt_limit_uint8)
+QUANTIZE_ROW(quantize_int8, int8_t)
+QUANTIZE_ROW(quantize_uint8, uint8_t)
+QUANTIZE_ROW(quantize_int16, int16_t)
+QUANTIZE_ROW(quantize_uint16, uint16_t)
 
-#define QUANTIZE_WIDE_ROW(name, type)                                                \
-    static void name(const pt_quantizer *q, int32_t n, const float *in, type *out) { \
-        for (; n > 0; n--) {                                                         \
-            int32_t v = pt_quantize_value(*in++, q->inverse_scale, q->zero_point);   \
-            *out++ = (type)limit(v, q->low, q->high);                                \
-        }                                                                            \
+// How many of n elements come before the first whose address is a multiple of `alignment`.
+static inline int32_t before_alignment(const void *row, int32_t n, uint32_t alignment) {
+    int32_t head = (int32_t)(-(uintptr_t)row % alignment);
+    return head < n ? head : n;
+}
+
+// In blocks of four where the limits are those of the type, as they mostly are.
+#define QUANTIZE_BYTES(name, type, LOW, HIGH)                                              \
+    static void name##_row(const pt_quantizer *q, int32_t n, const float *in, type *out) { \
+        int32_t head = n, blocks = 0;                                                      \
+        if (q->low == LOW && q->high == HIGH) {                                            \
+            head = before_alignment(out, n, PT_QUANTIZE_ALIGNMENT);                        \
+            blocks = (n - head) / 4;                                                       \
+        }                                                                                  \
+        name(q, head, in, out);                                                            \
+        in += head;                                                                        \
+        out += head;                                                                       \
+        pt_##name(blocks, in, out, q->inverse_scale, q->zero_point);                       \
+        name(q, n - head - 4 * blocks, in + 4 * blocks, out + 4 * blocks);                 \
     }
 
-QUANTIZE_WIDE_ROW(quantize_int16, int16_t)
-QUANTIZE_WIDE_ROW(quantize_uint16, uint16_t)
+QUANTIZE_BYTES(quantize_int8, int8_t, INT8_MIN, INT8_MAX)
+QUANTIZE_BYTES(quantize_uint8, uint8_t, 0, UINT8_MAX)
 
 // The integer part of x, limited to int32; 0 for NaN.
 static int32_t to_int32(float x) {
@@ -178,10 +184,10 @@ void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const floa
     }
     switch (dtype) {
     case PT_DTYPE_CHAR:
-        quantize_int8(q, n, in, out);
+        quantize_int8_row(q, n, in, out);
         break;
     case PT_DTYPE_BYTE:
-        quantize_uint8(q, n, in, out);
+        quantize_uint8_row(q, n, in, out);
         break;
     case PT_DTYPE_SHORT:
         quantize_int16(q, n, in, out);
@@ -200,11 +206,12 @@ pt_dequantizer pt_make_dequantizer(double scale, int64_t zero_point) {
     return (pt_dequantizer){(float)scale, (int32_t)zero_point};
 }
 
-#define DEQUANTIZE_ROW(name, type)                                                     \
-    static void name(const pt_dequantizer *q, int32_t n, const type *in, float *out) { \
-        for (; n > 0; n--) {                                                           \
-            *out++ = (float)(*in++ - q->zero_point) * q->scale;                        \
-        }                                                                              \
+#define DEQUANTIZE_ROW(name, type)                                                                 \
+    static __attribute__((noinline)) void name(const pt_dequantizer *q, int32_t n, const type *in, \
+                                               float *out) {                                       \
+        for (; n > 0; n--) {                                                                       \
+            *out++ = (float)(*in++ - q->zero_point) * q->scale;                                    \
+        }                                                                                          \
     }
 
 DEQUANTIZE_ROW(dequantize_int8, int8_t)
@@ -212,15 +219,15 @@ DEQUANTIZE_ROW(dequantize_uint8, uint8_t)
 DEQUANTIZE_ROW(dequantize_int16, int16_t)
 DEQUANTIZE_ROW(dequantize_uint16, uint16_t)
 
-// The values of a row of bytes before blocks of four begin, and from these on.
 #define DEQUANTIZE_BYTES(name, type)                                                         \
     static void name##_row(const pt_dequantizer *q, int32_t n, const type *in, float *out) { \
-        int32_t head = (int32_t)(-(uintptr_t)in % PT_BYTES_ALIGNMENT);                       \
-        head = head < n ? head : n;                                                          \
-        int32_t whole = (n - head) & ~3;                                                     \
+        int32_t head = before_alignment(in, n, PT_DEQUANTIZE_ALIGNMENT);                     \
+        int32_t blocks = (n - head) / 4;                                                     \
         name(q, head, in, out);                                                              \
-        pt_##name(whole / 4, in + head, out + head, q->scale, q->zero_point);                \
-        name(q, n - head - whole, in + head + whole, out + head + whole);                    \
+        in += head;                                                                          \
+        out += head;                                                                         \
+        pt_##name(blocks, in, out, q->scale, q->zero_point);                                 \
+        name(q, n - head - 4 * blocks, in + 4 * blocks, out + 4 * blocks);                   \
     }
 
 DEQUANTIZE_BYTES(dequantize_int8, int8_t)

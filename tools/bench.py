@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import click
-from picotorch.host import boards, emulated
+from picotorch.errors import MEMORY_ALLOCATION_FAILED
+from picotorch.host import boards, emulated, emulator
 from picotorch.host.run import Request
 from rich.console import Console
 from rich.progress import track
@@ -31,10 +32,18 @@ COMPARED = ["load", "execute", "pool", "planned", "stack_execute"]
 
 
 def measure(name, board):
-    """The figures of one model on one board. Raises RuntimeError when it does not run."""
+    """The figures of one model on one board; None where the board has no room for it.
+
+    Raises RuntimeError when it does not run for another reason.
+    """
     fixture = fixture_store.load(name)
     run = fixture.runs[0]
-    result = emulated.run(Request(fixture.pte, name, run.inputs, run.method), board)
+    try:
+        result = emulated.run(Request(fixture.pte, name, run.inputs, run.method), board)
+    except emulator.JobTooLarge:
+        return None
+    if result.code == MEMORY_ALLOCATION_FAILED:
+        return None
     if result.code:
         raise RuntimeError(f"{name} on {board.name}: {result.message}")
     return {
@@ -52,8 +61,10 @@ def measure(name, board):
 def row(name, board):
     """One entry of the JSON: our figures, the anchor's, and their ratios."""
     figures = measure(name, board)
+    if figures is None:
+        return {"model": name, "board": board.name, "fits": False}
     anchor = ANCHOR.get(name, {}).get(board.name)
-    entry = {"model": name, "board": board.name, **figures}
+    entry = {"model": name, "board": board.name, "fits": True, **figures}
     if anchor:
         entry["anchor"] = {key: anchor[key] for key in COMPARED}
         entry["ratio"] = {key: round(figures[key] / anchor[key], 4)
@@ -70,6 +81,9 @@ def table(entries):
     for heading in ("load", "x", "execute", "x", "MAC/instr", "pool", "x", "planned", "stack", "x"):
         drawn.add_column(heading, justify="right")
     for e in entries:
+        if not e["fits"]:
+            drawn.add_row(e["model"], e["board"], "does not fit")
+            continue
         ratio = e.get("ratio", {})
         drawn.add_row(
             e["model"], e["board"], f"{e['load']:,}", shown(ratio.get("load")),

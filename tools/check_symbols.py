@@ -29,6 +29,7 @@ ALLOWED = re.compile(
     r"pt_\w+"  # other files of kernels/
     r"|memcpy|memmove|memset|memcmp"  # what every C compiler takes for granted
     r"|__aeabi_\w+|__\w+(?:si|di|sf|df)[2-4]?"  # arithmetic in the compiler's own library
+    r"|__gnu_thumb1_case_\w+"  # switch, in that library
     r"|_GLOBAL_OFFSET_TABLE_"
 )
 HEAP = re.compile(r"_*(?:malloc|calloc|realloc|free|sbrk|alloca)(?:_r)?")

@@ -25,16 +25,19 @@ class Loaded:
         self.meta = meta
         self.program = program
         self.name = name
-        part = (len(_board.memory("pool")) // len(names)) & -16
-        self.pool = MemoryAllocator(take("pool", part))
+        self.pool = MemoryAllocator(self.part("pool"))
         planned = [take("planned", meta.memory_planned_buffer_size(i))
                    for i in range(meta.num_memory_planned_buffers())]
-        temp = MemoryAllocator(take("temp", part), "temp memory")
+        temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
                              max(8, meta.num_outputs()))
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
         self.results = [None] * meta.num_outputs()
         self.inputs = None
+
+    def part(self, name):
+        """As much of a board's memory as every method gets."""
+        return take(name, (len(_board.memory(name)) // len(names)) & -16)
 
     def output_memory(self, i):
         """A buffer for an output that has none of its own, or None."""

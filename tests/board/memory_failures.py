@@ -66,7 +66,7 @@ class Bench:
     def __init__(self, program):
         meta = program.method_meta(NAME)
         self.program = program
-        self.pool = Guarded("pool", 8192)
+        self.pool = Guarded("pool", 6144)
         self.temp = Guarded("temp", 1024)
         self.planned = [Guarded("planned", meta.memory_planned_buffer_size(i))
                         for i in range(meta.num_memory_planned_buffers())]

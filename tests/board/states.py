@@ -17,7 +17,7 @@ class Loaded:
         meta = program.method_meta(name)
         planned = [take("planned", meta.memory_planned_buffer_size(i))
                    for i in range(meta.num_memory_planned_buffers())]
-        self.method = Method(MemoryManager(MemoryAllocator(take("pool", 1024)),
+        self.method = Method(MemoryManager(MemoryAllocator(take("pool", 512)),
                                            HierarchicalAllocator(planned)), max_outputs)
         if load:
             self.method.load(program, name)

@@ -6,6 +6,7 @@ import gc
 import io
 import sys
 import types
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,20 @@ SCRIPTS = ROOT / "tests" / "board"
 HOST = "host"
 BOARDS = tuple(board_names())
 TIMEOUT = 240.0  # seconds for one boot
+
+# Every fixture runs on every board, but for these. What is too large is refused, which a test sees.
+TOO_LARGE = {
+    "netduinoplus2": ("deep_autoencoder", "mobilenet_v1_025", "planned_1785600", "resnet8",
+                      "simple_conv_256"),
+}
+# A minute of floating point in software, by kernels that smaller fixtures run there, too.
+TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
+
+
+def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
+    """(fixture, board) of all that run."""
+    return [(name, board) for name in names for board in BOARDS
+            if name not in TOO_LARGE.get(board, ()) and name not in TOO_SLOW.get(board, ())]
 
 
 @functools.cache

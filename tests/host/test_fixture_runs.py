@@ -1,16 +1,20 @@
 """Every fixture on the twin and on the boards: against ExecuTorch's outputs, and one by the other."""
 
 import functools
+import re
 
 import fixture_store
 import numpy as np
 import pytest
 from fixture_store import NOT_SUPPORTED
-from picotorch import BufferDataLoader, Program
+from picotorch import BufferDataLoader, Error, Program
+from picotorch.errors import MEMORY_ALLOCATION_FAILED
+from picotorch.host import running
 from picotorch.host.job import Job
+from picotorch.host.run import Request
 from picotorch.host.tensors import from_stored, to_stored
 from picotorch.schema import KERNEL_TYPES_TENSOR
-from targets import BOARDS, HOST, aligned, run_script
+from targets import HOST, TOO_LARGE, aligned, on_boards, run_script
 
 TOLERANCE = 1e-5  # of the largest magnitude of an output
 
@@ -142,8 +146,7 @@ def with_one_nan(fixture, result):
     return files
 
 
-@pytest.mark.parametrize("board", BOARDS)
-@every_fixture
+@pytest.mark.parametrize(("name", "board"), on_boards(FIXTURES))
 def test_board_gives_the_same_bytes_as_the_twin(name, board):
     """Lines, pools and outputs; the script itself asserts that no heap was allocated."""
     fixture = FIXTURES[name]
@@ -152,3 +155,15 @@ def test_board_gives_the_same_bytes_as_the_twin(name, board):
     wanted, files = with_one_nan(fixture, on_host(name)), with_one_nan(fixture, on_board)
     assert sorted(files) == sorted(wanted)
     assert [path for path in wanted if wanted[path] != files[path]] == []
+
+
+@pytest.mark.parametrize(("board", "name"), [(b, name) for b in TOO_LARGE for name in TOO_LARGE[b]])
+def test_what_a_board_has_no_room_for_is_refused(board, name):
+    run = FIXTURES[name].runs[0]
+    try:
+        result = running.run(Request(FIXTURES[name].pte, name, run.inputs, run.method), board)
+        code, message = result.code, result.message
+    except Error as error:
+        code, message = error.code, error.message
+    assert code == MEMORY_ALLOCATION_FAILED
+    assert re.search(r"\d+B requested, \d+B available|\d+B of job, \d+B available", message)

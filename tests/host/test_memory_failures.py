@@ -18,7 +18,7 @@ from picotorch import (
     Program,
 )
 from picotorch.host.tensors import to_stored
-from targets import BOARDS, HOST, aligned, run_script
+from targets import BOARDS, HOST, aligned, on_boards, run_script
 
 FIXTURES = ("add_1", "cat", "ds_cnn", "linear_5", "planned_1785600", "split")
 MODELS = (*FIXTURES, "two_buffers")
@@ -110,8 +110,7 @@ def expectations(name):
     ]
 
 
-@pytest.mark.parametrize("target", (HOST, *BOARDS))
-@every_model
+@pytest.mark.parametrize(("name", "target"), [*((name, HOST) for name in MODELS), *on_boards(MODELS)])
 def test_each_failure_is_named_and_leaves_everything_usable(name, target):
     expected = expectations(name)
     result = run_cases(name, [case for case, _ in expected], target)

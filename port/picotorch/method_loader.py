@@ -55,6 +55,7 @@ from .schema import (
 from .tensor import nbytes_of, tensor_flags
 
 METHOD_BYTES = 24
+_SCRATCH = 20  # where in a pt_method the bytes of scratch stand
 VALUE_BYTES = 16
 HEADER_BYTES = 4  # of an instruction, before its arguments
 
@@ -301,6 +302,7 @@ class MethodLoader:
 
     def _bind_scratch(self, manager):
         needed = self.context.scratch_needed()
+        self.context.put_ref(self.start + _SCRATCH, needed)
         temp = manager.temp_allocator
         if temp is not None:
             check_memory(temp.buffer, "temp memory")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 from picotorch import Error
-from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, fail
+from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
 from . import inspecting, listing_boards, parity, running, sizing
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
@@ -221,6 +221,8 @@ def _call(arguments):
         return 1
     except Error as error:
         return _complain(error)
+    except OSError as error:
+        return _complain(fail(ACCESS_FAILED, str(error)))
     except MemoryError:
         return _complain(fail(MEMORY_ALLOCATION_FAILED, "the host has not as much memory"))
     except Exception as error:

@@ -45,7 +45,8 @@ def measure(model: bytes, name: str, method: str, boards: list[str]) -> dict:
 def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> dict:
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
-        "planned": (_together(need["planned"]), board.arenas["planned"].size),
+        "planned": (_together([*need["planned"], *_output_sizes(meta)]),
+                    board.arenas["planned"].size),
         "temp": (need["temp"], board.arenas["temp"].size),
         "model": (need["program_bytes"] + _input_bytes(meta), board.job.size),
     }
@@ -67,6 +68,11 @@ def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> d
 def _together(sizes):
     """Bytes of memories that lie behind one another, each at a multiple of 16."""
     return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+
+
+def _output_sizes(meta):
+    """Bytes of the outputs outside the planned buffers; the board's runner puts them behind these."""
+    return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()]
 
 
 def _input_bytes(meta):

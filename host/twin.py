@@ -135,13 +135,8 @@ def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:
 
 def attach_outputs(method: Method, meta: MethodMeta) -> None:
     """Gives memory to the outputs that the program leaves unplanned; the method keeps it."""
-    inputs = [meta.input_value(i) for i in range(meta.num_inputs())]
-    for i in range(meta.num_outputs()):
-        if meta.output_tag(i) != _TENSOR or meta.output_value(i) in inputs:
-            continue
-        info = meta.output_tensor_meta(i)
-        if not info.is_memory_planned() and not info.is_constant():
-            method.set_output_data_ptr(aligned(info.nbytes()), i)
+    for i in meta.unplanned_outputs():
+        method.set_output_data_ptr(aligned(meta.output_tensor_meta(i).nbytes()), i)
 
 
 def outputs(method: Method, meta: MethodMeta) -> list:

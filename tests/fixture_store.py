@@ -14,8 +14,6 @@ FOLDER = Path(__file__).resolve().parent / "fixtures"
 
 # What the runtime does not do yet: fixtures that end with NotSupported, and how the message begins.
 NOT_SUPPORTED = {
-    "control_flow": "instruction 0: control flow",
-    "counter_initialized": "value 0: a buffer with an initial value",
     "number_outputs": "output 2: an output of this type",  # a float
 }
 

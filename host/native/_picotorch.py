@@ -35,12 +35,23 @@ def nbytes(buffer):
 
 
 def typecode(buffer):
-    """Typecode of a buffer's elements, as of the array module: the character's number."""
-    return ord(memoryview(buffer).format[-1])
+    """Typecode of a buffer's elements, as of the array module: the character's number. `l` and `L` are
+    `i`, `q`, `I`, `Q` by their size; 0 for what is no number in the order of this machine's bytes."""
+    view = memoryview(buffer)
+    order, code = view.format[:-1], view.format[-1]
+    if order not in ("", "@", "=", "<"):
+        return 0
+    if code in "lL":
+        code = {("l", 4): "i", ("l", 8): "q", ("L", 4): "I", ("L", 8): "Q"}[code, view.itemsize]
+    return ord(code)
 
 
 def readonly(buffer):
-    return memoryview(buffer).readonly
+    """True for a buffer that cannot be written, and for what is no buffer."""
+    try:
+        return memoryview(buffer).readonly
+    except TypeError:
+        return True
 
 
 def element_size(dtype):
@@ -309,6 +320,14 @@ class Context:
         """True when the bytes from offset on lie in the memory. No number is negative."""
         return offset + size <= self._c.memory_size[memory]
 
+    def overlap(self, buffer, end):
+        """The first memory below number `end` that shares a byte with a buffer, MEMORIES when the temp
+        memory does, 0 when none does."""
+        if not 0 <= end <= MEMORIES:
+            raise ValueError
+        found = _Memory(buffer)
+        return lib.pt_find_overlap(self._c, found.pointer, found.size, end)
+
     def has_memory(self, memory):
         if not 0 <= memory < MEMORIES:
             raise ValueError
@@ -384,6 +403,13 @@ class Context:
         self._record("pt_method", method)
         lib.pt_start(self._c, method)
 
+    def is_written(self, memory):
+        """True when an instruction of the started method writes to a tensor in this memory."""
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
+        self._record("pt_method", self._c.method)
+        return lib.pt_is_written(self._c, memory)
+
     def set_ready(self, ready):
         """Whether execute and step may run: a method is started and all its memories are set.
 
@@ -427,6 +453,13 @@ class Context:
         """Copies the bytes of `buffer` to a reference."""
         data = memoryview(buffer).cast("B")
         self._writable_data(ref, len(data))[:] = data
+
+    def copy(self, ref, position, size):
+        """Copies bytes at a position of the program to a reference."""
+        program = memoryview(self._buffers[PROGRAM].buffer).cast("B")
+        if position < 0 or position + size > len(program):
+            raise ValueError
+        self._writable_data(ref, size)[:] = program[position : position + size]
 
     def clear(self, ref, size):
         self._writable_data(ref, size)[:] = bytes(size)

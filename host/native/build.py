@@ -7,7 +7,7 @@ import cffi
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = sorted(
     str(path.relative_to(ROOT))
-    for folder in ("core", "portable", "arch")
+    for folder in ("core", "portable", "quantized", "cortex_m", "arch")
     for path in (ROOT / "kernels" / folder).glob("*.c")
 )
 
@@ -58,6 +58,8 @@ uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 const char *pt_operator_signature(uint32_t operator_number);
 bool pt_operator_has_lists(uint32_t operator_number);
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+bool pt_is_written(const pt_context *c, uint32_t memory);
 int32_t pt_verify_program(const uint8_t *data, uint32_t size);
 uint32_t pt_element_size(uint8_t dtype);
 """
@@ -68,7 +70,8 @@ ffi.set_source(
     "_picotorch_c",
     '#include "core.h"',
     sources=SOURCES,
-    include_dirs=["kernels/core", "kernels/portable", "kernels/arch"],
+    include_dirs=["kernels/core", "kernels/portable", "kernels/quantized", "kernels/cortex_m",
+                  "kernels/arch"],
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
                         "-Wextra"],
 )

@@ -19,7 +19,7 @@ from picotorch.host.aligned import aligned_copy
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.running import read_model
 from picotorch.host.tensors import from_stored
-from picotorch.host.twin import attach_outputs, planned_sizes, set_inputs
+from picotorch.host.twin import planned_sizes, set_inputs
 from picotorch.host.values import TENSOR
 from picotorch.module import load_with_exact_memories
 
@@ -43,7 +43,6 @@ class Method:
     def __init__(self, method: picotorch.Method):
         self._method = method
         self._meta = method.method_meta()
-        attach_outputs(method, self._meta)
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs: new arrays; numbers, bools and None as such.

@@ -60,7 +60,16 @@ typedef struct pt_instruction {
     pt_ref args[]; // a pt_value in the pool, an EValue in the program, or 0 for None
 } pt_instruction;
 
-enum { PT_OP_KERNEL_CALL, PT_OP_KERNEL_CALL_DYNAMIC };
+// What an instruction does with its arguments.
+enum {
+    PT_OP_KERNEL_CALL, // those of the kernel
+    PT_OP_JUMP_FALSE,  // condition; reference to the instruction to go on with; its index
+    PT_OP_MOVE,        // tensor; tensor that gets its data
+    PT_OP_NOTHING,
+};
+
+// A method that executes more instructions is taken never to end.
+enum { PT_MAX_STEPS = 10000000 };
 
 // The start of a loaded method.
 typedef struct pt_method {
@@ -77,7 +86,7 @@ typedef struct pt_method {
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
     uint32_t memory_size[PT_MEMORIES];
-    uint8_t *scratch; // the temp memory, aligned to 16; undefined contents
+    uint8_t *scratch; // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed; // most that any check has asked for
     pt_ref program_values;   // copy of the method's, while it is loaded or runs
@@ -144,8 +153,6 @@ const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 // Lists. Ints are read one by one from the program: read them once.
 uint32_t pt_list_length(const pt_context *c, pt_ref arg);
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
-bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);
-double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i);
 // Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 
@@ -156,8 +163,6 @@ uint32_t pt_element_size(uint8_t dtype);
 // Elements between neighbours along each dim, from sizes and dim order. `strides` has room for
 // rank.
 void pt_strides(const pt_tensor *t, int32_t *strides);
-// True if the dim order is that of channels_last (0, 2, 3, 1) or (0, 2, 1).
-bool pt_is_channels_last(const pt_tensor *t);
 // True when both have the same rank and sizes.
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
 // True when both have the same dim order.
@@ -198,8 +203,9 @@ const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 
 // True when `arg` is of the kind of `letter`, see operators.def.
 bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
-// Checks the instruction record at `position` of the pool: kinds of the arguments against the
-// signature of its operator, then the kernel's own check.
+// Checks the instruction record at `position` of the pool: kinds of the arguments (of a kernel
+// call: against the signature of its operator), then the kernel's own check. The loader checks
+// where a jump leads.
 int pt_check_instruction(pt_context *c, uint32_t position);
 // To the first instruction of the method whose pt_method is at offset `method` of the pool.
 void pt_start(pt_context *c, uint32_t method);
@@ -207,6 +213,14 @@ void pt_start(pt_context *c, uint32_t method);
 int pt_step(pt_context *c);
 // Executes from the first instruction to the end, and goes back to the first.
 int pt_execute(pt_context *c);
+
+// ---- checks of memories that come after load
+
+// The first memory below number `end` that shares a byte with the `size` bytes at `data`,
+// PT_MEMORIES when the temp memory does, PT_MEMORY_NONE when none does.
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+// True when an instruction of the started method writes to a tensor in this memory.
+bool pt_is_written(const pt_context *c, uint32_t memory);
 
 // ---- verification
 

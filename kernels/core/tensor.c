@@ -62,18 +62,6 @@ void pt_strides(const pt_tensor *t, int32_t *strides) {
     }
 }
 
-bool pt_is_channels_last(const pt_tensor *t) {
-    if (t->rank < 3 || t->rank > 5) {
-        return false;
-    }
-    for (uint32_t i = 1; i + 1 < t->rank; i++) {
-        if (t->dim_order[i] != i + 1) {
-            return false;
-        }
-    }
-    return t->dim_order[0] == 0 && t->dim_order[t->rank - 1] == 1;
-}
-
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b) {
     if (a->rank != b->rank) {
         return false;

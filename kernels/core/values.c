@@ -101,14 +101,6 @@ int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
     return scalar_of(int_item(c, arg, i)).as.i;
 }
 
-bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i) {
-    return items_of(pt_at(c, arg))[4 + (size_t)i] != 0;
-}
-
-double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
-    return read_f64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
-}
-
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i) {
     return ((const pt_ref *)(const void *)pt_at(c, record(c, arg)->data))[i];
 }

@@ -1,7 +1,10 @@
 // The structure of a FlatBuffer, checked against the schema before anything else reads it: every
-// table, vtable, vector and string lies inside the file at a multiple of 4, every union holds a
-// known member. The number of visits is bounded by the size of the file, so shared tables cannot
-// make it slow.
+// field, vtable, vector and string lies inside the file, tables and vectors at a multiple of 4,
+// every union holds a known member. The number of visits is bounded by the size of the file, so
+// shared tables cannot make it slow.
+//
+// The size of a table that its vtable states is not looked at: flatbuffers' Python builder, with
+// which ExecuTorch writes, lets tables of different sizes share a vtable.
 #include "core.h"
 #include "reading.h"
 
@@ -129,9 +132,7 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
     }
     uint32_t vtable = (uint32_t)start;
     uint32_t vtable_size = pt_read_u16(v->data + vtable);
-    uint32_t table_size = pt_read_u16(v->data + vtable + 2);
-    if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2) || table_size < 4 ||
-        !inside(v, table, table_size, 4)) {
+    if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2)) {
         return false;
     }
     uint32_t type = 0;
@@ -148,8 +149,7 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
             continue;
         }
         uint32_t bytes = field.kind == FIELD_SCALAR ? field.of : 4;
-        if (offset < 4 || offset > table_size || bytes > table_size - offset ||
-            !inside(v, table + offset, bytes, bytes < 4 ? bytes : 4)) {
+        if (offset < 4 || !inside(v, table + offset, bytes, bytes < 4 ? bytes : 4)) {
             return false;
         }
         if (field.kind == FIELD_SCALAR) {

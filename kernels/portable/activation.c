@@ -1,4 +1,5 @@
 // Activation functions, and the others of one operand and some numbers.
+#include "arguments.h"
 #include "elementwise.h"
 #include "float_math.h"
 
@@ -158,14 +159,9 @@ static const pt_unary gelu_tanh_op = {NULL, gelu_tanh_f32, NULL, NULL, PT_RULE_S
 
 // By the approximation "none" or "tanh"; NULL for any other.
 static const pt_unary *gelu_by(const pt_context *c, pt_ref approximate) {
-    uint32_t length;
-    const char *name = pt_get_string(c, approximate, &length);
-    if (length != 4) {
-        return NULL;
-    }
-    return __builtin_memcmp(name, "none", 4) == 0   ? &gelu_op
-           : __builtin_memcmp(name, "tanh", 4) == 0 ? &gelu_tanh_op
-                                                    : NULL;
+    return pt_string_is(c, approximate, "none")   ? &gelu_op
+           : pt_string_is(c, approximate, "tanh") ? &gelu_tanh_op
+                                                  : NULL;
 }
 
 static int gelu_check(pt_context *c, const pt_ref *args) {

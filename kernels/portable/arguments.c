@@ -42,6 +42,15 @@ int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, in
     return PT_ERROR_OK;
 }
 
+bool pt_string_is(const pt_context *c, pt_ref arg, const char *text) {
+    uint32_t length, i = 0;
+    const char *string = pt_get_string(c, arg, &length);
+    while (i < length && text[i] != 0 && string[i] == text[i]) {
+        i++;
+    }
+    return i == length && text[i] == 0;
+}
+
 uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
     uint64_t product = 1;
     for (uint32_t d = 0; d < rank; d++) {
@@ -67,4 +76,14 @@ int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output's dtype must be the input's");
     }
     return pt_check_copy(c, out, in);
+}
+
+static uintptr_t end_of(const pt_tensor *t) {
+    return (uintptr_t)t->data + (uint32_t)pt_numel(t) * pt_element_size(t->dtype);
+}
+
+int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices) {
+    bool apart = end_of(out) <= (uintptr_t)indices->data || end_of(indices) <= (uintptr_t)out->data;
+    return apart ? PT_ERROR_OK
+                 : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the output lies over the indices");
 }

@@ -12,6 +12,8 @@ int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 // Reads the list `arg` as sizes from `minimum` (0, or -1 for "to be inferred") up; `sizes` has room
 // for PT_MAX_RANK.
 int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, int32_t *sizes);
+// True if the string `arg` is `text`.
+bool pt_string_is(const pt_context *c, pt_ref arg, const char *text);
 // Product of sizes, which are not negative; at most UINT32_MAX, which stands for all above.
 uint32_t pt_product(const int32_t *sizes, uint32_t rank);
 // Refuses a pair of dtypes that pt_copy_run does not copy: any dtype to itself, or one of
@@ -19,5 +21,9 @@ uint32_t pt_product(const int32_t *sizes, uint32_t rank);
 int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from);
 // Refuses an output whose dtype differs from the input's.
 int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in);
+
+// For a run: the output must not share bytes with indices that have been checked and are read again
+// while it is written.
+int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices);
 
 #endif

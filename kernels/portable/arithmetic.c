@@ -1,4 +1,5 @@
 // Arithmetic of two operands: sum, product, quotient, power, extrema.
+#include "arguments.h"
 #include "elementwise.h"
 #include "float_math.h"
 
@@ -56,17 +57,8 @@ static const pt_binary divide_op = {div_row, div_f32, div_f64, NULL, PT_RULE_FLO
 PT_BINARY_KERNEL(aten_div_out, divide_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_div_Scalar_out, divide_op, PT_FORM_SCALAR)
 
-// INT64_MIN / -1 wraps as the other operations do.
-static int64_t quotient(int64_t x, int64_t y) {
-    return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
-}
-
-static int64_t rest(int64_t x, int64_t y) {
-    return y == -1 ? 0 : x % y;
-}
-
 PT_BINARY_F32(trunc_divide, pt_truncf(x / y))
-PT_BINARY_I64(trunc_divide, quotient(x, y))
+PT_BINARY_I64(trunc_divide, pt_divide_int(x, y))
 static const pt_binary trunc_divide_op = {
     NULL, trunc_divide_f32, NULL, trunc_divide_i64, PT_RULE_SAME, true};
 
@@ -88,13 +80,13 @@ static float floor_divide_f32(float x, float y) {
     return quotient - floor > 0.5f ? floor + 1.0f : floor;
 }
 
-PT_BINARY_I64(floor_divide, quotient(x, y) - (rest(x, y) != 0 && (x < 0) != (y < 0)))
+PT_BINARY_I64(floor_divide, pt_divide_int(x, y) - (pt_rest_int(x, y) != 0 && (x < 0) != (y < 0)))
 static const pt_binary floor_divide_op = {
     NULL, floor_divide_f32, NULL, floor_divide_i64, PT_RULE_SAME, true};
 PT_BINARY_KERNEL(aten_floor_divide_out, floor_divide_op, PT_FORM_TENSORS)
 
 PT_BINARY_F32(fmod, pt_fmodf(x, y))
-PT_BINARY_I64(fmod, rest(x, y))
+PT_BINARY_I64(fmod, pt_rest_int(x, y))
 static const pt_binary fmod_op = {NULL, fmod_f32, NULL, fmod_i64, PT_RULE_SAME, true};
 PT_BINARY_KERNEL(aten_fmod_Tensor_out, fmod_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_fmod_Scalar_out, fmod_op, PT_FORM_SCALAR)
@@ -105,7 +97,7 @@ static float remainder_f32(float x, float y) {
 }
 
 static int64_t remainder_i64(int64_t x, int64_t y) {
-    int64_t mod = rest(x, y);
+    int64_t mod = pt_rest_int(x, y);
     return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
 }
 
@@ -119,12 +111,9 @@ static const pt_binary *division(const pt_context *c, pt_ref mode) {
     if (pt_is_none(mode)) {
         return &divide_op;
     }
-    uint32_t length;
-    const char *name = pt_get_string(c, mode, &length);
-    if (length == 5 && __builtin_memcmp(name, "trunc", 5) == 0) {
-        return &trunc_divide_op;
-    }
-    return length == 5 && __builtin_memcmp(name, "floor", 5) == 0 ? &floor_divide_op : NULL;
+    return pt_string_is(c, mode, "trunc")   ? &trunc_divide_op
+           : pt_string_is(c, mode, "floor") ? &floor_divide_op
+                                            : NULL;
 }
 
 static int div_mode_check(pt_context *c, const pt_ref *args, pt_form form) {

@@ -38,6 +38,16 @@ uint8_t pt_promote_scalar(uint8_t dtype, pt_scalar s);
 // The integer part of v; what int64 cannot hold becomes its nearest bound, NaN becomes 0.
 int64_t pt_double_to_int(double v);
 
+// x / y, cut, and x - y * (x / y). INT64_MIN / -1 wraps as the other operations do. By 0 both are
+// 0: kernels refuse divisors of 0, but an output that lies over them can still write one.
+static inline int64_t pt_divide_int(int64_t x, int64_t y) {
+    return y == -1 ? (int64_t)(0 - (uint64_t)x) : y == 0 ? 0 : x / y;
+}
+
+static inline int64_t pt_rest_int(int64_t x, int64_t y) {
+    return y == -1 || y == 0 ? 0 : x % y;
+}
+
 // Element i of an array of `dtype`, which is in PT_DTYPES_ALL. As an integer, a floating value is
 // cut as by pt_double_to_int.
 double pt_load_double(const void *data, int32_t i, uint8_t dtype);

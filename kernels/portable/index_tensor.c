@@ -76,8 +76,9 @@ static int index_tensor_check(pt_context *c, const pt_ref *args) {
     return error ? error : pt_expect_sizes(c, args[2], kept + p.rank, sizes);
 }
 
-// All indices lie in -size..size-1 of their dims.
-static int check_range(pt_context *c, const pt_tensor *self, pt_ref list, const picks *p) {
+// All indices lie in -size..size-1 of their dims, and stay so while out is written.
+static int check_range(pt_context *c, const pt_tensor *self, pt_ref list, const picks *p,
+                       const pt_tensor *out) {
     for (uint32_t d = 0; d < self->rank; d++) {
         if ((p->dims >> d & 1) == 0) {
             continue;
@@ -89,6 +90,10 @@ static int check_range(pt_context *c, const pt_tensor *self, pt_ref list, const 
             if (at < -size || at >= size) {
                 return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");
             }
+        }
+        int error = pt_check_apart(c, out, &index);
+        if (error) {
+            return error;
         }
     }
     return PT_ERROR_OK;
@@ -149,7 +154,7 @@ static int index_tensor_run(pt_context *c, const pt_ref *args) {
     picks p;
     int error = read_picks(c, &self, args[1], &p);
     if (error == PT_ERROR_OK) {
-        error = check_range(c, &self, args[1], &p);
+        error = check_range(c, &self, args[1], &p, &out);
     }
     if (error || pt_numel(&out) == 0) {
         return error;

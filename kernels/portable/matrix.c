@@ -53,8 +53,12 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
     return p;
 }
 
+// Where there are no outputs, m or n may be as large as int32 allows.
 static void multiply(const void *a, const void *b, void *out, uint8_t dtype, int32_t m, int32_t k,
                      int32_t n) {
+    if (m == 0 || n == 0) {
+        return;
+    }
     const pt_products p = make_products(a, b, out, m, k, n);
     pt_sum_products(&p, dtype);
 }
@@ -177,10 +181,14 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     const pt_tensor weight = pt_get_tensor(c, args[1]);
     const pt_tensor out = pt_get_tensor(c, args[3]);
     const int32_t k = weight.sizes[1], n = weight.sizes[0];
+    const int32_t numel = pt_numel(&out);
+    if (numel == 0) {
+        return PT_ERROR_OK;
+    }
     // The weight's rows are those of a; the input's rows are the columns of b
     pt_products p = make_products(weight.data, in.data, out.data, n, k, 1);
     p.bias = pt_is_none(args[2]) ? NULL : pt_get_tensor(c, args[2]).data;
-    p.columns = (pt_line){n ? pt_numel(&out) / n : 0, k, n};
+    p.columns = (pt_line){numel / n, k, n};
     pt_sum_products(&p, in.dtype);
     return PT_ERROR_OK;
 }
@@ -227,7 +235,8 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes);
 }
 
-// One row: out[i] = alpha * out[i] + beta * self[i * step]; self does not count if beta is 0.
+// One row: out[i] = alpha * out[i] + beta * self[i * step]. What is multiplied by 0 does not count,
+// even if it is no number.
 static void add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
                     float beta) {
     if (alpha == 1 && beta == 1) {
@@ -238,7 +247,7 @@ static void add_row(float *out, const float *self, int32_t n, int32_t step, floa
         return;
     }
     for (int32_t i = 0; i < n; i++) {
-        out[i] = alpha * out[i] + (beta == 0 ? 0 : beta * *self);
+        out[i] = (alpha == 0 ? 0 : alpha * out[i]) + (beta == 0 ? 0 : beta * *self);
         self += step;
     }
 }
@@ -247,9 +256,10 @@ static void add_row(float *out, const float *self, int32_t n, int32_t step, floa
 static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
                         pt_scalar alpha, pt_scalar beta) {
     if (dtype == PT_DTYPE_DOUBLE) {
-        const double scale = pt_scalar_as_double(beta);
-        const double add = scale == 0 ? 0 : scale * ((const double *)self)[j];
-        ((double *)out)[i] = pt_scalar_as_double(alpha) * ((const double *)out)[i] + add;
+        const double scale = pt_scalar_as_double(alpha), self_scale = pt_scalar_as_double(beta);
+        const double product = scale == 0 ? 0 : scale * ((const double *)out)[i];
+        const double add = self_scale == 0 ? 0 : self_scale * ((const double *)self)[j];
+        ((double *)out)[i] = product + add;
         return;
     }
     const uint64_t sum = (uint64_t)pt_load_int(out, i, dtype);
@@ -273,6 +283,9 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     const pt_scalar alpha = pt_get_scalar(c, args[ALPHA]);
     const pt_scalar beta = pt_get_scalar(c, args[BETA]);
     const int32_t m = a.sizes[0], n = b.sizes[1];
+    if (n == 0) {
+        return PT_ERROR_OK;
+    }
     multiply(a.data, b.data, out, a.dtype, m, a.sizes[1], n);
 
     const int32_t step = self.rank > 0 && self.sizes[self.rank - 1] != 1;

@@ -1,6 +1,6 @@
 // Normalizations of float32: batch norm (aten::_native_batch_norm_legit_no_training and, for
 // instance norm, _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
-#include "../core/core.h"
+#include "arguments.h"
 #include "float_math.h"
 
 static int check_float(pt_context *c, const pt_tensor *t) {
@@ -15,7 +15,7 @@ static int check_contiguous(pt_context *c, const pt_tensor *t) {
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this normalization takes contiguous tensors");
 }
 
-// A parameter that is given is a float32 tensor of these sizes.
+// A parameter that is given is a contiguous float32 tensor of these sizes.
 static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     if (pt_is_none(arg)) {
         return PT_ERROR_OK;
@@ -26,7 +26,8 @@ static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "a parameter of a normalization has the wrong sizes");
     }
-    return check_float(c, &t);
+    const int error = check_float(c, &t);
+    return error ? error : check_contiguous(c, &t);
 }
 
 // An output is float32 and of these sizes.
@@ -34,6 +35,12 @@ static int check_output(pt_context *c, pt_ref arg, uint32_t rank, const int32_t 
     const pt_tensor t = pt_get_tensor(c, arg);
     const int error = check_float(c, &t);
     return error ? error : pt_expect_sizes(c, arg, rank, sizes);
+}
+
+static int check_contiguous_output(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
+    const pt_tensor t = pt_get_tensor(c, arg);
+    const int error = check_contiguous(c, &t);
+    return error ? error : check_output(c, arg, rank, sizes);
 }
 
 // The data of a parameter, NULL if it is None.
@@ -253,7 +260,6 @@ enum { SHAPE = 1, LAYER_WEIGHT, LAYER_BIAS, LAYER_EPS, LAYER_OUT, LAYER_MEAN, LA
 
 static int check_layer_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor out = pt_get_tensor(c, args[LAYER_OUT]);
     const uint32_t dims = pt_list_length(c, args[SHAPE]);
     int32_t sizes[PT_MAX_RANK];
     bool fits = dims >= 1 && dims <= in.rank;
@@ -270,17 +276,14 @@ static int check_layer_norm(pt_context *c, const pt_ref *args) {
     if (!error) {
         error = check_contiguous(c, &in);
     }
-    if (!error) {
-        error = check_contiguous(c, &out);
-    }
     for (uint32_t i = LAYER_WEIGHT; !error && i <= LAYER_BIAS; i++) {
         error = check_parameter(c, args[i], dims, in.sizes + outer);
     }
     if (!error) {
-        error = check_output(c, args[LAYER_OUT], in.rank, in.sizes);
+        error = check_contiguous_output(c, args[LAYER_OUT], in.rank, in.sizes);
     }
     for (uint32_t i = LAYER_MEAN; !error && i <= LAYER_RSTD; i++) {
-        error = check_output(c, args[i], in.rank, sizes);
+        error = check_contiguous_output(c, args[i], in.rank, sizes);
     }
     return error;
 }
@@ -329,14 +332,10 @@ enum {
 
 static int check_group_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor out = pt_get_tensor(c, args[GROUP_OUT]);
     const int64_t groups = pt_get_int(c, args[GROUPS]);
-    int64_t area = 1;
-    for (uint32_t i = 2; i < in.rank; i++) {
-        area *= in.sizes[i];
-    }
     if (in.rank < 2 || pt_get_int(c, args[GROUP_N]) != in.sizes[0] ||
-        pt_get_int(c, args[GROUP_C]) != in.sizes[1] || pt_get_int(c, args[GROUP_HXW]) != area) {
+        pt_get_int(c, args[GROUP_C]) != in.sizes[1] ||
+        pt_get_int(c, args[GROUP_HXW]) != pt_product(in.sizes + 2, in.rank - 2u)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "N, C and HxW are not those of the input");
     }
     if (groups < 1 || groups > INT32_MAX || in.sizes[1] % (int32_t)groups != 0) {
@@ -346,18 +345,15 @@ static int check_group_norm(pt_context *c, const pt_ref *args) {
     if (!error) {
         error = check_contiguous(c, &in);
     }
-    if (!error) {
-        error = check_contiguous(c, &out);
-    }
     for (uint32_t i = GROUP_WEIGHT; !error && i <= GROUP_BIAS; i++) {
         error = check_parameter(c, args[i], 1, &in.sizes[1]);
     }
     if (!error) {
-        error = check_output(c, args[GROUP_OUT], in.rank, in.sizes);
+        error = check_contiguous_output(c, args[GROUP_OUT], in.rank, in.sizes);
     }
     const int32_t sizes[] = {in.sizes[0], (int32_t)groups};
     for (uint32_t i = GROUP_MEAN; !error && i <= GROUP_RSTD; i++) {
-        error = check_output(c, args[i], 2, sizes);
+        error = check_contiguous_output(c, args[i], 2, sizes);
     }
     return error;
 }
@@ -372,11 +368,9 @@ static int run_group_norm(pt_context *c, const pt_ref *args) {
     float *out = pt_get_tensor(c, args[GROUP_OUT]).data;
     float *mean = pt_get_tensor(c, args[GROUP_MEAN]).data;
     float *rstd = pt_get_tensor(c, args[GROUP_RSTD]).data;
-    const int32_t channels = in.sizes[1] / groups;
-    if (pt_numel(&in) == 0) {
-        return PT_ERROR_OK;
-    }
-    const int32_t area = pt_numel(&in) / in.sizes[0] / in.sizes[1];
+    const bool empty = pt_numel(&in) == 0; // but it may have groups, of mean 0
+    const int32_t channels = empty ? 0 : in.sizes[1] / groups;
+    const int32_t area = empty ? 0 : pt_numel(&in) / in.sizes[0] / in.sizes[1];
     const slice group = {1, 0, channels * area, 1};
     for (int32_t i = 0; i < in.sizes[0] * groups; i++) {
         measure(&group, x, eps, &mean[i], &rstd[i]);

@@ -76,11 +76,11 @@ static int read_pooling(pt_context *c, const pt_ref *args, pooling *p) {
 // Number of windows along a dim, at most 2^29; 0 or less if none fits.
 static int64_t count_windows(const pooling *p, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1);
-    int64_t span = size + 2 * (int64_t)p->padding[d] - reach - 1;
-    if (span < 0 && !p->ceil_mode) {
+    int64_t room = size + 2 * (int64_t)p->padding[d] - reach - 1;
+    if (room < 0 && !p->ceil_mode) {
         return 0;
     }
-    int64_t up = span + (p->ceil_mode ? p->stride[d] - 1 : 0);
+    int64_t up = room + (p->ceil_mode ? p->stride[d] - 1 : 0);
     int64_t n = up < 0 ? 0 : up / p->stride[d] + 1;
     if (p->ceil_mode && (n - 1) * p->stride[d] >= (int64_t)size + p->padding[d]) {
         n--; // the last window would start in the padding behind the input
@@ -139,7 +139,10 @@ static int check_windows(pt_context *c, const pooling *p, const pt_tensor *in, p
         size[d] = (int32_t)n;
     }
     int error = expect_image(c, in, size, out_arg);
-    for (uint32_t d = 0; !error && d < 2; d++) {
+    if (error || pt_numel(in) == 0) {
+        return error; // no window is computed, however many there are
+    }
+    for (uint32_t d = 0; d < 2; d++) {
         // Without dilation, half the kernel is the most that lies in the padding
         for (int32_t o = 0; p->dilation[d] > 1 && o < size[d]; o++) {
             if (taps_inside(p, d, o, in->sizes[in->rank - 2 + d]).taps < 1) {
@@ -147,7 +150,7 @@ static int check_windows(pt_context *c, const pooling *p, const pt_tensor *in, p
             }
         }
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 // ---- the walk over windows
@@ -233,7 +236,7 @@ static void average_any(const planes *s, const window *w) {
             if (pt_is_floating(s->dtype)) {
                 pt_store_double(s->out, to, s->dtype, sum / (double)w->divisor);
             } else {
-                pt_store_int(s->out, to, s->dtype, (int64_t)int_sum / w->divisor);
+                pt_store_int(s->out, to, s->dtype, pt_divide_int((int64_t)int_sum, w->divisor));
             }
         }
     }
@@ -277,6 +280,9 @@ static int32_t padded_taps(const pooling *p, uint32_t d, int32_t o, int32_t size
 static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[7]);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
     pooling p = {.ceil_mode = false};
     bool with_padding = pt_get_bool(c, args[5]);
     int64_t divisor = pt_is_none(args[6]) ? 0 : pt_get_int(c, args[6]);
@@ -329,6 +335,9 @@ static span adaptive_span(int32_t o, int32_t count, int32_t size) {
 static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[2]);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
     planes s;
     window w = {.dilation = {1, 1}};
     start_planes(&s, &in, &out);
@@ -457,6 +466,9 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[6]);
     pt_tensor indices = pt_get_tensor(c, args[7]);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
     pooling p;
     int error = read_max_pooling(c, args, &p);
     planes s = {.indices = indices.data};

@@ -78,6 +78,7 @@ static void split_lines(pt_reduction *r) {
 // the indices.
 static void start_reduction(pt_reduction *r, pt_walk *w, uint32_t dims, bool keep) {
     bool indices = r->indices.data != NULL;
+    bool empty = pt_numel(&r->in) == 0; // then the other sizes may be anything
     uint32_t out_dim = 0;
     w->rank = 0;
     w->operands = indices ? 3 : 2;
@@ -90,13 +91,15 @@ static void start_reduction(pt_reduction *r, pt_walk *w, uint32_t dims, bool kee
     }
     for (uint32_t d = 0; d < r->in.rank; d++) {
         if (dims >> d & 1) {
-            add_reduced(r, r->in.sizes[d], w->strides[1][d]);
+            if (!empty) {
+                add_reduced(r, r->in.sizes[d], w->strides[1][d]);
+            }
             out_dim += keep;
             continue;
         }
         w->sizes[w->rank] = r->in.sizes[d];
         w->strides[0][w->rank] = w->strides[0][out_dim];
-        w->strides[1][w->rank] = w->strides[1][d];
+        w->strides[1][w->rank] = empty ? 0 : w->strides[1][d];
         if (indices) {
             w->strides[2][w->rank] = w->strides[2][out_dim];
         }
@@ -104,6 +107,7 @@ static void start_reduction(pt_reduction *r, pt_walk *w, uint32_t dims, bool kee
         out_dim++;
     }
     split_lines(r);
+    r->n = empty ? 0 : r->n;
     pt_walk_start(w);
 }
 

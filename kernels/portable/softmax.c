@@ -1,4 +1,5 @@
 // Softmax and its logarithm, cumulated sums: operators along one dim.
+#include "arguments.h"
 #include "element.h"
 #include "float_math.h"
 
@@ -31,12 +32,9 @@ static lanes lanes_of(const pt_tensor *t, uint32_t place) {
 }
 
 static int check_lanes(pt_context *c, const pt_tensor *in, pt_ref dim_arg, pt_ref out_arg) {
-    int64_t dim = pt_get_int(c, dim_arg);
-    int64_t rank = in->rank > 0 ? in->rank : 1;
-    if (dim < -rank || dim >= rank) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dim is outside the tensor's dims");
-    }
-    return pt_expect_sizes(c, out_arg, in->rank, in->sizes);
+    uint32_t place;
+    int error = pt_read_dim(c, pt_get_int(c, dim_arg), in->rank, &place);
+    return error ? error : pt_expect_sizes(c, out_arg, in->rank, in->sizes);
 }
 
 // Prepares a walk over the first elements of the lanes along dim `place`; the next elements of a
@@ -138,11 +136,11 @@ static __attribute__((noinline)) void softmax_walk(const pt_tensor *out, const p
 static int run_softmax(pt_context *c, const pt_ref *args, void (*run_lane)(const lane *)) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[3]);
-    uint32_t place = place_of(&in, pt_get_int(c, args[1]));
-    lanes all = lanes_of(&in, place);
-    if (all.outer * all.size * all.inner == 0) {
+    if (pt_numel(&in) == 0) {
         return PT_ERROR_OK;
     }
+    uint32_t place = place_of(&in, pt_get_int(c, args[1]));
+    lanes all = lanes_of(&in, place);
     if (!pt_same_dim_order(&in, &out)) {
         softmax_walk(&out, &in, place, run_lane);
         return PT_ERROR_OK;

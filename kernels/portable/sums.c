@@ -62,6 +62,17 @@ static double sum_double(const pt_reduction *r, int32_t from) {
     return sum;
 }
 
+static bool is_true(const pt_reduction *r, int32_t at) {
+    return pt_is_floating(r->in.dtype) ? pt_load_double(r->in.data, at, r->in.dtype) != 0
+                                       : pt_load_int(r->in.data, at, r->in.dtype) != 0;
+}
+
+// An element in the integral dtype of the output.
+static uint64_t load_integer(const pt_reduction *r, int32_t at) {
+    return r->out.dtype == PT_DTYPE_BOOL ? is_true(r, at)
+                                         : (uint64_t)pt_load_int(r->in.data, at, r->in.dtype);
+}
+
 static void sum_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     if (in_float(r)) {
@@ -76,7 +87,7 @@ static void sum_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
     for (int32_t line = 0; line < r->lines; line++) {
         int32_t at = from + pt_line_start(r, line);
         for (int32_t i = 0; i < r->n; i++, at += r->step) {
-            sum += (uint64_t)pt_load_int(r->in.data, at, r->in.dtype);
+            sum += load_integer(r, at);
         }
     }
     pt_store_int(r->out.data, to, r->out.dtype, (int64_t)sum);
@@ -103,7 +114,7 @@ static void prod_one(const pt_reduction *r, int32_t from, int32_t to, int32_t in
             if (floating) {
                 product *= pt_load_double(r->in.data, at, r->in.dtype);
             } else {
-                int_product *= (uint64_t)pt_load_int(r->in.data, at, r->in.dtype);
+                int_product *= load_integer(r, at);
             }
         }
     }
@@ -165,8 +176,7 @@ static void any_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
     for (int32_t line = 0; !any && line < r->lines; line++) {
         int32_t at = from + pt_line_start(r, line);
         for (int32_t i = 0; !any && i < r->n; i++, at += r->step) {
-            any = pt_is_floating(r->in.dtype) ? pt_load_double(r->in.data, at, r->in.dtype) != 0
-                                              : pt_load_int(r->in.data, at, r->in.dtype) != 0;
+            any = is_true(r, at);
         }
     }
     pt_store_int(r->out.data, to, r->out.dtype, any);

@@ -101,6 +101,17 @@ static mp_obj_t context_has_memory(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_has_memory_obj, context_has_memory);
 
+static mp_obj_t context_overlap(mp_obj_t self_in, mp_obj_t buffer_in, mp_obj_t end_in) {
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    mp_int_t end = mp_obj_get_int(end_in);
+    if (end < 0 || end > PT_MEMORIES) {
+        pt_raise_value_error();
+    }
+    return pt_small_int(
+        pt_find_overlap(context_of(self_in), buffer.buf, buffer.len, (uint32_t)end));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_overlap_obj, context_overlap);
+
 // ---- records
 
 // An argument that goes into a field of a record whose largest value is `limit`.
@@ -247,6 +258,14 @@ static mp_obj_t context_start(mp_obj_t self_in, mp_obj_t method_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_start_obj, context_start);
 
+static mp_obj_t context_is_written(mp_obj_t self_in, mp_obj_t memory_in) {
+    const pt_context *c = context_of(self_in);
+    uint32_t memory = (uint32_t)memory_number(memory_in);
+    record_at(c, c->method, sizeof(pt_method));
+    return mp_obj_new_bool(pt_is_written(c, memory));
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_is_written_obj, context_is_written);
+
 static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
     context *self = MP_OBJ_TO_PTR(self_in);
     if (mp_obj_is_true(ready)) {
@@ -314,6 +333,19 @@ static mp_obj_t context_copy_in(mp_obj_t self_in, mp_obj_t ref, mp_obj_t buffer_
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_copy_in_obj, context_copy_in);
 
+static mp_obj_t context_copy(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const pt_context *c = context_of(args[0]);
+    mp_int_t position = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
+    uint8_t *to = writable_data_at(args[0], args[1], size);
+    if (position < 0 || (int64_t)position + size > c->memory_size[PT_MEMORY_PROGRAM]) {
+        pt_raise_value_error();
+    }
+    memmove(to, c->memory[PT_MEMORY_PROGRAM] + position, (size_t)size);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_copy_obj, 4, 4, context_copy);
+
 static mp_obj_t context_clear(mp_obj_t self_in, mp_obj_t ref, mp_obj_t size_in) {
     mp_int_t size = mp_obj_get_int(size_in);
     memset(writable_data_at(self_in, ref, size), 0, (size_t)size);
@@ -380,11 +412,14 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_step), MP_ROM_PTR(&context_step_obj)},
     {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy_in), MP_ROM_PTR(&context_copy_in_obj)},
+    {MP_ROM_QSTR(MP_QSTR_copy), MP_ROM_PTR(&context_copy_obj)},
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
+    {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},

@@ -1,11 +1,12 @@
 # The user C module _picotorch: the wrapping in this folder, and kernels/.
 
 PT_KERNELS_DIR := $(abspath $(USERMOD_DIR)/../../kernels)
-PT_KERNELS_C := $(wildcard $(addprefix $(PT_KERNELS_DIR)/,core/*.c portable/*.c arch/*.c))
+PT_KERNELS_C := $(wildcard $(addprefix $(PT_KERNELS_DIR)/,\
+	core/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c))
 
 SRC_USERMOD_C += $(sort $(wildcard $(USERMOD_DIR)/*.c))
 SRC_USERMOD_LIB_C += $(sort $(PT_KERNELS_C))
-CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable arch)
+CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable quantized cortex_m arch)
 
 # No fused multiply-add, and no vectoriser, because Helium flushes subnormal numbers to zero: a float
 # has the same bits on every core. What is meant to be vectors is written as such.

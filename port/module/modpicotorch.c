@@ -33,7 +33,16 @@ static MP_DEFINE_CONST_FUN_OBJ_1(nbytes_obj, nbytes);
 static mp_obj_t typecode(mp_obj_t object) {
     mp_buffer_info_t buffer;
     mp_get_buffer_raise(object, &buffer, MP_BUFFER_READ);
-    return MP_OBJ_NEW_SMALL_INT(buffer.typecode == BYTEARRAY_TYPECODE ? 'B' : buffer.typecode);
+    switch (buffer.typecode) {
+    case BYTEARRAY_TYPECODE:
+        return MP_OBJ_NEW_SMALL_INT('B');
+    case 'l':
+        return MP_OBJ_NEW_SMALL_INT(sizeof(long) == 4 ? 'i' : 'q');
+    case 'L':
+        return MP_OBJ_NEW_SMALL_INT(sizeof(long) == 4 ? 'I' : 'Q');
+    default:
+        return MP_OBJ_NEW_SMALL_INT(buffer.typecode);
+    }
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(typecode_obj, typecode);
 

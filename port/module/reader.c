@@ -137,41 +137,6 @@ static mp_obj_t reader_root(mp_obj_t self_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(reader_root_obj, reader_root);
 
-static mp_obj_t reader_table(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
-    const reader *self = MP_OBJ_TO_PTR(self_in);
-    uint32_t position = field_of(self, table, slot);
-    return pt_small_int(position ? follow(self, position) : 0);
-}
-static MP_DEFINE_CONST_FUN_OBJ_3(reader_table_obj, reader_table);
-
-static mp_obj_t reader_u8(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
-    const reader *self = MP_OBJ_TO_PTR(self_in);
-    uint32_t position = field_of(self, table, slot);
-    return pt_small_int(position ? u8_at(self, position) : 0);
-}
-static MP_DEFINE_CONST_FUN_OBJ_3(reader_u8_obj, reader_u8);
-
-static mp_obj_t reader_i32(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
-    const reader *self = MP_OBJ_TO_PTR(self_in);
-    uint32_t position = field_of(self, table, slot);
-    return pt_small_int(position ? (int32_t)u32_at(self, position) : 0);
-}
-static MP_DEFINE_CONST_FUN_OBJ_3(reader_i32_obj, reader_i32);
-
-static mp_obj_t reader_u32(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
-    const reader *self = MP_OBJ_TO_PTR(self_in);
-    uint32_t position = field_of(self, table, slot);
-    return pt_small_int(position ? u32_at(self, position) : 0);
-}
-static MP_DEFINE_CONST_FUN_OBJ_3(reader_u32_obj, reader_u32);
-
-static mp_obj_t reader_i64(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
-    const reader *self = MP_OBJ_TO_PTR(self_in);
-    uint32_t position = field_of(self, table, slot);
-    return pt_small_int(position ? i64_at(self, position) : 0);
-}
-static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_obj, reader_i64);
-
 // The field at a position as a letter of a layout says.
 static int64_t value_at(const reader *r, uint32_t position, uint8_t letter) {
     switch (letter) {
@@ -189,6 +154,37 @@ static int64_t value_at(const reader *r, uint32_t position, uint8_t letter) {
         return 0;
     }
 }
+
+static mp_obj_t one_field(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot, uint8_t letter) {
+    const reader *self = MP_OBJ_TO_PTR(self_in);
+    uint32_t position = field_of(self, table, slot);
+    return pt_small_int(position ? value_at(self, position, letter) : 0);
+}
+
+static mp_obj_t reader_table(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
+    return one_field(self_in, table, slot, 'o');
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_table_obj, reader_table);
+
+static mp_obj_t reader_u8(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
+    return one_field(self_in, table, slot, 'B');
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_u8_obj, reader_u8);
+
+static mp_obj_t reader_i32(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
+    return one_field(self_in, table, slot, 'i');
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_i32_obj, reader_i32);
+
+static mp_obj_t reader_u32(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
+    return one_field(self_in, table, slot, 'I');
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_u32_obj, reader_u32);
+
+static mp_obj_t reader_i64(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
+    return one_field(self_in, table, slot, 'q');
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_obj, reader_i64);
 
 static mp_obj_t reader_read(size_t n_args, const mp_obj_t *args) {
     (void)n_args;

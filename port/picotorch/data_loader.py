@@ -4,13 +4,17 @@ A loader gives the whole file as one buffer, which stays where it is: a program 
 used in place.
 """
 
-from .errors import ACCESS_FAILED, fail, out_of_memory
+import _picotorch
+
+from .errors import ACCESS_FAILED, INVALID_ARGUMENT, NOT_SUPPORTED, fail, out_of_memory
+from .memory import buffer_size
 
 
 class BufferDataLoader:
     """A program that is in memory already: bytes, bytearray or memoryview, aligned to 8 bytes."""
 
     def __init__(self, buffer):
+        buffer_size(buffer, "program")
         self.buffer = buffer
 
     def size(self):
@@ -24,7 +28,8 @@ class FileDataLoader(BufferDataLoader):
     """A program in a file.
 
     A file that can be seen in place (ROMFS) is not copied. Any other is read into `buffer`, or into a
-    new one of the file's size. Raises AccessFailed, or MemoryAllocationFailed if `buffer` is too small.
+    new one of the file's size. Raises AccessFailed, MemoryAllocationFailed if `buffer` is too small, or
+    NotSupported where the firmware has no files.
     """
 
     def __init__(self, path, buffer=None):
@@ -32,8 +37,11 @@ class FileDataLoader(BufferDataLoader):
         try:
             with open(path, "rb") as file:
                 super().__init__(_in_place(file) or _read(file, buffer))
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise fail(ACCESS_FAILED, str(error), str(path), remedy="check the path") from None
+        except NameError:
+            raise fail(NOT_SUPPORTED, "this firmware has no files", str(path),
+                       remedy="hand over the bytes") from None
 
     def __repr__(self):
         return "<FileDataLoader %s %dB>" % (self.path, self.size())
@@ -51,6 +59,8 @@ def _read(file, buffer):
     file.seek(0)
     if buffer is None:
         buffer = bytearray(size)
+    if _picotorch.readonly(buffer):
+        raise fail(INVALID_ARGUMENT, "cannot be written", "file buffer")
     if len(buffer) < size:
         raise out_of_memory("file buffer", -1, size, len(buffer), "hand over a larger buffer")
     view = memoryview(buffer)[:size]

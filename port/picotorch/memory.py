@@ -5,9 +5,18 @@
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+from .errors import INVALID_ARGUMENT, INVALID_TYPE, MEMORY_ALLOCATION_FAILED, fail
 
 ALIGNMENT = 8  # bytes, of every memory handed over
+LIMIT = 1 << 27  # bytes that a reference reaches
+
+
+def buffer_size(buffer, subject, index=-1):
+    """Bytes of a buffer. Raises InvalidType for what is none, or whose bytes are not contiguous."""
+    size = _picotorch.nbytes(buffer)
+    if size < 0:
+        raise fail(INVALID_TYPE, "is no buffer of contiguous bytes", subject, index)
+    return size
 
 
 def check_alignment(buffer, subject, index=-1):
@@ -18,7 +27,9 @@ def check_alignment(buffer, subject, index=-1):
 
 
 def check_memory(buffer, subject, index=-1):
-    """Raises InvalidArgument when a memory cannot be written or is not aligned."""
+    """Raises InvalidArgument when a memory cannot be written or is not aligned, InvalidType when it is
+    none."""
+    buffer_size(buffer, subject, index)
     if _picotorch.readonly(buffer):
         raise fail(INVALID_ARGUMENT, "cannot be written", subject, index,
                    remedy="hand over memory that can be")
@@ -31,7 +42,7 @@ class MemoryAllocator:
     def __init__(self, buffer, name="method pool"):
         self.buffer = buffer
         self.name = name
-        self.size = len(buffer)
+        self.size = buffer_size(buffer, name)
         self.used = 0
 
     @property
@@ -66,10 +77,11 @@ class HierarchicalAllocator:
         return len(self.buffers)
 
     def size(self, index):
-        return len(self.buffers[index])
+        return buffer_size(self.buffers[index], "planned buffer", index)
 
     def __repr__(self):
-        return "<HierarchicalAllocator %s>" % ", ".join("%dB" % len(b) for b in self.buffers)
+        return "<HierarchicalAllocator %s>" % ", ".join(
+            ["%dB" % self.size(i) for i in range(len(self.buffers))])
 
 
 class MemoryManager:

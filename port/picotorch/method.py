@@ -31,7 +31,7 @@ from .plan import evalue
 from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
 
 _TENSOR = schema.KERNEL_TYPES_TENSOR
-_INPUTS_WATCHED = 29  # bits of a small int
+_MAX_INPUTS = 256
 
 
 class Method:
@@ -40,7 +40,7 @@ class Method:
     def __init__(self, manager, max_outputs=8):
         self.manager = manager
         self.context = _picotorch.Context(self._on_failure)
-        # bound once: a call of it costs 300 instructions, one of a Python method 8,000
+        # the methods below without Python around them: 300 instructions a call instead of 2,000
         self.execute = self.context.execute
         self.step = self.context.step
         self.outputs = [Tensor() for _ in range(max_outputs)]
@@ -50,7 +50,9 @@ class Method:
         self._loaded = False
         self._ready = False
         self._pool_mark = 0
-        self._inputs_missing = 0  # a bit for each input that was never set
+        self._inputs_set = bytearray(_MAX_INPUTS)  # 1 for each input that was set
+        self._inputs_missing = 0
+        self._pool_end = 0
         self._planned = 0
         self._external_end = 0
 
@@ -87,7 +89,12 @@ class Method:
         inputs = self._count(schema.EXECUTION_PLAN_INPUTS)
         self._check_indexes(schema.EXECUTION_PLAN_INPUTS)
         self._check_indexes(schema.EXECUTION_PLAN_OUTPUTS)
-        self._inputs_missing = (1 << min(inputs, _INPUTS_WATCHED)) - 1
+        if inputs > _MAX_INPUTS:
+            raise fail(NOT_SUPPORTED, "more than 256 inputs", "method")
+        for i in range(inputs):
+            self._inputs_set[i] = 0
+        self._inputs_missing = inputs
+        self._pool_end = self.manager.method_allocator.used
         self.context.start(loader.start)
         self._loaded = True
         self._update_ready()
@@ -109,9 +116,14 @@ class Method:
         self._loaded = False
 
     def unload(self):
-        """Gives the pool back; load may follow. Only the last method loaded into a pool can."""
-        if self._loaded:
-            self._release()
+        """Gives the pool back; load may follow. Raises InvalidState while a method that was loaded into
+        the same pool after this one is there."""
+        if not self._loaded:
+            return
+        if self.manager.method_allocator.used != self._pool_end:
+            raise fail(INVALID_STATE, "is not the last one in its pool", "method",
+                       remedy="unload those that were loaded after it")
+        self._release()
 
     def is_loaded(self):
         return self._loaded
@@ -181,8 +193,9 @@ class Method:
             self._check_constant_input(value, kind, table, index)
         else:
             self._set_tensor_input(value, table, index)
-        if index < _INPUTS_WATCHED:
-            self._inputs_missing &= ~(1 << index)
+        if not self._inputs_set[index]:
+            self._inputs_set[index] = 1
+            self._inputs_missing -= 1
         self._update_ready()
 
     def _check_constant_input(self, value, kind, table, index):
@@ -190,7 +203,7 @@ class Method:
         if kind == schema.KERNEL_TYPES_NULL:
             same = value is None
         elif kind == schema.KERNEL_TYPES_INT:
-            same = value == reader.i64(table, schema.INT_INT_VAL)
+            same = value == self._int(table, "input", index)
         elif kind == schema.KERNEL_TYPES_BOOL:
             same = value == bool(reader.u8(table, schema.BOOL_BOOL_VAL))
         elif kind == schema.KERNEL_TYPES_DOUBLE:
@@ -201,6 +214,13 @@ class Method:
         if not same:
             raise fail(INVALID_ARGUMENT, "is not the value that the program was exported with",
                        "input", index)
+
+    def _int(self, table, subject, index):
+        """An int of the program, which the reader clamps to what needs no heap."""
+        value = self.program.reader.i64(table, schema.INT_INT_VAL)
+        if abs(value) == _picotorch.SMALL_INT_MAX:
+            raise fail(NOT_SUPPORTED, "an int of more than 30 bits", subject, index)
+        return value
 
     def _check_buffer(self, buffer, table, subject, index):
         """The bytes of a tensor, after checking that the buffer has them. Raises InvalidArgument."""
@@ -224,10 +244,26 @@ class Method:
         if data >> 25 == _picotorch.PROGRAM:
             raise fail(INVALID_ARGUMENT, "is constant in the program", "input", index)
         if self._is_external(data):
-            check_alignment(buffer, "input", index)
+            self._check_input_memory(buffer, data >> 25, index)
             self.context.set_memory(data >> 25, buffer)
         else:
             self.context.copy_in(data, buffer)
+
+    def _check_input_memory(self, buffer, memory, index):
+        """A buffer that becomes the memory of an input. Only if no instruction writes to it, it may be
+        read-only or part of the program."""
+        check_alignment(buffer, "input", index)
+        shared = self.context.overlap(buffer, _picotorch.PLANNED + self._planned)
+        if self.context.is_written(memory):
+            check_memory(buffer, "input", index)
+        elif shared == _picotorch.PROGRAM:
+            shared = 0
+        self._check_apart(shared, "input", index)
+
+    def _check_apart(self, shared, subject, index):
+        if shared:
+            raise fail(INVALID_ARGUMENT, "shares bytes with the program or the method's memories",
+                       subject, index, remedy="hand over a copy")
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
@@ -250,6 +286,8 @@ class Method:
             raise fail(INVALID_STATE, "has planned memory", "output", index,
                        remedy="read it with get_output")
         check_memory(buffer, "output", index)
+        self._check_apart(self.context.overlap(buffer, _picotorch.PLANNED + self._planned), "output",
+                          index)
         self.context.set_memory(data >> 25, buffer)
         self._update_ready()
 
@@ -263,7 +301,7 @@ class Method:
         if kind == schema.KERNEL_TYPES_NULL:
             return None
         if kind == schema.KERNEL_TYPES_INT:
-            return reader.i64(table, schema.INT_INT_VAL)
+            return self._int(table, "output", index)
         if kind == schema.KERNEL_TYPES_BOOL:
             return bool(reader.u8(table, schema.BOOL_BOOL_VAL))
         if kind != _TENSOR:
@@ -296,13 +334,18 @@ class Method:
         return into
 
     # ---- execution
-    #
-    # execute()  runs all instructions from the first, wherever step stopped.
-    # step()     runs one; EndOfMethod when there is none left: then call reset_execution.
-    #
-    # Both are the context's own functions. They raise InvalidState before load or without all inputs,
-    # and what a kernel answers. After a failure the outputs are undefined and the next execute starts
-    # from the first instruction.
+
+    def execute(self):
+        """Runs all instructions from the first, wherever step stopped.
+
+        Raises InvalidState before load or without all inputs, and what a kernel answers. After a
+        failure the outputs are undefined and the next execute starts from the first instruction.
+        """
+        self.context.execute()
+
+    def step(self):
+        """Runs one instruction. Raises EndOfMethod when there is none left: call reset_execution."""
+        self.context.step()
 
     def _update_ready(self):
         """Lets execute run when every input has been set and every unplanned tensor has memory."""
@@ -329,7 +372,7 @@ class Method:
         self._check_loaded()
         if self._inputs_missing:
             index = 0
-            while not self._inputs_missing & (1 << index):
+            while self._inputs_set[index]:
                 index += 1
             raise fail(INVALID_STATE, "was never set", "input", index, remedy="call set_input")
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
@@ -343,6 +386,7 @@ class Method:
     # ---- what it is and needs
 
     def method_meta(self):
+        self._check_loaded()
         return MethodMeta(self.program, self.plan)
 
     @property
@@ -375,8 +419,11 @@ class Method:
 
     def _instruction_name(self, index):
         reader = self.program.reader
-        call = reader.table(reader.item(self._loader.instructions, index),
-                            schema.INSTRUCTION_INSTR_ARGS)
+        instruction = reader.item(self._loader.instructions, index)
+        kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
+        if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+            return "control flow"
+        call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
         return MethodMeta(self.program, self.plan).operator_name(
             reader.i32(call, schema.KERNEL_CALL_OP_INDEX))
 

@@ -21,7 +21,7 @@ from .errors import (
     fail,
     out_of_memory,
 )
-from .memory import check_memory
+from .memory import LIMIT, check_memory
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
     ALLOCATION_DETAILS_FIELDS,
@@ -33,14 +33,20 @@ from .schema import (
     EXECUTION_PLAN_OPERATORS,
     EXECUTION_PLAN_VALUES,
     EXTRA_TENSOR_INFO_LOCATION,
+    EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX,
+    INSTRUCTION_ARGUMENTS_FREE_CALL,
+    INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL,
     INSTRUCTION_ARGUMENTS_KERNEL_CALL,
+    INSTRUCTION_ARGUMENTS_MOVE_CALL,
     INSTRUCTION_ARGUMENTS_NONE,
     INSTRUCTION_FIELDS,
+    JUMP_FALSE_CALL_FIELDS,
     KERNEL_CALL_FIELDS,
     KERNEL_TYPES_NULL,
     KERNEL_TYPES_OPTIONAL_TENSOR_LIST,
     KERNEL_TYPES_TENSOR,
     KERNEL_TYPES_TENSOR_LIST,
+    MOVE_CALL_FIELDS,
     OPERATOR_NAME,
     OPERATOR_OVERLOAD,
     TENSOR_FIELDS,
@@ -49,6 +55,7 @@ from .schema import (
 from .tensor import nbytes_of, tensor_flags
 
 METHOD_BYTES = 24
+_SCRATCH = 20  # where in a pt_method the bytes of scratch stand
 VALUE_BYTES = 16
 HEADER_BYTES = 4  # of an instruction, before its arguments
 
@@ -57,9 +64,16 @@ _AT_PROGRAM = _picotorch.PROGRAM << 25
 _AT_POOL = _picotorch.POOL << 25
 _PLANNED = _picotorch.PLANNED
 
+# What an instruction record does
+_KERNEL_CALL = 0
+_JUMP_FALSE = 1
+_MOVE = 2
+_NOTHING = 3
+
 _CONSTANT = 0x40
 _LIST = 0x40
 _MAX_VALUES = 65536
+_LONGEST_WALK = 1 << 18  # instructions, of all walks to the destinations of jumps
 _KERNELS_KEPT = 64
 
 _TENSOR = KERNEL_TYPES_TENSOR
@@ -93,6 +107,10 @@ class MethodLoader:
         self.list_at = 0
         self.instruction_at = 0
         self.next_external = 0
+        # the walk to the destinations of jumps: instructions in all, the last one's place
+        self.walked = 0
+        self.walked_at = 0
+        self.walked_bytes = 0
         self.kernels = [0] * _KERNELS_KEPT  # of the program's first operators
         self.n_kernels = 0
         # fields of the table that is read, in slot order
@@ -100,6 +118,7 @@ class MethodLoader:
         self.allocation = [0] * len(ALLOCATION_DETAILS_FIELDS)
         self.pair = [0] * 2
         # of the instruction that is read
+        self.kind = 0
         self.kernel = 0
         self.arguments = 0
         self.n_arguments = 0
@@ -157,17 +176,31 @@ class MethodLoader:
         self.n_kernels = min(count, _KERNELS_KEPT)
 
     def _read_instruction(self, i):
-        """Sets kernel, arguments and n_arguments to those of instruction i.
+        """Sets kind, n_arguments and what belongs to the kind: kernel and arguments, or pair.
 
-        The program may name the output once more behind the operator's arguments.
+        The program may name the output of a kernel once more behind the operator's arguments.
         """
         reader = self.reader
         reader.read(reader.item(self.instructions, i), INSTRUCTION_FIELDS, self.pair)
         kind, call = self.pair
-        if kind == INSTRUCTION_ARGUMENTS_NONE:
+        self.kind = kind
+        if kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+            self._read_kernel_call(call, i)
+        elif kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
+            reader.read(call, JUMP_FALSE_CALL_FIELDS, self.pair)  # condition, destination
+            self.n_arguments = 3
+        elif kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
+            reader.read(call, MOVE_CALL_FIELDS, self.pair)  # from, to
+            self.n_arguments = 2
+        elif kind == INSTRUCTION_ARGUMENTS_FREE_CALL:
+            self.n_arguments = 0  # planned memory is never freed
+        elif kind == INSTRUCTION_ARGUMENTS_NONE:
             raise bad_program("is empty", "instruction", i)
-        if kind != INSTRUCTION_ARGUMENTS_KERNEL_CALL:
-            raise fail(NOT_SUPPORTED, "control flow and delegate calls", "instruction", i)
+        else:
+            raise fail(NOT_SUPPORTED, "delegate calls", "instruction", i)
+
+    def _read_kernel_call(self, call, i):
+        reader = self.reader
         reader.read(call, KERNEL_CALL_FIELDS, self.pair)
         index, arguments = self.pair
         kernel = self.kernels[index] if 0 <= index < self.n_kernels else self._operator(index)
@@ -192,7 +225,8 @@ class MethodLoader:
         for i in range(reader.length(self.instructions)):
             self._read_instruction(i)
             self.n_instruction_bytes += HEADER_BYTES + 4 * self.n_arguments
-            if _picotorch.operator_has_lists(self.kernel):
+            if (self.kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL
+                    and _picotorch.operator_has_lists(self.kernel)):
                 self._count_lists()
 
     def _count_lists(self):
@@ -201,6 +235,8 @@ class MethodLoader:
             value = evalue(reader, self.values, reader.i32_item(self.arguments, k))
             if reader.u8(value, EVALUE_VAL_TYPE) in _LISTS:
                 self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
+                if self.n_list_bytes > LIMIT:  # many instructions may name one long list
+                    raise bad_program("lists of tensors that need more than 128 MiB")
 
     def _list_items(self, value):
         """Position of the value indexes of a list of tensors; both kinds have them in one slot."""
@@ -222,10 +258,14 @@ class MethodLoader:
         self.value_at = self.start + values
         self.list_at = self.start + lists
         self.instruction_at = self.start + instructions
+        if self.instruction_at + self.n_instruction_bytes > LIMIT:
+            raise fail(NOT_SUPPORTED, "records above 128 MiB", pool.name)
         context.set_memory(_picotorch.PROGRAM, self.program.data)
+        self._check_apart(pool.buffer, _picotorch.POOL, pool.name, -1)
         context.set_memory(_picotorch.POOL, pool.buffer)
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
+            self._check_apart(manager.planned_memory.buffers[i], _PLANNED + i, "planned buffer", i)
             context.set_memory(_PLANNED + i, manager.planned_memory.buffers[i])
             context.limit_memory(_PLANNED + i, size)
             context.clear(reference(_PLANNED + i, 0), size)
@@ -236,12 +276,20 @@ class MethodLoader:
             reference(_picotorch.POOL, self.instruction_at),
             reference(_picotorch.PROGRAM, self.values), 0)
 
+    def _check_apart(self, buffer, end, subject, index):
+        """Raises InvalidArgument when a memory shares bytes with one below number `end`."""
+        if self.context.overlap(buffer, end):
+            raise fail(INVALID_ARGUMENT, "shares bytes with the program or with another memory",
+                       subject, index, remedy="hand over memories that lie apart")
+
     def _check_planned(self, planned):
         self.n_planned = planned_buffers(self.reader, self.plan)
         if self.n_planned > _picotorch.MEMORIES - _PLANNED:
             raise fail(NOT_SUPPORTED, "so many planned buffers")
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
+            if size > LIMIT:
+                raise fail(NOT_SUPPORTED, "more than 128 MiB", "planned buffer", i)
             if i >= len(planned):
                 if size == 0:
                     self.n_planned = i
@@ -254,9 +302,11 @@ class MethodLoader:
 
     def _bind_scratch(self, manager):
         needed = self.context.scratch_needed()
+        self.context.put_ref(self.start + _SCRATCH, needed)
         temp = manager.temp_allocator
         if temp is not None:
             check_memory(temp.buffer, "temp memory")
+            self._check_apart(temp.buffer, _picotorch.MEMORIES, "temp memory", -1)
             self.context.set_scratch(temp.buffer)
         if needed == 0:
             return
@@ -292,21 +342,21 @@ class MethodLoader:
                        remedy="export with the constants inside the program")
         flags = tensor_flags(reader, sizes, order)
         nbytes = nbytes_of(reader, dtype, sizes)
-        if constant:
+        if constant and not allocation:
             flags |= _CONSTANT
-            data = self._constant_data(constant, allocation, nbytes, index)
+            data = self._constant_data(constant, nbytes, index)
         elif nbytes == 0:
             data = 0
         elif allocation:
             data = self._planned_data(allocation, nbytes, index)
+            if constant:
+                self._set_initial(data, extra, constant, nbytes)
         else:
             data = self._external_data(index)
         self.context.put_value(at, data, _AT_PROGRAM + ((sizes + 4) >> 2),
                                _AT_PROGRAM + ((order + 4) >> 2), index, dtype, flags)
 
-    def _constant_data(self, constant, allocation, nbytes, index):
-        if allocation:
-            raise fail(NOT_SUPPORTED, "a buffer with an initial value", "value", index)
+    def _constant_data(self, constant, nbytes, index):
         position = self.program.constant(constant, nbytes)
         if position & 3:
             raise bad_program("has constant data at no multiple of 4", "value", index)
@@ -315,13 +365,19 @@ class MethodLoader:
     def _planned_data(self, allocation, nbytes, index):
         self.reader.read(allocation, ALLOCATION_DETAILS_FIELDS, self.allocation)
         memory, offset, offset_high = self.allocation
-        memory += _PLANNED - 1  # entry 0 of the program's list is reserved
-        if (offset_high or not _PLANNED <= memory < _PLANNED + self.n_planned
-                or not self.context.is_inside(memory, offset, nbytes)):
+        if offset_high or not 0 < memory <= self.n_planned:  # 0 is reserved
+            raise bad_program("lies outside the planned buffers", "value", index)
+        memory += _PLANNED - 1
+        if not self.context.is_inside(memory, offset, nbytes):
             raise bad_program("lies outside the planned buffers", "value", index)
         if offset & 3:
             raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
         return (memory << 25) + (offset >> 2)
+
+    def _set_initial(self, data, extra, constant, nbytes):
+        """Copies the initial value of a mutable buffer to where it lives."""
+        entry = self.reader.u32(extra, EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX) if extra else 0
+        self.context.copy(data, self.program.initial_data(entry, constant, nbytes), nbytes)
 
     def _external_data(self, index):
         """The next memory of its own: for an input or output that the program leaves unplanned."""
@@ -335,33 +391,102 @@ class MethodLoader:
     def _write_instructions(self):
         context = self.context
         at = self.instruction_at
+        jumps = False
         context.clear_scratch_needed()
         for i in range(self.reader.length(self.instructions)):
             self._read_instruction(i)
-            context.put_instruction(at, self.kernel, self.n_arguments, 0)
-            self._write_arguments(at + HEADER_BYTES)
+            if self.kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+                context.put_instruction(at, self.kernel, self.n_arguments, _KERNEL_CALL)
+                self._write_arguments(at + HEADER_BYTES)
+            elif self.kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
+                self._write_jump(at)
+                jumps = True
+            elif self.kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
+                self._write_move(at)
+            else:
+                context.put_instruction(at, 0, 0, _NOTHING)
             code = context.check(at)
             if code:
                 raise fail(code, "", "instruction", i, source=self.method)
             at += HEADER_BYTES + 4 * self.n_arguments
+        if jumps:
+            self._resolve_jumps()
+
+    def _write_jump(self, at):
+        """The destination stays an index until the place of every instruction is known."""
+        condition, destination = self.pair
+        if not 0 <= destination <= self.reader.length(self.instructions):
+            raise bad_program("there is no such destination of a jump", "instruction", destination)
+        self.context.put_instruction(at, 0, 3, _JUMP_FALSE)
+        self.context.put_ref(at + HEADER_BYTES, self._reference_of(condition))
+        self.context.put_ref(at + HEADER_BYTES + 8, destination)
+
+    def _write_move(self, at):
+        source, target = self.pair
+        self.context.put_instruction(at, 0, 2, _MOVE)
+        self.context.put_ref(at + HEADER_BYTES, self._reference_of(source))
+        self.context.put_ref(at + HEADER_BYTES + 4, self._reference_of(target))
+
+    def _reference_of(self, index):
+        value = evalue(self.reader, self.values, index)
+        if self.reader.u8(value, EVALUE_VAL_TYPE) == _TENSOR:
+            return self._tensor(index)
+        return _AT_PROGRAM + (value >> 2)
+
+    def _resolve_jumps(self):
+        context = self.context
+        at = self.instruction_at
+        self.walked = self.walked_at = self.walked_bytes = 0
+        for _ in range(self.reader.length(self.instructions)):
+            header = context.get_ref(at)
+            if header >> 24 == _JUMP_FALSE:
+                self._walk_to(context.get_ref(at + HEADER_BYTES + 8))
+                place = self.instruction_at + self.walked_bytes
+                context.put_ref(at + HEADER_BYTES + 4, _AT_POOL + (place >> 2))
+            at += HEADER_BYTES + 4 * (header >> 16 & 0xFF)
+
+    def _walk_to(self, index):
+        """Sets walked_bytes to the place of instruction `index`, or of the end, behind the first.
+
+        Goes on from the last walk where it can. Their sum is bounded: jumps to and fro across a
+        long program would make loading quadratic.
+        """
+        if index < self.walked_at:
+            self.walked_at = self.walked_bytes = 0
+        self.walked += index - self.walked_at
+        if self.walked > _LONGEST_WALK:
+            raise fail(NOT_SUPPORTED, "so many jumps across so many instructions")
+        at = self.instruction_at + self.walked_bytes
+        for _ in range(index - self.walked_at):
+            at += HEADER_BYTES + 4 * (self.context.get_ref(at) >> 16 & 0xFF)
+        self.walked_at = index
+        self.walked_bytes = at - self.instruction_at
 
     def _write_arguments(self, at):
         """A reference for each: to a record in the pool, to an EValue in the program, 0 for None."""
         reader = self.reader
         context = self.context
+        # names of the loop's own: a global is another 90 instructions each time
+        arguments = self.arguments
+        values = self.values
+        value_at = self.value_at
+        n_tensors = self.n_tensors
+        a_tensor = _TENSOR
+        lists = _LISTS
         for k in range(self.n_arguments):
-            index = reader.i32_item(self.arguments, k)
-            value = reader.item(self.values, index)
+            index = reader.i32_item(arguments, k)
+            value = reader.item(values, index)
             kind = reader.u8(value, EVALUE_VAL_TYPE)
-            if kind == _TENSOR:
-                found = _AT_POOL + (context.find_value(self.value_at, self.n_tensors, index) >> 2)
+            if kind == a_tensor:
+                found = _AT_POOL + (context.find_value(value_at, n_tensors, index) >> 2)
+            elif kind in lists:
+                found = self._write_list(value, kind)
             elif kind == _NULL:
                 found = 0
-            elif kind in _LISTS:
-                found = self._write_list(value, kind)
             else:
                 found = _AT_PROGRAM + (value >> 2)
-            context.put_ref(at + 4 * k, found)
+            context.put_ref(at, found)
+            at += 4
 
     def _tensor(self, index):
         at = self.context.find_value(self.value_at, self.n_tensors, index)

@@ -39,10 +39,16 @@ class MethodMeta:
     def _value(self, index):
         return evalue(self.program.reader, self._vector(schema.EXECUTION_PLAN_VALUES), index)
 
+    def _check_index(self, index, count, subject):
+        if not 0 <= index < count:
+            raise fail(INVALID_ARGUMENT, "the method has %d" % count, subject, index)
+
+    def _value_index(self, slot, index, subject):
+        self._check_index(index, self._length(slot), subject)
+        return self.program.reader.i32_item(self._vector(slot), index)
+
     def _item(self, slot, index, subject):
-        if not 0 <= index < self._length(slot):
-            raise fail(INVALID_ARGUMENT, "the method has %d" % self._length(slot), subject, index)
-        return self._value(self.program.reader.i32_item(self._vector(slot), index))
+        return self._value(self._value_index(slot, index, subject))
 
     def _tag(self, value):
         return self.program.reader.u8(value, schema.EVALUE_VAL_TYPE)
@@ -67,11 +73,11 @@ class MethodMeta:
 
     def input_value(self, index):
         """Which of the method's values an input is."""
-        return self.program.reader.i32_item(self._vector(schema.EXECUTION_PLAN_INPUTS), index)
+        return self._value_index(schema.EXECUTION_PLAN_INPUTS, index, "input")
 
     def output_value(self, index):
         """Which of the method's values an output is; an input's when it aliases it."""
-        return self.program.reader.i32_item(self._vector(schema.EXECUTION_PLAN_OUTPUTS), index)
+        return self._value_index(schema.EXECUTION_PLAN_OUTPUTS, index, "output")
 
     def num_outputs(self):
         return self._length(schema.EXECUTION_PLAN_OUTPUTS)
@@ -83,7 +89,20 @@ class MethodMeta:
         return self._info(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"), "output",
                           index)
 
-    # ---- attributes: tensors with a fully qualified name that are not constant
+    def unplanned_outputs(self):
+        """Indexes of the outputs for which Method.set_output_data_ptr has to give memory."""
+        return [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
+
+    def _is_unplanned(self, index):
+        if self.output_tag(index) != schema.KERNEL_TYPES_TENSOR:
+            return False
+        info = self.output_tensor_meta(index)
+        if info.is_memory_planned() or info.is_constant() or info.nbytes() == 0:
+            return False
+        value = self.output_value(index)
+        return value not in [self.input_value(i) for i in range(self.num_inputs())]
+
+    # ---- attributes: tensors with a fully qualified name
 
     def _attributes(self):
         reader = self.program.reader
@@ -103,8 +122,7 @@ class MethodMeta:
 
     def attribute_tensor_meta(self, index):
         found = self._attributes()
-        if not 0 <= index < len(found):
-            raise fail(INVALID_ARGUMENT, "the method has %d" % len(found), "attribute", index)
+        self._check_index(index, len(found), "attribute")
         return self._info(found[index], "attribute", index)
 
     # ---- needs
@@ -114,9 +132,7 @@ class MethodMeta:
 
     def memory_planned_buffer_size(self, index):
         """Bytes of planned buffer `index`."""
-        if not 0 <= index < self.num_memory_planned_buffers():
-            raise fail(INVALID_ARGUMENT, "the method has %d" % self.num_memory_planned_buffers(),
-                       "planned buffer", index)
+        self._check_index(index, self.num_memory_planned_buffers(), "planned buffer")
         return planned_buffer_size(self.program.reader, self.plan, index)
 
     def _delegates(self):
@@ -126,8 +142,7 @@ class MethodMeta:
         return self.program.reader.length(self._delegates())
 
     def get_backend_name(self, index):
-        if not 0 <= index < self.num_backends():
-            raise fail(INVALID_ARGUMENT, "the method has %d" % self.num_backends(), "backend", index)
+        self._check_index(index, self.num_backends(), "backend")
         reader = self.program.reader
         return self.program.string(
             reader.table(reader.item(self._delegates(), index), schema.BACKEND_DELEGATE_ID))
@@ -149,6 +164,7 @@ class MethodMeta:
 
     def operator_name(self, index):
         """"aten::add.out" """
+        self._check_index(index, self.num_operators(), "operator")
         reader = self.program.reader
         operator = reader.item(self._vector(schema.EXECUTION_PLAN_OPERATORS), index)
         name = self.program.string(reader.table(operator, schema.OPERATOR_NAME))

@@ -41,7 +41,8 @@ class Module:
 
 
 def load_with_exact_memories(program, name):
-    """A Method in newly made memories that have exactly the bytes that it needs."""
+    """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
+    included."""
     meta = program.method_meta(name)
     planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
                                      for i in range(meta.num_memory_planned_buffers())])
@@ -52,7 +53,7 @@ def load_with_exact_memories(program, name):
         method = Method(manager, max(8, meta.num_outputs()))
         try:
             method.load(program, name)
-            return method
+            break
         except Error as error:
             if error.code != MEMORY_ALLOCATION_FAILED:
                 raise
@@ -62,3 +63,6 @@ def load_with_exact_memories(program, name):
                 temp = error.requested
             else:
                 raise
+    for i in meta.unplanned_outputs():
+        method.set_output_data_ptr(bytearray(meta.output_tensor_meta(i).nbytes()), i)
+    return method

@@ -10,13 +10,11 @@ the file, which becomes InvalidProgram.
 import _picotorch
 
 from . import schema
-from .errors import NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
-from .memory import check_alignment
+from .errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
+from .memory import LIMIT, check_alignment
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
-
-_LIMIT = 1 << 27  # bytes that a reference can reach
 
 
 class Program:
@@ -38,7 +36,10 @@ class Program:
 
     @staticmethod
     def load(loader, verification=STRICT):
-        """Reads header and tables of the loader's file. Raises InvalidProgram, InvalidArgument."""
+        """Reads header and tables of the loader's file. Raises InvalidProgram, InvalidArgument,
+        InvalidType."""
+        if verification != STRICT and verification != MINIMAL:
+            raise fail(INVALID_ARGUMENT, "is neither STRICT nor MINIMAL", "verification")
         program = Program(loader)
         try:
             program._read_header()
@@ -57,7 +58,7 @@ class Program:
             raise bad_program("%dB are too few for a header" % size)
         if bytes(self.data[4:8]) != schema.FILE_IDENTIFIER:
             raise bad_program("no file identifier ET12: not a .pte file")
-        if size > _LIMIT:
+        if size > LIMIT:
             raise fail(NOT_SUPPORTED, "programs above 128 MiB")
         check_alignment(self.data, "program")
         head = _picotorch.Reader(self.data)
@@ -160,16 +161,18 @@ class Program:
     # ---- parts of the file
 
     def string(self, position):
-        """The text at a position; '' for 0. Text that is no UTF-8 is shown as far as it is ASCII.
-        Allocates."""
+        """The text at a position; '' for 0. Text that is no UTF-8 or has control characters is
+        shown as far as it is ASCII. Allocates."""
         if position == 0:
             return ""
         start = position + 4
         text = bytes(self.data[start : start + self.reader.length(position)])
         try:
-            return str(text, "utf-8")
+            if not text or min(text) >= 32:
+                return str(text, "utf-8")
         except ValueError:
-            return "".join([chr(c) if 32 <= c < 127 else "?" for c in text])
+            pass
+        return "".join([chr(c) if 32 <= c < 127 else "?" for c in text])
 
     def constant(self, index, size):
         """Position in the file of constant `index`, of `size` bytes. Raises InvalidProgram."""
@@ -187,6 +190,25 @@ class Program:
         if size > reader.length(storage):
             raise bad_program("has too few bytes", "constant", index)
         return storage + 4
+
+    def initial_data(self, segments, index, size):
+        """Position in the file of the initial value of a mutable buffer: item `index` of entry
+        `segments` of the mutable data segments. Raises InvalidProgram."""
+        reader = self.reader
+        entries = reader.table(self.root, schema.PROGRAM_MUTABLE_DATA_SEGMENTS)
+        if segments >= reader.length(entries):
+            raise bad_program("there is no such mutable data segment", "entry", segments)
+        entry = reader.item(entries, segments)
+        offsets = reader.table(entry, schema.SUBSEGMENT_OFFSETS_OFFSETS)
+        if index >= reader.length(offsets):
+            raise bad_program("there is no such initial value", "value", index)
+        segment = reader.item(self.segments,
+                              reader.u32(entry, schema.SUBSEGMENT_OFFSETS_SEGMENT_INDEX))
+        offset = reader.i64_item(offsets, index)
+        rest = reader.i64(segment, schema.DATA_SEGMENT_SIZE) - offset
+        if not 0 <= offset or size > rest:
+            raise bad_program("lies outside its segment", "initial value", index)
+        return self.segment_base + reader.i64(segment, schema.DATA_SEGMENT_OFFSET) + offset
 
     def __repr__(self):
         try:

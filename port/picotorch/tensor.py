@@ -3,6 +3,7 @@
 import _picotorch
 
 from .errors import INVALID_PROGRAM, NOT_SUPPORTED, fail
+from .memory import LIMIT
 from .schema import (
     EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
     SCALAR_TYPE_NAMES,
@@ -18,13 +19,12 @@ from .schema import (
 TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 6: "f", 7: "d", 11: "B", 27: "H", 28: "I",
              29: "Q"}
 # What a buffer's own typecode may be for a ScalarType; "B" is taken as raw bytes everywhere.
-_ACCEPTED = {1: b"b", 2: b"h", 3: b"il", 4: b"ql", 5: b"e", 6: b"f", 7: b"d", 11: b"?", 27: b"H",
-             28: b"IL", 29: b"QL"}
+_ACCEPTED = {1: b"b", 2: b"h", 3: b"i", 4: b"q", 5: b"e", 6: b"f", 7: b"d", 11: b"?", 27: b"H",
+             28: b"I", 29: b"Q"}
 _RAW = 66
 
 MAX_RANK = 16
 CONTIGUOUS = 0x20  # flag of a value record, beside the rank
-_LIMIT = 1 << 27  # bytes of a tensor
 
 
 def accepts(dtype, buffer):
@@ -45,7 +45,7 @@ def nbytes_of(reader, dtype, sizes):
     element = _picotorch.element_size(dtype)
     if element == 0:
         raise fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
-    nbytes = reader.product(sizes, element, _LIMIT)
+    nbytes = reader.product(sizes, element, LIMIT)
     if nbytes < 0:
         raise fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
     return nbytes

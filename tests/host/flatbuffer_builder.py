@@ -2,8 +2,8 @@
 
     build({"version": 0, "execution_plan": [{"name": "forward", "values": [int_value(3)], ...}]})
 
-A table is a dict of its fields; a union is `(member name, dict)`. Nothing is checked, so a test can
-write what no exporter would.
+A table is a dict of its fields; a union is `(member name, dict)`. The same dict given twice is one
+table, referred to twice. Nothing is checked, so a test can write what no exporter would.
 """
 
 import pathlib
@@ -15,6 +15,14 @@ SCHEMA = tomllib.loads(
     (pathlib.Path(__file__).resolve().parents[2] / "schema/program.toml").read_text()
 )
 SIZES = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f64": 8}
+
+
+class _Builder(flatbuffers.Builder):
+    """`written`: offsets of the tables by the id of their dicts, which the caller keeps alive."""
+
+    def __init__(self, size):
+        super().__init__(size)
+        self.written = {}
 
 
 def _prepend(builder, kind, value):
@@ -52,6 +60,14 @@ def _object(builder, kind, value):
 
 
 def _table(builder, name, fields):
+    """Writes a table, once; its offset."""
+    written = builder.written.get(id(fields))
+    if written is None:
+        written = builder.written[id(fields)] = _new_table(builder, name, fields)
+    return written
+
+
+def _new_table(builder, name, fields):
     slots, slot = [], 0
     for field, kind in SCHEMA["table"][name]:
         union = kind.startswith("union ")
@@ -80,7 +96,7 @@ def _table(builder, name, fields):
 
 def build(program):
     """The bytes of a program given as a dict."""
-    builder = flatbuffers.Builder(1024)
+    builder = _Builder(1024)
     root = _table(builder, SCHEMA["root"], program)
     builder.Finish(root, file_identifier=SCHEMA["file_identifier"].encode())
     return bytes(builder.Output())

@@ -364,6 +364,23 @@ def test_error_on_a_board(call):
                  "1024B available")
 
 
+@pytest.mark.parametrize("option, memory", [
+    ("--pool-size=65537", "method pool: 65537B requested, 65536B available"),
+    ("--temp-size=65537", "temp memory: 65537B requested, 65536B available"),
+    ("--planned-size=0=100000000", "planned buffer 0: 100000000B requested, 15728640B available"),
+])
+def test_a_board_does_not_give_less_than_asked(call, option, memory):
+    result = call("run", path("add_1"), "--board", "mps2-an386", option)
+    assert_error(result, "MemoryAllocationFailed", memory)
+
+
+@pytest.mark.parametrize("name", ["constant_output", "unplanned_io"])
+def test_outputs_outside_the_planned_memory_on_a_board(call, name):
+    status, out, error = call("parity", path(name))
+    assert (status, error) == (0, "")
+    assert out.splitlines()[-1].endswith(" agree")
+
+
 def test_model_too_large_for_a_board(call, tmp_path):
     file = tmp_path / "model.pte"
     file.write_bytes(fixture_store.load("add_1").pte + bytes(1 << 22))
@@ -535,6 +552,14 @@ def test_entry_points(command):
     assert (ended.returncode, ended.stderr) == (0, "")
     assert json.loads(ended.stdout)["status"] == "ok"
     assert subprocess.run([*command, "nix"], capture_output=True).returncode == 2
+
+
+def test_output_that_cannot_be_written():
+    command = [sys.executable, "-m", "picotorch", "inspect", str(path("add_1"))]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("AccessFailed (0x22): ")
 
 
 def test_reader_that_closes_the_pipe():

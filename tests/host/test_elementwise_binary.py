@@ -308,3 +308,11 @@ def test_refusals():
     assert refusal("div.Scalar_mode_out", x, 2, "ceils", x)[0] == "InvalidArgument"
     assert refusal("pow.Tensor_Scalar_out", i, -1, i) == (
         "InvalidArgument", "an integer to a negative integer power")
+
+
+@pytest.mark.parametrize("operator", ["floor_divide.out", "remainder.Tensor_out", "fmod.Tensor_out"])
+def test_a_divisor_that_the_output_overwrites_by_zero_ends_in_a_number(operator):
+    out = Tensor(np.array([3, 1, 1], np.int32))
+    divisor = Tensor(np.array([3], np.int32), alias=out)
+    result = call(f"aten::{operator}", np.array([0, 5, 7], np.int32), divisor, out)
+    assert result.tolist() == [0, 0, 0]

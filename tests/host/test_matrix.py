@@ -142,3 +142,21 @@ def test_refusals(operator, arguments, name, reason):
         call(f"aten::{operator}.out", *arguments)
     assert (refusal.value.stage, refusal.value.name) == ("check", name)
     assert reason in refusal.value.reason
+
+
+def test_huge_matrices_without_elements_take_no_time():
+    n = 2**31 - 1
+    tall, wide, nothing = (np.zeros(s, np.float32) for s in [(n, 0), (0, n), (0, 0)])
+    assert call("aten::mm.out", tall, nothing, tall.copy()).shape == tall.shape
+    assert call("aten::mm.out", nothing, wide, wide.copy()).shape == wide.shape
+    one = np.zeros(1, np.float32)
+    assert call("aten::addmm.out", one, tall, nothing, 1, 1, tall.copy()).shape == tall.shape
+    assert call("aten::linear.out", nothing, tall, None, wide.copy()).shape == wide.shape
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_addmm_leaves_out_what_is_multiplied_by_zero(dtype):
+    numbers, none = np.full((2, 2), 3, dtype), np.full((2, 2), np.nan, dtype)
+    out = blank((2, 2), dtype)
+    assert (call("aten::addmm.out", numbers, none, none.copy(), 2, 0, out) == 6).all()
+    assert (call("aten::addmm.out", none, numbers, numbers.copy(), 0, 2, out) == 36).all()

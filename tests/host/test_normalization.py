@@ -150,6 +150,12 @@ def test_group_norm(n, groups, channels, rest, flags, seed):
     np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
 
 
+def test_groups_without_elements_have_mean_0():
+    x = ones(3, 4, 0, 2**30)
+    _, mean, rstd = call(GROUP, x, None, None, 3, 4, 0, 2, EPS, x.copy(), ones(3, 2), ones(3, 2))
+    assert (mean == 0).all() and np.isnan(rstd).all()
+
+
 X, C, D = ones(2, 4, 3), ones(4), ones(4).astype(np.float64)
 BATCH_GOOD = {"x": X, "weight": C, "bias": C, "mean": C, "variance": C, "momentum": 0.1,
               "eps": EPS, "out": X.copy(), "save_mean": ones(0), "save_invstd": ones(0)}
@@ -189,6 +195,8 @@ BAD, UNSUPPORTED = "InvalidArgument", "NotSupported"
         (LAYER, LAYER_GOOD, {"bias": ones(4, 3).astype(int)}, UNSUPPORTED, "float32"),
         (LAYER, LAYER_GOOD, {"out": ones(2, 3, 4)}, BAD, "output"),
         (LAYER, LAYER_GOOD, {"rstd": ones(2)}, BAD, "output"),
+        (LAYER, LAYER_GOOD, {"weight": Tensor(ones(4, 3), (1, 0))}, UNSUPPORTED, "contiguous"),
+        (LAYER, LAYER_GOOD, {"mean": channels_last(ones(2, 1, 1))}, UNSUPPORTED, "contiguous"),
         (GROUP, GROUP_GOOD, {"n": 1}, BAD, "N, C and HxW"),
         (GROUP, GROUP_GOOD, {"c": -4}, BAD, "N, C and HxW"),
         (GROUP, GROUP_GOOD, {"area": 2**32 + 3}, BAD, "N, C and HxW"),
@@ -199,6 +207,7 @@ BAD, UNSUPPORTED = "InvalidArgument", "NotSupported"
         (GROUP, GROUP_GOOD, {"x": channels_last(X)}, UNSUPPORTED, "contiguous"),
         (GROUP, GROUP_GOOD, {"weight": ones(2)}, BAD, "parameter"),
         (GROUP, GROUP_GOOD, {"mean": ones(2)}, BAD, "output"),
+        (GROUP, GROUP_GOOD, {"rstd": Tensor(ones(2, 2), (1, 0))}, UNSUPPORTED, "contiguous"),
     ],
 )
 def test_refusals(operator, good, changes, name, reason):

@@ -214,3 +214,19 @@ def test_max_pool2d_refuses(change, reason):
 def test_adaptive_avg_pool2d_refuses(arguments, reason):
     with pytest.raises(KernelError, match=reason):
         call(ADAPTIVE, *arguments)
+
+
+HUGE = 2**27
+
+
+def test_huge_images_of_no_channels_take_no_time():
+    x = np.zeros((2, 0, HUGE, HUGE), np.float32)
+    assert call(AVG, x, [1], [], [0], False, False, None, x.copy()).shape == x.shape
+    assert call(ADAPTIVE, x[..., :2, :2], [HUGE, HUGE], x.copy()).shape == x.shape
+    y, indices = x[..., 2:, 2:], x[..., 2:, 2:].astype(np.int64)
+    assert call(MAX, x, [2], [1], [0], [2], False, y, indices)[0].shape == y.shape
+
+
+def test_avg_pool2d_of_the_lowest_integer_by_minus_one_wraps():
+    x = np.full((1, 1, 1), -(2**63), np.int64)
+    assert call(AVG, x, [1], [], [0], False, False, -1, np.zeros_like(x)) == x

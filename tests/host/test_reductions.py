@@ -225,3 +225,17 @@ def test_refusals(operator, arguments, name, reason):
     with pytest.raises(KernelError, match=reason) as error:
         call(f"aten::{operator}", *arguments)
     assert (error.value.name, error.value.stage) == (name, "check")
+
+
+@pytest.mark.parametrize("operator", ["sum.IntList_out", "prod.int_out"])
+def test_reducing_fractions_to_bool_asks_which_are_not_zero(operator):
+    x = np.array([[0.25, -0.5], [0, 0.5], [0, 0]], np.float32)
+    dims = [1] if operator.startswith("sum") else 1
+    result = call(f"aten::{operator}", x, dims, False, 11, np.zeros(3, bool))
+    assert result.tolist() == [True, operator.startswith("sum"), False]
+
+
+def test_reducing_no_elements_of_a_huge_shape_takes_no_time():
+    x = Tensor(np.zeros((2**16, 2**15, 2**20, 0), np.float32), (3, 1, 0, 2))
+    assert call("aten::sum.IntList_out", x, [], False, None, np.ones((), np.float32)) == 0
+    assert np.isnan(call("aten::mean.out", x, None, False, None, np.ones((), np.float32)))

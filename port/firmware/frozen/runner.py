@@ -22,18 +22,25 @@ from picotorch import (
     Program,
     Tensor,
 )
+from picotorch.errors import out_of_memory
 from picotorch.runner_log import RunnerLog
 
-_TENSOR = 5
 
+class Arena:
+    """A memory of the board, handed out in parts at multiples of 16."""
 
-def _slices(memory, sizes):
-    """One part of a memory for each size, at multiples of 16; short when the memory is too small."""
-    found, start = [], 0
-    for size in sizes:
-        found.append(memory[start : start + size])
-        start = (start + size + 15) & -16
-    return found
+    def __init__(self, name):
+        self.memory = _board.memory(name)
+        self.used = 0
+
+    def take(self, size, subject, index=-1):
+        """The next bytes. Raises MemoryAllocationFailed."""
+        start = (self.used + 15) & -16
+        if start + size > len(self.memory):
+            raise out_of_memory(subject, index, size, max(0, len(self.memory) - start),
+                                "the board has no more")
+        self.used = start + size
+        return self.memory[start : self.used]
 
 
 def _constant_input(text):
@@ -54,10 +61,12 @@ class Run:
         self.name = settings["method"]
         log.program(len(model), self.program.num_methods(), self.name)
         meta = self.program.method_meta(self.name)
-        sizes = [int(settings["planned%d" % i]) for i in range(meta.num_memory_planned_buffers())]
-        self.planned = HierarchicalAllocator(_slices(_board.memory("planned"), sizes))
-        pool = _board.memory("pool")[: int(settings["pool_size"])]
-        temp = _board.memory("temp")[: int(settings["temp_size"])]
+        arena = Arena("planned")
+        self.planned = HierarchicalAllocator([
+            arena.take(int(settings["planned%d" % i]), "planned buffer", i)
+            for i in range(meta.num_memory_planned_buffers())])
+        pool = Arena("pool").take(int(settings["pool_size"]), "method pool")
+        temp = Arena("temp").take(int(settings["temp_size"]), "temp memory")
         self.manager = MemoryManager(MemoryAllocator(pool), self.planned,
                                      MemoryAllocator(temp, "temp memory"))
         log.memories(len(pool), [len(b) for b in self.planned.buffers], len(temp))
@@ -67,20 +76,14 @@ class Run:
             self.inputs.append(sections[key] if key in sections
                                else _constant_input(settings["input%d" % i]))
         self.results = [None] * meta.num_outputs()
-        self.unplanned = [self._output_memory(meta, i) for i in range(meta.num_outputs())]
+        self.unplanned = [None] * meta.num_outputs()
+        for i in meta.unplanned_outputs():
+            self.unplanned[i] = arena.take(meta.output_tensor_meta(i).nbytes(), "output", i)
         self.method = Method(self.manager, max(8, meta.num_outputs()))
         self.counts = bytearray(8)
         self.stack_load = 0
         self.stack_execute = 0
         self.error = None
-
-    def _output_memory(self, meta, i):
-        if meta.output_tag(i) != _TENSOR or meta.output_tensor_meta(i).is_memory_planned():
-            return None
-        for k in range(meta.num_inputs()):
-            if meta.input_value(k) == meta.output_value(i):
-                return None
-        return bytearray(meta.output_tensor_meta(i).nbytes())
 
     def locked(self):
         # Names of their own for what is counted, as counter.py says
@@ -168,7 +171,7 @@ def _report_usage(report, name, usage):
 def _end(report, error, log):
     if error is not None:
         report.append("code=%d" % error.code)
-        report.append("message=%s" % error.message)
+        report.append("message=%s" % error.message.replace("\n", " "))
         log.error(str(error))
     _board.write_file("report", "\n".join(report).encode())
     _board.exit(0 if error is None else 1)

@@ -12,6 +12,7 @@ from zoo.models import (  # noqa: F401
     normalization,
     pooling,
     programs,
+    quantized,
     reductions,
     refused,
     reported,

@@ -1,0 +1,50 @@
+// One float32 value to its quantized integer: the innermost step of every quantization.
+#ifndef PT_ARCH_QUANTIZE_VALUE_H
+#define PT_ARCH_QUANTIZE_VALUE_H
+
+#include <stdint.h>
+
+// The zero points that pt_quantize_value takes: from minus this to this.
+enum { PT_NARROW_ZERO_POINT = 1 << 16 };
+
+// round(x * inverse_scale) + zero_point with halves to even; what lies beyond 16 bits is only sure
+// to lie beyond them, on the same side. 0 for NaN.
+
+#if defined(__ARM_FP) && (__ARM_FP & 4)
+
+// Beside 1.5 * 2^23 a float has no fraction: adding it rounds, and taking it away again (with the
+// zero point) is exact. vcvt saturates and makes 0 of NaN.
+static inline int32_t pt_quantize_value(float x, float inverse_scale, int32_t zero_point) {
+    float rounded = (x * inverse_scale + 0x1.8p+23f) - (0x1.8p+23f - (float)zero_point);
+    int32_t q;
+    __asm__("vcvt.s32.f32 %0, %0" : "+t"(rounded));
+    __builtin_memcpy(&q, &rounded, sizeof q);
+    return q;
+}
+
+#else
+
+static inline int32_t pt_quantize_value(float x, float inverse_scale, int32_t zero_point) {
+    float scaled = x * inverse_scale;
+    uint32_t bits;
+    __builtin_memcpy(&bits, &scaled, sizeof bits);
+    uint32_t size = bits & 0x7FFFFFFF;
+    uint32_t rounded;
+    if (size <= 0x3F000000) { // 0.5
+        return zero_point;
+    }
+    if (size < 0x4A800000) { // 2^22
+        uint32_t shift = 150 - (size >> 23);
+        uint32_t mantissa = (size & 0x007FFFFF) | 0x00800000;
+        rounded = (mantissa + ((1u << (shift - 1)) - 1) + (mantissa >> shift & 1)) >> shift;
+    } else if (size <= 0x7F800000) { // infinity
+        rounded = 1u << 22;
+    } else {
+        return 0;
+    }
+    return zero_point + (bits >> 31 ? -(int32_t)rounded : (int32_t)rounded);
+}
+
+#endif
+
+#endif

@@ -1,0 +1,67 @@
+// What is asked of memories that are handed over: that they are apart, and which are written.
+#include "core.h"
+
+static bool overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size) {
+    return a_size > 0 && b_size > 0 && (uintptr_t)a < (uintptr_t)b + b_size &&
+           (uintptr_t)b < (uintptr_t)a + a_size;
+}
+
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end) {
+    for (uint32_t i = PT_MEMORY_PROGRAM; i < end; i++) {
+        if (overlap(data, size, c->memory[i], c->memory_size[i])) {
+            return i;
+        }
+    }
+    return overlap(data, size, c->scratch, c->scratch_size) ? PT_MEMORIES : PT_MEMORY_NONE;
+}
+
+static uint32_t memory_of(const pt_context *c, pt_ref tensor) {
+    return ((const pt_value *)(const void *)pt_at(c, tensor))->data >> PT_REF_OFFSET_BITS;
+}
+
+static bool list_lies_in(const pt_context *c, pt_ref list, uint32_t memory) {
+    for (uint32_t i = 0; i < pt_list_length(c, list); i++) {
+        if (memory_of(c, pt_list_item(c, list, i)) == memory) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruction,
+                             uint32_t memory) {
+    const char *signature = pt_operator_signature(instruction->kernel);
+    for (uint32_t i = 0; i < instruction->n_args; i++) {
+        pt_ref arg = instruction->args[i];
+        if ((signature[i] == 'O' && memory_of(c, arg) == memory) ||
+            (signature[i] == 'W' && list_lies_in(c, arg, memory))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool writes_to(const pt_context *c, const pt_instruction *instruction, uint32_t memory) {
+    switch (instruction->op) {
+    case PT_OP_KERNEL_CALL:
+        return kernel_writes_to(c, instruction, memory);
+    case PT_OP_MOVE:
+        return memory_of(c, instruction->args[1]) == memory;
+    default:
+        return false;
+    }
+}
+
+bool pt_is_written(const pt_context *c, uint32_t memory) {
+    const pt_method *method =
+        (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    const uint8_t *at = pt_at(c, method->instructions);
+    for (uint32_t i = 0; i < method->n_instructions; i++) {
+        const pt_instruction *instruction = (const pt_instruction *)(const void *)at;
+        if (writes_to(c, instruction, memory)) {
+            return true;
+        }
+        at += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
+    }
+    return false;
+}

@@ -1,0 +1,170 @@
+// Depthwise convolution of int8 images with weights (1, height, width, output channels).
+#include "../arch/dot.h"
+#include "convolution.h"
+
+typedef struct depthwise {
+    pt_image in, out;
+    const int8_t *weights;
+    pt_window window;
+    int32_t multiplier; // output channels of an input channel
+    int32_t offset;     // added to the input
+    pt_channels output;
+} depthwise;
+
+// The taps of one output pixel that lie inside the input.
+typedef struct patch {
+    const int8_t *in, *weights; // of the first tap, channel 0
+    int32_t rows, columns;
+    int32_t in_step, in_row; // from a tap to the next of its row; from a row's end to the next
+    int32_t weight_step, weight_row;
+} patch;
+
+static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout, depthwise *x) {
+    pt_tensor weights;
+    pt_window *w = &x->window;
+    int error = pt_read_image(c, args[0], explicit_layout, &x->in);
+    error = error ? error : pt_read_weights(c, args[1], &weights);
+    error = error ? error : pt_read_pair(c, args[3], 1, w->stride);
+    error = error ? error : pt_read_pair(c, args[4], 0, w->padding);
+    error = error ? error : pt_read_pair(c, args[5], 1, w->dilation);
+    error = error ? error : pt_read_int(c, args[6], 1, INT32_MAX, &x->multiplier);
+    error = error ? error : pt_read_offset(c, args[7], &x->offset);
+    error = error ? error : pt_read_output(c, args[2], args + 8, weights.sizes[3], &x->output);
+    if (error) {
+        return error;
+    }
+    if (weights.sizes[0] != 1 || (int64_t)x->multiplier * x->in.channels != weights.sizes[3]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "weights must be (1, height, width, channels * depth_multiplier)");
+    }
+    x->weights = weights.data;
+    w->kernel[PT_HEIGHT] = weights.sizes[1];
+    w->kernel[PT_WIDTH] = weights.sizes[2];
+    x->out = (pt_image){NULL, x->in.batch, pt_count_windows(w, PT_HEIGHT, x->in.height),
+                        pt_count_windows(w, PT_WIDTH, x->in.width), weights.sizes[3]};
+    return PT_ERROR_OK;
+}
+
+static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    depthwise x;
+    int error = read_depthwise(c, args, explicit_layout, &x);
+    return error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
+}
+
+static patch make_patch(const depthwise *x, const int8_t *in, const pt_span *rows,
+                        const pt_span *columns) {
+    const pt_window *w = &x->window;
+    int32_t line = x->in.width * x->in.channels, outputs = x->out.channels;
+    patch p = {in, x->weights, rows->taps, columns->taps, .weight_step = outputs};
+    p.in_step = w->dilation[PT_WIDTH] * x->in.channels;
+    p.in_row = w->dilation[PT_HEIGHT] * line - p.columns * p.in_step;
+    p.weight_row = (w->kernel[PT_WIDTH] - p.columns) * outputs;
+    if (p.rows == 0 || p.columns == 0) {
+        p.rows = 0;
+        return p;
+    }
+    p.in += rows->start * line + columns->start * x->in.channels;
+    p.weights += (rows->first * w->kernel[PT_WIDTH] + columns->first) * outputs;
+    return p;
+}
+
+// Four channels from `o` on, where each input channel has one output.
+static inline void run_four(const depthwise *x, const patch *p, int32_t o, bool aligned,
+                            int8_t *out) {
+    int32_t sums[4];
+    for (int32_t j = 0; j < 4; j++) {
+        sums[j] = pt_bias_of(&x->output, o + j);
+    }
+    const int8_t *in = p->in + o, *w = p->weights + o;
+    for (int32_t i = p->rows; i > 0; i--) {
+        for (int32_t k = p->columns; k > 0; k--) {
+            pt_products_4(in, x->offset, w, aligned, sums);
+            in += p->in_step;
+            w += p->weight_step;
+        }
+        in += p->in_row;
+        w += p->weight_row;
+    }
+    for (int32_t j = 0; j < 4; j++) {
+        out[o + j] = pt_finish(&x->output, o + j, sums[j]);
+    }
+}
+
+static void run_one(const depthwise *x, const patch *p, int32_t input, int32_t o, int8_t *out) {
+    uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
+    const int8_t *in = p->in + input, *w = p->weights + o;
+    for (int32_t i = p->rows; i > 0; i--) {
+        for (int32_t k = p->columns; k > 0; k--) {
+            sum += pt_product_of(*in + x->offset, *w);
+            in += p->in_step;
+            w += p->weight_step;
+        }
+        in += p->in_row;
+        w += p->weight_row;
+    }
+    out[o] = pt_finish(&x->output, o, (int32_t)sum);
+}
+
+static void run_pixel(const depthwise *x, const patch *p, int8_t *out) {
+    int32_t o = 0;
+    if (x->multiplier == 1 && x->out.channels % 4 == 0) {
+        for (; o < x->out.channels; o += 4) {
+            run_four(x, p, o, true, out);
+        }
+        return;
+    }
+    if (x->multiplier == 1) {
+        for (; o + 4 <= x->out.channels; o += 4) {
+            run_four(x, p, o, false, out);
+        }
+    }
+    for (int32_t input = o, rest = x->multiplier; o < x->out.channels; o++) {
+        run_one(x, p, input, o, out);
+        if (--rest == 0) {
+            input++;
+            rest = x->multiplier;
+        }
+    }
+}
+
+static void run_image(const depthwise *x, const int8_t *in, int8_t *out) {
+    for (int32_t i = 0; i < x->out.height; i++) {
+        pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
+        for (int32_t j = 0; j < x->out.width; j++) {
+            pt_span columns = pt_clip_window(&x->window, PT_WIDTH, j, x->in.width);
+            patch p = make_patch(x, in, &rows, &columns);
+            run_pixel(x, &p, out);
+            out += x->out.channels;
+        }
+    }
+}
+
+static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    depthwise x;
+    int error = read_depthwise(c, args, explicit_layout, &x);
+    int8_t *out = pt_get_tensor(c, args[14]).data;
+    for (int32_t i = 0; i < x.in.batch; i++) {
+        run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
+                  out + i * x.out.height * x.out.width * x.out.channels);
+    }
+    return error;
+}
+
+static int check(pt_context *c, const pt_ref *args) {
+    return check_depthwise(c, args, false);
+}
+
+static int run(pt_context *c, const pt_ref *args) {
+    return run_depthwise(c, args, false);
+}
+
+static int check_nhwc(pt_context *c, const pt_ref *args) {
+    return check_depthwise(c, args, true);
+}
+
+static int run_nhwc(pt_context *c, const pt_ref *args) {
+    return run_depthwise(c, args, true);
+}
+
+const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_out = {check, run};
+const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_nhwc_out = {check_nhwc, run_nhwc};

@@ -1,0 +1,183 @@
+// Products of int8 matrices: linear layers and batches of matrices.
+#include "../arch/dot.h"
+#include "quantized.h"
+
+// y[j] = sum over k of (x[k] + x_offset) * (w[j][k] + w_offset) + addend[j], requantized.
+typedef struct product {
+    int32_t rows, depth, outputs;
+    int32_t x_offset, w_offset;
+    const int32_t *addends; // NULL for none
+    bool exact_addends;     // added as int64: the reference's int32 sums wrap around, not these
+    int32_t multiplier, shift;
+    pt_range range;
+} product;
+
+static int64_t sum_of_row(const product *p, const int8_t *x) {
+    int64_t sum = 0;
+    for (const int8_t *end = x + p->depth; x != end;) {
+        sum += *x++ + p->x_offset;
+    }
+    return sum;
+}
+
+static inline int8_t finish(const product *p, int32_t sum, int64_t row_sum, int32_t j) {
+    int32_t addend = p->addends ? p->addends[j] : 0;
+    if (p->exact_addends) {
+        int64_t total = sum + row_sum + addend;
+        if (total != (int32_t)total) {
+            return pt_to_int8(pt_requantize_int64(total, p->multiplier, p->shift), &p->range);
+        }
+        sum = (int32_t)total;
+    } else {
+        sum = pt_add_int32(sum, pt_add_int32((int32_t)row_sum, addend));
+    }
+    return pt_to_int8(pt_requantize(sum, p->multiplier, p->shift), &p->range);
+}
+
+static void multiply_row(const product *p, const int8_t *x, const int8_t *w, int8_t *y) {
+    int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
+    const int8_t *last = w + (p->outputs - 1) * p->depth;
+    for (int32_t j = 0; j < p->outputs; j += 4) {
+        const int8_t *rows[4];
+        int32_t sums[4] = {0};
+        for (uint32_t i = 0; i < 4; i++) {
+            rows[i] = w;
+            w += w != last ? p->depth : 0;
+        }
+        pt_dot_1x4(x, p->x_offset, rows, p->depth, sums);
+        for (int32_t i = 0; i < 4 && j + i < p->outputs; i++) {
+            y[j + i] = finish(p, sums[i], row_sum, j + i);
+        }
+    }
+}
+
+static void multiply(const product *p, const int8_t *x, const int8_t *w, int8_t *y) {
+    for (int32_t i = 0; p->outputs > 0 && i < p->rows; i++) {
+        multiply_row(p, x + i * p->depth, w, y + i * p->outputs);
+    }
+}
+
+static const uint8_t rows_first[PT_MAX_RANK] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                8, 9, 10, 11, 12, 13, 14, 15};
+
+static int check_matrix(pt_context *c, const pt_tensor *t) {
+    if (t->dtype != PT_DTYPE_CHAR) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the factors must be int8");
+    }
+    if (!pt_lies_in_order(t, rows_first)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the dim order of the factors is not contiguous");
+    }
+    return PT_ERROR_OK;
+}
+
+// Checks the output against the input's sizes, the last of which it replaces by p->outputs.
+static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, const product *p) {
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d < in->rank; d++) {
+        sizes[d] = d + 1u < in->rank ? in->sizes[d] : p->outputs;
+    }
+    int error = pt_expect_sizes(c, out_arg, in->rank, sizes);
+    return error ? error : check_matrix(c, &out);
+}
+
+// ---- linear
+
+// Either kernel_sum, which has the products with the input's offset in it, or a bias.
+static int read_linear(pt_context *c, const pt_ref *args, product *p) {
+    pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[1]);
+    int error = check_matrix(c, &x);
+    error = error ? error : check_matrix(c, &w);
+    if (error) {
+        return error;
+    }
+    if (x.rank < 1 || w.rank != 2 || w.sizes[1] != x.sizes[x.rank - 1]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "weights must be (outputs, inputs), the input (..., inputs)");
+    }
+    if (pt_list_length(c, args[7]) < 1 || pt_list_length(c, args[8]) < 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a multiplier and a shift are needed");
+    }
+    *p = (product){.rows = 1, .depth = w.sizes[1], .outputs = w.sizes[0]};
+    for (uint32_t d = 0; d + 1 < x.rank; d++) {
+        p->rows *= x.sizes[d];
+    }
+    int64_t multiplier = pt_list_int(c, args[7], 0), shift = pt_list_int(c, args[8], 0);
+    if (multiplier < 0 || multiplier > INT32_MAX || shift < -62 || shift > 31) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "a multiplier must be in 0..2^31-1, its shift in -62..31");
+    }
+    p->multiplier = (int32_t)multiplier;
+    p->shift = (int32_t)shift;
+    p->exact_addends = !pt_is_none(args[3]);
+    pt_ref addends = p->exact_addends ? args[3] : args[2];
+    error =
+        pt_is_none(addends) ? PT_ERROR_OK : pt_read_channels(c, addends, p->outputs, &p->addends);
+    error = error ? error : pt_read_offset(c, args[4], &p->x_offset);
+    error = error ? error : pt_read_offset(c, args[5], &p->w_offset);
+    error = error ? error : pt_read_offset(c, args[6], &p->range.offset);
+    p->x_offset = p->exact_addends ? 0 : p->x_offset;
+    return error ? error : pt_read_activation(c, args[10], args[9], &p->range);
+}
+
+static int linear_check(pt_context *c, const pt_ref *args) {
+    pt_tensor x = pt_get_tensor(c, args[0]);
+    product p;
+    int error = read_linear(c, args, &p);
+    return error ? error : check_product(c, args[11], &x, &p);
+}
+
+static int linear_run(pt_context *c, const pt_ref *args) {
+    product p;
+    int error = read_linear(c, args, &p);
+    multiply(&p, pt_get_tensor(c, args[0]).data, pt_get_tensor(c, args[1]).data,
+             pt_get_tensor(c, args[11]).data);
+    return error;
+}
+
+const pt_kernel pt_cortex_m_quantized_linear_out = {linear_check, linear_run};
+
+// ---- batch_matmul
+
+// The zero points are negated: they are added. The reference sums in float32, which is exact, and
+// the same as here, for sums below 2^24.
+static int read_matmul(pt_context *c, const pt_ref *args, product *p) {
+    pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[2]);
+    int error = check_matrix(c, &x);
+    error = error ? error : check_matrix(c, &w);
+    if (error) {
+        return error;
+    }
+    if (x.rank != 3 || w.rank != 3 || x.sizes[0] != w.sizes[0] || x.sizes[2] != w.sizes[2]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the factors must be (batch, rows, depth) and (batch, columns, depth)");
+    }
+    *p = (product){.rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1]};
+    p->range = (pt_range){0, INT8_MIN, INT8_MAX};
+    error = pt_read_offset(c, args[1], &p->x_offset);
+    error = error ? error : pt_read_offset(c, args[3], &p->w_offset);
+    error = error ? error : pt_read_offset(c, args[4], &p->range.offset);
+    return error ? error : pt_read_multiplier(c, args + 5, &p->multiplier, &p->shift);
+}
+
+static int matmul_check(pt_context *c, const pt_ref *args) {
+    pt_tensor x = pt_get_tensor(c, args[0]);
+    product p;
+    int error = read_matmul(c, args, &p);
+    return error ? error : check_product(c, args[8], &x, &p);
+}
+
+static int matmul_run(pt_context *c, const pt_ref *args) {
+    pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[8]);
+    product p;
+    int error = read_matmul(c, args, &p);
+    for (int32_t i = 0; i < x.sizes[0]; i++) {
+        multiply(&p, (int8_t *)x.data + i * p.rows * p.depth,
+                 (int8_t *)w.data + i * p.outputs * p.depth,
+                 (int8_t *)out.data + i * p.rows * p.outputs);
+    }
+    return error;
+}
+
+const pt_kernel pt_cortex_m_quantized_batch_matmul_out = {matmul_check, matmul_run};

@@ -1,0 +1,229 @@
+// Average and max pooling of int8 images.
+#include "../portable/float_math.h"
+#include "quantized.h"
+
+typedef struct pooling {
+    pt_image in, out;
+    pt_window window;
+    // average pooling
+    int32_t zero_point;
+    float scale;
+    // max pooling
+    pt_range range;
+} pooling;
+
+// The taps of one window, in channel 0.
+typedef struct taps {
+    const int8_t *in;
+    int32_t rows, columns;
+    int32_t step, row_step; // from a tap to the next of its row; from a row to the next
+} taps;
+
+// Reads image, kernel_size, stride and padding, the first arguments.
+static int read_pooling(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
+    pt_window *w = &p->window;
+    int error = pt_read_image(c, args[0], explicit_layout, &p->in);
+    error = error ? error : pt_read_pair(c, args[1], 1, w->kernel);
+    error = error ? error : pt_read_pair(c, args[2], 1, w->stride);
+    error = error ? error : pt_read_pair(c, args[3], 0, w->padding);
+    w->dilation[PT_HEIGHT] = w->dilation[PT_WIDTH] = 1;
+    if (!error && (w->padding[PT_HEIGHT] > w->kernel[PT_HEIGHT] / 2 ||
+                   w->padding[PT_WIDTH] > w->kernel[PT_WIDTH] / 2)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding must be at most half the kernel");
+    }
+    return error;
+}
+
+// In ceil mode a last window may reach beyond the padding, if it starts before it.
+static int32_t count_windows(const pooling *p, uint32_t d, int32_t size, bool ceil_mode) {
+    const pt_window *w = &p->window;
+    int64_t room = size + 2 * (int64_t)w->padding[d] - w->kernel[d];
+    if (!ceil_mode) {
+        return pt_count_windows(w, d, size);
+    }
+    room += w->stride[d] - 1;
+    int64_t n = room < 0 ? 0 : room / w->stride[d] + 1;
+    return (int32_t)((n - 1) * w->stride[d] >= size + w->padding[d] ? n - 1 : n);
+}
+
+static void count_outputs(pooling *p, bool ceil_mode) {
+    p->out = (pt_image){NULL, p->in.batch, count_windows(p, PT_HEIGHT, p->in.height, ceil_mode),
+                        count_windows(p, PT_WIDTH, p->in.width, ceil_mode), p->in.channels};
+}
+
+// Calls `pool` for every output pixel.
+static void run_windows(const pooling *p, int8_t *out,
+                        void (*pool)(const pooling *, const taps *, int8_t *)) {
+    int32_t line = p->in.width * p->in.channels;
+    const int8_t *image = p->in.data;
+    for (int32_t n = 0; n < p->in.batch; n++, image += p->in.height * line) {
+        for (int32_t i = 0; i < p->out.height; i++) {
+            pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);
+            for (int32_t j = 0; j < p->out.width; j++, out += p->out.channels) {
+                pt_span columns = pt_clip_window(&p->window, PT_WIDTH, j, p->in.width);
+                taps t = {image + rows.start * line + columns.start * p->in.channels, rows.taps,
+                          columns.taps, p->in.channels, line};
+                pool(p, &t, out);
+            }
+        }
+    }
+}
+
+// ---- average
+
+// The reference computes in float32: it dequantizes, averages and quantizes. That is the integer
+// nearest to the exact average, but where the average lies half-way between two integers: then the
+// rounding errors decide. They cannot decide elsewhere in windows of at most EXACT_TAPS.
+enum { EXACT_TAPS = 128 };
+
+static int32_t average_as_reference(const pooling *p, const taps *t, const int8_t *in) {
+    float sum = 0;
+    for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
+        for (int32_t j = 0; j < t->columns; j++) {
+            sum += (float)(in[j * t->step] - p->zero_point) * p->scale;
+        }
+    }
+    float average = sum / (float)(t->rows * t->columns);
+    return (int32_t)pt_rintf(average / p->scale) + p->zero_point;
+}
+
+static int32_t sum_of_taps(const taps *t, const int8_t *in) {
+    int32_t sum = 0;
+    for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
+        const int8_t *tap = in;
+        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+            sum += *tap;
+        }
+    }
+    return sum;
+}
+
+static void average(const pooling *p, const taps *t, int8_t *out) {
+    int32_t n = t->rows * t->columns;
+    for (int32_t o = 0; o < p->in.channels; o++) {
+        int32_t result = p->zero_point;
+        if (n > EXACT_TAPS) {
+            result = average_as_reference(p, t, t->in + o);
+        } else if (n > 0) {
+            int32_t doubled = 2 * (sum_of_taps(t, t->in + o) + INT8_MAX * n + n) + n;
+            result = doubled / (2 * n);
+            if (result * 2 * n == doubled) {
+                result = average_as_reference(p, t, t->in + o);
+            } else {
+                result -= INT8_MAX + 1;
+            }
+        }
+        out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+    }
+}
+
+static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
+    int32_t multiplier, shift;
+    int error = read_pooling(c, args, explicit_layout, p);
+    error = error ? error : pt_read_int(c, args[5], INT8_MIN, INT8_MAX, &p->zero_point);
+    error = error ? error : pt_read_int(c, args[6], 1, INT32_MAX, &multiplier);
+    error = error ? error : pt_read_int(c, args[7], -62, 31, &shift);
+    if (!error) {
+        p->scale = pt_real_multiplier(multiplier, shift);
+        count_outputs(p, pt_get_bool(c, args[4]));
+    }
+    return error;
+}
+
+static int check_average(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    pooling p;
+    int error = read_average(c, args, explicit_layout, &p);
+    return error ? error : pt_expect_image(c, args[9], explicit_layout, &p.out);
+}
+
+static int run_average(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    pooling p;
+    int error = read_average(c, args, explicit_layout, &p);
+    run_windows(&p, pt_get_tensor(c, args[9]).data, average);
+    return error;
+}
+
+static int avg_check(pt_context *c, const pt_ref *args) {
+    return check_average(c, args, false);
+}
+
+static int avg_run(pt_context *c, const pt_ref *args) {
+    return run_average(c, args, false);
+}
+
+static int avg_nhwc_check(pt_context *c, const pt_ref *args) {
+    return check_average(c, args, true);
+}
+
+static int avg_nhwc_run(pt_context *c, const pt_ref *args) {
+    return run_average(c, args, true);
+}
+
+const pt_kernel pt_cortex_m_quantized_avg_pool2d_out = {avg_check, avg_run};
+const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = {avg_nhwc_check, avg_nhwc_run};
+
+// ---- max
+
+static void maximum(const pooling *p, const taps *t, int8_t *out) {
+    for (int32_t o = 0; o < p->in.channels; o++) {
+        int32_t max = INT8_MIN;
+        const int8_t *in = t->in + o;
+        for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
+            const int8_t *tap = in;
+            for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+                max = *tap > max ? *tap : max;
+            }
+        }
+        out[o] = (int8_t)pt_clamp(max, p->range.min, p->range.max);
+    }
+}
+
+static int read_max(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
+    int32_t dilation[2];
+    int error = read_pooling(c, args, explicit_layout, p);
+    error = error ? error : pt_read_pair(c, args[4], 1, dilation);
+    error = error ? error : pt_read_activation(c, args[8], args[9], &p->range);
+    if (error) {
+        return error;
+    }
+    if (dilation[PT_HEIGHT] != 1 || dilation[PT_WIDTH] != 1 || pt_get_bool(c, args[5])) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "max pooling has no dilation and no ceil_mode");
+    }
+    if (pt_get_int(c, args[6]) != pt_get_int(c, args[7])) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the zero points of in and out must be equal");
+    }
+    count_outputs(p, false);
+    return PT_ERROR_OK;
+}
+
+static int check_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    pooling p;
+    int error = read_max(c, args, explicit_layout, &p);
+    return error ? error : pt_expect_image(c, args[10], explicit_layout, &p.out);
+}
+
+static int run_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    pooling p;
+    int error = read_max(c, args, explicit_layout, &p);
+    run_windows(&p, pt_get_tensor(c, args[10]).data, maximum);
+    return error;
+}
+
+static int max_check(pt_context *c, const pt_ref *args) {
+    return check_max(c, args, false);
+}
+
+static int max_run(pt_context *c, const pt_ref *args) {
+    return run_max(c, args, false);
+}
+
+static int max_nhwc_check(pt_context *c, const pt_ref *args) {
+    return check_max(c, args, true);
+}
+
+static int max_nhwc_run(pt_context *c, const pt_ref *args) {
+    return run_max(c, args, true);
+}
+
+const pt_kernel pt_cortex_m_quantized_max_pool2d_out = {max_check, max_run};
+const pt_kernel pt_cortex_m_quantized_max_pool2d_nhwc_out = {max_nhwc_check, max_nhwc_run};

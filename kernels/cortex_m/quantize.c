@@ -1,0 +1,118 @@
+// From float32 to integers and back, one scale and zero point for all elements.
+#include "../portable/float_math.h"
+#include "quantized.h"
+
+enum { RANGE_LIMIT = 1 << 21 }; // such integers and their halves are exact in float32
+
+// q = clamp(round(x / scale) + zero_point), or x = (q - zero_point) * scale.
+typedef struct quantization {
+    double scale;
+    int32_t zero_point, min, max;
+} quantization;
+
+// Reads scale, zero_point, quant_min, quant_max and dtype, and checks them against `quantized`.
+static int read_quantization(pt_context *c, const pt_ref *args, const pt_tensor *quantized,
+                             quantization *q) {
+    static const int32_t ranges[3][2] = {{0, 255}, {-128, 127}, {-32768, 32767}};
+    uint32_t dtype = quantized->dtype;
+    if (dtype != PT_DTYPE_BYTE && dtype != PT_DTYPE_CHAR && dtype != PT_DTYPE_SHORT) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "quantized tensors must be int8, uint8 or int16");
+    }
+    if (pt_get_int(c, args[4]) != dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dtype is not that of the quantized tensor");
+    }
+    q->scale = pt_get_double(c, args[0]);
+    if (!(q->scale > 0 && q->scale < 1e38)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scale must be above 0 and finite");
+    }
+    const int32_t *range = ranges[dtype];
+    int error = pt_read_int(c, args[1], -RANGE_LIMIT / 2, RANGE_LIMIT / 2, &q->zero_point);
+    error = error ? error : pt_read_int(c, args[2], range[0], range[1], &q->min);
+    return error ? error : pt_read_int(c, args[3], q->min, range[1], &q->max);
+}
+
+static void store(void *data, int32_t i, uint8_t dtype, int32_t value) {
+    if (dtype == PT_DTYPE_SHORT) {
+        ((int16_t *)data)[i] = (int16_t)value;
+    } else {
+        ((int8_t *)data)[i] = (int8_t)value;
+    }
+}
+
+static int32_t load(const void *data, int32_t i, uint8_t dtype) {
+    return dtype == PT_DTYPE_SHORT  ? ((const int16_t *)data)[i]
+           : dtype == PT_DTYPE_CHAR ? ((const int8_t *)data)[i]
+                                    : ((const uint8_t *)data)[i];
+}
+
+// ---- quantize
+
+static int quantize_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[6]);
+    quantization q;
+    if (in.dtype != PT_DTYPE_FLOAT) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float32");
+    }
+    int error = read_quantization(c, args + 1, &out, &q);
+    return error ? error : pt_check_like(c, args[6], &in, out.dtype);
+}
+
+// Adding 1.5 * 2^23 leaves the integer nearest to x in the low bits, halves to even, for x between
+// `low` and `high`; a NaN gives 0.
+static inline int32_t quantize(float x, float low, float high, const quantization *q) {
+    if (x > low && x < high) {
+        pt_bits rounded = {x + 12582912.0f};
+        return rounded.i - 0x4B400000 + q->zero_point;
+    }
+    return x <= low ? q->min : x >= high ? q->max : 0;
+}
+
+static int quantize_run(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[6]);
+    quantization q;
+    int error = read_quantization(c, args + 1, &out, &q);
+    const float *x = in.data;
+    float inverse = (float)(1.0 / q.scale);
+    float low = (float)(q.min - q.zero_point), high = (float)(q.max - q.zero_point);
+    int32_t n = pt_numel(&in);
+    if (out.dtype == PT_DTYPE_CHAR) {
+        int8_t *y = out.data;
+        for (int32_t i = 0; i < n; i++) {
+            y[i] = (int8_t)quantize(x[i] * inverse, low, high, &q);
+        }
+        return error;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        store(out.data, i, out.dtype, quantize(x[i] * inverse, low, high, &q));
+    }
+    return error;
+}
+
+const pt_kernel pt_cortex_m_quantize_per_tensor_out = {quantize_check, quantize_run};
+
+// ---- dequantize
+
+static int dequantize_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    quantization q;
+    int error = read_quantization(c, args + 1, &in, &q);
+    return error ? error : pt_check_like(c, args[6], &in, PT_DTYPE_FLOAT);
+}
+
+static int dequantize_run(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[6]);
+    quantization q;
+    int error = read_quantization(c, args + 1, &in, &q);
+    float *y = out.data;
+    float scale = (float)q.scale;
+    int32_t n = pt_numel(&in);
+    for (int32_t i = 0; i < n; i++) {
+        y[i] = (float)(load(in.data, i, in.dtype) - q.zero_point) * scale;
+    }
+    return error;
+}
+
+const pt_kernel pt_cortex_m_dequantize_per_tensor_out = {dequantize_check, dequantize_run};

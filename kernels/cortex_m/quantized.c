@@ -1,0 +1,175 @@
+#include "quantized.h"
+
+enum { OFFSET_LIMIT = 255 };
+enum { PARAMETER_LIMIT = 1 << 27 }; // sums of a size and two of them stay in int32
+
+// ---- arithmetic
+
+int32_t pt_requantize_int64(int64_t value, int32_t multiplier, int32_t shift) {
+    uint32_t left = shift > 0 ? (uint32_t)shift : 0;
+    uint64_t shifted = left < 64 ? (uint64_t)value << left : 0;
+    uint64_t product = shifted * (uint64_t)(int64_t)multiplier + (1u << 30);
+    int64_t result = (int64_t)product >> 31;
+    if (shift < 0) {
+        uint32_t right = shift > -62 ? -(uint32_t)shift : 62;
+        result = (((result + (result >> 63)) >> (right - 1)) + 1) >> 1;
+    }
+    return (int32_t)result;
+}
+
+float pt_real_multiplier(int32_t multiplier, int32_t shift) {
+    union {
+        uint32_t bits;
+        float value;
+    } power = {(uint32_t)(127 - 31 + shift) << 23};
+    return (float)multiplier * power.value;
+}
+
+// ---- arguments
+
+int pt_read_int(pt_context *c, pt_ref arg, int32_t min, int32_t max, int32_t *value) {
+    int64_t read = pt_get_int(c, arg);
+    *value = (int32_t)read;
+    return read >= min && read <= max
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a parameter is out of its range");
+}
+
+int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset) {
+    int64_t read = pt_get_int(c, arg);
+    *offset = (int32_t)read;
+    return read >= -OFFSET_LIMIT && read <= OFFSET_LIMIT
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                         "a zero point or offset is not in -255..255");
+}
+
+int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, int32_t *shift) {
+    int64_t read = pt_get_int(c, args[0]);
+    int64_t power = pt_get_int(c, args[1]);
+    *multiplier = (int32_t)read;
+    *shift = (int32_t)power;
+    return read >= 0 && read <= INT32_MAX && power >= -62 && power <= 31
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                         "a multiplier must be in 0..2^31-1, its shift in -62..31");
+}
+
+int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r) {
+    int64_t low = pt_get_int(c, min), high = pt_get_int(c, max);
+    r->min = (int32_t)low;
+    r->max = (int32_t)high;
+    return low >= INT8_MIN && low <= high && high <= INT8_MAX
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                         "activation_min and activation_max must be -128 <= min <= max <= 127");
+}
+
+int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]) {
+    uint32_t n = pt_list_length(c, list);
+    if (n != 1 && n != 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "stride, padding and the like must be one or two values");
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t value = pt_list_int(c, list, n == 2 ? i : 0);
+        if (value < lowest || value > PARAMETER_LIMIT) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                           "a kernel size, stride, padding or dilation is out of its range");
+        }
+        pair[i] = (int32_t)value;
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- tensors
+
+bool pt_lies_in_order(const pt_tensor *t, const uint8_t *dims) {
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        uint32_t d = t->dim_order[i];
+        if (t->sizes[d] == 1) {
+            continue;
+        }
+        while (t->sizes[dims[next]] == 1) {
+            next++;
+        }
+        if (dims[next++] != d) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool pt_same_layout(const pt_tensor *a, const pt_tensor *b) {
+    return pt_same_sizes(a, b) && pt_lies_in_order(a, b->dim_order);
+}
+
+int pt_check_like(pt_context *c, pt_ref out_arg, const pt_tensor *in, uint8_t dtype) {
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    if (out.dtype != dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output's dtype is not the operator's");
+    }
+    int error = pt_expect_sizes(c, out_arg, in->rank, in->sizes);
+    if (error) {
+        return error;
+    }
+    if (out.rank != in->rank || !pt_lies_in_order(in, out.dim_order)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the output's dim order must be the input's");
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_read_channels(pt_context *c, pt_ref arg, int32_t n, const int32_t **data) {
+    pt_tensor t = pt_get_tensor(c, arg);
+    *data = t.data;
+    if (t.dtype != PT_DTYPE_INT || pt_numel(&t) != n) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "bias, multipliers and shifts must be one int32 for each output channel");
+    }
+    return PT_ERROR_OK;
+}
+
+static const uint8_t channels_last_dims[4] = {0, 2, 3, 1};
+static const uint8_t contiguous_dims[4] = {0, 1, 2, 3};
+
+int pt_read_image(pt_context *c, pt_ref arg, bool explicit_layout, pt_image *image) {
+    pt_tensor t = pt_get_tensor(c, arg);
+    const uint8_t *dims = explicit_layout ? contiguous_dims : channels_last_dims;
+    if (t.rank != 4 || t.dtype != PT_DTYPE_CHAR) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "images must be int8 tensors of 4 dims");
+    }
+    if (!pt_lies_in_order(&t, dims)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       explicit_layout ? "the dim order of an NHWC tensor must be contiguous"
+                                       : "the dim order of images must be channels_last");
+    }
+    *image =
+        (pt_image){t.data, t.sizes[dims[0]], t.sizes[dims[1]], t.sizes[dims[2]], t.sizes[dims[3]]};
+    return PT_ERROR_OK;
+}
+
+int pt_expect_image(pt_context *c, pt_ref arg, bool explicit_layout, const pt_image *image) {
+    int32_t nhwc[4] = {image->batch, image->height, image->width, image->channels};
+    int32_t nchw[4] = {image->batch, image->channels, image->height, image->width};
+    pt_image out;
+    int error = pt_expect_sizes(c, arg, 4, explicit_layout ? nhwc : nchw);
+    return error ? error : pt_read_image(c, arg, explicit_layout, &out);
+}
+
+// ---- windows
+
+int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size) {
+    int64_t reach = (int64_t)w->dilation[d] * (w->kernel[d] - 1);
+    int64_t room = size + 2 * (int64_t)w->padding[d] - reach - 1;
+    return room < 0 ? 0 : (int32_t)(room / w->stride[d] + 1);
+}
+
+pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t place, int32_t size) {
+    int32_t start = place * w->stride[d] - w->padding[d];
+    int32_t dilation = w->dilation[d];
+    int32_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
+    int32_t end = start < size ? (size - start + dilation - 1) / dilation : 0;
+    end = end < w->kernel[d] ? end : w->kernel[d];
+    return (pt_span){first, end > first ? end - first : 0, start + first * dilation};
+}

@@ -1,0 +1,99 @@
+// What the int8 operators of ExecuTorch's Cortex-M dialect have in common. Its Python
+// implementation is the reference, to the byte.
+#ifndef PT_CORTEX_M_QUANTIZED_H
+#define PT_CORTEX_M_QUANTIZED_H
+
+#include "../core/core.h"
+
+// ---- arithmetic
+
+// Sums wrap around, as the reference's int32 tensors do.
+static inline int32_t pt_add_int32(int32_t a, int32_t b) {
+    return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+static inline int32_t pt_clamp(int32_t value, int32_t min, int32_t max) {
+    return value < min ? min : value > max ? max : value;
+}
+
+// value * multiplier * 2^(shift - 31), rounded twice: to a multiple of 2^shift with halves up,
+// then, if shift is negative, to an integer with halves away from zero.
+int32_t pt_requantize_int64(int64_t value, int32_t multiplier, int32_t shift);
+
+static inline int32_t pt_requantize(int32_t value, int32_t multiplier, int32_t shift) {
+    uint32_t halvings = ~(uint32_t)shift; // all but the last
+    if (halvings > 30 || multiplier < 0) {
+        return pt_requantize_int64(value, multiplier, shift);
+    }
+    int32_t high = (int32_t)(((int64_t)value * multiplier + (1 << 30)) >> 31);
+    return (((high + (high >> 31)) >> halvings) + 1) >> 1;
+}
+
+// From a requantized value to an int8 of the output.
+typedef struct pt_range {
+    int32_t offset, min, max;
+} pt_range;
+
+static inline int8_t pt_to_int8(int32_t requantized, const pt_range *r) {
+    return (int8_t)pt_clamp(pt_add_int32(requantized, r->offset), r->min, r->max);
+}
+
+// multiplier * 2^(shift - 31) in float32, for a multiplier above 0 and |shift| <= 64.
+float pt_real_multiplier(int32_t multiplier, int32_t shift);
+
+// ---- arguments: each returns an error and gives the context its reason
+
+// Reads an int of min..max.
+int pt_read_int(pt_context *c, pt_ref arg, int32_t min, int32_t max, int32_t *value);
+// Reads a zero point, or its negative.
+int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset);
+// Reads a multiplier and, from the next argument, its shift.
+int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, int32_t *shift);
+// Reads the least and the greatest value of an int8 output.
+int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r);
+// Reads one or two values from `lowest` up, for height and width.
+int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]);
+
+// ---- tensors
+
+// True when the dims of more than one element lie in memory in the order `dims`.
+bool pt_lies_in_order(const pt_tensor *t, const uint8_t *dims);
+// True when equal places in memory are equal elements of both, whose sizes are the same.
+bool pt_same_layout(const pt_tensor *a, const pt_tensor *b);
+// Refuses an output that is not of the dtype, sizes and layout of `in`.
+int pt_check_like(pt_context *c, pt_ref out, const pt_tensor *in, uint8_t dtype);
+// Reads a constant of one int32 for each of n channels.
+int pt_read_channels(pt_context *c, pt_ref arg, int32_t n, const int32_t **data);
+
+// Batch, height, width and channels of a tensor that lies in memory in this order.
+typedef struct pt_image {
+    int8_t *data;
+    int32_t batch, height, width, channels;
+} pt_image;
+
+// Reads an int8 tensor of sizes (N, C, H, W) in channels_last, or of (N, H, W, C) if
+// `explicit_layout`.
+int pt_read_image(pt_context *c, pt_ref arg, bool explicit_layout, pt_image *image);
+// Like pt_expect_sizes, for an image of these sizes.
+int pt_expect_image(pt_context *c, pt_ref arg, bool explicit_layout, const pt_image *image);
+
+// ---- windows
+
+enum { PT_HEIGHT, PT_WIDTH };
+
+typedef struct pt_window {
+    int32_t kernel[2], stride[2], padding[2], dilation[2];
+} pt_window;
+
+// Number of windows along dim d of `size` elements; 0 when none fits.
+int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size);
+
+// The taps of one window along a dim: from `first`, `taps` of them lie inside the input, the first
+// of them at element `start`.
+typedef struct pt_span {
+    int32_t first, taps, start;
+} pt_span;
+
+pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t place, int32_t size);
+
+#endif

@@ -1,0 +1,139 @@
+// Transposed convolution of int8 images with weights (output channels, height, width, channels).
+//
+// Each output gathers the inputs that reach it. The reference sums in float32, which is exact, and
+// the same as here, for sums below 2^24.
+#include "../arch/dot.h"
+#include "convolution.h"
+
+typedef struct transposed {
+    pt_image in, out;
+    const int8_t *weights;
+    pt_window window;
+    int32_t offset; // added to the input
+    pt_channels output;
+} transposed;
+
+// Size of the output along dim d; below 1 if there is none, at most 2^31 - 1 or refused by the
+// caller.
+static int64_t count_outputs(const pt_window *w, uint32_t d, const int32_t *padding, int32_t size) {
+    return ((int64_t)size - 1) * w->stride[d] - 2 * (int64_t)w->padding[d] +
+           (int64_t)w->dilation[d] * (w->kernel[d] - 1) + padding[d] + 1;
+}
+
+static int read_transposed(pt_context *c, const pt_ref *args, bool explicit_layout, transposed *x) {
+    pt_tensor weights;
+    pt_window *w = &x->window;
+    int32_t padding[2];
+    int error = pt_read_image(c, args[0], explicit_layout, &x->in);
+    error = error ? error : pt_read_weights(c, args[1], &weights);
+    error = error ? error : pt_read_pair(c, args[3], 1, w->stride);
+    error = error ? error : pt_read_pair(c, args[4], 0, w->padding);
+    error = error ? error : pt_read_pair(c, args[5], 0, padding);
+    error = error ? error : pt_read_pair(c, args[6], 1, w->dilation);
+    error = error ? error : pt_read_offset(c, args[7], &x->offset);
+    error = error ? error : pt_read_output(c, args[2], args + 8, weights.sizes[0], &x->output);
+    if (error) {
+        return error;
+    }
+    if (weights.sizes[3] != x->in.channels) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "weights must have the input's channels: there are no groups");
+    }
+    x->weights = weights.data;
+    w->kernel[PT_HEIGHT] = weights.sizes[1];
+    w->kernel[PT_WIDTH] = weights.sizes[2];
+    int64_t height = count_outputs(w, PT_HEIGHT, padding, x->in.height);
+    int64_t width = count_outputs(w, PT_WIDTH, padding, x->in.width);
+    if (height < 1 || width < 1 || height > PT_MEMORY_LIMIT || width > PT_MEMORY_LIMIT) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output has no element, or too many");
+    }
+    x->out = (pt_image){NULL, x->in.batch, (int32_t)height, (int32_t)width, weights.sizes[0]};
+    return PT_ERROR_OK;
+}
+
+static int check_transposed(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    transposed x;
+    int error = read_transposed(c, args, explicit_layout, &x);
+    return error ? error : pt_expect_image(c, args[15], explicit_layout, &x.out);
+}
+
+// The input along dim d that reaches output `place` through tap `tap`; -1 for none.
+static int32_t source(const pt_window *w, uint32_t d, int32_t place, int32_t tap, int32_t size) {
+    int64_t strided = place + w->padding[d] - (int64_t)tap * w->dilation[d];
+    if (strided < 0 || strided % w->stride[d]) {
+        return -1;
+    }
+    int64_t at = strided / w->stride[d];
+    return at < size ? (int32_t)at : -1;
+}
+
+// Channels o to o + 3, or to the last, of the output at (row, column).
+static void run_four(const transposed *x, const int8_t *in, int32_t row, int32_t column, int32_t o,
+                     int8_t *out) {
+    const int32_t *kernel = x->window.kernel;
+    int32_t n = x->in.channels, channels[4], sums[4];
+    for (int32_t j = 0; j < 4; j++) {
+        channels[j] = o + j < x->out.channels ? o + j : o;
+        sums[j] = pt_bias_of(&x->output, channels[j]);
+    }
+    for (int32_t i = 0; i < kernel[PT_HEIGHT]; i++) {
+        int32_t from_row = source(&x->window, PT_HEIGHT, row, i, x->in.height);
+        for (int32_t k = 0; from_row >= 0 && k < kernel[PT_WIDTH]; k++) {
+            int32_t from_column = source(&x->window, PT_WIDTH, column, k, x->in.width);
+            if (from_column < 0) {
+                continue;
+            }
+            const int8_t *weights[4];
+            for (uint32_t j = 0; j < 4; j++) {
+                weights[j] =
+                    x->weights + ((channels[j] * kernel[PT_HEIGHT] + i) * kernel[PT_WIDTH] + k) * n;
+            }
+            pt_dot_1x4(in + (from_row * x->in.width + from_column) * n, x->offset, weights, n,
+                       sums);
+        }
+    }
+    for (uint32_t j = 0; j < 4; j++) {
+        out[channels[j]] = pt_finish(&x->output, channels[j], sums[j]);
+    }
+}
+
+static void run_image(const transposed *x, const int8_t *in, int8_t *out) {
+    for (int32_t i = 0; i < x->out.height; i++) {
+        for (int32_t j = 0; j < x->out.width; j++) {
+            for (int32_t o = 0; o < x->out.channels; o += 4) {
+                run_four(x, in, i, j, o, out);
+            }
+            out += x->out.channels;
+        }
+    }
+}
+
+static int run_transposed(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    transposed x;
+    int error = read_transposed(c, args, explicit_layout, &x);
+    int8_t *out = pt_get_tensor(c, args[15]).data;
+    for (int32_t i = 0; i < x.in.batch; i++) {
+        run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
+                  out + i * x.out.height * x.out.width * x.out.channels);
+    }
+    return error;
+}
+
+static int check(pt_context *c, const pt_ref *args) {
+    return check_transposed(c, args, false);
+}
+
+static int run(pt_context *c, const pt_ref *args) {
+    return run_transposed(c, args, false);
+}
+
+static int check_nhwc(pt_context *c, const pt_ref *args) {
+    return check_transposed(c, args, true);
+}
+
+static int run_nhwc(pt_context *c, const pt_ref *args) {
+    return run_transposed(c, args, true);
+}
+
+const pt_kernel pt_cortex_m_quantized_transpose_conv2d_out = {check, run};
+const pt_kernel pt_cortex_m_quantized_transpose_conv2d_nhwc_out = {check_nhwc, run_nhwc};

@@ -1,0 +1,270 @@
+#include "affine.h"
+#include "../arch/dequantize_bytes.h"
+#include "../arch/quantize_bytes.h"
+#include "../portable/float_math.h"
+
+// ---- arguments
+
+enum {
+    QUANTIZED = 1u << PT_DTYPE_BYTE | 1u << PT_DTYPE_CHAR | 1u << PT_DTYPE_SHORT |
+                1u << PT_DTYPE_INT | 1u << PT_DTYPE_UINT16,
+};
+
+bool pt_is_quantized(uint8_t dtype) {
+    return pt_dtype_in(dtype, QUANTIZED);
+}
+
+int pt_check_quantized(pt_context *c, const pt_tensor *t, int64_t dtype) {
+    if (!pt_is_quantized(t->dtype)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "quantized values must be uint8, int8, uint16, int16 or int32");
+    }
+    if (t->dtype != dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the argument dtype must be that of the quantized tensor");
+    }
+    return PT_ERROR_OK;
+}
+
+static int32_t lowest(uint8_t dtype) {
+    return dtype == PT_DTYPE_CHAR    ? INT8_MIN
+           : dtype == PT_DTYPE_SHORT ? INT16_MIN
+           : dtype == PT_DTYPE_INT   ? INT32_MIN
+                                     : 0;
+}
+
+static int32_t highest(uint8_t dtype) {
+    return dtype == PT_DTYPE_CHAR     ? INT8_MAX
+           : dtype == PT_DTYPE_BYTE   ? UINT8_MAX
+           : dtype == PT_DTYPE_SHORT  ? INT16_MAX
+           : dtype == PT_DTYPE_UINT16 ? UINT16_MAX
+                                      : INT32_MAX;
+}
+
+int pt_check_range(pt_context *c, uint8_t dtype, int64_t quant_min, int64_t quant_max) {
+    if (quant_min < lowest(dtype) || quant_max > highest(dtype) || quant_min > quant_max) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "quant_min and quant_max must be a range within the quantized dtype");
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_check_parameters(pt_context *c, pt_ref scales, pt_ref zero_points, int32_t n) {
+    pt_tensor scale = pt_get_tensor(c, scales);
+    if (!pt_is_floating(scale.dtype)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "scales must be float32 or double");
+    }
+    if (pt_numel(&scale) != n) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "wrong number of scales");
+    }
+    if (pt_is_none(zero_points)) {
+        return PT_ERROR_OK;
+    }
+    pt_tensor zero_point = pt_get_tensor(c, zero_points);
+    if (!pt_dtype_in(zero_point.dtype, PT_DTYPES_INTEGER)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "zero points must be integers");
+    }
+    if (pt_numel(&zero_point) != n) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "wrong number of zero points");
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_check_float(pt_context *c, const pt_tensor *t) {
+    if (t->dtype != PT_DTYPE_FLOAT) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "real values must be float32");
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_check_real_output(pt_context *c, const pt_tensor *out, pt_ref dtype) {
+    if (!pt_is_none(dtype) && pt_get_int(c, dtype) != out->dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the dtype asked for");
+    }
+    return pt_check_float(c, out);
+}
+
+int pt_check_alike(pt_context *c, const pt_tensor *in, pt_ref out) {
+    int error = pt_expect_sizes(c, out, in->rank, in->sizes);
+    if (error) {
+        return error;
+    }
+    pt_tensor t = pt_get_tensor(c, out);
+    if (!pt_same_dim_order(in, &t)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must have the same dim order");
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- to quantized values
+
+pt_quantizer pt_make_quantizer(double scale, int64_t zero_point, int64_t low, int64_t high) {
+    return (pt_quantizer){1.0f / (float)scale, (int32_t)zero_point, (int32_t)low, (int32_t)high};
+}
+
+static inline int32_t limit(int32_t v, int32_t low, int32_t high) {
+    v = v < low ? low : v;
+    return v > high ? high : v;
+}
+
+// Zero points as pt_quantize_value takes them.
+#define QUANTIZE_ROW(name, type)                                                                  \
+    static __attribute__((noinline)) void name(const pt_quantizer *q, int32_t n, const float *in, \
+                                               type *out) {                                       \
+        for (; n > 0; n--) {                                                                      \
+            int32_t v = pt_quantize_value(*in++, q->inverse_scale, q->zero_point);                \
+            *out++ = (type)limit(v, q->low, q->high);                                             \
+        }                                                                                         \
+    }
+
+QUANTIZE_ROW(quantize_int8, int8_t)
+QUANTIZE_ROW(quantize_uint8, uint8_t)
+QUANTIZE_ROW(quantize_int16, int16_t)
+QUANTIZE_ROW(quantize_uint16, uint16_t)
+
+// How many of n elements come before the first whose address is a multiple of `alignment`.
+static inline int32_t before_alignment(const void *row, int32_t n, uint32_t alignment) {
+    int32_t head = (int32_t)(-(uintptr_t)row % alignment);
+    return head < n ? head : n;
+}
+
+// In blocks of four where the limits are those of the type, as they mostly are.
+#define QUANTIZE_BYTES(name, type, LOW, HIGH)                                              \
+    static void name##_row(const pt_quantizer *q, int32_t n, const float *in, type *out) { \
+        int32_t head = n, blocks = 0;                                                      \
+        if (q->low == LOW && q->high == HIGH) {                                            \
+            head = before_alignment(out, n, PT_QUANTIZE_ALIGNMENT);                        \
+            blocks = (n - head) / 4;                                                       \
+        }                                                                                  \
+        name(q, head, in, out);                                                            \
+        in += head;                                                                        \
+        out += head;                                                                       \
+        pt_##name(blocks, in, out, q->inverse_scale, q->zero_point);                       \
+        name(q, n - head - 4 * blocks, in + 4 * blocks, out + 4 * blocks);                 \
+    }
+
+QUANTIZE_BYTES(quantize_int8, int8_t, INT8_MIN, INT8_MAX)
+QUANTIZE_BYTES(quantize_uint8, uint8_t, 0, UINT8_MAX)
+
+// The integer part of x, limited to int32; 0 for NaN.
+static int32_t to_int32(float x) {
+    if (x >= -0x1p31f && x < 0x1p31f) {
+        return (int32_t)x;
+    }
+    return x > 0 ? INT32_MAX : x < 0 ? INT32_MIN : 0;
+}
+
+static void store(void *data, int32_t i, uint8_t dtype, int32_t v) {
+    if (dtype == PT_DTYPE_UINT16) {
+        ((uint16_t *)data)[i] = (uint16_t)v;
+    } else {
+        pt_store_int(data, i, dtype, v);
+    }
+}
+
+// Any dtype and zero point.
+static void quantize_any(const pt_quantizer *q, uint8_t dtype, int32_t n, const float *in,
+                         void *out) {
+    float zero_point = (float)q->zero_point;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t v = to_int32(pt_rintf(in[i] * q->inverse_scale) + zero_point);
+        store(out, i, dtype, limit(v, q->low, q->high));
+    }
+}
+
+// True if pt_quantize_value takes the zero point, and a difference to it is an int32.
+static inline bool is_narrow(int32_t zero_point) {
+    return zero_point >= -PT_NARROW_ZERO_POINT && zero_point <= PT_NARROW_ZERO_POINT;
+}
+
+void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const float *in, void *out) {
+    if (!is_narrow(q->zero_point)) {
+        quantize_any(q, dtype, n, in, out);
+        return;
+    }
+    switch (dtype) {
+    case PT_DTYPE_CHAR:
+        quantize_int8_row(q, n, in, out);
+        break;
+    case PT_DTYPE_BYTE:
+        quantize_uint8_row(q, n, in, out);
+        break;
+    case PT_DTYPE_SHORT:
+        quantize_int16(q, n, in, out);
+        break;
+    case PT_DTYPE_UINT16:
+        quantize_uint16(q, n, in, out);
+        break;
+    default:
+        quantize_any(q, dtype, n, in, out);
+    }
+}
+
+// ---- from quantized values
+
+pt_dequantizer pt_make_dequantizer(double scale, int64_t zero_point) {
+    return (pt_dequantizer){(float)scale, (int32_t)zero_point};
+}
+
+#define DEQUANTIZE_ROW(name, type)                                                                 \
+    static __attribute__((noinline)) void name(const pt_dequantizer *q, int32_t n, const type *in, \
+                                               float *out) {                                       \
+        for (; n > 0; n--) {                                                                       \
+            *out++ = (float)(*in++ - q->zero_point) * q->scale;                                    \
+        }                                                                                          \
+    }
+
+DEQUANTIZE_ROW(dequantize_int8, int8_t)
+DEQUANTIZE_ROW(dequantize_uint8, uint8_t)
+DEQUANTIZE_ROW(dequantize_int16, int16_t)
+DEQUANTIZE_ROW(dequantize_uint16, uint16_t)
+
+#define DEQUANTIZE_BYTES(name, type)                                                         \
+    static void name##_row(const pt_dequantizer *q, int32_t n, const type *in, float *out) { \
+        int32_t head = before_alignment(in, n, PT_DEQUANTIZE_ALIGNMENT);                     \
+        int32_t blocks = (n - head) / 4;                                                     \
+        name(q, head, in, out);                                                              \
+        in += head;                                                                          \
+        out += head;                                                                         \
+        pt_##name(blocks, in, out, q->scale, q->zero_point);                                 \
+        name(q, n - head - 4 * blocks, in + 4 * blocks, out + 4 * blocks);                   \
+    }
+
+DEQUANTIZE_BYTES(dequantize_int8, int8_t)
+DEQUANTIZE_BYTES(dequantize_uint8, uint8_t)
+
+static int64_t load(const void *data, int32_t i, uint8_t dtype) {
+    return dtype == PT_DTYPE_UINT16 ? ((const uint16_t *)data)[i] : pt_load_int(data, i, dtype);
+}
+
+// Any dtype and zero point.
+static void dequantize_any(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
+                           float *out) {
+    for (int32_t i = 0; i < n; i++) {
+        out[i] = (float)(load(in, i, dtype) - q->zero_point) * q->scale;
+    }
+}
+
+void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
+                       float *out) {
+    if (!is_narrow(q->zero_point)) {
+        dequantize_any(q, dtype, n, in, out);
+        return;
+    }
+    switch (dtype) {
+    case PT_DTYPE_CHAR:
+        dequantize_int8_row(q, n, in, out);
+        break;
+    case PT_DTYPE_BYTE:
+        dequantize_uint8_row(q, n, in, out);
+        break;
+    case PT_DTYPE_SHORT:
+        dequantize_int16(q, n, in, out);
+        break;
+    case PT_DTYPE_UINT16:
+        dequantize_uint16(q, n, in, out);
+        break;
+    default:
+        dequantize_any(q, dtype, n, in, out);
+    }
+}

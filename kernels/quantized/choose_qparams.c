@@ -1,0 +1,144 @@
+// Scales and zero points that cover the values of a tensor, or of each row of its last dim.
+#include "../portable/float_math.h"
+#include "affine.h"
+
+typedef struct parameters {
+    double scale;
+    int32_t zero_point;
+} parameters;
+
+// Below this no scale goes.
+static const float least_scale = 6.1e-5f;
+
+static inline double size_of(double x) {
+    return x < 0 ? -x : x;
+}
+
+// Takes the range of values, which holds 0, to that of the least scale.
+static void widen(float scale, float steps, float *min, float *max) {
+    if (*min == 0) {
+        *max = least_scale * steps;
+    } else if (*max == 0) {
+        *min = -least_scale * steps;
+    } else {
+        float factor = least_scale / scale;
+        *min *= factor;
+        *max *= factor;
+    }
+}
+
+// The arithmetic is that of ExecuTorch's kernel, in double but for the values.
+static parameters choose(float min, float max, int32_t low, int32_t high) {
+    int64_t steps = (int64_t)high - low;
+    double scale = ((double)max - (double)min) / (double)steps;
+    if ((float)scale == 0 || 1.0f / (float)scale > 0x1.fffffep+127f) {
+        scale = 0.1;
+    }
+    if (scale < (double)least_scale) {
+        widen((float)scale, (float)steps, &min, &max);
+        scale = least_scale;
+    }
+    double from_min = (double)min / scale, from_max = (double)max / scale;
+    double error_of_min = size_of(low) - size_of(from_min);
+    double error_of_max = size_of(high) - size_of(from_max);
+    double zero_point = error_of_min < error_of_max ? low - from_min : high - from_max;
+    if (!(zero_point >= low)) { // also where values are infinite
+        return (parameters){scale, low};
+    }
+    return (parameters){scale, zero_point > high ? high : (int32_t)pt_rintf((float)zero_point)};
+}
+
+// Of n values; NaN is passed over.
+static parameters choose_for(const float *in, int32_t n, int32_t low, int32_t high) {
+    float min = 0, max = 0;
+    for (int32_t i = 0; i < n; i++) {
+        float x = in[i];
+        min = x < min ? x : min;
+        max = x > max ? x : max;
+    }
+    return choose(min, max, low, high);
+}
+
+static int check_dtypes(pt_context *c, const pt_tensor *in, const pt_tensor *scale,
+                        const pt_tensor *zero_point) {
+    if (scale->dtype != PT_DTYPE_DOUBLE || zero_point->dtype != PT_DTYPE_LONG) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the outputs must be scales in double and zero points in int64");
+    }
+    return pt_check_float(c, in);
+}
+
+// ---- (input, quant_min, quant_max, eps, dtype, scale_out, zero_point_out); eps is not used
+
+static int check_tensor(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor scale = pt_get_tensor(c, args[5]);
+    pt_tensor zero_point = pt_get_tensor(c, args[6]);
+    int64_t low = pt_get_int(c, args[1]), high = pt_get_int(c, args[2]);
+    int error = check_dtypes(c, &in, &scale, &zero_point);
+    if (error) {
+        return error;
+    }
+    if (low >= high || low < INT32_MIN || high > INT32_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "quant_min must be below quant_max, both within int32");
+    }
+    if (pt_numel(&scale) != 1 || pt_numel(&zero_point) != 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the outputs must have one element");
+    }
+    return PT_ERROR_OK;
+}
+
+static int run_tensor(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor scale = pt_get_tensor(c, args[5]);
+    pt_tensor zero_point = pt_get_tensor(c, args[6]);
+    int32_t low = (int32_t)pt_get_int(c, args[1]), high = (int32_t)pt_get_int(c, args[2]);
+    parameters p = choose_for(in.data, pt_numel(&in), low, high);
+    *(double *)scale.data = p.scale;
+    *(int64_t *)zero_point.data = p.zero_point;
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_quantized_decomposed_choose_qparams_Tensor_out = {check_tensor, run_tensor};
+
+// ---- (input, dtype, scale_out, zero_point_out): the range is int8's, whatever the dtype
+
+static int check_tokens(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor scale = pt_get_tensor(c, args[2]);
+    pt_tensor zero_point = pt_get_tensor(c, args[3]);
+    int error = check_dtypes(c, &in, &scale, &zero_point);
+    if (error) {
+        return error;
+    }
+    if (in.rank == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have a dim");
+    }
+    if (!(in.flags & scale.flags & zero_point.flags & PT_VALUE_CONTIGUOUS)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
+    }
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d < in.rank; d++) {
+        sizes[d] = d + 1 == in.rank ? 1 : in.sizes[d];
+    }
+    error = pt_expect_sizes(c, args[2], in.rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[3], in.rank, sizes);
+}
+
+static int run_tokens(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor scale = pt_get_tensor(c, args[2]);
+    pt_tensor zero_point = pt_get_tensor(c, args[3]);
+    int32_t tokens = pt_numel(&scale), row = in.sizes[in.rank - 1];
+    const float *from = in.data;
+    for (int32_t i = 0; i < tokens; i++, from += row) {
+        parameters p = choose_for(from, row, INT8_MIN, INT8_MAX);
+        ((double *)scale.data)[i] = p.scale;
+        ((int64_t *)zero_point.data)[i] = p.zero_point;
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_quantized_decomposed_choose_qparams_per_token_asymmetric_out = {check_tokens,
+                                                                                   run_tokens};

@@ -1,0 +1,129 @@
+// Matrix products of a float32 input with an int8 weight that has scales, but no zero points.
+#include "affine.h"
+
+// (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
+static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tensor *out) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor weight = pt_get_tensor(c, args[1]);
+    pt_tensor scales = pt_get_tensor(c, args[2]);
+    if (!pt_is_none(args[3])) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no zero points of the weight");
+    }
+    if (weight.dtype != PT_DTYPE_CHAR) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "weight must be int8");
+    }
+    if (in.rank != 2 || weight.rank != 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "input and weight must have 2 dims");
+    }
+    if (!(in.flags & weight.flags & scales.flags & out->flags & PT_VALUE_CONTIGUOUS)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
+    }
+    int error = pt_check_float(c, &in);
+    error = error ? error : pt_check_float(c, &scales);
+    return error ? error : pt_check_real_output(c, out, dtype);
+}
+
+// ---- mixed_mm: out[i, j] = sum over k of input[i, k] * weight[k, j] * scales[k]
+
+static int check_mm(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor weight = pt_get_tensor(c, args[1]);
+    pt_tensor scales = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
+    int error = check(c, args, 0, &out);
+    if (error) {
+        return error;
+    }
+    if (in.sizes[1] != weight.sizes[0] || scales.rank != 1 || scales.sizes[0] != weight.sizes[0]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "input must have a column, and scales an element, for each row of weight");
+    }
+    int32_t sizes[2] = {in.sizes[0], weight.sizes[1]};
+    return pt_expect_sizes(c, args[4], 2, sizes);
+}
+
+static int run_mm(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor weight = pt_get_tensor(c, args[1]);
+    const float *scales = pt_get_tensor(c, args[2]).data;
+    float *out = pt_get_tensor(c, args[4]).data;
+    int32_t terms = weight.sizes[0], columns = weight.sizes[1];
+    const float *row = in.data;
+    for (int32_t i = 0; i < in.sizes[0]; i++, row += terms) {
+        for (int32_t j = 0; j < columns; j++) {
+            const int8_t *column = (const int8_t *)weight.data + j;
+            float sum = 0;
+            for (int32_t k = 0; k < terms; k++, column += columns) {
+                sum += row[k] * (float)*column * scales[k];
+            }
+            *out++ = sum;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_quantized_decomposed_mixed_mm_out = {check_mm, run_mm};
+
+// ---- mixed_linear: out[i, j] = sum over groups g of scales[j, g] times the sum over k in g of
+// input[i, k] * weight[j, k]
+
+// Columns of a group: the last group may have fewer. 0 if the groups do not fit.
+static int32_t size_of_group(const pt_tensor *weight, const pt_tensor *scales) {
+    int32_t terms = weight->sizes[1], groups = scales->rank == 2 ? scales->sizes[1] : 1;
+    if (groups <= 0 || terms == 0) {
+        return groups > 0;
+    }
+    int32_t size = (int32_t)(((int64_t)terms + groups - 1) / groups);
+    return ((int64_t)terms + size - 1) / size == groups ? size : 0;
+}
+
+static int check_linear(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor weight = pt_get_tensor(c, args[1]);
+    pt_tensor scales = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[5]);
+    int error = check(c, args, args[4], &out);
+    if (error) {
+        return error;
+    }
+    if (in.sizes[1] != weight.sizes[1] || (scales.rank != 1 && scales.rank != 2) ||
+        scales.sizes[0] != weight.sizes[0] || size_of_group(&weight, &scales) == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "input must have weight's columns, scales its rows, and groups that fit");
+    }
+    int32_t sizes[2] = {in.sizes[0], weight.sizes[0]};
+    return pt_expect_sizes(c, args[5], 2, sizes);
+}
+
+static float sum_groups(const float *in, const int8_t *weight, const float *scales, int32_t terms,
+                        int32_t group) {
+    float sum = 0;
+    for (int32_t k = 0; k < terms;) {
+        int32_t end = terms - k > group ? k + group : terms;
+        float part = 0;
+        for (; k < end; k++) {
+            part += in[k] * (float)weight[k];
+        }
+        sum += part * *scales++;
+    }
+    return sum;
+}
+
+static int run_linear(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor weight = pt_get_tensor(c, args[1]);
+    pt_tensor scales = pt_get_tensor(c, args[2]);
+    float *out = pt_get_tensor(c, args[5]).data;
+    int32_t terms = weight.sizes[1], groups = scales.rank == 2 ? scales.sizes[1] : 1;
+    int32_t group = size_of_group(&weight, &scales);
+    for (int32_t i = 0; i < in.sizes[0]; i++) {
+        for (int32_t j = 0; j < weight.sizes[0]; j++) {
+            *out++ = sum_groups((const float *)in.data + i * terms,
+                                (const int8_t *)weight.data + j * terms,
+                                (const float *)scales.data + j * groups, terms, group);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_quantized_decomposed_mixed_linear_out = {check_linear, run_linear};

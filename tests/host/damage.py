@@ -1,0 +1,143 @@
+"""Damages a fixture's program in every way of a kind and runs what comes of it on the twin.
+
+    python damage.py flips add_1
+
+Prints a JSON object: how many ended with which error ("ok": none), and what ended otherwise or took
+too long. tests/host/test_damage.py runs it in a process of its own, which may crash.
+"""
+
+import collections
+import faulthandler
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import fixture_store  # noqa: E402
+import numpy as np  # noqa: E402
+from picotorch import (  # noqa: E402
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+)
+from picotorch.schema import KERNEL_TYPES_TENSOR  # noqa: E402
+
+SECONDS = 5.0  # for one program
+LARGEST_MEMORY = 1 << 20  # bytes of any buffer that a damaged program gets
+
+
+def truncations(data):
+    """Every length up to 128, and around every multiple of 64."""
+    lengths = set(range(min(len(data), 128)))
+    for end in range(128, len(data) + 1, 64):
+        lengths.update(range(end - 1, end + 2))
+    for length in sorted(lengths):
+        if length < len(data):
+            yield f"{length} bytes", data[:length]
+
+
+def flips(data):
+    """Every byte of header and tables: a low bit, the sign bit and all bits turned over, and zero."""
+    end = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
+    for position in range(end):
+        for name, value in (("^01", data[position] ^ 1), ("^80", data[position] ^ 0x80),
+                            ("^ff", data[position] ^ 0xFF), ("=0", 0)):
+            if value != data[position]:
+                yield (f"byte {position} {name}",
+                       data[:position] + bytes([value]) + data[position + 1 :])
+
+
+def memory(size):
+    """Zeros; no byte more than asked for, so that a sanitizer sees the first one beside them."""
+    return np.zeros(min(size, LARGEST_MEMORY), np.uint8).data
+
+
+def exactly(data):
+    found = memory(len(data))
+    found[:] = data
+    return found
+
+
+def describe(meta):
+    """Asks a method for all that it says of itself."""
+    for i in range(meta.num_inputs()):
+        meta.input_value(i)
+        if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
+            repr(meta.input_tensor_meta(i))
+    for i in range(meta.num_outputs()):
+        meta.output_value(i)
+        if meta.output_tag(i) == KERNEL_TYPES_TENSOR:
+            repr(meta.output_tensor_meta(i))
+    for i in range(meta.num_attributes()):
+        repr(meta.attribute_tensor_meta(i))
+    for i in range(meta.num_backends()):
+        meta.get_backend_name(i)
+    repr(meta)
+    meta.missing_operators()
+
+
+def execute(program, name):
+    meta = program.method_meta(name)
+    describe(meta)
+    planned = [memory(meta.memory_planned_buffer_size(i))
+               for i in range(meta.num_memory_planned_buffers())]
+    method = Method(MemoryManager(MemoryAllocator(memory(8192)), HierarchicalAllocator(planned),
+                                  MemoryAllocator(memory(8192), "temp memory")),
+                    meta.num_outputs())
+    method.load(program, name)
+    for i in range(meta.num_inputs()):
+        if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
+            method.set_input(memory(meta.input_tensor_meta(i).nbytes()), i)
+    for i in range(meta.num_outputs()):
+        if meta.output_tag(i) == KERNEL_TYPES_TENSOR:
+            info = meta.output_tensor_meta(i)
+            if not info.is_memory_planned() and not info.is_constant():
+                method.set_output_data_ptr(memory(info.nbytes()), i)
+    method.execute()
+    method.get_outputs()
+
+
+def outcome(data):
+    """Loads and executes every method of a program: the name of the first Error, or "ok"."""
+    try:
+        program = Program.load(BufferDataLoader(exactly(data)))
+        repr(program)
+        for name in program.method_names:
+            execute(program, name)
+    except Error as error:
+        assert str(error)
+        return error.name
+    return "ok"
+
+
+def try_all(programs):
+    """(counts by outcome, what went wrong) of (label, data) pairs."""
+    counts, wrong = collections.Counter(), []
+    for label, data in programs:
+        start = time.monotonic()
+        try:
+            counts[outcome(data)] += 1
+        except Exception:
+            wrong.append(f"{label}: {traceback.format_exc(limit=-4)}")
+        if time.monotonic() - start > SECONDS:
+            wrong.append(f"{label}: {time.monotonic() - start:.1f} s")
+    return counts, wrong
+
+
+def main():
+    faulthandler.enable()
+    kind, name = sys.argv[1:]
+    data = fixture_store.load(name).pte
+    counts, wrong = try_all({"truncations": truncations, "flips": flips}[kind](data))
+    print(json.dumps({"counts": counts, "wrong": wrong}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The twin's extension once more, with the compiler's address and undefined-behaviour sanitizers."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "sanitized"
+SANITIZERS = "-fsanitize=address,undefined"
+# An output that a damaged program lays over an input makes memcpy's ranges overlap; that it stays
+# inside its memories is what matters.
+FLAGS = (f"-O1 -g {SANITIZERS} -fno-sanitize-recover=undefined "
+         "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
+
+
+def _libraries():
+    """Paths of the sanitizers' libraries; [] where the compiler has none."""
+    paths = []
+    for name in ("libasan.so", "libubsan.so"):
+        found = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True)
+        if found.returncode or not os.path.isabs(found.stdout.strip()):
+            return []
+        paths.append(found.stdout.strip())
+    return paths
+
+
+def _is_built():
+    built = list(FOLDER.glob("_picotorch_c*.so"))
+    sources = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "kernels").rglob("*.def"),
+               ROOT / "host" / "native" / "build.py"]
+    return bool(built) and all(path.stat().st_mtime < built[0].stat().st_mtime for path in sources)
+
+
+def environment():
+    """Environment for a python that uses the sanitized extension, built if need be; None where the
+    compiler has no sanitizers."""
+    libraries = _libraries()
+    if not libraries:
+        return None
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with open(FOLDER / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_built():
+            command = [sys.executable, "setup.py", "-q", "build_ext", "--force",
+                       "--build-lib", FOLDER, "--build-temp", FOLDER / "objects"]
+            build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
+                                   env=os.environ | {"CFLAGS": FLAGS, "LDFLAGS": SANITIZERS})
+            assert build.returncode == 0, build.stderr
+    return os.environ | {"LD_PRELOAD": " ".join(libraries), "PYTHONPATH": str(FOLDER),
+                         "ASAN_OPTIONS": "detect_leaks=0",
+                         "UBSAN_OPTIONS": "print_stacktrace=1"}

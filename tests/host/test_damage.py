@@ -1,0 +1,56 @@
+"""Truncated and damaged programs: each works or ends with a named Error, never otherwise, in bounded
+time. On the twin with the compiler's sanitizers; some of them on the boards."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import damage
+import fixture_store
+import pytest
+import sanitized
+from picotorch.host.job import Job
+from targets import BOARDS, HOST, run_script
+
+TIMEOUT = 300.0  # seconds for all the damage of a kind to one program
+TRUNCATED = ("add_1", "cat", "ds_cnn", "inline_constants", "linear_5", "two_methods", "wide_alignment")
+FLIPPED = ("add_1", "conv2d_depthwise", "embedding", "inline_constants", "linear_5", "max_pool2d",
+           "mean", "slices", "softmax_2x2", "split", "unplanned_io")
+STEP = 17  # every so manieth damaged program runs on a board
+
+
+def test_the_compiler_has_sanitizers():
+    if sanitized.environment() is None:
+        pytest.skip("gcc has no libasan here: the tests of this file run without sanitizers")
+
+
+@pytest.mark.parametrize(("kind", "name"),
+                         [*(("truncations", name) for name in TRUNCATED),
+                          *(("flips", name) for name in FLIPPED)])
+def test_a_damaged_program_works_or_is_refused(kind, name):
+    command = [sys.executable, Path(damage.__file__), kind, name]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
+                           env=sanitized.environment() or os.environ)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    report = json.loads(ended.stdout)
+    assert report["wrong"] == []
+    assert report["counts"]["InvalidProgram"] > 100
+
+
+def test_a_truncated_program_never_loads():
+    data = fixture_store.load("add_1").pte
+    counts, wrong = damage.try_all(damage.truncations(data))
+    assert (list(counts), wrong) == (["InvalidProgram"], [])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("name", ["add_1", "linear_5"])
+def test_a_board_says_the_same_of_damaged_programs(name, board):
+    data = fixture_store.load(name).pte
+    programs = [*list(damage.flips(data))[::STEP], *list(damage.truncations(data))[::STEP]]
+    job = Job({f"model{i}": program for i, (_, program) in enumerate(programs)})
+    wanted = run_script("damaged.py", Job(dict(job._sections)), HOST)
+    assert run_script("damaged.py", job, board).lines == wanted.lines
+    assert len(wanted.lines) == len(programs)

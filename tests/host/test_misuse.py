@@ -1,0 +1,89 @@
+"""Memories that overlap, buffers of another kind, a read-only input that a program writes: each its
+error, where there was undefined behaviour or a wrong result. On the twin and on the boards."""
+
+import fixture_store
+import numpy as np
+import programs
+import pytest
+from flatbuffer_builder import bool_value, int_value
+from picotorch import BufferDataLoader, Error, FileDataLoader, Method, Module, Program
+from picotorch.module import load_with_exact_memories
+from programs import call, plan, tensor
+from targets import BOARDS, HOST, SCRIPTS, aligned, run_script
+
+RELU = [call(0, 0, 1, 1)]
+
+
+def relu(values, inputs=(0,), outputs=(1,), planned=(32,), instructions=RELU):
+    return programs.program(plan(values, instructions, ["aten::relu.out"], list(inputs),
+                                 list(outputs), list(planned)))
+
+
+def sections():
+    """The programs by name; each computes relu of four floats or two ints."""
+    planned = [tensor([4], 0), tensor([4], 16)]
+    return {
+        "relu": relu(planned),
+        "relu_unplanned": relu([tensor([4]), tensor([4])], planned=[]),
+        "relu_in_place": relu([tensor([4]), tensor([4], 0)], outputs=[1], planned=[16],
+                              instructions=[call(0, 1, 0, 0)]),
+        "move_in_place": relu([tensor([4]), tensor([4], 0)], outputs=[1], planned=[16],
+                              instructions=[{"instr_args": ("MoveCall",
+                                                            {"move_from": 1, "move_to": 0})}]),
+        "jump": relu([tensor([4]), tensor([4], 0), bool_value(False)], outputs=[1], planned=[16],
+                     instructions=[{"instr_args": ("JumpFalseCall", {
+                         "cond_value_index": 2, "destination_instruction": 1})}, *RELU]),
+        "relu_int": relu([tensor([2], 0, dtype=3), tensor([2], 16, dtype=3)]),
+        "many_inputs": relu([tensor([4], 16 * i) for i in range(41)], range(40), [40], [41 * 16],
+                            [call(0, 0, 40, 40)]),
+        "large_ints": relu([*planned, int_value(2**29), int_value(2**40)], [2, 3], [2, 3]),
+    }
+
+
+@pytest.mark.parametrize("target", (HOST, *BOARDS))
+def test_each_misuse_has_its_error(target):
+    result = run_script("misuse.py", sections(), target)
+    assert result.lines == (SCRIPTS / "misuse.exp").read_text().splitlines()
+
+
+# ---- what there is on the host only
+
+
+def relu_method():
+    return load_with_exact_memories(
+        Program.load(BufferDataLoader(aligned(sections()["relu"]))), "forward")
+
+
+@pytest.mark.parametrize("array, name", [
+    (np.zeros(4, ">f4"), "InvalidArgument"),
+    (np.zeros(2, np.complex64), "InvalidArgument"),
+    (np.zeros(2, np.int64), "InvalidArgument"),
+    (np.zeros(8, np.float32)[::2], "InvalidType"),
+    (np.asfortranarray(np.zeros((2, 2), np.float32)), "InvalidType"),
+])
+def test_arrays_of_other_elements_are_refused(array, name):
+    with pytest.raises(Error, match=name):
+        relu_method().set_input(array, 0)
+
+
+@pytest.mark.parametrize("name", ["unplanned_io", "constant_output"])
+def test_module_gives_memory_to_outputs_outside_the_planned(name):
+    run = fixture_store.load(name).runs[0]
+    outputs = Module(aligned(fixture_store.load(name).pte)).execute("forward", run.inputs)
+    for output, expected in zip(outputs, run.expected, strict=True):
+        np.testing.assert_allclose(np.array(output.data), expected.reshape(-1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("make, name", [
+    (lambda: FileDataLoader("a\0b"), "AccessFailed"),
+    (lambda: BufferDataLoader(5), "InvalidType"),
+    (lambda: BufferDataLoader(np.zeros(64, np.uint8)[::2]), "InvalidType"),
+    (lambda: FileDataLoader(__file__, bytes(1 << 20)), "InvalidArgument"),
+    (lambda: Method(None).metadata, "InvalidState"),
+    (lambda: relu_method().metadata.operator_name(1), "InvalidArgument"),
+    (lambda: relu_method().metadata.input_value(-1), "InvalidArgument"),
+    (lambda: relu_method().metadata.output_value(1), "InvalidArgument"),
+])
+def test_calls_with_what_does_not_do(make, name):
+    with pytest.raises(Error, match=name):
+        make()

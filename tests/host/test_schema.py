@@ -1,0 +1,145 @@
+"""The schema's constants against the exporter's own schema; generated files; the list of operators."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import _picotorch
+import pytest
+from picotorch import schema
+
+ROOT = Path(__file__).resolve().parents[2]
+TOML = tomllib.loads((ROOT / "schema" / "program.toml").read_text())
+SCALARS = {"byte": "i8", "ubyte": "u8", "int": "i32", "uint": "u32", "int32": "i32",
+           "uint32": "u32", "long": "i64", "int64": "i64", "ulong": "u64", "uint64": "u64",
+           "double": "f64", "bool": "bool", "string": "string"}
+OPERATORS = re.findall(r'^PT_OPERATOR\("([^"]+)", (\w+),\s*"(\w*)"\)',
+                       (ROOT / "kernels" / "core" / "operators.def").read_text(), re.MULTILINE)
+
+
+def fbs(name):
+    """Text of a schema inside the installed exporter, without comments and attributes. Skips where
+    there is none."""
+    found = importlib.util.find_spec("executorch")
+    paths = [path for folder in (found.submodule_search_locations if found else [])
+             for path in Path(folder).rglob(name)]
+    if not paths:
+        pytest.skip(f"executorch is not installed (pip install '.[export]'): no {name}")
+    return re.sub(r"//[^\n]*|\([^)]*\)", "", paths[0].read_text())
+
+
+def blocks(text, keyword):
+    """{name: text between the braces} of the declarations of a keyword."""
+    return dict(re.findall(keyword + r"\s+(\w+)[^{]*\{([^}]*)\}", text))
+
+
+def exported_tables():
+    """Tables of program.fbs with the fields as schema/program.toml writes them."""
+    text = fbs("program.fbs")
+    enums = {name: re.search(r"enum\s+" + name + r"\s*:\s*(\w+)", text).group(1)
+             for name in blocks(text, "enum")}
+    unions = blocks(text, "union")
+
+    def kind(written):
+        if written.startswith("["):
+            return f"[{kind(written[1:-1])}]"
+        if written in unions:
+            return f"union {written}"
+        written = written.split(".")[-1]
+        if written == "ScalarType":
+            return "i8"
+        return SCALARS.get(enums.get(written, written), written)
+
+    tables = blocks(text, "table")
+    return {name: [[field, kind(written)] for field, written in
+                   re.findall(r"(\w+)\s*:\s*(\[?[\w.]+\]?)", body)]
+            for name, body in tables.items()}
+
+
+def enum_values(body):
+    values, following = {}, 0
+    for name, number in re.findall(r"(\w+)\s*(?:=\s*(\d+))?\s*(?:,|$)", body.strip()):
+        following = int(number) if number else following
+        values[name] = following
+        following += 1
+    return values
+
+
+def test_tables_have_the_exporters_slots():
+    exported = exported_tables()
+    for name, fields in TOML["table"].items():
+        assert name in exported
+        assert [field for field, _ in fields] == [field for field, _ in exported[name]], name
+        for (field, ours), (_, theirs) in zip(fields, exported[name], strict=True):
+            assert ours in (theirs, "skip"), f"{name}.{field}"
+
+
+def test_unions_have_the_exporters_members():
+    exported = blocks(fbs("program.fbs"), "union")
+    for name, members in TOML["union"].items():
+        assert members == re.findall(r"\w+", exported[name])
+
+
+def test_scalar_types_are_the_exporters():
+    exported = enum_values(blocks(fbs("scalar_type.fbs"), "enum")["ScalarType"])
+    ours = {name.replace("_", "").upper(): number
+            for name, number in TOML["enum"]["ScalarType"].items()}
+    assert ours == exported
+
+
+def test_other_enums_are_the_exporters():
+    exported = blocks(fbs("program.fbs"), "enum")
+    for ours, theirs in (("TensorShapeDynamism", "TensorShapeDynamism"),
+                         ("TensorDataLocation", "TensorDataLocation"),
+                         ("DataLocation", "DataLocation")):
+        wanted = [name.replace("_", "").lower() for name in enum_values(exported[theirs])]
+        assert [name.lower() for name in TOML["enum"][ours]] == wanted
+        assert list(TOML["enum"][ours].values()) == list(enum_values(exported[theirs]).values())
+
+
+def test_file_identifier_is_the_exporters():
+    assert f'file_identifier "{TOML["file_identifier"]}"' in fbs("program.fbs")
+
+
+def test_generated_files_are_those_of_the_schema():
+    command = [sys.executable, ROOT / "tools" / "generate_schema.py", "--check"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_every_error_has_a_name():
+    assert schema.ERROR_NAMES == {number: name for name, number in TOML["enum"]["Error"].items()}
+
+
+# ---- the list of operators
+
+
+def test_every_line_of_the_list_is_understood():
+    text = (ROOT / "kernels" / "core" / "operators.def").read_text()
+    assert len(OPERATORS) == len(re.findall(r"^PT_OPERATOR\(", text, re.MULTILINE))
+
+
+def test_operators_are_sorted_by_byte_and_stand_once():
+    names = [name.encode() for name, _, _ in OPERATORS]
+    assert names == sorted(set(names))
+
+
+def test_signatures_have_known_letters_and_an_output():
+    for name, _, signature in OPERATORS:
+        assert re.fullmatch(r"[TVSIBDMLQRUOWtsibdmlqru]+", signature), name
+        assert "O" in signature or "W" in signature, name
+
+
+def test_outputs_stand_at_the_end_where_the_name_says_out():
+    for name, _, signature in OPERATORS:
+        if name.split(".")[-1].endswith("out"):
+            assert re.fullmatch(r"[^OW]*(O+|W)", signature), name
+
+
+def test_the_built_registry_is_the_list():
+    built = [(_picotorch.operator_name(i), _picotorch.operator_signature(i))
+             for i in range(_picotorch.operator_count())]
+    assert built == [(name, signature) for name, _, signature in OPERATORS]

@@ -19,7 +19,8 @@ static table get_table(const pt_context *c, const pt_ref *args, packing p) {
     if (!pt_is_none(args[2])) {
         t.zero_points = pt_get_tensor(c, args[2]);
     }
-    t.columns = t.weight.rank == 2 ? t.weight.sizes[1] * values_per_byte[p] : 0;
+    t.columns =
+        t.weight.rank == 2 ? (int32_t)((uint32_t)t.weight.sizes[1] * values_per_byte[p]) : 0;
     t.groups = t.scales.rank == 2 ? t.scales.sizes[1] : 1;
     return t;
 }
@@ -28,6 +29,9 @@ static int check_table(pt_context *c, const pt_ref *args, packing p) {
     table t = get_table(c, args, p);
     if (t.weight.rank != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight must have 2 dims");
+    }
+    if (t.weight.sizes[1] > INT32_MAX / values_per_byte[p]) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "weight has too many columns");
     }
     if (t.weight.dtype != PT_DTYPE_BYTE && !(p == BYTES && t.weight.dtype == PT_DTYPE_CHAR)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,

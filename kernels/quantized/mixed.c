@@ -46,7 +46,11 @@ static int run_mm(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor weight = pt_get_tensor(c, args[1]);
     const float *scales = pt_get_tensor(c, args[2]).data;
-    float *out = pt_get_tensor(c, args[4]).data;
+    pt_tensor result = pt_get_tensor(c, args[4]);
+    if (pt_numel(&result) == 0) {
+        return PT_ERROR_OK;
+    }
+    float *out = result.data;
     int32_t terms = weight.sizes[0], columns = weight.sizes[1];
     const float *row = in.data;
     for (int32_t i = 0; i < in.sizes[0]; i++, row += terms) {
@@ -113,7 +117,11 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor weight = pt_get_tensor(c, args[1]);
     pt_tensor scales = pt_get_tensor(c, args[2]);
-    float *out = pt_get_tensor(c, args[5]).data;
+    pt_tensor result = pt_get_tensor(c, args[5]);
+    if (pt_numel(&result) == 0) {
+        return PT_ERROR_OK;
+    }
+    float *out = result.data;
     int32_t terms = weight.sizes[1], groups = scales.rank == 2 ? scales.sizes[1] : 1;
     int32_t group = size_of_group(&weight, &scales);
     for (int32_t i = 0; i < in.sizes[0]; i++) {

@@ -8,21 +8,21 @@ typedef struct channels {
     int32_t outer, channels, inner;
 } channels;
 
+// Of a tensor without elements, outer and inner mean nothing.
 static channels channels_of_dim(const pt_tensor *t, uint32_t dim) {
-    channels lie = {1, 1, 1};
+    uint32_t outer = 1, inner = 1;
     bool before = true;
     for (uint32_t i = 0; i < t->rank; i++) {
-        int32_t size = t->sizes[t->dim_order[i]];
+        uint32_t size = (uint32_t)t->sizes[t->dim_order[i]];
         if (t->dim_order[i] == dim) {
-            lie.channels = size;
             before = false;
         } else if (before) {
-            lie.outer *= size;
+            outer *= size;
         } else {
-            lie.inner *= size;
+            inner *= size;
         }
     }
-    return lie;
+    return (channels){(int32_t)outer, t->sizes[dim], (int32_t)inner};
 }
 
 static channels channels_of_tokens(const pt_tensor *t) {
@@ -83,6 +83,9 @@ static int run_quantize(pt_context *c, const pt_ref *args, const channels *lie, 
     pt_tensor out = pt_get_tensor(c, args[last]);
     int64_t low = pt_get_int(c, args[last - 3]), high = pt_get_int(c, args[last - 2]);
     size_t row = (size_t)lie->inner * pt_element_size(out.dtype);
+    if (pt_numel(&in) == 0) {
+        return PT_ERROR_OK;
+    }
     const float *from = in.data;
     uint8_t *to = out.data;
     for (int32_t outer = 0; outer < lie->outer; outer++) {
@@ -148,6 +151,9 @@ static int run_dequantize(pt_context *c, const pt_ref *args, const channels *lie
     }
     pt_tensor out = pt_get_tensor(c, args[last]);
     size_t row = (size_t)lie->inner * pt_element_size(in.dtype);
+    if (pt_numel(&in) == 0) {
+        return PT_ERROR_OK;
+    }
     const uint8_t *from = in.data;
     float *to = out.data;
     for (int32_t outer = 0; outer < lie->outer; outer++) {

@@ -62,6 +62,13 @@ def test_mixed_mm():
     np.testing.assert_allclose(result, x @ (weight * scales[:, None]), rtol=1e-5, atol=1e-4)
 
 
+def test_products_without_elements():
+    x, weight = np.zeros((2**31 - 1, 0), "float32"), np.zeros((0, 0), "int8")
+    out, scales = np.zeros((2**31 - 1, 0), "float32"), np.zeros(0, "float32")
+    for operator, dtype in (("mixed_mm.out", ()), ("mixed_linear.out", (None,))):
+        assert call(PREFIX + operator, x, weight, scales, None, *dtype, out).size == 0
+
+
 @pytest.mark.parametrize("groups", [None, 1, 2, 3, 9])
 def test_mixed_linear(groups):
     rng = np.random.default_rng(1)
@@ -97,6 +104,8 @@ R, P = (0, 255), (1.0, 0, 0, 255)
 REFUSED = [
     (BYTE, (W[0], S, None, *R, INDICES, OUT), "weight must have 2 dims"),
     (NIBBLE, (W, S, None, *R, INDICES, OUT), "weight must be uint8, or int8 if it is not packed"),
+    (NIBBLE, (np.zeros((0, 2**31 - 1), "uint8"), S[:0], None, *R, INDICES, OUT),
+     "weight has too many columns"),
     (BYTE, (W, np.ones((4, 3), "float32"), None, *R, INDICES, OUT),
      "scales must be one a row, or as many as divide its columns"),
     (BYTE, (W, np.ones(3, "float32"), None, *R, INDICES, OUT),

@@ -130,6 +130,16 @@ def test_per_token(shape):
     np.testing.assert_array_equal(result, dequantize(q, scales, zero_points))
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_without_elements_any_sizes_will_do(axis):
+    shape = [2**16, 2**16, 0]
+    shape[axis] = min(shape[axis], 3)
+    x, q = np.zeros(shape, "float32"), np.zeros(shape, "int8")
+    parameters = np.ones(shape[axis]), np.ones(shape[axis], "int64")
+    assert call(TO + "channel.out", x, *parameters, axis, -128, 127, 1, q).shape == x.shape
+    assert call(FROM + "channel.out", q, *parameters, axis, -128, 127, 1, None, x).shape == x.shape
+
+
 F, Q = np.zeros((2, 3), "float32"), np.zeros((2, 3), "int8")
 ONE, NONE = np.ones(1), np.zeros(1, "int64")
 TWO, ZEROS = np.ones(2), np.zeros(2, "int64")

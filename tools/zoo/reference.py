@@ -12,8 +12,9 @@ from zoo.registry import Model
 def run(model: Model, pte: bytes) -> list[list]:
     """Execute each run of the model; the outputs of each, tensors cloned.
 
-    They are the dialect's of a model for Cortex-M; else ExecuTorch's, or PyTorch's if the model says that ExecuTorch fails on it. Raises
-    AssertionError where the two disagree unannounced, or agree against the announcement.
+    They are the dialect's of a model for Cortex-M; else ExecuTorch's, or PyTorch's if the model says
+    that ExecuTorch fails on it. Raises AssertionError where the two disagree unannounced, or agree
+    against the announcement.
     """
     if model.cortex_m:
         return cortex_m.run(model)

@@ -40,13 +40,17 @@ static inline int16x2_t pt_odd_bytes_plus(uint32_t word, int16x2_t pair) {
     return sum;
 }
 
-// Makes what uses the pointer wait for the sum: otherwise gcc loads ahead, and keeps a pointer for
-// each row, more than there are registers.
-#define PT_IN_ORDER(pointer, sum) __asm__("" : "+r"(pointer), "+r"(sum))
-
 static inline int16x2_t pt_pair_of(int32_t value) {
     return (int16x2_t)(((uint32_t)value & 0xFFFFu) * 0x10001u);
 }
+#endif
+
+#if defined(__arm__)
+// Makes what uses the pointer wait for the sum: otherwise gcc loads ahead, and keeps a pointer for
+// each row, more than there are registers.
+#define PT_IN_ORDER(pointer, sum) __asm__("" : "+r"(pointer), "+r"(sum))
+#else
+#define PT_IN_ORDER(pointer, sum)
 #endif
 
 static inline uint32_t pt_product_of(int32_t x, int32_t w) {
@@ -91,8 +95,11 @@ static inline void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, 
     for (; x != end; x++, w++) {
         int32_t a = *x + offset;
         s0 += pt_product_of(a, w[0]);
+        PT_IN_ORDER(w, s0);
         s1 += pt_product_of(a, w[stride]);
+        PT_IN_ORDER(w, s1);
         s2 += pt_product_of(a, w[2 * stride]);
+        PT_IN_ORDER(w, s2);
         s3 += pt_product_of(a, w[3 * stride]);
     }
     *sums = (pt_sums){(int32_t)s0, (int32_t)s1, (int32_t)s2, (int32_t)s3};

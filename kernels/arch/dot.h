@@ -57,13 +57,20 @@ static inline uint32_t pt_product_of(int32_t x, int32_t w) {
     return (uint32_t)(x * w);
 }
 
+// Without the packed form, the plain loop pays for a call with the registers that it gets.
+#if defined(__arm__) && !defined(__ARM_FEATURE_DSP)
+#define PT_DOT __attribute__((noinline, unused))
+#else
+#define PT_DOT inline
+#endif
+
 // Four sums that stay in registers.
 typedef struct pt_sums {
     int32_t s0, s1, s2, s3;
 } pt_sums;
 
 // Adds the products of (x[k] + offset) and w[j * stride + k], for k below n, to sum j.
-static inline void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride,
+static PT_DOT void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride,
                               int32_t n, pt_sums *sums) {
     uint32_t s0 = (uint32_t)sums->s0, s1 = (uint32_t)sums->s1;
     uint32_t s2 = (uint32_t)sums->s2, s3 = (uint32_t)sums->s3;

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "tests" / "dialect_cases"
 TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 CHANNELS_LAST = (0, 2, 3, 1)
 CALLS = 24
-MULTIPLIERS = (0, 1 << 30, (1 << 30) + 1, (1 << 31) - 1)
+MULTIPLIERS = (0, -(1 << 30), -(1 << 31), 1 << 30, (1 << 30) + 1, (1 << 31) - 1)
 INT32 = np.iinfo(np.int32)
 
 
@@ -222,7 +222,7 @@ def quantized_conv2d(draw):
 
 def quantized_depthwise_conv2d(draw):
     sizes, kernel, stride, padding, dilation = geometry(draw)
-    multiplier, channels = draw.choice(1, 1, 1, 2, 3), draw.choice(1, 3, 4, 6, 16)
+    multiplier, channels = draw.choice(1, 1, 1, 2, 3, 4, 8), draw.choice(1, 3, 4, 6, 16)
     outputs = multiplier * channels
     return [channels_last(draw.int8(draw.integer(1, 2), channels, *sizes)),
             draw.int8(1, *kernel, outputs), draw.bias(outputs), stride, padding, dilation, multiplier,

@@ -139,7 +139,8 @@ def main() -> int:
         from zoo.models import FIXTURES
     except ImportError as error:
         print(
-            f"export_zoo: {error}; install the export extra: pip install '.[export]'",
+            f"export_zoo: {error}; install the export extra: pip install '.[export]' "
+            "&& pip install --no-deps tosa-tools==2026.5.0",
             file=sys.stderr,
         )
         return 1

@@ -45,104 +45,115 @@ static inline int16x2_t pt_pair_of(int32_t value) {
 }
 #endif
 
+#if defined(__arm__)
+// Makes what uses the pointer wait for the sum: otherwise gcc loads ahead, and keeps a pointer for
+// each row, more than there are registers.
+#define PT_IN_ORDER(pointer, sum) __asm__("" : "+r"(pointer), "+r"(sum))
+#else
+#define PT_IN_ORDER(pointer, sum)
+#endif
+
 static inline uint32_t pt_product_of(int32_t x, int32_t w) {
     return (uint32_t)(x * w);
 }
 
-// sums[2 * i + j] += sum over k of (x_i[k] + offset) * w_j[k], for k below n.
-static inline void pt_dot_2x2(const int8_t *x0, const int8_t *x1, int32_t offset, const int8_t *w0,
-                              const int8_t *w1, int32_t n, int32_t sums[4]) {
-    uint32_t s0 = (uint32_t)sums[0], s1 = (uint32_t)sums[1];
-    uint32_t s2 = (uint32_t)sums[2], s3 = (uint32_t)sums[3];
-    const int8_t *end = x0 + n;
-#if defined(__ARM_FEATURE_DSP)
-    if ((((uintptr_t)x0 | (uintptr_t)x1 | (uintptr_t)w0 | (uintptr_t)w1) & 3) == 0) {
-        int16x2_t offsets = pt_pair_of(offset);
-        for (const int8_t *whole = x0 + (n & ~3); x0 != whole;) {
-            uint32_t u = pt_load_word(w0), v = pt_load_word(w1);
-            uint32_t a = pt_load_word(x0), b = pt_load_word(x1);
-            int16x2_t u_even = pt_even_bytes(u), u_odd = pt_odd_bytes(u);
-            int16x2_t v_even = pt_even_bytes(v), v_odd = pt_odd_bytes(v);
-            int16x2_t even = pt_even_bytes_plus(a, offsets), odd = pt_odd_bytes_plus(a, offsets);
-            s0 = (uint32_t)__smlad(even, u_even, (int32_t)s0);
-            s1 = (uint32_t)__smlad(even, v_even, (int32_t)s1);
-            s0 = (uint32_t)__smlad(odd, u_odd, (int32_t)s0);
-            s1 = (uint32_t)__smlad(odd, v_odd, (int32_t)s1);
-            even = pt_even_bytes_plus(b, offsets), odd = pt_odd_bytes_plus(b, offsets);
-            s2 = (uint32_t)__smlad(even, u_even, (int32_t)s2);
-            s3 = (uint32_t)__smlad(even, v_even, (int32_t)s3);
-            s2 = (uint32_t)__smlad(odd, u_odd, (int32_t)s2);
-            s3 = (uint32_t)__smlad(odd, v_odd, (int32_t)s3);
-            x0 += 4, x1 += 4, w0 += 4, w1 += 4;
-        }
-    }
+// Without the packed form, the plain loop pays for a call with the registers that it gets.
+#if defined(__arm__) && !defined(__ARM_FEATURE_DSP)
+#define PT_DOT __attribute__((noinline, unused))
+#else
+#define PT_DOT inline
 #endif
-    while (x0 != end) {
-        int32_t a = *x0++ + offset, b = *x1++ + offset, u = *w0++, v = *w1++;
-        s0 += pt_product_of(a, u);
-        s1 += pt_product_of(a, v);
-        s2 += pt_product_of(b, u);
-        s3 += pt_product_of(b, v);
-    }
-    sums[0] = (int32_t)s0, sums[1] = (int32_t)s1;
-    sums[2] = (int32_t)s2, sums[3] = (int32_t)s3;
-}
 
-// sums[j] += sum over k of (x[k] + offset) * w_j[k], for k below n.
-static inline void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *const w[4], int32_t n,
-                              int32_t sums[4]) {
-    uint32_t s0 = (uint32_t)sums[0], s1 = (uint32_t)sums[1];
-    uint32_t s2 = (uint32_t)sums[2], s3 = (uint32_t)sums[3];
-    const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3], *end = x + n;
+// Four sums that stay in registers.
+typedef struct pt_sums {
+    int32_t s0, s1, s2, s3;
+} pt_sums;
+
+// Adds the products of (x[k] + offset) and w[j * stride + k], for k below n, to sum j.
+static PT_DOT void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride,
+                              int32_t n, pt_sums *sums) {
+    uint32_t s0 = (uint32_t)sums->s0, s1 = (uint32_t)sums->s1;
+    uint32_t s2 = (uint32_t)sums->s2, s3 = (uint32_t)sums->s3;
+    const int8_t *end = x + n;
 #if defined(__ARM_FEATURE_DSP)
-    if ((((uintptr_t)x | (uintptr_t)w0 | (uintptr_t)w1 | (uintptr_t)w2 | (uintptr_t)w3) & 3) == 0) {
+    if ((((uintptr_t)x | (uintptr_t)w | (uint32_t)stride) & 3) == 0) {
         int16x2_t offsets = pt_pair_of(offset);
-        for (const int8_t *whole = x + (n & ~3); x != whole;) {
-            uint32_t a = pt_load_word(x), u = pt_load_word(w0), v = pt_load_word(w1);
-            int16x2_t even = pt_even_bytes_plus(a, offsets), odd = pt_odd_bytes_plus(a, offsets);
+        for (const int8_t *whole = x + (n & ~3); x != whole; x += 4, w += 4) {
+            uint32_t u = pt_load_word(x);
+            int16x2_t even = pt_even_bytes_plus(u, offsets), odd = pt_odd_bytes_plus(u, offsets);
+            u = pt_load_word(w);
             s0 = (uint32_t)__smlad(even, pt_even_bytes(u), (int32_t)s0);
             s0 = (uint32_t)__smlad(odd, pt_odd_bytes(u), (int32_t)s0);
-            s1 = (uint32_t)__smlad(even, pt_even_bytes(v), (int32_t)s1);
-            s1 = (uint32_t)__smlad(odd, pt_odd_bytes(v), (int32_t)s1);
-            u = pt_load_word(w2), v = pt_load_word(w3);
+            PT_IN_ORDER(w, s0);
+            u = pt_load_word(w + stride);
+            s1 = (uint32_t)__smlad(even, pt_even_bytes(u), (int32_t)s1);
+            s1 = (uint32_t)__smlad(odd, pt_odd_bytes(u), (int32_t)s1);
+            PT_IN_ORDER(w, s1);
+            u = pt_load_word(w + 2 * stride);
             s2 = (uint32_t)__smlad(even, pt_even_bytes(u), (int32_t)s2);
             s2 = (uint32_t)__smlad(odd, pt_odd_bytes(u), (int32_t)s2);
-            s3 = (uint32_t)__smlad(even, pt_even_bytes(v), (int32_t)s3);
-            s3 = (uint32_t)__smlad(odd, pt_odd_bytes(v), (int32_t)s3);
-            x += 4, w0 += 4, w1 += 4, w2 += 4, w3 += 4;
+            PT_IN_ORDER(w, s2);
+            u = pt_load_word(w + 3 * stride);
+            s3 = (uint32_t)__smlad(even, pt_even_bytes(u), (int32_t)s3);
+            s3 = (uint32_t)__smlad(odd, pt_odd_bytes(u), (int32_t)s3);
         }
     }
 #endif
-    while (x != end) {
-        int32_t a = *x++ + offset;
-        s0 += pt_product_of(a, *w0++);
-        s1 += pt_product_of(a, *w1++);
-        s2 += pt_product_of(a, *w2++);
-        s3 += pt_product_of(a, *w3++);
+    for (; x != end; x++, w++) {
+        int32_t a = *x + offset;
+        s0 += pt_product_of(a, w[0]);
+        PT_IN_ORDER(w, s0);
+        s1 += pt_product_of(a, w[stride]);
+        PT_IN_ORDER(w, s1);
+        s2 += pt_product_of(a, w[2 * stride]);
+        PT_IN_ORDER(w, s2);
+        s3 += pt_product_of(a, w[3 * stride]);
     }
-    sums[0] = (int32_t)s0, sums[1] = (int32_t)s1;
-    sums[2] = (int32_t)s2, sums[3] = (int32_t)s3;
+    *sums = (pt_sums){(int32_t)s0, (int32_t)s1, (int32_t)s2, (int32_t)s3};
 }
 
-// sums[j] += (x[j] + offset) * w[j], for j below 4. `aligned`: x and w are multiples of 4.
-static inline void pt_products_4(const int8_t *x, int32_t offset, const int8_t *w, bool aligned,
-                                 int32_t sums[4]) {
+// Adds (x[j] + offset) * w[j] to sum j. `aligned`: x and w are multiples of 4.
+static inline __attribute__((always_inline)) void
+pt_products_4(const int8_t *x, int32_t offset, const int8_t *w, bool aligned, pt_sums *sums) {
 #if defined(__ARM_FEATURE_DSP)
     if (aligned) {
         uint32_t a = pt_load_word(x), u = pt_load_word(w);
         int16x2_t offsets = pt_pair_of(offset);
         int16x2_t even = pt_even_bytes_plus(a, offsets), odd = pt_odd_bytes_plus(a, offsets);
-        sums[0] = __smlabb(even, pt_even_bytes(u), sums[0]);
-        sums[1] = __smlabb(odd, pt_odd_bytes(u), sums[1]);
-        sums[2] = __smlatt(even, pt_even_bytes(u), sums[2]);
-        sums[3] = __smlatt(odd, pt_odd_bytes(u), sums[3]);
+        int16x2_t u_even = pt_even_bytes(u), u_odd = pt_odd_bytes(u);
+        sums->s0 = __smlabb(even, u_even, sums->s0);
+        sums->s1 = __smlabb(odd, u_odd, sums->s1);
+        sums->s2 = __smlatt(even, u_even, sums->s2);
+        sums->s3 = __smlatt(odd, u_odd, sums->s3);
         return;
     }
 #endif
     (void)aligned;
-    for (uint32_t j = 0; j < 4; j++) {
-        sums[j] = (int32_t)((uint32_t)sums[j] + pt_product_of(x[j] + offset, w[j]));
+    sums->s0 = (int32_t)((uint32_t)sums->s0 + pt_product_of(x[0] + offset, w[0]));
+    sums->s1 = (int32_t)((uint32_t)sums->s1 + pt_product_of(x[1] + offset, w[1]));
+    sums->s2 = (int32_t)((uint32_t)sums->s2 + pt_product_of(x[2] + offset, w[2]));
+    sums->s3 = (int32_t)((uint32_t)sums->s3 + pt_product_of(x[3] + offset, w[3]));
+}
+
+// Adds x * w[j] to sum j, for an x of int16. `aligned`: w is a multiple of 4.
+static inline __attribute__((always_inline)) void pt_scale_4(int32_t x, const int8_t *w,
+                                                             bool aligned, pt_sums *sums) {
+#if defined(__ARM_FEATURE_DSP)
+    if (aligned) {
+        uint32_t u = pt_load_word(w);
+        int16x2_t even = pt_even_bytes(u), odd = pt_odd_bytes(u);
+        sums->s0 = __smlabb(even, x, sums->s0);
+        sums->s1 = __smlabb(odd, x, sums->s1);
+        sums->s2 = __smlatb(even, x, sums->s2);
+        sums->s3 = __smlatb(odd, x, sums->s3);
+        return;
     }
+#endif
+    (void)aligned;
+    sums->s0 = (int32_t)((uint32_t)sums->s0 + pt_product_of(x, w[0]));
+    sums->s1 = (int32_t)((uint32_t)sums->s1 + pt_product_of(x, w[1]));
+    sums->s2 = (int32_t)((uint32_t)sums->s2 + pt_product_of(x, w[2]));
+    sums->s3 = (int32_t)((uint32_t)sums->s3 + pt_product_of(x, w[3]));
 }
 
 #endif

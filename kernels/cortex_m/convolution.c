@@ -74,9 +74,9 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     return PT_ERROR_OK;
 }
 
-// Bytes for the patches of two pixels, each from a multiple of 4 on.
+// Bytes for the patch of a pixel.
 static uint32_t patch_bytes(const convolution *x) {
-    return x->in_place ? 0 : 2 * (((uint32_t)x->depth + 3) & ~3u);
+    return x->in_place ? 0 : (uint32_t)x->depth;
 }
 
 static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
@@ -144,46 +144,32 @@ static const int8_t *make_patch(const convolution *x, const int8_t *in, int32_t 
 
 // ---- products
 
-// Two pixels of one group: channels from `first` on of out[0] and out[1], which may be the same.
-static void multiply_patches(const convolution *x, const int8_t *const patches[2], int32_t first,
-                             int8_t *const out[2]) {
-    int32_t end = first + x->outputs;
-    const int8_t *w = x->weights + first * x->depth;
-    for (int32_t o = first; o < end; o += 2, w += 2 * x->depth) {
-        int32_t next = o + 1 < end ? o + 1 : o;
-        int32_t a = pt_bias_of(&x->output, o), b = pt_bias_of(&x->output, next);
-        int32_t sums[4] = {a, b, a, b};
-        pt_dot_2x2(patches[0], patches[1], x->offset, w, w + (next - o) * x->depth, x->depth, sums);
-        out[0][o] = pt_finish(&x->output, o, sums[0]);
-        out[1][o] = pt_finish(&x->output, o, sums[2]);
-        out[0][next] = pt_finish(&x->output, next, sums[1]);
-        out[1][next] = pt_finish(&x->output, next, sums[3]);
+// One pixel of one group: channels from `first` on, four at a time, and the rest singly, as four of
+// which one counts.
+static void multiply_patch(const convolution *x, const int8_t *patch, int32_t first, int8_t *out) {
+    int32_t end = first + x->outputs, n = 4, stride = x->depth;
+    for (int32_t o = first; o < end; o += n) {
+        if (end - o < 4) {
+            n = 1, stride = 0;
+        }
+        pt_sums sums = {0, 0, 0, 0};
+        pt_dot_1x4(patch, x->offset, x->weights + o * x->depth, stride, x->depth, &sums);
+        int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
+        for (int32_t i = 0; i < n; i++) {
+            int32_t sum = pt_add_int32(all[i], pt_bias_of(&x->output, o + i));
+            out[o + i] = pt_finish(&x->output, o + i, sum);
+        }
     }
 }
 
 static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, int8_t *scratch) {
-    int32_t n = x->out.height * x->out.width, row = 0, column = 0;
-    for (int32_t i = 0; i < n; i += 2) {
-        int32_t next_row = row, next_column = column + 1;
-        if (next_column == x->out.width) {
-            next_row++, next_column = 0;
-        }
-        bool single = i + 1 == n;
-        int8_t *to[2] = {out, out + (single ? 0 : x->out.channels)};
-        for (int32_t g = 0; g < x->groups; g++) {
-            const int8_t *first = in + g * x->channels;
-            const int8_t *patches[2];
-            patches[0] = patches[1] = make_patch(x, first, row, column, scratch);
-            if (!single) {
-                patches[1] =
-                    make_patch(x, first, next_row, next_column, scratch + patch_bytes(x) / 2);
+    for (int32_t i = 0; i < x->out.height; i++) {
+        for (int32_t j = 0; j < x->out.width; j++) {
+            for (int32_t g = 0; g < x->groups; g++) {
+                const int8_t *patch = make_patch(x, in + g * x->channels, i, j, scratch);
+                multiply_patch(x, patch, g * x->outputs, out);
             }
-            multiply_patches(x, patches, g * x->outputs, to);
-        }
-        out += 2 * x->out.channels;
-        row = next_row, column = next_column + 1;
-        if (column == x->out.width) {
-            row++, column = 0;
+            out += x->out.channels;
         }
     }
 }

@@ -68,27 +68,43 @@ static patch make_patch(const depthwise *x, const int8_t *in, const pt_span *row
     return p;
 }
 
-// Four channels from `o` on, where each input channel has one output.
-static inline void run_four(const depthwise *x, const patch *p, int32_t o, bool aligned,
-                            int8_t *out) {
-    int32_t sums[4];
-    for (int32_t j = 0; j < 4; j++) {
-        sums[j] = pt_bias_of(&x->output, o + j);
-    }
-    const int8_t *in = p->in + o, *w = p->weights + o;
+// Four channels from `o` on, which are those of four input channels from `input` on, or `shared`
+// all of this one.
+static inline __attribute__((always_inline)) void run_four(const depthwise *x, const patch *p,
+                                                           int32_t input, bool shared, int32_t o,
+                                                           bool aligned, int8_t *out) {
+    pt_sums sums = {0, 0, 0, 0};
+    const int8_t *in = p->in + input, *w = p->weights + o;
+    int32_t in_step = p->in_step, weight_step = p->weight_step, offset = x->offset;
     for (int32_t i = p->rows; i > 0; i--) {
         for (int32_t k = p->columns; k > 0; k--) {
-            pt_products_4(in, x->offset, w, aligned, sums);
-            in += p->in_step;
-            w += p->weight_step;
+            if (shared) {
+                pt_scale_4(*in + offset, w, aligned, &sums);
+            } else {
+                pt_products_4(in, offset, w, aligned, &sums);
+            }
+            in += in_step;
+            w += weight_step;
         }
         in += p->in_row;
         w += p->weight_row;
     }
+    int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
     for (int32_t j = 0; j < 4; j++) {
-        out[o + j] = pt_finish(&x->output, o + j, sums[j]);
+        int32_t sum = pt_add_int32(all[j], pt_bias_of(&x->output, o + j));
+        out[o + j] = pt_finish(&x->output, o + j, sum);
     }
 }
+
+// Apart, each keeps what it loops over in registers.
+#define DEFINE_RUN_FOUR(name, shared, aligned)                                                    \
+    static __attribute__((noinline)) void name(const depthwise *x, const patch *p, int32_t input, \
+                                               int32_t o, int8_t *out) {                          \
+        run_four(x, p, input, shared, o, aligned, out);                                           \
+    }
+DEFINE_RUN_FOUR(run_four_aligned, false, true)
+DEFINE_RUN_FOUR(run_four_unaligned, false, false)
+DEFINE_RUN_FOUR(run_four_shared, true, true)
 
 static void run_one(const depthwise *x, const patch *p, int32_t input, int32_t o, int8_t *out) {
     uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
@@ -106,23 +122,27 @@ static void run_one(const depthwise *x, const patch *p, int32_t input, int32_t o
 }
 
 static void run_pixel(const depthwise *x, const patch *p, int8_t *out) {
-    int32_t o = 0;
-    if (x->multiplier == 1 && x->out.channels % 4 == 0) {
-        for (; o < x->out.channels; o += 4) {
-            run_four(x, p, o, true, out);
+    int32_t outputs = x->out.channels, multiplier = x->multiplier, o = 0;
+    if (multiplier % 4 == 0) {
+        for (int32_t input = 0; o < outputs; input++) {
+            for (int32_t end = o + multiplier; o < end; o += 4) {
+                run_four_shared(x, p, input, o, out);
+            }
         }
-        return;
-    }
-    if (x->multiplier == 1) {
-        for (; o + 4 <= x->out.channels; o += 4) {
-            run_four(x, p, o, false, out);
+    } else if (multiplier == 1 && outputs % 4 == 0) {
+        for (; o < outputs; o += 4) {
+            run_four_aligned(x, p, o, o, out);
+        }
+    } else if (multiplier == 1) {
+        for (; o + 4 <= outputs; o += 4) {
+            run_four_unaligned(x, p, o, o, out);
         }
     }
-    for (int32_t input = o, rest = x->multiplier; o < x->out.channels; o++) {
+    for (int32_t input = o, rest = multiplier; o < outputs; o++) {
         run_one(x, p, input, o, out);
         if (--rest == 0) {
             input++;
-            rest = x->multiplier;
+            rest = multiplier;
         }
     }
 }

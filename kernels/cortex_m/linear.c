@@ -34,25 +34,25 @@ static inline int8_t finish(const product *p, int32_t sum, int64_t row_sum, int3
     return pt_to_int8(pt_requantize(sum, p->multiplier, p->shift), &p->range);
 }
 
+// Four outputs at a time, and the rest singly, as four of which one counts.
 static void multiply_row(const product *p, const int8_t *x, const int8_t *w, int8_t *y) {
     int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
-    const int8_t *last = w + (p->outputs - 1) * p->depth;
-    for (int32_t j = 0; j < p->outputs; j += 4) {
-        const int8_t *rows[4];
-        int32_t sums[4] = {0};
-        for (uint32_t i = 0; i < 4; i++) {
-            rows[i] = w;
-            w += w != last ? p->depth : 0;
+    int32_t n = 4, stride = p->depth;
+    for (int32_t j = 0; j < p->outputs; j += n) {
+        if (p->outputs - j < 4) {
+            n = 1, stride = 0;
         }
-        pt_dot_1x4(x, p->x_offset, rows, p->depth, sums);
-        for (int32_t i = 0; i < 4 && j + i < p->outputs; i++) {
-            y[j + i] = finish(p, sums[i], row_sum, j + i);
+        pt_sums sums = {0, 0, 0, 0};
+        pt_dot_1x4(x, p->x_offset, w + j * p->depth, stride, p->depth, &sums);
+        int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
+        for (int32_t i = 0; i < n; i++) {
+            y[j + i] = finish(p, all[i], row_sum, j + i);
         }
     }
 }
 
 static void multiply(const product *p, const int8_t *x, const int8_t *w, int8_t *y) {
-    for (int32_t i = 0; p->outputs > 0 && i < p->rows; i++) {
+    for (int32_t i = 0; i < p->rows; i++) {
         multiply_row(p, x + i * p->depth, w, y + i * p->outputs);
     }
 }
@@ -103,9 +103,9 @@ static int read_linear(pt_context *c, const pt_ref *args, product *p) {
         p->rows *= x.sizes[d];
     }
     int64_t multiplier = pt_list_int(c, args[7], 0), shift = pt_list_int(c, args[8], 0);
-    if (multiplier < 0 || multiplier > INT32_MAX || shift < -62 || shift > 31) {
+    if (multiplier < INT32_MIN || multiplier > INT32_MAX || shift < -62 || shift > 31) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                       "a multiplier must be in 0..2^31-1, its shift in -62..31");
+                       "a multiplier must be an int32, its shift in -62..31");
     }
     p->multiplier = (int32_t)multiplier;
     p->shift = (int32_t)shift;

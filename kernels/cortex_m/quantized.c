@@ -49,10 +49,10 @@ int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, i
     int64_t power = pt_get_int(c, args[1]);
     *multiplier = (int32_t)read;
     *shift = (int32_t)power;
-    return read >= 0 && read <= INT32_MAX && power >= -62 && power <= 31
+    return read >= INT32_MIN && read <= INT32_MAX && power >= -62 && power <= 31
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                         "a multiplier must be in 0..2^31-1, its shift in -62..31");
+                         "a multiplier must be an int32, its shift in -62..31");
 }
 
 int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r) {

@@ -67,41 +67,39 @@ static int32_t source(const pt_window *w, uint32_t d, int32_t place, int32_t tap
     return at < size ? (int32_t)at : -1;
 }
 
-// Channels o to o + 3, or to the last, of the output at (row, column).
-static void run_four(const transposed *x, const int8_t *in, int32_t row, int32_t column, int32_t o,
-                     int8_t *out) {
+// n channels from `o` on of the output at (row, column): 4, or 1 as four of which one counts.
+static void run_channels(const transposed *x, const int8_t *in, int32_t row, int32_t column,
+                         int32_t o, int32_t n, int8_t *out) {
     const int32_t *kernel = x->window.kernel;
-    int32_t n = x->in.channels, channels[4], sums[4];
-    for (int32_t j = 0; j < 4; j++) {
-        channels[j] = o + j < x->out.channels ? o + j : o;
-        sums[j] = pt_bias_of(&x->output, channels[j]);
-    }
-    for (int32_t i = 0; i < kernel[PT_HEIGHT]; i++) {
-        int32_t from_row = source(&x->window, PT_HEIGHT, row, i, x->in.height);
-        for (int32_t k = 0; from_row >= 0 && k < kernel[PT_WIDTH]; k++) {
-            int32_t from_column = source(&x->window, PT_WIDTH, column, k, x->in.width);
-            if (from_column < 0) {
-                continue;
-            }
-            const int8_t *weights[4];
-            for (uint32_t j = 0; j < 4; j++) {
-                weights[j] =
-                    x->weights + ((channels[j] * kernel[PT_HEIGHT] + i) * kernel[PT_WIDTH] + k) * n;
-            }
-            pt_dot_1x4(in + (from_row * x->in.width + from_column) * n, x->offset, weights, n,
-                       sums);
+    int32_t channels = x->in.channels, taps = kernel[PT_HEIGHT] * kernel[PT_WIDTH];
+    int32_t stride = n == 4 ? taps * channels : 0;
+    const int8_t *w = x->weights + o * taps * channels;
+    pt_sums sums = {0, 0, 0, 0};
+    for (int32_t i = 0; i < taps; i++, w += channels) {
+        int32_t from_row = source(&x->window, PT_HEIGHT, row, i / kernel[PT_WIDTH], x->in.height);
+        int32_t from_column =
+            source(&x->window, PT_WIDTH, column, i % kernel[PT_WIDTH], x->in.width);
+        if (from_row >= 0 && from_column >= 0) {
+            const int8_t *from = in + (from_row * x->in.width + from_column) * channels;
+            pt_dot_1x4(from, x->offset, w, stride, channels, &sums);
         }
     }
-    for (uint32_t j = 0; j < 4; j++) {
-        out[channels[j]] = pt_finish(&x->output, channels[j], sums[j]);
+    int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
+    for (int32_t j = 0; j < n; j++) {
+        int32_t sum = pt_add_int32(all[j], pt_bias_of(&x->output, o + j));
+        out[o + j] = pt_finish(&x->output, o + j, sum);
     }
 }
 
 static void run_image(const transposed *x, const int8_t *in, int8_t *out) {
     for (int32_t i = 0; i < x->out.height; i++) {
         for (int32_t j = 0; j < x->out.width; j++) {
-            for (int32_t o = 0; o < x->out.channels; o += 4) {
-                run_four(x, in, i, j, o, out);
+            int32_t o = 0;
+            for (; o + 4 <= x->out.channels; o += 4) {
+                run_channels(x, in, i, j, o, 4, out);
+            }
+            for (; o < x->out.channels; o++) {
+                run_channels(x, in, i, j, o, 1, out);
             }
             out += x->out.channels;
         }

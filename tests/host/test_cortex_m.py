@@ -171,7 +171,7 @@ REFUSED = [
     ("quantized_linear", 2, ints(3), "one int32 for each output channel"),
     ("quantized_linear", 3, X, "one int32 for each output channel"),
     ("quantized_linear", 7, [], "a multiplier and a shift are needed"),
-    ("quantized_linear", 7, [-1], "a multiplier must be"),
+    ("quantized_linear", 7, [-1 << 40], "a multiplier must be"),
     ("quantized_linear", 11, int8(2, 5), "sizes"),
     ("quantized_batch_matmul", 2, int8(2, 4, 3), "(batch, columns, depth)"),
     ("quantized_conv2d", 0, int8(2, 4, 4), "images must be int8 tensors of 4 dims"),

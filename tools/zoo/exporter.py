@@ -9,6 +9,7 @@ from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffe
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir.schema import Program, SubsegmentOffsets, Tensor
 
+from zoo import cortex_m
 from zoo.registry import Model
 
 _DTYPES = {
@@ -25,6 +26,9 @@ _DTYPES = {
 
 def export(model: Model) -> bytes:
     """Export with portable operators, and with a delegate only if the model has a partitioner."""
+    backend = ExecutorchBackendConfig(**model.backend())
+    if model.cortex_m:
+        return bytes(cortex_m.lower(model).to_executorch(backend).buffer)
     exported = {
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()
@@ -32,7 +36,7 @@ def export(model: Model) -> bytes:
     edge = to_edge(exported, compile_config=EdgeCompileConfig())
     if model.partitioner is not None:
         edge = edge.to_backend(model.partitioner())
-    return bytes(edge.to_executorch(ExecutorchBackendConfig(**model.backend())).buffer)
+    return bytes(edge.to_executorch(backend).buffer)
 
 
 def inline_constants(pte: bytes) -> bytes:

@@ -1,19 +1,23 @@
-"""Expected outputs: ExecuTorch's own runtime, held against eager PyTorch."""
+"""Expected outputs: ExecuTorch's own runtime, held against eager PyTorch, or the Cortex-M dialect's."""
 
 import copy
 
 import torch
 from executorch.runtime import Runtime
 
+from zoo import cortex_m
 from zoo.registry import Model
 
 
 def run(model: Model, pte: bytes) -> list[list]:
     """Execute each run of the model; the outputs of each, tensors cloned.
 
-    They are ExecuTorch's, or PyTorch's if the model says that ExecuTorch fails on it. Raises
-    AssertionError where the two disagree unannounced, or agree against the announcement.
+    They are the dialect's of a model for Cortex-M; else ExecuTorch's, or PyTorch's if the model says
+    that ExecuTorch fails on it. Raises AssertionError where the two disagree unannounced, or agree
+    against the announcement.
     """
+    if model.cortex_m:
+        return cortex_m.run(model)
     wanted = _run_eager(model)
     if not model.executorch_fails:
         outputs = _run_executorch(model, pte)

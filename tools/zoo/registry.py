@@ -65,6 +65,8 @@ class Model:
     partitioner: makes the partitioner that hands operators to a delegate.
     executorch_fails: ExecuTorch refuses the program or differs from PyTorch; the expected
         outputs are PyTorch's.
+    cortex_m: quantized to int8 for this core, "M4" say, in ExecuTorch's Cortex-M dialect, whose
+        Python implementation gives the expected outputs.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -76,6 +78,14 @@ class Model:
     inline_constants: bool = False
     partitioner: Callable | None = None
     executorch_fails: bool = False
+    cortex_m: str | None = None
+
+    @property
+    def reference(self) -> str:
+        """What computes the expected outputs."""
+        if self.cortex_m:
+            return "dialect"
+        return "pytorch" if self.executorch_fails else "executorch"
 
     def methods(self) -> dict[str, tuple[nn.Module, tuple]]:
         """Module and example inputs of each method."""

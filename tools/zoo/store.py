@@ -36,7 +36,7 @@ def write_fixture(fixture: Fixture, folder: Path) -> dict:
         "pte_bytes": len(pte),
         "sha256": hashlib.sha256(pte).hexdigest(),
         "refused": list(fixture.refused),
-        "reference": "pytorch" if model.executorch_fails else "executorch",
+        "reference": model.reference,
         "methods": exporter.describe_methods(program),
         "runs": runs,
     }

@@ -4,6 +4,7 @@ from zoo.models import (  # noqa: F401
     activations,
     channels_last,
     convolutions,
+    cortex_m,
     dtypes,
     elementwise,
     matrices,

@@ -12,7 +12,7 @@ import fixture_store
 import pytest
 import sanitized
 from picotorch.host.job import Job
-from targets import BOARDS, HOST, run_script
+from targets import HOST, SCRIPT_BOARDS, run_script
 
 TIMEOUT = 300.0  # seconds for all the damage of a kind to one program
 TRUNCATED = ("add_1", "cat", "ds_cnn", "inline_constants", "linear_5", "two_methods", "wide_alignment")
@@ -45,7 +45,7 @@ def test_a_truncated_program_never_loads():
     assert (list(counts), wrong) == (["InvalidProgram"], [])
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", SCRIPT_BOARDS)
 @pytest.mark.parametrize("name", ["add_1", "linear_5"])
 def test_a_board_says_the_same_of_damaged_programs(name, board):
     data = fixture_store.load(name).pte

@@ -9,7 +9,7 @@ from flatbuffer_builder import bool_value, int_value
 from picotorch import BufferDataLoader, Error, FileDataLoader, Method, Module, Program
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, tensor
-from targets import BOARDS, HOST, SCRIPTS, aligned, run_script
+from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
 
 RELU = [call(0, 0, 1, 1)]
 
@@ -40,7 +40,7 @@ def sections():
     }
 
 
-@pytest.mark.parametrize("target", (HOST, *BOARDS))
+@pytest.mark.parametrize("target", (HOST, *SCRIPT_BOARDS))
 def test_each_misuse_has_its_error(target):
     result = run_script("misuse.py", sections(), target)
     assert result.lines == (SCRIPTS / "misuse.exp").read_text().splitlines()

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from flatbuffer_builder import build, int_value, string_value
 from picotorch.host import emulator, mpy
-from picotorch.host.boards import board_names, load_board
+from picotorch.host.boards import load_board
+from targets import SCRIPT_BOARDS
 
 SCRIPT = Path(__file__).resolve().parents[1] / "board" / "module.py"
 
@@ -47,12 +48,7 @@ def test_the_host_reads_and_refuses_as_it_should(host_lines):
         assert line in host_lines
 
 
-# The script, its objects and what it fills the heap with do not fit into the heap of a small board.
-SCRIPT_HEAP = 0x10000
-
-
-@pytest.mark.parametrize("board", [board for board in board_names()
-                                   if load_board(board).heap_size >= SCRIPT_HEAP])
+@pytest.mark.parametrize("board", SCRIPT_BOARDS)
 def test_the_module_on_a_board_is_that_of_the_host(board, host_lines):
     board = load_board(board)
     sections = {"script": mpy.compile_script(script(), SCRIPT.name)}

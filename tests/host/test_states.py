@@ -3,12 +3,12 @@ allocated, and everything goes on after it. On the twin and on the boards."""
 
 import fixture_store
 import pytest
-from targets import BOARDS, HOST, SCRIPTS, run_script
+from targets import HOST, SCRIPT_BOARDS, SCRIPTS, run_script
 
 PROGRAMS = ("add2_5", "amax_amin", "embedding", "two_methods", "unplanned_input", "unplanned_io")
 
 
-@pytest.mark.parametrize("target", (HOST, *BOARDS))
+@pytest.mark.parametrize("target", (HOST, *SCRIPT_BOARDS))
 def test_every_call_ends_as_expected(target):
     sections = {name: fixture_store.load(name).pte for name in PROGRAMS}
     result = run_script("states.py", sections, target)

@@ -207,6 +207,14 @@ def _complain(error):
     return 1
 
 
+def _drop_output():
+    """Sends what stdout still holds nowhere: Python would fail on it once more at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _call(arguments):
     try:
         return cli.main(arguments, prog_name="picotorch", standalone_mode=False)
@@ -217,11 +225,12 @@ def _call(arguments):
         click.echo("Interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 1
     except Error as error:
         return _complain(error)
     except OSError as error:
+        _drop_output()
         return _complain(fail(ACCESS_FAILED, str(error)))
     except MemoryError:
         return _complain(fail(MEMORY_ALLOCATION_FAILED, "the host has not as much memory"))

@@ -36,12 +36,13 @@ ALIGNMENT = 128
 FILL = 0xA5
 JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
+METHOD = 28  # bytes of a pt_method, in which pt_prepare writes
 STAGES = ("check", "run")
 
 # As in tests/board/operators/main.c.
-CASE = struct.Struct("<III")
+CASE = struct.Struct("<IIIII")
 IMAGE = struct.Struct("<IIII")
-RESULT = struct.Struct("<IIIIIIQ224s")
+RESULT = struct.Struct("<IIIIIIQI220s")
 
 
 @dataclasses.dataclass
@@ -54,6 +55,7 @@ class Result:
     scratch: int
     memories: dict
     outputs: list
+    prepared: int = 0
     instructions: int | None = None
     stack: int | None = None
 
@@ -62,7 +64,7 @@ class Result:
 
     def difference(self, other):
         """What is not equal, in words; empty when nothing is."""
-        for name in ("error", "stage", "reason", "scratch"):
+        for name in ("error", "stage", "reason", "scratch", "prepared"):
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:
                 return f"{name}: {mine!r}, on the other {its!r}"
@@ -78,25 +80,29 @@ class Result:
 class Case:
     """One call of an operator, for any number of targets."""
 
-    def __init__(self, operator, *arguments):
-        self.operator, self.arguments = operator, arguments
+    def __init__(self, operator, *arguments, prepare=False):
+        self.operator, self.arguments, self.prepare = operator, arguments, prepare
         numbers = [i for i in range(_picotorch.operator_count())
                    if _picotorch.operator_name(i) == operator]
         assert numbers, f"{operator} is not in operators.def"
         signature = _picotorch.operator_signature(numbers[0])
         assert len(signature) == len(arguments), (signature, len(arguments))
-        self.call = Call(operator, arguments)
+        self.call = Call(operator, arguments, prepare)
         outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
         self.outputs = [t for a in outputs for t in (a if isinstance(a, list) else [a])]
+        self.call.check()
+        self.room = self.call.prepared
         self.blob = self._blob()
 
     def __repr__(self):
-        return f"{self.operator}({', '.join(map(_shown, self.arguments))})"
+        text = f"{self.operator}({', '.join(map(_shown, self.arguments))})"
+        return text + (" prepared" if self.prepare else "")
 
     def _blob(self):
         """The case as tests/board/operators reads it."""
         call = self.call
-        images = [(_picotorch.PROGRAM, call.program, 0), (_picotorch.POOL, call.pool[: call.used], 0)]
+        images = [(_picotorch.PROGRAM, call.program, 0),
+                  (_picotorch.POOL, call.pool[: call.records_end], 0)]
         images += [(number, memory.tobytes(), number - _picotorch.PLANNED)
                    for number, memory in call.memories.items()]
         rows, body = b"", b""
@@ -104,7 +110,8 @@ class Case:
         for number, data, shift in images:
             rows += IMAGE.pack(number, start + len(body), len(data), shift)
             body += bytes(data).ljust(_aligned(len(data)), b"\0")
-        head = CASE.pack(start + len(body), call.record, len(images)) + rows
+        prepare = call.records_end if self.prepare else 0
+        head = CASE.pack(start + len(body), call.record, len(images), prepare, self.room) + rows
         return head.ljust(start, b"\0") + body
 
     @functools.cache  # noqa: B019 - a case is run once
@@ -112,7 +119,7 @@ class Case:
         failure = []
         context = self.call.context
         context._on_failure = failure.append
-        code, stage = context.check(self.call.record), "check"
+        code, stage = self.call.check(), "check"
         scratch = context.scratch_needed()
         if not code:
             stage = "run"
@@ -124,7 +131,8 @@ class Case:
             code = failure[0] if failure else 0
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         reason = context.reason() if code else None
-        return self._result(code, stage, reason or "", scratch, self.call.memories)
+        return self._result(code, stage, reason or "", scratch, self.call.memories,
+                            prepared=self.call.prepared)
 
     def _result(self, code, stage, reason, scratch, memories, **measured):
         self.call.check_guards(memories)
@@ -134,10 +142,13 @@ class Case:
 
     def from_board(self, data):
         """The result in a file that the board wrote."""
-        code, stage, _, scratch, stack, used, instructions, reason = RESULT.unpack_from(data)
-        at, memories = _aligned(RESULT.size) + _aligned(self.call.used), {}
-        pool = data[_aligned(RESULT.size) :][: self.call.used]
-        assert pool == bytes(self.call.pool[: self.call.used]), f"{self}: wrote into the pool"
+        (code, stage, _, scratch, stack, used, instructions, prepared,
+         reason) = RESULT.unpack_from(data)
+        start, size = _aligned(RESULT.size), self.call.records_end
+        memories = {}
+        at = start + _aligned(size + self.room)
+        pool = data[start + METHOD : start + size]
+        assert pool == bytes(self.call.pool[METHOD:size]), f"{self}: wrote into the pool"
         for number, memory in self.call.memories.items():
             at = _aligned(at) + number - _picotorch.PLANNED
             memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
@@ -145,7 +156,7 @@ class Case:
         if STAGES[stage] == "run":
             assert data[used + scratch :] == bytes([FILL]) * GUARD, f"{self}: wrote behind scratch"
         return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, memories,
-                            instructions=instructions, stack=stack)
+                            prepared=prepared, instructions=instructions, stack=stack)
 
 
 def _aligned(size):

@@ -35,6 +35,8 @@ typedef struct {
     uint32_t size;     /* to the next case */
     uint32_t position; /* of the instruction in the pool; the method is at 0 */
     uint32_t n_images;
+    uint32_t prepare; /* where in the pool the operator prepares; 0 for nowhere */
+    uint32_t room;    /* bytes there */
     image images[]; /* the program's first, which is used in place */
 } test_case;
 
@@ -46,7 +48,8 @@ typedef struct {
     uint32_t stack;
     uint32_t used; /* bytes in front of the scratch */
     uint64_t instructions;
-    char reason[224];
+    uint32_t prepared; /* bytes behind the records */
+    char reason[220];
 } result;
 
 enum { STAGE_CHECK, STAGE_RUN };
@@ -66,7 +69,7 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
         uint8_t *at = (uint8_t *)one + from->offset;
         if (from->memory != PT_MEMORY_PROGRAM) {
             at = memcpy(aligned(free) + from->shift, at, from->size);
-            free = at + from->size;
+            free = at + from->size + (from->memory == PT_MEMORY_POOL ? one->room : 0);
         }
         c->memory[from->memory] = at;
         c->memory_size[from->memory] = from->size;
@@ -83,12 +86,17 @@ static int execute(pt_context *c, uint64_t *instructions) {
 
 static int check_and_execute(pt_context *c, const test_case *one, result *to) {
     to->stage = STAGE_CHECK;
+    c->prepares = one->prepare != 0;
     pt_start(c, 0);
     int error = pt_check_instruction(c, one->position);
     to->argument = c->argument;
     to->scratch = c->scratch_needed;
+    to->prepared = error == PT_ERROR_OK ? pt_prepared_bytes(c, 0) : 0;
     if (error != PT_ERROR_OK) {
         return error;
+    }
+    if (to->prepared != 0 && to->prepared <= one->room) {
+        pt_prepare(c, 0, one->prepare);
     }
     to->stage = STAGE_RUN;
     c->scratch_size = c->scratch_needed;

@@ -102,7 +102,7 @@ class Call:
             context.put_ref(self.record + 4 + 4 * i, self.argument_ref(index))
 
     def allocate(self, size):
-        self.used = getattr(self, "used", 24)
+        self.used = getattr(self, "used", 28)
         position = self.used
         self.used += (size + 3) & ~3
         return position

@@ -13,7 +13,7 @@ Example: tools/setup_picotorch.py
 Example: tools/setup_picotorch.py python
 Example: tools/setup_picotorch.py firmware --board mps2-an386 --variant repl
 
-`picotorch firmware --models` calls it with --selection: a folder that names the operators of one firmware.
+`picotorch firmware --models` calls it with --selection FOLDER, which names the kernels to link.
 """
 
 import argparse

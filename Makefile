@@ -12,7 +12,7 @@ PICOTORCH = .venv/bin/picotorch
 BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(wildcard boards/*/board.toml))))
 # schema.h and schema_tables.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema%,$(sort \
-	$(wildcard $(addsuffix /*.[ch],kernels kernels/* port/module port/firmware))))
+	$(wildcard $(addsuffix /*.[ch],kernels kernels/* port/module port/firmware tests/board/operators))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -58,6 +58,10 @@ endif
 all-firmware: ## Firmware of all boards, in both variants
 	@$(SETUP) firmware
 
+.PHONY: operators
+operators: packages ## Program that runs single operators on one board, without MicroPython (BOARD=mps2-an386)
+	@$(MAKE) --no-print-directory -j2 -C tests/board/operators BOARD=$(BOARD)
+
 ##@ Working with it
 
 .PHONY: repl
@@ -98,7 +102,7 @@ symbols: all-firmware ## No malloc, no foreign function, no mutable data in the 
 
 .PHONY: clean
 clean: ## Remove what was built; .venv and the MicroPython tree stay
-	rm -rf build/firmware build/mpy-cross build/symbols build/stamps build/log
+	rm -rf build/firmware build/operators build/mpy-cross build/symbols build/stamps build/log
 
 .PHONY: distclean
 distclean: clean ## Remove all that the set-up made inside this folder

@@ -12,7 +12,7 @@ from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, 
 from . import inspecting, listing_boards, parity, running, selective, sizing
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
-from .run import POOL_SIZE, TEMP_SIZE, Request
+from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
 from .twin import open_program
 
 LIMIT = 1 << 27  # bytes that a memory can have
@@ -56,6 +56,13 @@ def _json(command):
                         help="Print one JSON object instead of text.")(command)
 
 
+def _prepare(command):
+    return click.option("--prepare", type=click.Choice(PREPARE), default=PREPARE[0],
+                        show_default=True,
+                        help="pool: kernels keep constant weights in the method pool, in an encoding "
+                             "that is faster.")(command)
+
+
 def _size(name, default, text):
     return click.option(name, type=click.IntRange(0, LIMIT), default=default, show_default=True,
                         metavar="N", help=text)
@@ -96,9 +103,10 @@ def cli():
               help="N bytes for planned buffer I, counted from 0; exactly what the method needs "
                    "by default.")
 @_size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
+@_prepare
 @_json
 def run(model, method, board, firmware, inputs, seed, outputs, pool_size, planned, temp_size,
-        as_json):
+        prepare, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
 
     \b
@@ -112,7 +120,7 @@ def run(model, method, board, firmware, inputs, seed, outputs, pool_size, planne
     try:
         data = running.read_model(model)
         request = Request(data, str(model), _request_inputs(data, method, inputs, seed), method,
-                          pool_size, dict(planned), temp_size, firmware)
+                          pool_size, dict(planned), temp_size, prepare, firmware)
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -153,8 +161,9 @@ def inspect(model, method, as_json):
 @_model
 @_method
 @_boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@_prepare
 @_json
-def size(model, method, boards, as_json):
+def size(model, method, boards, prepare, as_json):
     """Say what a method of MODEL needs, to the byte, and which boards have it.
 
     \b
@@ -162,7 +171,7 @@ def size(model, method, boards, as_json):
       picotorch size model.pte --board mps2-an386
     """
     entry = sizing.measure(running.read_model(model), str(model), method,
-                           boards or running.board_names()[1:])
+                           boards or running.board_names()[1:], prepare)
     click.echo(json.dumps(entry)) if as_json else sizing.show_text(entry)
 
 
@@ -173,8 +182,9 @@ def size(model, method, boards, as_json):
          "by default.")
 @_firmware
 @_inputs
+@_prepare
 @_json
-def parity_command(model, method, boards, firmware, inputs, seed, as_json):
+def parity_command(model, method, boards, firmware, inputs, seed, prepare, as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -188,7 +198,7 @@ def parity_command(model, method, boards, firmware, inputs, seed, as_json):
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_model(model)
-    request, reference = parity.prepare(data, model, method, inputs, seed)
+    request, reference = parity.prepare(data, model, method, inputs, seed, prepare)
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)

@@ -32,8 +32,8 @@ def run(request: Request, board: Board, on_line=None) -> Result:
 
 def _job(request):
     job = Job({"model": request.model})
-    settings = {"method": request.method, "pool_size": request.pool_size,
-                "temp_size": request.temp_size}
+    settings = {"method": request.method, "prepare": request.prepare,
+                "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:
         meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     except Exception:
@@ -69,6 +69,7 @@ def _read_report(result, report, files):
     result.stack = _pair(report, "stack_load", "stack_execute")
     if "pool_used" in report:
         result.method_pool = _usage(report, "pool")
+        result.prepared = int(report["prepared"])
         result.temp = _usage(report, "temp")
         result.pool = files["pool"]
         while f"planned{len(result.planned)}_used" in report:

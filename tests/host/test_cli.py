@@ -23,7 +23,8 @@ from calling import assert_error, assert_usage  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
-              "method_pool", "planned", "temp", "stack", "heap_bytes_allocated", "outputs", "seed"}
+              "method_pool", "prepared", "planned", "temp", "stack", "heap_bytes_allocated", "outputs",
+              "seed"}
 
 
 def path(name):

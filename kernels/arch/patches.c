@@ -19,9 +19,14 @@ static void multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *o
     }
 }
 
-void pt_multiply_patches(const pt_layer *layer, const void *patches, int32_t n, int8_t *out) {
-    const int8_t *patch = patches;
-    for (; n > 0; n--, patch += layer->patch_stride, out += layer->out_stride) {
-        multiply_patch(layer, patch, out);
+void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                      int8_t *out) {
+    for (; n > 0; n--, patches += stride, out += layer->out_stride) {
+        multiply_patch(layer, patches, out);
     }
+}
+
+void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+    (void)n;
+    multiply_patch(layer, layer->block, out);
 }

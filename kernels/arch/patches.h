@@ -21,6 +21,7 @@
 #define PT_ARCH_PATCHES_H
 
 #include "requantize.h"
+#include "scale.h"
 #include <stdbool.h>
 
 typedef struct pt_layer {
@@ -33,12 +34,16 @@ typedef struct pt_layer {
     int32_t capacity;   // patches that it has room for
     int32_t width;      // patches of the block that is being packed
     const void *prepared;
+    bool scales_fast; // pt_scale takes all sums to the outputs
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out);
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
+
+// What layer->scales_fast is to be.
+bool pt_layer_scales_fast(const pt_layer *layer);
 
 // To the channels that follow the layer's.
 static inline void pt_skip_channels(pt_layer *layer) {
@@ -59,6 +64,10 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
     return least <= 2048 ? 3 * least : least;
 }
 
+#if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#include "patches_pairs.h"
+#else
 #include "patches_plain.h"
+#endif
 
 #endif

@@ -165,7 +165,7 @@ static inline void pt_take_first(int64_t *sum, int32_t *first) {
 
 // The sums of `depth` products of a pair with the weights w, then with u.
 static __attribute__((noinline)) void
-pt_sum_pair(const uint32_t *a, const int8_t *w, const int8_t *u, int32_t depth, int32_t *sums) {
+pt_sum_1x2(const uint32_t *a, const int8_t *w, const int8_t *u, int32_t depth, int32_t *sums) {
     int64_t s0 = 0, s1 = 0;
     int32_t first0 = 0, first1 = 0;
     for (;;) {
@@ -181,6 +181,15 @@ pt_sum_pair(const uint32_t *a, const int8_t *w, const int8_t *u, int32_t depth, 
     }
     sums[0] = first0 + pt_first_of(s0), sums[1] = pt_second_of(s0);
     sums[2] = first1 + pt_first_of(s1), sums[3] = pt_second_of(s1);
+}
+
+// The outputs of n sums, as pt_scale makes them.
+static inline void pt_scale_sums(const pt_scaling *s, const int32_t *sums, int32_t n, int8_t *out,
+                                 int32_t step) {
+    for (const int32_t *end = sums + n; sums != end; out += step) {
+        int32_t doubled = 2 * (*sums++ + s->bias);
+        *out = (int8_t)pt_saturate_int8(pt_scale(doubled, s->multiplier, s->right, s->rounding));
+    }
 }
 
 #endif

@@ -2,6 +2,11 @@
 
 #if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
 
+// What pt_scale needs for a channel.
+typedef struct pt_scaling {
+    int32_t bias, multiplier, right, rounding;
+} pt_scaling;
+
 #if defined(__ARM_ARCH_7M__)
 #include "pairs_v7m.h"
 #else
@@ -18,21 +23,27 @@ static void finish(const pt_layer *layer, int32_t o, const int32_t *sums, int32_
     }
 }
 
-// The same where layer->scales_fast.
-static inline void scale_pair(const pt_layer *layer, int32_t o, const int32_t *sums, int8_t *out) {
+static inline pt_scaling get_scaling(const pt_layer *layer, int32_t o) {
     const pt_channels *p = &layer->output;
-    int32_t bias = pt_bias_of(p, o), multiplier = p->multipliers[o], right = -p->shifts[o];
-    int32_t rounding = pt_rounding(-right, p->range.offset);
-    int32_t first = pt_scale(2 * (sums[0] + bias), multiplier, right, rounding);
-    int32_t second = pt_scale(2 * (sums[1] + bias), multiplier, right, rounding);
-    out[0] = (int8_t)pt_saturate_int8(first);
-    out[layer->out_stride] = (int8_t)pt_saturate_int8(second);
+    int32_t shift = p->shifts[o];
+    return (pt_scaling){pt_bias_of(p, o), p->multipliers[o], -shift,
+                        pt_rounding(shift, p->range.offset)};
+}
+
+static void put(const pt_layer *layer, int32_t o, const int32_t *sums, int32_t n, int8_t *out) {
+    if (layer->scales_fast) {
+        pt_scaling scaling = get_scaling(layer, o);
+        pt_scale_sums(&scaling, sums, n, out, layer->out_stride);
+    } else {
+        finish(layer, o, sums, n, out);
+    }
 }
 
 // ---- blocks
 
 // The patches of a full block with a channel at a time.
 static void multiply_full(const pt_layer *layer, int8_t *out) {
+#if defined(__ARM_ARCH_7M__)
     static const int32_t no_bias = 0;
     const pt_channels *p = &layer->output;
     pt_product product = {.bias = p->bias ? p->bias : &no_bias,
@@ -47,23 +58,27 @@ static void multiply_full(const pt_layer *layer, int8_t *out) {
                           .w = layer->weights,
                           .end = layer->weights + layer->channels * layer->depth};
     pt_multiply_3x1(&product);
+#else
+    const int8_t *w = layer->weights;
+    for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
+        int32_t sums[4];
+        pt_sum_2x1(layer->block, w, layer->depth, sums);
+        put(layer, o, sums, 4, out++);
+    }
+#endif
 }
 
 // A pair with two channels at a time.
 static void multiply_pair(const pt_layer *layer, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights;
-    int32_t left = layer->channels;
-    for (int32_t o = 0; left > 0; o += 2, left -= 2, w += 2 * layer->depth, out += 2) {
+    int32_t channels = layer->channels;
+    for (int32_t o = 0; o < channels; o += 2, w += 2 * layer->depth) {
         int32_t sums[4];
-        pt_sum_pair(layer->block, w, left > 1 ? w + layer->depth : w, layer->depth, sums);
-        if (layer->scales_fast && n == 2 && left > 1) {
-            scale_pair(layer, o, sums, out);
-            scale_pair(layer, o + 1, sums + 2, out + 1);
-            continue;
-        }
-        finish(layer, o, sums, n, out);
-        if (left > 1) {
-            finish(layer, o + 1, sums + 2, n, out + 1);
+        bool last = o + 1 == channels;
+        pt_sum_1x2(layer->block, w, last ? w : w + layer->depth, layer->depth, sums);
+        put(layer, o, sums, n, out++);
+        if (!last) {
+            put(layer, o + 1, sums + 2, n, out++);
         }
     }
 }

@@ -4,12 +4,12 @@
 //
 // Words lie in the order [value][pair].
 
+// PT_CHUNK: the most products, of an int8 with its offset and a weight, whose sum stays in the low
+// bits. ARMv6-M takes a sum out of each.
 #if defined(__ARM_ARCH_7M__)
-enum { PT_PATCHES = 6, PT_PAIR_SHIFT = 23 };
-// The most products, of an int8 with its offset and a weight, whose sum stays in the low bits.
-enum { PT_CHUNK = (1 << (PT_PAIR_SHIFT - 1)) / (255 * 128) };
+enum { PT_PATCHES = 6, PT_PAIR_SHIFT = 23, PT_CHUNK = (1 << (PT_PAIR_SHIFT - 1)) / (255 * 128) };
 #else
-enum { PT_PATCHES = 4, PT_PAIR_SHIFT = 16 };
+enum { PT_PATCHES = 4, PT_PAIR_SHIFT = 16, PT_CHUNK = INT32_MAX };
 #endif
 
 enum { PT_CHANNEL_ROOM = 1 };

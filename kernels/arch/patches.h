@@ -35,6 +35,7 @@ typedef struct pt_layer {
     int32_t width;      // patches of the block that is being packed
     const void *prepared;
     bool scales_fast; // pt_scale takes all sums to the outputs
+    const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
@@ -64,8 +65,10 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
     return least <= 2048 ? 3 * least : least;
 }
 
-#if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
-#include "patches_pairs.h"
+#if defined(__ARM_ARCH_7M__)
+#include "patches_v7m.h"
+#elif defined(__ARM_ARCH_6M__)
+#include "patches_v6m.h"
 #else
 #include "patches_plain.h"
 #endif

@@ -143,6 +143,11 @@ class Case:
     def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
         self.call.check_guards(memories)
         outputs = [self.call.result(t, memories) for t in self.outputs]
+        memories = {k: v.copy() for k, v in memories.items()}
+        for t in self.call.order:
+            if t.scratch:
+                number, place = self.call.places[id(t)]
+                memories[number][place : place + t.array.nbytes] = 0
         return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
                       memories, outputs, **measured)
 

@@ -1,17 +1,13 @@
 #include "patches.h"
 
-#if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#if defined(__ARM_ARCH_7M__)
 
 // What pt_scale needs for a channel.
 typedef struct pt_scaling {
     int32_t bias, multiplier, right, rounding;
 } pt_scaling;
 
-#if defined(__ARM_ARCH_7M__)
-#include "pairs_v7m.h"
-#else
-#include "pairs_v6m.h"
-#endif
+#include "products_v7m.h"
 
 // ---- outputs
 
@@ -43,7 +39,6 @@ static void put(const pt_layer *layer, int32_t o, const int32_t *sums, int32_t n
 
 // The patches of a full block with a channel at a time.
 static void multiply_full(const pt_layer *layer, int8_t *out) {
-#if defined(__ARM_ARCH_7M__)
     static const int32_t no_bias = 0;
     const pt_channels *p = &layer->output;
     pt_product product = {.bias = p->bias ? p->bias : &no_bias,
@@ -58,14 +53,6 @@ static void multiply_full(const pt_layer *layer, int8_t *out) {
                           .w = layer->weights,
                           .end = layer->weights + layer->channels * layer->depth};
     pt_multiply_3x1(&product);
-#else
-    const int8_t *w = layer->weights;
-    for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
-        int32_t sums[4];
-        pt_sum_2x1(layer->block, w, layer->depth, sums);
-        put(layer, o, sums, 4, out++);
-    }
-#endif
 }
 
 // A pair with two channels at a time.

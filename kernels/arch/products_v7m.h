@@ -1,7 +1,7 @@
 // ARMv7-M: one SMLAL makes two products, and adds them in 64 bits, of which the low
 // PT_PAIR_SHIFT are the first patch's.
-#ifndef PT_ARCH_PAIRS_V7M_H
-#define PT_ARCH_PAIRS_V7M_H
+#ifndef PT_ARCH_PRODUCTS_V7M_H
+#define PT_ARCH_PRODUCTS_V7M_H
 
 #define PT_STEP_3X1                     \
     "ldmia.w r11!, {r6, r8, r9}\n\t"    \

@@ -1,16 +1,14 @@
-// Patches two by two, for cores that multiply one pair of registers at a time: a word has a value
-// of each, offset added, the first in its low bits. Multiplied by a weight it makes a product of
-// both.
+// ARMv7-M: patches two by two. A word is the sum of a value of the first, offset added, and 2^23
+// times the one of the second; multiplied by a weight it makes a product of both.
 //
 // Words lie in the order [value][pair].
 
-// PT_CHUNK: the most products, of an int8 with its offset and a weight, whose sum stays in the low
-// bits. ARMv6-M takes a sum out of each.
-#if defined(__ARM_ARCH_7M__)
-enum { PT_PATCHES = 6, PT_PAIR_SHIFT = 23, PT_CHUNK = (1 << (PT_PAIR_SHIFT - 1)) / (255 * 128) };
-#else
-enum { PT_PATCHES = 4, PT_PAIR_SHIFT = 16, PT_CHUNK = INT32_MAX };
-#endif
+enum {
+    PT_PATCHES = 6,
+    PT_PAIR_SHIFT = 23,
+    // The most products, of an int8 with its offset and a weight, whose sum stays in the low bits.
+    PT_CHUNK = (1 << (PT_PAIR_SHIFT - 1)) / (255 * 128),
+};
 
 enum { PT_CHANNEL_ROOM = 1 };
 

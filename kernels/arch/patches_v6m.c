@@ -1,0 +1,111 @@
+#include "patches.h"
+
+#if defined(__ARM_ARCH_6M__)
+#include "products_v6m.h"
+
+// ---- channels
+
+void pt_fold_offset(pt_layer *layer, int32_t *folded) {
+    const int8_t *w = layer->weights;
+    for (int32_t o = 0; o < layer->channels; o++) {
+        int32_t sum = 0;
+        for (const int8_t *end = w + layer->depth; w != end; w++) {
+            sum += *w;
+            layer->scales_fast &= *w != INT8_MIN;
+        }
+        folded[o] = pt_add_int32(pt_bias_of(&layer->output, o), (int32_t)((uint32_t)sum * (uint32_t)layer->offset));
+    }
+}
+
+// ---- blocks
+
+// Of patches i and i + 1, of which n are there, in plain C for any parameters.
+static void multiply_plainly(const pt_layer *layer, int32_t i, int32_t n, int8_t *out) {
+    const int8_t *w = layer->weights;
+    for (int32_t o = 0; o < layer->channels; o++) {
+        uint32_t first = (uint32_t)layer->folded[o], second = first;
+        for (int32_t k = 0; k < layer->depth; k++) {
+            uint32_t word = *pt_pair_at(layer, i, k);
+            int32_t low = (int16_t)word;
+            first += (uint32_t)(low * *w);
+            second += (uint32_t)((int32_t)(word - (uint32_t)low) / 65536 * *w++);
+        }
+        out[o] = pt_finish(&layer->output, o, (int32_t)first);
+        if (n == 2) {
+            out[o + layer->out_stride] = pt_finish(&layer->output, o, (int32_t)second);
+        }
+    }
+}
+
+// A full block or a pair, both of whose patches are there.
+static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
+    const pt_channels *p = &layer->output;
+    pt_product product = {.bias = layer->folded,
+                          .multipliers = p->multipliers,
+                          .shifts = p->shifts,
+                          .rounding = 2 * p->range.offset + 1,
+                          .out = out,
+                          .out_step = n == 1 ? 0 : layer->out_stride,
+                          .patches = layer->block,
+                          .eights = layer->depth & ~7,
+                          .twos = layer->depth & ~1,
+                          .odd = layer->depth & 1,
+                          .end = layer->weights + layer->channels * layer->depth};
+    if (layer->width == PT_PATCHES) {
+        pt_multiply_2x1(&product, layer->weights);
+    } else {
+        pt_multiply_1x1(&product, layer->weights);
+    }
+}
+
+// Makes the second patch of a pair a copy of the first.
+static void double_first(const pt_layer *layer) {
+    int16_t *values = layer->block;
+    uint32_t *words = layer->block;
+    for (int32_t k = 0; k < layer->depth; k++) {
+        words[k] = (uint32_t)values[2 * k] * 0x10001u;
+    }
+}
+
+void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+    if (!layer->scales_fast) {
+        for (int32_t i = 0; i < n; i += 2, out += 2 * layer->out_stride) {
+            multiply_plainly(layer, i, n - i < 2 ? 1 : 2, out);
+        }
+        return;
+    }
+    if (n == 1) {
+        double_first(layer);
+    }
+    multiply_fast(layer, n, out);
+}
+
+// ---- rows
+
+static inline void pack_rows(uint32_t *to, int32_t gap, const int8_t *first, const int8_t *second,
+                             int32_t count) {
+    for (; count > 1; count -= 2, to += 2 + gap, first += 2, second += 2) {
+        to[0] = (uint32_t)first[0] + ((uint32_t)second[0] << 16);
+        to[1] = (uint32_t)first[1] + ((uint32_t)second[1] << 16);
+    }
+    if (count) {
+        to[0] = (uint32_t)*first + ((uint32_t)*second << 16);
+    }
+}
+
+// The last block takes rows of the one before it again.
+void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                      int8_t *out) {
+    int32_t taken = pt_begin_block(layer, n);
+    for (int32_t done = 0; done < n; done += taken) {
+        done = done + taken < n ? done : n - taken;
+        for (int32_t i = 0; i < taken; i += 2) {
+            const int8_t *row = patches + (done + i) * stride;
+            pack_rows(pt_pair_at(layer, i, 0), layer->width - 2, row, taken == 1 ? row : row + stride,
+                      layer->depth);
+        }
+        pt_multiply_block(layer, taken, out + done * layer->out_stride);
+    }
+}
+
+#endif

@@ -8,13 +8,16 @@
 void pt_fold_offset(pt_layer *layer, int32_t *folded) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++) {
-        int32_t sum = 0;
-        for (const int8_t *end = w + layer->depth; w != end; w++) {
+        const int8_t *end = w + layer->depth;
+        int32_t sum = pt_sum_weights(&w, layer->depth & ~3);
+        for (; w != end; w++) {
             sum += *w;
             layer->scales_fast &= *w != INT8_MIN;
         }
-        folded[o] = pt_add_int32(pt_bias_of(&layer->output, o), (int32_t)((uint32_t)sum * (uint32_t)layer->offset));
+        uint32_t offset = (uint32_t)layer->offset * (uint32_t)sum;
+        folded[o] = pt_add_int32(pt_bias_of(&layer->output, o), (int32_t)offset);
     }
+    layer->scales_fast &= layer->output.range.offset == (int8_t)layer->output.range.offset;
 }
 
 // ---- blocks
@@ -43,13 +46,14 @@ static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
     pt_product product = {.bias = layer->folded,
                           .multipliers = p->multipliers,
                           .shifts = p->shifts,
-                          .rounding = 2 * p->range.offset + 1,
+                          .center = (2 * p->range.offset + 1) * (1 << 20) - PT_ERROR,
                           .out = out,
                           .out_step = n == 1 ? 0 : layer->out_stride,
                           .patches = layer->block,
                           .eights = layer->depth & ~7,
                           .twos = layer->depth & ~1,
                           .odd = layer->depth & 1,
+                          .rounding = 2 * p->range.offset + 1,
                           .end = layer->weights + layer->channels * layer->depth};
     if (layer->width == PT_PATCHES) {
         pt_multiply_2x1(&product, layer->weights);
@@ -82,14 +86,18 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
 
 // ---- rows
 
-static inline void pack_rows(uint32_t *to, int32_t gap, const int8_t *first, const int8_t *second,
-                             int32_t count) {
+static inline uint32_t pair_of(int32_t first, int32_t second) {
+    return (uint32_t)first + ((uint32_t)second << 16);
+}
+
+static void pack_rows(uint32_t *to, int32_t gap, const int8_t *first, const int8_t *second,
+                      int32_t count) {
     for (; count > 1; count -= 2, to += 2 + gap, first += 2, second += 2) {
-        to[0] = (uint32_t)first[0] + ((uint32_t)second[0] << 16);
-        to[1] = (uint32_t)first[1] + ((uint32_t)second[1] << 16);
+        to[0] = pair_of(first[0], second[0]);
+        to[1] = pair_of(first[1], second[1]);
     }
     if (count) {
-        to[0] = (uint32_t)*first + ((uint32_t)*second << 16);
+        to[0] = pair_of(*first, *second);
     }
 }
 

@@ -36,19 +36,40 @@ static inline uint32_t *pt_pair_at(const pt_layer *layer, int32_t i, int32_t k) 
     return (uint32_t *)layer->block + ((k & ~1) * pairs + (i & ~1) + (k & 1));
 }
 
+static inline void pt_pack_value(uint32_t *to, int32_t i, int32_t value) {
+    *to = i & 1 ? *to + ((uint32_t)value << 16) : (uint32_t)value;
+}
+
+static inline void pt_pack_contiguous(uint32_t *to, int32_t i, const int8_t *values,
+                                      int32_t count) {
+    for (; count >= 4; count -= 4, values += 4, to += 4) {
+        int32_t a = values[0], b = values[1], c = values[2], d = values[3];
+        pt_pack_value(to, i, a);
+        pt_pack_value(to + 1, i, b);
+        pt_pack_value(to + 2, i, c);
+        pt_pack_value(to + 3, i, d);
+    }
+    for (; count > 0; count--) {
+        pt_pack_value(to++, i, *values++);
+    }
+}
+
 // Values of the first patch of a pair come first, and make the words.
 static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                            int32_t count) {
-    uint32_t *to = pt_pair_at(layer, i, k);
-    int32_t gap = layer->width - 2; // behind an odd value
-    for (const int8_t *end = values + count; values != end; to += 1 + (k++ & 1 ? gap : 0)) {
-        *to = i & 1 ? *to + ((uint32_t)*values++ << 16) : (uint32_t)*values++;
+    if (layer->width > 2) {
+        for (; count > 0; count--, k++) {
+            pt_pack_value(pt_pair_at(layer, i, k), i, *values++);
+        }
+    } else if (i & 1) {
+        pt_pack_contiguous(pt_pair_at(layer, 1, k), 1, values, count);
+    } else {
+        pt_pack_contiguous(pt_pair_at(layer, 0, k), 0, values, count);
     }
 }
 
 static inline void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
-    int8_t zero_point = (int8_t)-layer->offset;
     for (; count > 0; count--) {
-        pt_pack(layer, i, k++, &zero_point, 1);
+        pt_pack_value(pt_pair_at(layer, i, k++), i, -layer->offset);
     }
 }

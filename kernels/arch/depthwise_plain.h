@@ -1,7 +1,5 @@
 // One output after the other.
 
-typedef int32_t pt_plane;
-
 enum { PT_PLANE_OFFSET = 0 };
 
 // Bias and weights are doubled, for pt_scale.
@@ -32,18 +30,25 @@ static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t o
     }
 }
 
-static inline void pt_depthwise_row(const pt_depthwise_channel *channel,
-                                    const pt_plane *const rows[3], int32_t stride,
-                                    const pt_outputs *outputs, int8_t *out) {
-    const pt_plane *x0 = rows[0], *x1 = rows[1], *x2 = rows[2];
-    for (int32_t n = outputs->n; n > 0; n--, out += outputs->step) {
-        const int32_t *w = channel->weights[0];
+static inline void pt_multiply_row(const pt_depthwise_channel *channel, const pt_depthwise_row *row,
+                                   int32_t c) {
+    int32_t skip = c * row->plane;
+    const pt_plane *x0 = row->rows[0] + skip, *x1 = row->rows[1] + skip, *x2 = row->rows[2] + skip;
+    const int32_t *w = channel->weights[0];
+    int8_t *out = row->out + c;
+    for (int32_t n = row->n; n > 0; n--, out += row->step) {
         int32_t sum = channel->bias;
         sum += x0[0] * w[0] + x0[1] * w[1] + x0[2] * w[2];
         sum += x1[0] * w[3] + x1[1] * w[4] + x1[2] * w[5];
         sum += x2[0] * w[6] + x2[1] * w[7] + x2[2] * w[8];
         *out = (int8_t)pt_saturate_int8(
             pt_scale(sum, channel->multiplier, channel->right, channel->rounding));
-        x0 += stride, x1 += stride, x2 += stride;
+        x0 += row->stride, x1 += row->stride, x2 += row->stride;
+    }
+}
+
+static inline void pt_multiply_rows(pt_depthwise_channel *channels, const pt_depthwise_row *row) {
+    for (int32_t c = 0; c < row->channels; c++) {
+        pt_multiply_row(&channels[c], row, c);
     }
 }

@@ -143,7 +143,8 @@ static void run_pixel(const pt_depthwise *x, const patch *p, int8_t *out) {
     }
 }
 
-static void run_image(const pt_depthwise *x, const int8_t *in, int8_t *out) {
+static __attribute__((noinline)) void run_image(const pt_depthwise *x, const int8_t *in,
+                                                int8_t *out) {
     for (int32_t i = 0; i < x->out.height; i++) {
         pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
         for (int32_t j = 0; j < x->out.width; j++) {

@@ -3,7 +3,8 @@
 #include "depthwise.h"
 #include <string.h>
 
-enum { GROUP = 4, LANES = 4 }; // channels, and outputs that a row is made of, together
+enum { GROUP = 4, LANES = 4 }; // channels, and outputs of a row, that are made together
+enum { SLOTS = 4 };            // rows of a plane: three of the image and one of padding
 
 enum { SCRATCH_LIMIT = 8192 };
 
@@ -14,11 +15,11 @@ typedef struct axis {
 } axis;
 
 typedef struct planes {
-    axis along, across; // a row, and from row to row
-    int32_t columns;    // of a row of a plane
-    int32_t first, n;   // columns with values of the image
-    pt_plane *rows[3];  // of the first channel, the last three that have been made
-    int32_t plane;      // from a channel's values to the next's
+    axis along, across;     // a row, and from row to row
+    int32_t columns, plane; // values of a row of a plane, and of a plane
+    int32_t first, n;       // the columns with values of the image
+    pt_plane *next;         // row that the next row of the image goes to
+    pt_plane *padding;      // the row that has no values of the image
 } planes;
 
 // ---- geometry
@@ -44,7 +45,7 @@ static int32_t columns_of(const axis *a) {
 }
 
 static uint32_t scratch_of(const axis *a) {
-    return GROUP * (PT_DEPTHWISE_CHANNEL_BYTES + 3 * PT_PLANE_BYTES * (uint32_t)columns_of(a));
+    return GROUP * (PT_DEPTHWISE_CHANNEL_BYTES + SLOTS * PT_PLANE_BYTES * (uint32_t)columns_of(a));
 }
 
 static bool fits(const axis *a) {
@@ -121,54 +122,68 @@ static void widen_some(const pt_depthwise *x, const planes *p, const int8_t *in,
     }
 }
 
-// Makes row `i` of the padded image, from the channel at `in` on, the last of the three.
-static void next_row(const pt_depthwise *x, planes *p, const int8_t *in, int32_t i,
-                     int32_t channels) {
-    pt_plane *to = p->rows[0];
-    p->rows[0] = p->rows[1];
-    p->rows[1] = p->rows[2];
-    p->rows[2] = to;
-    to += p->first;
+// Row `i` of the padded image, from the channel at `in` on.
+static const pt_plane *make_row(const pt_depthwise *x, planes *p, const int8_t *in, int32_t i,
+                                int32_t channels) {
+    pt_plane *to = p->next;
     i -= p->across.padding;
     in += i * p->across.in_step;
     if (i < 0 || i >= p->across.in) {
-        for (int32_t c = 0; c < channels; c++) {
-            fill(x, to + c * p->plane, p->n);
-        }
-    } else if (channels == GROUP && (((uintptr_t)in | (uint32_t)p->along.in_step) & 3) == 0) {
-        pt_widen(in, p->along.in_step, p->n, x->offset, to, p->plane);
-    } else {
-        widen_some(x, p, in, channels, to);
+        return p->padding;
     }
+    if (channels == GROUP && (((uintptr_t)in | (uint32_t)p->along.in_step) & 3) == 0) {
+        pt_widen(in, p->along.in_step, p->n, x->offset, to + p->first, p->plane);
+    } else {
+        widen_some(x, p, in, channels, to + p->first);
+    }
+    p->next += p->columns;
+    if (p->next == p->padding) {
+        p->next -= 3 * p->columns;
+    }
+    return to;
 }
 
-static void limit_row(const pt_range *r, const pt_outputs *outputs, int32_t channels, int8_t *out) {
-    for (int32_t i = 0; i < outputs->n; i++, out += outputs->step) {
-        for (int32_t c = 0; c < channels; c++) {
+static void limit_row(const pt_range *r, const pt_depthwise_row *row) {
+    int8_t *out = row->out;
+    for (int32_t i = 0; i < row->n; i++, out += row->step) {
+        for (int32_t c = 0; c < row->channels; c++) {
             out[c] = (int8_t)pt_clamp(out[c], r->min, r->max);
         }
     }
 }
 
-static void run_group(const pt_depthwise *x, planes *p, pt_depthwise_channel *group,
-                      const int8_t *in, int8_t *out, int32_t channels) {
+static __attribute__((noinline)) void run_group(const pt_depthwise *x, planes *p,
+                                                pt_depthwise_channel *group, const int8_t *in,
+                                                int8_t *out, int32_t channels) {
     const pt_range *range = &x->output.range;
-    pt_outputs outputs = {p->along.out_step, p->along.out};
-    int32_t made = 0, stride = p->across.stride;
-    for (int32_t i = 0; i < p->across.out; i++, out += p->across.out_step) {
-        int32_t end = i * stride + 3;
-        for (made = made < end - 3 ? end - 3 : made; made < end; made++) {
-            next_row(x, p, in, made, channels);
+    int32_t made = 0;
+    pt_depthwise_row row = {.plane = p->plane,
+                            .stride = p->along.stride,
+                            .out = out,
+                            .step = p->along.out_step,
+                            .n = p->along.out,
+                            .channels = channels};
+    for (int32_t i = 0; i < p->across.out; i++, row.out += p->across.out_step) {
+        int32_t first = i * p->across.stride;
+        for (made = made < first ? first : made; made < first + 3; made++) {
+            row.rows[0] = row.rows[1];
+            row.rows[1] = row.rows[2];
+            row.rows[2] = make_row(x, p, in, made, channels);
         }
-        const pt_plane *rows[3] = {p->rows[0], p->rows[1], p->rows[2]};
-        for (int32_t c = 0; c < channels; c++) {
-            pt_depthwise_row(&group[c], rows, p->along.stride, &outputs, out + c);
-            rows[0] += p->plane, rows[1] += p->plane, rows[2] += p->plane;
-        }
+        pt_multiply_rows(group, &row);
         if (range->min > INT8_MIN || range->max < INT8_MAX) {
-            limit_row(range, &outputs, channels, out);
+            limit_row(range, &row);
         }
     }
+}
+
+static void lay_out_planes(const pt_depthwise *x, planes *p, void *scratch) {
+    p->plane = SLOTS * p->columns;
+    p->next = (pt_plane *)(void *)((char *)scratch + GROUP * PT_DEPTHWISE_CHANNEL_BYTES);
+    p->padding = p->next + 3 * p->columns;
+    p->first = p->along.padding < p->columns ? p->along.padding : p->columns;
+    p->n = p->columns - p->first < p->along.in ? p->columns - p->first : p->along.in;
+    fill(x, p->next, GROUP * p->plane);
 }
 
 bool pt_run_planes(const pt_depthwise *x, void *scratch) {
@@ -177,14 +192,7 @@ bool pt_run_planes(const pt_depthwise *x, void *scratch) {
     if (!choose_axes(x, &p) || !takes(x)) {
         return false;
     }
-    pt_plane *first = (pt_plane *)(void *)((char *)scratch + GROUP * PT_DEPTHWISE_CHANNEL_BYTES);
-    p.plane = 3 * p.columns;
-    for (int32_t i = 0; i < 3; i++) {
-        p.rows[i] = first + i * p.columns;
-    }
-    p.first = p.along.padding < p.columns ? p.along.padding : p.columns;
-    p.n = p.columns - p.first < p.along.in ? p.columns - p.first : p.along.in;
-    fill(x, first, GROUP * p.plane);
+    lay_out_planes(x, &p, scratch);
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
     for (int32_t c = 0, n; c < x->out.channels; c += n) {

@@ -12,7 +12,7 @@ PICOTORCH = .venv/bin/picotorch
 BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(wildcard boards/*/board.toml))))
 # schema.h and schema_tables.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema%,$(sort \
-	$(wildcard $(addsuffix /*.[ch],kernels kernels/* port/module port/firmware))))
+	$(wildcard $(addsuffix /*.[ch],kernels kernels/* port/module port/firmware tests/board/operators))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -46,12 +46,21 @@ micropython: ## The MicroPython source tree (MICROPYTHON_DIR names one that is t
 	@$(SETUP) micropython
 
 .PHONY: firmware
-firmware: ## Firmware of one board (BOARD=mps2-an386)
+firmware: ## Firmware of one board (BOARD=mps2-an386); MODELS="a.pte b.pte": with their kernels only
+ifeq ($(MODELS),)
 	@$(SETUP) firmware --board $(BOARD) --variant run
+else
+	@$(SETUP) python
+	$(PICOTORCH) firmware --models $(MODELS) --board $(BOARD)
+endif
 
 .PHONY: all-firmware
 all-firmware: ## Firmware of all boards, in both variants
 	@$(SETUP) firmware
+
+.PHONY: operators
+operators: packages ## Program that runs single operators on one board, without MicroPython (BOARD=mps2-an386)
+	@$(MAKE) --no-print-directory -j2 -C tests/board/operators BOARD=$(BOARD)
 
 ##@ Working with it
 
@@ -67,6 +76,10 @@ parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/
 .PHONY: bench
 bench: all-firmware ## Instructions of the models beside ExecuTorch's, as table and JSON
 	.venv/bin/python tools/bench.py
+
+.PHONY: bench-ops
+bench-ops: python ## Instructions of single int8 operators beside CMSIS-NN's, as table and JSON
+	.venv/bin/python tools/bench_ops.py
 
 .PHONY: size
 size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
@@ -93,7 +106,7 @@ symbols: all-firmware ## No malloc, no foreign function, no mutable data in the 
 
 .PHONY: clean
 clean: ## Remove what was built; .venv and the MicroPython tree stay
-	rm -rf build/firmware build/mpy-cross build/symbols build/stamps build/log
+	rm -rf build/firmware build/operators build/mpy-cross build/symbols build/stamps build/log
 
 .PHONY: distclean
 distclean: clean ## Remove all that the set-up made inside this folder

@@ -16,7 +16,8 @@ TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
 def run(request: Request, board: Board, on_line=None) -> Result:
     """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
     result = Result(request.name, request.method, board.name)
-    firmware = emulator.firmware_path(board)
+    firmware = request.firmware or emulator.firmware_path(board)
+    emulator.check_firmware(board, firmware)
     ended = emulator.run(board, firmware, _job(request), timeout=TIMEOUT, on_line=on_line)
     result.log = ended.lines
     if "report" not in ended.files:
@@ -31,8 +32,8 @@ def run(request: Request, board: Board, on_line=None) -> Result:
 
 def _job(request):
     job = Job({"model": request.model})
-    settings = {"method": request.method, "pool_size": request.pool_size,
-                "temp_size": request.temp_size}
+    settings = {"method": request.method, "prepare": request.prepare,
+                "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:
         meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     except Exception:
@@ -68,6 +69,7 @@ def _read_report(result, report, files):
     result.stack = _pair(report, "stack_load", "stack_execute")
     if "pool_used" in report:
         result.method_pool = _usage(report, "pool")
+        result.prepared = int(report["prepared"])
         result.temp = _usage(report, "temp")
         result.pool = files["pool"]
         while f"planned{len(result.planned)}_used" in report:

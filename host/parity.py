@@ -24,7 +24,8 @@ class Reference:
     outputs: list | None = None
 
 
-def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int):
+def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
+            prepare: str = "none"):
     """The request, and the reference to compare with. Raises Error."""
     meta = open_program(data).method_meta(method)
     reference = Reference(f"random (seed {seed})")
@@ -37,7 +38,7 @@ def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: in
             reference.path, reference.outputs = expected, read_npz(expected, "out")
     else:
         values = random_inputs(meta, seed)
-    return Request(data, str(model), values, method), reference
+    return Request(data, str(model), values, method, prepare=prepare), reference
 
 
 def compare(request: Request, boards: list[str], reference: Reference) -> dict:

@@ -19,6 +19,7 @@ def result_entry(result: Result) -> dict:
         "message": result.message,
         "instructions": result.instructions,
         "method_pool": _usage(result.method_pool),
+        "prepared": result.prepared,
         "planned": [_usage(usage) for usage in result.planned],
         "temp": _usage(result.temp),
         "stack": result.stack,
@@ -48,8 +49,11 @@ def _memories(result):
     named = [("method pool", result.method_pool)]
     named += [(f"planned buffer {i}", usage) for i, usage in enumerate(result.planned)]
     named.append(("temp memory", result.temp))
-    return [[name, show.size(usage.used), show.size(usage.size), _percent(usage)]
+    rows = [[name, show.size(usage.used), show.size(usage.size), _percent(usage)]
             for name, usage in named]
+    if result.prepared:
+        rows.insert(1, ["  prepared in it", show.size(result.prepared), "", ""])
+    return rows
 
 
 def _percent(usage):

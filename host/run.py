@@ -1,12 +1,14 @@
 """What a run is asked to do and what comes of it, the same on the twin and on every board."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 from picotorch.schema import ERROR_NAMES
 
 POOL_SIZE = 65536  # bytes of method pool where the user says nothing
 TEMP_SIZE = 65536
+PREPARE = ("none", "pool")
 
 
 @dataclasses.dataclass
@@ -15,6 +17,8 @@ class Request:
 
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
+    prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
+    firmware: that of the board with all kernels where it says nothing.
     """
 
     model: bytes
@@ -24,6 +28,8 @@ class Request:
     pool_size: int = POOL_SIZE
     planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
     temp_size: int = TEMP_SIZE
+    prepare: str = "none"
+    firmware: Path | None = None
 
 
 @dataclasses.dataclass
@@ -39,7 +45,8 @@ class Result:
     """What a run gave. `code` is 0, or the error's; then the fields behind the failure are None.
 
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only.
-    pool: the bytes of the loaded method's pool that are in use. log: the lines it wrote.
+    prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
+    which are the same everywhere. log: the lines it wrote.
     """
 
     model: str
@@ -49,6 +56,7 @@ class Result:
     message: str = ""
     instructions: dict[str, int] | None = None
     method_pool: Usage | None = None
+    prepared: int = 0
     planned: list[Usage] = dataclasses.field(default_factory=list)
     temp: Usage | None = None
     stack: dict[str, int] | None = None

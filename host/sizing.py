@@ -20,16 +20,17 @@ from .twin import open_program, planned_sizes
 from .values import TENSOR, Values
 
 
-def measure(model: bytes, name: str, method: str, boards: list[str]) -> dict:
+def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str) -> dict:
     """What the method needs and how it fits each board. Raises what loading raises."""
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
-    report = load_with_exact_memories(program, method).memory_report()
+    report = load_with_exact_memories(program, method, prepare == "pool").memory_report()
     need = {
         "model": name,
         "method": method,
         "method_pool": report["method_pool"]["used"],
+        "prepared": report["prepared"],
         "planned": planned,
         "temp": report["temp"]["used"],
         "program_bytes": len(model),
@@ -37,7 +38,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str]) -> dict:
         "operators": [operator["name"] for operator in operator_list(meta)],
     }
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
-                      temp_size=need["temp"])
+                      temp_size=need["temp"], prepare=prepare)
     need["boards"] = [_on_board(load_board(board), need, request, meta) for board in boards]
     return need
 
@@ -105,6 +106,7 @@ def show_text(need: dict) -> None:
     show.heading("Needs, the same on every board")
     show.table(["memory", "bytes>"], [
         ["method pool", need["method_pool"]],
+        *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
         ["temp memory", need["temp"]],
         ["program (flash)", need["program_bytes"]],

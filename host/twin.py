@@ -57,7 +57,7 @@ def _run(request, result, log):
     log.memories(request.pool_size, [len(b) for b in manager.planned_memory.buffers],
                  request.temp_size)
     method = Method(manager, max(meta.num_outputs(), 1))
-    _load(method, program, request.method, log)
+    _load(method, program, request, log)
     _report(method, result)
     log.preparing_inputs()
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
@@ -94,14 +94,14 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     return sizes
 
 
-def _load(method, program, name, log):
+def _load(method, program, request, log):
     log.loading()
     try:
-        method.load(program, name)
+        method.load(program, request.method, request.prepare == "pool")
     except Error as error:
-        log.load_failed(name, error.code)
+        log.load_failed(request.method, error.code)
         raise
-    log.loaded(name)
+    log.loaded(request.method)
 
 
 def _report(method, result):
@@ -110,7 +110,8 @@ def _report(method, result):
     result.planned = [Usage(**usage) for usage in report["planned"]]
     result.temp = Usage(**report["temp"])
     pool = method.manager.method_allocator
-    result.pool = bytes(pool.buffer[: pool.used])
+    result.prepared = report["prepared"]
+    result.pool = bytes(pool.buffer[: pool.used - result.prepared])
 
 
 def _execute(method, name, log):

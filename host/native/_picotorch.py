@@ -398,6 +398,22 @@ class Context:
     def clear_scratch_needed(self):
         self._c.scratch_needed = 0
 
+    def set_prepares(self, prepares):
+        """Whether the checks that follow may ask for memory for what they prepare."""
+        self._c.prepares = prepares
+        self._c.prepared_needed = 0
+
+    def prepared_bytes(self, method):
+        """Bytes of pool for what the checks of the method's instructions asked to prepare."""
+        self._record("pt_method", method)
+        return min(lib.pt_prepared_bytes(self._c, method), SMALL_INT_MAX)
+
+    def prepare(self, method, position):
+        """Prepares what depends only on constants, into the pool at `position`."""
+        self._record("pt_method", method)
+        self._record("pt_ref", position, lib.pt_prepared_bytes(self._c, method))
+        lib.pt_prepare(self._c, method, position)
+
     def start(self, method):
         """Goes to the first instruction of the method whose record is at `method` of the pool."""
         self._record("pt_method", method)

@@ -19,6 +19,11 @@ typedef struct pt_context {
     uint8_t *scratch;
     uint32_t scratch_size;
     uint32_t scratch_needed;
+    bool prepares;
+    uint32_t prepared_needed;
+    uint8_t *prepare_at;
+    uint32_t prepare_left;
+    pt_ref prepared;
     pt_ref program_values;
     uint32_t method;
     uint32_t instruction;
@@ -47,9 +52,12 @@ typedef struct pt_method {
     pt_ref instructions;
     pt_ref program_values;
     uint32_t scratch;
+    pt_ref prepared;
 } pt_method;
 int pt_check_instruction(pt_context *c, uint32_t position);
 void pt_start(pt_context *c, uint32_t method);
+uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
+void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
 int pt_step(pt_context *c);
 int pt_execute(pt_context *c);
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,

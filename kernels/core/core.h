@@ -79,6 +79,7 @@ typedef struct pt_method {
     pt_ref instructions;   // the first pt_instruction; the others follow
     pt_ref program_values; // the plan's vector of EValue, in the program
     uint32_t scratch;      // bytes of temp memory that the kernels ask for
+    pt_ref prepared;       // pt_ref[n_instructions] to what their checks prepared; 0 for nothing
 } pt_method;
 
 // ---- context
@@ -88,13 +89,18 @@ typedef struct pt_context {
     uint32_t memory_size[PT_MEMORIES];
     uint8_t *scratch; // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
-    uint32_t scratch_needed; // most that any check has asked for
-    pt_ref program_values;   // copy of the method's, while it is loaded or runs
-    uint32_t method;         // offset of the pt_method in the pool
-    uint32_t instruction;    // index of the next instruction
-    uint32_t position;       // its offset in the pool
-    uint32_t argument;       // the one of the wrong kind that pt_check_instruction found
-    const char *reason;      // why the last check or run failed: static text
+    uint32_t scratch_needed;  // most that any check has asked for
+    bool prepares;            // checks may ask for memory for what they prepare
+    uint32_t prepared_needed; // bytes that they asked for together
+    uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
+    uint32_t prepare_left;    // bytes there
+    pt_ref prepared;          // copies of the method's, while it is loaded or runs
+    pt_ref program_values;
+    uint32_t method;      // offset of the pt_method in the pool
+    uint32_t instruction; // index of the next instruction
+    uint32_t position;    // its offset in the pool
+    uint32_t argument;    // the one of the wrong kind that pt_check_instruction found
+    const char *reason;   // why the last check or run failed: static text
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -173,6 +179,17 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
+// For a check: the kernel runs faster with `bytes` that depend only on constants, weights in
+// another encoding for instance. NULL, or the memory (aligned to 8) into which the check writes
+// them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
+void *pt_ask_prepared(pt_context *c, uint32_t bytes);
+
+// For a run: what the check of this instruction prepared, or NULL.
+static inline const void *pt_prepared(const pt_context *c) {
+    pt_ref ref =
+        c->prepared ? ((const pt_ref *)(const void *)pt_at(c, c->prepared))[c->instruction] : 0;
+    return ref ? pt_at(c, ref) : NULL;
+}
 
 // ---- kernels and their registry
 
@@ -190,9 +207,11 @@ typedef struct pt_kernel {
 // this build has no kernel for it.
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length);
+// One more than the highest number that this build has a kernel for.
 uint32_t pt_operator_count(void);
+// "" for an operator that is not linked.
 const char *pt_operator_name(uint32_t operator_number);
-// One letter an argument, see operators.def.
+// One letter an argument, see operators.def; "" for an operator that is not linked.
 const char *pt_operator_signature(uint32_t operator_number);
 // True when the signature has V, W or U: lists of tensors, which have records in the pool.
 bool pt_operator_has_lists(uint32_t operator_number);
@@ -209,6 +228,12 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
 int pt_check_instruction(pt_context *c, uint32_t position);
 // To the first instruction of the method whose pt_method is at offset `method` of the pool.
 void pt_start(pt_context *c, uint32_t method);
+// Bytes of pool that pt_prepare needs, after all instructions were checked with c->prepares; 0 when
+// no check has asked for any.
+uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
+// Checks all instructions of the method once more, which now prepare what they asked for, into the
+// pool from offset `position` (aligned to 8) on.
+void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
 // Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left.
 int pt_step(pt_context *c);
 // Executes from the first instruction to the end, and goes back to the first.

@@ -11,6 +11,10 @@ static const pt_instruction *instruction_at(const pt_context *c, uint32_t positi
 }
 
 static int check_kernel_call(pt_context *c, const pt_instruction *instruction) {
+    const pt_kernel *kernel = pt_operator_kernel(instruction->kernel);
+    if (!kernel) {
+        return pt_fail(c, PT_ERROR_OPERATOR_MISSING, "this build has no kernel of this number");
+    }
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         if (!signature[i]) {
@@ -24,7 +28,7 @@ static int check_kernel_call(pt_context *c, const pt_instruction *instruction) {
     if (signature[instruction->n_args]) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "fewer arguments than the operator has");
     }
-    return pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
+    return kernel->check(c, instruction->args);
 }
 
 static int check_condition(pt_context *c, pt_ref condition) {
@@ -70,6 +74,7 @@ void pt_start(pt_context *c, uint32_t method) {
     c->method = method;
     const pt_method *m = method_of(c);
     c->program_values = m->program_values;
+    c->prepared = m->prepared;
     c->instruction = 0;
     c->position = offset_of(m->instructions);
 }
@@ -112,6 +117,57 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
     go_on(c, instruction);
     return PT_ERROR_OK;
 }
+
+// ---- preparing
+
+// Bytes of the references to what is prepared.
+static uint32_t prepared_table(uint32_t n_instructions) {
+    return (n_instructions * (uint32_t)sizeof(pt_ref) + 7) & ~7u;
+}
+
+uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method) {
+    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
+    return c->prepared_needed ? prepared_table(m->n_instructions) + c->prepared_needed : 0;
+}
+
+void *pt_ask_prepared(pt_context *c, uint32_t bytes) {
+    if (!c->prepares || bytes > PT_MEMORY_LIMIT) {
+        return NULL;
+    }
+    bytes = (bytes + 7) & ~7u;
+    if (!c->prepare_at) {
+        bool fits = c->prepared_needed <= PT_MEMORY_LIMIT;
+        c->prepared_needed += fits ? bytes : 0;
+        return NULL;
+    }
+    if (bytes > c->prepare_left) {
+        return NULL;
+    }
+    uint8_t *at = c->prepare_at;
+    ((pt_ref *)(void *)pt_at(c, c->prepared))[c->instruction] =
+        pt_make_ref(PT_MEMORY_POOL, (uint32_t)(at - c->memory[PT_MEMORY_POOL]));
+    c->prepare_at += bytes;
+    c->prepare_left -= bytes;
+    return at;
+}
+
+void pt_prepare(pt_context *c, uint32_t method, uint32_t position) {
+    pt_method *m = (pt_method *)(void *)(c->memory[PT_MEMORY_POOL] + method);
+    uint32_t n = m->n_instructions;
+    m->prepared = pt_make_ref(PT_MEMORY_POOL, position);
+    memset(c->memory[PT_MEMORY_POOL] + position, 0, prepared_table(n));
+    c->prepare_at = c->memory[PT_MEMORY_POOL] + position + prepared_table(n);
+    c->prepare_left = c->prepared_needed;
+    pt_start(c, method);
+    while (c->instruction < n) {
+        (void)pt_check_instruction(c, c->position);
+        go_on(c, instruction_at(c, c->position));
+    }
+    c->prepare_at = NULL;
+    pt_start(c, method);
+}
+
+// ---- running
 
 // Runs the instruction at the position and moves on when it succeeded.
 static inline int run_next(pt_context *c) {

@@ -145,6 +145,7 @@ static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
         .instructions = number(args[5], UINT32_MAX),
         .program_values = number(args[6], UINT32_MAX),
         .scratch = number(args[7], UINT32_MAX),
+        .prepared = 0,
     };
     c->program_values = method->program_values;
     return mp_const_none;
@@ -248,6 +249,32 @@ static mp_obj_t context_clear_scratch_needed(mp_obj_t self_in) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_clear_scratch_needed_obj, context_clear_scratch_needed);
+
+static mp_obj_t context_set_prepares(mp_obj_t self_in, mp_obj_t prepares) {
+    pt_context *c = context_of(self_in);
+    c->prepares = mp_obj_is_true(prepares);
+    c->prepared_needed = 0;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_set_prepares_obj, context_set_prepares);
+
+static mp_obj_t context_prepared_bytes(mp_obj_t self_in, mp_obj_t method_in) {
+    pt_context *c = context_of(self_in);
+    record(c, method_in, sizeof(pt_method));
+    return pt_small_int(pt_prepared_bytes(c, (uint32_t)mp_obj_get_int(method_in)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_prepared_bytes_obj, context_prepared_bytes);
+
+static mp_obj_t context_prepare(mp_obj_t self_in, mp_obj_t method_in, mp_obj_t position_in) {
+    pt_context *c = context_of(self_in);
+    record(c, method_in, sizeof(pt_method));
+    uint32_t method = (uint32_t)mp_obj_get_int(method_in);
+    mp_int_t position = mp_obj_get_int(position_in);
+    record_at(c, position, pt_prepared_bytes(c, method));
+    pt_prepare(c, method, (uint32_t)position);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_prepare_obj, context_prepare);
 
 static mp_obj_t context_start(mp_obj_t self_in, mp_obj_t method_in) {
     pt_context *c = context_of(self_in);
@@ -426,6 +453,9 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_reason), MP_ROM_PTR(&context_reason_obj)},
     {MP_ROM_QSTR(MP_QSTR_instruction), MP_ROM_PTR(&context_instruction_obj)},
     {MP_ROM_QSTR(MP_QSTR_scratch_needed), MP_ROM_PTR(&context_scratch_needed_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_prepares), MP_ROM_PTR(&context_set_prepares_obj)},
+    {MP_ROM_QSTR(MP_QSTR_prepared_bytes), MP_ROM_PTR(&context_prepared_bytes_obj)},
+    {MP_ROM_QSTR(MP_QSTR_prepare), MP_ROM_PTR(&context_prepare_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear_scratch_needed), MP_ROM_PTR(&context_clear_scratch_needed_obj)},
 };
 static MP_DEFINE_CONST_DICT(context_locals, context_locals_table);

@@ -58,8 +58,9 @@ class Method:
 
     # ---- loading
 
-    def load(self, program, name="forward"):
-        """Loads a method of the program into the memories.
+    def load(self, program, name="forward", prepare=False):
+        """Loads a method of the program into the memories. `prepare` trades pool for speed: kernels
+        re-encode constant weights there, once.
 
         Raises NotFound, OperatorMissing, MemoryAllocationFailed, InvalidProgram, NotSupported, or what
         a kernel answers to its arguments. The method is then not loaded, its memories are as before,
@@ -73,7 +74,7 @@ class Method:
         done = False
         try:
             self.plan = program.plan(name)
-            self._loader.load(program, self.plan, self.manager)
+            self._loader.load(program, self.plan, self.manager, prepare)
             self._start()
             done = True
         except ValueError:
@@ -394,13 +395,15 @@ class Method:
         return self.method_meta()
 
     def memory_report(self):
-        """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}."""
+        """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
+        bytes that load prepared, the last of those used in the pool."""
         self._check_loaded()
         meta = self.method_meta()
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator
         return {
             "method_pool": {"used": pool.used, "size": pool.size},
+            "prepared": self._pool_end - self._loader.records_end,
             "planned": [{"used": meta.memory_planned_buffer_size(i),
                          "size": self.manager.planned_memory.size(i)}
                         for i in range(self._planned)],

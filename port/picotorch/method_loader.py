@@ -5,6 +5,9 @@ anything is written:
 
     pt_method | pt_value of each tensor, by value index | lists: pt_value and references | instructions
 
+What the kernels prepare for a faster run, where that was asked for, follows at a multiple of 8. Its
+size is the same on every machine; its bytes are not.
+
 Everything here runs with MicroPython's heap locked: no tuples, closures, slices or floats.
 """
 
@@ -54,7 +57,7 @@ from .schema import (
 )
 from .tensor import nbytes_of, tensor_flags
 
-METHOD_BYTES = 24
+METHOD_BYTES = 28
 _SCRATCH = 20  # where in a pt_method the bytes of scratch stand
 VALUE_BYTES = 16
 HEADER_BYTES = 4  # of an instruction, before its arguments
@@ -103,6 +106,7 @@ class MethodLoader:
         self.n_list_bytes = 0
         self.n_instruction_bytes = 0
         self.start = 0
+        self.records_end = 0
         self.value_at = 0
         self.list_at = 0
         self.instruction_at = 0
@@ -123,8 +127,8 @@ class MethodLoader:
         self.arguments = 0
         self.n_arguments = 0
 
-    def load(self, program, plan, manager):
-        """Writes the records; `start` is then the pt_method's offset in the pool."""
+    def load(self, program, plan, manager, prepare):
+        """Writes the records, from `start` (the pt_method) to `records_end` of the pool."""
         reader = program.reader
         self.program = program
         self.reader = reader
@@ -136,7 +140,9 @@ class MethodLoader:
         self._count()
         self._bind(manager)
         self._write_values()
+        self.context.set_prepares(prepare)
         self._write_instructions()
+        self._prepare(manager.method_allocator)
         self._bind_scratch(manager)
 
     def _find_chain(self):
@@ -299,6 +305,17 @@ class MethodLoader:
             if planned.size(i) < size:
                 raise out_of_memory("planned buffer", i, size, planned.size(i), "make it larger")
             check_memory(planned.buffers[i], "planned buffer", i)
+
+    def _prepare(self, pool):
+        """Lets the kernels prepare what they asked for; the error for a pool that is too small names
+        the bytes for records and for this together."""
+        self.records_end = pool.used
+        needed = self.context.prepared_bytes(self.start)
+        if needed:
+            at = (self.records_end + 7) & -8
+            pool.reset(self.start)
+            pool.allocate(at + needed - self.start)
+            self.context.prepare(self.start, at)
 
     def _bind_scratch(self, manager):
         needed = self.context.scratch_needed()

@@ -10,18 +10,20 @@ from .program import Program
 class Module:
     """A program and its methods, each loaded at its first use into memories of just its size.
 
-    source: path of a .pte file, or a buffer of its bytes. Allocates when a method is loaded.
+    source: path of a .pte file, or a buffer of its bytes. prepare: see Method.load. Allocates when a
+    method is loaded.
     """
 
-    def __init__(self, source):
+    def __init__(self, source, prepare=False):
         loader = FileDataLoader(source) if isinstance(source, str) else BufferDataLoader(source)
         self.program = Program.load(loader)
+        self.prepare = prepare
         self.methods = {}
 
     def load_method(self, name="forward"):
         """The loaded Method of this name."""
         if name not in self.methods:
-            self.methods[name] = load_with_exact_memories(self.program, name)
+            self.methods[name] = load_with_exact_memories(self.program, name, self.prepare)
         return self.methods[name]
 
     def execute(self, name, inputs):
@@ -40,7 +42,7 @@ class Module:
         return "<Module %r>" % self.program
 
 
-def load_with_exact_memories(program, name):
+def load_with_exact_memories(program, name, prepare=False):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
     included."""
     meta = program.method_meta(name)
@@ -52,7 +54,7 @@ def load_with_exact_memories(program, name):
                                 MemoryAllocator(bytearray(temp), "temp memory"))
         method = Method(manager, max(8, meta.num_outputs()))
         try:
-            method.load(program, name)
+            method.load(program, name, prepare)
             break
         except Error as error:
             if error.code != MEMORY_ALLOCATION_FAILED:

@@ -146,12 +146,12 @@ class Program:
 
         return MethodMeta(self, self.plan(name))
 
-    def load_method(self, name, manager):
-        """A new Method, loaded."""
+    def load_method(self, name, manager, prepare=False):
+        """A new Method, loaded; see Method.load."""
         from .method import Method
 
         method = Method(manager)
-        method.load(self, name)
+        method.load(self, name, prepare)
         return method
 
     def explain(self, error):

@@ -39,7 +39,8 @@ class KernelError(Exception):
 class Tensor:
     """An array (sizes as PyTorch gives them) stored in a dim order; `alias` shares another's data.
 
-    An input may only be written if it is `scratch`.
+    An input may only be written if it is `scratch`. The data's address is a multiple of 16 and
+    `shift` (0 to 15) more.
     """
 
     array: np.ndarray
@@ -47,6 +48,7 @@ class Tensor:
     alias: object = None
     constant: bool = False
     scratch: bool = False
+    shift: int = 0
 
     def __post_init__(self):
         if self.dim_order is None:
@@ -68,7 +70,7 @@ def channels_last(array):
 class Call:
     """One call: the program that holds the scalars and sizes, a pool with the records, a memory."""
 
-    def __init__(self, operator, arguments):
+    def __init__(self, operator, arguments, prepare=False):
         self.values, self.tensors, self.order = [], {}, []
         indexes = [self.add(argument) for argument in arguments]
         sizes = [t.array.shape for t in self.order]
@@ -98,9 +100,20 @@ class Call:
         context.put_instruction(self.record, number, len(arguments), 0)
         for i, index in enumerate(indexes):
             context.put_ref(self.record + 4 + 4 * i, self.argument_ref(index))
+        self.records_end = (self.used + 7) & ~7
+        context.set_prepares(prepare)
+
+    def check(self):
+        """The error code of the check; where it is 0, what the operator prepares is in the pool."""
+        context = self.context
+        code = context.check(self.record)
+        self.prepared = 0 if code else context.prepared_bytes(0)
+        if self.prepared:
+            context.prepare(0, self.records_end)
+        return code
 
     def allocate(self, size):
-        self.used = getattr(self, "used", 24)
+        self.used = getattr(self, "used", 28)
         position = self.used
         self.used += (size + 3) & ~3
         return position
@@ -143,21 +156,8 @@ class Call:
         reader, context = self.reader, self.context
         chain = reader.item(reader.table(plan, schema.EXECUTION_PLAN_CHAINS), 0)
         sizes = reader.table(chain, schema.CHAIN_INPUTS) + 4
-        self.memory, self.records, self.places = bytearray(), {}, {}
-        for tensor in self.order:
-            if tensor.alias is None:
-                self.memory += b"\xA5" * (GUARD + -len(self.memory) % 16)
-                self.places[id(tensor)] = len(self.memory)
-                self.memory += tensor.stored()
-        self.memory += b"\xA5" * GUARD
-        for tensor in self.order:
-            if tensor.alias is not None:
-                self.places[id(tensor)] = self.places[id(self.tensors[id(tensor.alias)][1])]
-        self.storage = np.zeros(len(self.memory) + 16, np.uint8)
-        shift = -self.storage.ctypes.data % 16
-        self.storage = self.storage[shift:][: len(self.memory)]
-        self.storage[:] = np.frombuffer(self.memory, np.uint8)
-        context.set_memory(_picotorch.PLANNED, self.storage.data)
+        self.records = {}
+        self.place_data()
         for key, (_, tensor) in self.tensors.items():
             position, rank = self.allocate(16), tensor.array.ndim
             order = self.allocate(max(rank, 1))
@@ -165,11 +165,28 @@ class Call:
             flags = rank | (CONSTANT if tensor.constant else 0)
             if tensor.dim_order == tuple(range(rank)):
                 flags |= CONTIGUOUS
-            context.put_value(position, ref(_picotorch.PLANNED, self.places[id(tensor)]),
+            context.put_value(position, ref(*self.places[id(tensor)]),
                               ref(_picotorch.PROGRAM, sizes), ref(_picotorch.POOL, order), 0,
                               DTYPES[tensor.array.dtype.name], flags)
             sizes += 4 * rank
             self.records[key] = position
+
+    def place_data(self):
+        """Gives each shift a memory, and each tensor a place there between guard bytes."""
+        contents, self.places = {}, {}
+        for tensor in self.order:
+            if tensor.alias is None:
+                number = _picotorch.PLANNED + tensor.shift
+                content = contents.setdefault(number, bytearray())
+                content += b"\xA5" * (GUARD + -len(content) % 16)
+                self.places[id(tensor)] = number, len(content)
+                content += tensor.stored()
+            else:
+                self.places[id(tensor)] = self.places[id(self.tensors[id(tensor.alias)][1])]
+        self.memories = {number: shifted(content + b"\xA5" * GUARD, number - _picotorch.PLANNED)
+                         for number, content in contents.items()}
+        for number, memory in self.memories.items():
+            self.context.set_memory(number, memory.data)
 
     def argument_ref(self, key):
         if key is None:
@@ -190,7 +207,7 @@ class Call:
 
     def run(self):
         context = self.context
-        code = context.check(self.record)
+        code = self.check()
         if code:
             raise KernelError(code, context.reason(), "check")
         pool = bytes(self.pool)
@@ -204,17 +221,29 @@ class Call:
     def on_failure(self, code):
         raise KernelError(code, self.context.reason(), "run")
 
-    def check_guards(self):
-        inside = np.zeros(len(self.storage), bool)
+    def check_guards(self, memories=None):
+        """`memories` are those after the call, by number, if not the twin's own."""
+        memories = memories or self.memories
+        inside = {number: np.zeros(len(memory), bool) for number, memory in memories.items()}
         for tensor in self.order:
-            place = self.places[id(tensor)]
-            inside[place : place + tensor.array.nbytes] = True
-        assert (self.storage[~inside] == 0xA5).all(), "the kernel wrote beside its tensors"
+            number, place = self.places[id(tensor)]
+            inside[number][place : place + tensor.array.nbytes] = True
+        for number, memory in memories.items():
+            assert (memory[~inside[number]] == 0xA5).all(), "the kernel wrote beside its tensors"
 
-    def result(self, argument):
+    def result(self, argument, memories=None):
         tensor = self.tensors[id(argument)][1]
-        place = self.places[id(tensor)]
-        return tensor.restored(self.storage[place : place + tensor.array.nbytes].tobytes())
+        number, place = self.places[id(tensor)]
+        memory = (memories or self.memories)[number]
+        return tensor.restored(memory[place : place + tensor.array.nbytes].tobytes())
+
+
+def shifted(content, shift):
+    """The bytes as an array whose address is a multiple of 128 and `shift` more."""
+    storage = np.zeros(len(content) + 256, np.uint8)
+    start = -storage.ctypes.data % 128 + shift
+    storage[start : start + len(content)] = np.frombuffer(content, np.uint8)
+    return storage[start : start + len(content)]
 
 
 def ref(memory, offset):
@@ -222,10 +251,11 @@ def ref(memory, offset):
     return memory << 25 | offset >> 2
 
 
-def call(operator, *arguments):
+def call(operator, *arguments, prepare=False):
     """The outputs after the call: one array, or a tuple of them (of lists: lists).
 
-    Raises KernelError where the kernel refuses; asserts that nothing but the outputs was written.
+    prepare: as Method.load's. Raises KernelError where the kernel refuses; asserts that nothing but the
+    outputs was written.
     """
     number = [i for i in range(_picotorch.operator_count())
               if _picotorch.operator_name(i) == operator]
@@ -233,7 +263,7 @@ def call(operator, *arguments):
     signature = _picotorch.operator_signature(number[0])
     assert len(signature) == len(arguments), (signature, len(arguments))
     outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
-    one = Call(operator, arguments)
+    one = Call(operator, arguments, prepare)
     written = {id(t) for a in outputs for t in (a if isinstance(a, list) else [a])}
     one.run()
     for argument, tensor in one.tensors.values():

@@ -1,9 +1,10 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
 Sections: model; in0, in1 ... (bytes of the input tensors); settings:
-method, pool_size, temp_size, planned0, planned1 ... (bytes), input0 ... (int:3, float:0.5, bool:1,
-none: for inputs that are no tensors). Writes the files report (lines key=value), pool (the bytes of
-the loaded method) and out0, out1 ... for the host. host/emulated.py is the other end.
+method, prepare (none or pool), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
+(int:3, float:0.5, bool:1, none: for inputs that are no tensors). Writes the files report (lines
+key=value), pool (the records of the loaded method) and out0, out1 ... for the host. host/emulated.py is
+the other end.
 """
 
 import gc
@@ -59,6 +60,7 @@ class Run:
         model = sections["model"]
         self.program = Program.load(BufferDataLoader(model))
         self.name = settings["method"]
+        self.prepare = settings["prepare"] == "pool"
         log.program(len(model), self.program.num_methods(), self.name)
         meta = self.program.method_meta(self.name)
         arena = Arena("planned")
@@ -95,7 +97,7 @@ class Run:
             _board.stack_paint()
             start()
             try:
-                self.method.load(self.program, self.name)
+                self.method.load(self.program, self.name, self.prepare)
             finally:
                 stop(counts, 0)
                 self.stack_load = _board.stack_used()
@@ -157,10 +159,12 @@ def _write_memories(run, report):
     pool = run.manager.method_allocator
     usage = run.method.memory_report()
     _report_usage(report, "pool", usage["method_pool"])
+    prepared = usage["prepared"]
+    report.append("prepared=%d" % prepared)
     _report_usage(report, "temp", usage["temp"])
     for i in range(len(usage["planned"])):
         _report_usage(report, "planned%d" % i, usage["planned"][i])
-    _board.write_file("pool", pool.buffer[: pool.used])
+    _board.write_file("pool", pool.buffer[: pool.used - prepared])
 
 
 def _report_usage(report, name, usage):

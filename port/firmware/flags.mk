@@ -1,0 +1,5 @@
+# Flags of all code that runs on a board, after BOARD_CFLAGS.
+PT_CFLAGS = -std=gnu99 -g -Wall -Werror -Wpointer-arith -Wdouble-promotion -Wfloat-conversion \
+	-ffunction-sections -fdata-sections \
+	-fno-asynchronous-unwind-tables -mno-unaligned-access -masm-syntax-unified -ffp-contract=off
+PT_LDFLAGS = -nostdlib -T $(BUILD)/board.ld -Wl,--gc-sections -Wl,-Map=$(@:.elf=.map)

@@ -1,0 +1,230 @@
+"""Runs single operators on an emulated board and on the twin, many cases in one boot.
+
+Arguments of a case are those of kernel_call.call.
+
+    cases = [Case("cortex_m::quantized_add.out", x, 0, 1 << 30, 0, ..., out), ...]
+    for case, result in zip(cases, call_on_board("mps2-an386", cases)):
+        result.outputs, result.instructions, result.stack, result.scratch            # numpy, ints
+        assert result.same(case.on_twin()), result.difference(case.on_twin())
+
+`assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
+alignment; Case(..., prepare=True) lets checks prepare constants. A refusal is a result, too: `error`
+(name), `reason`, `stage` (check or run). Guard bytes around tensors and behind the scratch are checked
+on both; a fault on the board raises with the case. The program is tests/board/operators, built when it
+is out of date (a few seconds a board); from a shell: make operators BOARD=mps2-an386. Instructions: of
+pt_execute, exact, from one run.
+"""
+
+import dataclasses
+import fcntl
+import functools
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import _picotorch
+import numpy as np
+from kernel_call import GUARD, Call
+from picotorch import schema
+from picotorch.host import emulator
+from picotorch.host.boards import load_board
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM_DIR = ROOT / "tests" / "board" / "operators"
+BOARDS = ("mps2-an385-m0plus", "mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547")
+ALIGNMENT = 128
+FILL = 0xA5
+JOB_OVERHEAD = 1024
+TIMEOUT = 300.0
+PREPARED_REF = 24  # offset of pt_method.prepared
+STAGES = ("check", "run")
+
+# As in tests/board/operators/main.c.
+CASE = struct.Struct("<IIII")
+IMAGE = struct.Struct("<IIII")
+RESULT = struct.Struct("<IIIIIIQI220s")
+
+
+@dataclasses.dataclass
+class Result:
+    """What a case gave: `memories` are all bytes that a kernel may write, by number."""
+
+    error: str | None
+    stage: str
+    reason: str
+    scratch: int
+    prepared: int
+    memories: dict
+    outputs: list
+    instructions: int | None = None
+    stack: int | None = None
+
+    def same(self, other):
+        return not self.difference(other)
+
+    def difference(self, other):
+        """What is not equal, in words; empty when nothing is."""
+        for name in ("error", "stage", "reason", "scratch", "prepared"):
+            mine, its = getattr(self, name), getattr(other, name)
+            if mine != its:
+                return f"{name}: {mine!r}, on the other {its!r}"
+        for number, mine in self.memories.items():
+            differ = np.flatnonzero(mine != other.memories[number])
+            if len(differ):
+                at = differ[0]
+                return (f"{len(differ)} bytes of memory {number} differ, the first at {at}: "
+                        f"{mine[at]}, on the other {other.memories[number][at]}")
+        return ""
+
+
+class Case:
+    """One call of an operator, for any number of targets. `prepare`: as Method.load's."""
+
+    def __init__(self, operator, *arguments, prepare=False):
+        self.operator, self.arguments, self.prepare = operator, arguments, prepare
+        numbers = [i for i in range(_picotorch.operator_count())
+                   if _picotorch.operator_name(i) == operator]
+        assert numbers, f"{operator} is not in operators.def"
+        signature = _picotorch.operator_signature(numbers[0])
+        assert len(signature) == len(arguments), (signature, len(arguments))
+        self.call = Call(operator, arguments)
+        outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
+        self.outputs = [t for a in outputs for t in (a if isinstance(a, list) else [a])]
+        self.blob, self.twin = self._blob(), None
+
+    def __repr__(self):
+        return f"{self.operator}({', '.join(map(_shown, self.arguments))})"
+
+    def _blob(self):
+        """The case as tests/board/operators reads it."""
+        call = self.call
+        images = [(_picotorch.PROGRAM, call.program, 0)]
+        images += [(number, memory.tobytes(), number - _picotorch.PLANNED)
+                   for number, memory in call.memories.items()]
+        call.used = call.used + 7 & ~7
+        images.append((_picotorch.POOL, call.pool[: call.used], 0))
+        rows, body = b"", b""
+        start = _aligned(CASE.size + IMAGE.size * len(images))
+        for number, data, shift in images:
+            rows += IMAGE.pack(number, start + len(body), len(data), shift)
+            body += bytes(data).ljust(_aligned(len(data)), b"\0")
+        head = CASE.pack(start + len(body), call.record, self.prepare, len(images)) + rows
+        return head.ljust(start, b"\0") + body
+
+    def on_twin(self):
+        """The Result of the twin, which runs once."""
+        if self.twin is None:
+            self.twin = self._run_on_twin()
+        return self.twin
+
+    def _run_on_twin(self):
+        failure, call, context = [], self.call, self.call.context
+        context._on_failure = failure.append
+        context.set_prepares(self.prepare)
+        code, stage = context.check(call.record), "check"
+        scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
+        if not code:
+            stage = "run"
+            pool = call.pool[: call.used] + bytearray(prepared)
+            context.set_memory(_picotorch.POOL, pool)
+            if prepared:
+                context.prepare(0, call.used)
+            memory = bytearray([FILL ^ 0xFF]) * (scratch + GUARD)
+            context.set_scratch(memory)
+            context.start(0)
+            context.set_ready(True)
+            context.execute()
+            code = failure[0] if failure else 0
+            assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
+        reason = context.reason() if code else None
+        return self._result(code, stage, reason or "", scratch, prepared, call.memories)
+
+    def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
+        self.call.check_guards(memories)
+        outputs = [self.call.result(t, memories) for t in self.outputs]
+        return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
+                      memories, outputs, **measured)
+
+    def from_board(self, data):
+        """The result in a file that the board wrote."""
+        code, stage, _, scratch, stack, used, instructions, prepared, reason = RESULT.unpack_from(data)
+        at, memories = RESULT.size, {}
+        for number, memory in self.call.memories.items():
+            at = _aligned(at) + number - _picotorch.PLANNED
+            memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
+            at += len(memory)
+        pool = data[_aligned(at) :][: self.call.used]
+        assert _written_once(pool) == _written_once(self.call.pool[: self.call.used]), \
+            f"{self}: wrote into the pool"
+        if STAGES[stage] == "run":
+            assert data[used + scratch :] == bytes([FILL]) * GUARD, f"{self}: wrote behind scratch"
+        return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, prepared,
+                            memories, instructions=instructions, stack=stack)
+
+
+def _written_once(pool):
+    """The pool without its reference to what is prepared."""
+    return bytes(pool[:PREPARED_REF]) + bytes(pool[PREPARED_REF + 4 :])
+
+
+def _aligned(size):
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _shown(argument):
+    array = getattr(argument, "array", argument)
+    if not isinstance(array, np.ndarray):
+        return repr(argument)
+    text = f"{array.dtype}{list(array.shape)}"
+    return text + (f"+{argument.shift}" if getattr(argument, "shift", 0) else "")
+
+
+@functools.cache
+def build(board):
+    """Path of the board's program, made up to date first."""
+    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+    environment = {key: value for key, value in os.environ.items() if key not in inherited}
+    folder = ROOT / "build" / "operators" / board
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(["make", "-s", "-j2", "-C", PROGRAM_DIR, f"BOARD={board}"], text=True,
+                              capture_output=True, env=environment)
+    assert done.returncode == 0, f"the operators of {board} do not build:\n{done.stderr}"
+    return folder / "firmware.elf"
+
+
+def call_on_board(name, cases):
+    """The Results of the cases, in their order."""
+    results, board = [], load_board(name)
+    while len(results) < len(cases):
+        some, size = [], 0
+        for case in cases[len(results) :]:
+            size += len(case.blob)
+            if some and size + JOB_OVERHEAD > board.job.size:
+                break
+            some.append(case)
+        results += _boot(board, some)
+    return results
+
+
+def _boot(board, cases):
+    job = {"cases": b"".join(case.blob for case in cases)}
+    ended = emulator.run(board, build(board.name), job, timeout=TIMEOUT)
+    if ended.status:
+        stopped = len(ended.files)
+        case = cases[stopped] if stopped < len(cases) else "no case"
+        raise AssertionError("\n".join([f"{board.name} stopped in case {stopped}: {case}",
+                                        *ended.lines]))
+    return [case.from_board(ended.files[f"{i:04}"]) for i, case in enumerate(cases)]
+
+
+def assert_same(board, cases):
+    """Asserts that every case gives on the board what it gives on the twin."""
+    differences = []
+    for i, (case, result) in enumerate(zip(cases, call_on_board(board, cases), strict=True)):
+        difference = result.difference(case.on_twin())
+        if difference:
+            differences.append(f"case {i} on {board}, {case}: {difference}")
+    assert not differences, f"{len(differences)} of {len(cases)} differ\n" + "\n".join(differences[:10])

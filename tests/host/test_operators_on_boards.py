@@ -1,0 +1,46 @@
+"""Operators on all cores: the bytes and errors of every board are those of the twin."""
+
+import numpy as np
+import pytest
+from board_call import BOARDS, Case, assert_same, call_on_board
+from kernel_call import Tensor
+from test_cortex_m import OPERATORS, REFUSED, VALID, as_argument, blank, calls
+
+
+def dialect_cases():
+    return [Case(f"cortex_m::{operator}.out", *map(as_argument, arguments), blank(expected))
+            for operator in OPERATORS for arguments, expected in calls(operator)]
+
+
+def refused_cases():
+    for operator, index, value, _ in REFUSED:
+        arguments = list(VALID[operator])
+        arguments[index] = value
+        yield Case(f"cortex_m::{operator}.out", *arguments)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_dialect_cases(board):
+    assert_same(board, dialect_cases())
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_refusals(board):
+    cases = list(refused_cases())
+    assert all(case.on_twin().error for case in cases)
+    assert_same(board, cases)
+
+
+def test_a_fault_names_its_case():
+    fine, off = np.ones(3, np.float32), Tensor(np.ones(3, np.float32), shift=1)
+    cases = [Case("aten::add.out", x, fine, 1, np.zeros(3, np.float32)) for x in (fine, off)]
+    with pytest.raises(AssertionError, match=r"stopped in case 1: aten::add.out\(float32\[3\]\+1"):
+        call_on_board("mps2-an385-m0plus", cases)
+
+
+def test_instructions_are_exact():
+    counts = [[r.instructions for r in call_on_board("mps2-an386", [
+        Case("aten::add.out", *[np.ones(n, np.float32)] * 2, 1, np.zeros(n, np.float32))
+        for n in (100, 200, 300)])] for _ in range(2)]
+    first, second, third = counts[0]
+    assert counts[0] == counts[1] and third - second == second - first > 0

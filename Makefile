@@ -77,6 +77,10 @@ parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/
 bench: all-firmware ## Instructions of the models beside ExecuTorch's, as table and JSON
 	.venv/bin/python tools/bench.py
 
+.PHONY: bench-ops
+bench-ops: python ## Instructions of single int8 operators beside CMSIS-NN's, as table and JSON
+	.venv/bin/python tools/bench_ops.py
+
 .PHONY: size
 size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py

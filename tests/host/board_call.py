@@ -8,10 +8,11 @@ Arguments of a case are those of kernel_call.call.
         assert result.same(case.on_twin()), result.difference(case.on_twin())
 
 `assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
-alignment. A refusal is a result, too: `error` (name), `reason`, `stage` (check or run). Guard bytes
-around tensors and behind the scratch are checked on both; a fault on the board raises with the case.
-The program is tests/board/operators, built when it is out of date (a few seconds a board); from a
-shell: make operators BOARD=mps2-an386. Instructions: of pt_execute, exact, from one run.
+alignment; Case(..., prepare=True) lets checks prepare constants. A refusal is a result, too: `error`
+(name), `reason`, `stage` (check or run). Guard bytes around tensors and behind the scratch are checked
+on both; a fault on the board raises with the case. The program is tests/board/operators, built when it
+is out of date (a few seconds a board); from a shell: make operators BOARD=mps2-an386. Instructions: of
+pt_execute, exact, from one run.
 """
 
 import dataclasses
@@ -36,12 +37,13 @@ ALIGNMENT = 128
 FILL = 0xA5
 JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
+PREPARED_REF = 24  # offset of pt_method.prepared
 STAGES = ("check", "run")
 
 # As in tests/board/operators/main.c.
-CASE = struct.Struct("<III")
+CASE = struct.Struct("<IIII")
 IMAGE = struct.Struct("<IIII")
-RESULT = struct.Struct("<IIIIIIQ224s")
+RESULT = struct.Struct("<IIIIIIQI220s")
 
 
 @dataclasses.dataclass
@@ -52,6 +54,7 @@ class Result:
     stage: str
     reason: str
     scratch: int
+    prepared: int
     memories: dict
     outputs: list
     instructions: int | None = None
@@ -62,7 +65,7 @@ class Result:
 
     def difference(self, other):
         """What is not equal, in words; empty when nothing is."""
-        for name in ("error", "stage", "reason", "scratch"):
+        for name in ("error", "stage", "reason", "scratch", "prepared"):
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:
                 return f"{name}: {mine!r}, on the other {its!r}"
@@ -76,10 +79,10 @@ class Result:
 
 
 class Case:
-    """One call of an operator, for any number of targets."""
+    """One call of an operator, for any number of targets. `prepare`: as Method.load's."""
 
-    def __init__(self, operator, *arguments):
-        self.operator, self.arguments = operator, arguments
+    def __init__(self, operator, *arguments, prepare=False):
+        self.operator, self.arguments, self.prepare = operator, arguments, prepare
         numbers = [i for i in range(_picotorch.operator_count())
                    if _picotorch.operator_name(i) == operator]
         assert numbers, f"{operator} is not in operators.def"
@@ -88,7 +91,7 @@ class Case:
         self.call = Call(operator, arguments)
         outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
         self.outputs = [t for a in outputs for t in (a if isinstance(a, list) else [a])]
-        self.blob = self._blob()
+        self.blob, self.twin = self._blob(), None
 
     def __repr__(self):
         return f"{self.operator}({', '.join(map(_shown, self.arguments))})"
@@ -96,26 +99,37 @@ class Case:
     def _blob(self):
         """The case as tests/board/operators reads it."""
         call = self.call
-        images = [(_picotorch.PROGRAM, call.program, 0), (_picotorch.POOL, call.pool[: call.used], 0)]
+        images = [(_picotorch.PROGRAM, call.program, 0)]
         images += [(number, memory.tobytes(), number - _picotorch.PLANNED)
                    for number, memory in call.memories.items()]
+        call.used = call.used + 7 & ~7
+        images.append((_picotorch.POOL, call.pool[: call.used], 0))
         rows, body = b"", b""
         start = _aligned(CASE.size + IMAGE.size * len(images))
         for number, data, shift in images:
             rows += IMAGE.pack(number, start + len(body), len(data), shift)
             body += bytes(data).ljust(_aligned(len(data)), b"\0")
-        head = CASE.pack(start + len(body), call.record, len(images)) + rows
+        head = CASE.pack(start + len(body), call.record, self.prepare, len(images)) + rows
         return head.ljust(start, b"\0") + body
 
-    @functools.cache  # noqa: B019 - a case is run once
     def on_twin(self):
-        failure = []
-        context = self.call.context
+        """The Result of the twin, which runs once."""
+        if self.twin is None:
+            self.twin = self._run_on_twin()
+        return self.twin
+
+    def _run_on_twin(self):
+        failure, call, context = [], self.call, self.call.context
         context._on_failure = failure.append
-        code, stage = context.check(self.call.record), "check"
-        scratch = context.scratch_needed()
+        context.set_prepares(self.prepare)
+        code, stage = context.check(call.record), "check"
+        scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
         if not code:
             stage = "run"
+            pool = call.pool[: call.used] + bytearray(prepared)
+            context.set_memory(_picotorch.POOL, pool)
+            if prepared:
+                context.prepare(0, call.used)
             memory = bytearray([FILL ^ 0xFF]) * (scratch + GUARD)
             context.set_scratch(memory)
             context.start(0)
@@ -124,28 +138,34 @@ class Case:
             code = failure[0] if failure else 0
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         reason = context.reason() if code else None
-        return self._result(code, stage, reason or "", scratch, self.call.memories)
+        return self._result(code, stage, reason or "", scratch, prepared, call.memories)
 
-    def _result(self, code, stage, reason, scratch, memories, **measured):
+    def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
         self.call.check_guards(memories)
         outputs = [self.call.result(t, memories) for t in self.outputs]
-        return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, memories,
-                      outputs, **measured)
+        return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
+                      memories, outputs, **measured)
 
     def from_board(self, data):
         """The result in a file that the board wrote."""
-        code, stage, _, scratch, stack, used, instructions, reason = RESULT.unpack_from(data)
-        at, memories = _aligned(RESULT.size) + _aligned(self.call.used), {}
-        pool = data[_aligned(RESULT.size) :][: self.call.used]
-        assert pool == bytes(self.call.pool[: self.call.used]), f"{self}: wrote into the pool"
+        code, stage, _, scratch, stack, used, instructions, prepared, reason = RESULT.unpack_from(data)
+        at, memories = RESULT.size, {}
         for number, memory in self.call.memories.items():
             at = _aligned(at) + number - _picotorch.PLANNED
             memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
             at += len(memory)
+        pool = data[_aligned(at) :][: self.call.used]
+        assert _written_once(pool) == _written_once(self.call.pool[: self.call.used]), \
+            f"{self}: wrote into the pool"
         if STAGES[stage] == "run":
             assert data[used + scratch :] == bytes([FILL]) * GUARD, f"{self}: wrote behind scratch"
-        return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, memories,
-                            instructions=instructions, stack=stack)
+        return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, prepared,
+                            memories, instructions=instructions, stack=stack)
+
+
+def _written_once(pool):
+    """The pool without its reference to what is prepared."""
+    return bytes(pool[:PREPARED_REF]) + bytes(pool[PREPARED_REF + 4 :])
 
 
 def _aligned(size):

@@ -22,6 +22,7 @@
 
 #include "requantize.h"
 #include <stdbool.h>
+#include <string.h>
 
 typedef struct pt_layer {
     const int8_t *weights; // `depth` for each channel
@@ -32,6 +33,7 @@ typedef struct pt_layer {
     void *block;        // scratch
     int32_t capacity;   // patches that it has room for
     int32_t width;      // patches of the block that is being packed
+    bool fast;          // sums go to outputs the fast way of scale.h
     const void *prepared;
 } pt_layer;
 
@@ -59,6 +61,15 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
     return least <= 2048 ? 3 * least : least;
 }
 
+// One patch as it lies: on any core, without scratch.
+void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
+
+#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+#define PT_PATCHES_DSP
+#include "patches_dsp.h"
+#else
+#define PT_PATCHES_PLAIN
 #include "patches_plain.h"
+#endif
 
 #endif

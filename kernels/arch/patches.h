@@ -33,7 +33,7 @@ typedef struct pt_layer {
     void *block;        // scratch
     int32_t capacity;   // patches that it has room for
     int32_t width;      // patches of the block that is being packed
-    bool fast;          // sums go to outputs the fast way of scale.h
+    bool limits;        // outputs are limited to less than int8
     const void *prepared;
 } pt_layer;
 

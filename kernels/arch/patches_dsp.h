@@ -14,10 +14,9 @@ static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
     (void)room;
 }
 
-// Six patches at a time, or pairs, or one.
+// Six patches at a time, or two, or one.
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
-    layer->width = layer->capacity >= 6 && left >= 5   ? 6
-                   : layer->capacity >= 2 && left >= 2 ? 2
-                                                       : 1;
-    return layer->width < left ? layer->width : left;
+    int32_t most = layer->capacity < left ? layer->capacity : left;
+    layer->width = most >= 6 ? 6 : most >= 2 ? 2 : 1;
+    return layer->width;
 }

@@ -142,6 +142,11 @@ class Case:
 
     def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
         self.call.check_guards(memories)
+        memories = {number: memory.copy() for number, memory in memories.items()}
+        for tensor in self.call.order:
+            if tensor.scratch:  # holds what the core's loops want there
+                number, place = self.call.places[id(tensor)]
+                memories[number][place : place + tensor.array.nbytes] = 0
         outputs = [self.call.result(t, memories) for t in self.outputs]
         return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
                       memories, outputs, **measured)

@@ -1,7 +1,6 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
-#include "../arch/dot.h"
-#include <string.h>
+#include "../arch/patches.h"
 
 typedef struct convolution {
     pt_image in, out;
@@ -74,11 +73,6 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     return PT_ERROR_OK;
 }
 
-// Bytes for the patch of a pixel.
-static uint32_t patch_bytes(const convolution *x) {
-    return x->in_place ? 0 : (uint32_t)x->depth;
-}
-
 static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     pt_tensor t = pt_get_tensor(c, scratch);
     return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype) >= bytes;
@@ -88,101 +82,127 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[13], explicit_layout, &x.out);
-    if (!error && !has_room(c, args[12], patch_bytes(&x))) {
-        pt_ask_scratch(c, patch_bytes(&x));
+    if (!error && !has_room(c, args[12], pt_least_scratch(x.depth))) {
+        pt_ask_scratch(c, pt_useful_scratch(x.depth));
     }
     return error;
 }
 
 // ---- patches
 
-// A row of a patch: taps[PT_WIDTH] pixels from `in` on, the rest padding.
-static void copy_row(const convolution *x, const int8_t *in, const pt_span *columns, int8_t *to) {
-    int32_t size = x->channels, kernel = x->window.kernel[PT_WIDTH];
+// A row of patch i, from value k on: columns->taps pixels from `in` on, the rest padding.
+static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
+                     const pt_span *columns, void *block, int32_t i, int32_t k) {
+    int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
     int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
-    int32_t before = columns->first * size, inside = columns->taps * size;
-    memset(to, -x->offset, (size_t)before);
+    pt_pad(layer, block, i, k, columns->first * size);
+    k += columns->first * size;
     if (step == size) {
-        memcpy(to + before, in, (size_t)inside);
+        pt_pack(layer, block, i, k, in, columns->taps * size);
+        k += columns->taps * size;
     } else {
-        for (int32_t i = 0; i < columns->taps; i++) {
-            memcpy(to + before + i * size, in + i * step, (size_t)size);
+        for (int32_t tap = 0; tap < columns->taps; tap++, k += size, in += step) {
+            pt_pack(layer, block, i, k, in, size);
         }
     }
-    memset(to + before + inside, -x->offset, (size_t)(kernel * size - before - inside));
+    pt_pad(layer, block, i, k, end - k);
 }
 
-// The patch of the output at (row, column) in the group whose first channel is at `in`.
-static const int8_t *make_patch(const convolution *x, const int8_t *in, int32_t row, int32_t column,
-                                int8_t *patch) {
+// Patch i: the window of these rows and columns, in the group whose first channel is at `in`.
+static void pack_patch(const convolution *x, const pt_layer *layer, const int8_t *in,
+                       const pt_span *rows, const pt_span *columns, void *block, int32_t i) {
     const pt_window *w = &x->window;
-    int32_t line = x->in.width * x->in.channels;
-    if (x->in_place) {
-        return in + row * w->stride[PT_HEIGHT] * line +
-               column * w->stride[PT_WIDTH] * x->in.channels;
+    int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
+    int32_t k = rows->first * size;
+    if (rows->taps == 0 || columns->taps == 0) {
+        pt_pad(layer, block, i, 0, x->depth);
+        return;
     }
-    pt_span rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
-    pt_span columns = pt_clip_window(w, PT_WIDTH, column, x->in.width);
-    int32_t size = w->kernel[PT_WIDTH] * x->channels;
-    int32_t after = w->kernel[PT_HEIGHT] - rows.first - rows.taps;
-    int8_t *to = patch;
-    if (rows.taps == 0 || columns.taps == 0) {
-        memset(patch, -x->offset, (size_t)x->depth);
-        return patch;
-    }
-    memset(to, -x->offset, (size_t)(rows.first * size));
-    to += rows.first * size;
-    in += rows.start * line + columns.start * x->in.channels;
-    for (int32_t i = 0; i < rows.taps; i++) {
-        copy_row(x, in, &columns, to);
-        to += size;
+    pt_pad(layer, block, i, 0, k);
+    in += rows->start * line + columns->start * x->in.channels;
+    for (int32_t tap = 0; tap < rows->taps; tap++, k += size) {
+        pack_row(x, layer, in, columns, block, i, k);
         in += w->dilation[PT_HEIGHT] * line;
     }
-    memset(to, -x->offset, (size_t)(after * size));
-    return patch;
+    pt_pad(layer, block, i, k, x->depth - k);
 }
 
-// ---- products
+// ---- images
 
-// One pixel of one group: channels from `first` on, four at a time, and the rest singly, as four of
-// which one counts.
-static void multiply_patch(const convolution *x, const int8_t *patch, int32_t first, int8_t *out) {
-    int32_t end = first + x->outputs, n = 4, stride = x->depth;
-    for (int32_t o = first; o < end; o += n) {
-        if (end - o < 4) {
-            n = 1, stride = 0;
+// One group, a block of patches at a time.
+static void convolve_packed(const convolution *x, const pt_layer *layer, const int8_t *in,
+                            int8_t *out, void *block) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < x->out.height; i++) {
+        pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
+        for (int32_t j = 0; j < x->out.width; j++) {
+            pt_span columns = pt_clip_window(&x->window, PT_WIDTH, j, x->in.width);
+            pack_patch(x, layer, in, &rows, &columns, block, n++);
+            if (n == layer->block) {
+                pt_multiply_patches(layer, block, n, out);
+                out += n * layer->out_stride;
+                n = 0;
+            }
         }
-        pt_sums sums = {0, 0, 0, 0};
-        pt_dot_1x4(patch, x->offset, x->weights + o * x->depth, stride, x->depth, &sums);
-        int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
-        for (int32_t i = 0; i < n; i++) {
-            int32_t sum = pt_add_int32(all[i], pt_bias_of(&x->output, o + i));
-            out[o + i] = pt_finish(&x->output, o + i, sum);
-        }
+    }
+    if (n > 0) {
+        pt_multiply_patches(layer, block, n, out);
     }
 }
 
-static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, int8_t *scratch) {
-    for (int32_t i = 0; i < x->out.height; i++) {
-        for (int32_t j = 0; j < x->out.width; j++) {
-            for (int32_t g = 0; g < x->groups; g++) {
-                const int8_t *patch = make_patch(x, in + g * x->channels, i, j, scratch);
-                multiply_patch(x, patch, g * x->outputs, out);
-            }
-            out += x->out.channels;
+// One group whose patches are pixels of the input: at stride 1 all of them lie in a row.
+static void convolve_in_place(const convolution *x, const pt_layer *layer, const int8_t *in,
+                              int8_t *out) {
+    const int32_t *stride = x->window.stride;
+    int32_t n = x->out.width, height = x->out.height;
+    if (stride[PT_HEIGHT] == 1 && stride[PT_WIDTH] == 1) {
+        n *= height;
+        height = 1;
+    }
+    for (; height > 0; height--) {
+        pt_multiply_patches(layer, in, n, out);
+        in += stride[PT_HEIGHT] * x->in.width * x->in.channels;
+        out += n * layer->out_stride;
+    }
+}
+
+static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *block,
+                           uint32_t room) {
+    pt_layer layer = {.weights = x->weights,
+                      .depth = x->depth,
+                      .channels = x->outputs,
+                      .offset = x->offset,
+                      .output = x->output,
+                      .out_stride = x->out.channels,
+                      .block = pt_patches_in(room, x->depth)};
+    for (int32_t g = 0; g < x->groups; g++) {
+        if (x->in_place && !PT_PACKS) {
+            layer.patch_stride = x->window.stride[PT_WIDTH] * x->in.channels;
+            convolve_in_place(x, &layer, in, out);
+        } else {
+            layer.patch_stride = x->depth;
+            convolve_packed(x, &layer, in, out, block);
         }
+        in += x->channels;
+        out += x->outputs;
+        pt_skip_channels(&layer, x->outputs);
     }
 }
 
 static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
-    int8_t *scratch = has_room(c, args[12], patch_bytes(&x)) ? pt_get_tensor(c, args[12]).data
-                                                             : (void *)c->scratch;
+    pt_tensor scratch = pt_get_tensor(c, args[12]);
+    void *block = scratch.data;
+    uint32_t room = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
+    if (room < pt_least_scratch(x.depth)) {
+        block = c->scratch;
+        room = pt_useful_scratch(x.depth);
+    }
     int8_t *out = pt_get_tensor(c, args[13]).data;
     for (int32_t i = 0; i < x.in.batch; i++) {
         convolve_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                       out + i * x.out.height * x.out.width * x.out.channels, scratch);
+                       out + i * x.out.height * x.out.width * x.out.channels, block, room);
     }
     return error;
 }

@@ -5,8 +5,8 @@ anything is written:
 
     pt_method | pt_value of each tensor, by value index | lists: pt_value and references | instructions
 
-What the kernels prepare for a faster run, where that was asked for, follows at a multiple of 8. Its size
-is the same on every machine; its bytes are not.
+What the kernels prepare for a faster run, where that was asked for, follows at a multiple of 8. Its
+size is the same on every machine; its bytes are not.
 
 Everything here runs with MicroPython's heap locked: no tuples, closures, slices or floats.
 """

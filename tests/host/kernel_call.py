@@ -70,7 +70,7 @@ def channels_last(array):
 class Call:
     """One call: the program that holds the scalars and sizes, a pool with the records, a memory."""
 
-    def __init__(self, operator, arguments):
+    def __init__(self, operator, arguments, prepare=False):
         self.values, self.tensors, self.order = [], {}, []
         indexes = [self.add(argument) for argument in arguments]
         sizes = [t.array.shape for t in self.order]
@@ -100,6 +100,17 @@ class Call:
         context.put_instruction(self.record, number, len(arguments), 0)
         for i, index in enumerate(indexes):
             context.put_ref(self.record + 4 + 4 * i, self.argument_ref(index))
+        self.records_end = (self.used + 7) & ~7
+        context.set_prepares(prepare)
+
+    def check(self):
+        """The error code of the check; where it is 0, what the operator prepares is in the pool."""
+        context = self.context
+        code = context.check(self.record)
+        self.prepared = 0 if code else context.prepared_bytes(0)
+        if self.prepared:
+            context.prepare(0, self.records_end)
+        return code
 
     def allocate(self, size):
         self.used = getattr(self, "used", 28)
@@ -196,7 +207,7 @@ class Call:
 
     def run(self):
         context = self.context
-        code = context.check(self.record)
+        code = self.check()
         if code:
             raise KernelError(code, context.reason(), "check")
         pool = bytes(self.pool)
@@ -240,10 +251,11 @@ def ref(memory, offset):
     return memory << 25 | offset >> 2
 
 
-def call(operator, *arguments):
+def call(operator, *arguments, prepare=False):
     """The outputs after the call: one array, or a tuple of them (of lists: lists).
 
-    Raises KernelError where the kernel refuses; asserts that nothing but the outputs was written.
+    prepare: as Method.load's. Raises KernelError where the kernel refuses; asserts that nothing but the
+    outputs was written.
     """
     number = [i for i in range(_picotorch.operator_count())
               if _picotorch.operator_name(i) == operator]
@@ -251,7 +263,7 @@ def call(operator, *arguments):
     signature = _picotorch.operator_signature(number[0])
     assert len(signature) == len(arguments), (signature, len(arguments))
     outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
-    one = Call(operator, arguments)
+    one = Call(operator, arguments, prepare)
     written = {id(t) for a in outputs for t in (a if isinstance(a, list) else [a])}
     one.run()
     for argument, tensor in one.tensors.values():

@@ -1,0 +1,55 @@
+// From int32 sums to int8 outputs.
+#ifndef PT_ARCH_REQUANTIZE_H
+#define PT_ARCH_REQUANTIZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Sums wrap around, as the reference's int32 tensors do.
+static inline int32_t pt_add_int32(int32_t a, int32_t b) {
+    return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+static inline int32_t pt_clamp(int32_t value, int32_t min, int32_t max) {
+    return value < min ? min : value > max ? max : value;
+}
+
+// value * multiplier * 2^(shift - 31), rounded twice: to a multiple of 2^shift with halves up,
+// then, if shift is negative, to an integer with halves away from zero.
+int32_t pt_requantize_int64(int64_t value, int32_t multiplier, int32_t shift);
+
+static inline int32_t pt_requantize(int32_t value, int32_t multiplier, int32_t shift) {
+    uint32_t halvings = ~(uint32_t)shift; // all but the last
+    if (halvings > 30 || multiplier < 0) {
+        return pt_requantize_int64(value, multiplier, shift);
+    }
+    int32_t high = (int32_t)(((int64_t)value * multiplier + (1 << 30)) >> 31);
+    return (((high + (high >> 31)) >> halvings) + 1) >> 1;
+}
+
+// From a requantized value to an int8 of the output.
+typedef struct pt_range {
+    int32_t offset, min, max;
+} pt_range;
+
+static inline int8_t pt_to_int8(int32_t requantized, const pt_range *r) {
+    return (int8_t)pt_clamp(pt_add_int32(requantized, r->offset), r->min, r->max);
+}
+
+// From sums to outputs, with a multiplier for each channel.
+typedef struct pt_channels {
+    const int32_t *bias; // NULL for none
+    const int32_t *multipliers, *shifts;
+    pt_range range;
+} pt_channels;
+
+static inline int32_t pt_bias_of(const pt_channels *channels, int32_t channel) {
+    return channels->bias ? channels->bias[channel] : 0;
+}
+
+static inline int8_t pt_finish(const pt_channels *channels, int32_t channel, int32_t sum) {
+    return pt_to_int8(pt_requantize(sum, channels->multipliers[channel], channels->shifts[channel]),
+                      &channels->range);
+}
+
+#endif

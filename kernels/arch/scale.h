@@ -1,0 +1,88 @@
+// The way of an int32 sum to its int8 output: multiplier, shift and offset in one go.
+//
+// What it computes is pt_requantize plus the output's offset, to the bit, for the multipliers and
+// shifts that pt_scales_fast accepts and sums below PT_SUM_LIMIT in size. A kernel checks both once
+// for each channel, the sums by their number of products and the size of the bias.
+#ifndef PT_ARCH_SCALE_H
+#define PT_ARCH_SCALE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// (value * multiplier + 2^30) >> 31, for a multiplier of at least 0.
+#if defined(__ARM_ARCH_6M__)
+
+// From products of 16-bit halves: the core has no long multiplication.
+static inline int32_t pt_high_product(int32_t value, int32_t multiplier) {
+    uint32_t low = (uint32_t)value & 0xFFFF, m_low = (uint32_t)multiplier & 0xFFFF;
+    int32_t high = value >> 16, m_high = multiplier >> 16;
+    int32_t middle = high * (int32_t)m_low + (int32_t)(low * m_low >> 16);
+    uint32_t rest = ((uint32_t)middle & 0xFFFF) + low * (uint32_t)m_high + 0x4000;
+    return (int32_t)((uint32_t)(high * m_high + (middle >> 16)) * 2 + (rest >> 15));
+}
+
+#else
+
+static inline int32_t pt_high_product(int32_t value, int32_t multiplier) {
+    return (int32_t)(((int64_t)value * multiplier + (1 << 30)) >> 31);
+}
+
+#endif
+
+enum {
+    PT_SUM_LIMIT = 1 << 30, // the double of a smaller sum is an int32
+    PT_BIAS_LIMIT = 1 << 29,
+    PT_MAX_PRODUCTS =
+        (1 << 29) / (383 * 128), // of an int8 with an offset of at most 255, and an int8
+    PT_MAX_SHIFT = 20,           // with it an offset stays far from the limits of an int32
+};
+
+static inline bool pt_scales_fast(int32_t multiplier, int32_t shift) {
+    return multiplier >= 0 && shift < 0 && shift >= -PT_MAX_SHIFT;
+}
+
+// What pt_scale adds: a half, and the output's offset.
+static inline int32_t pt_rounding(int32_t shift, int32_t offset) {
+    return (1 << (-shift - 1)) + offset * (1 << -shift);
+}
+
+// The output, before it is limited, of the sum that is half of `doubled`; `right` is -shift.
+#if defined(__ARM_FEATURE_DSP)
+
+static inline int32_t pt_scale(int32_t doubled, int32_t multiplier, int32_t right,
+                               int32_t rounding) {
+    int32_t scaled;
+    __asm__("smmlar %0, %1, %2, %3"
+            : "=r"(scaled)
+            : "r"(doubled), "r"(multiplier), "r"(rounding + (doubled >> 31)));
+    return scaled >> right;
+}
+
+#elif defined(__ARM_ARCH_6M__)
+
+static inline int32_t pt_scale(int32_t doubled, int32_t multiplier, int32_t right,
+                               int32_t rounding) {
+    return (pt_high_product(doubled >> 1, multiplier) + (doubled >> 31) + rounding) >> right;
+}
+
+#else
+
+static inline int32_t pt_scale(int32_t doubled, int32_t multiplier, int32_t right,
+                               int32_t rounding) {
+    int64_t sum = (int64_t)(rounding + (doubled >> 31)) * ((int64_t)1 << 32) + (int64_t)0x80000000;
+    return (int32_t)((sum + (int64_t)doubled * multiplier) >> 32) >> right;
+}
+
+#endif
+
+static inline int32_t pt_saturate_int8(int32_t value) {
+#if defined(__ARM_FEATURE_SAT)
+    int32_t result;
+    __asm__("ssat %0, #8, %1" : "=r"(result) : "r"(value));
+    return result;
+#else
+    return value < INT8_MIN ? INT8_MIN : value > INT8_MAX ? INT8_MAX : value;
+#endif
+}
+
+#endif

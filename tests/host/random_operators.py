@@ -260,7 +260,7 @@ def extremum(draw):
 def div(draw):
     sizes = [*elementwise_sizes(draw), draw.int(1, 9)]
     return Case("cortex_m::quantized_div.out", draw.tensor(*sizes), draw.offset(), draw.tensor(*sizes),
-                draw.offset(), draw.offset(), draw.pick(0.01, 0.02, 0.03, 0.05, 0.5, 1e-30),
+                draw.offset(), draw.offset(), draw.pick(1.0, 10.0, 50.5, 100.0, 3.7e5, 0.01),
                 draw.output(*sizes))
 
 

@@ -17,6 +17,7 @@
 #define PT_ARCH_PATCHES_H
 
 #include "requantize.h"
+#include <stdbool.h>
 
 typedef struct pt_layer {
     const int8_t *weights; // `depth` for each channel

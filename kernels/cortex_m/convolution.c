@@ -1,6 +1,6 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
-#include "../arch/patches.h"
+#include "../arch/images.h"
 
 typedef struct convolution {
     pt_image in, out;
@@ -175,8 +175,19 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
                       .output = x->output,
                       .out_stride = x->out.channels,
                       .block = pt_patches_in(room, x->depth)};
+    const pt_window *w = &x->window;
+    pt_geometry geometry = {.in = {x->in.height, x->in.width},
+                            .out = {x->out.height, x->out.width},
+                            .kernel = {w->kernel[0], w->kernel[1]},
+                            .stride = {w->stride[0], w->stride[1]},
+                            .padding = {w->padding[0], w->padding[1]},
+                            .dilation = {w->dilation[0], w->dilation[1]},
+                            .channels = x->channels,
+                            .pixel = x->in.channels};
     for (int32_t g = 0; g < x->groups; g++) {
-        if (x->in_place && !PT_PACKS) {
+        if (pt_convolve(&geometry, &layer, in, out, block, room)) {
+            // done
+        } else if (x->in_place && !PT_PACKS) {
             layer.patch_stride = x->window.stride[PT_WIDTH] * x->in.channels;
             convolve_in_place(x, &layer, in, out);
         } else {

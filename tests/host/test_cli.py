@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import cli, running
+from picotorch.host import running
 from picotorch.host.elf import flash_bytes
 from picotorch.host.firmware_map import kernel_families, sections
 from picotorch.host.parity import same_bits
@@ -19,6 +19,7 @@ from picotorch.host.parity import same_bits
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import fixture_store  # noqa: E402
+from calling import assert_error, assert_usage  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
@@ -32,36 +33,6 @@ def path(name):
 
 def inputs(name):
     return path(name).parent / "inputs.npz"
-
-
-@pytest.fixture
-def call(capsys):
-    """call(arguments) -> (exit status, stdout, stderr)"""
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
-
-
-def assert_error(result, name, *words):
-    """Exit status 1 and one line on stderr that begins with name and code."""
-    status, _, error = result
-    assert status == 1
-    assert error.count("\n") == 1 and error.endswith("\n")
-    assert error.startswith(name + " (0x"), error
-    for word in words:
-        assert word in error
-
-
-def assert_usage(result, *words):
-    status, out, error = result
-    assert (status, out) == (2, "")
-    assert "Usage: picotorch" in error and "Traceback" not in error
-    for word in words:
-        assert word in error
 
 
 # ---- run

@@ -142,6 +142,7 @@ class Case:
 
     def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
         self.call.check_guards(memories)
+        memories = self.call.without_scratch(memories)
         outputs = [self.call.result(t, memories) for t in self.outputs]
         return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
                       memories, outputs, **measured)

@@ -4,6 +4,7 @@
 #if defined(__ARM_FEATURE_MVE)
 
 #include "multiply_mve.h"
+#include "requantize_mve.h"
 
 enum {
     PATCHES = 4,
@@ -146,15 +147,6 @@ static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t
     }
 }
 
-static bool can_requantize(const pt_channels *output, int32_t channels) {
-    for (int32_t i = 0; i < channels; i++) {
-        if (output->multipliers[i] < 0 || ~(uint32_t)output->shifts[i] > 30) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // ---- products
 
 // The channels of four patches whose outputs are not words: four at a time, by way of a word.
@@ -212,21 +204,12 @@ static void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *
     }
 }
 
-static void clamp_outputs(const pt_layer *layer, int32_t n, int8_t *out) {
-    const pt_range *r = &layer->output.range;
-    for (; n > 0; n--, out += layer->out_stride) {
-        for (int32_t i = 0; i < layer->channels; i++) {
-            out[i] = (int8_t)pt_clamp(out[i], r->min, r->max);
-        }
-    }
-}
-
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room) {
     convolution x = {g, layer, in, block, 0, 0};
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
     if (layer->channels < 4 || room < needed || ((uint32_t)block & 3) ||
-        !can_requantize(&layer->output, layer->channels)) {
+        !pt_have_fast_scales(&layer->output, layer->channels)) {
         return false;
     }
     for (int32_t first = 0, n = CHANNELS; first < layer->channels; first += n) {
@@ -234,9 +217,8 @@ bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, 
         n = rest < CHANNELS ? rest : rest < CHANNELS + 4 ? CHANNELS / 2 : CHANNELS;
         convolve_channels(&x, first, n, out + first);
     }
-    if (layer->output.range.min > INT8_MIN || layer->output.range.max < INT8_MAX) {
-        clamp_outputs(layer, g->out[0] * g->out[1], out);
-    }
+    pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
+                    layer->channels);
     return true;
 }
 

@@ -18,12 +18,23 @@ typedef struct pt_geometry {
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room);
 
+// The same for a depthwise convolution: g->channels are the outputs of an input channel, the weights
+// (height, width, outputs).
+bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                           int8_t *out, void *block, uint32_t room);
+
 #else
 
 static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                                int8_t *out, void *block, uint32_t room) {
     (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
     return false;
+}
+
+static inline bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer,
+                                         const int8_t *in, int8_t *out, void *block,
+                                         uint32_t room) {
+    return pt_convolve(g, layer, in, out, block, room);
 }
 
 #endif

@@ -231,15 +231,6 @@ class Call:
         for number, memory in memories.items():
             assert (memory[~inside[number]] == 0xA5).all(), "the kernel wrote beside its tensors"
 
-    def without_scratch(self, memories):
-        """Copies of memories, with zeros for the contents of scratch tensors, which are undefined."""
-        memories = {number: memory.copy() for number, memory in memories.items()}
-        for tensor in self.order:
-            if tensor.scratch:
-                number, place = self.places[id(tensor)]
-                memories[number][place : place + tensor.array.nbytes] = 0
-        return memories
-
     def result(self, argument, memories=None):
         tensor = self.tensors[id(argument)][1]
         number, place = self.places[id(tensor)]

@@ -38,8 +38,8 @@ typedef struct windows {
     int32_t window_step, out_step;
     uint16_t outputs[OUTPUTS];
     int8_t *out;
-    int32_t out_end;                 // from out
-    int32_t window_back, out_back;   // before the last time, which overlaps
+    int32_t out_end;               // from out
+    int32_t window_back, out_back; // before the last time, which overlaps
     int32_t times, channels;
     const int8_t *columns, *records;
     uint32_t window[4][4];
@@ -49,60 +49,60 @@ typedef struct windows {
 // ---- the loops
 
 // From the eight sums to bytes, and to the next windows.
-#define PT_FINISH_WINDOWS                                                                  \
-    "stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"                                       \
-    "ldrd r0, r2, [sp, #32]\n\t"                                                           \
-    "ldrd r4, r6, [sp, #40]\n\t"                                                           \
-    "vldrw.u32 q0, [sp]\n\tvldrw.u32 q1, [sp, #16]\n\t"                                    \
-    "vadd.i32 q0, q0, r3\n\tvadd.i32 q1, q1, r3\n\t"                                       \
-    "vqrdmulh.s32 q0, q0, r5\n\tvqrdmulh.s32 q1, q1, r5\n\t"                               \
-    "vqdmlah.s32 q0, q0, r0\n\tvqdmlah.s32 q1, q1, r0\n\t"                                 \
-    "vrshl.s32 q0, r7\n\tvrshl.s32 q1, r7\n\t"                                             \
-    "vqmovnb.s32 q0, q0\n\tvqmovnt.s32 q0, q1\n\t"                                         \
-    "vldrh.u16 q1, [sp, #48]\n\t"                                                          \
-    "vqadd.s16 q0, q0, r2\n\t"                                                             \
-    "vqmovnb.s16 q0, q0\n\t"                                                               \
-    "vstrb.16 q0, [r9, q1]\n\t"                                                            \
-    "add r1, r1, r4\n\tadd r9, r9, r6\n\t"                                                 \
+#define PT_FINISH_WINDOWS                                    \
+    "stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"         \
+    "ldrd r0, r2, [sp, #32]\n\t"                             \
+    "ldrd r4, r6, [sp, #40]\n\t"                             \
+    "vldrw.u32 q0, [sp]\n\tvldrw.u32 q1, [sp, #16]\n\t"      \
+    "vadd.i32 q0, q0, r3\n\tvadd.i32 q1, q1, r3\n\t"         \
+    "vqrdmulh.s32 q0, q0, r5\n\tvqrdmulh.s32 q1, q1, r5\n\t" \
+    "vqdmlah.s32 q0, q0, r0\n\tvqdmlah.s32 q1, q1, r0\n\t"   \
+    "vrshl.s32 q0, r7\n\tvrshl.s32 q1, r7\n\t"               \
+    "vqmovnb.s32 q0, q0\n\tvqmovnt.s32 q0, q1\n\t"           \
+    "vldrh.u16 q1, [sp, #48]\n\t"                            \
+    "vqadd.s16 q0, q0, r2\n\t"                               \
+    "vqmovnb.s16 q0, q0\n\t"                                 \
+    "vstrb.16 q0, [r9, q1]\n\t"                              \
+    "add r1, r1, r4\n\tadd r9, r9, r6\n\t"                   \
     "subs r11, #1\n\t"
 
-#define PT_BEGIN_WINDOWS                                                            \
-    "sub sp, sp, #96\n\t"                                                           \
-    "vldrw.u32 q0, [r0], #64\n\tvldrw.u32 q1, [r0, #-48]\n\t"                       \
-    "vldrw.u32 q2, [r0, #-32]\n\tvldrw.u32 q3, [r0, #-16]\n\t"                      \
-    "vstrw.32 q0, [sp, #32]\n\tvstrw.32 q1, [sp, #48]\n\t"                          \
-    "vstrw.32 q2, [sp, #64]\n\tvstrw.32 q3, [sp, #80]\n\t"                          \
-    "vldrw.u32 q2, [r0]\n\tvldrw.u32 q3, [r0, #16]\n"                               \
-    "1:\n\t"                                                                        \
-    "ldrd r1, r11, [sp, #88]\n\t"                                                   \
+#define PT_BEGIN_WINDOWS                                       \
+    "sub sp, sp, #96\n\t"                                      \
+    "vldrw.u32 q0, [r0], #64\n\tvldrw.u32 q1, [r0, #-48]\n\t"  \
+    "vldrw.u32 q2, [r0, #-32]\n\tvldrw.u32 q3, [r0, #-16]\n\t" \
+    "vstrw.32 q0, [sp, #32]\n\tvstrw.32 q1, [sp, #48]\n\t"     \
+    "vstrw.32 q2, [sp, #64]\n\tvstrw.32 q3, [sp, #80]\n\t"     \
+    "vldrw.u32 q2, [r0]\n\tvldrw.u32 q3, [r0, #16]\n"          \
+    "1:\n\t"                                                   \
+    "ldrd r1, r11, [sp, #88]\n\t"                              \
     "vldrw.u32 q4, [r11], #64\n\t"
 
-#define PT_BEGIN_CHANNEL               \
-    "ldm r11!, {r3, r5, r7}\n\t"       \
-    "add r0, r1, #4\n\t"               \
-    "strd r0, r11, [sp, #88]\n\t"      \
-    "ldr r9, [sp, #64]\n\t"            \
-    "ldr r11, [sp, #80]\n"             \
+#define PT_BEGIN_CHANNEL          \
+    "ldm r11!, {r3, r5, r7}\n\t"  \
+    "add r0, r1, #4\n\t"          \
+    "strd r0, r11, [sp, #88]\n\t" \
+    "ldr r9, [sp, #64]\n\t"       \
+    "ldr r11, [sp, #80]\n"        \
     "2:\n\t"
 
-#define PT_END_CHANNEL            \
-    "bne 2b\n\t"                  \
-    "ldrd r0, r2, [sp, #64]\n\t"  \
-    "sub r4, r9, r0\n\t"          \
-    "cmp r4, r2\n\t"              \
-    "beq 3f\n\t"                  \
-    "ldrd r4, r6, [sp, #72]\n\t"  \
-    "add r1, r1, r4\n\t"          \
-    "add r9, r9, r6\n\t"          \
-    "movs r11, #1\n\t"            \
-    "b 2b\n"                      \
-    "3:\n\t"                      \
-    "adds r0, #1\n\t"             \
-    "str r0, [sp, #64]\n\t"       \
-    "ldr r2, [sp, #84]\n\t"       \
-    "subs r2, #1\n\t"             \
-    "str r2, [sp, #84]\n\t"       \
-    "bne 1b\n\t"                  \
+#define PT_END_CHANNEL           \
+    "bne 2b\n\t"                 \
+    "ldrd r0, r2, [sp, #64]\n\t" \
+    "sub r4, r9, r0\n\t"         \
+    "cmp r4, r2\n\t"             \
+    "beq 3f\n\t"                 \
+    "ldrd r4, r6, [sp, #72]\n\t" \
+    "add r1, r1, r4\n\t"         \
+    "add r9, r9, r6\n\t"         \
+    "movs r11, #1\n\t"           \
+    "b 2b\n"                     \
+    "3:\n\t"                     \
+    "adds r0, #1\n\t"            \
+    "str r0, [sp, #64]\n\t"      \
+    "ldr r2, [sp, #84]\n\t"      \
+    "subs r2, #1\n\t"            \
+    "str r2, [sp, #84]\n\t"      \
+    "bne 1b\n\t"                 \
     "add sp, sp, #96"
 
 #define PT_WINDOWS_CLOBBER                                                                       \
@@ -112,43 +112,43 @@ typedef struct windows {
 // Stride 1: windows two columns apart, with the weights at four places.
 static void __attribute__((noinline)) run_windows(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
-    __asm__ volatile(PT_BEGIN_WINDOWS
-                     "vldrw.u32 q5, [r11, #-48]\n\tvldrw.u32 q6, [r11, #-32]\n\t"
-                     "vldrw.u32 q7, [r11, #-16]\n\t" PT_BEGIN_CHANNEL
-                     "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
-                     "vmladav.s8 r0, q0, q4\n\tvmladav.s8 r2, q0, q5\n\t"
-                     "vmladav.s8 r4, q0, q6\n\tvmladav.s8 r6, q0, q7\n\t"
-                     "vmladav.s8 r8, q1, q4\n\tvmladav.s8 r10, q1, q5\n\t"
-                     "vmladav.s8 r12, q1, q6\n\tvmladav.s8 lr, q1, q7\n\t" PT_FINISH_WINDOWS
-                         PT_END_CHANNEL
-                     : "+r"(r0)
-                     :
-                     : PT_WINDOWS_CLOBBER);
+    __asm__ volatile(
+        PT_BEGIN_WINDOWS
+        "vldrw.u32 q5, [r11, #-48]\n\tvldrw.u32 q6, [r11, #-32]\n\t"
+        "vldrw.u32 q7, [r11, #-16]\n\t" PT_BEGIN_CHANNEL
+        "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r0, q0, q4\n\tvmladav.s8 r2, q0, q5\n\t"
+        "vmladav.s8 r4, q0, q6\n\tvmladav.s8 r6, q0, q7\n\t"
+        "vmladav.s8 r8, q1, q4\n\tvmladav.s8 r10, q1, q5\n\t"
+        "vmladav.s8 r12, q1, q6\n\tvmladav.s8 lr, q1, q7\n\t" PT_FINISH_WINDOWS PT_END_CHANNEL
+        : "+r"(r0)
+        :
+        : PT_WINDOWS_CLOBBER);
 }
 
 // Stride 2: windows two columns apart, each for one output.
 static void __attribute__((noinline)) run_windows_apart(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
     register int32_t second __asm__("r10") = w->second;
-    __asm__ volatile("sub sp, sp, #16\n\t"
-                     "str r10, [sp]\n\t"
-                     "vldrw.u32 q5, [r0, #96]\n\tvldrw.u32 q6, [r0, #112]\n\t" PT_BEGIN_WINDOWS
-                         PT_BEGIN_CHANNEL
-                     "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
-                     "vmladav.s8 r0, q0, q4\n\tvmladav.s8 r2, q1, q4\n\t"
-                     "vldrw.u32 q0, [r1, q5]\n\tvldrw.u32 q1, [r1, q6]\n\t"
-                     "ldr r8, [sp, #96]\n\t"
-                     "vmladav.s8 r4, q0, q4\n\tvmladav.s8 r6, q1, q4\n\t"
-                     "add r1, r1, r8\n\t"
-                     "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
-                     "vmladav.s8 r8, q0, q4\n\tvmladav.s8 r10, q1, q4\n\t"
-                     "vldrw.u32 q0, [r1, q5]\n\tvldrw.u32 q1, [r1, q6]\n\t"
-                     "vmladav.s8 r12, q0, q4\n\tvmladav.s8 lr, q1, q4\n\t" PT_FINISH_WINDOWS
-                         PT_END_CHANNEL "\n\tadd sp, sp, #16"
-                     : "+r"(r0), "+r"(second)
-                     :
-                     : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r11", "r12", "lr",
-                       "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+    __asm__ volatile(
+        "sub sp, sp, #16\n\t"
+        "str r10, [sp]\n\t"
+        "vldrw.u32 q5, [r0, #96]\n\tvldrw.u32 q6, [r0, #112]\n\t" PT_BEGIN_WINDOWS PT_BEGIN_CHANNEL
+        "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r0, q0, q4\n\tvmladav.s8 r2, q1, q4\n\t"
+        "vldrw.u32 q0, [r1, q5]\n\tvldrw.u32 q1, [r1, q6]\n\t"
+        "ldr r8, [sp, #96]\n\t"
+        "vmladav.s8 r4, q0, q4\n\tvmladav.s8 r6, q1, q4\n\t"
+        "add r1, r1, r8\n\t"
+        "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r8, q0, q4\n\tvmladav.s8 r10, q1, q4\n\t"
+        "vldrw.u32 q0, [r1, q5]\n\tvldrw.u32 q1, [r1, q6]\n\t"
+        "vmladav.s8 r12, q0, q4\n\tvmladav.s8 lr, q1, q4\n\t" PT_FINISH_WINDOWS PT_END_CHANNEL
+        "\n\tadd sp, sp, #16"
+        : "+r"(r0), "+r"(second)
+        :
+        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r11", "r12", "lr", "q0", "q1",
+          "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
 }
 
 // `times` times 16 bytes of each of four lines, interleaved; a line of no `step` is the same bytes
@@ -209,8 +209,8 @@ static void make_records(const depthwise *x, int32_t first, int32_t n) {
             sum = (uint32_t)vaddvq_s8(w);
         }
         int32_t *parameters = (int32_t *)(void *)(record + 64);
-        parameters[0] = pt_add_int32(pt_bias_of(output, c),
-                                     (int32_t)(sum * (uint32_t)x->layer->offset));
+        parameters[0] =
+            pt_add_int32(pt_bias_of(output, c), (int32_t)(sum * (uint32_t)x->layer->offset));
         parameters[1] = output->multipliers[c];
         parameters[2] = output->shifts[c];
     }
@@ -272,8 +272,8 @@ static void place_windows(const depthwise *x, int32_t n, windows *w) {
         for (int32_t j = 0; j < 4; j++) {
             w->window[i][j] = (uint32_t)((place + j) * x->column);
         }
-        int32_t out = x->stride == 1 ? i % 2 * step + i / 2 * x->across.out_step
-                                     : (i < n ? i : n - 1) * step;
+        int32_t out =
+            x->stride == 1 ? i % 2 * step + i / 2 * x->across.out_step : (i < n ? i : n - 1) * step;
         w->outputs[2 * i] = (uint16_t)out;
         w->outputs[2 * i + 1] = (uint16_t)(out + last * step);
     }
@@ -330,9 +330,8 @@ static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim)
 static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
     int32_t stride = g->stride[0];
     return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
-           (g->dilation[0] & g->dilation[1]) == 1 && g->channels == 1 &&
-           g->out[0] >= 3 - stride && g->out[1] >= 3 - stride &&
-           pt_have_fast_scales(&layer->output, layer->channels);
+           (g->dilation[0] & g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
+           g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
 }
 
 bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,

@@ -18,8 +18,8 @@ typedef struct pt_geometry {
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room);
 
-// The same for a depthwise convolution: g->channels are the outputs of an input channel, the weights
-// (height, width, outputs).
+// The same for a depthwise convolution: g->channels are the outputs of an input channel, the
+// weights (height, width, outputs).
 bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                            int8_t *out, void *block, uint32_t room);
 

@@ -25,11 +25,11 @@ typedef struct pt_quads {
 } pt_quads;
 
 // One round of 16 products of 4 patches and 2 rows: load patches, load weights, multiply.
-#define PT_MULTIPLY_2X4                                                                    \
-    "vmladava.s8 r0, q0, q4\n\tvmladava.s8 r2, q1, q4\n\tvmladava.s8 r4, q2, q4\n\t"       \
-    "vmladava.s8 r6, q3, q4\n\tvmladava.s8 r8, q0, q5\n\tvmladava.s8 r10, q1, q5\n\t"      \
+#define PT_MULTIPLY_2X4                                                               \
+    "vmladava.s8 r0, q0, q4\n\tvmladava.s8 r2, q1, q4\n\tvmladava.s8 r4, q2, q4\n\t"  \
+    "vmladava.s8 r6, q3, q4\n\tvmladava.s8 r8, q0, q5\n\tvmladava.s8 r10, q1, q5\n\t" \
     "vmladava.s8 r12, q2, q5\n\tvmladava.s8 lr, q3, q5\n\t"
-#define PT_LOAD_4_PATCHES                                                                \
+#define PT_LOAD_4_PATCHES                                                                 \
     "vldrw.u32 q0, [r5], #64\n\tvldrw.u32 q1, [r5, #-48]\n\tvldrw.u32 q2, [r5, #-32]\n\t" \
     "vldrw.u32 q3, [r5, #-16]\n\t"
 #define PT_STEP_2X4 \
@@ -37,28 +37,29 @@ typedef struct pt_quads {
 
 // From sums of two pairs of channels in the 64 bytes below r11 to bytes, q1; r4 has the offset.
 // Of each channel the sign goes below the binary point, for halves to be rounded away from zero.
-#define PT_REQUANTIZE_QUAD                                                              \
-    "ldr r3, [sp, #64]\n\tldm r3!, {r0, r2, r4, r6}\n\tstr r3, [sp, #64]\n\t"           \
-    "ldr r3, [sp, #68]\n\tldm r3!, {r8, r10, r12, lr}\n\tstr r3, [sp, #68]\n\t"         \
-    "vldrw.u32 q0, [sp]\n\tvadd.i32 q0, q0, r0\n\tvshr.s32 q1, q0, #31\n\t"             \
-    "vqrdmlah.s32 q1, q0, r8\n\t"                                                       \
-    "vldrw.u32 q0, [sp, #32]\n\tvadd.i32 q0, q0, r4\n\tvshr.s32 q2, q0, #31\n\t"        \
-    "vqrdmlah.s32 q2, q0, r12\n\t"                                                      \
-    "ldr r5, [sp, #72]\n\tldm r5!, {r0, r3, r4, r8}\n\tstr r5, [sp, #72]\n\t"           \
-    "vrshl.s32 q1, r0\n\tvrshl.s32 q2, r4\n\t"                                          \
-    "vqmovnb.s32 q1, q1\n\tvqmovnt.s32 q1, q2\n\t"                                      \
-    "vldrw.u32 q0, [sp, #16]\n\tvadd.i32 q0, q0, r2\n\tvshr.s32 q2, q0, #31\n\t"        \
-    "vqrdmlah.s32 q2, q0, r10\n\tvrshl.s32 q2, r3\n\t"                                  \
-    "vldrw.u32 q0, [sp, #48]\n\tvadd.i32 q0, q0, r6\n\tvshr.s32 q3, q0, #31\n\t"        \
-    "vqrdmlah.s32 q3, q0, lr\n\tvrshl.s32 q3, r8\n\t"                                   \
-    "vqmovnb.s32 q2, q2\n\tvqmovnt.s32 q2, q3\n\t"                                      \
-    "ldrd r0, r2, [sp, #96]\n\t"                                                        \
-    "vqadd.s16 q1, q1, r0\n\tvqadd.s16 q2, q2, r0\n\t"                                  \
+#define PT_REQUANTIZE_QUAD                                                       \
+    "ldr r3, [sp, #64]\n\tldm r3!, {r0, r2, r4, r6}\n\tstr r3, [sp, #64]\n\t"    \
+    "ldr r3, [sp, #68]\n\tldm r3!, {r8, r10, r12, lr}\n\tstr r3, [sp, #68]\n\t"  \
+    "vldrw.u32 q0, [sp]\n\tvadd.i32 q0, q0, r0\n\tvshr.s32 q1, q0, #31\n\t"      \
+    "vqrdmlah.s32 q1, q0, r8\n\t"                                                \
+    "vldrw.u32 q0, [sp, #32]\n\tvadd.i32 q0, q0, r4\n\tvshr.s32 q2, q0, #31\n\t" \
+    "vqrdmlah.s32 q2, q0, r12\n\t"                                               \
+    "ldr r5, [sp, #72]\n\tldm r5!, {r0, r3, r4, r8}\n\tstr r5, [sp, #72]\n\t"    \
+    "vrshl.s32 q1, r0\n\tvrshl.s32 q2, r4\n\t"                                   \
+    "vqmovnb.s32 q1, q1\n\tvqmovnt.s32 q1, q2\n\t"                               \
+    "vldrw.u32 q0, [sp, #16]\n\tvadd.i32 q0, q0, r2\n\tvshr.s32 q2, q0, #31\n\t" \
+    "vqrdmlah.s32 q2, q0, r10\n\tvrshl.s32 q2, r3\n\t"                           \
+    "vldrw.u32 q0, [sp, #48]\n\tvadd.i32 q0, q0, r6\n\tvshr.s32 q3, q0, #31\n\t" \
+    "vqrdmlah.s32 q3, q0, lr\n\tvrshl.s32 q3, r8\n\t"                            \
+    "vqmovnb.s32 q2, q2\n\tvqmovnt.s32 q2, q3\n\t"                               \
+    "ldrd r0, r2, [sp, #96]\n\t"                                                 \
+    "vqadd.s16 q1, q1, r0\n\tvqadd.s16 q2, q2, r0\n\t"                           \
     "vqmovnb.s16 q1, q1\n\tvqmovnt.s16 q1, q2\n\t"
 
 static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
-    // The sums of a pair of channels are in even registers, and go to the stack: pair 0 to sp, pair 1
-    // behind it, below a copy of the first ten fields. r11 is where to: its bit 5 tells the pairs.
+    // The sums of a pair of channels are in even registers, and go to the stack: pair 0 to sp, pair
+    // 1 behind it, below a copy of the first ten fields. r11 is where to: its bit 5 tells the
+    // pairs.
     register const pt_quads *r0 __asm__("r0") = quads;
     __asm__ volatile("mov r3, sp\n\t"
                      "sub r1, r3, #128\n\t"
@@ -100,19 +101,15 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
                      "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
                      "ldr pc, [sp, #84]\n\t"
                      ".balign 4\n"
-                     "3:\n\t" PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4
-                     "subs r7, #1\n\t"
+                     "3:\n\t" PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 "subs r7, #1\n\t"
                      "bne 3b\n"
-                     "4:\n\t" PT_LOAD_4_PATCHES
-                     "vpstt\n\t"
+                     "4:\n\t" PT_LOAD_4_PATCHES "vpstt\n\t"
                      "vldrbt.u8 q4, [r1]\n\t"
-                     "vldrbt.u8 q5, [r3]\n\t" PT_MULTIPLY_2X4
-                     "ldr r7, [sp, #92]\n\t"
+                     "vldrbt.u8 q5, [r3]\n\t" PT_MULTIPLY_2X4 "ldr r7, [sp, #92]\n\t"
                      "add r1, r3, r7\n\t"
                      "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
                      "tst r11, #32\n\t"
-                     "bne 2b\n\t" PT_REQUANTIZE_QUAD
-                     "vstrw.32 q1, [q7, #4]!\n\t"
+                     "bne 2b\n\t" PT_REQUANTIZE_QUAD "vstrw.32 q1, [q7, #4]!\n\t"
                      "mov r11, sp\n\t"
                      "subs r2, #1\n\t"
                      "str r2, [sp, #100]\n\t"

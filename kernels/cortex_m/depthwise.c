@@ -182,8 +182,8 @@ static bool run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
                       .output = x->output,
                       .out_stride = x->out.channels};
     for (int32_t i = 0; i < x->in.batch; i++) {
-        if (!pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size,
-                                   x->out.data + i * out_size, scratch, room)) {
+        if (!pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
+                                   scratch, room)) {
             return false;
         }
     }

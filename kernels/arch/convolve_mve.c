@@ -5,6 +5,7 @@
 
 #include "multiply_mve.h"
 #include "requantize_mve.h"
+#include "sum_mve.h"
 
 enum {
     PATCHES = 4,
@@ -122,26 +123,11 @@ static void pack_block(convolution *x, bool pixels) {
 
 // ---- channels
 
-// Sums of `depth` bytes each, which lie one behind the other.
-static int32_t sum_bytes(const int8_t *bytes, int32_t depth) {
-    register int32_t sum __asm__("r2") = 0;
-    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
-                     "1:\n\t"
-                     "vldrb.u8 q0, [%[bytes]], #16\n\t"
-                     "vaddva.s8 %[sum], q0\n\t"
-                     "letp lr, 1b\n"
-                     "2:"
-                     : [bytes] "+r"(bytes), [sum] "+r"(sum)
-                     : [n] "r"(depth)
-                     : "lr", "q0", "memory");
-    return sum;
-}
-
 // The bias with what the input's offset adds to the sums.
 static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t *bias) {
     const int8_t *weights = layer->weights + first * layer->depth;
     for (int32_t i = 0; i < n; i++, weights += layer->depth) {
-        uint32_t sum = layer->offset ? (uint32_t)sum_bytes(weights, layer->depth) : 0;
+        uint32_t sum = layer->offset ? (uint32_t)pt_sum_bytes(weights, layer->depth) : 0;
         bias[i] = pt_add_int32(pt_bias_of(&layer->output, first + i),
                                (int32_t)(sum * (uint32_t)layer->offset));
     }

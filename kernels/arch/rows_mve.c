@@ -12,104 +12,158 @@ enum {
     MAX_DEPTH = 1 << 16 // with which sums of products are below 2^30
 };
 
-// ---- sums
+// Groups of four rows of weights: what the loops read on their way.
+typedef struct groups {
+    int32_t multiplier, shift, offset, one;
+    const int8_t *x;
+    int32_t stride;    // bytes from a row of weights to the next
+    int32_t back;      // to the next row, from where a row has been read
+    const int8_t *end; // of y
+    int32_t depth;
+    const int8_t *w;
+    const int32_t *addends; // four a group
+    int8_t *y;
+} groups;
 
-// The products of a row with four, of `n` bytes.
-static inline int32x4_t multiply_rows(const int8_t *x, const int8_t *w0, int32_t stride,
-                                      int32_t n) {
-    const int8_t *w1 = w0 + stride, *w2 = w1 + stride, *w3 = w2 + stride;
-    register int32_t s0 __asm__("r0") = 0, s1 __asm__("r2") = 0;
-    register int32_t s2 __asm__("r4") = 0, s3 __asm__("r6") = 0;
-    int32x4_t sums;
-    __asm__("wlstp.8 lr, %[n], 2f\n"
-            "1:\n\t"
-            "vldrb.u8 q0, [%[x]], #16\n\t"
-            "vldrb.u8 q1, [%[w0]], #16\n\tvmladava.s8 %[s0], q0, q1\n\t"
-            "vldrb.u8 q2, [%[w1]], #16\n\tvmladava.s8 %[s1], q0, q2\n\t"
-            "vldrb.u8 q1, [%[w2]], #16\n\tvmladava.s8 %[s2], q0, q1\n\t"
-            "vldrb.u8 q2, [%[w3]], #16\n\tvmladava.s8 %[s3], q0, q2\n\t"
-            "letp lr, 1b\n"
-            "2:\n\t"
-            "vmov %q[sums][2], %q[sums][0], %[s0], %[s2]\n\t"
-            "vmov %q[sums][3], %q[sums][1], %[s1], %[s3]"
-            : [sums] "=w"(sums), [x] "+r"(x), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2),
-              [w3] "+r"(w3), [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3)
-            : [n] "r"(n)
-            : "lr", "q0", "q1", "q2", "memory");
-    return sums;
+// From sums in r0, r2, r4 and r6, with the first fields of groups in r8 to r11, to outputs.
+#define PT_FINISH_GROUP(sums, addends)                                                   \
+    "vmov " sums "[2], " sums "[0], r0, r4\n\tvmov " sums "[3], " sums "[1], r2, r6\n\t" \
+    "vldrw.u32 " addends ", [r5], #16\n\t"                                               \
+    "vadd.i32 " sums ", " sums ", " addends "\n\t"                                       \
+    "vqrdmulh.s32 " sums ", " sums ", r8\n\t"                                            \
+    "vqdmlah.s32 " sums ", " sums ", r11\n\t" /* halves away from zero */                \
+    "vrshl.s32 " sums ", r9\n\t"                                                         \
+    "vadd.i32 " sums ", " sums ", r10\n\t"                                               \
+    "vqmovnb.s32 " sums ", " sums "\n\tvqmovnb.s16 " sums ", " sums "\n\t"               \
+    "vstrb.32 " sums ", [r7], #4\n\t"
+
+#define PT_GROUPS_CLOBBER                                                                        \
+    "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0", "q1", \
+        "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
+
+// Rows of any number of bytes; not one beyond them is read.
+static void __attribute__((noinline)) multiply_groups(const groups *g) {
+    register const groups *r0 __asm__("r0") = g;
+    __asm__ volatile("sub sp, sp, #8\n\t"
+                     "mov r12, r0\n\t"
+                     "ldrd r1, r5, [r0, #36]\n\t"
+                     "ldr r7, [r0, #44]\n"
+                     "1:\n\t"
+                     "str r7, [sp]\n\t"
+                     "str r5, [sp, #4]\n\t"
+                     "ldrd r8, r9, [r12, #16]\n\t"
+                     "ldr r10, [r12, #32]\n\t"
+                     "add r3, r1, r9\n\tadd r5, r3, r9\n\tadd r7, r5, r9\n\t"
+                     "movs r0, #0\n\tmovs r2, #0\n\tmovs r4, #0\n\tmovs r6, #0\n\t"
+                     "wlstp.8 lr, r10, 3f\n"
+                     "2:\n\t"
+                     "vldrb.u8 q0, [r8], #16\n\t"
+                     "vldrb.u8 q1, [r1], #16\n\tvmladava.s8 r0, q0, q1\n\t"
+                     "vldrb.u8 q2, [r3], #16\n\tvmladava.s8 r2, q0, q2\n\t"
+                     "vldrb.u8 q1, [r5], #16\n\tvmladava.s8 r4, q0, q1\n\t"
+                     "vldrb.u8 q2, [r7], #16\n\tvmladava.s8 r6, q0, q2\n\t"
+                     "letp lr, 2b\n"
+                     "3:\n\t"
+                     "ldrd r1, r3, [r12, #24]\n\t"
+                     "add r1, r1, r7\n\t"
+                     "ldrd r7, r5, [sp]\n\t"
+                     "ldm r12, {r8, r9, r10, r11}\n\t" PT_FINISH_GROUP("q0", "q1") "cmp r7, r3\n\t"
+                                                                                   "bne 1b\n\t"
+                                                                                   "add sp, sp, #8"
+                     : "+r"(r0)
+                     :
+                     : PT_GROUPS_CLOBBER);
 }
 
-#define PT_PART(row, part, x, sum)                              \
-    "vldrw.u32 q7, [%[w], #(" #row " * 128 + " #part " * 16)]\n\t" \
+#define PT_PART(row, part, x, sum)                               \
+    "vldrw.u32 q7, [r1, #(" #row " * 128 + " #part " * 16)]\n\t" \
     "vmladava.s8 " sum ", " x ", q7\n\t"
-#define PT_SIX_PARTS(row, sum)                                                             \
-    "vldrw.u32 q7, [%[w], #(" #row " * 128)]\n\t"                                          \
-    "vmladav.s8 " sum ", %q[x0], q7\n\t" PT_PART(row, 1, "%q[x1]", sum)                    \
-        PT_PART(row, 2, "%q[x2]", sum) PT_PART(row, 3, "%q[x3]", sum)                      \
-            PT_PART(row, 4, "%q[x4]", sum) PT_PART(row, 5, "%q[x5]", sum)
-#define PT_PART_6 "vldrb.u8 q6, [%[x], #96]\n\t"
-#define PT_PART_7 "vldrb.u8 q6, [%[x], #112]\n\t"
+#define PT_SIX_PARTS(row, sum)                                           \
+    "vldrw.u32 q7, [r1, #(" #row " * 128)]\n\tvmladav.s8 " sum           \
+    ", q0, q7\n\t" PT_PART(row, 1, "q1", sum) PT_PART(row, 2, "q2", sum) \
+        PT_PART(row, 3, "q3", sum) PT_PART(row, 4, "q4", sum) PT_PART(row, 5, "q5", sum)
+#define PT_PART_6 "vldrb.u8 q6, [r3, #96]\n\t"
+#define PT_PART_7 "vldrb.u8 q6, [r3, #112]\n\t"
 
-// The same of SHORT_ROW bytes, all but the last 32 of them in registers; w is a multiple of 4.
-static inline int32x4_t multiply_short_rows(const int8x16_t row[6], const int8_t *x,
-                                            const int8_t *w) {
-    int32x4_t sums;
-    __asm__(PT_SIX_PARTS(0, "r0") PT_PART_6 PT_PART(0, 6, "q6", "r0")
-                PT_PART_7 PT_PART(0, 7, "q6", "r0")
-            PT_SIX_PARTS(1, "r2") PT_PART(1, 7, "q6", "r2")
-                PT_PART_6 PT_PART(1, 6, "q6", "r2")
-            PT_SIX_PARTS(2, "r4") PT_PART(2, 6, "q6", "r4")
-                PT_PART_7 PT_PART(2, 7, "q6", "r4")
-            PT_SIX_PARTS(3, "r6") PT_PART(3, 7, "q6", "r6")
-                PT_PART_6 PT_PART(3, 6, "q6", "r6")
-            "vmov %q[sums][2], %q[sums][0], r0, r4\n\t"
-            "vmov %q[sums][3], %q[sums][1], r2, r6"
-            : [sums] "=w"(sums)
-            : [w] "r"(w), [x] "r"(x), [x0] "w"(row[0]), [x1] "w"(row[1]), [x2] "w"(row[2]),
-              [x3] "w"(row[3]), [x4] "w"(row[4]), [x5] "w"(row[5])
-            : "r0", "r2", "r4", "r6", "q6", "q7", "memory");
-    return sums;
+// Rows of SHORT_ROW bytes at multiples of 4: all but the last 32 of x stay in registers.
+static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
+    register const groups *r0 __asm__("r0") = g;
+    __asm__ volatile(
+        "ldr r3, [r0, #16]\n\t"
+        "ldr r12, [r0, #28]\n\t"
+        "ldrd r1, r5, [r0, #36]\n\t"
+        "ldr r7, [r0, #44]\n\t"
+        "ldm r0, {r8, r9, r10, r11}\n\t"
+        "vldrb.u8 q0, [r3]\n\tvldrb.u8 q1, [r3, #16]\n\tvldrb.u8 q2, [r3, #32]\n\t"
+        "vldrb.u8 q3, [r3, #48]\n\tvldrb.u8 q4, [r3, #64]\n\tvldrb.u8 q5, [r3, #80]\n"
+        "1:\n\t" PT_SIX_PARTS(0, "r0") PT_PART_6 PT_PART(0, 6, "q6", "r0")
+            PT_PART_7 PT_PART(0, 7, "q6", "r0") PT_SIX_PARTS(1, "r2") PT_PART(1, 7, "q6", "r2")
+                PT_PART_6 PT_PART(1, 6, "q6", "r2") PT_SIX_PARTS(2, "r4") PT_PART(2, 6, "q6", "r4")
+                    PT_PART_7 PT_PART(2, 7, "q6", "r4") PT_SIX_PARTS(3, "r6")
+                        PT_PART(3, 7, "q6", "r6") PT_PART_6 PT_PART(3, 6, "q6", "r6")
+                            PT_FINISH_GROUP("q6", "q7") "add r1, r1, #512\n\t"
+                                                        "cmp r7, r12\n\t"
+                                                        "bne 1b"
+        : "+r"(r0)
+        :
+        : PT_GROUPS_CLOBBER);
 }
 
 // ---- outputs
 
-static inline void finish(const pt_product *p, int32x4_t sums, const int32_t *addends,
-                          mve_pred16_t counts, int8_t *y) {
-    sums = vaddq_s32(sums, vldrwq_z_s32(addends, counts));
-    sums = vqrdmulhq_n_s32(sums, p->multiplier);
-    sums = vqdmlahq_n_s32(sums, sums, 1); // halves away from zero
-    sums = vaddq_n_s32(vrshlq_n_s32(sums, p->shift), p->range.offset);
-    sums = vminq_s32(sums, vdupq_n_s32(p->range.max));
-    vstrbq_p_s32(y, vmaxq_s32(sums, vdupq_n_s32(p->range.min)), counts);
+// Fewer than four outputs: each as four of which one counts.
+static void multiply_few(const groups *g, int32_t outputs) {
+    for (int32_t j = 0; j < outputs; j++) {
+        int8_t y[4];
+        int32_t addend = g->addends[j], addends[4] = {addend, addend, addend, addend};
+        groups one = *g;
+        one.stride = 0;
+        one.w += j * g->stride;
+        one.addends = addends;
+        one.y = y;
+        one.end = y + 4;
+        multiply_groups(&one);
+        g->y[j] = y[0];
+    }
 }
 
-static void multiply_all(const pt_product *p, const int8_t *x, const int8_t *w,
+// Four at a time; the last four may overlap those before.
+static void multiply_all(const pt_product *p, groups *g, int32_t outputs) {
+    int32_t whole = outputs & ~3, rest = outputs - whole;
+    g->end = g->y + whole;
+    if (outputs < 4) {
+        multiply_few(g, outputs);
+        return;
+    }
+    if (p->depth == SHORT_ROW && ((uint32_t)g->w & 3) == 0) {
+        multiply_short_groups(g);
+    } else {
+        multiply_groups(g);
+    }
+    if (rest) {
+        g->w += (outputs - 4) * p->depth;
+        g->addends += outputs - 4;
+        g->y += outputs - 4;
+        g->end = g->y + 4;
+        multiply_groups(g);
+    }
+}
+
+static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w,
                          const int32_t *addends, int32_t outputs, int8_t *y) {
-    int32_t depth = p->depth;
-    for (int32_t j = 0; j < outputs; j += 4) {
-        int32_t first = j + 4 <= outputs || outputs < 4 ? j : outputs - 4;
-        int32_t stride = outputs < 4 ? 0 : depth;
-        const int8_t *rows = w + first * depth;
-        int32x4_t sums = multiply_rows(x, rows, stride, depth);
-        if (outputs >= 2 && outputs < 4) {
-            for (int32_t i = 1; i < outputs; i++) {
-                int32_t one = vgetq_lane_s32(multiply_rows(x, rows + i * depth, 0, depth), 0);
-                sums = i == 1 ? vsetq_lane_s32(one, sums, 1) : vsetq_lane_s32(one, sums, 2);
-            }
-        }
-        finish(p, sums, addends + first, vctp32q((uint32_t)(outputs - first)), y + first);
-    }
-}
-
-static void multiply_short(const pt_product *p, const int8_t *x, const int8_t *w,
-                           const int32_t *addends, int32_t outputs, int8_t *y) {
-    int8x16_t row[6];
-    for (int32_t i = 0; i < 6; i++) {
-        row[i] = vldrbq_s8(x + 16 * i);
-    }
-    for (int32_t j = 0; j < outputs; j += 4) {
-        finish(p, multiply_short_rows(row, x, w + j * SHORT_ROW), addends + j, vctp32q(4), y + j);
-    }
+    groups g = {.multiplier = p->multiplier,
+                .shift = p->shift,
+                .offset = p->range.offset,
+                .one = 1,
+                .x = x,
+                .stride = p->depth,
+                .back = p->depth - ((p->depth + 15) & ~15),
+                .depth = p->depth,
+                .w = w,
+                .addends = addends,
+                .y = y};
+    multiply_all(p, &g, outputs);
+    pt_limit_pixels(&p->range, y, 1, 0, outputs);
 }
 
 // ---- addends
@@ -142,25 +196,27 @@ static void make_addends(const pt_product *p, int64_t row_sum, const int8_t *w, 
     }
 }
 
+// ADDENDS outputs at a time.
+static void __attribute__((noinline))
+multiply_with_made(const pt_product *p, const int8_t *x, int64_t row_sum, const int8_t *w,
+                   int8_t *y) {
+    int32_t addends[ADDENDS];
+    for (int32_t first = 0; first < p->outputs; first += ADDENDS) {
+        int32_t n = p->outputs - first < ADDENDS ? p->outputs - first : ADDENDS;
+        make_addends(p, row_sum, w, first, n, addends);
+        multiply_row(p, x, w + first * p->depth, addends, n, y + first);
+    }
+}
+
 bool pt_multiply_row(const pt_product *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y) {
     if (!pt_has_fast_scale(p->multiplier, p->shift) || !stays_exact(p, row_sum)) {
         return false;
     }
-    bool is_short = p->depth == SHORT_ROW && p->outputs % 4 == 0 && ((uint32_t)w & 3) == 0;
-    bool made = p->x_offset || row_sum || !p->addends;
-    int32_t room[ADDENDS], step = made ? ADDENDS : p->outputs;
-    for (int32_t first = 0; first < p->outputs; first += step) {
-        int32_t n = p->outputs - first < step ? p->outputs - first : step;
-        const int32_t *addends = made ? room : p->addends;
-        if (made) {
-            make_addends(p, row_sum, w, first, n, room);
-        }
-        if (is_short) {
-            multiply_short(p, x, w + first * p->depth, addends, n, y + first);
-        } else {
-            multiply_all(p, x, w + first * p->depth, addends, n, y + first);
-        }
+    if (p->x_offset || row_sum || !p->addends) {
+        multiply_with_made(p, x, row_sum, w, y);
+    } else if (p->outputs > 0) {
+        multiply_row(p, x, w, p->addends, p->outputs, y);
     }
     return true;
 }

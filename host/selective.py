@@ -5,60 +5,22 @@ kernels. A model with another operator is refused on the board, by the operator'
 """
 
 import hashlib
-import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from picotorch import Program
-from picotorch.errors import INTERNAL, NOT_FOUND, OPERATOR_MISSING, fail
+from picotorch.errors import INTERNAL, fail
 
 from . import emulator, show
+from .boards import load_board
 from .elf import flash_bytes
+from .flash import flash_of_operators, flash_rows
+from .operators import known_operators, needed_operators
 
-ROOT = Path(__file__).resolve().parent.parent
-OPERATORS = ROOT / "kernels" / "core" / "operators.def"
-SETUP = ROOT / "tools" / "setup_picotorch.py"
-
-_ENTRY = re.compile(r'^PT_OPERATOR\("([^"]+)", (\w+), "\w*"\)$', re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Operator:
-    """An operator that picotorch knows: its number, its kernel `pt_<symbol>`, its line in the list."""
-
-    number: int
-    name: str
-    symbol: str
-    line: str
-
-
-def known_operators() -> dict[str, Operator]:
-    """All of them by name, in the order of their numbers."""
-    matches = enumerate(_ENTRY.finditer(OPERATORS.read_text()))
-    return {match[1]: Operator(number, match[1], match[2], match[0]) for number, match in matches}
-
-
-def needed_operators(programs: dict[str, Program]) -> list[str]:
-    """The operators of all methods of the programs, sorted. `programs` is by file name.
-
-    Raises OperatorMissing with all that no build has a kernel for, NotFound for a delegate.
-    """
-    needed, missing = set(), []
-    for name, program in programs.items():
-        for meta in (program.method_meta(method) for method in program.method_names):
-            if meta.num_backends():
-                raise fail(NOT_FOUND, f"delegates to {', '.join(meta.backend_names())}", name,
-                           remedy="export without a delegate")
-            needed.update(meta.operator_name(i) for i in range(meta.num_operators()))
-            missing += [f"{operator} ({name})" for operator in meta.missing_operators()]
-    if missing:
-        raise fail(OPERATOR_MISSING, "no kernel for: " + ", ".join(dict.fromkeys(missing)),
-                   remedy="change these models or leave them out")
-    return sorted(needed)
+SETUP = Path(__file__).resolve().parent.parent / "tools" / "setup_picotorch.py"
 
 
 def operator_file(names: list[str]) -> str:
@@ -91,7 +53,7 @@ def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
-            "known_operators": len(known_operators()), "flash": flash_bytes(output)}
+            "flash": flash_bytes(output), "kernels": flash_of_operators(load_board(board), names)}
 
 
 def _digest(text):
@@ -111,9 +73,9 @@ def _make(board, text, folder):
 
 
 def show_text(entry: dict) -> None:
-    click.echo(f"{entry['firmware']}: {entry['board']}, {show.size(entry['flash'])} of flash, "
-               f"kernels of {len(entry['operators'])} of {entry['known_operators']} operators:")
-    for name in entry["operators"]:
-        click.echo(f"  {name}")
-    click.echo(f"picotorch run {entry['models'][0]} --board {entry['board']} "
+    click.echo(f"{entry['firmware']}: {entry['board']}, kernels of {len(entry['operators'])} of "
+               f"{len(known_operators())} operators")
+    show.heading("Flash")
+    show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]), ["whole firmware", entry["flash"]]])
+    click.echo(f"\nTo run it: picotorch run {entry['models'][0]} --board {entry['board']} "
                f"--firmware {entry['firmware']}")

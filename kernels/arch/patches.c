@@ -12,10 +12,10 @@ bool pt_layer_scales_fast(const pt_layer *layer) {
     return fast;
 }
 
-#if !defined(__ARM_ARCH_7M__) && !defined(__ARM_ARCH_6M__)
+#if !defined(PT_PATCHES_PAIRS)
 
 // Four channels at a time, and the rest singly, as four of which one counts.
-static void multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) {
+void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) {
     int32_t n = 4, stride = layer->depth;
     for (int32_t o = 0; o < layer->channels; o += n) {
         if (layer->channels - o < 4) {
@@ -32,15 +32,19 @@ static void multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *o
     }
 }
 
+#if defined(PT_PATCHES_PLAIN)
+
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
     for (; n > 0; n--, patches += stride, out += layer->out_stride) {
-        multiply_patch(layer, patches, out);
+        pt_multiply_patch(layer, patches, out);
     }
 }
 
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
     (void)n;
-    multiply_patch(layer, layer->block, out);
+    pt_multiply_patch(layer, layer->block, out);
 }
+
+#endif
 #endif

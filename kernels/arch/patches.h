@@ -23,6 +23,7 @@
 #include "requantize.h"
 #include "scale.h"
 #include <stdbool.h>
+#include <string.h>
 
 typedef struct pt_layer {
     const int8_t *weights; // `depth` for each channel
@@ -33,6 +34,7 @@ typedef struct pt_layer {
     void *block;        // scratch
     int32_t capacity;   // patches that it has room for
     int32_t width;      // patches of the block that is being packed
+    bool limits;        // outputs are limited to less than int8
     const void *prepared;
     bool scales_fast; // pt_scale takes all sums to the outputs
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
@@ -70,6 +72,7 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
 #elif defined(__ARM_ARCH_6M__)
 #include "patches_v6m.h"
 #else
+#define PT_PATCHES_PLAIN
 #include "patches_plain.h"
 #endif
 

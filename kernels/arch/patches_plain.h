@@ -1,5 +1,4 @@
 // Patches as the bytes that they are, one at a time.
-#include <string.h>
 
 enum { PT_CHANNEL_ROOM = 1 };
 

@@ -1,21 +1,26 @@
 """A firmware with the kernels of some models only: what is in it, and that nothing else changes."""
 
+import collections
 import ctypes
 import json
 import random
+import re
 import subprocess
 
 import _picotorch
 import fixture_store
 import pytest
 from calling import assert_error, assert_usage
-from picotorch.host import selective
+from picotorch.host import operators, selective
 from picotorch.host.boards import load_board
+from picotorch.host.elf import flash_bytes
 from picotorch.host.emulator import firmware_path
 from picotorch.host.firmware_map import sections
+from picotorch.host.flash import Image, flash_of_models, flash_of_operators
+from picotorch.host.twin import open_program
 
 BOARD = "mps2-an386"
-KNOWN = selective.known_operators()
+KNOWN = operators.known_operators()
 
 
 def path(name):
@@ -38,7 +43,7 @@ def registry(folder, names):
     symbols = sorted({KNOWN[name].symbol for name in names})
     (folder / "kernels.c").write_text('#include "core.h"\n' + "".join(
         f"const pt_kernel pt_{symbol} = {{0}};\n" for symbol in symbols))
-    core = selective.OPERATORS.parent
+    core = operators.LIST.parent
     library = folder / "registry.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-std=c99", "-Wall", "-Wextra", "-Werror",
                     "-fsanitize=undefined", "-fno-sanitize-recover", f"-I{core}",
@@ -133,24 +138,18 @@ def firmware(tmp_path_factory):
     """(path, entry) of the firmware for int8_ds_cnn."""
     model = path("int8_ds_cnn")
     output = tmp_path_factory.mktemp("selective") / "fw.elf"
-    return output, selective.build(BOARD, {str(model): selective_program(model)}, output)
-
-
-def selective_program(model):
-    from picotorch.host.twin import open_program
-
-    return open_program(model.read_bytes())
+    return output, selective.build(BOARD, {str(model): open_program(model.read_bytes())}, output)
 
 
 def test_a_selective_firmware_has_the_kernels_of_the_model_only(firmware):
     output, entry = firmware
     assert "cortex_m::quantized_conv2d.out" in entry["operators"]
-    assert len(entry["operators"]) < 20 < entry["known_operators"]
+    assert len(entry["operators"]) < 20 < len(KNOWN)
     wanted = {KNOWN[name].symbol for name in entry["operators"]}
     linked = {section.removeprefix(".rodata.pt_") for section, _, _ in sections(
         output.with_suffix(".map"))} & {operator.symbol for operator in KNOWN.values()}
     assert linked == wanted
-    assert entry["flash"] < selective.flash_bytes(firmware_path(load_board(BOARD))) - 60_000
+    assert entry["flash"] < flash_bytes(firmware_path(load_board(BOARD))) - 60_000
 
 
 def test_a_selective_firmware_runs_as_the_full_one(call, firmware):
@@ -171,3 +170,60 @@ def test_a_firmware_of_another_board_is_refused(call, firmware, tmp_path):
                  "InvalidArgument", "no firmware of mps2-an385")
     assert_error(call("run", path("add_1"), "--board", BOARD, "--firmware", tmp_path / "nix.elf"),
                  "AccessFailed", "nix.elf")
+
+
+# ---- bytes of flash by operator
+
+
+def test_what_an_operator_needs_is_what_the_linker_keeps(firmware):
+    """Section by section: kernels, core but the registry, and the compiler's library."""
+    output, entry = firmware
+    image = Image(load_board(BOARD))
+    pieces = image.reach(image.module_symbols() | {
+        f"pt_{KNOWN[name].symbol}" for name in entry["operators"]})
+    names = {(one.path, number): section.name for one in image.objects
+             for number, section in one.sections.items()}
+    needed = collections.Counter()
+    for piece in pieces:
+        if len(piece.place) == 2 and "registry" not in piece.place[0]:
+            needed[_end(piece.place[0]), names[piece.place]] += piece.size
+    linked = collections.Counter()
+    for section, size, path in sections(output.with_suffix(".map")):
+        if re.search(r"/kernels/|libgcc|memory_copy", path) and ".str1." not in section \
+                and "registry" not in path:
+            linked[_end(path), section] += size
+    assert needed == linked
+
+
+def _end(path):
+    return path.rpartition("/")[2]
+
+
+def test_flash_of_operators_adds_up(firmware):
+    kernels = firmware[1]["kernels"]
+    own = [size["own"] for size in kernels["operators"].values()]
+    assert kernels["kernels"] == sum(own) + kernels["shared"] and kernels["shared"] > 0
+    assert all(size["own"] <= size["alone"] for size in kernels["operators"].values())
+    parts = ("core", "registry", "kernels", "library")
+    assert kernels["core_and_kernels"] == sum(kernels[part] for part in parts)
+    linked = sum(size for section, size, path in sections(firmware[0].with_suffix(".map"))
+                 if re.search(r"/kernels/|libgcc|memory_copy", path))
+    assert abs(kernels["core_and_kernels"] - linked) < linked / 50  # merged ends of strings, gaps
+
+
+def test_what_operators_share_counts_once():
+    board = load_board(BOARD)
+    both = flash_of_operators(board, ["aten::add.out", "aten::sub.out"])
+    (add,) = flash_of_operators(board, ["aten::add.out"])["operators"].values()
+    assert add["own"] == add["alone"] == both["operators"]["aten::add.out"]["alone"]
+    assert both["shared"] > both["operators"]["aten::add.out"]["own"]
+    assert both["kernels"] < 2 * add["alone"]
+    none = flash_of_operators(board, [])
+    assert none["kernels"] == none["shared"] == 0 < none["core"] < none["core_and_kernels"]
+
+
+def test_flash_of_models_is_that_of_their_operators(firmware):
+    models = [path(name).read_bytes() for name in ("int8_ds_cnn", "add_1")]
+    assert flash_of_models(load_board(BOARD), models[:1]) == firmware[1]["kernels"]
+    both = flash_of_models(load_board(BOARD), models)
+    assert set(both["operators"]) == {*firmware[1]["operators"], "aten::add.out"}

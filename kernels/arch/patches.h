@@ -36,7 +36,7 @@ typedef struct pt_layer {
     int32_t width;      // patches of the block that is being packed
     bool limits;        // outputs are limited to less than int8
     const void *prepared;
-    bool scales_fast; // pt_scale takes all sums to the outputs
+    bool scales_fast;      // pt_scale takes all sums to the outputs
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
 
@@ -67,9 +67,17 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
     return least <= 2048 ? 3 * least : least;
 }
 
-#if defined(__ARM_ARCH_7M__)
+// One patch as it lies, without scratch.
+void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
+
+#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+#define PT_PATCHES_DSP
+#include "patches_dsp.h"
+#elif defined(__ARM_ARCH_7M__)
+#define PT_PATCHES_PAIRS
 #include "patches_v7m.h"
 #elif defined(__ARM_ARCH_6M__)
+#define PT_PATCHES_PAIRS
 #include "patches_v6m.h"
 #else
 #define PT_PATCHES_PLAIN

@@ -144,11 +144,10 @@ class Case:
     def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
         """Asserts that only outputs and scratch tensors were written: the latter with any bytes."""
         outputs = [self.call.result(t, memories) for t in self.outputs]
-        memories = {k: v.copy() for k, v in memories.items()}
-        for t in self.call.order:
-            if t.scratch:
-                number, place = self.call.places[id(t)]
-                memories[number][place : place + t.array.nbytes] = 0
+        memories = {number: memory.copy() for number, memory in memories.items()}
+        for number, start, end in self._scratch():
+            memories[number][start:end] = self.initial[number][start:end]
+        self._check_unwritten(memories)
         return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
                       memories, outputs, **measured)
 

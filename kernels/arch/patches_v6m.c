@@ -109,8 +109,8 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
         done = done + taken < n ? done : n - taken;
         for (int32_t i = 0; i < taken; i += 2) {
             const int8_t *row = patches + (done + i) * stride;
-            pack_rows(pt_pair_at(layer, i, 0), layer->width - 2, row, taken == 1 ? row : row + stride,
-                      layer->depth);
+            pack_rows(pt_pair_at(layer, i, 0), layer->width - 2, row,
+                      taken == 1 ? row : row + stride, layer->depth);
         }
         pt_multiply_block(layer, taken, out + done * layer->out_stride);
     }

@@ -1,86 +1,85 @@
 #include "patches.h"
 
 #if defined(__ARM_ARCH_7M__)
-
-// What pt_scale needs for a channel.
-typedef struct pt_scaling {
-    int32_t bias, multiplier, right, rounding;
-} pt_scaling;
-
 #include "products_v7m.h"
 
-// ---- outputs
-
-// Of `n` patches and channel o, for any parameters.
-static void finish(const pt_layer *layer, int32_t o, const int32_t *sums, int32_t n, int8_t *out) {
-    int32_t bias = pt_bias_of(&layer->output, o);
-    for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
-        *out = pt_finish(&layer->output, o, pt_add_int32(sums[i], bias));
-    }
+// The first sum of 64 bits with two.
+static inline int32_t first_of(uint64_t sum) {
+    int32_t bits = 32 - PT_PAIR_SHIFT;
+    return (int32_t)((uint32_t)sum << bits) >> bits;
 }
 
-static inline pt_scaling get_scaling(const pt_layer *layer, int32_t o) {
-    const pt_channels *p = &layer->output;
-    int32_t shift = p->shifts[o];
-    return (pt_scaling){pt_bias_of(p, o), p->multipliers[o], -shift,
-                        pt_rounding(shift, p->range.offset)};
-}
-
-static void put(const pt_layer *layer, int32_t o, const int32_t *sums, int32_t n, int8_t *out) {
-    if (layer->scales_fast) {
-        pt_scaling scaling = get_scaling(layer, o);
-        pt_scale_sums(&scaling, sums, n, out, layer->out_stride);
-    } else {
-        finish(layer, o, sums, n, out);
-    }
-}
-
-// ---- blocks
-
-// The patches of a full block with a channel at a time.
-static void multiply_full(const pt_layer *layer, int8_t *out) {
-    static const int32_t no_bias = 0;
-    const pt_channels *p = &layer->output;
-    pt_product product = {.bias = p->bias ? p->bias : &no_bias,
-                          .bias_step = p->bias ? sizeof *p->bias : 0,
-                          .multipliers = p->multipliers,
-                          .shifts = p->shifts,
-                          .out = out,
-                          .out_step = layer->out_stride,
-                          .patches = layer->block,
-                          .depth = layer->depth,
-                          .rounding = 2 * p->range.offset + 1,
-                          .w = layer->weights,
-                          .end = layer->weights + layer->channels * layer->depth};
-    pt_multiply_3x1(&product);
-}
-
-// A pair with two channels at a time.
-static void multiply_pair(const pt_layer *layer, int32_t n, int8_t *out) {
-    const int8_t *w = layer->weights;
-    int32_t channels = layer->channels;
-    for (int32_t o = 0; o < channels; o += 2, w += 2 * layer->depth) {
-        int32_t sums[4];
-        bool last = o + 1 == channels;
-        pt_sum_1x2(layer->block, w, last ? w : w + layer->depth, layer->depth, sums);
-        put(layer, o, sums, n, out++);
-        if (!last) {
-            put(layer, o + 1, sums + 2, n, out++);
+// A pair and the channels from o on, for any parameters; n of its patches are there.
+static void multiply_plainly(const pt_layer *layer, int32_t o, int32_t n, int8_t *out) {
+    const int8_t *w = layer->weights + o * layer->depth;
+    for (; o < layer->channels; o++) {
+        const uint32_t *words = layer->block;
+        uint64_t sum = 0;
+        uint32_t first = 0;
+        for (int32_t k = 0; k < layer->depth; k++) {
+            sum += (uint64_t)((int64_t)(int32_t)words[k] * *w++);
+            if (k % PT_CHUNK == PT_CHUNK - 1 || k == layer->depth - 1) {
+                first += (uint32_t)first_of(sum);
+                sum -= (uint64_t)(int64_t)first_of(sum);
+            }
+        }
+        uint32_t sums[2] = {first, (uint32_t)(sum >> PT_PAIR_SHIFT)};
+        for (int32_t i = 0; i < n; i++) {
+            int32_t biased = pt_add_int32((int32_t)sums[i], pt_bias_of(&layer->output, o));
+            out[o + i * layer->out_stride] = pt_finish(&layer->output, o, biased);
         }
     }
 }
 
+// Makes the second patch of a pair a copy of the first.
+static void double_first(const pt_layer *layer) {
+    uint32_t *words = layer->block;
+    for (int32_t k = 0; k < layer->depth; k++) {
+        uint32_t value = (uint32_t)first_of(words[k]);
+        words[k] = value + (value << PT_PAIR_SHIFT);
+    }
+}
+
+static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
+    static const int32_t no_bias = 0;
+    const pt_channels *p = &layer->output;
+    bool full = layer->width == PT_PATCHES;
+    int32_t channels = full ? layer->channels : layer->channels & ~1;
+    pt_pairs pairs = {.bias = p->bias ? p->bias : &no_bias,
+                      .bias_step = p->bias ? sizeof *p->bias : 0,
+                      .multipliers = p->multipliers,
+                      .shifts = p->shifts,
+                      .out = out,
+                      .out_step = n > 1 ? layer->out_stride : 0,
+                      .patches = layer->block,
+                      .depth = layer->depth,
+                      .rounding = 2 * p->range.offset + 1,
+                      .weights = layer->weights,
+                      .end = layer->weights + channels * layer->depth};
+    if (full) {
+        pt_multiply_3x1(&pairs);
+    } else if (channels) {
+        pt_multiply_1x2(&pairs);
+    }
+}
+
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
-    if (layer->width == PT_PATCHES) {
-        multiply_full(layer, out);
-    } else {
-        multiply_pair(layer, n, out);
+    if (!layer->scales_fast) {
+        multiply_plainly(layer, 0, n, out);
+        return;
+    }
+    if (n == 1) {
+        double_first(layer);
+    }
+    multiply_fast(layer, n, out);
+    if (layer->width < PT_PATCHES && layer->channels & 1) {
+        multiply_plainly(layer, layer->channels - 1, n, out);
     }
 }
 
 // ---- rows
 
-static inline void pack_pair(const pt_layer *layer, uint32_t *to, int32_t pairs,
+static inline void pack_rows(const pt_layer *layer, uint32_t *to, int32_t pairs,
                              const int8_t *first, const int8_t *second) {
     uint32_t offsets = (uint32_t)layer->offset + ((uint32_t)layer->offset << PT_PAIR_SHIFT);
     const int8_t *end = first + layer->depth;
@@ -90,28 +89,24 @@ static inline void pack_pair(const pt_layer *layer, uint32_t *to, int32_t pairs,
     }
 }
 
-// The last full block takes patches of the one before it again.
+// The last block takes rows of the one before it again, but for a pair or less.
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    int32_t done = 0;
-    if (n >= PT_PATCHES && pt_takes_all(layer)) {
-        layer->width = PT_PATCHES;
-        for (; done < n; done += PT_PATCHES) {
-            int32_t first = done + PT_PATCHES < n ? done : n - PT_PATCHES;
-            for (int32_t i = 0; i < PT_PATCHES; i += 2) {
-                const int8_t *row = patches + (first + i) * stride;
-                pack_pair(layer, pt_pair_at(layer, i, 0), PT_PATCHES / 2, row, row + stride);
-            }
-            multiply_full(layer, out + first * layer->out_stride);
-        }
-        return;
-    }
-    layer->width = 2;
-    for (; done < n; done += 2) {
-        int32_t taken = done + 1 < n ? 2 : 1;
+    int32_t taken;
+    for (int32_t done = 0; done < n; done += taken) {
+        layer->width = n >= PT_PATCHES && n - done > 2 && pt_takes_all(layer) ? PT_PATCHES : 2;
+        taken = layer->width < n ? layer->width : n;
+        done = done + taken < n ? done : n - taken;
         const int8_t *row = patches + done * stride;
-        pack_pair(layer, layer->block, 1, row, taken == 2 ? row + stride : row);
-        multiply_pair(layer, taken, out + done * layer->out_stride);
+        if (layer->width == 2) {
+            pack_rows(layer, layer->block, 1, row, taken == 2 ? row + stride : row);
+        } else {
+            for (int32_t i = 0; i < PT_PATCHES; i += 2, row += 2 * stride) {
+                pack_rows(layer, pt_pair_at(layer, i, 0), PT_PATCHES / 2, row, row + stride);
+            }
+        }
+        pt_multiply_block(layer, taken, out + done * layer->out_stride);
     }
 }
+
 #endif

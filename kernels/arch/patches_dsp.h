@@ -1,22 +1,31 @@
 // Patches as int16 with the offset added, for cores with the DSP extension: of each four values the
-// words (k0, k2) of all patches of the block, then the words (k1, k3).
+// pairs (k0, k2) and (k1, k3) of all patches of the block, one after the other. Zeros fill the last
+// four.
 //
-// Where the weights of a channel are not a multiple of 4 bytes, or a patch is not, ...
-enum { PT_CHANNEL_ROOM = 1 };
+// Weights are taken as they are where they are multiples of 4. Others are prepared in `room`, some
+// channels at a time; where the room does not do, or a sum could overflow, patches stay bytes
+// (capacity 0).
+enum { PT_CHANNEL_ROOM = 112 };
 
-// Decides how the layer is computed.
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes);
-void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count);
+void pt_take_channels(pt_layer *layer, uint32_t *room);
+void pt_pack_rows(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+                  int32_t rows, int32_t step);
+#define PT_PACKS_ROWS
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
 
-static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
-    (void)layer;
-    (void)room;
+static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                           int32_t count) {
+    pt_pack_rows(layer, i, k, values, count, 1, 0);
 }
 
 // Six patches at a time, or two, or one.
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
     int32_t most = layer->capacity < left ? layer->capacity : left;
+    if (layer->prepared) {
+        layer->width = 2;
+        return most < 2 ? 1 : 2;
+    }
     layer->width = most >= 6 ? 6 : most >= 2 ? 2 : 1;
     return layer->width;
 }

@@ -10,8 +10,9 @@ typedef struct convolution {
     int32_t groups; // each takes `channels` of the input, and gives `outputs` of the output
     int32_t channels;
     int32_t outputs;
-    int32_t depth; // products of a sum
-    bool in_place; // a patch is a pixel of the input
+    int32_t depth;   // products of a sum
+    bool in_place;   // a patch is a pixel of the input
+    bool contiguous; // the taps of a row lie side by side
     pt_channels output;
 } convolution;
 
@@ -68,6 +69,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     x->depth = weights.sizes[1] * weights.sizes[2] * weights.sizes[3];
     const int32_t *padding = x->window.padding;
     x->in_place = x->depth == x->channels && (padding[PT_HEIGHT] | padding[PT_WIDTH]) == 0;
+    x->contiguous = x->groups == 1 && x->window.dilation[PT_WIDTH] == 1;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
                         pt_count_windows(&x->window, PT_WIDTH, x->in.width), weights.sizes[0]};
     return PT_ERROR_OK;
@@ -94,13 +96,13 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
 static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
                      const pt_span *columns, int32_t i, int32_t k) {
     int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
-    int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
     pt_pad(layer, i, k, columns->first * size);
     k += columns->first * size;
-    if (step == size) {
+    if (x->contiguous) {
         pt_pack(layer, i, k, in, columns->taps * size);
         k += columns->taps * size;
     } else {
+        int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
         for (int32_t tap = 0; tap < columns->taps; tap++, k += size, in += step) {
             pt_pack(layer, i, k, in, size);
         }
@@ -114,6 +116,12 @@ static void pack_patch(const convolution *x, const pt_layer *layer, const int8_t
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
     int32_t k = rows->first * size;
+    if (x->contiguous && rows->taps == w->kernel[PT_HEIGHT] &&
+        columns->taps == w->kernel[PT_WIDTH]) {
+        in += rows->start * line + columns->start * x->in.channels;
+        pt_pack_rows(layer, i, 0, in, size, rows->taps, w->dilation[PT_HEIGHT] * line);
+        return;
+    }
     if (rows->taps == 0 || columns->taps == 0) {
         pt_pad(layer, i, 0, x->depth);
         return;
@@ -163,17 +171,24 @@ static void convolve_pixels(const convolution *x, pt_layer *layer, const int8_t 
     }
 }
 
-// The outputs of one group, as many at a time as the ISA takes.
-static void convolve_group(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+// The outputs of one group.
+static void convolve_channels(const convolution *x, pt_layer *layer, const int8_t *in,
+                              int8_t *out) {
+    if (x->in_place) {
+        convolve_pixels(x, layer, in, out);
+    } else {
+        convolve_blocks(x, layer, in, out);
+    }
+}
+
+// The same with as many channels at a time as the ISA takes.
+static __attribute__((noinline)) void convolve_parts(const convolution *x, pt_layer *layer,
+                                                     const int8_t *in, int8_t *out) {
     uint32_t room[PT_CHANNEL_ROOM];
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;
         pt_take_channels(layer, room);
-        if (x->in_place) {
-            convolve_pixels(x, layer, in, out);
-        } else {
-            convolve_blocks(x, layer, in, out);
-        }
+        convolve_channels(x, layer, in, out);
         out += layer->channels;
         pt_skip_channels(layer);
     }
@@ -189,7 +204,13 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
                       .out_stride = x->out.channels};
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        convolve_group(x, &layer, in, out);
+        if (layer.in_parts) {
+            convolve_parts(x, &layer, in, out);
+        } else {
+            layer.channels = x->outputs;
+            convolve_channels(x, &layer, in, out);
+            pt_skip_channels(&layer);
+        }
         in += x->channels;
         out += x->outputs;
     }

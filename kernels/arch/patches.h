@@ -10,7 +10,7 @@
 // or, for a block of at most `left` patches
 //     n = pt_begin_block(&layer, left)
 //     pt_pack(&layer, i, k, values, count)        values k to k + count of patch i; count may be 0
-//     pt_pack_rows(&layer, i, k, values, count, rows, step)    the same `rows` times, `step` apart
+//     pt_pack_patch(&layer, i, values, count, rows, step)    or all in rows that are `step` apart
 //     pt_pad(&layer, i, k, count)                 zero points there
 //     pt_multiply_block(&layer, n, out)
 // then
@@ -74,10 +74,10 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #include "patches_plain.h"
 #endif
 
-#if !defined(PT_PACKS_ROWS)
-static inline void pt_pack_rows(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
-                                int32_t count, int32_t rows, int32_t step) {
-    for (; rows > 0; rows--, k += count, values += step) {
+#if !defined(PT_PACKS_PATCHES)
+static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
+                                 int32_t count, int32_t rows, int32_t step) {
+    for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
         pt_pack(layer, i, k, values, count);
     }
 }

@@ -120,16 +120,16 @@ pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) 
 }
 
 // The patch of a 3x3 kernel with three channels.
-static void pack_3x9(uint32_t *to, const int8_t *values, int32_t step, int32_t offset,
-                     int32_t width) {
-    int16x2_t offsets = pt_pair_of(offset);
+void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step) {
+    int16x2_t offsets = pt_pair_of(layer->offset);
+    uint32_t *to = place(layer, i, 0);
 #pragma GCC unroll 6
-    for (int32_t k = 0; k < 24; k += 4, to += 2 * width) {
+    for (int32_t k = 0; k < 24; k += 4, to += 2 * layer->width) {
         to[0] = pair_of_nines(values, step, k, offsets);
         to[1] = pair_of_nines(values, step, k + 1, offsets);
     }
     to[0] = pair_of_nines(values, step, 24, offsets);
-    to[1] = (uint16_t)(values[2 * step + 7] + offset);
+    to[1] = (uint16_t)(values[2 * step + 7] + layer->offset);
 }
 
 static void pack_value(const pt_layer *layer, int32_t i, int32_t k, int32_t value) {
@@ -137,40 +137,32 @@ static void pack_value(const pt_layer *layer, int32_t i, int32_t k, int32_t valu
     halves[k >> 1 & 1] = (int16_t)value;
 }
 
-// Zeros from the end of the patch to a multiple of 4.
-static void pack_end(const pt_layer *layer, int32_t i, int32_t k) {
-    for (; k == layer->depth || k & 3; k++) {
-        pack_value(layer, i, k, 0);
+void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+                   int32_t rows, int32_t step) {
+    uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
+    uint32_t *to = place(layer, i, k);
+    if (layer->width == 6) {
+        pack_aligned_rows(to, values, count, rows, step, offsets, 6);
+    } else if (layer->width == 2) {
+        pack_aligned_rows(to, values, count, rows, step, offsets, 2);
+    } else {
+        pack_aligned_rows(to, values, count, rows, step, offsets, 1);
     }
 }
 
-void pt_pack_rows(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
-                  int32_t rows, int32_t step) {
-    uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
-    uint32_t *to = place(layer, i, k);
-    if (layer->capacity == 0) {
-        for (; rows > 0; rows--, k += count, values += step) {
+void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+                   int32_t rows, int32_t step) {
+    for (; rows > 0; rows--, k += count, values += step) {
+        if (layer->capacity == 0) {
             memcpy((int8_t *)layer->block + k, values, (size_t)count);
+            continue;
         }
-    } else if ((((uintptr_t)values | (uint32_t)(k | count | step)) & 3) == 0) {
-        if (layer->width == 6) {
-            pack_aligned_rows(to, values, count, rows, step, offsets, 6);
-        } else if (layer->width == 2) {
-            pack_aligned_rows(to, values, count, rows, step, offsets, 2);
-        } else {
-            pack_aligned_rows(to, values, count, rows, step, offsets, 1);
+        for (int32_t j = 0; j < count; j++) {
+            pack_value(layer, i, k + j, values[j] + layer->offset);
         }
-    } else if (k == 0 && count == 9 && rows == 3) {
-        pack_3x9(to, values, step, layer->offset, layer->width);
-    } else {
-        for (; rows > 0; rows--, values += step) {
-            for (int32_t j = 0; j < count; j++) {
-                pack_value(layer, i, k++, values[j] + layer->offset);
-            }
-        }
-        if (k == layer->depth && k & 3) {
-            pack_end(layer, i, k);
-        }
+    }
+    if (layer->capacity > 0 && k == layer->depth) {
+        pt_pad(layer, i, k, 0);
     }
 }
 
@@ -562,7 +554,7 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
     for (int32_t done; n > 0; n -= done, out += done * layer->out_stride) {
         done = pt_begin_block(layer, n);
         for (int32_t i = 0; i < done; i++, patches += stride) {
-            pt_pack_rows(layer, i, 0, patches, layer->depth, 1, 0);
+            pt_pack(layer, i, 0, patches, layer->depth);
         }
         pt_multiply_block(layer, done, out);
     }

@@ -9,15 +9,34 @@ enum { PT_CHANNEL_ROOM = 112 };
 
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes);
 void pt_take_channels(pt_layer *layer, uint32_t *room);
-void pt_pack_rows(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
-                  int32_t rows, int32_t step);
-#define PT_PACKS_ROWS
+void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+                   int32_t rows, int32_t step);
+void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+                   int32_t rows, int32_t step);
+void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step);
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
 
 static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                            int32_t count) {
-    pt_pack_rows(layer, i, k, values, count, 1, 0);
+    if (layer->capacity > 0 && (((uintptr_t)values | (uint32_t)(k | count)) & 3) == 0) {
+        pt_pack_words(layer, i, k, values, count, 1, 0);
+    } else {
+        pt_pack_bytes(layer, i, k, values, count, 1, 0);
+    }
 }
+
+// Whole patches, of as many rows.
+static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
+                                 int32_t count, int32_t rows, int32_t step) {
+    if (layer->capacity > 0 && (((uintptr_t)values | (uint32_t)(count | step)) & 3) == 0) {
+        pt_pack_words(layer, i, 0, values, count, rows, step);
+    } else if (layer->capacity > 0 && count == 9 && rows == 3) {
+        pt_pack_3x9(layer, i, values, step);
+    } else {
+        pt_pack_bytes(layer, i, 0, values, count, rows, step);
+    }
+}
+#define PT_PACKS_PATCHES
 
 // Six patches at a time, or two, or one.
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {

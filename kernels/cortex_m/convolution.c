@@ -111,17 +111,12 @@ static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *
 }
 
 // Patch i: the window of these rows and columns, in the group whose first channel is at `in`.
-static void pack_patch(const convolution *x, const pt_layer *layer, const int8_t *in,
-                       const pt_span *rows, const pt_span *columns, int32_t i) {
+static __attribute__((noinline)) void pack_patch(const convolution *x, const pt_layer *layer,
+                                                 const int8_t *in, const pt_span *rows,
+                                                 const pt_span *columns, int32_t i) {
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
     int32_t k = rows->first * size;
-    if (x->contiguous && rows->taps == w->kernel[PT_HEIGHT] &&
-        columns->taps == w->kernel[PT_WIDTH]) {
-        in += rows->start * line + columns->start * x->in.channels;
-        pt_pack_rows(layer, i, 0, in, size, rows->taps, w->dilation[PT_HEIGHT] * line);
-        return;
-    }
     if (rows->taps == 0 || columns->taps == 0) {
         pt_pad(layer, i, 0, x->depth);
         return;
@@ -137,19 +132,50 @@ static void pack_patch(const convolution *x, const pt_layer *layer, const int8_t
 
 // ---- images
 
+// Where the next patch is.
+typedef struct walk {
+    int32_t row, column;
+    pt_span rows;
+    int32_t inside, outside; // windows of this row from column to column are inside the input
+    const int8_t *from;      // the first tap of the next window, if it is inside
+} walk;
+
+static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk *at) {
+    const pt_window *w = &x->window;
+    int32_t stride = w->stride[PT_WIDTH], padding = w->padding[PT_WIDTH];
+    int32_t room = x->in.width - w->kernel[PT_WIDTH] + padding;
+    at->row = row;
+    at->column = 0;
+    at->rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
+    at->inside = (padding + stride - 1) / stride;
+    at->outside = 0;
+    if (x->contiguous && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
+        at->outside = room / stride + 1;
+        at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
+    }
+}
+
 // A block of patches at a time, from row to row.
 static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
-    int32_t row = 0, column = 0, n;
-    pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, 0, x->in.height);
+    const pt_window *w = &x->window;
+    int32_t line = x->in.width * x->in.channels, n;
+    walk at;
+    begin_row(x, in, 0, &at);
     for (int32_t left = x->out.height * x->out.width; left > 0; left -= n) {
         n = pt_begin_block(layer, left);
         for (int32_t i = 0; i < n; i++) {
-            if (column == x->out.width) {
-                column = 0;
-                rows = pt_clip_window(&x->window, PT_HEIGHT, ++row, x->in.height);
+            if (at.column == x->out.width) {
+                begin_row(x, in, at.row + 1, &at);
             }
-            pt_span columns = pt_clip_window(&x->window, PT_WIDTH, column++, x->in.width);
-            pack_patch(x, layer, in, &rows, &columns, i);
+            if (at.column >= at.inside && at.column < at.outside) {
+                const int8_t *from = at.from + at.column * w->stride[PT_WIDTH] * x->in.channels;
+                pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels,
+                              w->kernel[PT_HEIGHT], w->dilation[PT_HEIGHT] * line);
+            } else {
+                pt_span columns = pt_clip_window(w, PT_WIDTH, at.column, x->in.width);
+                pack_patch(x, layer, in, &at.rows, &columns, i);
+            }
+            at.column++;
         }
         pt_multiply_block(layer, n, out);
         out += n * layer->out_stride;

@@ -14,18 +14,6 @@ static int32_t whole_depth(const pt_layer *layer) {
 
 // ---- layers
 
-// True when the sums cannot overflow and all go to outputs the way of scale.h.
-static bool is_fast(const pt_layer *layer) {
-    const pt_channels *output = &layer->output;
-    bool fast = layer->depth <= PT_MAX_PRODUCTS;
-    for (int32_t o = 0; o < layer->channels && fast; o++) {
-        int32_t bias = pt_bias_of(output, o);
-        fast = bias < PT_BIAS_LIMIT && bias > -PT_BIAS_LIMIT &&
-               pt_scales_fast(output->multipliers[o], output->shifts[o]);
-    }
-    return fast;
-}
-
 // Channels whose weights the room for parts holds as pairs.
 static int32_t channels_of_part(const pt_layer *layer) {
     return (PT_CHANNEL_ROOM * 4 / (2 * whole_depth(layer))) & ~1;
@@ -34,14 +22,13 @@ static int32_t channels_of_part(const pt_layer *layer) {
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     const pt_range *range = &layer->output.range;
     uint32_t n = bytes / (2 * (uint32_t)whole_depth(layer));
-    bool aligned = (((uintptr_t)layer->weights | (uint32_t)layer->depth) & 3) == 0;
     layer->block = scratch;
     layer->limits = range->min > INT8_MIN || range->max < INT8_MAX;
     layer->capacity = n < 6 ? (int32_t)n : 6;
     layer->in_parts = false;
-    if (!is_fast(layer) || ((uintptr_t)scratch & 3)) {
+    if (!pt_layer_scales_fast(layer)) {
         layer->capacity = 0;
-    } else if (!layer->prepared && !aligned) {
+    } else if (!layer->prepared && (layer->depth & 3)) {
         layer->in_parts = channels_of_part(layer) > 0;
         layer->capacity = layer->in_parts ? layer->capacity : 0;
     }

@@ -1,6 +1,6 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
-#include "../arch/patches.h"
+#include "../arch/images.h"
 
 typedef struct convolution {
     pt_image in, out;
@@ -228,13 +228,24 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
                       .offset = x->offset,
                       .output = x->output,
                       .out_stride = x->out.channels};
+    const pt_window *w = &x->window;
+    pt_geometry geometry = {.in = {x->in.height, x->in.width},
+                            .out = {x->out.height, x->out.width},
+                            .kernel = {w->kernel[0], w->kernel[1]},
+                            .stride = {w->stride[0], w->stride[1]},
+                            .padding = {w->padding[0], w->padding[1]},
+                            .dilation = {w->dilation[0], w->dilation[1]},
+                            .channels = x->channels,
+                            .pixel = x->in.channels};
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
+        layer.channels = x->outputs;
         if (layer.in_parts) {
             convolve_parts(x, &layer, in, out);
         } else {
-            layer.channels = x->outputs;
-            convolve_channels(x, &layer, in, out);
+            if (!pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
+                convolve_channels(x, &layer, in, out);
+            }
             pt_skip_channels(&layer);
         }
         in += x->channels;

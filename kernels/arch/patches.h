@@ -5,7 +5,8 @@
 // lie in a row in the input, or the caller gathers a block of them into scratch:
 //
 //     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
-//     pt_take_channels(&layer, room)              if in_parts: `channels` becomes those to do first
+//     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM]:
+//                                                 `channels` becomes those to do first
 //     pt_multiply_rows(&layer, patches, stride, n, out)
 // or, for a block of at most `left` patches
 //     n = pt_begin_block(&layer, left)
@@ -35,10 +36,9 @@ typedef struct pt_layer {
     void *block;          // scratch
     int32_t capacity;     // patches that it has room for
     int32_t width;        // patches of the block that is being packed
-    bool limits;          // outputs are limited to less than int8
     bool in_parts;        // not all channels at a time
     const void *prepared; // by pt_prepare_weights, or NULL
-    bool scales_fast;     // pt_scale takes all sums to the outputs
+    bool scales_fast;     // pt_scale and pt_saturate_int8 take all sums to the outputs
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
@@ -46,8 +46,13 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
                       int8_t *out);
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
 
-// What layer->scales_fast is to be.
+// True when pt_scale takes all sums of the layer to outputs that are not limited yet.
 bool pt_layer_scales_fast(const pt_layer *layer);
+
+// True when outputs are limited to less than int8.
+static inline bool pt_layer_limits(const pt_layer *layer) {
+    return layer->output.range.min > INT8_MIN || layer->output.range.max < INT8_MAX;
+}
 
 // To the channels that follow the layer's.
 static inline void pt_skip_channels(pt_layer *layer) {

@@ -20,10 +20,8 @@ static int32_t channels_of_part(const pt_layer *layer) {
 }
 
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
-    const pt_range *range = &layer->output.range;
     uint32_t n = bytes / (2 * (uint32_t)whole_depth(layer));
     layer->block = scratch;
-    layer->limits = range->min > INT8_MIN || range->max < INT8_MAX;
     layer->capacity = n < 6 ? (int32_t)n : 6;
     layer->in_parts = false;
     if (!pt_layer_scales_fast(layer)) {
@@ -50,6 +48,9 @@ void pt_prepare_weights(const int8_t *weights, int32_t depth, int32_t channels, 
 }
 
 void pt_take_channels(pt_layer *layer, uint32_t *room) {
+    if (!layer->in_parts) {
+        return;
+    }
     int32_t most = channels_of_part(layer);
     layer->channels = layer->channels < most ? layer->channels : most;
     pt_prepare_weights(layer->weights, layer->depth, layer->channels, room);
@@ -526,7 +527,7 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
         return;
     }
     multiply(layer, n, out);
-    if (layer->limits) {
+    if (pt_layer_limits(layer)) {
         limit(layer, n, out);
     }
 }

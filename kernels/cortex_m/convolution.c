@@ -243,6 +243,7 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
         if (layer.in_parts) {
             convolve_parts(x, &layer, in, out);
         } else {
+            pt_take_channels(&layer, NULL);
             if (!pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
                 convolve_channels(x, &layer, in, out);
             }

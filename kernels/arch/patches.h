@@ -49,11 +49,6 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
 // True when pt_scale takes all sums of the layer to outputs that are not limited yet.
 bool pt_layer_scales_fast(const pt_layer *layer);
 
-// True when outputs are limited to less than int8.
-static inline bool pt_layer_limits(const pt_layer *layer) {
-    return layer->output.range.min > INT8_MIN || layer->output.range.max < INT8_MAX;
-}
-
 // To the channels that follow the layer's.
 static inline void pt_skip_channels(pt_layer *layer) {
     layer->weights += layer->channels * layer->depth;

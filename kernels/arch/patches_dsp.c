@@ -4,7 +4,7 @@
 #if defined(PT_PATCHES_DSP)
 
 #include "dot.h"
-#include "scale.h"
+#include "finish_dsp.h"
 
 typedef int16_t __attribute__((may_alias)) half;
 
@@ -220,23 +220,6 @@ static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, u
     "ldr " spare ", %[end]\n\t"    \
     "cmp %[a], " spare "\n\t"      \
     "bne 2b\n\t"
-
-// As pt_scale and pt_saturate_int8 do, of a doubled sum.
-#define FINISH_DOUBLED(sum, multiplier, right, rounding, spare) \
-    "add " spare ", " rounding ", " sum ", asr #31\n\t"         \
-    "smmlar " sum ", " sum ", " multiplier ", " spare "\n\t"    \
-    "asr " sum ", " sum ", " right "\n\t"                       \
-    "ssat " sum ", #8, " sum "\n\t"
-
-#define FINISH(sum, multiplier, right, rounding, spare) \
-    "lsl " sum ", " sum ", #1\n\t"                      \
-    FINISH_DOUBLED(sum, multiplier, right, rounding, spare)
-
-// From a shift, its negative and the rounding.
-#define ROUNDING(rounding, right, twice)            \
-    "mvn " rounding ", " right "\n\t"               \
-    "lsl " rounding ", " twice ", " rounding "\n\t" \
-    "rsb " right ", " right ", #0\n\t"
 
 // Four products each of six patches with a channel.
 #define STEP_6(s0, s1, s2, s3, s4, s5)       \
@@ -527,7 +510,7 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
         return;
     }
     multiply(layer, n, out);
-    if (pt_layer_limits(layer)) {
+    if (pt_narrows(&layer->output.range)) {
         limit(layer, n, out);
     }
 }

@@ -20,6 +20,49 @@ void pt_fold_offset(pt_layer *layer, int32_t *folded) {
     layer->scales_fast &= layer->output.range.offset == (int8_t)layer->output.range.offset;
 }
 
+// ---- packing
+
+static inline void pack_value(uint32_t *to, int32_t i, int32_t value) {
+    *to = i & 1 ? *to + ((uint32_t)value << 16) : (uint32_t)value;
+}
+
+// Of patch 0 or 1 of a block of one pair, to words that lie in a row.
+static inline uint32_t *pack_row(uint32_t *to, int32_t i, const int8_t *values, int32_t count) {
+    for (; count >= 4; count -= 4, values += 4, to += 4) {
+        int32_t a = values[0], b = values[1], c = values[2], d = values[3];
+        pack_value(to, i, a);
+        pack_value(to + 1, i, b);
+        pack_value(to + 2, i, c);
+        pack_value(to + 3, i, d);
+    }
+    for (; count > 0; count--) {
+        pack_value(to++, i, *values++);
+    }
+    return to;
+}
+
+void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                    int32_t count, int32_t rows, int32_t step) {
+    uint32_t *to = pt_pair_at(layer, i, k);
+    for (; rows > 0; rows--, values += step) {
+        if (layer->width > 2) {
+            for (int32_t j = 0; j < count; j++, k++) {
+                pack_value(pt_pair_at(layer, i, k), i, values[j]);
+            }
+        } else if (i == 0) {
+            to = pack_row(to, 0, values, count);
+        } else {
+            to = pack_row(to, 1, values, count);
+        }
+    }
+}
+
+void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
+    for (; count > 0; count--) {
+        pack_value(pt_pair_at(layer, i, k++), i, -layer->offset);
+    }
+}
+
 // ---- blocks
 
 // Of patches i and i + 1, of which n are there, in plain C for any parameters.

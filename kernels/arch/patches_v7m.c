@@ -3,6 +3,84 @@
 #if defined(__ARM_ARCH_7M__)
 #include "products_v7m.h"
 
+// ---- packing
+
+// Four words a time, of a block of one pair. `fours` is not 0.
+static inline void pack_fours(uint32_t **to, const int8_t **values, uint32_t offset,
+                              int32_t fours) {
+    __asm__("1:\n\t"
+            "ldrsb.w r4, [%[values]], #1\n\t"
+            "ldrsb.w r5, [%[values]], #1\n\t"
+            "ldrsb.w r6, [%[values]], #1\n\t"
+            "ldrsb.w r8, [%[values]], #1\n\t"
+            "subs %[fours], #1\n\t"
+            "add r4, r4, %[offset]\n\t"
+            "add r5, r5, %[offset]\n\t"
+            "add r6, r6, %[offset]\n\t"
+            "add r8, r8, %[offset]\n\t"
+            "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
+            "bne 1b"
+            : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours)
+            : [offset] "r"(offset)
+            : "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+// The same of the second patch.
+static inline void add_fours(uint32_t **to, const int8_t **values, int32_t fours) {
+    int32_t a, b;
+    __asm__("1:\n\t"
+            "ldmia.w %[to], {r4, r5, r6, r8}\n\t"
+            "ldrsb.w %[a], [%[values]], #1\n\t"
+            "ldrsb.w %[b], [%[values]], #1\n\t"
+            "add r4, r4, %[a], lsl %[shift]\n\t"
+            "add r5, r5, %[b], lsl %[shift]\n\t"
+            "ldrsb.w %[a], [%[values]], #1\n\t"
+            "ldrsb.w %[b], [%[values]], #1\n\t"
+            "add r6, r6, %[a], lsl %[shift]\n\t"
+            "add r8, r8, %[b], lsl %[shift]\n\t"
+            "subs %[fours], #1\n\t"
+            "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
+            "bne 1b"
+            : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours), [a] "=&r"(a),
+              [b] "=&r"(b)
+            : [shift] "i"(PT_PAIR_SHIFT)
+            : "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                    int32_t count, int32_t rows, int32_t step) {
+    uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset;
+    int32_t pairs = layer->width / 2, fours = pairs == 1 ? count / 4 : 0;
+    offset += offset << PT_PAIR_SHIFT;
+    for (step -= count; rows > 0; rows--, values += step) {
+        const int8_t *end = values + count;
+        if (i & 1) {
+            if (fours) {
+                add_fours(&to, &values, fours);
+            }
+            for (; values != end; to += pairs) {
+                *to += (uint32_t)*values++ << PT_PAIR_SHIFT;
+            }
+        } else {
+            if (fours) {
+                pack_fours(&to, &values, offset, fours);
+            }
+            for (; values != end; to += pairs) {
+                *to = (uint32_t)*values++ + offset;
+            }
+        }
+    }
+}
+
+void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
+    uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset << PT_PAIR_SHIFT;
+    for (int32_t pairs = layer->width / 2; count > 0; count--, to += pairs) {
+        *to = i & 1 ? *to - offset : offset;
+    }
+}
+
+// ---- blocks
+
 // The first sum of 64 bits with two.
 static inline int32_t first_of(uint64_t sum) {
     int32_t bits = 32 - PT_PAIR_SHIFT;

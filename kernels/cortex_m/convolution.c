@@ -1,6 +1,6 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
-#include "../arch/patches.h"
+#include "../arch/images.h"
 
 typedef struct convolution {
     pt_image in, out;
@@ -187,9 +187,23 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
                       .offset = x->offset,
                       .output = x->output,
                       .out_stride = x->out.channels};
+    const pt_window *w = &x->window;
+    pt_geometry geometry = {.in = {x->in.height, x->in.width},
+                            .out = {x->out.height, x->out.width},
+                            .kernel = {w->kernel[0], w->kernel[1]},
+                            .stride = {w->stride[0], w->stride[1]},
+                            .padding = {w->padding[0], w->padding[1]},
+                            .dilation = {w->dilation[0], w->dilation[1]},
+                            .channels = x->channels,
+                            .pixel = x->in.channels};
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        convolve_group(x, &layer, in, out);
+        layer.channels = x->outputs;
+        if (pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
+            pt_skip_channels(&layer);
+        } else {
+            convolve_group(x, &layer, in, out);
+        }
         in += x->channels;
         out += x->outputs;
     }

@@ -1,6 +1,7 @@
 // Depthwise convolution of int8 images with weights (1, height, width, output channels).
 #include "depthwise.h"
 #include "../arch/dot.h"
+#include "../arch/images.h"
 
 // The taps of one output pixel that lie inside the input.
 typedef struct patch {
@@ -37,11 +38,16 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
     return PT_ERROR_OK;
 }
 
+static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
+    pt_tensor t = pt_get_tensor(c, arg);
+    return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype);
+}
+
 static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_depthwise x;
     int error = read_depthwise(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
-    if (!error) {
+    if (!error && tensor_bytes(c, args[13]) < pt_plane_scratch(&x)) {
         pt_ask_scratch(c, pt_plane_scratch(&x));
     }
     return error;
@@ -119,13 +125,14 @@ static void run_one(const pt_depthwise *x, const patch *p, int32_t input, int32_
 
 static void run_pixel(const pt_depthwise *x, const patch *p, int8_t *out) {
     int32_t outputs = x->out.channels, multiplier = x->multiplier, o = 0;
-    if (multiplier % 4 == 0) {
+    bool aligned = (((uintptr_t)x->weights | (uint32_t)outputs) & 3) == 0;
+    if (multiplier % 4 == 0 && aligned) {
         for (int32_t input = 0; o < outputs; input++) {
             for (int32_t end = o + multiplier; o < end; o += 4) {
                 run_four_shared(x, p, input, o, out);
             }
         }
-    } else if (multiplier == 1 && outputs % 4 == 0) {
+    } else if (multiplier == 1 && aligned && ((uintptr_t)x->in.data & 3) == 0) {
         for (; o < outputs; o += 4) {
             run_four_aligned(x, p, o, o, out);
         }
@@ -156,11 +163,46 @@ static __attribute__((noinline)) void run_image(const pt_depthwise *x, const int
     }
 }
 
+// All images in one go each, where the instruction set has a way for them.
+static bool run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
+    const pt_window *w = &x->window;
+    int32_t in_size = x->in.height * x->in.width * x->in.channels;
+    int32_t out_size = x->out.height * x->out.width * x->out.channels;
+    pt_geometry g = {.in = {x->in.height, x->in.width},
+                     .out = {x->out.height, x->out.width},
+                     .kernel = {w->kernel[0], w->kernel[1]},
+                     .stride = {w->stride[0], w->stride[1]},
+                     .padding = {w->padding[0], w->padding[1]},
+                     .dilation = {w->dilation[0], w->dilation[1]},
+                     .channels = x->multiplier,
+                     .pixel = x->in.channels};
+    pt_layer layer = {.weights = x->weights,
+                      .depth = w->kernel[0] * w->kernel[1],
+                      .channels = x->out.channels,
+                      .offset = x->offset,
+                      .output = x->output,
+                      .out_stride = x->out.channels};
+    for (int32_t i = 0; i < x->in.batch; i++) {
+        if (!pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
+                                   scratch, room)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_depthwise x;
     int error = read_depthwise(c, args, explicit_layout, &x);
     x.out.data = pt_get_tensor(c, args[14]).data;
-    if (pt_plane_scratch(&x) > 0 && pt_run_planes(&x, c->scratch)) {
+    void *scratch = pt_get_tensor(c, args[13]).data;
+    uint32_t planes = pt_plane_scratch(&x), room = tensor_bytes(c, args[13]);
+    if (room < planes) {
+        scratch = c->scratch;
+        room = planes;
+    }
+    bool aligned = ((uintptr_t)scratch & 3) == 0;
+    if (run_images(&x, scratch, room) || (planes > 0 && aligned && pt_run_planes(&x, scratch))) {
         return error;
     }
     for (int32_t i = 0; i < x.in.batch; i++) {

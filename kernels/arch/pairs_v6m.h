@@ -5,60 +5,58 @@
 #define PT_ARCH_PAIRS_V6M_H
 
 // Patches 0 to 3, one value and a channel's weight.
-#define PT_STEP_2X1               \
-    "ldmia r0!, {r5, r6}\n\t"     \
-    "ldrsb r7, [r1, r2]\n\t"      \
-    "muls r5, r7, r5\n\t"         \
-    "add r8, r5\n\t"              \
-    "asrs r5, r5, #16\n\t"        \
-    "adcs r3, r5\n\t"             \
-    "muls r6, r7, r6\n\t"         \
-    "add r9, r6\n\t"              \
-    "asrs r6, r6, #16\n\t"        \
-    "adcs r4, r6\n\t"             \
+#define PT_STEP_2X1           \
+    "ldmia r0!, {r5, r6}\n\t" \
+    "ldrsb r7, [r1, r2]\n\t"  \
+    "muls r5, r7, r5\n\t"     \
+    "add r8, r5\n\t"          \
+    "asrs r5, r5, #16\n\t"    \
+    "adcs r3, r5\n\t"         \
+    "muls r6, r7, r6\n\t"     \
+    "add r9, r6\n\t"          \
+    "asrs r6, r6, #16\n\t"    \
+    "adcs r4, r6\n\t"         \
     "adds r2, #1\n\t"
 
 // Patches 0 and 1, one value and the weights of two channels.
-#define PT_STEP_1X2               \
-    "ldmia r0!, {r5}\n\t"         \
-    "ldrsb r6, [r1, r2]\n\t"      \
-    "muls r6, r5, r6\n\t"         \
-    "add r8, r6\n\t"              \
-    "asrs r6, r6, #16\n\t"        \
-    "adcs r3, r6\n\t"             \
-    "ldrsb r6, [r7, r2]\n\t"      \
-    "muls r6, r5, r6\n\t"         \
-    "add r9, r6\n\t"              \
-    "asrs r6, r6, #16\n\t"        \
-    "adcs r4, r6\n\t"             \
+#define PT_STEP_1X2          \
+    "ldmia r0!, {r5}\n\t"    \
+    "ldrsb r6, [r1, r2]\n\t" \
+    "muls r6, r5, r6\n\t"    \
+    "add r8, r6\n\t"         \
+    "asrs r6, r6, #16\n\t"   \
+    "adcs r3, r6\n\t"        \
+    "ldrsb r6, [r7, r2]\n\t" \
+    "muls r6, r5, r6\n\t"    \
+    "add r9, r6\n\t"         \
+    "asrs r6, r6, #16\n\t"   \
+    "adcs r4, r6\n\t"        \
     "adds r2, #1\n\t"
 
 // r2 counts up to 0: to a multiple of 4, then by 4. Then the sums go to r12.
-#define PT_LOOP(step)             \
-    "movs r3, #0\n\t"             \
-    "movs r4, #0\n\t"             \
-    "mov r8, r3\n\t"              \
-    "mov r9, r3\n\t"              \
-    "b 2f\n"                      \
-    "1:\n\t" step                 \
-    "2:\n\t"                      \
-    "lsls r5, r2, #30\n\t"        \
-    "bne 1b\n\t"                  \
-    "cmp r2, #0\n\t"              \
-    "beq 4f\n"                    \
-    "3:\n\t" step step step step  \
-    "bne 3b\n"                    \
-    "4:\n\t"                      \
-    "mov r0, r12\n\t"             \
-    "mov r5, r8\n\t"              \
-    "lsls r6, r3, #16\n\t"        \
-    "subs r5, r5, r6\n\t"         \
-    "mov r6, r9\n\t"              \
-    "lsls r7, r4, #16\n\t"        \
-    "subs r6, r6, r7\n\t"         \
-    "stmia r0!, {r5}\n\t"         \
-    "stmia r0!, {r3}\n\t"         \
-    "stmia r0!, {r6}\n\t"         \
+#define PT_LOOP(step)                       \
+    "movs r3, #0\n\t"                       \
+    "movs r4, #0\n\t"                       \
+    "mov r8, r3\n\t"                        \
+    "mov r9, r3\n\t"                        \
+    "b 2f\n"                                \
+    "1:\n\t" step "2:\n\t"                  \
+    "lsls r5, r2, #30\n\t"                  \
+    "bne 1b\n\t"                            \
+    "cmp r2, #0\n\t"                        \
+    "beq 4f\n"                              \
+    "3:\n\t" step step step step "bne 3b\n" \
+    "4:\n\t"                                \
+    "mov r0, r12\n\t"                       \
+    "mov r5, r8\n\t"                        \
+    "lsls r6, r3, #16\n\t"                  \
+    "subs r5, r5, r6\n\t"                   \
+    "mov r6, r9\n\t"                        \
+    "lsls r7, r4, #16\n\t"                  \
+    "subs r6, r6, r7\n\t"                   \
+    "stmia r0!, {r5}\n\t"                   \
+    "stmia r0!, {r3}\n\t"                   \
+    "stmia r0!, {r6}\n\t"                   \
     "stmia r0!, {r4}"
 
 // The sums of `depth` products of patches 0 to 3.

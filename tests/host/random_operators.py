@@ -2,7 +2,7 @@
 
 They keep to what a program may hold, not to what exporters write: channels that are no multiple of
 anything, kernels larger than the input, groups and dilation, offsets and multipliers at their limits,
-sums that wrap around, scratch tensors of any size, data off its alignment.
+sums that wrap around, scratch tensors of any size, data at any multiple of 4.
 """
 
 import functools

@@ -46,8 +46,13 @@ micropython: ## The MicroPython source tree (MICROPYTHON_DIR names one that is t
 	@$(SETUP) micropython
 
 .PHONY: firmware
-firmware: ## Firmware of one board (BOARD=mps2-an386)
+firmware: ## Firmware of one board (BOARD=mps2-an386); MODELS="a.pte b.pte": with their kernels only
+ifeq ($(MODELS),)
 	@$(SETUP) firmware --board $(BOARD) --variant run
+else
+	@$(SETUP) python
+	$(PICOTORCH) firmware --models $(MODELS) --board $(BOARD)
+endif
 
 .PHONY: all-firmware
 all-firmware: ## Firmware of all boards, in both variants

@@ -1,4 +1,4 @@
-"""The command line: picotorch run | inspect | size | parity | boards."""
+"""The command line: picotorch run | inspect | size | parity | firmware | boards."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import click
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
-from . import inspecting, listing_boards, parity, running, sizing
+from . import inspecting, listing_boards, parity, running, selective, sizing
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -68,6 +68,11 @@ def _size(name, default, text):
                         metavar="N", help=text)
 
 
+def _firmware(command):
+    return click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.ELF",
+                        help="A firmware of the board that picotorch firmware built.")(command)
+
+
 def _boards(names, text):
     return click.option("--board", "boards", multiple=True, type=click.Choice(names),
                         metavar="BOARD", help=text)
@@ -89,6 +94,7 @@ def cli():
 @_method
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@_firmware
 @_inputs
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
               help="Write the outputs: out0, out1 ...")
@@ -99,7 +105,8 @@ def cli():
 @_size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @_prepare
 @_json
-def run(model, method, board, inputs, seed, outputs, pool_size, planned, temp_size, prepare, as_json):
+def run(model, method, board, firmware, inputs, seed, outputs, pool_size, planned, temp_size,
+        prepare, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
 
     \b
@@ -108,10 +115,12 @@ def run(model, method, board, inputs, seed, outputs, pool_size, planned, temp_si
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
       picotorch run model.pte --planned-size 0=1024 --json
     """
+    if firmware is not None and board == running.HOST:
+        raise click.UsageError("--firmware is of a board: give --board, too")
     try:
         data = running.read_model(model)
         request = Request(data, str(model), _request_inputs(data, method, inputs, seed), method,
-                          pool_size, dict(planned), temp_size, prepare)
+                          pool_size, dict(planned), temp_size, prepare, firmware)
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -171,10 +180,11 @@ def size(model, method, boards, prepare, as_json):
 @_method
 @_boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
          "by default.")
+@_firmware
 @_inputs
 @_prepare
 @_json
-def parity_command(model, method, boards, inputs, seed, prepare, as_json):
+def parity_command(model, method, boards, firmware, inputs, seed, prepare, as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -184,11 +194,45 @@ def parity_command(model, method, boards, inputs, seed, prepare, as_json):
     Example:
       picotorch parity model.pte --board mps2-an386 --board mps2-an385
     """
+    boards = list(boards) or [running.DEFAULT_BOARD]
+    if firmware is not None and len(boards) > 1:
+        raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_model(model)
     request, reference = parity.prepare(data, model, method, inputs, seed, prepare)
-    entry = parity.compare(request, list(boards) or [running.DEFAULT_BOARD], reference)
+    request.firmware = firmware
+    entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
     sys.exit(0 if entry["agree"] else 1)
+
+
+@cli.command()
+@click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
+              metavar="MODEL...", help="Link only the kernels that these .pte files need.")
+@click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
+@click.option("--board", type=click.Choice(running.board_names()[1:]),
+              default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD", help="For this board.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
+              help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default.")
+@_json
+def firmware(first, models, board, output, as_json):
+    """Build the firmware of a board with only the kernels that some models need.
+
+    The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
+    those of the firmware with all kernels (make firmware). Run it with --firmware.
+
+    \b
+    Example:
+      picotorch firmware --models a.pte b.pte --board mps2-an386 --output fw.elf
+      picotorch run a.pte --board mps2-an386 --firmware fw.elf
+    """
+    models = [*first, *models]
+    if not models:
+        raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
+    if output is not None and output.suffix != ".elf":
+        raise click.UsageError(f"--output {output}: the name has to end in .elf")
+    programs = {str(model): open_program(running.read_model(model)) for model in models}
+    entry = selective.build(board, programs, output or selective.default_output(board))
+    click.echo(json.dumps(entry)) if as_json else selective.show_text(entry)
 
 
 @cli.command("boards")

@@ -16,7 +16,8 @@ TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
 def run(request: Request, board: Board, on_line=None) -> Result:
     """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
     result = Result(request.name, request.method, board.name)
-    firmware = emulator.firmware_path(board)
+    firmware = request.firmware or emulator.firmware_path(board)
+    emulator.check_firmware(board, firmware)
     ended = emulator.run(board, firmware, _job(request), timeout=TIMEOUT, on_line=on_line)
     result.log = ended.lines
     if "report" not in ended.files:

@@ -32,6 +32,10 @@ class FirmwareMissing(EmulatorError):
     """The firmware of the board is not built."""
 
 
+class WrongFirmware(EmulatorError):
+    """A file that is no firmware of the board."""
+
+
 class JobTooLarge(EmulatorError):
     """The job does not fit into the board's memory for it."""
 
@@ -61,6 +65,14 @@ def firmware_path(board: Board, variant: str = "run") -> Path:
             f"there is no {path}: make -C port/firmware BOARD={board.name} VARIANT={variant}"
         )
     return path
+
+
+def check_firmware(board: Board, path: Path) -> None:
+    """FirmwareMissing if there is no such file, WrongFirmware if it is not a firmware of the board."""
+    if not path.is_file():
+        raise FirmwareMissing(f"there is no file {path}")
+    if f"{board.name} with {board.core}\0".encode() not in path.read_bytes():
+        raise WrongFirmware(f"{path} is no firmware of {board.name}")
 
 
 def _emulator_program(board: Board) -> str:

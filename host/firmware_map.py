@@ -1,8 +1,7 @@
 """What the linker's map of a firmware says of its flash."""
 
-import collections
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 _SECTION = re.compile(r"^ (\.(?:text|rodata|isr_vector|vectors)[^\s]*|COMMON|\*fill\*)?\s+"
@@ -17,17 +16,3 @@ def sections(map_file: Path) -> Iterator[tuple[str, int, str]]:
         match = _SECTION.match(line)
         if match and match[1] and match[1].startswith(".") and match[4] and int(match[2], 16):
             yield match[1], int(match[3], 16), match[4]
-
-
-def kernel_families(map_file: Path, operators: Iterable[str]) -> dict[str, int]:
-    """Bytes of text and constants of each source file that has the kernel of one of the operators.
-
-    A file's kernels share code, so this is of families of kernels, not of single ones.
-    """
-    wanted = {".rodata.pt_" + re.sub(r"::|\.", "_", name) for name in operators}
-    sizes, used = collections.Counter(), set()
-    for section, size, path in sections(map_file):
-        sizes[path] += size
-        if section in wanted:
-            used.add(path)
-    return {Path(path).stem: sizes[path] for path in sorted(used)}

@@ -1,6 +1,7 @@
 """What a run is asked to do and what comes of it, the same on the twin and on every board."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 from picotorch.schema import ERROR_NAMES
@@ -17,6 +18,7 @@ class Request:
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
+    firmware: that of the board with all kernels where it says nothing.
     """
 
     model: bytes
@@ -27,6 +29,7 @@ class Request:
     planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
     temp_size: int = TEMP_SIZE
     prepare: str = "none"
+    firmware: Path | None = None
 
 
 @dataclasses.dataclass

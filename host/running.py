@@ -6,6 +6,7 @@ from picotorch import Error
 from picotorch.errors import (
     ACCESS_FAILED,
     INTERNAL,
+    INVALID_ARGUMENT,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     fail,
@@ -30,9 +31,14 @@ def run(request: Request, board: str) -> Result:
         return twin.run(request)
     try:
         return emulated.run(request, boards.load_board(board))
-    except emulator.FirmwareMissing:
+    except emulator.FirmwareMissing as error:
+        if request.firmware:
+            raise fail(ACCESS_FAILED, str(error), board) from None
         raise fail(NOT_FOUND, "the firmware is not built", board,
                    remedy=f"make firmware BOARD={board}") from None
+    except emulator.WrongFirmware as error:
+        raise fail(INVALID_ARGUMENT, str(error), board,
+                   remedy="picotorch firmware builds one") from None
     except emulator.EmulatorMissing as error:
         raise fail(NOT_FOUND, str(error), board) from None
     except emulator.JobTooLarge as error:

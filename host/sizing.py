@@ -13,7 +13,7 @@ from .aligned import ALIGNMENT
 from .boards import Board, load_board
 from .description import constant_bytes, operator_list
 from .elf import flash_bytes
-from .firmware_map import kernel_families
+from .flash import flash_of_operators, flash_rows
 from .inputs import random_inputs
 from .run import Request
 from .twin import open_program, planned_sizes
@@ -82,13 +82,12 @@ def _input_bytes(meta):
 
 
 def _flash(board, operators):
-    """Bytes of the firmware, and of the kernel families in it that the method uses."""
+    """Bytes of the firmware, and of core and kernels for the method alone."""
     try:
-        firmware = emulator.firmware_path(board)
+        return {"firmware_flash": flash_bytes(emulator.firmware_path(board)),
+                "kernels": flash_of_operators(board, operators)}
     except emulator.FirmwareMissing:
         return {"firmware_flash": None, "kernels": None}
-    return {"firmware_flash": flash_bytes(firmware),
-            "kernels": kernel_families(firmware.with_suffix(".map"), operators)}
 
 
 def _measure_stack(entry, board, request):
@@ -121,18 +120,17 @@ def show_text(need: dict) -> None:
 
 
 def _show_flash(boards):
-    """The kernel families that the method uses, and the whole firmware."""
+    """What each operator of the method takes, and the whole firmware."""
     built = [entry for entry in boards if entry["kernels"] is not None]
     if not built:
         return
-    show.heading("Flash of the kernels, by family")
-    families = sorted({name for entry in built for name in entry["kernels"]})
-    rows = [[name, *[entry["kernels"].get(name, "-") for entry in built]] for name in families]
-    rows.append(["together", *[sum(entry["kernels"].values()) for entry in built]])
-    rows.append(["whole firmware", *[entry["firmware_flash"] for entry in built]])
-    show.table(["", *[entry["board"] + ">" for entry in built]], rows)
-    click.echo("Without what families share. The whole firmware holds MicroPython, the runtime and the "
-               "kernels of all operators.")
+    show.heading("Flash of core and kernels, for this method alone")
+    show.table(["", *[entry["board"] + ">" for entry in built]], [
+        *flash_rows([entry["kernels"] for entry in built]),
+        ["whole firmware", *[entry["firmware_flash"] for entry in built]]])
+    click.echo("An operator's bytes are those that no other operator of the method needs. The whole "
+               "firmware holds\nMicroPython, the runtime and the kernels of all operators; picotorch "
+               "firmware builds one with these kernels.")
 
 
 def _row(entry):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from picotorch.host.run import PREPARE
 from rich.console import Console
 from rich.table import Table
 
@@ -48,7 +49,7 @@ def random_values(entry, role, generator):
     return np.zeros(n) if entry["dtype"] == "uint8" else generator.integers(-127, 127, n)
 
 
-def case(operator, board):
+def case(operator, board, prepare):
     """The operator with the arguments of the program for the board's core."""
     generator = np.random.default_rng(1)
     programs = operator["arguments"]
@@ -57,12 +58,12 @@ def case(operator, board):
     roles = dict(zip(int32s[-2:], ("multiplier", "shift"), strict=True)) if len(int32s) > 1 else {}
     return Case(operator["operator"], *[
         tensor(a, random_values(a, roles.get(i), generator)) if isinstance(a, dict) else a
-        for i, a in enumerate(arguments)])
+        for i, a in enumerate(arguments)], prepare=prepare)
 
 
-def measure(operators, board):
+def measure(operators, board, prepare):
     """An entry of the JSON for each operator."""
-    cases = [case(operator, board) for operator in operators]
+    cases = [case(operator, board, prepare) for operator in operators]
     for operator, one, result in zip(operators, cases, call_on_board(board, cases), strict=True):
         difference = result.error or result.difference(one.on_twin())
         if difference:
@@ -72,7 +73,7 @@ def measure(operators, board):
                  "calls": sum(operator["models"].values()), "macs": operator["macs"],
                  "elements": math.prod(operator["arguments"]["m4"][-1]["sizes"]),
                  "instructions": result.instructions, "anchor": anchor, "stack": result.stack,
-                 "scratch": result.scratch}
+                 "scratch": result.scratch, "prepared": result.prepared}
         yield entry | derived(entry, board)
 
 
@@ -103,14 +104,15 @@ def table(title, entries):
     for heading in ("class", "shape"):
         drawn.add_column(heading, no_wrap=True)
     for heading in ("calls", "MACs", "instructions", "CMSIS-NN", "ratio", "MAC/instr", "limit",
-                    "instr/output", "stack"):
+                    "instr/output", "stack", "scratch", "prepared"):
         drawn.add_column(heading, justify="right")
     for e in entries:
         drawn.add_row(
             e["class"], e["shape"], str(e["calls"]), shown(e["macs"] or None, ","),
             f"{e['instructions']:,}", shown(e["anchor"] or None, ","), shown(e["ratio"] or None, ".3f"),
             shown(e["macs_per_instruction"], ".3f"), shown(e["limit"], ".0%"),
-            f"{e['instructions_per_element']:.1f}", shown(e.get("stack"), ","))
+            f"{e['instructions_per_element']:.1f}", shown(e.get("stack"), ","),
+            shown(e.get("scratch"), ","), shown(e.get("prepared"), ","))
     return drawn
 
 
@@ -122,12 +124,13 @@ def shown(value, form):
 @click.option("--board", "names", multiple=True, type=click.Choice(BOARDS), help="default: all")
 @click.option("--class", "classes", multiple=True, help="default: all; the begin of its name is enough")
 @click.option("--totals", is_flag=True, help="only the sums of the classes")
+@click.option("--prepare", type=click.Choice(PREPARE), default=PREPARE[0], show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_ops.json")
-def main(names, classes, totals, output):
+def main(names, classes, totals, prepare, output):
     operators = [o for o in OPERATORS if not classes or o["class"].startswith(classes)]
-    console, everything = Console(width=172), []
+    console, everything = Console(width=190), []
     for board in names or BOARDS:
-        entries = list(measure(operators, board))
+        entries = list(measure(operators, board, prepare == "pool"))
         everything += entries + class_totals(entries)
         if not totals:
             console.print(table(board, entries))

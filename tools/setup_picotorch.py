@@ -12,6 +12,8 @@ Standard library only: this runs before anything else is there.
 Example: tools/setup_picotorch.py
 Example: tools/setup_picotorch.py python
 Example: tools/setup_picotorch.py firmware --board mps2-an386 --variant repl
+
+`picotorch firmware --models` calls it with --selection FOLDER, which names the kernels to link.
 """
 
 import argparse
@@ -287,6 +289,8 @@ def set_up_firmware(arguments):
         for variant in arguments.variant or VARIANTS:
             command = ["make", "-C", "port/firmware", f"-j{os.cpu_count() or 1}"]
             command += [f"BOARD={board}", f"VARIANT={variant}"]
+            if arguments.selection:
+                command.append(f"SELECTION={arguments.selection.resolve()}")
             run("firmware", command, f"firmware-{board}-{variant}", environment)
 
 
@@ -311,6 +315,10 @@ def parse_arguments():
     parser.add_argument("--board", action="append", choices=BOARDS, help="default: all boards")
     parser.add_argument(
         "--variant", action="append", choices=VARIANTS, help="of the firmware; default: both"
+    )
+    parser.add_argument(
+        "--selection", type=Path, metavar="FOLDER",
+        help="build with the kernels that FOLDER/operators.def names; the result is in FOLDER, too",
     )
     return parser.parse_args()
 

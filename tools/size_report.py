@@ -1,11 +1,12 @@
-"""Says what the firmware of a board is made of: bytes of flash by part, and of each kernel family.
+"""Says what the firmware of a board is made of: bytes of flash by part, by kernel family, by operator.
 
     python tools/size_report.py                      # tables for all boards, and build/size.json
-    python tools/size_report.py --board mps2-an386
+    python tools/size_report.py --board mps2-an386 --operators
 
 Reads the linker's map, so it counts what is in the image: text and constants (there is no initialised
 data). `core` is everything of kernels/core but the registry's table, which has an entry and a name for
-each operator and belongs to the kernels that a build has.
+each operator and belongs to the kernels that a build has. Of an operator, `own` is what no other one
+needs, `alone` what it needs with all that it shares (see host/flash.py).
 """
 
 import collections
@@ -16,6 +17,8 @@ from pathlib import Path
 import click
 from picotorch.host import boards, emulator
 from picotorch.host.firmware_map import sections
+from picotorch.host.flash import flash_of_operators
+from picotorch.host.operators import known_operators
 from rich.console import Console
 from rich.table import Table
 
@@ -42,7 +45,8 @@ def part_of(section, path):
 
 
 def report(board):
-    """{"board", "parts": {part: bytes}, "kernels": {family: bytes}, "total"} of a board's firmware."""
+    """{"board", "parts": {part: bytes}, "kernels": {family: bytes}, "operators": {name: {"own",
+    "alone"}}, "total"} of a board's firmware."""
     parts, families = collections.Counter(), collections.Counter()
     for section, size, path in sections(emulator.firmware_path(board).with_suffix(".map")):
         part = part_of(section, path)
@@ -50,6 +54,7 @@ def report(board):
         if part == "kernels":
             families[Path(path).stem] += size
     return {"board": board.name, "parts": dict(parts), "kernels": dict(families),
+            "operators": flash_of_operators(board, list(known_operators()))["operators"],
             "total": sum(parts.values())}
 
 
@@ -63,10 +68,21 @@ def table(title, heading, rows, total):
     return drawn
 
 
+def operator_table(one):
+    drawn = Table(title=f"{one['board']}: operators")
+    drawn.add_column("operator")
+    drawn.add_column("own", justify="right")
+    drawn.add_column("alone", justify="right")
+    for name, size in sorted(one["operators"].items(), key=lambda row: -row[1]["alone"]):
+        drawn.add_row(name, f"{size['own']:,}", f"{size['alone']:,}")
+    return drawn
+
+
 @click.command(help=__doc__)
 @click.option("--board", "names", multiple=True, help="default: all boards")
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/size.json")
-def main(names, output):
+@click.option("--operators", is_flag=True, help="show a table of all operators, too")
+def main(names, output, operators):
     console, found = Console(width=100), []
     for name in names or boards.board_names():
         one = report(boards.load_board(name))
@@ -74,6 +90,8 @@ def main(names, output):
         console.print(table(f"{name}: flash", "part", one["parts"], one["total"]))
         console.print(table(f"{name}: kernels", "family", one["kernels"],
                             sum(one["kernels"].values())))
+        if operators:
+            console.print(operator_table(one))
     output.write_text(json.dumps(found, indent=1) + "\n")
     click.echo(f"written to {output}")
 

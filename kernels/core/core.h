@@ -207,9 +207,11 @@ typedef struct pt_kernel {
 // this build has no kernel for it.
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length);
+// One more than the highest number that this build has a kernel for.
 uint32_t pt_operator_count(void);
+// "" for an operator that is not linked.
 const char *pt_operator_name(uint32_t operator_number);
-// One letter an argument, see operators.def.
+// One letter an argument, see operators.def; "" for an operator that is not linked.
 const char *pt_operator_signature(uint32_t operator_number);
 // True when the signature has V, W or U: lists of tensors, which have records in the pool.
 bool pt_operator_has_lists(uint32_t operator_number);

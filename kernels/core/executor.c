@@ -11,6 +11,10 @@ static const pt_instruction *instruction_at(const pt_context *c, uint32_t positi
 }
 
 static int check_kernel_call(pt_context *c, const pt_instruction *instruction) {
+    const pt_kernel *kernel = pt_operator_kernel(instruction->kernel);
+    if (!kernel) {
+        return pt_fail(c, PT_ERROR_OPERATOR_MISSING, "this build has no kernel of this number");
+    }
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         if (!signature[i]) {
@@ -24,7 +28,7 @@ static int check_kernel_call(pt_context *c, const pt_instruction *instruction) {
     if (signature[instruction->n_args]) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "fewer arguments than the operator has");
     }
-    return pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
+    return kernel->check(c, instruction->args);
 }
 
 static int check_condition(pt_context *c, pt_ref condition) {

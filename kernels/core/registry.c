@@ -1,38 +1,60 @@
 // The known operators and the kernels that this build has for them.
+//
+// A build with the kernels of some operators only names its own list in PT_OPERATORS. There
+// PT_NOT_LINKED stands for every operator that is left out between number PT_FIRST_OPERATOR and the
+// last: the others keep their numbers.
 #include "core.h"
 
+#ifndef PT_OPERATORS
+#define PT_OPERATORS "operators.def"
+#endif
+
 #define PT_OPERATOR(name, symbol, signature) extern const pt_kernel pt_##symbol;
-#include "operators.def"
+#define PT_NOT_LINKED
+#include PT_OPERATORS
+#undef PT_NOT_LINKED
 #undef PT_OPERATOR
+
+#ifndef PT_FIRST_OPERATOR
+#define PT_FIRST_OPERATOR 0
+#endif
 
 typedef struct operator_entry {
     const char *name;
     const char *signature;
-    const pt_kernel *kernel;
+    const pt_kernel *kernel; // NULL: not linked
 } operator_entry;
 
 static const operator_entry operators[] = {
 #define PT_OPERATOR(name, symbol, signature) {name, signature, &pt_##symbol},
-#include "operators.def"
+#define PT_NOT_LINKED {"", "", NULL},
+#include PT_OPERATORS
+#undef PT_NOT_LINKED
 #undef PT_OPERATOR
 };
 
-enum { OPERATORS = sizeof(operators) / sizeof(*operators) };
+enum { FIRST = PT_FIRST_OPERATOR, ENTRIES = sizeof(operators) / sizeof(*operators) };
+
+static const operator_entry *entry(uint32_t number) {
+    static const operator_entry not_linked = {"", "", NULL};
+    uint32_t i = number - FIRST;
+    return i < ENTRIES ? &operators[i] : &not_linked;
+}
 
 uint32_t pt_operator_count(void) {
-    return OPERATORS;
+    return FIRST + ENTRIES;
 }
 
-const char *pt_operator_name(uint32_t i) {
-    return operators[i].name;
+const char *pt_operator_name(uint32_t number) {
+    return entry(number)->name;
 }
 
-const char *pt_operator_signature(uint32_t i) {
-    return operators[i].signature;
+const char *pt_operator_signature(uint32_t number) {
+    return entry(number)->signature;
 }
 
-bool pt_operator_has_lists(uint32_t i) {
-    for (const char *letter = operators[i].signature; *letter; letter++) {
+bool pt_operator_has_lists(uint32_t number) {
+    for (const char *letter = pt_operator_signature(number); *letter; letter++) {
         switch (*letter) {
         case 'U':
         case 'V':
@@ -48,8 +70,8 @@ bool pt_operator_has_lists(uint32_t i) {
     return false;
 }
 
-const pt_kernel *pt_operator_kernel(uint32_t i) {
-    return operators[i].kernel;
+const pt_kernel *pt_operator_kernel(uint32_t number) {
+    return entry(number)->kernel;
 }
 
 // Orders `known` (terminated) against name.overload, or name alone where there is no overload.
@@ -71,19 +93,29 @@ static int compare(const char *known, const char *name, uint32_t name_length, co
     return (unsigned char)known[length];
 }
 
+// The nearest linked operator from `i` down to `low`, or `low` itself.
+static int linked_from(int i, int low) {
+    while (i > low && !operators[i].kernel) {
+        i--;
+    }
+    return i;
+}
+
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length) {
-    int low = 0, high = OPERATORS - 1;
+    int low = 0, high = ENTRIES - 1;
     while (low <= high) {
-        int middle = (low + high) / 2;
-        int order = compare(operators[middle].name, name, name_length, overload, overload_length);
+        int middle = (low + high) / 2, i = linked_from(middle, low);
+        int order = operators[i].kernel
+                        ? compare(operators[i].name, name, name_length, overload, overload_length)
+                        : -1;
         if (order == 0) {
-            return operators[middle].kernel ? middle : -1;
+            return FIRST + i;
         }
         if (order < 0) {
             low = middle + 1;
         } else {
-            high = middle - 1;
+            high = i - 1;
         }
     }
     return -1;

@@ -8,10 +8,11 @@ Arguments of a case are those of kernel_call.call.
         assert result.same(case.on_twin()), result.difference(case.on_twin())
 
 `assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
-alignment. A refusal is a result, too: `error` (name), `reason`, `stage` (check or run). Guard bytes
-around tensors and behind the scratch are checked on both; a fault on the board raises with the case.
-The program is tests/board/operators, built when it is out of date (a few seconds a board); from a
-shell: make operators BOARD=mps2-an386. Instructions: of pt_execute, exact, from one run.
+alignment; Case(..., prepare=True) lets checks prepare constants. A refusal is a result, too: `error`
+(name), `reason`, `stage` (check or run). Guard bytes around tensors and behind the scratch are checked
+on both; a fault on the board raises with the case. The program is tests/board/operators, built when it
+is out of date (a few seconds a board); from a shell: make operators BOARD=mps2-an386. Instructions: of
+pt_execute, exact, from one run.
 """
 
 import dataclasses
@@ -36,11 +37,11 @@ ALIGNMENT = 128
 FILL = 0xA5
 JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
-METHOD = 28  # bytes of a pt_method, in which pt_prepare writes
+PREPARED_REF = 24  # offset of pt_method.prepared
 STAGES = ("check", "run")
 
 # As in tests/board/operators/main.c.
-CASE = struct.Struct("<IIIII")
+CASE = struct.Struct("<IIII")
 IMAGE = struct.Struct("<IIII")
 RESULT = struct.Struct("<IIIIIIQI220s")
 
@@ -53,9 +54,9 @@ class Result:
     stage: str
     reason: str
     scratch: int
+    prepared: int
     memories: dict
     outputs: list
-    prepared: int = 0
     instructions: int | None = None
     stack: int | None = None
 
@@ -78,7 +79,7 @@ class Result:
 
 
 class Case:
-    """One call of an operator, for any number of targets."""
+    """One call of an operator, for any number of targets. `prepare`: as Method.load's."""
 
     def __init__(self, operator, *arguments, prepare=False):
         self.operator, self.arguments, self.prepare = operator, arguments, prepare
@@ -87,42 +88,49 @@ class Case:
         assert numbers, f"{operator} is not in operators.def"
         signature = _picotorch.operator_signature(numbers[0])
         assert len(signature) == len(arguments), (signature, len(arguments))
-        self.call = Call(operator, arguments, prepare)
+        self.call = Call(operator, arguments)
         outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
         self.outputs = [t for a in outputs for t in (a if isinstance(a, list) else [a])]
-        self.call.check()
-        self.room = self.call.prepared
-        self.blob = self._blob()
+        self.initial = {number: memory.copy() for number, memory in self.call.memories.items()}
+        self.blob, self.twin = self._blob(), None
 
     def __repr__(self):
-        text = f"{self.operator}({', '.join(map(_shown, self.arguments))})"
-        return text + (" prepared" if self.prepare else "")
+        return f"{self.operator}({', '.join(map(_shown, self.arguments))})"
 
     def _blob(self):
         """The case as tests/board/operators reads it."""
         call = self.call
-        images = [(_picotorch.PROGRAM, call.program, 0),
-                  (_picotorch.POOL, call.pool[: call.records_end], 0)]
+        images = [(_picotorch.PROGRAM, call.program, 0)]
         images += [(number, memory.tobytes(), number - _picotorch.PLANNED)
                    for number, memory in call.memories.items()]
+        call.used = call.used + 7 & ~7
+        images.append((_picotorch.POOL, call.pool[: call.used], 0))
         rows, body = b"", b""
         start = _aligned(CASE.size + IMAGE.size * len(images))
         for number, data, shift in images:
             rows += IMAGE.pack(number, start + len(body), len(data), shift)
             body += bytes(data).ljust(_aligned(len(data)), b"\0")
-        prepare = call.records_end if self.prepare else 0
-        head = CASE.pack(start + len(body), call.record, len(images), prepare, self.room) + rows
+        head = CASE.pack(start + len(body), call.record, self.prepare, len(images)) + rows
         return head.ljust(start, b"\0") + body
 
-    @functools.cache  # noqa: B019 - a case is run once
     def on_twin(self):
-        failure = []
-        context = self.call.context
+        """The Result of the twin, which runs once."""
+        if self.twin is None:
+            self.twin = self._run_on_twin()
+        return self.twin
+
+    def _run_on_twin(self):
+        failure, call, context = [], self.call, self.call.context
         context._on_failure = failure.append
-        code, stage = self.call.check(), "check"
-        scratch = context.scratch_needed()
+        context.set_prepares(self.prepare)
+        code, stage = context.check(call.record), "check"
+        scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
         if not code:
             stage = "run"
+            pool = call.pool[: call.used] + bytearray(prepared)
+            context.set_memory(_picotorch.POOL, pool)
+            if prepared:
+                context.prepare(0, call.used)
             memory = bytearray([FILL ^ 0xFF]) * (scratch + GUARD)
             context.set_scratch(memory)
             context.start(0)
@@ -131,32 +139,54 @@ class Case:
             code = failure[0] if failure else 0
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         reason = context.reason() if code else None
-        return self._result(code, stage, reason or "", scratch, self.call.memories,
-                            prepared=self.call.prepared)
+        return self._result(code, stage, reason or "", scratch, prepared, call.memories)
 
-    def _result(self, code, stage, reason, scratch, memories, **measured):
-        self.call.check_guards(memories)
+    def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
+        """Asserts that only outputs and scratch tensors were written: the latter with any bytes."""
         outputs = [self.call.result(t, memories) for t in self.outputs]
-        return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, memories,
-                      outputs, **measured)
+        memories = {number: memory.copy() for number, memory in memories.items()}
+        for number, start, end in self._scratch():
+            memories[number][start:end] = self.initial[number][start:end]
+        self._check_unwritten(memories)
+        return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
+                      memories, outputs, **measured)
+
+    def _place(self, tensor):
+        number, start = self.call.places[id(tensor)]
+        return number, start, start + tensor.array.nbytes
+
+    def _scratch(self):
+        return [self._place(tensor) for tensor in self.call.order if tensor.scratch]
+
+    def _check_unwritten(self, memories):
+        differs = {number: memory != self.initial[number] for number, memory in memories.items()}
+        for output in self.outputs:
+            number, start, end = self._place(self.call.tensors[id(output)][1])
+            differs[number][start:end] = False
+        for number, differ in differs.items():
+            assert not differ.any(), \
+                f"{self}: wrote beside its outputs, at {np.flatnonzero(differ)[0]} of memory {number}"
 
     def from_board(self, data):
         """The result in a file that the board wrote."""
-        (code, stage, _, scratch, stack, used, instructions, prepared,
-         reason) = RESULT.unpack_from(data)
-        start, size = _aligned(RESULT.size), self.call.records_end
-        memories = {}
-        at = start + _aligned(size + self.room)
-        pool = data[start + METHOD : start + size]
-        assert pool == bytes(self.call.pool[METHOD:size]), f"{self}: wrote into the pool"
+        code, stage, _, scratch, stack, used, instructions, prepared, reason = RESULT.unpack_from(data)
+        at, memories = RESULT.size, {}
         for number, memory in self.call.memories.items():
             at = _aligned(at) + number - _picotorch.PLANNED
             memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
             at += len(memory)
+        pool = data[_aligned(at) :][: self.call.used]
+        assert _written_once(pool) == _written_once(self.call.pool[: self.call.used]), \
+            f"{self}: wrote into the pool"
         if STAGES[stage] == "run":
             assert data[used + scratch :] == bytes([FILL]) * GUARD, f"{self}: wrote behind scratch"
-        return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, memories,
-                            prepared=prepared, instructions=instructions, stack=stack)
+        return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, prepared,
+                            memories, instructions=instructions, stack=stack)
+
+
+def _written_once(pool):
+    """The pool without its reference to what is prepared."""
+    return bytes(pool[:PREPARED_REF]) + bytes(pool[PREPARED_REF + 4 :])
 
 
 def _aligned(size):

@@ -3,4 +3,19 @@
 import sys
 from pathlib import Path
 
+import pytest
+from picotorch.host import cli
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+
+@pytest.fixture
+def call(capsys):
+    """The command line: call(arguments) -> (exit status, stdout, stderr)"""
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import cli, running
+from picotorch.host import running
 from picotorch.host.elf import flash_bytes
-from picotorch.host.firmware_map import kernel_families, sections
 from picotorch.host.parity import same_bits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import fixture_store  # noqa: E402
+from calling import assert_error, assert_usage  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
@@ -32,36 +32,6 @@ def path(name):
 
 def inputs(name):
     return path(name).parent / "inputs.npz"
-
-
-@pytest.fixture
-def call(capsys):
-    """call(arguments) -> (exit status, stdout, stderr)"""
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
-
-
-def assert_error(result, name, *words):
-    """Exit status 1 and one line on stderr that begins with name and code."""
-    status, _, error = result
-    assert status == 1
-    assert error.count("\n") == 1 and error.endswith("\n")
-    assert error.startswith(name + " (0x"), error
-    for word in words:
-        assert word in error
-
-
-def assert_usage(result, *words):
-    status, out, error = result
-    assert (status, out) == (2, "")
-    assert "Usage: picotorch" in error and "Traceback" not in error
-    for word in words:
-        assert word in error
 
 
 # ---- run
@@ -417,19 +387,9 @@ def test_size_is_exact(call):
     for board in entry["boards"]:
         assert board["fits"] is True and board["message"] == ""
         assert 0 < board["stack"]["execute"] < board["stack_size"]
-        assert {"convolution", "matrix", "pooling"} <= set(board["kernels"])
-        assert min(board["kernels"].values()) > 0
-        assert sum(board["kernels"].values()) < board["firmware_flash"]
-
-
-def test_flash_of_the_kernels_is_that_of_the_map():
-    firmware_map = running.emulator.firmware_path(running.boards.load_board("mps2-an386"))
-    firmware_map = firmware_map.with_suffix(".map")
-    (size,) = kernel_families(firmware_map, ["aten::add.out"]).values()
-    assert kernel_families(firmware_map, ["aten::add.out", "aten::sub.out"]) == {"arithmetic": size}
-    assert size == sum(count for _, count, path in sections(firmware_map)
-                       if path.endswith("kernels/portable/arithmetic.o"))
-    assert kernel_families(firmware_map, ["aten::nix.out"]) == {}
+        assert set(board["kernels"]["operators"]) == set(entry["operators"])
+        assert board["kernels"]["kernels"] < board["kernels"]["core_and_kernels"]
+        assert board["kernels"]["core_and_kernels"] < board["firmware_flash"]
 
 
 def test_size_says_what_does_not_fit(call, monkeypatch):

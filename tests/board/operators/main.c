@@ -1,6 +1,7 @@
-/* Runs the cases of a job one after the other: checks and executes the one instruction of a small
- * method. Each gives a file, named by its number, that holds a result, the method's pool, its other
- * memories and the scratch. The formats are those of tests/host/board_call.py. */
+/* Runs the cases of a job one after the other: checks, prepares and executes the one instruction of
+ * a small method. Each gives a file, named by its number, that holds a result, the method's
+ * memories, what was prepared and the scratch. The formats are those of tests/host/board_call.py.
+ */
 
 #include <string.h>
 
@@ -34,10 +35,9 @@ typedef struct {
 typedef struct {
     uint32_t size;     /* to the next case */
     uint32_t position; /* of the instruction in the pool; the method is at 0 */
+    uint32_t prepare;
     uint32_t n_images;
-    uint32_t prepare; /* where in the pool the operator prepares; 0 for nowhere */
-    uint32_t room;    /* bytes there */
-    image images[]; /* the program's first, which is used in place */
+    image images[]; /* the pool's last; the program's is used in place */
 } test_case;
 
 typedef struct {
@@ -48,7 +48,7 @@ typedef struct {
     uint32_t stack;
     uint32_t used; /* bytes in front of the scratch */
     uint64_t instructions;
-    uint32_t prepared; /* bytes behind the records */
+    uint32_t prepared; /* bytes behind the pool */
     char reason[220];
 } result;
 
@@ -69,40 +69,41 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
         uint8_t *at = (uint8_t *)one + from->offset;
         if (from->memory != PT_MEMORY_PROGRAM) {
             at = memcpy(aligned(free) + from->shift, at, from->size);
-            free = at + from->size + (from->memory == PT_MEMORY_POOL ? one->room : 0);
+            free = at + from->size;
         }
         c->memory[from->memory] = at;
         c->memory_size[from->memory] = from->size;
     }
-    return aligned(free);
+    return free;
 }
 
-static int execute(pt_context *c, uint64_t *instructions) {
-    pt_counter_start();
-    int error = pt_execute(c);
-    *instructions = pt_counter_stop();
-    return error;
+/* Behind the pool, which ends at `free`. */
+static uint8_t *prepare(pt_context *c, uint8_t *free) {
+    uint32_t position = c->memory_size[PT_MEMORY_POOL];
+    uint32_t bytes = pt_prepared_bytes(c, 0);
+    c->memory_size[PT_MEMORY_POOL] += bytes;
+    if (bytes) {
+        pt_prepare(c, 0, position);
+    }
+    return free + bytes;
 }
 
-static int check_and_execute(pt_context *c, const test_case *one, result *to) {
-    to->stage = STAGE_CHECK;
-    c->prepares = one->prepare != 0;
+static int check(pt_context *c, const test_case *one, result *to) {
+    c->prepares = one->prepare;
     pt_start(c, 0);
     int error = pt_check_instruction(c, one->position);
     to->argument = c->argument;
     to->scratch = c->scratch_needed;
-    to->prepared = error == PT_ERROR_OK ? pt_prepared_bytes(c, 0) : 0;
-    if (error != PT_ERROR_OK) {
-        return error;
-    }
-    if (to->prepared != 0 && to->prepared <= one->room) {
-        pt_prepare(c, 0, one->prepare);
-    }
-    to->stage = STAGE_RUN;
-    c->scratch_size = c->scratch_needed;
+    to->prepared = pt_prepared_bytes(c, 0);
+    return error;
+}
+
+static int execute(pt_context *c, result *to) {
     memset(c->scratch, FILL, c->scratch_size + SCRATCH_GUARD);
     pt_stack_paint();
-    error = execute(c, &to->instructions);
+    pt_counter_start();
+    int error = pt_execute(c);
+    to->instructions = pt_counter_stop();
     to->stack = pt_stack_used();
     return error;
 }
@@ -111,13 +112,22 @@ static void run(const test_case *one, const char *name) {
     pt_context c = {0};
     result *to = (result *)(void *)memory;
     memset(to, 0, sizeof(*to));
-    c.scratch = place_memories(&c, one, memory + sizeof(*to));
+    uint8_t *free = place_memories(&c, one, memory + sizeof(*to));
+    int error = check(&c, one, to);
+    if (error == PT_ERROR_OK) {
+        free = prepare(&c, free);
+        c.scratch = aligned(free);
+        c.scratch_size = c.scratch_needed;
+        to->stage = STAGE_RUN;
+        error = execute(&c, to);
+        free = c.scratch + c.scratch_size + SCRATCH_GUARD;
+    }
     to->used = (uint32_t)(c.scratch - memory);
-    to->error = (uint32_t)check_and_execute(&c, one, to);
+    to->error = (uint32_t)error;
     if (c.reason != NULL) {
         strncpy(to->reason, c.reason, sizeof(to->reason) - 1);
     }
-    pt_write_file(name, memory, to->used + c.scratch_size + SCRATCH_GUARD);
+    pt_write_file(name, memory, (size_t)(free - memory));
 }
 
 static void name_of(uint32_t number, char name[5]) {

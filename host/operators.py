@@ -1,0 +1,48 @@
+"""The operators that picotorch knows, and those that programs need."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from picotorch import Program
+from picotorch.errors import NOT_FOUND, OPERATOR_MISSING, fail
+
+LIST = Path(__file__).resolve().parent.parent / "kernels" / "core" / "operators.def"
+
+_ENTRY = re.compile(r'^PT_OPERATOR\("([^"]+)", (\w+), "(\w*)"\)$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator that picotorch knows: its number, its kernel `pt_<symbol>`, its line in the list."""
+
+    number: int
+    name: str
+    symbol: str
+    signature: str
+    line: str
+
+
+def known_operators() -> dict[str, Operator]:
+    """All of them by name, in the order of their numbers."""
+    matches = enumerate(_ENTRY.finditer(LIST.read_text()))
+    return {match[1]: Operator(number, *match.groups(), match[0]) for number, match in matches}
+
+
+def needed_operators(programs: dict[str, Program]) -> list[str]:
+    """The operators of all methods of the programs, sorted. `programs` is by file name.
+
+    Raises OperatorMissing with all that no build has a kernel for, NotFound for a delegate.
+    """
+    needed, missing = set(), []
+    for name, program in programs.items():
+        for meta in (program.method_meta(method) for method in program.method_names):
+            if meta.num_backends():
+                raise fail(NOT_FOUND, f"delegates to {', '.join(meta.backend_names())}", name,
+                           remedy="export without a delegate")
+            needed.update(meta.operator_name(i) for i in range(meta.num_operators()))
+            missing += [f"{operator} ({name})" for operator in meta.missing_operators()]
+    if missing:
+        raise fail(OPERATOR_MISSING, "no kernel for: " + ", ".join(dict.fromkeys(missing)),
+                   remedy="change these models or leave them out")
+    return sorted(needed)

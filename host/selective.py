@@ -1,0 +1,81 @@
+"""picotorch firmware: the firmware of a board with only the kernels that some models need.
+
+The operators keep their numbers, so the pool of a loaded method has the same bytes as with all
+kernels. A model with another operator is refused on the board, by the operator's name.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+from picotorch import Program
+from picotorch.errors import INTERNAL, fail
+
+from . import emulator, show
+from .boards import load_board
+from .elf import flash_bytes
+from .flash import flash_of_operators, flash_rows
+from .operators import known_operators, needed_operators
+
+SETUP = Path(__file__).resolve().parent.parent / "tools" / "setup_picotorch.py"
+
+
+def operator_file(names: list[str]) -> str:
+    """The text of an operators.def with these operators, from the first to the last of them."""
+    known = known_operators()
+    kept = {known[name].number for name in names} or {0}
+    lines = ["// The operators of a selective build, see kernels/core/registry.c.",
+             f"#define PT_FIRST_OPERATOR {min(kept)}"]
+    lines += [operator.line if operator.name in names else "PT_NOT_LINKED"
+              for operator in known.values() if min(kept) <= operator.number <= max(kept)]
+    return "\n".join(lines) + "\n"
+
+
+def default_output(board: str) -> Path:
+    return emulator.FIRMWARE_DIR / f"{board}-selected.elf"
+
+
+def build(board: str, programs: dict[str, Program], output: Path) -> dict:
+    """Builds the firmware and says what is in it. What is made on the way is told on stderr.
+
+    Raises OperatorMissing, NotFound, Internal when the build fails.
+    """
+    names = needed_operators(programs)
+    text = operator_file(names)
+    folder = emulator.FIRMWARE_DIR / f"{board}-run" / "selected" / _digest(text)
+    _make(board, text, folder)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for suffix in (".elf", ".map"):
+        shutil.copyfile(folder / f"firmware{suffix}", output.with_suffix(suffix))
+    if output.is_relative_to(Path.cwd()):
+        output = output.relative_to(Path.cwd())
+    return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
+            "flash": flash_bytes(output), "kernels": flash_of_operators(load_board(board), names)}
+
+
+def _digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _make(board, text, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "operators.def"
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    command = [sys.executable, SETUP, "firmware", "--board", board, "--variant", "run",
+               "--selection", folder]
+    if subprocess.run(command, stdout=sys.stderr).returncode:
+        raise fail(INTERNAL, "the firmware was not built", board,
+                   remedy="what is above says where it stopped")
+
+
+def show_text(entry: dict) -> None:
+    click.echo(f"{entry['firmware']}: {entry['board']}, kernels of {len(entry['operators'])} of "
+               f"{len(known_operators())} operators")
+    show.heading("Flash")
+    show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]), ["whole firmware", entry["flash"]]])
+    click.echo(f"\nTo run it: picotorch run {entry['models'][0]} --board {entry['board']} "
+               f"--firmware {entry['firmware']}")

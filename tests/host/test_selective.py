@@ -1,0 +1,229 @@
+"""A firmware with the kernels of some models only: what is in it, and that nothing else changes."""
+
+import collections
+import ctypes
+import json
+import random
+import re
+import subprocess
+
+import _picotorch
+import fixture_store
+import pytest
+from calling import assert_error, assert_usage
+from picotorch.host import operators, selective
+from picotorch.host.boards import load_board
+from picotorch.host.elf import flash_bytes
+from picotorch.host.emulator import firmware_path
+from picotorch.host.firmware_map import sections
+from picotorch.host.flash import Image, flash_of_models, flash_of_operators
+from picotorch.host.twin import open_program
+
+BOARD = "mps2-an386"
+KNOWN = operators.known_operators()
+
+
+def path(name):
+    return fixture_store.load(name).path
+
+
+# ---- the registry
+
+
+def test_the_list_of_operators_is_that_of_the_twin():
+    names = [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())]
+    assert [operator.name for operator in KNOWN.values()] == names
+    assert [operator.number for operator in KNOWN.values()] == list(range(len(names)))
+
+
+def registry(folder, names):
+    """The registry with these operators, as a library; its kernels are empty."""
+    folder.mkdir()
+    (folder / "operators.def").write_text(selective.operator_file(names))
+    symbols = sorted({KNOWN[name].symbol for name in names})
+    (folder / "kernels.c").write_text('#include "core.h"\n' + "".join(
+        f"const pt_kernel pt_{symbol} = {{0}};\n" for symbol in symbols))
+    core = operators.LIST.parent
+    library = folder / "registry.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-std=c99", "-Wall", "-Wextra", "-Werror",
+                    "-fsanitize=undefined", "-fno-sanitize-recover", f"-I{core}",
+                    f'-DPT_OPERATORS="{folder}/operators.def"', core / "registry.c",
+                    folder / "kernels.c", "-o", library], check=True)
+    loaded = ctypes.CDLL(str(library))
+    for function in ("pt_operator_name", "pt_operator_signature"):
+        getattr(loaded, function).restype = ctypes.c_char_p
+    loaded.pt_operator_kernel.restype = ctypes.c_void_p
+    return loaded
+
+
+def find(library, operator):
+    name, _, overload = operator.partition(".")
+    return library.pt_find_operator(name.encode(), len(name), overload.encode(), len(overload))
+
+
+SELECTIONS = {
+    "none": [],
+    "first": [next(iter(KNOWN))],
+    "last": [list(KNOWN)[-1]],
+    "ends": [next(iter(KNOWN)), list(KNOWN)[-1]],
+    "same_symbol": ["cortex_m::transpose.out", "aten::permute_copy.out"],
+    **{f"random_{n}": sorted(random.Random(n).sample(list(KNOWN), n)) for n in (2, 3, 7, 20, 90)},
+    "all": list(KNOWN),
+}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_operators_keep_their_numbers(tmp_path, selection):
+    names = SELECTIONS[selection]
+    library = registry(tmp_path / selection, names)
+    assert library.pt_operator_count() == max((KNOWN[name].number + 1 for name in names), default=1)
+    for operator in KNOWN.values():
+        linked = operator.name in names
+        assert find(library, operator.name) == (operator.number if linked else -1)
+        assert bool(library.pt_operator_kernel(operator.number)) == linked
+        name = library.pt_operator_name(operator.number).decode()
+        signature = library.pt_operator_signature(operator.number).decode()
+        assert name == (operator.name if linked else "")
+        assert signature == (_picotorch.operator_signature(operator.number) if linked else "")
+    for stranger in ("", "a.b", "aten::add", "aten::add.outs", "zzz::zzz.out"):
+        assert find(library, stranger) == -1
+    assert not library.pt_operator_kernel(0xFFFF)
+
+
+# ---- the command line
+
+
+def test_without_models_it_says_what_to_do(call):
+    assert_usage(call("firmware"), "--models", "make firmware")
+    assert_usage(call("firmware", path("add_1"), "--output", "fw.bin"), ".elf")
+
+
+@pytest.mark.parametrize("command", ["run", "parity"])
+def test_a_firmware_is_of_one_board(call, command):
+    boards = ["--board", BOARD, "--board", "mps2-an385"] if command == "parity" else []
+    assert_usage(call(command, path("add_1"), "--firmware", "fw.elf", *boards), "--board")
+
+
+def test_what_cannot_be_built_is_named(call, tmp_path):
+    assert_error(call("firmware", "--models", path("add_1"), tmp_path / "nix.pte"), "AccessFailed",
+                 "nix.pte")
+    (tmp_path / "text.pte").write_text("no program at all")
+    assert_error(call("firmware", "--models", tmp_path / "text.pte"), "InvalidProgram")
+    assert_error(call("firmware", "--models", path("delegated")), "NotFound", "XnnpackBackend")
+
+
+def test_all_missing_operators_of_all_models_are_named(call):
+    models = [path(name) for name in ("missing_operators", "add_1", "missing_in_one_method")]
+    assert_error(call("firmware", "--models", *models), "OperatorMissing",
+                 f"aten::_cdist_forward.out ({models[0]})",
+                 f"aten::grid_sampler_2d.out ({models[0]})",
+                 f"aten::_cdist_forward.out ({models[2]})")
+
+
+@pytest.mark.parametrize("option", [["--models"], []])
+def test_models_may_follow_one_another(call, monkeypatch, option):
+    built = []
+    monkeypatch.setattr(selective, "build", lambda *given: built.append(given) or {})
+    assert call("firmware", *option, path("add_1"), path("add_5"), "--json")[0] == 0
+    ((board, programs, output),) = built
+    assert (board, output) == (BOARD, selective.default_output(BOARD))
+    assert list(programs) == [str(path("add_1")), str(path("add_5"))]
+
+
+# ---- on a board
+
+
+@pytest.fixture(scope="module")
+def firmware(tmp_path_factory):
+    """(path, entry) of the firmware for int8_ds_cnn."""
+    model = path("int8_ds_cnn")
+    output = tmp_path_factory.mktemp("selective") / "fw.elf"
+    return output, selective.build(BOARD, {str(model): open_program(model.read_bytes())}, output)
+
+
+def test_a_selective_firmware_has_the_kernels_of_the_model_only(firmware):
+    output, entry = firmware
+    assert "cortex_m::quantized_conv2d.out" in entry["operators"]
+    assert len(entry["operators"]) < 20 < len(KNOWN)
+    wanted = {KNOWN[name].symbol for name in entry["operators"]}
+    linked = {section.removeprefix(".rodata.pt_") for section, _, _ in sections(
+        output.with_suffix(".map"))} & {operator.symbol for operator in KNOWN.values()}
+    assert linked == wanted
+    assert entry["flash"] < flash_bytes(firmware_path(load_board(BOARD))) - 60_000
+
+
+def test_a_selective_firmware_runs_as_the_full_one(call, firmware):
+    status, out, _ = call("parity", path("int8_ds_cnn"), "--board", BOARD, "--firmware", firmware[0],
+                          "--json")
+    entry = json.loads(out)
+    assert status == 0 and entry["agree"] and entry["reference"]["difference"] == 0
+    assert entry["boards"][0]["outputs"] == [] and entry["boards"][0]["pool"] is None
+
+
+def test_a_selective_firmware_refuses_other_models_by_the_names_of_their_operators(call, firmware):
+    assert_error(call("run", path("ds_cnn"), "--board", BOARD, "--firmware", firmware[0]),
+                 "OperatorMissing", "aten::convolution.out", "aten::relu.out", "aten::addmm.out")
+
+
+def test_a_firmware_of_another_board_is_refused(call, firmware, tmp_path):
+    assert_error(call("run", path("add_1"), "--board", "mps2-an385", "--firmware", firmware[0]),
+                 "InvalidArgument", "no firmware of mps2-an385")
+    assert_error(call("run", path("add_1"), "--board", BOARD, "--firmware", tmp_path / "nix.elf"),
+                 "AccessFailed", "nix.elf")
+
+
+# ---- bytes of flash by operator
+
+
+def test_what_an_operator_needs_is_what_the_linker_keeps(firmware):
+    """Section by section: kernels, core but the registry, and the compiler's library."""
+    output, entry = firmware
+    image = Image(load_board(BOARD))
+    pieces = image.reach(image.module_symbols() | {
+        f"pt_{KNOWN[name].symbol}" for name in entry["operators"]})
+    names = {(one.path, number): section.name for one in image.objects
+             for number, section in one.sections.items()}
+    needed = collections.Counter()
+    for piece in pieces:
+        if len(piece.place) == 2 and "registry" not in piece.place[0]:
+            needed[_end(piece.place[0]), names[piece.place]] += piece.size
+    linked = collections.Counter()
+    for section, size, path in sections(output.with_suffix(".map")):
+        if re.search(r"/kernels/|libgcc|memory_copy", path) and ".str1." not in section \
+                and "registry" not in path:
+            linked[_end(path), section] += size
+    assert needed == linked
+
+
+def _end(path):
+    return path.rpartition("/")[2]
+
+
+def test_flash_of_operators_adds_up(firmware):
+    kernels = firmware[1]["kernels"]
+    own = [size["own"] for size in kernels["operators"].values()]
+    assert kernels["kernels"] == sum(own) + kernels["shared"] and kernels["shared"] > 0
+    assert all(size["own"] <= size["alone"] for size in kernels["operators"].values())
+    parts = ("core", "registry", "kernels", "library")
+    assert kernels["core_and_kernels"] == sum(kernels[part] for part in parts)
+    linked = sum(size for section, size, path in sections(firmware[0].with_suffix(".map"))
+                 if re.search(r"/kernels/|libgcc|memory_copy", path))
+    assert abs(kernels["core_and_kernels"] - linked) < linked / 50  # merged ends of strings, gaps
+
+
+def test_what_operators_share_counts_once():
+    board = load_board(BOARD)
+    both = flash_of_operators(board, ["aten::add.out", "aten::sub.out"])
+    (add,) = flash_of_operators(board, ["aten::add.out"])["operators"].values()
+    assert add["own"] == add["alone"] == both["operators"]["aten::add.out"]["alone"]
+    assert both["shared"] > both["operators"]["aten::add.out"]["own"]
+    assert both["kernels"] < 2 * add["alone"]
+    none = flash_of_operators(board, [])
+    assert none["kernels"] == none["shared"] == 0 < none["core"] < none["core_and_kernels"]
+
+
+def test_flash_of_models_is_that_of_their_operators(firmware):
+    models = [path(name).read_bytes() for name in ("int8_ds_cnn", "add_1")]
+    assert flash_of_models(load_board(BOARD), models[:1]) == firmware[1]["kernels"]
+    both = flash_of_models(load_board(BOARD), models)
+    assert set(both["operators"]) == {*firmware[1]["operators"], "aten::add.out"}

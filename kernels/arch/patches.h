@@ -1,61 +1,83 @@
 // Products of patches with the weights of all channels of a layer: the inner loops of int8
 // convolutions and linear layers.
 //
-// A patch is the `depth` int8 values of the input that make one output of each channel. The caller
-// packs patches into a block of scratch, in the order that the ISA's loops read, and multiplies the
-// block. An ISA that reads patches as they are (PT_PACKS is 0) also takes them where they lie.
+// A patch is the `depth` int8 values of the input that make one output of each channel. Either they
+// lie in a row in the input, or the caller gathers a block of them into scratch:
 //
-//     uint32_t pt_patch_bytes(int32_t depth)          of a packed patch
-//     PT_PATCHES                                      most patches of a block
-//     pt_pack(layer, block, i, k, values, n)          values k to k + n of patch i
-//     pt_pad(layer, block, i, k, n)                   zero points there; n may be 0
-//     pt_multiply_patches(layer, patches, n, out)     n patches, channels of each
+//     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
+//     pt_take_channels(&layer, room)              `channels` becomes those to do first
+//     pt_multiply_rows(&layer, patches, stride, n, out)
+// or, for a block of at most `left` patches
+//     n = pt_begin_block(&layer, left)
+//     pt_pack(&layer, i, k, values, count)        values k to k + count of patch i; count may be 0
+//     pt_pad(&layer, i, k, count)                 zero points there
+//     pt_multiply_block(&layer, n, out)
+// then
+//     pt_skip_channels(&layer)                    to those that follow
 //
-// All values of a patch are to be packed, from 0 to `depth` in ascending order. Every ISA gives the
-// bytes of patches_plain.h.
+// All values of a patch are packed, in ascending order. Every ISA gives the bytes of
+// patches_plain.h.
 #ifndef PT_ARCH_PATCHES_H
 #define PT_ARCH_PATCHES_H
 
 #include "requantize.h"
+#include "scale.h"
+#include <stdbool.h>
+#include <string.h>
 
 typedef struct pt_layer {
     const int8_t *weights; // `depth` for each channel
     int32_t depth, channels;
     int32_t offset; // added to the values of patches; its negative is an int8
     pt_channels output;
-    int32_t out_stride;   // bytes from the outputs of a patch to those of the next
-    int32_t patch_stride; // bytes from a patch to the next, where they are taken as they lie
-    int32_t block;        // patches that are packed together, at least 1
+    int32_t out_stride; // bytes from the outputs of a patch to those of the next
+    void *block;        // scratch
+    int32_t capacity;   // patches that it has room for
+    int32_t width;      // patches of the block that is being packed
+    bool limits;        // outputs are limited to less than int8
+    const void *prepared;
+    bool scales_fast; // pt_scale takes all sums to the outputs
 } pt_layer;
 
-// The sum of four channels' products with a patch, and what follows, four at a time and the rest
-// singly.
-void pt_multiply_patches(const pt_layer *layer, const void *patches, int32_t n, int8_t *out);
+// n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
+void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                      int8_t *out);
+void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
 
-// To the layer of the channels that follow the first n: the next group.
-static inline void pt_skip_channels(pt_layer *layer, int32_t n) {
-    layer->weights += n * layer->depth;
-    layer->output.bias += layer->output.bias ? n : 0;
-    layer->output.multipliers += n;
-    layer->output.shifts += n;
+// What layer->scales_fast is to be.
+bool pt_layer_scales_fast(const pt_layer *layer);
+
+// To the channels that follow the layer's.
+static inline void pt_skip_channels(pt_layer *layer) {
+    layer->weights += layer->channels * layer->depth;
+    layer->output.bias += layer->output.bias ? layer->channels : 0;
+    layer->output.multipliers += layer->channels;
+    layer->output.shifts += layer->channels;
 }
 
-// Bytes of scratch that any ISA can work with, of those the most that any asks for.
+// Bytes of scratch that every ISA can work with, and bytes with which all are at their best. They
+// depend on the shape alone: what the host asks for is what a board needs.
 static inline uint32_t pt_least_scratch(int32_t depth) {
     return 4 * (((uint32_t)depth + 3) & ~3u);
 }
 
 static inline uint32_t pt_useful_scratch(int32_t depth) {
     uint32_t least = pt_least_scratch(depth);
-    return least <= 1024 ? 3 * least : least;
+    return least <= 2048 ? 3 * least : least;
 }
 
+// One patch as it lies, without scratch.
+void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
+
+#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+#define PT_PATCHES_DSP
+#include "patches_dsp.h"
+#elif defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#define PT_PATCHES_PAIRS
+#include "patches_pairs.h"
+#else
+#define PT_PATCHES_PLAIN
 #include "patches_plain.h"
-
-// Patches of a block in `bytes` of scratch.
-static inline int32_t pt_patches_in(uint32_t bytes, int32_t depth) {
-    uint32_t n = bytes / pt_patch_bytes(depth);
-    return n < PT_PATCHES ? (int32_t)n : PT_PATCHES;
-}
+#endif
 
 #endif

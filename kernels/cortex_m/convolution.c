@@ -1,6 +1,6 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
-#include "../arch/patches.h"
+#include "../arch/images.h"
 
 typedef struct convolution {
     pt_image in, out;
@@ -92,67 +92,64 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
 
 // A row of patch i, from value k on: columns->taps pixels from `in` on, the rest padding.
 static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
-                     const pt_span *columns, void *block, int32_t i, int32_t k) {
+                     const pt_span *columns, int32_t i, int32_t k) {
     int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
     int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
-    pt_pad(layer, block, i, k, columns->first * size);
+    pt_pad(layer, i, k, columns->first * size);
     k += columns->first * size;
     if (step == size) {
-        pt_pack(layer, block, i, k, in, columns->taps * size);
+        pt_pack(layer, i, k, in, columns->taps * size);
         k += columns->taps * size;
     } else {
         for (int32_t tap = 0; tap < columns->taps; tap++, k += size, in += step) {
-            pt_pack(layer, block, i, k, in, size);
+            pt_pack(layer, i, k, in, size);
         }
     }
-    pt_pad(layer, block, i, k, end - k);
+    pt_pad(layer, i, k, end - k);
 }
 
 // Patch i: the window of these rows and columns, in the group whose first channel is at `in`.
 static void pack_patch(const convolution *x, const pt_layer *layer, const int8_t *in,
-                       const pt_span *rows, const pt_span *columns, void *block, int32_t i) {
+                       const pt_span *rows, const pt_span *columns, int32_t i) {
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
     int32_t k = rows->first * size;
     if (rows->taps == 0 || columns->taps == 0) {
-        pt_pad(layer, block, i, 0, x->depth);
+        pt_pad(layer, i, 0, x->depth);
         return;
     }
-    pt_pad(layer, block, i, 0, k);
+    pt_pad(layer, i, 0, k);
     in += rows->start * line + columns->start * x->in.channels;
     for (int32_t tap = 0; tap < rows->taps; tap++, k += size) {
-        pack_row(x, layer, in, columns, block, i, k);
+        pack_row(x, layer, in, columns, i, k);
         in += w->dilation[PT_HEIGHT] * line;
     }
-    pt_pad(layer, block, i, k, x->depth - k);
+    pt_pad(layer, i, k, x->depth - k);
 }
 
 // ---- images
 
-// One group, a block of patches at a time.
-static void convolve_packed(const convolution *x, const pt_layer *layer, const int8_t *in,
-                            int8_t *out, void *block) {
-    int32_t n = 0;
-    for (int32_t i = 0; i < x->out.height; i++) {
-        pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
-        for (int32_t j = 0; j < x->out.width; j++) {
-            pt_span columns = pt_clip_window(&x->window, PT_WIDTH, j, x->in.width);
-            pack_patch(x, layer, in, &rows, &columns, block, n++);
-            if (n == layer->block) {
-                pt_multiply_patches(layer, block, n, out);
-                out += n * layer->out_stride;
-                n = 0;
+// A block of patches at a time, from row to row.
+static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+    int32_t row = 0, column = 0, n;
+    pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, 0, x->in.height);
+    for (int32_t left = x->out.height * x->out.width; left > 0; left -= n) {
+        n = pt_begin_block(layer, left);
+        for (int32_t i = 0; i < n; i++) {
+            if (column == x->out.width) {
+                column = 0;
+                rows = pt_clip_window(&x->window, PT_HEIGHT, ++row, x->in.height);
             }
+            pt_span columns = pt_clip_window(&x->window, PT_WIDTH, column++, x->in.width);
+            pack_patch(x, layer, in, &rows, &columns, i);
         }
-    }
-    if (n > 0) {
-        pt_multiply_patches(layer, block, n, out);
+        pt_multiply_block(layer, n, out);
+        out += n * layer->out_stride;
     }
 }
 
-// One group whose patches are pixels of the input: at stride 1 all of them lie in a row.
-static void convolve_in_place(const convolution *x, const pt_layer *layer, const int8_t *in,
-                              int8_t *out) {
+// Patches that are pixels of the input: at stride 1 all of them lie in a row.
+static void convolve_pixels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
     const int32_t *stride = x->window.stride;
     int32_t n = x->out.width, height = x->out.height;
     if (stride[PT_HEIGHT] == 1 && stride[PT_WIDTH] == 1) {
@@ -160,32 +157,55 @@ static void convolve_in_place(const convolution *x, const pt_layer *layer, const
         height = 1;
     }
     for (; height > 0; height--) {
-        pt_multiply_patches(layer, in, n, out);
+        pt_multiply_rows(layer, in, stride[PT_WIDTH] * x->in.channels, n, out);
         in += stride[PT_HEIGHT] * x->in.width * x->in.channels;
         out += n * layer->out_stride;
     }
 }
 
-static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *block,
-                           uint32_t room) {
+// The outputs of one group, as many at a time as the ISA takes.
+static void convolve_group(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+    uint32_t room[PT_CHANNEL_ROOM];
+    for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
+        layer->channels = left;
+        pt_take_channels(layer, room);
+        if (x->in_place) {
+            convolve_pixels(x, layer, in, out);
+        } else {
+            convolve_blocks(x, layer, in, out);
+        }
+        out += layer->channels;
+        pt_skip_channels(layer);
+    }
+}
+
+static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
+                           uint32_t bytes) {
     pt_layer layer = {.weights = x->weights,
                       .depth = x->depth,
-                      .channels = x->outputs,
+                      .channels = x->out.channels,
                       .offset = x->offset,
                       .output = x->output,
-                      .out_stride = x->out.channels,
-                      .block = pt_patches_in(room, x->depth)};
+                      .out_stride = x->out.channels};
+    const pt_window *w = &x->window;
+    pt_geometry geometry = {.in = {x->in.height, x->in.width},
+                            .out = {x->out.height, x->out.width},
+                            .kernel = {w->kernel[0], w->kernel[1]},
+                            .stride = {w->stride[0], w->stride[1]},
+                            .padding = {w->padding[0], w->padding[1]},
+                            .dilation = {w->dilation[0], w->dilation[1]},
+                            .channels = x->channels,
+                            .pixel = x->in.channels};
+    pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        if (x->in_place && !PT_PACKS) {
-            layer.patch_stride = x->window.stride[PT_WIDTH] * x->in.channels;
-            convolve_in_place(x, &layer, in, out);
+        layer.channels = x->outputs;
+        if (pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
+            pt_skip_channels(&layer);
         } else {
-            layer.patch_stride = x->depth;
-            convolve_packed(x, &layer, in, out, block);
+            convolve_group(x, &layer, in, out);
         }
         in += x->channels;
         out += x->outputs;
-        pt_skip_channels(&layer, x->outputs);
     }
 }
 
@@ -193,16 +213,16 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
     pt_tensor scratch = pt_get_tensor(c, args[12]);
-    void *block = scratch.data;
-    uint32_t room = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
-    if (room < pt_least_scratch(x.depth)) {
-        block = c->scratch;
-        room = pt_useful_scratch(x.depth);
+    void *room = scratch.data;
+    uint32_t bytes = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
+    if (bytes < pt_least_scratch(x.depth)) {
+        room = c->scratch;
+        bytes = pt_useful_scratch(x.depth);
     }
     int8_t *out = pt_get_tensor(c, args[13]).data;
     for (int32_t i = 0; i < x.in.batch; i++) {
         convolve_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                       out + i * x.out.height * x.out.width * x.out.channels, block, room);
+                       out + i * x.out.height * x.out.width * x.out.channels, room, bytes);
     }
     return error;
 }

@@ -1,15 +1,7 @@
 // Depthwise convolution of int8 images with weights (1, height, width, output channels).
+#include "depthwise.h"
 #include "../arch/dot.h"
-#include "convolution.h"
-
-typedef struct depthwise {
-    pt_image in, out;
-    const int8_t *weights;
-    pt_window window;
-    int32_t multiplier; // output channels of an input channel
-    int32_t offset;     // added to the input
-    pt_channels output;
-} depthwise;
+#include "../arch/images.h"
 
 // The taps of one output pixel that lie inside the input.
 typedef struct patch {
@@ -19,7 +11,8 @@ typedef struct patch {
     int32_t weight_step, weight_row;
 } patch;
 
-static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout, depthwise *x) {
+static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout,
+                          pt_depthwise *x) {
     pt_tensor weights;
     pt_window *w = &x->window;
     int error = pt_read_image(c, args[0], explicit_layout, &x->in);
@@ -45,13 +38,22 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
     return PT_ERROR_OK;
 }
 
-static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
-    depthwise x;
-    int error = read_depthwise(c, args, explicit_layout, &x);
-    return error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
+static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
+    pt_tensor t = pt_get_tensor(c, arg);
+    return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype);
 }
 
-static patch make_patch(const depthwise *x, const int8_t *in, const pt_span *rows,
+static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
+    pt_depthwise x;
+    int error = read_depthwise(c, args, explicit_layout, &x);
+    error = error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
+    if (!error && tensor_bytes(c, args[13]) < pt_plane_scratch(&x)) {
+        pt_ask_scratch(c, pt_plane_scratch(&x));
+    }
+    return error;
+}
+
+static patch make_patch(const pt_depthwise *x, const int8_t *in, const pt_span *rows,
                         const pt_span *columns) {
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, outputs = x->out.channels;
@@ -70,7 +72,7 @@ static patch make_patch(const depthwise *x, const int8_t *in, const pt_span *row
 
 // Four channels from `o` on, which are those of four input channels from `input` on, or `shared`
 // all of this one.
-static inline __attribute__((always_inline)) void run_four(const depthwise *x, const patch *p,
+static inline __attribute__((always_inline)) void run_four(const pt_depthwise *x, const patch *p,
                                                            int32_t input, bool shared, int32_t o,
                                                            bool aligned, int8_t *out) {
     pt_sums sums = {0, 0, 0, 0};
@@ -97,16 +99,16 @@ static inline __attribute__((always_inline)) void run_four(const depthwise *x, c
 }
 
 // Apart, each keeps what it loops over in registers.
-#define DEFINE_RUN_FOUR(name, shared, aligned)                                                    \
-    static __attribute__((noinline)) void name(const depthwise *x, const patch *p, int32_t input, \
-                                               int32_t o, int8_t *out) {                          \
-        run_four(x, p, input, shared, o, aligned, out);                                           \
+#define DEFINE_RUN_FOUR(name, shared, aligned)                                          \
+    static __attribute__((noinline)) void name(const pt_depthwise *x, const patch *p,   \
+                                               int32_t input, int32_t o, int8_t *out) { \
+        run_four(x, p, input, shared, o, aligned, out);                                 \
     }
 DEFINE_RUN_FOUR(run_four_aligned, false, true)
 DEFINE_RUN_FOUR(run_four_unaligned, false, false)
 DEFINE_RUN_FOUR(run_four_shared, true, true)
 
-static void run_one(const depthwise *x, const patch *p, int32_t input, int32_t o, int8_t *out) {
+static void run_one(const pt_depthwise *x, const patch *p, int32_t input, int32_t o, int8_t *out) {
     uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
     const int8_t *in = p->in + input, *w = p->weights + o;
     for (int32_t i = p->rows; i > 0; i--) {
@@ -121,15 +123,16 @@ static void run_one(const depthwise *x, const patch *p, int32_t input, int32_t o
     out[o] = pt_finish(&x->output, o, (int32_t)sum);
 }
 
-static void run_pixel(const depthwise *x, const patch *p, int8_t *out) {
+static void run_pixel(const pt_depthwise *x, const patch *p, int8_t *out) {
     int32_t outputs = x->out.channels, multiplier = x->multiplier, o = 0;
-    if (multiplier % 4 == 0) {
+    bool aligned = (((uintptr_t)x->weights | (uint32_t)outputs) & 3) == 0;
+    if (multiplier % 4 == 0 && aligned) {
         for (int32_t input = 0; o < outputs; input++) {
             for (int32_t end = o + multiplier; o < end; o += 4) {
                 run_four_shared(x, p, input, o, out);
             }
         }
-    } else if (multiplier == 1 && outputs % 4 == 0) {
+    } else if (multiplier == 1 && aligned && ((uintptr_t)x->in.data & 3) == 0) {
         for (; o < outputs; o += 4) {
             run_four_aligned(x, p, o, o, out);
         }
@@ -147,7 +150,8 @@ static void run_pixel(const depthwise *x, const patch *p, int8_t *out) {
     }
 }
 
-static void run_image(const depthwise *x, const int8_t *in, int8_t *out) {
+static __attribute__((noinline)) void run_image(const pt_depthwise *x, const int8_t *in,
+                                                int8_t *out) {
     for (int32_t i = 0; i < x->out.height; i++) {
         pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
         for (int32_t j = 0; j < x->out.width; j++) {
@@ -159,13 +163,51 @@ static void run_image(const depthwise *x, const int8_t *in, int8_t *out) {
     }
 }
 
+// All images in one go each, where the instruction set has a way for them.
+static bool run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
+    const pt_window *w = &x->window;
+    int32_t in_size = x->in.height * x->in.width * x->in.channels;
+    int32_t out_size = x->out.height * x->out.width * x->out.channels;
+    pt_geometry g = {.in = {x->in.height, x->in.width},
+                     .out = {x->out.height, x->out.width},
+                     .kernel = {w->kernel[0], w->kernel[1]},
+                     .stride = {w->stride[0], w->stride[1]},
+                     .padding = {w->padding[0], w->padding[1]},
+                     .dilation = {w->dilation[0], w->dilation[1]},
+                     .channels = x->multiplier,
+                     .pixel = x->in.channels};
+    pt_layer layer = {.weights = x->weights,
+                      .depth = w->kernel[0] * w->kernel[1],
+                      .channels = x->out.channels,
+                      .offset = x->offset,
+                      .output = x->output,
+                      .out_stride = x->out.channels};
+    for (int32_t i = 0; i < x->in.batch; i++) {
+        if (!pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
+                                   scratch, room)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
-    depthwise x;
+    pt_depthwise x;
     int error = read_depthwise(c, args, explicit_layout, &x);
-    int8_t *out = pt_get_tensor(c, args[14]).data;
+    x.out.data = pt_get_tensor(c, args[14]).data;
+    void *scratch = pt_get_tensor(c, args[13]).data;
+    uint32_t planes = pt_plane_scratch(&x), room = tensor_bytes(c, args[13]);
+    if (room < planes) {
+        scratch = c->scratch;
+        room = planes;
+    }
+    bool aligned = ((uintptr_t)scratch & 3) == 0;
+    if (run_images(&x, scratch, room) || (planes > 0 && aligned && pt_run_planes(&x, scratch))) {
+        return error;
+    }
     for (int32_t i = 0; i < x.in.batch; i++) {
         run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                  out + i * x.out.height * x.out.width * x.out.channels);
+                  x.out.data + i * x.out.height * x.out.width * x.out.channels);
     }
     return error;
 }

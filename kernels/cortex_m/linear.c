@@ -1,18 +1,9 @@
 // Products of int8 matrices: linear layers and batches of matrices.
 #include "../arch/dot.h"
+#include "../arch/rows.h"
 #include "quantized.h"
 
-// y[j] = sum over k of (x[k] + x_offset) * (w[j][k] + w_offset) + addend[j], requantized.
-typedef struct product {
-    int32_t rows, depth, outputs;
-    int32_t x_offset, w_offset;
-    const int32_t *addends; // NULL for none
-    bool exact_addends;     // added as int64: the reference's int32 sums wrap around, not these
-    int32_t multiplier, shift;
-    pt_range range;
-} product;
-
-static int64_t sum_of_row(const product *p, const int8_t *x) {
+static int64_t sum_of_row(const pt_product *p, const int8_t *x) {
     int64_t sum = 0;
     for (const int8_t *end = x + p->depth; x != end;) {
         sum += *x++ + p->x_offset;
@@ -20,7 +11,7 @@ static int64_t sum_of_row(const product *p, const int8_t *x) {
     return sum;
 }
 
-static inline int8_t finish(const product *p, int32_t sum, int64_t row_sum, int32_t j) {
+static inline int8_t finish(const pt_product *p, int32_t sum, int64_t row_sum, int32_t j) {
     int32_t addend = p->addends ? p->addends[j] : 0;
     if (p->exact_addends) {
         int64_t total = sum + row_sum + addend;
@@ -35,9 +26,12 @@ static inline int8_t finish(const product *p, int32_t sum, int64_t row_sum, int3
 }
 
 // Four outputs at a time, and the rest singly, as four of which one counts.
-static void multiply_row(const product *p, const int8_t *x, const int8_t *w, int8_t *y) {
+static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y) {
     int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
     int32_t n = 4, stride = p->depth;
+    if (pt_multiply_row(p, x, row_sum, w, y)) {
+        return;
+    }
     for (int32_t j = 0; j < p->outputs; j += n) {
         if (p->outputs - j < 4) {
             n = 1, stride = 0;
@@ -51,7 +45,7 @@ static void multiply_row(const product *p, const int8_t *x, const int8_t *w, int
     }
 }
 
-static void multiply(const product *p, const int8_t *x, const int8_t *w, int8_t *y) {
+static void multiply(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y) {
     for (int32_t i = 0; i < p->rows; i++) {
         multiply_row(p, x + i * p->depth, w, y + i * p->outputs);
     }
@@ -71,7 +65,7 @@ static int check_matrix(pt_context *c, const pt_tensor *t) {
 }
 
 // Checks the output against the input's sizes, the last of which it replaces by p->outputs.
-static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, const product *p) {
+static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, const pt_product *p) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < in->rank; d++) {
@@ -84,7 +78,7 @@ static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, con
 // ---- linear
 
 // Either kernel_sum, which has the products with the input's offset in it, or a bias.
-static int read_linear(pt_context *c, const pt_ref *args, product *p) {
+static int read_linear(pt_context *c, const pt_ref *args, pt_product *p) {
     pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[1]);
     int error = check_matrix(c, &x);
     error = error ? error : check_matrix(c, &w);
@@ -98,7 +92,7 @@ static int read_linear(pt_context *c, const pt_ref *args, product *p) {
     if (pt_list_length(c, args[7]) < 1 || pt_list_length(c, args[8]) < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a multiplier and a shift are needed");
     }
-    *p = (product){.rows = 1, .depth = w.sizes[1], .outputs = w.sizes[0]};
+    *p = (pt_product){.rows = 1, .depth = w.sizes[1], .outputs = w.sizes[0]};
     for (uint32_t d = 0; d + 1 < x.rank; d++) {
         p->rows *= x.sizes[d];
     }
@@ -122,13 +116,13 @@ static int read_linear(pt_context *c, const pt_ref *args, product *p) {
 
 static int linear_check(pt_context *c, const pt_ref *args) {
     pt_tensor x = pt_get_tensor(c, args[0]);
-    product p;
+    pt_product p;
     int error = read_linear(c, args, &p);
     return error ? error : check_product(c, args[11], &x, &p);
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
-    product p;
+    pt_product p;
     int error = read_linear(c, args, &p);
     multiply(&p, pt_get_tensor(c, args[0]).data, pt_get_tensor(c, args[1]).data,
              pt_get_tensor(c, args[11]).data);
@@ -141,7 +135,7 @@ const pt_kernel pt_cortex_m_quantized_linear_out = {linear_check, linear_run};
 
 // The zero points are negated: they are added. The reference sums in float32, which is exact, and
 // the same as here, for sums below 2^24.
-static int read_matmul(pt_context *c, const pt_ref *args, product *p) {
+static int read_matmul(pt_context *c, const pt_ref *args, pt_product *p) {
     pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[2]);
     int error = check_matrix(c, &x);
     error = error ? error : check_matrix(c, &w);
@@ -152,7 +146,7 @@ static int read_matmul(pt_context *c, const pt_ref *args, product *p) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the factors must be (batch, rows, depth) and (batch, columns, depth)");
     }
-    *p = (product){.rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1]};
+    *p = (pt_product){.rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1]};
     p->range = (pt_range){0, INT8_MIN, INT8_MAX};
     error = pt_read_offset(c, args[1], &p->x_offset);
     error = error ? error : pt_read_offset(c, args[3], &p->w_offset);
@@ -162,7 +156,7 @@ static int read_matmul(pt_context *c, const pt_ref *args, product *p) {
 
 static int matmul_check(pt_context *c, const pt_ref *args) {
     pt_tensor x = pt_get_tensor(c, args[0]);
-    product p;
+    pt_product p;
     int error = read_matmul(c, args, &p);
     return error ? error : check_product(c, args[8], &x, &p);
 }
@@ -170,7 +164,7 @@ static int matmul_check(pt_context *c, const pt_ref *args) {
 static int matmul_run(pt_context *c, const pt_ref *args) {
     pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[2]);
     pt_tensor out = pt_get_tensor(c, args[8]);
-    product p;
+    pt_product p;
     int error = read_matmul(c, args, &p);
     for (int32_t i = 0; i < x.sizes[0]; i++) {
         multiply(&p, (int8_t *)x.data + i * p.rows * p.depth,

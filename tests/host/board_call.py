@@ -91,6 +91,7 @@ class Case:
         self.call = Call(operator, arguments)
         outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
         self.outputs = [t for a in outputs for t in (a if isinstance(a, list) else [a])]
+        self.initial = {number: memory.copy() for number, memory in self.call.memories.items()}
         self.blob, self.twin = self._blob(), None
 
     def __repr__(self):
@@ -141,10 +142,30 @@ class Case:
         return self._result(code, stage, reason or "", scratch, prepared, call.memories)
 
     def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
-        self.call.check_guards(memories)
+        """Asserts that only outputs and scratch tensors were written: the latter with any bytes."""
         outputs = [self.call.result(t, memories) for t in self.outputs]
+        memories = {number: memory.copy() for number, memory in memories.items()}
+        for number, start, end in self._scratch():
+            memories[number][start:end] = self.initial[number][start:end]
+        self._check_unwritten(memories)
         return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
                       memories, outputs, **measured)
+
+    def _place(self, tensor):
+        number, start = self.call.places[id(tensor)]
+        return number, start, start + tensor.array.nbytes
+
+    def _scratch(self):
+        return [self._place(tensor) for tensor in self.call.order if tensor.scratch]
+
+    def _check_unwritten(self, memories):
+        differs = {number: memory != self.initial[number] for number, memory in memories.items()}
+        for output in self.outputs:
+            number, start, end = self._place(self.call.tensors[id(output)][1])
+            differs[number][start:end] = False
+        for number, differ in differs.items():
+            assert not differ.any(), \
+                f"{self}: wrote beside its outputs, at {np.flatnonzero(differ)[0]} of memory {number}"
 
     def from_board(self, data):
         """The result in a file that the board wrote."""

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import quantized
+import random_operators
 from board_call import BOARDS, Case, assert_same, call_on_board
 from kernel_call import Tensor
 from test_cortex_m import OPERATORS, REFUSED, VALID, as_argument, blank, calls
@@ -29,6 +31,44 @@ def test_refusals(board):
     cases = list(refused_cases())
     assert all(case.on_twin().error for case in cases)
     assert_same(board, cases)
+
+
+# ---- random calls
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("name", random_operators.NAMES)
+def test_random_calls(name, board):
+    assert_same(board, random_operators.cases(name))
+
+
+@pytest.mark.parametrize("name", random_operators.NAMES)
+def test_random_calls_are_accepted_and_say_something(name):
+    results = [case.on_twin() for case in random_operators.cases(name)]
+    accepted = [r for r in results if not r.error]
+    assert len(accepted) > 0.7 * len(results)
+    outputs = [out for r in accepted for out in r.outputs if out.size > 4]
+    assert sum(len(np.unique(out)) > 2 for out in outputs) > 0.4 * len(outputs)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d", "linear"])
+def test_random_calls_give_what_integers_give(name):
+    for case in random_operators.cases(name):
+        arguments = [a.array if isinstance(a, Tensor) else a for a in case.arguments
+                     if not (isinstance(a, Tensor) and a.scratch)]
+        expected = getattr(quantized, name)(*arguments[:-1])
+        np.testing.assert_array_equal(case.on_twin().outputs[0], expected, err_msg=repr(case))
+
+
+@pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d", "linear"])
+def test_preparing_changes_no_output(name):
+    for case in random_operators.cases(name):
+        other = Case(case.operator, *case.arguments, prepare=not case.prepare)
+        np.testing.assert_array_equal(case.on_twin().outputs[0], other.on_twin().outputs[0],
+                                      err_msg=repr(case))
+
+
+# ---- the runner itself
 
 
 def test_a_fault_names_its_case():

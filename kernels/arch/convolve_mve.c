@@ -1,0 +1,211 @@
+// Convolution with MVE: four patches by four channels at a time.
+#include "images.h"
+
+#if defined(__ARM_FEATURE_MVE)
+
+#include "multiply_mve.h"
+#include "requantize_mve.h"
+#include "sum_mve.h"
+
+enum {
+    PATCHES = 4,
+    CHANNELS = 64, // whose sums of weights are kept at a time
+    LINE = 64,     // longest patch that is put together before it is packed
+};
+
+typedef struct convolution {
+    const pt_geometry *g;
+    const pt_layer *layer;
+    const int8_t *in;
+    int8_t *block;
+    int32_t row, column; // of the next patch
+} convolution;
+
+// ---- packing
+
+// n bytes to 16 of each 64 bytes from `to` on.
+static inline void pack_bytes(int8_t *to, const int8_t *from, int32_t n) {
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[from]], #16\n\t"
+                     "vstrb.8 q0, [%[to]], #64\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [to] "+r"(to), [from] "+r"(from)
+                     : [n] "r"(n)
+                     : "lr", "q0", "memory");
+}
+
+static inline void pack_value(int8_t *to, int8_t value, int32_t n) {
+    int8x16_t values = vdupq_n_s8(value);
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vstrb.8 %q[values], [%[to]], #64\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [to] "+r"(to)
+                     : [n] "r"(n), [values] "w"(values)
+                     : "lr", "memory");
+}
+
+// n bytes, or as often the value of padding if `from` is NULL, as bytes k and following of a patch.
+static void pack_at(const convolution *x, int8_t *patch, int32_t k, const int8_t *from, int32_t n) {
+    int8_t padding = (int8_t)-x->layer->offset;
+    int8_t *to = patch + (k & ~15) * PATCHES;
+    int32_t within = k & 15;
+    if (within) {
+        int32_t piece = n < 16 - within ? n : 16 - within;
+        mve_pred16_t p = vctp8q((uint32_t)piece);
+        vstrbq_p_s8(to + within, from ? vldrbq_z_s8(from, p) : vdupq_n_s8(padding), p);
+        n -= piece;
+        from += from ? piece : 0;
+        to += 16 * PATCHES;
+    }
+    if (from) {
+        pack_bytes(to, from, n);
+    } else {
+        pack_value(to, padding, n);
+    }
+}
+
+// A row of taps that are neither all inside the image nor neighbours.
+static void pack_taps(const convolution *x, int8_t *patch, int32_t k, const int8_t *line,
+                      int32_t column) {
+    const pt_geometry *g = x->g;
+    for (int32_t i = 0; i < g->kernel[1]; i++) {
+        bool inside = line && column >= 0 && column < g->in[1];
+        pack_at(x, patch, k, inside ? line + column * g->pixel : NULL, g->channels);
+        k += g->channels;
+        column += g->dilation[1];
+    }
+}
+
+static void pack_patch(const convolution *x, int8_t *patch) {
+    const pt_geometry *g = x->g;
+    int32_t y = x->row * g->stride[0] - g->padding[0];
+    int32_t column = x->column * g->stride[1] - g->padding[1], size = g->kernel[1] * g->channels;
+    bool together = g->dilation[1] == 1 && g->pixel == g->channels && column >= 0 &&
+                    column + g->kernel[1] <= g->in[1];
+    for (int32_t i = 0, k = 0; i < g->kernel[0]; i++, k += size, y += g->dilation[0]) {
+        const int8_t *line = y >= 0 && y < g->in[0] ? x->in + y * g->in[1] * g->pixel : NULL;
+        if (!line || together) {
+            pack_at(x, patch, k, line ? line + column * g->pixel : NULL, size);
+        } else {
+            pack_taps(x, patch, k, line, column);
+        }
+    }
+}
+
+// A patch that is a pixel.
+static inline void pack_pixel(const convolution *x, int8_t *patch) {
+    const pt_geometry *g = x->g;
+    const int8_t *line = x->in + x->row * g->stride[0] * g->in[1] * g->pixel;
+    pack_bytes(patch, line + x->column * g->stride[1] * g->pixel, g->channels);
+}
+
+// Four patches; beyond the end of the image the last one again.
+static void pack_block(convolution *x, bool pixels) {
+    const pt_geometry *g = x->g;
+    for (int32_t i = 0; i < PATCHES; i++) {
+        if (pixels) {
+            pack_pixel(x, x->block + 16 * i);
+        } else {
+            pack_patch(x, x->block + 16 * i);
+        }
+        if (x->column + 1 < g->out[1]) {
+            x->column++;
+        } else if (x->row + 1 < g->out[0]) {
+            x->row++;
+            x->column = 0;
+        }
+    }
+}
+
+// ---- channels
+
+// The bias with what the input's offset adds to the sums.
+static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t *bias) {
+    const int8_t *weights = layer->weights + first * layer->depth;
+    for (int32_t i = 0; i < n; i++, weights += layer->depth) {
+        uint32_t sum = layer->offset ? (uint32_t)pt_sum_bytes(weights, layer->depth) : 0;
+        bias[i] = pt_add_int32(pt_bias_of(&layer->output, first + i),
+                               (int32_t)(sum * (uint32_t)layer->offset));
+    }
+}
+
+// ---- products
+
+// The channels of four patches whose outputs are not words: four at a time, by way of a word.
+static void multiply_unaligned(pt_quads *quads, int32_t channels, int8_t *const out[PATCHES]) {
+    int32_t words[PATCHES];
+    pt_quads one = *quads;
+    one.quads = 1;
+    for (int32_t i = 0; i < PATCHES; i++) {
+        one.out[i] = (uint32_t)&words[i];
+    }
+    for (int32_t o = 0; o < channels; o += 4) {
+        int32_t first = o + 4 <= channels ? o : channels - 4;
+        one.bias = quads->bias + first;
+        one.multipliers = quads->multipliers + first;
+        one.shifts = quads->shifts + first;
+        one.weights = quads->weights + first * quads->depth;
+        pt_multiply_quads(&one);
+        for (int32_t i = 0; i < PATCHES; i++) {
+            memcpy(out[i] + first, &words[i], 4);
+        }
+    }
+}
+
+// All patches with n channels from `first` on.
+static void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *out) {
+    const pt_geometry *g = x->g;
+    const pt_layer *layer = x->layer;
+    int32_t bias[CHANNELS];
+    fold_offset(layer, first, n, bias);
+    pt_quads quads = {.bias = bias,
+                      .multipliers = layer->output.multipliers + first,
+                      .shifts = layer->output.shifts + first,
+                      .packed = x->block,
+                      .depth = layer->depth,
+                      .last = ((layer->depth - 1) & 15) + 1,
+                      .output_offset = layer->output.range.offset,
+                      .quads = n / 4,
+                      .weights = layer->weights + first * layer->depth};
+    bool words = (((uint32_t)out | (uint32_t)layer->out_stride | (uint32_t)n) & 3) == 0;
+    bool pixels = g->kernel[0] == 1 && g->kernel[1] == 1 && (g->padding[0] | g->padding[1]) == 0;
+    int32_t end = g->out[0] * g->out[1] - 1;
+    x->row = x->column = 0;
+    for (int32_t i = 0; i <= end; i += PATCHES) {
+        int8_t *outs[PATCHES];
+        for (int32_t j = 0; j < PATCHES; j++) {
+            outs[j] = out + (i + j < end ? i + j : end) * layer->out_stride;
+            quads.out[j] = (uint32_t)outs[j];
+        }
+        pack_block(x, pixels);
+        if (words) {
+            pt_multiply_quads(&quads);
+        } else {
+            multiply_unaligned(&quads, n, outs);
+        }
+    }
+}
+
+bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
+                 void *block, uint32_t room) {
+    convolution x = {g, layer, in, block, 0, 0};
+    uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
+    if (layer->channels < 4 || room < needed || ((uint32_t)block & 3) ||
+        !pt_have_fast_scales(&layer->output, layer->channels)) {
+        return false;
+    }
+    for (int32_t first = 0, n = CHANNELS; first < layer->channels; first += n) {
+        int32_t rest = layer->channels - first;
+        n = rest < CHANNELS ? rest : rest < CHANNELS + 4 ? CHANNELS / 2 : CHANNELS;
+        convolve_channels(&x, first, n, out + first);
+    }
+    pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
+                    layer->channels);
+    return true;
+}
+
+#endif

@@ -1,0 +1,252 @@
+// Four outputs at a time, from pairs of values, with SMLAD and its kin.
+
+enum { PT_PLANE_OFFSET = 1 };
+
+// Bias and weights are doubled, for pt_scale. Read by the loops below, in this order.
+typedef struct pt_depthwise_channel {
+    int32_t bias[4];       // four times the same
+    int16_t weights[3][4]; // of a row: 0, 1, 1, 2
+    int32_t multiplier, right, rounding;
+} pt_depthwise_channel;
+
+static inline void pt_set_bias(pt_depthwise_channel *channel, int32_t bias) {
+    for (uint32_t i = 0; i < 4; i++) {
+        channel->bias[i] = 2 * bias;
+    }
+}
+
+static inline void pt_set_weights(pt_depthwise_channel *channel, int32_t row, int32_t w0,
+                                  int32_t w1, int32_t w2) {
+    int16_t *w = channel->weights[row];
+    w[0] = (int16_t)(2 * w0);
+    w[1] = w[2] = (int16_t)(2 * w1);
+    w[3] = (int16_t)(2 * w2);
+}
+
+typedef uint32_t __attribute__((may_alias)) pt_plane_word;
+
+#define PT_EXTEND(result, word, rotation) \
+    __asm__("sxtab16 %0, %1, %2" rotation : "=r"(result) : "r"(offsets), "r"(word))
+#define PT_JOIN(instruction, a, b, shift) \
+    __asm__(instruction " %0, %1, %2, " shift " #16" : "=r"(word) : "r"(a), "r"(b))
+
+static inline void pt_widen_pixel(const int8_t *in, uint32_t offsets, pt_plane *to, int32_t plane) {
+    uint32_t word = *(const pt_plane_word *)(const void *)in, even, odd;
+    PT_EXTEND(even, word, "");
+    PT_EXTEND(odd, word, ", ror #8");
+    to[0] = (int16_t)even;
+    to[plane] = (int16_t)odd;
+    to[2 * plane] = (int16_t)(even >> 16);
+    to[3 * plane] = (int16_t)(odd >> 16);
+}
+
+// Two pixels at a time, from an even column on.
+static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t offset, pt_plane *to,
+                            int32_t plane) {
+    uint32_t offsets = ((uint32_t)offset & 0xFFFF) * 0x10001;
+    if (n > 0 && ((uintptr_t)to & 2) != 0) {
+        pt_widen_pixel(in, offsets, to, plane);
+        in += step, to++, n--;
+    }
+    pt_plane *to2 = to + 2 * plane;
+    for (; n > 1; n -= 2, in += 2 * step, to += 2, to2 += 2) {
+        uint32_t first = *(const pt_plane_word *)(const void *)in, even, odd;
+        uint32_t second = *(const pt_plane_word *)(const void *)(in + step), next_even, next_odd;
+        uint32_t word;
+        PT_EXTEND(even, first, "");
+        PT_EXTEND(next_even, second, "");
+        PT_EXTEND(odd, first, ", ror #8");
+        PT_EXTEND(next_odd, second, ", ror #8");
+        PT_JOIN("pkhbt", even, next_even, "lsl");
+        *(pt_plane_word *)(void *)to = word;
+        PT_JOIN("pkhbt", odd, next_odd, "lsl");
+        *(pt_plane_word *)(void *)(to + plane) = word;
+        PT_JOIN("pkhtb", next_even, even, "asr");
+        *(pt_plane_word *)(void *)to2 = word;
+        PT_JOIN("pkhtb", next_odd, odd, "asr");
+        *(pt_plane_word *)(void *)(to2 + plane) = word;
+    }
+    if (n > 0) {
+        pt_widen_pixel(in, offsets, to, plane);
+    }
+}
+
+#undef PT_EXTEND
+#undef PT_JOIN
+
+// What the loops need besides the channels, in the order that they read it.
+typedef struct pt_blocks {
+    int32_t step, second, third; // bytes from the first output of four to the others
+    const int8_t *end;           // where the output after the last four of a channel would go
+    int32_t two;                 // true when two more follow,
+    int32_t last;                // the second so many bytes behind the first
+    int32_t plane_gap, out_gap;  // bytes from where a channel ends to where the next starts
+    const pt_depthwise_channel *channels_end;
+} pt_blocks;
+
+// Of a row at stride 1, with its x0x1, x2x3, x4x5; r8 has w0w1 and r9 w1w2.
+#define PT_FOUR_AT_STRIDE_1(row)        \
+    "ldrd r8, r9, [%[channel]], #8\n\t" \
+    "ldrd r4, r5, [%[" row "]], #8\n\t" \
+    "ldr r6, [%[" row "]]\n\t"          \
+    "smlad r0, r4, r8, r0\n\t"          \
+    "smlabt r0, r5, r9, r0\n\t"         \
+    "smlatb r1, r4, r8, r1\n\t"         \
+    "smlad r1, r5, r9, r1\n\t"          \
+    "smlad r2, r5, r8, r2\n\t"          \
+    "smlabt r2, r6, r9, r2\n\t"         \
+    "smlatb r3, r5, r8, r3\n\t"         \
+    "smlad r3, r6, r9, r3\n\t"
+
+#define PT_TWO_AT_STRIDE_1(row)         \
+    "ldrd r8, r9, [%[channel]], #8\n\t" \
+    "ldrd r4, r5, [%[" row "]], #8\n\t" \
+    "smlad r0, r4, r8, r0\n\t"          \
+    "smlabt r0, r5, r9, r0\n\t"         \
+    "smlatb r1, r4, r8, r1\n\t"         \
+    "smlad r1, r5, r9, r1\n\t"
+
+// Of a row at stride 2, with its x0x1 to x8x9.
+#define PT_FOUR_AT_STRIDE_2(row)        \
+    "ldrd r8, r9, [%[channel]], #8\n\t" \
+    "ldrd r4, r5, [%[" row "]], #8\n\t" \
+    "smlad r0, r4, r8, r0\n\t"          \
+    "smlabt r0, r5, r9, r0\n\t"         \
+    "smlad r1, r5, r8, r1\n\t"          \
+    "ldrd r4, r5, [%[" row "]], #8\n\t" \
+    "smlabt r1, r4, r9, r1\n\t"         \
+    "smlad r2, r4, r8, r2\n\t"          \
+    "ldr r4, [%[" row "]]\n\t"          \
+    "smlabt r2, r5, r9, r2\n\t"         \
+    "smlad r3, r5, r8, r3\n\t"          \
+    "smlabt r3, r4, r9, r3\n\t"
+
+#define PT_TWO_AT_STRIDE_2(row)         \
+    "ldrd r8, r9, [%[channel]], #8\n\t" \
+    "ldrd r4, r5, [%[" row "]], #8\n\t" \
+    "ldr r6, [%[" row "]]\n\t"          \
+    "smlad r0, r4, r8, r0\n\t"          \
+    "smlabt r0, r5, r9, r0\n\t"         \
+    "smlad r1, r5, r8, r1\n\t"          \
+    "smlabt r1, r6, r9, r1\n\t"
+
+#define PT_OUTPUT(sum)                    \
+    "add r8, r6, " sum ", asr #31\n\t"    \
+    "smmlar " sum ", " sum ", r4, r8\n\t" \
+    "asr " sum ", " sum ", r5\n\t"        \
+    "ssat " sum ", #8, " sum "\n\t"
+
+// The address of `blocks` is kept on the stack: no register is free.
+#define PT_DEFINE_MULTIPLY(name, FOUR, TWO)                                                     \
+    static __attribute__((noinline)) void name(const pt_depthwise_channel *channel,             \
+                                               const pt_plane *const *rows, int8_t *out,        \
+                                               pt_blocks *blocks) {                             \
+        const pt_plane *row0 = rows[0], *row1 = rows[1], *row2 = rows[2];                       \
+        register pt_blocks *kept __asm__("r4") = blocks;                                        \
+        __asm__ volatile(                                                                       \
+            "push {r4}\n"                                                                       \
+            "1:\n\t"                                                                            \
+            "ldm %[channel]!, {r0-r3}\n\t" FOUR("row0") FOUR("row1")                            \
+                FOUR("row2") "ldm %[channel]!, {r4-r6}\n\t" PT_OUTPUT("r0") PT_OUTPUT("r1")     \
+                    PT_OUTPUT("r2") PT_OUTPUT(                                                  \
+                        "r3") "ldr r9, [sp]\n\t"                                                \
+                              "ldm r9, {r4-r6, r8}\n\t"                                         \
+                              "sub %[channel], #52\n\t"                                         \
+                              "strb r3, [%[out], r6]\n\t"                                       \
+                              "strb r2, [%[out], r5]\n\t"                                       \
+                              "strb r1, [%[out], r4]\n\t"                                       \
+                              "strb r0, [%[out]]\n\t"                                           \
+                              "add %[out], %[out], r4, lsl #2\n\t"                              \
+                              "cmp %[out], r8\n\t"                                              \
+                              "bne 1b\n\t"                                                      \
+                              "ldr r4, [r9, #16]\n\t"                                           \
+                              "cmp r4, #0\n\tbeq 2f\n\t"                                        \
+                              "ldm %[channel]!, {r0-r3}\n\t" TWO("row0") TWO("row1")            \
+                                  TWO("row2") "ldm %[channel]!, {r4-r6}\n\t" PT_OUTPUT("r0")    \
+                                      PT_OUTPUT("r1") "ldr r9, [sp]\n\t"                        \
+                                                      "ldr r4, [r9, #20]\n\t"                   \
+                                                      "sub %[channel], #52\n\t"                 \
+                                                      "strb r1, [%[out], r4]\n\t"               \
+                                                      "strb r0, [%[out]]\n"                     \
+                                                      "2:\n\t"                                  \
+                                                      "ldr r8, [r9, #12]\n\t"                   \
+                                                      "ldrd r4, r5, [r9, #24]\n\t"              \
+                                                      "ldr r6, [r9, #32]\n\t"                   \
+                                                      "add r8, #1\n\t"                          \
+                                                      "str r8, [r9, #12]\n\t"                   \
+                                                      "add %[row0], r4\n\t"                     \
+                                                      "add %[row1], r4\n\t"                     \
+                                                      "add %[row2], r4\n\t"                     \
+                                                      "add %[out], r5\n\t"                      \
+                                                      "add %[channel], #52\n\t"                 \
+                                                      "cmp %[channel], r6\n\t"                  \
+                                                      "bne 1b\n\t"                              \
+                                                      "add sp, #4"                              \
+            : [channel] "+r"(channel), [row0] "+r"(row0), [row1] "+r"(row1), [row2] "+r"(row2), \
+              [out] "+r"(out), "+r"(kept)                                                       \
+            :                                                                                   \
+            : "r0", "r1", "r2", "r3", "r5", "r6", "r8", "r9", "cc", "memory");                  \
+    }
+
+PT_DEFINE_MULTIPLY(pt_multiply_at_stride_1, PT_FOUR_AT_STRIDE_1, PT_TWO_AT_STRIDE_1)
+PT_DEFINE_MULTIPLY(pt_multiply_at_stride_2, PT_FOUR_AT_STRIDE_2, PT_TWO_AT_STRIDE_2)
+
+#undef PT_FOUR_AT_STRIDE_1
+#undef PT_TWO_AT_STRIDE_1
+#undef PT_FOUR_AT_STRIDE_2
+#undef PT_TWO_AT_STRIDE_2
+#undef PT_OUTPUT
+#undef PT_DEFINE_MULTIPLY
+
+typedef void pt_multiply_blocks(const pt_depthwise_channel *channels, const pt_plane *const *rows,
+                                int8_t *out, pt_blocks *blocks);
+
+typedef struct pt_depthwise_plan {
+    pt_multiply_blocks *multiply;
+    pt_blocks whole, rest;
+    int32_t n_whole; // outputs of `whole`, without the two that may follow
+} pt_depthwise_plan;
+
+// Outputs are stored from the last to the first. One that is not wanted goes to the place of the
+// last that is, before that.
+static inline void pt_plan_rows(pt_depthwise_plan *plan, const pt_depthwise_channel *channels,
+                                const pt_depthwise_row *row) {
+    int32_t step = row->step, rest = row->n & 3, whole = row->n - rest;
+    int32_t plane = row->plane * (int32_t)sizeof(pt_plane);
+    int32_t four = 4 * row->stride * (int32_t)sizeof(pt_plane);
+    bool two = whole && (rest == 1 || rest == 2);
+    int32_t first = rest > 1 ? step : 0, second = rest > 2 ? 2 * step : first;
+    plan->multiply = row->stride == 1 ? pt_multiply_at_stride_1 : pt_multiply_at_stride_2;
+    plan->n_whole = whole;
+    plan->whole = (pt_blocks){.step = step,
+                              .second = 2 * step,
+                              .third = 3 * step,
+                              .two = two,
+                              .last = first,
+                              .plane_gap = plane - whole / 4 * four - (two ? 8 : 0),
+                              .out_gap = 1 - whole * step,
+                              .channels_end = channels + row->channels};
+    plan->rest = (pt_blocks){.step = first,
+                             .second = second,
+                             .third = second,
+                             .two = 0,
+                             .plane_gap = plane - four,
+                             .out_gap = 1 - 4 * first,
+                             .channels_end = rest && !two ? channels + row->channels : NULL};
+}
+
+static inline void pt_multiply_rows(pt_depthwise_plan *plan, pt_depthwise_channel *channels,
+                                    const pt_depthwise_row *row) {
+    int32_t whole = plan->n_whole;
+    if (whole) {
+        plan->whole.end = row->out + whole * row->step;
+        plan->multiply(channels, row->rows, row->out, &plan->whole);
+    }
+    if (plan->rest.channels_end) {
+        int32_t done = whole * row->stride;
+        const pt_plane *rows[3] = {row->rows[0] + done, row->rows[1] + done, row->rows[2] + done};
+        int8_t *out = row->out + whole * row->step;
+        plan->rest.end = out + 4 * plan->rest.step;
+        plan->multiply(channels, rows, out, &plan->rest);
+    }
+}

@@ -1,0 +1,375 @@
+// Depthwise convolution with MVE.
+//
+// Lines of the input are interleaved by fours: of each column, of each channel, four bytes. So a
+// window of 4 x 4 is a gather of four words, and one VMLADAV with the 3 x 3 weights at their place
+// in such a window is an output: at stride 1 a window has four.
+#include "images.h"
+
+#if defined(__ARM_FEATURE_MVE)
+
+#include "requantize_mve.h"
+
+enum {
+    LANES = 16,           // channels at a time
+    RECORD = 76,          // bytes of weights and parameters of a channel
+    STAGE = 2 * 4 * 64,   // bytes in which weights are interleaved
+    OUTPUTS = 8,          // at a time
+    MAX_OFFSET = 1 << 16, // of an output from the first of the eight
+};
+
+// Along the longer way (a column is a step of it) and across (a line).
+typedef struct walk {
+    int32_t in, out, padding;
+    int32_t in_step, out_step, weight_step; // bytes
+} walk;
+
+typedef struct depthwise {
+    const pt_layer *layer;
+    walk along, across;
+    int32_t stride;
+    int32_t column;            // bytes of a column of interleaved lines
+    int8_t *records, *columns; // in scratch
+} depthwise;
+
+// Four outputs of two lines, or eight of one, of each channel, as often as it takes: what the
+// loops keep on the stack, and the offsets of windows from the first.
+typedef struct windows {
+    int32_t one, offset;
+    int32_t window_step, out_step;
+    uint16_t outputs[OUTPUTS];
+    int8_t *out;
+    int32_t out_end;               // from out
+    int32_t window_back, out_back; // before the last time, which overlaps
+    int32_t times, channels;
+    const int8_t *columns, *records;
+    uint32_t window[4][4];
+    int32_t second; // to the second four windows at stride 2
+} windows;
+
+// ---- the loops
+
+// From the eight sums to bytes, and to the next windows.
+#define PT_FINISH_WINDOWS                                    \
+    "stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"         \
+    "ldrd r0, r2, [sp, #32]\n\t"                             \
+    "ldrd r4, r6, [sp, #40]\n\t"                             \
+    "vldrw.u32 q0, [sp]\n\tvldrw.u32 q1, [sp, #16]\n\t"      \
+    "vadd.i32 q0, q0, r3\n\tvadd.i32 q1, q1, r3\n\t"         \
+    "vqrdmulh.s32 q0, q0, r5\n\tvqrdmulh.s32 q1, q1, r5\n\t" \
+    "vqdmlah.s32 q0, q0, r0\n\tvqdmlah.s32 q1, q1, r0\n\t"   \
+    "vrshl.s32 q0, r7\n\tvrshl.s32 q1, r7\n\t"               \
+    "vqmovnb.s32 q0, q0\n\tvqmovnt.s32 q0, q1\n\t"           \
+    "vldrh.u16 q1, [sp, #48]\n\t"                            \
+    "vqadd.s16 q0, q0, r2\n\t"                               \
+    "vqmovnb.s16 q0, q0\n\t"                                 \
+    "vstrb.16 q0, [r9, q1]\n\t"                              \
+    "add r1, r1, r4\n\tadd r9, r9, r6\n\t"                   \
+    "subs r11, #1\n\t"
+
+#define PT_BEGIN_WINDOWS                                       \
+    "sub sp, sp, #96\n\t"                                      \
+    "vldrw.u32 q0, [r0], #64\n\tvldrw.u32 q1, [r0, #-48]\n\t"  \
+    "vldrw.u32 q2, [r0, #-32]\n\tvldrw.u32 q3, [r0, #-16]\n\t" \
+    "vstrw.32 q0, [sp, #32]\n\tvstrw.32 q1, [sp, #48]\n\t"     \
+    "vstrw.32 q2, [sp, #64]\n\tvstrw.32 q3, [sp, #80]\n\t"     \
+    "vldrw.u32 q2, [r0]\n\tvldrw.u32 q3, [r0, #16]\n"          \
+    "1:\n\t"                                                   \
+    "ldrd r1, r11, [sp, #88]\n\t"                              \
+    "vldrw.u32 q4, [r11], #64\n\t"
+
+#define PT_BEGIN_CHANNEL          \
+    "ldm r11!, {r3, r5, r7}\n\t"  \
+    "add r0, r1, #4\n\t"          \
+    "strd r0, r11, [sp, #88]\n\t" \
+    "ldr r9, [sp, #64]\n\t"       \
+    "ldr r11, [sp, #80]\n"        \
+    "2:\n\t"
+
+#define PT_END_CHANNEL           \
+    "bne 2b\n\t"                 \
+    "ldrd r0, r2, [sp, #64]\n\t" \
+    "sub r4, r9, r0\n\t"         \
+    "cmp r4, r2\n\t"             \
+    "beq 3f\n\t"                 \
+    "ldrd r4, r6, [sp, #72]\n\t" \
+    "add r1, r1, r4\n\t"         \
+    "add r9, r9, r6\n\t"         \
+    "movs r11, #1\n\t"           \
+    "b 2b\n"                     \
+    "3:\n\t"                     \
+    "adds r0, #1\n\t"            \
+    "str r0, [sp, #64]\n\t"      \
+    "ldr r2, [sp, #84]\n\t"      \
+    "subs r2, #1\n\t"            \
+    "str r2, [sp, #84]\n\t"      \
+    "bne 1b\n\t"                 \
+    "add sp, sp, #96"
+
+#define PT_WINDOWS_CLOBBER                                                                       \
+    "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0", "q1", \
+        "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
+
+// Stride 1: windows two columns apart, with the weights at four places.
+static void __attribute__((noinline)) run_windows(const windows *w) {
+    register const windows *r0 __asm__("r0") = w;
+    __asm__ volatile(
+        PT_BEGIN_WINDOWS
+        "vldrw.u32 q5, [r11, #-48]\n\tvldrw.u32 q6, [r11, #-32]\n\t"
+        "vldrw.u32 q7, [r11, #-16]\n\t" PT_BEGIN_CHANNEL
+        "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r0, q0, q4\n\tvmladav.s8 r2, q0, q5\n\t"
+        "vmladav.s8 r4, q0, q6\n\tvmladav.s8 r6, q0, q7\n\t"
+        "vmladav.s8 r8, q1, q4\n\tvmladav.s8 r10, q1, q5\n\t"
+        "vmladav.s8 r12, q1, q6\n\tvmladav.s8 lr, q1, q7\n\t" PT_FINISH_WINDOWS PT_END_CHANNEL
+        : "+r"(r0)
+        :
+        : PT_WINDOWS_CLOBBER);
+}
+
+// Stride 2: windows two columns apart, each for one output.
+static void __attribute__((noinline)) run_windows_apart(const windows *w) {
+    register const windows *r0 __asm__("r0") = w;
+    register int32_t second __asm__("r10") = w->second;
+    __asm__ volatile(
+        "sub sp, sp, #16\n\t"
+        "str r10, [sp]\n\t"
+        "vldrw.u32 q5, [r0, #96]\n\tvldrw.u32 q6, [r0, #112]\n\t" PT_BEGIN_WINDOWS PT_BEGIN_CHANNEL
+        "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r0, q0, q4\n\tvmladav.s8 r2, q1, q4\n\t"
+        "vldrw.u32 q0, [r1, q5]\n\tvldrw.u32 q1, [r1, q6]\n\t"
+        "ldr r8, [sp, #96]\n\t"
+        "vmladav.s8 r4, q0, q4\n\tvmladav.s8 r6, q1, q4\n\t"
+        "add r1, r1, r8\n\t"
+        "vldrw.u32 q0, [r1, q2]\n\tvldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r8, q0, q4\n\tvmladav.s8 r10, q1, q4\n\t"
+        "vldrw.u32 q0, [r1, q5]\n\tvldrw.u32 q1, [r1, q6]\n\t"
+        "vmladav.s8 r12, q0, q4\n\tvmladav.s8 lr, q1, q4\n\t" PT_FINISH_WINDOWS PT_END_CHANNEL
+        "\n\tadd sp, sp, #16"
+        : "+r"(r0), "+r"(second)
+        :
+        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r11", "r12", "lr", "q0", "q1",
+          "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+}
+
+// `times` times 16 bytes of each of four lines, interleaved; a line of no `step` is the same bytes
+// again and again.
+static void interleave(int32_t times, const int8_t *const line[4], const int32_t step[4],
+                       int8_t *to) {
+    const int8_t *p0 = line[0], *p1 = line[1], *p2 = line[2], *p3 = line[3];
+    if (times > 0) {
+        __asm__ volatile("dls lr, %[times]\n"
+                         "1:\n\t"
+                         "vldrb.u8 q0, [%[p0]]\n\tadd %[p0], %[p0], %[s0]\n\t"
+                         "vldrb.u8 q1, [%[p1]]\n\tadd %[p1], %[p1], %[s1]\n\t"
+                         "vldrb.u8 q2, [%[p2]]\n\tadd %[p2], %[p2], %[s2]\n\t"
+                         "vldrb.u8 q3, [%[p3]]\n\tadd %[p3], %[p3], %[s3]\n\t"
+                         "vst40.8 {q0, q1, q2, q3}, [%[to]]\n\t"
+                         "vst41.8 {q0, q1, q2, q3}, [%[to]]\n\t"
+                         "vst42.8 {q0, q1, q2, q3}, [%[to]]\n\t"
+                         "vst43.8 {q0, q1, q2, q3}, [%[to]]!\n\t"
+                         "le lr, 1b"
+                         : [p0] "+r"(p0), [p1] "+r"(p1), [p2] "+r"(p2), [p3] "+r"(p3), [to] "+r"(to)
+                         : [times] "r"(times), [s0] "r"(step[0]), [s1] "r"(step[1]),
+                           [s2] "r"(step[2]), [s3] "r"(step[3])
+                         : "lr", "q0", "q1", "q2", "q3", "memory");
+    }
+}
+
+// ---- weights
+
+static int8x16_t load_weights(const depthwise *x, int32_t first, int32_t n, int32_t i, int32_t j) {
+    const int8_t *weights = x->layer->weights + first;
+    return vldrbq_z_s8(weights + i * x->along.weight_step + j * x->across.weight_step,
+                       vctp8q((uint32_t)n));
+}
+
+// Of n channels from `first` on: the weights at their four places in a window of four columns of
+// four lines, bias with what the input's offset adds, multiplier and shift.
+static void make_records(const depthwise *x, int32_t first, int32_t n) {
+    static const uint32_t places[4][4] = {
+        {0, 64, 128, 192}, {192, 0, 64, 128}, {256, 320, 384, 192}, {192, 256, 320, 384}};
+    const pt_channels *output = &x->layer->output;
+    int8_t *stage = x->columns, *record = x->records;
+    int8x16_t zero = vdupq_n_s8(0);
+    for (int32_t i = 0; i < 3; i++) {
+        int8x16_t w0 = load_weights(x, first, n, i, 0), w1 = load_weights(x, first, n, i, 1);
+        int8x16_t w2 = load_weights(x, first, n, i, 2);
+        int8x16x4_t above = {{w0, w1, w2, zero}}, below = {{zero, w0, w1, w2}};
+        vst4q_s8(stage + 64 * i, above);
+        vst4q_s8(stage + 256 + 64 * i, below);
+        vst1q_s8(stage + 192 + 16 * i, zero);
+    }
+    vst1q_s8(stage + 240, zero);
+    for (int32_t c = first; c < first + n; c++, stage += 4, record += RECORD) {
+        uint32_t sum = 0;
+        for (int32_t i = 0; i < 4; i++) {
+            int8x16_t w = vreinterpretq_s8_u32(
+                vldrwq_gather_offset_u32((const uint32_t *)(void *)stage, vld1q_u32(places[i])));
+            vst1q_s8(record + 16 * i, w);
+            sum = (uint32_t)vaddvq_s8(w);
+        }
+        int32_t *parameters = (int32_t *)(void *)(record + 64);
+        parameters[0] =
+            pt_add_int32(pt_bias_of(output, c), (int32_t)(sum * (uint32_t)x->layer->offset));
+        parameters[1] = output->multipliers[c];
+        parameters[2] = output->shifts[c];
+    }
+}
+
+// ---- lines
+
+static int8_t *pad_columns(const depthwise *x, int8_t *to, int32_t n) {
+    int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
+    int32_t bytes = n * x->column;
+    for (int32_t i = 0; i < bytes; i += 16) {
+        vst1q_s8(to + i, padding);
+    }
+    return to + bytes;
+}
+
+// Columns from `column` on of the four lines from `line` on, of n channels from `in` on.
+static void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32_t column,
+                       int32_t columns, int32_t n) {
+    int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
+    int8_t around[16];
+    vst1q_s8(around, padding);
+    int32_t left = column < 0 ? -column : 0, size = n < LANES ? n : LANES;
+    left = left < columns ? left : columns;
+    int32_t inside = x->along.in - column - left;
+    inside = inside < 0 ? 0 : inside < columns - left ? inside : columns - left;
+    const int8_t *lines[4];
+    int32_t steps[4];
+    in += (column + left) * x->along.in_step;
+    for (int32_t i = 0; i < 4; i++, line++) {
+        bool is_inside = line >= 0 && line < x->across.in;
+        lines[i] = is_inside ? in + line * x->across.in_step : around;
+        steps[i] = !is_inside ? 0 : n < LANES ? LANES : x->along.in_step;
+    }
+    int8_t *to = pad_columns(x, x->columns, left);
+    int32_t times = n < LANES ? inside * size / LANES : inside;
+    interleave(times, lines, steps, to);
+    int32_t rest = n < LANES ? inside * size % LANES : 0;
+    if (rest) {
+        mve_pred16_t p = vctp8q((uint32_t)rest);
+        int8x16x4_t last;
+        for (int32_t i = 0; i < 4; i++) {
+            last.val[i] = vldrbq_z_s8(lines[i] + times * steps[i], p);
+        }
+        vst4q_s8(to + times * 64, last);
+    }
+    pad_columns(x, to + inside * x->column, columns - left - inside);
+}
+
+// ---- walks
+
+// Where the windows of a segment of `n` outputs along lie, and their outputs.
+static void place_windows(const depthwise *x, int32_t n, windows *w) {
+    int32_t each = x->stride == 1 ? 4 : 8, step = x->along.out_step, times = n / each;
+    int32_t last = n < each ? n - each / 2 : each / 2; // the second half of few outputs
+    last = last < 0 ? 0 : last;
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t place = x->stride == 1 ? i / 2 * last : 2 * (i < n ? i : n - 1);
+        for (int32_t j = 0; j < 4; j++) {
+            w->window[i][j] = (uint32_t)((place + j) * x->column);
+        }
+        int32_t out =
+            x->stride == 1 ? i % 2 * step + i / 2 * x->across.out_step : (i < n ? i : n - 1) * step;
+        w->outputs[2 * i] = (uint16_t)out;
+        w->outputs[2 * i + 1] = (uint16_t)(out + last * step);
+    }
+    if (x->stride == 1) {
+        memcpy(w->window[1], w->window[2], sizeof w->window[1]);
+    }
+    w->second = last * 2 * x->column;
+    w->times = times > 0 ? times : 1;
+    w->out_step = each * step;
+    w->out_end = (times > 0 ? n : each) * step;
+    w->out_back = (n % each - each) * step;
+    w->window_step = each * x->stride * x->column - (x->stride == 1 ? 0 : w->second);
+    w->window_back = (n % each - each) * x->stride * x->column;
+}
+
+// Outputs from `begin` on, n of them along, of channels from `first` on.
+static void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin, int32_t n,
+                        int32_t first, int32_t channels) {
+    const pt_layer *layer = x->layer;
+    int32_t lines = x->stride == 1 ? 2 : 1, end = x->across.out;
+    windows w = {.one = 1, .offset = layer->output.range.offset};
+    place_windows(x, n, &w);
+    for (int32_t i = 0; i < end; i += lines) {
+        int32_t line = i + lines <= end ? i : end - lines;
+        pack_lines(x, in + first, line * x->stride - x->across.padding,
+                   begin * x->stride - x->along.padding, (n - 1) * x->stride + 3, channels);
+        w.out = out + first + line * x->across.out_step + begin * x->along.out_step;
+        w.channels = channels;
+        w.columns = x->columns;
+        w.records = x->records;
+        if (x->stride == 1) {
+            run_windows(&w);
+        } else {
+            run_windows_apart(&w);
+        }
+    }
+}
+
+static int32_t count_times(const pt_geometry *g, uint32_t along) {
+    int32_t n = g->out[along], m = g->out[!along];
+    return g->stride[0] == 1 ? (n + 3) / 4 * ((m + 1) / 2) : (n + 7) / 8 * m;
+}
+
+static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim) {
+    int32_t pixels = dim == 0 ? g->in[1] : 1, outputs = dim == 0 ? g->out[1] : 1;
+    return (walk){.in = g->in[dim],
+                  .out = g->out[dim],
+                  .padding = g->padding[dim],
+                  .in_step = pixels * g->pixel,
+                  .out_step = outputs * layer->out_stride,
+                  .weight_step = (dim == 0 ? 3 : 1) * layer->channels};
+}
+
+static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
+    int32_t stride = g->stride[0];
+    return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
+           (g->dilation[0] & g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
+           g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
+}
+
+bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                           int8_t *out, void *block, uint32_t room) {
+    int32_t channels = layer->channels;
+    if (!has_windows(g, layer) || ((uint32_t)block & 3)) {
+        return false;
+    }
+    uint32_t along = channels < LANES || count_times(g, 1) <= count_times(g, 0);
+    int32_t n = channels < LANES ? channels : LANES;
+    depthwise x = {.layer = layer,
+                   .along = make_walk(g, layer, along),
+                   .across = make_walk(g, layer, !along),
+                   .stride = g->stride[0],
+                   .column = 4 * n,
+                   .records = block,
+                   .columns = (int8_t *)block + n * RECORD};
+    int32_t size = (int32_t)room - n * RECORD - 64; // behind the last column there may be junk
+    int32_t most = (size / x.column - 3) / x.stride + 1;
+    if (size < STAGE || most < OUTPUTS ||
+        x.across.out_step + OUTPUTS * x.along.out_step > MAX_OFFSET) {
+        return false;
+    }
+    for (int32_t first = 0; first < channels; first += n) {
+        int32_t begin = first + n <= channels ? first : channels - n;
+        make_records(&x, begin, n);
+        for (int32_t i = 0; i < x.along.out; i += most) {
+            int32_t rest = x.along.out - i;
+            if (rest >= most) {
+                run_segment(&x, in, out, i, most, begin, n);
+            } else {
+                int32_t last = rest < OUTPUTS && i > 0 ? OUTPUTS : rest;
+                run_segment(&x, in, out, x.along.out - last, last, begin, n);
+            }
+        }
+    }
+    pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride, channels);
+    return true;
+}
+
+#endif

@@ -1,0 +1,243 @@
+// Four outputs at a time, with values and weights three at a time from LDM.
+
+enum { PT_PLANE_OFFSET = 0 };
+
+// Bias and weights are doubled, for pt_scale. Read by the loops below, in this order.
+typedef struct pt_depthwise_channel {
+    int32_t bias[4];       // four times the same
+    int32_t weights[3][4]; // the fourth: bytes from where reading the row ends to the next row
+    int32_t multiplier, right, rounding;
+} pt_depthwise_channel;
+
+static inline void pt_set_bias(pt_depthwise_channel *channel, int32_t bias) {
+    for (uint32_t i = 0; i < 4; i++) {
+        channel->bias[i] = 2 * bias;
+    }
+}
+
+static inline void pt_set_weights(pt_depthwise_channel *channel, int32_t row, int32_t w0,
+                                  int32_t w1, int32_t w2) {
+    int32_t *w = channel->weights[row];
+    w[0] = 2 * w0;
+    w[1] = 2 * w1;
+    w[2] = 2 * w2;
+}
+
+typedef uint32_t __attribute__((may_alias)) pt_four_bytes;
+
+static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t offset, pt_plane *to,
+                            int32_t plane) {
+    (void)offset;
+    for (; n > 0; n--, in += step, to++) {
+        uint32_t word = *(const pt_four_bytes *)(const void *)in;
+        to[0] = (int8_t)word;
+        to[plane] = (int8_t)(word >> 8);
+        to[2 * plane] = (int8_t)(word >> 16);
+        to[3 * plane] = (int32_t)word >> 24;
+    }
+}
+
+// What the loops need besides the channels, in the order that they read it.
+typedef struct pt_blocks {
+    int32_t step, second, third; // bytes from the first output of four to the others
+    const int8_t *end;           // where the output after the last four of a channel would go
+    int32_t two;                 // true when two more follow,
+    int32_t last;                // the second so many bytes behind the first
+    int32_t plane_gap, out_gap;  // bytes from where a channel ends to where the next starts
+    const pt_depthwise_channel *channels_end;
+} pt_blocks;
+
+// Of a row at stride 1, with three of its x0 to x5 at a time; r8, r9 and r10 have the weights.
+#define PT_FOUR_AT_STRIDE_1         \
+    "ldm %[channel]!, {r8-r11}\n\t" \
+    "ldm %[row]!, {r4-r6}\n\t"      \
+    "mla r0, r4, r8, r0\n\t"        \
+    "mla r0, r5, r9, r0\n\t"        \
+    "mla r0, r6, r10, r0\n\t"       \
+    "mla r1, r5, r8, r1\n\t"        \
+    "mla r1, r6, r9, r1\n\t"        \
+    "mla r2, r6, r8, r2\n\t"        \
+    "ldm %[row], {r4-r6}\n\t"       \
+    "mla r1, r4, r10, r1\n\t"       \
+    "mla r2, r4, r9, r2\n\t"        \
+    "mla r2, r5, r10, r2\n\t"       \
+    "mla r3, r4, r8, r3\n\t"        \
+    "mla r3, r5, r9, r3\n\t"        \
+    "mla r3, r6, r10, r3\n\t"       \
+    "add %[row], r11\n\t"
+
+#define PT_TWO_AT_STRIDE_1          \
+    "ldm %[channel]!, {r8-r11}\n\t" \
+    "ldm %[row]!, {r4-r6}\n\t"      \
+    "ldr r3, [%[row]]\n\t"          \
+    "mla r0, r4, r8, r0\n\t"        \
+    "mla r0, r5, r9, r0\n\t"        \
+    "mla r0, r6, r10, r0\n\t"       \
+    "mla r1, r5, r8, r1\n\t"        \
+    "mla r1, r6, r9, r1\n\t"        \
+    "mla r1, r3, r10, r1\n\t"       \
+    "add %[row], r11\n\t"
+
+// Of a row at stride 2, with three of its x0 to x8 at a time.
+#define PT_FOUR_AT_STRIDE_2         \
+    "ldm %[channel]!, {r8-r11}\n\t" \
+    "ldm %[row]!, {r4-r6}\n\t"      \
+    "mla r0, r4, r8, r0\n\t"        \
+    "mla r0, r5, r9, r0\n\t"        \
+    "mla r0, r6, r10, r0\n\t"       \
+    "mla r1, r6, r8, r1\n\t"        \
+    "ldm %[row]!, {r4-r6}\n\t"      \
+    "mla r1, r4, r9, r1\n\t"        \
+    "mla r1, r5, r10, r1\n\t"       \
+    "mla r2, r5, r8, r2\n\t"        \
+    "mla r2, r6, r9, r2\n\t"        \
+    "ldm %[row], {r4-r6}\n\t"       \
+    "mla r2, r4, r10, r2\n\t"       \
+    "mla r3, r4, r8, r3\n\t"        \
+    "mla r3, r5, r9, r3\n\t"        \
+    "mla r3, r6, r10, r3\n\t"       \
+    "add %[row], r11\n\t"
+
+#define PT_TWO_AT_STRIDE_2          \
+    "ldm %[channel]!, {r8-r11}\n\t" \
+    "ldm %[row]!, {r4-r6}\n\t"      \
+    "mla r0, r4, r8, r0\n\t"        \
+    "mla r0, r5, r9, r0\n\t"        \
+    "mla r0, r6, r10, r0\n\t"       \
+    "mla r1, r6, r8, r1\n\t"        \
+    "ldm %[row]!, {r4-r6}\n\t"      \
+    "mla r1, r4, r9, r1\n\t"        \
+    "mla r1, r5, r10, r1\n\t"       \
+    "add %[row], r11\n\t"
+
+#define PT_OUTPUT(sum)                  \
+    "add r10, r6, " sum ", asr #31\n\t" \
+    "mov r9, #0x80000000\n\t"           \
+    "smlal r9, r10, " sum ", r4\n\t"    \
+    "asr " sum ", r10, r5\n\t"          \
+    "ssat " sum ", #8, " sum "\n\t"
+
+// The address of `blocks` is kept on the stack: no register is free.
+#define PT_DEFINE_MULTIPLY(name, FOUR, TWO)                                                  \
+    static __attribute__((noinline)) void name(const pt_depthwise_channel *channel,          \
+                                               const pt_plane *const *rows, int8_t *out,     \
+                                               pt_blocks *blocks) {                          \
+        const pt_plane *row = rows[0];                                                       \
+        register pt_blocks *kept __asm__("r4") = blocks;                                     \
+        __asm__ volatile(                                                                    \
+            "push {r4}\n"                                                                    \
+            "1:\n\t"                                                                         \
+            "ldm %[channel]!, {r0-r3}\n\t" FOUR FOUR FOUR                                    \
+            "ldm %[channel]!, {r4-r6}\n\t" PT_OUTPUT("r0") PT_OUTPUT("r1") PT_OUTPUT("r2")   \
+                PT_OUTPUT("r3") "ldr r9, [sp]\n\t"                                           \
+                                "ldm r9, {r4-r6, r8}\n\t"                                    \
+                                "sub %[channel], #76\n\t"                                    \
+                                "strb r3, [%[out], r6]\n\t"                                  \
+                                "strb r2, [%[out], r5]\n\t"                                  \
+                                "strb r1, [%[out], r4]\n\t"                                  \
+                                "strb r0, [%[out]]\n\t"                                      \
+                                "add %[out], %[out], r4, lsl #2\n\t"                         \
+                                "cmp %[out], r8\n\t"                                         \
+                                "bne 1b\n\t"                                                 \
+                                "ldr r4, [r9, #16]\n\t"                                      \
+                                "cmp r4, #0\n\tbeq 2f\n\t"                                   \
+                                "ldm %[channel]!, {r0-r3}\n\t" TWO TWO TWO                   \
+                                "ldm %[channel]!, {r4-r6}\n\t" PT_OUTPUT("r0")               \
+                                    PT_OUTPUT("r1") "ldr r9, [sp]\n\t"                       \
+                                                    "ldr r4, [r9, #20]\n\t"                  \
+                                                    "sub %[channel], #76\n\t"                \
+                                                    "strb r1, [%[out], r4]\n\t"              \
+                                                    "strb r0, [%[out]]\n"                    \
+                                                    "2:\n\t"                                 \
+                                                    "ldr r8, [r9, #12]\n\t"                  \
+                                                    "ldrd r4, r5, [r9, #24]\n\t"             \
+                                                    "ldr r6, [r9, #32]\n\t"                  \
+                                                    "add r8, #1\n\t"                         \
+                                                    "str r8, [r9, #12]\n\t"                  \
+                                                    "add %[row], r4\n\t"                     \
+                                                    "add %[out], r5\n\t"                     \
+                                                    "add %[channel], #76\n\t"                \
+                                                    "cmp %[channel], r6\n\t"                 \
+                                                    "bne 1b\n\t"                             \
+                                                    "add sp, #4"                             \
+            : [channel] "+r"(channel), [row] "+r"(row), [out] "+r"(out), "+r"(kept)          \
+            :                                                                                \
+            : "r0", "r1", "r2", "r3", "r5", "r6", "r8", "r9", "r10", "r11", "cc", "memory"); \
+    }
+
+PT_DEFINE_MULTIPLY(pt_multiply_at_stride_1, PT_FOUR_AT_STRIDE_1, PT_TWO_AT_STRIDE_1)
+PT_DEFINE_MULTIPLY(pt_multiply_at_stride_2, PT_FOUR_AT_STRIDE_2, PT_TWO_AT_STRIDE_2)
+
+#undef PT_FOUR_AT_STRIDE_1
+#undef PT_TWO_AT_STRIDE_1
+#undef PT_FOUR_AT_STRIDE_2
+#undef PT_TWO_AT_STRIDE_2
+#undef PT_OUTPUT
+#undef PT_DEFINE_MULTIPLY
+
+// The loops read 3 values of a row, or 6 of 9, with the pointer that goes from row to row.
+static inline void pt_set_gaps(pt_depthwise_channel *channels, const pt_depthwise_row *row) {
+    int32_t size = (int32_t)sizeof(pt_plane), read = 3 * row->stride * size;
+    int32_t first = (int32_t)(row->rows[1] - row->rows[0]) * size - read;
+    int32_t second = (int32_t)(row->rows[2] - row->rows[1]) * size - read;
+    int32_t third = (int32_t)(row->rows[0] - row->rows[2] + 4 * row->stride) * size - read;
+    for (int32_t c = 0; c < row->channels; c++) {
+        channels[c].weights[0][3] = first;
+        channels[c].weights[1][3] = second;
+        channels[c].weights[2][3] = third;
+    }
+}
+
+typedef void pt_multiply_blocks(const pt_depthwise_channel *channels, const pt_plane *const *rows,
+                                int8_t *out, pt_blocks *blocks);
+
+typedef struct pt_depthwise_plan {
+    pt_multiply_blocks *multiply;
+    pt_blocks whole, rest;
+    int32_t n_whole; // outputs of `whole`, without the two that may follow
+} pt_depthwise_plan;
+
+// Outputs are stored from the last to the first. One that is not wanted goes to the place of the
+// last that is, before that.
+static inline void pt_plan_rows(pt_depthwise_plan *plan, const pt_depthwise_channel *channels,
+                                const pt_depthwise_row *row) {
+    int32_t step = row->step, rest = row->n & 3, whole = row->n - rest;
+    int32_t plane = row->plane * (int32_t)sizeof(pt_plane);
+    int32_t four = 4 * row->stride * (int32_t)sizeof(pt_plane);
+    bool two = whole && (rest == 1 || rest == 2);
+    int32_t first = rest > 1 ? step : 0, second = rest > 2 ? 2 * step : first;
+    plan->multiply = row->stride == 1 ? pt_multiply_at_stride_1 : pt_multiply_at_stride_2;
+    plan->n_whole = whole;
+    plan->whole = (pt_blocks){.step = step,
+                              .second = 2 * step,
+                              .third = 3 * step,
+                              .two = two,
+                              .last = first,
+                              .plane_gap = plane - whole / 4 * four - (two ? four : 0),
+                              .out_gap = 1 - whole * step,
+                              .channels_end = channels + row->channels};
+    plan->rest = (pt_blocks){.step = first,
+                             .second = second,
+                             .third = second,
+                             .two = 0,
+                             .plane_gap = plane - four,
+                             .out_gap = 1 - 4 * first,
+                             .channels_end = rest && !two ? channels + row->channels : NULL};
+}
+
+static inline void pt_multiply_rows(pt_depthwise_plan *plan, pt_depthwise_channel *channels,
+                                    const pt_depthwise_row *row) {
+    int32_t whole = plan->n_whole;
+    pt_set_gaps(channels, row);
+    if (whole) {
+        plan->whole.end = row->out + whole * row->step;
+        plan->multiply(channels, row->rows, row->out, &plan->whole);
+    }
+    if (plan->rest.channels_end) {
+        int32_t done = whole * row->stride;
+        const pt_plane *rows[3] = {row->rows[0] + done, row->rows[1] + done, row->rows[2] + done};
+        int8_t *out = row->out + whole * row->step;
+        plan->rest.end = out + 4 * plan->rest.step;
+        plan->multiply(channels, rows, out, &plan->rest);
+    }
+}

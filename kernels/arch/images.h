@@ -1,0 +1,42 @@
+// Convolutions of whole images, for instruction sets that gain by seeing more than a patch.
+#ifndef PT_ARCH_IMAGES_H
+#define PT_ARCH_IMAGES_H
+
+#include "patches.h"
+
+// Pairs are of height and width.
+typedef struct pt_geometry {
+    int32_t in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];
+    int32_t channels; // that a patch sees
+    int32_t pixel;    // bytes from a pixel of the input to the next
+} pt_geometry;
+
+#if defined(__ARM_FEATURE_MVE)
+
+// One group of an image, with `room` bytes at `block`. False, with nothing done, where only
+// pt_multiply_patches can do it; its bytes are the same.
+bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
+                 void *block, uint32_t room);
+
+// The same for a depthwise convolution: g->channels are the outputs of an input channel, the
+// weights (height, width, outputs).
+bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                           int8_t *out, void *block, uint32_t room);
+
+#else
+
+static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                               int8_t *out, void *block, uint32_t room) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
+}
+
+static inline bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer,
+                                         const int8_t *in, int8_t *out, void *block,
+                                         uint32_t room) {
+    return pt_convolve(g, layer, in, out, block, room);
+}
+
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+// Products of int8 matrices with MVE: patches of an image by rows of weights, requantized.
+#ifndef PT_ARCH_MULTIPLY_MVE_H
+#define PT_ARCH_MULTIPLY_MVE_H
+
+#include <arm_mve.h>
+#include <stdint.h>
+
+// Four patches at a time, by four rows of weights at a time.
+//
+// Patches are packed 16 bytes of each in turn; what lies beyond their ends may be anything. Rows of
+// weights lie one behind the other, at any alignment; not a byte beyond the last is read. Output
+// [patch][channel] is sum + bias requantized: 8 bits saturated, for shifts in -31..-1 and
+// multipliers from 0 up.
+typedef struct pt_quads {
+    const int32_t *bias, *multipliers, *shifts; // a multiple of 4
+    const int8_t *packed;                       // a multiple of 4
+    int32_t rounds;                             // set by pt_multiply_quads
+    const void *entry;                          // likewise
+    int32_t depth;
+    int32_t last;          // bytes of the last 16 that count: 1..16
+    int32_t output_offset; // -255..255
+    int32_t quads;         // rows of weights / 4
+    const int8_t *weights;
+    uint32_t out[4]; // addresses of the four outputs of channel 0, multiples of 4
+} pt_quads;
+
+// One round of 16 products of 4 patches and 2 rows: load patches, load weights, multiply.
+#define PT_MULTIPLY_2X4                                                               \
+    "vmladava.s8 r0, q0, q4\n\tvmladava.s8 r2, q1, q4\n\tvmladava.s8 r4, q2, q4\n\t"  \
+    "vmladava.s8 r6, q3, q4\n\tvmladava.s8 r8, q0, q5\n\tvmladava.s8 r10, q1, q5\n\t" \
+    "vmladava.s8 r12, q2, q5\n\tvmladava.s8 lr, q3, q5\n\t"
+#define PT_LOAD_4_PATCHES                                                                 \
+    "vldrw.u32 q0, [r5], #64\n\tvldrw.u32 q1, [r5, #-48]\n\tvldrw.u32 q2, [r5, #-32]\n\t" \
+    "vldrw.u32 q3, [r5, #-16]\n\t"
+#define PT_STEP_2X4 \
+    PT_LOAD_4_PATCHES "vldrb.u8 q4, [r1], #16\n\tvldrb.u8 q5, [r3], #16\n\t" PT_MULTIPLY_2X4
+
+// From sums of two pairs of channels in the 64 bytes below r11 to bytes, q1; r4 has the offset.
+// Of each channel the sign goes below the binary point, for halves to be rounded away from zero.
+#define PT_REQUANTIZE_QUAD                                                       \
+    "ldr r3, [sp, #64]\n\tldm r3!, {r0, r2, r4, r6}\n\tstr r3, [sp, #64]\n\t"    \
+    "ldr r3, [sp, #68]\n\tldm r3!, {r8, r10, r12, lr}\n\tstr r3, [sp, #68]\n\t"  \
+    "vldrw.u32 q0, [sp]\n\tvadd.i32 q0, q0, r0\n\tvshr.s32 q1, q0, #31\n\t"      \
+    "vqrdmlah.s32 q1, q0, r8\n\t"                                                \
+    "vldrw.u32 q0, [sp, #32]\n\tvadd.i32 q0, q0, r4\n\tvshr.s32 q2, q0, #31\n\t" \
+    "vqrdmlah.s32 q2, q0, r12\n\t"                                               \
+    "ldr r5, [sp, #72]\n\tldm r5!, {r0, r3, r4, r8}\n\tstr r5, [sp, #72]\n\t"    \
+    "vrshl.s32 q1, r0\n\tvrshl.s32 q2, r4\n\t"                                   \
+    "vqmovnb.s32 q1, q1\n\tvqmovnt.s32 q1, q2\n\t"                               \
+    "vldrw.u32 q0, [sp, #16]\n\tvadd.i32 q0, q0, r2\n\tvshr.s32 q2, q0, #31\n\t" \
+    "vqrdmlah.s32 q2, q0, r10\n\tvrshl.s32 q2, r3\n\t"                           \
+    "vldrw.u32 q0, [sp, #48]\n\tvadd.i32 q0, q0, r6\n\tvshr.s32 q3, q0, #31\n\t" \
+    "vqrdmlah.s32 q3, q0, lr\n\tvrshl.s32 q3, r8\n\t"                            \
+    "vqmovnb.s32 q2, q2\n\tvqmovnt.s32 q2, q3\n\t"                               \
+    "ldrd r0, r2, [sp, #96]\n\t"                                                 \
+    "vqadd.s16 q1, q1, r0\n\tvqadd.s16 q2, q2, r0\n\t"                           \
+    "vqmovnb.s16 q1, q1\n\tvqmovnt.s16 q1, q2\n\t"
+
+static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
+    // The sums of a pair of channels are in even registers, and go to the stack: pair 0 to sp, pair
+    // 1 behind it, below a copy of the first ten fields. r11 is where to: its bit 5 tells the
+    // pairs.
+    register const pt_quads *r0 __asm__("r0") = quads;
+    __asm__ volatile("mov r3, sp\n\t"
+                     "sub r1, r3, #128\n\t"
+                     "bic r1, r1, #63\n\t"
+                     "mov sp, r1\n\t"
+                     "str r3, [sp, #120]\n\t"
+                     "add r1, sp, #64\n\t"
+                     "ldm r0!, {r2-r11}\n\t"
+                     "stm r1, {r2-r11}\n\t" // r8 depth, r9 last
+                     "ldr r1, [r0], #4\n\t"
+                     "vldrw.u32 q7, [r0]\n\t"
+                     "vmov.i32 q0, #4\n\t"
+                     "vsub.i32 q7, q7, q0\n\t"
+                     "adds r6, r8, #15\n\t"
+                     "lsrs r6, r6, #4\n\t"
+                     "subs r6, #1\n\t" // steps but the last
+                     "add r7, r6, #3\n\t"
+                     "lsrs r7, r7, #2\n\t"
+                     "str r7, [sp, #80]\n\t"
+                     "rsb r6, r6, r7, lsl #2\n\t" // of the first round, steps to leave out
+                     "rsb r6, r6, r6, lsl #3\n\t"
+                     "lsls r6, r6, #3\n\t" // 56 bytes each
+                     "adr r2, 3f\n\t"
+                     "cmp r7, #0\n\t"
+                     "it eq\n\t"
+                     "moveq r6, #(4f - 3f)\n\t"
+                     "add r2, r2, r6\n\t"
+                     "adds r2, #1\n\t"
+                     "str r2, [sp, #84]\n\t"
+                     "vctp.8 r9\n\t"
+                     "mov r9, r8\n\t"
+                     "mov r11, sp\n"
+                     // A pair of channels
+                     "2:\n\t"
+                     "add r3, r1, r9\n\t"
+                     "ldrd r5, r7, [sp, #76]\n\t"
+                     "vmov.i32 q6, #0\n\t"
+                     "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"
+                     "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+                     "ldr pc, [sp, #84]\n\t"
+                     ".balign 4\n"
+                     "3:\n\t" PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 "subs r7, #1\n\t"
+                     "bne 3b\n"
+                     "4:\n\t" PT_LOAD_4_PATCHES "vpstt\n\t"
+                     "vldrbt.u8 q4, [r1]\n\t"
+                     "vldrbt.u8 q5, [r3]\n\t" PT_MULTIPLY_2X4 "ldr r7, [sp, #92]\n\t"
+                     "add r1, r3, r7\n\t"
+                     "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+                     "tst r11, #32\n\t"
+                     "bne 2b\n\t" PT_REQUANTIZE_QUAD "vstrw.32 q1, [q7, #4]!\n\t"
+                     "mov r11, sp\n\t"
+                     "subs r2, #1\n\t"
+                     "str r2, [sp, #100]\n\t"
+                     "bne 2b\n\t"
+                     "ldr r0, [sp, #120]\n\t"
+                     "mov sp, r0"
+                     : "+r"(r0)
+                     :
+                     : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12",
+                       "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+}
+
+#endif

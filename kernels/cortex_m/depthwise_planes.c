@@ -1,0 +1,209 @@
+// 3x3 depthwise convolution, four channels at a time, from planes with three rows of each.
+#include "../arch/depthwise.h"
+#include "depthwise.h"
+#include <string.h>
+
+enum { GROUP = 4, LANES = 4 }; // channels, and outputs of a row, that are made together
+enum { SLOTS = 4 };            // rows of a plane: three of the image and one of padding
+
+enum { SCRATCH_LIMIT = 8192 };
+
+// The image as it is gone through: rows may be its columns. Steps are in bytes.
+typedef struct axis {
+    int32_t in, out, stride, padding;
+    int32_t in_step, out_step, weight_step;
+} axis;
+
+typedef struct planes {
+    axis along, across;     // a row, and from row to row
+    int32_t columns, plane; // values of a row of a plane, and of a plane
+    int32_t first, n;       // the columns with values of the image
+    pt_plane *next;         // row that the next row of the image goes to
+    pt_plane *padding;      // the row that has no values of the image
+} planes;
+
+// ---- geometry
+
+static axis make_axis(const pt_depthwise *x, uint32_t d) {
+    const pt_window *w = &x->window;
+    int32_t channels = x->in.channels, is_row = d == PT_HEIGHT;
+    return (axis){is_row ? x->in.height : x->in.width,
+                  is_row ? x->out.height : x->out.width,
+                  w->stride[d],
+                  w->padding[d],
+                  channels * (is_row ? x->in.width : 1),
+                  channels * (is_row ? x->out.width : 1),
+                  channels * (is_row ? 3 : 1)};
+}
+
+static int32_t blocks_of(const axis *a) {
+    return (a->out + LANES - 1) / LANES;
+}
+
+static int32_t columns_of(const axis *a) {
+    return LANES * a->stride * blocks_of(a) + 2;
+}
+
+static uint32_t scratch_of(const axis *a) {
+    return GROUP * (PT_DEPTHWISE_CHANNEL_BYTES + SLOTS * PT_PLANE_BYTES * (uint32_t)columns_of(a));
+}
+
+static bool fits(const axis *a) {
+    return a->stride <= 2 && a->out < SCRATCH_LIMIT && scratch_of(a) <= SCRATCH_LIMIT;
+}
+
+// Rows along the axis that wastes the fewest lanes. False when the planes fit along neither.
+static bool choose_axes(const pt_depthwise *x, planes *p) {
+    axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
+    bool wide = blocks_of(&width) * height.out <= blocks_of(&height) * width.out;
+    if (!fits(wide ? &width : &height)) {
+        wide = !wide;
+    }
+    p->along = wide ? width : height;
+    p->across = wide ? height : width;
+    p->columns = columns_of(&p->along);
+    return fits(&p->along);
+}
+
+uint32_t pt_plane_scratch(const pt_depthwise *x) {
+    const pt_window *w = &x->window;
+    planes p;
+    bool is_3x3 = w->kernel[PT_HEIGHT] == 3 && w->kernel[PT_WIDTH] == 3 &&
+                  w->dilation[PT_HEIGHT] == 1 && w->dilation[PT_WIDTH] == 1;
+    return is_3x3 && x->multiplier == 1 && choose_axes(x, &p) ? scratch_of(&p.along) : 0;
+}
+
+// ---- channels
+
+// One channel's weights and what follows its sums. False when planes do not take its parameters.
+static __attribute__((noinline)) bool prepare_channel(const pt_depthwise *x, const planes *p,
+                                                      int32_t c, pt_depthwise_channel *to) {
+    const pt_channels *o = &x->output;
+    const int8_t *w = x->weights + c;
+    int32_t column = p->along.weight_step, row = p->across.weight_step, sum = 0;
+    int32_t bias = pt_bias_of(o, c), multiplier = o->multipliers[c], shift = o->shifts[c];
+    if (!pt_scales_fast(multiplier, shift) || bias >= PT_BIAS_LIMIT || bias <= -PT_BIAS_LIMIT) {
+        return false;
+    }
+    for (int32_t i = 0; i < 3; i++, w += row) {
+        int32_t w0 = w[0], w1 = w[column], w2 = w[2 * column];
+        pt_set_weights(to, i, w0, w1, w2);
+        sum += w0 + w1 + w2;
+    }
+    pt_set_bias(to, bias + (PT_PLANE_OFFSET ? 0 : sum * x->offset));
+    to->multiplier = multiplier;
+    to->right = -shift;
+    to->rounding = pt_rounding(shift, o->range.offset);
+    return true;
+}
+
+// ---- rows
+
+static void fill(const pt_depthwise *x, pt_plane *to, int32_t n) {
+    pt_plane padding = (pt_plane)(PT_PLANE_OFFSET ? 0 : -x->offset);
+    for (; n > 0; n--) {
+        *to++ = padding;
+    }
+}
+
+// Values of fewer than four channels, or from any address.
+static void widen_some(const pt_depthwise *x, const planes *p, const int8_t *in, int32_t channels,
+                       pt_plane *to) {
+    int32_t offset = PT_PLANE_OFFSET ? x->offset : 0;
+    for (int32_t c = 0; c < channels; c++, to += p->plane) {
+        const int8_t *from = in + c;
+        for (int32_t i = 0; i < p->n; i++, from += p->along.in_step) {
+            to[i] = (pt_plane)(*from + offset);
+        }
+    }
+}
+
+// Row `i` of the padded image, from the channel at `in` on.
+static const pt_plane *make_row(const pt_depthwise *x, planes *p, const int8_t *in, int32_t i,
+                                int32_t channels) {
+    pt_plane *to = p->next;
+    i -= p->across.padding;
+    in += i * p->across.in_step;
+    if (i < 0 || i >= p->across.in) {
+        return p->padding;
+    }
+    if (channels == GROUP && (((uintptr_t)in | (uint32_t)p->along.in_step) & 3) == 0) {
+        pt_widen(in, p->along.in_step, p->n, x->offset, to + p->first, p->plane);
+    } else {
+        widen_some(x, p, in, channels, to + p->first);
+    }
+    p->next += p->columns;
+    if (p->next == p->padding) {
+        p->next -= 3 * p->columns;
+    }
+    return to;
+}
+
+static void limit_row(const pt_range *r, const pt_depthwise_row *row) {
+    int8_t *out = row->out;
+    for (int32_t i = 0; i < row->n; i++, out += row->step) {
+        for (int32_t c = 0; c < row->channels; c++) {
+            out[c] = (int8_t)pt_clamp(out[c], r->min, r->max);
+        }
+    }
+}
+
+static __attribute__((noinline)) void run_group(const pt_depthwise *x, planes *p,
+                                                pt_depthwise_channel *group, const int8_t *in,
+                                                int8_t *out, int32_t channels) {
+    const pt_range *range = &x->output.range;
+    int32_t made = 0;
+    pt_depthwise_row row = {.plane = p->plane,
+                            .stride = p->along.stride,
+                            .out = out,
+                            .step = p->along.out_step,
+                            .n = p->along.out,
+                            .channels = channels};
+    pt_depthwise_plan plan;
+    pt_plan_rows(&plan, group, &row);
+    for (int32_t i = 0; i < p->across.out; i++, row.out += p->across.out_step) {
+        int32_t first = i * p->across.stride;
+        for (made = made < first ? first : made; made < first + 3; made++) {
+            row.rows[0] = row.rows[1];
+            row.rows[1] = row.rows[2];
+            row.rows[2] = make_row(x, p, in, made, channels);
+        }
+        pt_multiply_rows(&plan, group, &row);
+        if (range->min > INT8_MIN || range->max < INT8_MAX) {
+            limit_row(range, &row);
+        }
+    }
+}
+
+static void lay_out_planes(const pt_depthwise *x, planes *p, void *scratch) {
+    p->plane = SLOTS * p->columns;
+    p->next = (pt_plane *)(void *)((char *)scratch + GROUP * PT_DEPTHWISE_CHANNEL_BYTES);
+    p->padding = p->next + 3 * p->columns;
+    p->first = p->along.padding < p->columns ? p->along.padding : p->columns;
+    p->n = p->columns - p->first < p->along.in ? p->columns - p->first : p->along.in;
+    fill(x, p->next, GROUP * p->plane);
+}
+
+bool pt_run_planes(const pt_depthwise *x, void *scratch) {
+    pt_depthwise_channel *group = scratch;
+    planes p;
+    if (!choose_axes(x, &p)) {
+        return false;
+    }
+    lay_out_planes(x, &p, scratch);
+    int32_t in_size = x->in.height * x->in.width * x->in.channels;
+    int32_t out_size = x->out.height * x->out.width * x->out.channels;
+    for (int32_t c = 0, n; c < x->out.channels; c += n) {
+        n = x->out.channels - c < GROUP ? x->out.channels - c : GROUP;
+        for (int32_t i = 0; i < n; i++) {
+            if (!prepare_channel(x, &p, c + i, &group[i])) {
+                return false;
+            }
+        }
+        for (int32_t i = 0; i < x->in.batch; i++) {
+            run_group(x, &p, group, x->in.data + i * in_size + c, x->out.data + i * out_size + c,
+                      n);
+        }
+    }
+    return true;
+}

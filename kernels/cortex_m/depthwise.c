@@ -43,6 +43,11 @@ static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
     return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype);
 }
 
+// True where padding, the negative of the offset, is an int8, as patches want it.
+static bool pads_with_int8(const pt_depthwise *x) {
+    return x->offset >= -INT8_MAX && x->offset <= -INT8_MIN;
+}
+
 // ---- as a convolution of one channel
 
 enum { TRANSPOSED_LIMIT = 6144 };
@@ -52,8 +57,7 @@ static uint32_t transposed_bytes(const pt_depthwise *x) {
     const int32_t *kernel = x->window.kernel;
     int64_t taps = (int64_t)kernel[PT_HEIGHT] * kernel[PT_WIDTH];
     int64_t bytes = (taps * x->out.channels + 3) & ~3;
-    bool pays = x->multiplier >= 4 && taps >= 4 && bytes <= TRANSPOSED_LIMIT &&
-                x->offset >= -INT8_MAX && x->offset <= -INT8_MIN;
+    bool pays = x->multiplier >= 4 && taps >= 4 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x);
     return pays ? (uint32_t)bytes : 0;
 }
 
@@ -256,7 +260,7 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
         scratch = c->scratch;
         room = needed;
     }
-    if (run_images(&x, scratch, room)) {
+    if (pads_with_int8(&x) && run_images(&x, scratch, room)) {
         return error;
     }
     if (needed && ((uintptr_t)scratch & 3) == 0) {

@@ -2,19 +2,7 @@
 #include "convolution.h"
 #include "../arch/images.h"
 
-typedef struct convolution {
-    pt_image in, out;
-    const int8_t *weights;
-    pt_window window;
-    int32_t offset; // added to the input; its negative is an int8
-    int32_t groups; // each takes `channels` of the input, and gives `outputs` of the output
-    int32_t channels;
-    int32_t outputs;
-    int32_t depth;   // products of a sum
-    bool in_place;   // a patch is a pixel of the input
-    bool contiguous; // the taps of a row lie side by side
-    pt_channels output;
-} convolution;
+typedef pt_convolution convolution;
 
 // ---- arguments
 
@@ -254,6 +242,14 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
     }
 }
 
+void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
+    for (int32_t i = 0; i < x->in.batch; i++) {
+        convolve_image(x, x->in.data + i * x->in.height * x->in.width * x->in.channels,
+                       x->out.data + i * x->out.height * x->out.width * x->out.channels, scratch,
+                       bytes);
+    }
+}
+
 static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
@@ -264,11 +260,8 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
         room = c->scratch;
         bytes = pt_useful_scratch(x.depth);
     }
-    int8_t *out = pt_get_tensor(c, args[13]).data;
-    for (int32_t i = 0; i < x.in.batch; i++) {
-        convolve_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                       out + i * x.out.height * x.out.width * x.out.channels, room, bytes);
-    }
+    x.out.data = pt_get_tensor(c, args[13]).data;
+    pt_convolve_images(&x, room, bytes);
     return error;
 }
 

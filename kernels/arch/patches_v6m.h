@@ -37,8 +37,8 @@ static inline uint32_t *pt_pair_at(const pt_layer *layer, int32_t i, int32_t k) 
     return (uint32_t *)layer->block + ((k & ~1) * pairs + (i & ~1) + (k & 1));
 }
 
-// Rows of `count` values, `step` apart, from value k of patch i on. Those of the first patch of a pair
-// come first, and make the words.
+// Rows of `count` values, `step` apart, from value k of patch i on. Those of the first patch of a
+// pair come first, and make the words.
 void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step);
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);

@@ -28,23 +28,23 @@ static inline void pack_fours(uint32_t **to, const int8_t **values, uint32_t off
 // The same of the second patch.
 static inline void add_fours(uint32_t **to, const int8_t **values, int32_t fours) {
     int32_t a, b;
-    __asm__("1:\n\t"
-            "ldmia.w %[to], {r4, r5, r6, r8}\n\t"
-            "ldrsb.w %[a], [%[values]], #1\n\t"
-            "ldrsb.w %[b], [%[values]], #1\n\t"
-            "add r4, r4, %[a], lsl %[shift]\n\t"
-            "add r5, r5, %[b], lsl %[shift]\n\t"
-            "ldrsb.w %[a], [%[values]], #1\n\t"
-            "ldrsb.w %[b], [%[values]], #1\n\t"
-            "add r6, r6, %[a], lsl %[shift]\n\t"
-            "add r8, r8, %[b], lsl %[shift]\n\t"
-            "subs %[fours], #1\n\t"
-            "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
-            "bne 1b"
-            : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours), [a] "=&r"(a),
-              [b] "=&r"(b)
-            : [shift] "i"(PT_PAIR_SHIFT)
-            : "r4", "r5", "r6", "r8", "cc", "memory");
+    __asm__(
+        "1:\n\t"
+        "ldmia.w %[to], {r4, r5, r6, r8}\n\t"
+        "ldrsb.w %[a], [%[values]], #1\n\t"
+        "ldrsb.w %[b], [%[values]], #1\n\t"
+        "add r4, r4, %[a], lsl %[shift]\n\t"
+        "add r5, r5, %[b], lsl %[shift]\n\t"
+        "ldrsb.w %[a], [%[values]], #1\n\t"
+        "ldrsb.w %[b], [%[values]], #1\n\t"
+        "add r6, r6, %[a], lsl %[shift]\n\t"
+        "add r8, r8, %[b], lsl %[shift]\n\t"
+        "subs %[fours], #1\n\t"
+        "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
+        "bne 1b"
+        : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours), [a] "=&r"(a), [b] "=&r"(b)
+        : [shift] "i"(PT_PAIR_SHIFT)
+        : "r4", "r5", "r6", "r8", "cc", "memory");
 }
 
 void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,

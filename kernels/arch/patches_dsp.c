@@ -24,37 +24,58 @@ void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     layer->block = scratch;
     layer->capacity = n < 6 ? (int32_t)n : 6;
     layer->in_parts = false;
+    if (layer->prepared) {
+        return;
+    }
     if (!pt_layer_scales_fast(layer)) {
         layer->capacity = 0;
-    } else if (!layer->prepared && (layer->depth & 3)) {
+    } else if (layer->depth & 3) {
         layer->in_parts = channels_of_part(layer) > 0;
         layer->capacity = layer->in_parts ? layer->capacity : 0;
     }
 }
 
 // Doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of one, then of the
-// other. Behind an odd number of channels, and behind their weights, come zeros.
-void pt_prepare_weights(const int8_t *weights, int32_t depth, int32_t channels, void *to) {
-    half *doubled = to;
-    for (int32_t o = 0; o < channels; o += 2) {
-        for (int32_t k = 0; k < depth; k += 4) {
-            for (int32_t i = 0; i < 8; i++) {
-                int32_t channel = o + i / 4, at = k + (i % 4 / 2) + 2 * (i % 2);
-                bool inside = channel < channels && at < depth;
-                *doubled++ = (int16_t)(inside ? 2 * weights[channel * depth + at] : 0);
-            }
+// other. Zeros fill the last four.
+static half *widen_pair(const int8_t *weights, int32_t depth, half *to) {
+    for (int32_t k = 0; k < depth; k += 4) {
+        for (int32_t i = 0; i < 8; i++) {
+            int32_t at = k + (i % 4 / 2) + 2 * (i % 2);
+            *to++ = (int16_t)(at < depth ? 2 * weights[i / 4 * depth + at] : 0);
+        }
+    }
+    return to;
+}
+
+// Of each two channels the doubled biases, the widened weights, then of each multiplier, right
+// shift and rounding. Nothing of the last of an odd number.
+void pt_prepare_layer(const pt_layer *layer, void *to) {
+    const pt_channels *output = &layer->output;
+    pt_word *words = to;
+    for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
+        *words++ = 2 * (uint32_t)pt_bias_of(output, o);
+        *words++ = 2 * (uint32_t)pt_bias_of(output, o + 1);
+        words =
+            (pt_word *)widen_pair(layer->weights + o * layer->depth, layer->depth, (half *)words);
+        for (int32_t i = o; i < o + 2; i++) {
+            *words++ = (uint32_t)output->multipliers[i];
+            *words++ = (uint32_t)-output->shifts[i];
+            *words++ = (uint32_t)pt_rounding(output->shifts[i], output->range.offset);
         }
     }
 }
 
 void pt_take_channels(pt_layer *layer, uint32_t *room) {
+    half *to = (half *)room;
+    int32_t most = channels_of_part(layer);
     if (!layer->in_parts) {
         return;
     }
-    int32_t most = channels_of_part(layer);
     layer->channels = layer->channels < most ? layer->channels : most;
-    pt_prepare_weights(layer->weights, layer->depth, layer->channels, room);
     layer->prepared = room;
+    for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
+        to = widen_pair(layer->weights + o * layer->depth, layer->depth, to);
+    }
 }
 
 // ---- packing
@@ -428,8 +449,38 @@ static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
     "smlad %[s2], r1, r8, %[s2]\n\t"     \
     "smlad %[s3], r3, r8, %[s3]\n\t"
 
+#define PREPARED_OPERANDS                                                                       \
+    [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), \
+        [out] "+m"(x.out)
+
 // Of one patch alone the second's outputs go where its own come after.
 static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+    loop x = begin_loop(layer, channels, whole_depth(layer) / 4, 40, out);
+    const void *w = layer->prepared;
+    const uint32_t *a;
+    int32_t s0, s1, s2, s3;
+    x.out.second = n == 2 ? x.out.second : 0;
+    __asm__ volatile(
+        "1:\n\t"
+        "ldr %[a], %[start]\n\t"
+        "ldrd %[s0], %[s2], [%[w]], #8\n\t"
+        "mov %[s1], %[s0]\n\t"
+        "mov %[s3], %[s2]\n\t"
+        SUM(STEP_PREPARED, "r0")
+        "ldmia.w %[w]!, {r0-r5}\n\t"
+        FINISH_DOUBLED("%[s0]", "r0", "r1", "r2", "r6")
+        FINISH_DOUBLED("%[s1]", "r0", "r1", "r2", "r6")
+        FINISH_DOUBLED("%[s2]", "r3", "r4", "r5", "r6")
+        FINISH_DOUBLED("%[s3]", "r3", "r4", "r5", "r6")
+        STORE_2x2
+        END_PAIR
+        : PREPARED_OPERANDS
+        : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [out_end] "m"(x.out_end)
+        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+// The same with the weights alone prepared.
+static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
     loop x = begin_loop(layer, channels, whole_depth(layer) / 4, 40, out);
     const void *w = layer->prepared;
     const uint32_t *a;
@@ -451,8 +502,7 @@ static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n
         FINISH_DOUBLED("%[s3]", "r4", "r5", "r6", "r1")
         STORE_2x2
         END_PAIR
-        : [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
-          [s3] "=&r"(s3), [bias] "+m"(x.bias), [parameters] "+m"(x.parameters), [out] "+m"(x.out)
+        : PREPARED_OPERANDS, [bias] "+m"(x.bias), [parameters] "+m"(x.parameters)
         : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
           [out_end] "m"(x.out_end)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
@@ -492,7 +542,9 @@ static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
         multiply_6(layer, out);
         return;
     }
-    if (even > 0 && layer->prepared) {
+    if (even > 0 && layer->in_parts) {
+        multiply_part(layer, even, n, out);
+    } else if (even > 0 && layer->prepared) {
         multiply_prepared(layer, even, n, out);
     } else if (even > 0 && n == 2) {
         multiply_2(layer, even, out);

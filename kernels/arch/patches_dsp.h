@@ -2,11 +2,13 @@
 // pairs (k0, k2) and (k1, k3) of all patches of the block, one after the other. Zeros fill the last
 // four.
 //
-// Weights are taken as they are where they are multiples of 4. Others are prepared in `room`, some
-// channels at a time; where the room does not do, or a sum could overflow, patches stay bytes
-// (capacity 0).
+// Weights that are not prepared are taken as they are where their rows are multiples of 4. Others
+// are widened in the room for parts; where it does not do, or a sum could overflow, patches stay
+// bytes (capacity 0).
 enum { PT_CHANNEL_ROOM = 112 };
 
+#define PT_PREPARES
+void pt_prepare_layer(const pt_layer *layer, void *to);
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes);
 void pt_take_channels(pt_layer *layer, uint32_t *room);
 void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,

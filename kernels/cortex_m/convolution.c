@@ -2,6 +2,8 @@
 #include "convolution.h"
 #include "../arch/images.h"
 
+enum { PREPARED_LIMIT = 1 << 24 }; // weights of a layer
+
 typedef struct convolution {
     pt_image in, out;
     const int8_t *weights;
@@ -80,12 +82,45 @@ static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype) >= bytes;
 }
 
+static pt_layer layer_of(const convolution *x) {
+    return (pt_layer){.weights = x->weights,
+                      .depth = x->depth,
+                      .channels = x->out.channels,
+                      .offset = x->offset,
+                      .output = x->output,
+                      .out_stride = x->out.channels};
+}
+
+static bool is_constant(const pt_context *c, pt_ref arg) {
+    return pt_is_none(arg) || (pt_get_tensor(c, arg).flags & PT_VALUE_CONSTANT);
+}
+
+// Weights, bias, multipliers and shifts in the form that the core's loops like best.
+static void prepare_convolution(pt_context *c, const pt_ref *args, const convolution *x) {
+    pt_layer layer = layer_of(x);
+    bool constant = is_constant(c, args[1]) && is_constant(c, args[2]) && is_constant(c, args[8]) &&
+                    is_constant(c, args[9]);
+    if (!constant || x->depth > PREPARED_LIMIT / x->out.channels || !pt_layer_scales_fast(&layer)) {
+        return;
+    }
+    layer.channels = x->outputs;
+    uint32_t bytes = pt_layer_bytes(x->depth, x->outputs);
+    uint8_t *to = pt_ask_prepared(c, (uint32_t)x->groups * bytes);
+    for (int32_t g = 0; to && g < x->groups; g++, to += bytes) {
+        pt_prepare_layer(&layer, to);
+        pt_skip_channels(&layer);
+    }
+}
+
 static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[13], explicit_layout, &x.out);
     if (!error && !has_room(c, args[12], pt_least_scratch(x.depth))) {
         pt_ask_scratch(c, pt_useful_scratch(x.depth));
+    }
+    if (!error) {
+        prepare_convolution(c, args, &x);
     }
     return error;
 }
@@ -220,14 +255,10 @@ static __attribute__((noinline)) void convolve_parts(const convolution *x, pt_la
     }
 }
 
-static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
-                           uint32_t bytes) {
-    pt_layer layer = {.weights = x->weights,
-                      .depth = x->depth,
-                      .channels = x->out.channels,
-                      .offset = x->offset,
-                      .output = x->output,
-                      .out_stride = x->out.channels};
+static void convolve_image(const convolution *x, const void *prepared, const int8_t *in,
+                           int8_t *out, void *scratch, uint32_t bytes) {
+    pt_layer layer = layer_of(x);
+    layer.prepared = prepared;
     const pt_window *w = &x->window;
     pt_geometry geometry = {.in = {x->in.height, x->in.width},
                             .out = {x->out.height, x->out.width},
@@ -266,7 +297,7 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     }
     int8_t *out = pt_get_tensor(c, args[13]).data;
     for (int32_t i = 0; i < x.in.batch; i++) {
-        convolve_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
+        convolve_image(&x, pt_prepared(c), x.in.data + i * x.in.height * x.in.width * x.in.channels,
                        out + i * x.out.height * x.out.width * x.out.channels, room, bytes);
     }
     return error;

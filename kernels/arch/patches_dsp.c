@@ -119,13 +119,18 @@ pack_aligned_rows(uint32_t *to, const int8_t *values, int32_t count, int32_t row
     }
 }
 
-// Values k and k + 2 of rows of nine that are `step` apart, with the offset added.
-static inline __attribute__((always_inline)) uint32_t
-pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) {
-    int32_t low = values[k / 9 * step + k % 9], high = values[(k + 2) / 9 * step + (k + 2) % 9];
+// Values k and k + 2 with the offset added.
+static inline __attribute__((always_inline)) uint32_t pair_of(int32_t low, int32_t high,
+                                                              int16x2_t offsets) {
     uint32_t pair;
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
     return (uint32_t)__sadd16((int16x2_t)pair, offsets);
+}
+
+// Values k and k + 2 of rows of nine that are `step` apart.
+static inline __attribute__((always_inline)) uint32_t
+pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) {
+    return pair_of(values[k / 9 * step + k % 9], values[(k + 2) / 9 * step + (k + 2) % 9], offsets);
 }
 
 // The patch of a 3x3 kernel with three channels.
@@ -159,15 +164,29 @@ void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
     }
 }
 
+static void pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                       int32_t count) {
+    int16x2_t offsets = pt_pair_of(layer->offset);
+    for (; count > 0 && k & 3; count--) {
+        pack_value(layer, i, k++, *values++ + layer->offset);
+    }
+    for (uint32_t *to = place(layer, i, k); count >= 4; count -= 4, k += 4, values += 4) {
+        to[0] = pair_of(values[0], values[2], offsets);
+        to[1] = pair_of(values[1], values[3], offsets);
+        to += 2 * layer->width;
+    }
+    for (; count > 0; count--) {
+        pack_value(layer, i, k++, *values++ + layer->offset);
+    }
+}
+
 void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
                    int32_t rows, int32_t step) {
     for (; rows > 0; rows--, k += count, values += step) {
         if (layer->capacity == 0) {
             memcpy((int8_t *)layer->block + k, values, (size_t)count);
-            continue;
-        }
-        for (int32_t j = 0; j < count; j++) {
-            pack_value(layer, i, k + j, values[j] + layer->offset);
+        } else {
+            pack_bytes(layer, i, k, values, count);
         }
     }
     if (layer->capacity > 0 && k == layer->depth) {

@@ -2,6 +2,7 @@
 #ifndef PT_ARCH_REQUANTIZE_H
 #define PT_ARCH_REQUANTIZE_H
 
+#include "scale.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ static inline int32_t pt_requantize(int32_t value, int32_t multiplier, int32_t s
     if (halvings > 30 || multiplier < 0) {
         return pt_requantize_int64(value, multiplier, shift);
     }
-    int32_t high = (int32_t)(((int64_t)value * multiplier + (1 << 30)) >> 31);
+    int32_t high = pt_high_product(value, multiplier);
     return (((high + (high >> 31)) >> halvings) + 1) >> 1;
 }
 

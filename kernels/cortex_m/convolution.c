@@ -4,19 +4,7 @@
 
 enum { PREPARED_LIMIT = 1 << 24 }; // weights of a layer
 
-typedef struct convolution {
-    pt_image in, out;
-    const int8_t *weights;
-    pt_window window;
-    int32_t offset; // added to the input; its negative is an int8
-    int32_t groups; // each takes `channels` of the input, and gives `outputs` of the output
-    int32_t channels;
-    int32_t outputs;
-    int32_t depth;   // products of a sum
-    bool in_place;   // a patch is a pixel of the input
-    bool contiguous; // the taps of a row lie side by side
-    pt_channels output;
-} convolution;
+typedef pt_convolution convolution;
 
 // ---- arguments
 
@@ -50,6 +38,7 @@ static int read_window(pt_context *c, const pt_ref *args, pt_window *w) {
 static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
                             convolution *x) {
     pt_tensor weights;
+    x->prepared = NULL;
     int error = pt_read_image(c, args[0], explicit_layout, &x->in);
     error = error ? error : pt_read_weights(c, args[1], &weights);
     error = error ? error : read_window(c, args + 3, &x->window);
@@ -71,7 +60,6 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     x->depth = weights.sizes[1] * weights.sizes[2] * weights.sizes[3];
     const int32_t *padding = x->window.padding;
     x->in_place = x->depth == x->channels && (padding[PT_HEIGHT] | padding[PT_WIDTH]) == 0;
-    x->contiguous = x->groups == 1 && x->window.dilation[PT_WIDTH] == 1;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
                         pt_count_windows(&x->window, PT_WIDTH, x->in.width), weights.sizes[0]};
     return PT_ERROR_OK;
@@ -88,7 +76,8 @@ static pt_layer layer_of(const convolution *x) {
                       .channels = x->out.channels,
                       .offset = x->offset,
                       .output = x->output,
-                      .out_stride = x->out.channels};
+                      .out_stride = x->out.channels,
+                      .prepared = x->prepared};
 }
 
 static bool is_constant(const pt_context *c, pt_ref arg) {
@@ -127,13 +116,18 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
 
 // ---- patches
 
+// True when the taps of a row lie side by side.
+static bool is_contiguous(const convolution *x) {
+    return x->window.dilation[PT_WIDTH] == 1 && x->channels == x->in.channels;
+}
+
 // A row of patch i, from value k on: columns->taps pixels from `in` on, the rest padding.
 static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
                      const pt_span *columns, int32_t i, int32_t k) {
     int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
     pt_pad(layer, i, k, columns->first * size);
     k += columns->first * size;
-    if (x->contiguous) {
+    if (is_contiguous(x)) {
         pt_pack(layer, i, k, in, columns->taps * size);
         k += columns->taps * size;
     } else {
@@ -184,7 +178,7 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     at->rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
     at->inside = (padding + stride - 1) / stride;
     at->outside = 0;
-    if (x->contiguous && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
+    if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
         at->outside = room / stride + 1;
         at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
     }
@@ -255,10 +249,9 @@ static __attribute__((noinline)) void convolve_parts(const convolution *x, pt_la
     }
 }
 
-static void convolve_image(const convolution *x, const void *prepared, const int8_t *in,
-                           int8_t *out, void *scratch, uint32_t bytes) {
+static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
+                           uint32_t bytes) {
     pt_layer layer = layer_of(x);
-    layer.prepared = prepared;
     const pt_window *w = &x->window;
     pt_geometry geometry = {.in = {x->in.height, x->in.width},
                             .out = {x->out.height, x->out.width},
@@ -285,6 +278,14 @@ static void convolve_image(const convolution *x, const void *prepared, const int
     }
 }
 
+void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
+    for (int32_t i = 0; i < x->in.batch; i++) {
+        convolve_image(x, x->in.data + i * x->in.height * x->in.width * x->in.channels,
+                       x->out.data + i * x->out.height * x->out.width * x->out.channels, scratch,
+                       bytes);
+    }
+}
+
 static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
@@ -295,11 +296,9 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
         room = c->scratch;
         bytes = pt_useful_scratch(x.depth);
     }
-    int8_t *out = pt_get_tensor(c, args[13]).data;
-    for (int32_t i = 0; i < x.in.batch; i++) {
-        convolve_image(&x, pt_prepared(c), x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                       out + i * x.out.height * x.out.width * x.out.channels, room, bytes);
-    }
+    x.prepared = pt_prepared(c);
+    x.out.data = pt_get_tensor(c, args[13]).data;
+    pt_convolve_images(&x, room, bytes);
     return error;
 }
 

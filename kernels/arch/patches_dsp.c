@@ -4,23 +4,19 @@
 #if defined(PT_PATCHES_DSP)
 
 #include "dot.h"
-#include "finish_dsp.h"
+#include "loop_dsp.h"
 
 typedef int16_t __attribute__((may_alias)) half;
-
-static int32_t whole_depth(const pt_layer *layer) {
-    return (layer->depth + 3) & ~3;
-}
 
 // ---- layers
 
 // Channels whose weights the room for parts holds as pairs.
 static int32_t channels_of_part(const pt_layer *layer) {
-    return (PT_CHANNEL_ROOM * 4 / (2 * whole_depth(layer))) & ~1;
+    return (PT_CHANNEL_ROOM * 4 / (2 * pt_whole_depth(layer))) & ~1;
 }
 
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
-    uint32_t n = bytes / (2 * (uint32_t)whole_depth(layer));
+    uint32_t n = bytes / (2 * (uint32_t)pt_whole_depth(layer));
     layer->block = scratch;
     layer->capacity = n < 6 ? (int32_t)n : 6;
     layer->in_parts = false;
@@ -200,7 +196,7 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
         return;
     }
     int32_t end = k + count;
-    end = end == layer->depth ? whole_depth(layer) : end;
+    end = end == layer->depth ? pt_whole_depth(layer) : end;
     for (; k < end && ((k | end) & 3); k++) {
         pack_value(layer, i, k, 0);
     }
@@ -210,43 +206,6 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
 }
 
 // ---- products
-
-// What the loops over channels keep in memory: all registers are taken inside.
-typedef struct pair {
-    uintptr_t first, second;
-} pair;
-
-typedef struct loop {
-    const uint32_t *start, *end; // of the block
-    uint32_t skip;               // bytes of code of the steps that the first round does not do
-    pair bias;                   // of the next channel; bytes to the one that follows
-    pair parameters; // the next multiplier; bytes from the one that follows to the shift
-    int32_t twice;   // the output's offset, doubled, and 1
-    pair out;        // of the first patch; bytes to the next patch's
-    int8_t *out_end;
-    int32_t depth;
-} loop;
-
-enum { STEPS = 8 }; // that are unrolled
-
-static const int32_t no_bias = 0;
-
-// `steps` of `bytes` of code.
-static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
-                       int8_t *out) {
-    const pt_channels *output = &layer->output;
-    uintptr_t multipliers = (uintptr_t)output->multipliers;
-    uintptr_t bias = (uintptr_t)(output->bias ? output->bias : &no_bias);
-    return (loop){.start = layer->block,
-                  .end = (const uint32_t *)layer->block + layer->width * (whole_depth(layer) / 2),
-                  .skip = ((uint32_t)-steps & (STEPS - 1)) * bytes,
-                  .bias = {bias, output->bias ? 4 : 0},
-                  .parameters = {multipliers, (uintptr_t)output->shifts - multipliers - 4},
-                  .twice = 2 * output->range.offset + 1,
-                  .out = {(uintptr_t)out, (uintptr_t)layer->out_stride},
-                  .out_end = out + channels,
-                  .depth = layer->depth};
-}
 
 // clang-format off
 
@@ -285,11 +244,11 @@ static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, u
 // Six patches, channel by channel. The first step adds to the bias.
 static void multiply_6(const pt_layer *layer, int8_t *out) {
     int32_t steps = layer->depth / 4;
-    loop x = begin_loop(layer, layer->channels, steps - 1, 72, out);
+    pt_loop x = pt_begin_loop(layer, layer->channels, steps - 1, 72, out);
     const int8_t *w = layer->weights;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, s4, s5, even, odd;
-    x.skip = steps == 1 ? STEPS * 72 : x.skip;
+    x.skip = steps == 1 ? PT_STEPS * 72 : x.skip;
     __asm__ volatile(
         "1:\n\t"
         "ldrd r0, r1, %[bias]\n\t"
@@ -384,7 +343,7 @@ static void multiply_6(const pt_layer *layer, int8_t *out) {
     "smlad %[s3], r3, %[odd], %[s3]\n\t"
 
 static void multiply_2(const pt_layer *layer, int32_t channels, int8_t *out) {
-    loop x = begin_loop(layer, channels, layer->depth / 4, 60, out);
+    pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, even, odd;
@@ -428,7 +387,7 @@ static void multiply_2(const pt_layer *layer, int32_t channels, int8_t *out) {
     "smlad %[s2], r1, %[odd], %[s2]\n\t"
 
 static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
-    loop x = begin_loop(layer, channels, layer->depth / 4, 44, out);
+    pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 44, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s2, even, odd;
@@ -474,7 +433,7 @@ static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
 
 // Of one patch alone the second's outputs go where its own come after.
 static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
-    loop x = begin_loop(layer, channels, whole_depth(layer) / 4, 40, out);
+    pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->prepared;
     const uint32_t *a;
     int32_t s0, s1, s2, s3;
@@ -500,7 +459,7 @@ static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n
 
 // The same with the weights alone prepared.
 static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
-    loop x = begin_loop(layer, channels, whole_depth(layer) / 4, 40, out);
+    pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->prepared;
     const uint32_t *a;
     int32_t s0, s1, s2, s3;
@@ -545,10 +504,9 @@ static void multiply_channel(const pt_layer *layer, int32_t o, int32_t n, int8_t
     }
 }
 
-// Limits outputs that are limited to int8 already.
-static void limit(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_limit(const pt_layer *layer, int32_t n, int8_t *out) {
     const pt_range *range = &layer->output.range;
-    for (; n > 0; n--, out += layer->out_stride) {
+    for (; n > 0 && pt_narrows(range); n--, out += layer->out_stride) {
         for (int32_t o = 0; o < layer->channels; o++) {
             out[o] = (int8_t)pt_clamp(out[o], range->min, range->max);
         }
@@ -581,9 +539,7 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
         return;
     }
     multiply(layer, n, out);
-    if (pt_narrows(&layer->output.range)) {
-        limit(layer, n, out);
-    }
+    pt_limit(layer, n, out);
 }
 
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,

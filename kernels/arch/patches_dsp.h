@@ -40,6 +40,9 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
 }
 #define PT_PACKS_PATCHES
 
+// Limits outputs of n patches, which are int8 already, to the layer's range.
+void pt_limit(const pt_layer *layer, int32_t n, int8_t *out);
+
 // Six patches at a time, or two, or one.
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
     int32_t most = layer->capacity < left ? layer->capacity : left;

@@ -28,22 +28,7 @@ typedef struct pt_loop {
 enum { PT_STEPS = 8 }; // that are unrolled
 
 // `steps` of `bytes` of code.
-static inline pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps,
-                                    uint32_t bytes, int8_t *out) {
-    static const int32_t no_bias = 0;
-    const pt_channels *output = &layer->output;
-    uintptr_t multipliers = (uintptr_t)output->multipliers;
-    uintptr_t bias = (uintptr_t)(output->bias ? output->bias : &no_bias);
-    return (pt_loop){.start = layer->block,
-                     .end = (const uint32_t *)layer->block +
-                            layer->width * (pt_whole_depth(layer) / 2),
-                     .skip = ((uint32_t)-steps & (PT_STEPS - 1)) * bytes,
-                     .bias = {bias, output->bias ? 4 : 0},
-                     .parameters = {multipliers, (uintptr_t)output->shifts - multipliers - 4},
-                     .twice = 2 * output->range.offset + 1,
-                     .out = {(uintptr_t)out, (uintptr_t)layer->out_stride},
-                     .out_end = out + channels,
-                     .depth = layer->depth};
-}
+pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
+                      int8_t *out);
 
 #endif

@@ -83,36 +83,29 @@ static inline uint32_t *place(const pt_layer *layer, int32_t i, int32_t k) {
 #define PACK_WORD(word)                                \
     "sxtab16 %[even], %[offsets], " word "\n\t"        \
     "sxtab16 %[odd], %[offsets], " word ", ror #8\n\t" \
-    "strd %[even], %[odd], [%[to]], %[step]\n\t"
+    "strd %[even], %[odd], [%[to]]\n\t"                \
+    "add %[to], %[to], %[step]\n\t"
 
-// `width` is a constant.
-static inline __attribute__((always_inline)) uint32_t *
-pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets, int32_t width) {
+// From an aligned address words of four values, `step` bytes apart.
+static inline uint32_t *pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets,
+                                   int32_t step) {
     uint32_t even, odd;
     for (const int8_t *end = values + 4 * (n & ~3); values != end;) {
         __asm__ volatile(
             "ldmia %[values]!, {r0-r3}\n\t" PACK_WORD("r0") PACK_WORD("r1") PACK_WORD("r2")
                 PACK_WORD("r3")
             : [values] "+r"(values), [to] "+r"(to), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [offsets] "r"(offsets), [step] "i"(8 * width)
+            : [offsets] "r"(offsets), [step] "r"(step)
             : "r0", "r1", "r2", "r3", "memory");
     }
     for (const int8_t *end = values + 4 * (n & 3); values != end; values += 4) {
         __asm__ volatile(
             PACK_WORD("%[word]")
             : [to] "+r"(to), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [word] "r"(pt_load_word(values)), [offsets] "r"(offsets), [step] "i"(8 * width)
+            : [word] "r"(pt_load_word(values)), [offsets] "r"(offsets), [step] "r"(step)
             : "memory");
     }
     return to;
-}
-
-static inline __attribute__((always_inline)) void
-pack_aligned_rows(uint32_t *to, const int8_t *values, int32_t count, int32_t rows, int32_t step,
-                  uint32_t offsets, int32_t width) {
-    for (; rows > 0; rows--, values += step) {
-        to = pack_words(to, values, count / 4, offsets, width);
-    }
 }
 
 // Values k and k + 2 with the offset added.
@@ -151,28 +144,24 @@ void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
                    int32_t rows, int32_t step) {
     uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
     uint32_t *to = place(layer, i, k);
-    if (layer->width == 6) {
-        pack_aligned_rows(to, values, count, rows, step, offsets, 6);
-    } else if (layer->width == 2) {
-        pack_aligned_rows(to, values, count, rows, step, offsets, 2);
-    } else {
-        pack_aligned_rows(to, values, count, rows, step, offsets, 1);
+    for (; rows > 0; rows--, values += step) {
+        to = pack_words(to, values, count / 4, offsets, 8 * layer->width);
     }
 }
 
 static void pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                        int32_t count) {
     int16x2_t offsets = pt_pair_of(layer->offset);
-    for (; count > 0 && k & 3; count--) {
-        pack_value(layer, i, k++, *values++ + layer->offset);
-    }
-    for (uint32_t *to = place(layer, i, k); count >= 4; count -= 4, k += 4, values += 4) {
-        to[0] = pair_of(values[0], values[2], offsets);
-        to[1] = pair_of(values[1], values[3], offsets);
-        to += 2 * layer->width;
-    }
-    for (; count > 0; count--) {
-        pack_value(layer, i, k++, *values++ + layer->offset);
+    while (count > 0) {
+        if ((k & 3) || count < 4) {
+            pack_value(layer, i, k++, *values++ + layer->offset);
+            count--;
+        } else {
+            uint32_t *to = place(layer, i, k);
+            to[0] = pair_of(values[0], values[2], offsets);
+            to[1] = pair_of(values[1], values[3], offsets);
+            k += 4, values += 4, count -= 4;
+        }
     }
 }
 
@@ -206,6 +195,24 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
 }
 
 // ---- products
+
+pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
+                      int8_t *out) {
+    static const int32_t no_bias = 0;
+    const pt_channels *output = &layer->output;
+    uintptr_t multipliers = (uintptr_t)output->multipliers;
+    uintptr_t bias = (uintptr_t)(output->bias ? output->bias : &no_bias);
+    return (pt_loop){.start = layer->block,
+                     .end = (const uint32_t *)layer->block +
+                            layer->width * (pt_whole_depth(layer) / 2),
+                     .skip = ((uint32_t)-steps & (PT_STEPS - 1)) * bytes,
+                     .bias = {bias, output->bias ? 4 : 0},
+                     .parameters = {multipliers, (uintptr_t)output->shifts - multipliers - 4},
+                     .twice = 2 * output->range.offset + 1,
+                     .out = {(uintptr_t)out, (uintptr_t)layer->out_stride},
+                     .out_end = out + channels,
+                     .depth = layer->depth};
+}
 
 // clang-format off
 
@@ -342,11 +349,13 @@ static void multiply_6(const pt_layer *layer, int8_t *out) {
     "smlad %[s2], r1, %[odd], %[s2]\n\t"    \
     "smlad %[s3], r3, %[odd], %[s3]\n\t"
 
-static void multiply_2(const pt_layer *layer, int32_t channels, int8_t *out) {
+// Of one patch alone the second's outputs go where its own come after.
+static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, even, odd;
+    x.out.second = n == 2 ? x.out.second : 0;
     __asm__ volatile(
         BEGIN_PAIR
         "ldr r2, %[depth]\n\t"
@@ -372,48 +381,6 @@ static void multiply_2(const pt_layer *layer, int32_t channels, int8_t *out) {
         : "r0", "r1", "r2", "r3", "cc", "memory");
 }
 
-// Four products of a patch with two channels.
-#define STEP_1x2                            \
-    "ldrd r0, r1, [%[a]], #8\n\t"           \
-    "ldr.w %[odd], [%[w]], #4\n\t"          \
-    "sxtb16 %[even], %[odd]\n\t"            \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
-    "smlad %[s0], r0, %[even], %[s0]\n\t"   \
-    "smlad %[s0], r1, %[odd], %[s0]\n\t"    \
-    "ldr.w %[odd], [%[v]], #4\n\t"          \
-    "sxtb16 %[even], %[odd]\n\t"            \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
-    "smlad %[s2], r0, %[even], %[s2]\n\t"   \
-    "smlad %[s2], r1, %[odd], %[s2]\n\t"
-
-static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
-    pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 44, out);
-    const int8_t *w = layer->weights, *v;
-    const uint32_t *a;
-    int32_t s0, s2, even, odd;
-    __asm__ volatile(
-        BEGIN_PAIR
-        "ldr r2, %[depth]\n\t"
-        "add %[v], %[w], r2\n\t"
-        SUM(STEP_1x2, "%[even]")
-        "mov %[w], %[v]\n\t"
-        PARAMETERS_OF_PAIR("%[even]", "%[odd]")
-        ROUNDING("%[a]", "r3", "r0")
-        FINISH("%[s0]", "r2", "r3", "%[a]", "r1")
-        ROUNDING("%[a]", "%[odd]", "r0")
-        FINISH("%[s2]", "%[even]", "%[odd]", "%[a]", "r1")
-        "ldr r0, %[out]\n\t"
-        "strb %[s0], [r0], #1\n\t"
-        "strb %[s2], [r0], #1\n\t"
-        END_PAIR
-        : [w] "+r"(w), [v] "=&r"(v), [a] "=&r"(a), [s0] "=&r"(s0), [s2] "=&r"(s2),
-          [even] "=&r"(even), [odd] "=&r"(odd), [bias] "+m"(x.bias),
-          [parameters] "+m"(x.parameters), [out] "+m"(x.out)
-        : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
-          [out_end] "m"(x.out_end), [depth] "m"(x.depth)
-        : "r0", "r1", "r2", "r3", "cc", "memory");
-}
-
 // Four products each of two patches with two channels whose weights are prepared.
 #define STEP_PREPARED                    \
     "ldmia.w %[a]!, {r0-r3}\n\t"         \
@@ -431,7 +398,6 @@ static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
     [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), \
         [out] "+m"(x.out)
 
-// Of one patch alone the second's outputs go where its own come after.
 static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
     pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->prepared;
@@ -523,10 +489,8 @@ static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
         multiply_part(layer, even, n, out);
     } else if (even > 0 && layer->prepared) {
         multiply_prepared(layer, even, n, out);
-    } else if (even > 0 && n == 2) {
-        multiply_2(layer, even, out);
     } else if (even > 0) {
-        multiply_1(layer, even, out);
+        multiply_2(layer, even, n, out);
     }
     if (even < layer->channels) {
         multiply_channel(layer, even, n, out);

@@ -249,9 +249,8 @@ static __attribute__((noinline)) void convolve_parts(const convolution *x, pt_la
     }
 }
 
-static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
-                           uint32_t bytes) {
-    pt_layer layer = layer_of(x);
+static __attribute__((noinline)) void convolve_whole(const convolution *x, pt_layer *layer,
+                                                     const int8_t *in, int8_t *out, uint32_t room) {
     const pt_window *w = &x->window;
     pt_geometry geometry = {.in = {x->in.height, x->in.width},
                             .out = {x->out.height, x->out.width},
@@ -261,17 +260,23 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
                             .dilation = {w->dilation[0], w->dilation[1]},
                             .channels = x->channels,
                             .pixel = x->in.channels};
+    layer->channels = x->outputs;
+    pt_take_channels(layer, NULL);
+    if (!pt_convolve(&geometry, layer, in, out, layer->block, room)) {
+        convolve_channels(x, layer, in, out);
+    }
+    pt_skip_channels(layer);
+}
+
+static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
+                           uint32_t bytes) {
+    pt_layer layer = layer_of(x);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        layer.channels = x->outputs;
         if (layer.in_parts) {
             convolve_parts(x, &layer, in, out);
         } else {
-            pt_take_channels(&layer, NULL);
-            if (!pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
-                convolve_channels(x, &layer, in, out);
-            }
-            pt_skip_channels(&layer);
+            convolve_whole(x, &layer, in, out, bytes);
         }
         in += x->channels;
         out += x->outputs;

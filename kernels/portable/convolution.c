@@ -359,8 +359,10 @@ NOINLINE void run_segments(const convolution *v, const char *bias, const segment
     const char *in = v->in + (s[0].in * y->in_step + s[1].in * x->in_step) * size;
     char *out = v->out + (s[0].start * y->out_step + s[1].start * x->out_step) * size;
     pt_products p;
-    p.rows = v->out_channels;
-    p.a_row = v->weight_out_step;
+    const bool depthwise = v->out_channels == 1;
+    p.rows = depthwise ? v->groups : v->out_channels;
+    p.a_row = depthwise ? v->weight_group_step : v->weight_out_step;
+    p.b_row = depthwise ? v->in_channels * v->in_channel_step : 0;
     p.out_row = v->out_channel_step;
     p.lines = make_line(y, &s[0]);
     p.columns = make_line(x, &s[1]);
@@ -370,7 +372,7 @@ NOINLINE void run_segments(const convolution *v, const char *bias, const segment
         arrange_lines(&p);
     }
     for (int32_t n = 0; n < v->batch; n++) {
-        for (int32_t g = 0; g < v->groups; g++) {
+        for (int32_t g = 0; g < (depthwise ? 1 : v->groups); g++) {
             p.a = weight + g * v->weight_group_step * size;
             p.b = in + (n * v->in_batch_step + g * v->in_channels * v->in_channel_step) * size;
             p.bias = bias ? bias + g * v->out_channels * size : NULL;

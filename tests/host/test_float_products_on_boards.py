@@ -31,6 +31,8 @@ def random_convolution(rng):
 
     groups, transposed = int(rng.choice([1, 1, 1, 2, 5])), bool(rng.random() < 0.1)
     c_in, c_out = (int(i) for i in rng.integers(1, 9, 2))
+    if rng.random() < 0.3:  # depthwise
+        groups, c_in, c_out = int(rng.integers(1, 14)), int(rng.choice([1, 1, 2])), 1
     kernel = each(1, 3) if rng.random() < 0.5 else each(1, 2, 3, 4, 5)
     if rng.random() < 0.5:
         kernel = [kernel[0]] * dims
@@ -51,7 +53,7 @@ def random_convolution(rng):
 @pytest.mark.parametrize("board", BOARDS)
 def test_convolutions(board):
     rng = np.random.default_rng(5)
-    assert_same(board, [random_convolution(rng) for _ in range(200)])
+    assert_same(board, [random_convolution(rng) for _ in range(250)])
 
 
 def padded_lines():

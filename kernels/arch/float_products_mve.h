@@ -1,35 +1,12 @@
 // The float32 blocks with Helium. A lane is an output, so that each is summed in the order of
 // float_products_plain.h, by multiplication and addition, which round as the scalar ones do.
-//
-// Vectors take subnormal numbers for zero, though, and say so in FPSCR: what was summed where that
-// happened is to be summed again in plain C.
 #ifndef PT_ARCH_FLOAT_PRODUCTS_MVE_H
 #define PT_ARCH_FLOAT_PRODUCTS_MVE_H
 
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
-#define PT_FLOAT_VECTORS 1
-
 #include "float_products.h"
-#include <arm_mve.h>
+#include "float_vectors.h"
 
-// ---- whether the results are those of plain C
-
-// FPSCR's flags of a subnormal operand and of a subnormal result, both of which stay set.
-enum { PT_SUBNORMAL = 1 << 7 | 1 << 3 };
-
-// Begins to watch for subnormal numbers; returns what pt_was_exact needs.
-static inline uint32_t pt_watch_subnormal(void) {
-    const uint32_t before = __builtin_arm_get_fpscr();
-    __builtin_arm_set_fpscr(before & ~(uint32_t)PT_SUBNORMAL);
-    return before;
-}
-
-// Whether there were none since. Restores the flags that were set before.
-static inline bool pt_was_exact(uint32_t before) {
-    const uint32_t after = __builtin_arm_get_fpscr();
-    __builtin_arm_set_fpscr(after | before);
-    return (after & PT_SUBNORMAL) == 0;
-}
+#if PT_FLOAT_VECTORS
 
 // ---- blocks of four rows, with one vector of four columns each
 

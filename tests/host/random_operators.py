@@ -201,7 +201,7 @@ def batch_matmul(draw):
     return Case("cortex_m::quantized_batch_matmul.out", draw.tensor(batch, rows, depth),
                 draw.far_offset(-127, 128), draw.tensor(batch, columns, depth),
                 draw.far_offset(-127, 128),
-                draw.far_offset(), *draw.scale(-10, -7), draw.scratch(4 * depth),
+                draw.far_offset(), *draw.scale(-13, -8), draw.scratch(4 * depth),
                 draw.output(batch, rows, columns))
 
 

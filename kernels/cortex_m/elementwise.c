@@ -1,8 +1,7 @@
 // Operators on pairs of equal places of int8 tensors, and on single values by a table.
+#include "../arch/elementwise.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
-
-enum { HEADROOM = 20 }; // bits that addition shifts its operands up by
 
 // ---- pairs of equal sizes, or with one value for each channel
 
@@ -53,17 +52,12 @@ static int read_out(pt_context *c, pt_ref arg, const pt_tensor *like, pairs *p) 
 
 // ---- add
 
-typedef struct scaled {
-    int32_t zero_point, multiplier, shift;
-} scaled;
-
 typedef struct addition {
     pairs pairs;
-    scaled a, b, sum;
-    pt_range range;
+    pt_addition as;
 } addition;
 
-static int read_scaled(pt_context *c, const pt_ref *args, scaled *s) {
+static int read_scaled(pt_context *c, const pt_ref *args, pt_scaled *s) {
     int error = pt_read_offset(c, args[0], &s->zero_point);
     return error ? error : pt_read_multiplier(c, args + 1, &s->multiplier, &s->shift);
 }
@@ -71,23 +65,24 @@ static int read_scaled(pt_context *c, const pt_ref *args, scaled *s) {
 static int read_addition(pt_context *c, const pt_ref *args, addition *x) {
     pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[4]), like;
     int error = read_pairs(c, &a, &b, &x->pairs, &like);
-    error = error ? error : read_scaled(c, args + 1, &x->a);
-    error = error ? error : read_scaled(c, args + 5, &x->b);
-    error = error ? error : read_scaled(c, args + 8, &x->sum);
-    error = error ? error : pt_read_activation(c, args[11], args[12], &x->range);
-    x->range.offset = x->sum.zero_point;
+    error = error ? error : read_scaled(c, args + 1, &x->as.a);
+    error = error ? error : read_scaled(c, args + 5, &x->as.b);
+    error = error ? error : read_scaled(c, args + 8, &x->as.sum);
+    error = error ? error : pt_read_activation(c, args[11], args[12], &x->as.range);
+    x->as.range.offset = x->as.sum.zero_point;
     return error ? error : read_out(c, args[13], &like, &x->pairs);
 }
 
-static inline int32_t scale_up(int32_t value, const scaled *s) {
-    int32_t shifted = (int32_t)((uint32_t)(value - s->zero_point) << HEADROOM);
+static inline int32_t scale_up(int32_t value, const pt_scaled *s) {
+    int32_t shifted = (int32_t)((uint32_t)(value - s->zero_point) << PT_HEADROOM);
     return pt_requantize(shifted, s->multiplier, s->shift);
 }
 
-static void add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out) {
-    for (const int8_t *end = a + x->pairs.size; a != end;) {
-        int32_t sum = pt_add_int32(scale_up(*a++, &x->a), scale_up(*b++, &x->b));
-        *out++ = pt_to_int8(pt_requantize(sum, x->sum.multiplier, x->sum.shift), &x->range);
+static void add_row(const pt_addition *x, const int8_t *a, const int8_t *b, int8_t *out,
+                    int32_t n) {
+    for (int32_t i = pt_add_some(x, a, b, out, n); i < n; i++) {
+        int32_t sum = pt_add_int32(scale_up(a[i], &x->a), scale_up(b[i], &x->b));
+        out[i] = pt_to_int8(pt_requantize(sum, x->sum.multiplier, x->sum.shift), &x->range);
     }
 }
 
@@ -101,7 +96,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
     int error = read_addition(c, args, &x);
     const pairs *p = &x.pairs;
     for (int32_t i = 0; i < p->rows; i++) {
-        add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size);
+        add_row(&x.as, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, p->size);
     }
     return error;
 }
@@ -112,19 +107,26 @@ const pt_kernel pt_cortex_m_quantized_add_out = {add_check, add_run};
 
 typedef struct multiplication {
     pairs pairs;
-    int32_t a_zero_point, b_zero_point, multiplier, shift;
-    pt_range range;
+    pt_multiplication as;
 } multiplication;
 
 static int read_multiplication(pt_context *c, const pt_ref *args, multiplication *x) {
     pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[2]), like;
-    x->range = (pt_range){0, INT8_MIN, INT8_MAX};
+    x->as.range = (pt_range){0, INT8_MIN, INT8_MAX};
     int error = read_pairs(c, &a, &b, &x->pairs, &like);
-    error = error ? error : pt_read_offset(c, args[1], &x->a_zero_point);
-    error = error ? error : pt_read_offset(c, args[3], &x->b_zero_point);
-    error = error ? error : pt_read_offset(c, args[4], &x->range.offset);
-    error = error ? error : pt_read_multiplier(c, args + 5, &x->multiplier, &x->shift);
+    error = error ? error : pt_read_offset(c, args[1], &x->as.a_zero_point);
+    error = error ? error : pt_read_offset(c, args[3], &x->as.b_zero_point);
+    error = error ? error : pt_read_offset(c, args[4], &x->as.range.offset);
+    error = error ? error : pt_read_multiplier(c, args + 5, &x->as.multiplier, &x->as.shift);
     return error ? error : read_out(c, args[7], &like, &x->pairs);
+}
+
+static void multiply_row(const pt_multiplication *x, const int8_t *a, const int8_t *b, int8_t *out,
+                         int32_t n) {
+    for (int32_t i = pt_multiply_some(x, a, b, out, n); i < n; i++) {
+        int32_t product = (a[i] - x->a_zero_point) * (b[i] - x->b_zero_point);
+        out[i] = pt_to_int8(pt_requantize(product, x->multiplier, x->shift), &x->range);
+    }
 }
 
 static int mul_check(pt_context *c, const pt_ref *args) {
@@ -136,13 +138,9 @@ static int mul_run(pt_context *c, const pt_ref *args) {
     multiplication x;
     int error = read_multiplication(c, args, &x);
     const pairs *p = &x.pairs;
-    int8_t *out = p->out;
     for (int32_t i = 0; i < p->rows; i++) {
-        const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
-        for (const int8_t *end = a + p->size; a != end;) {
-            int32_t product = (*a++ - x.a_zero_point) * (*b++ - x.b_zero_point);
-            *out++ = pt_to_int8(pt_requantize(product, x.multiplier, x.shift), &x.range);
-        }
+        multiply_row(&x.as, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size,
+                     p->size);
     }
     return error;
 }

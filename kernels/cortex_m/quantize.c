@@ -1,4 +1,5 @@
 // From float32 to integers and back, one scale and zero point for all elements.
+#include "../arch/elementwise.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
 
@@ -79,7 +80,9 @@ static int quantize_run(pt_context *c, const pt_ref *args) {
     int32_t n = pt_numel(&in);
     if (out.dtype == PT_DTYPE_CHAR) {
         int8_t *y = out.data;
-        for (int32_t i = 0; i < n; i++) {
+        bool whole = q.min == INT8_MIN && q.max == INT8_MAX;
+        int32_t done = whole ? pt_quantize_some(x, y, n, inverse, q.zero_point) : 0;
+        for (int32_t i = done; i < n; i++) {
             y[i] = (int8_t)quantize(x[i] * inverse, low, high, &q);
         }
         return error;
@@ -108,8 +111,11 @@ static int dequantize_run(pt_context *c, const pt_ref *args) {
     int error = read_quantization(c, args + 1, &in, &q);
     float *y = out.data;
     float scale = (float)q.scale;
-    int32_t n = pt_numel(&in);
-    for (int32_t i = 0; i < n; i++) {
+    int32_t n = pt_numel(&in), done = 0;
+    if (in.dtype == PT_DTYPE_CHAR) {
+        done = pt_dequantize_some(in.data, y, n, scale, q.zero_point);
+    }
+    for (int32_t i = done; i < n; i++) {
         y[i] = (float)(load(in.data, i, in.dtype) - q.zero_point) * scale;
     }
     return error;

@@ -134,7 +134,7 @@ static inline int32_t pt_dequantize_some(const int8_t *q, float *x, int32_t n, f
                      "vmul.f32 q0, q0, %[factor]\n\t"
                      "vstrw.32 q0, [%[x]], #16\n\t"
                      "le lr, 1b"
-                     : [q] "+r"(q), [x] "+r"(x)
+                     : [q] "+l"(q), [x] "+r"(x)
                      : [times] "r"(n / 4), [zero_point] "r"(zero_point), [factor] "r"(factor.bits)
                      : "lr", "q0", "memory");
     return n & ~3;

@@ -1,6 +1,8 @@
 // Average and max pooling of int8 images.
+#include "../arch/pools.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
+#include <string.h>
 
 typedef struct pooling {
     pt_image in, out;
@@ -11,13 +13,6 @@ typedef struct pooling {
     // max pooling
     pt_range range;
 } pooling;
-
-// The taps of one window, in channel 0.
-typedef struct taps {
-    const int8_t *in;
-    int32_t rows, columns;
-    int32_t step, row_step; // from a tap to the next of its row; from a row to the next
-} taps;
 
 // Reads image, kernel_size, stride and padding, the first arguments.
 static int read_pooling(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
@@ -53,7 +48,7 @@ static void count_outputs(pooling *p, bool ceil_mode) {
 
 // Calls `pool` for every output pixel.
 static void run_windows(const pooling *p, int8_t *out,
-                        void (*pool)(const pooling *, const taps *, int8_t *)) {
+                        void (*pool)(const pooling *, const pt_taps *, int8_t *)) {
     int32_t line = p->in.width * p->in.channels;
     const int8_t *image = p->in.data;
     for (int32_t n = 0; n < p->in.batch; n++, image += p->in.height * line) {
@@ -61,8 +56,8 @@ static void run_windows(const pooling *p, int8_t *out,
             pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);
             for (int32_t j = 0; j < p->out.width; j++, out += p->out.channels) {
                 pt_span columns = pt_clip_window(&p->window, PT_WIDTH, j, p->in.width);
-                taps t = {image + rows.start * line + columns.start * p->in.channels, rows.taps,
-                          columns.taps, p->in.channels, line};
+                pt_taps t = {image + rows.start * line + columns.start * p->in.channels, rows.taps,
+                             columns.taps, p->in.channels, line};
                 pool(p, &t, out);
             }
         }
@@ -73,10 +68,9 @@ static void run_windows(const pooling *p, int8_t *out,
 
 // The reference computes in float32: it dequantizes, averages and quantizes. That is the integer
 // nearest to the exact average, but where the average lies half-way between two integers: then the
-// rounding errors decide. They cannot decide elsewhere in windows of at most EXACT_TAPS.
-enum { EXACT_TAPS = 128 };
+// rounding errors decide. They cannot decide elsewhere in windows of at most PT_AVERAGE_TAPS.
 
-static int32_t average_as_reference(const pooling *p, const taps *t, const int8_t *in) {
+static int32_t average_as_reference(const pooling *p, const pt_taps *t, const int8_t *in) {
     float sum = 0;
     for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
         for (int32_t j = 0; j < t->columns; j++) {
@@ -87,33 +81,24 @@ static int32_t average_as_reference(const pooling *p, const taps *t, const int8_
     return (int32_t)pt_rintf(average / p->scale) + p->zero_point;
 }
 
-static int32_t sum_of_taps(const taps *t, const int8_t *in) {
-    int32_t sum = 0;
-    for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
-        const int8_t *tap = in;
-        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
-            sum += *tap;
-        }
-    }
-    return sum;
-}
-
-static void average(const pooling *p, const taps *t, int8_t *out) {
+static void average(const pooling *p, const pt_taps *t, int8_t *out) {
     int32_t n = t->rows * t->columns;
-    for (int32_t o = 0; o < p->in.channels; o++) {
-        int32_t result = p->zero_point;
-        if (n > EXACT_TAPS) {
-            result = average_as_reference(p, t, t->in + o);
-        } else if (n > 0) {
-            int32_t doubled = 2 * (sum_of_taps(t, t->in + o) + INT8_MAX * n + n) + n;
-            result = doubled / (2 * n);
-            if (result * 2 * n == doubled) {
-                result = average_as_reference(p, t, t->in + o);
-            } else {
-                result -= INT8_MAX + 1;
+    for (int32_t o = 0; o < p->in.channels; o += PT_AVERAGES) {
+        int32_t rest = p->in.channels - o, channels = rest < PT_AVERAGES ? rest : PT_AVERAGES;
+        uint32_t unclear = (1u << PT_AVERAGES) - 1;
+        if (n == 0) {
+            memset(out + o, p->zero_point, (size_t)channels);
+            continue;
+        }
+        if (n <= PT_AVERAGE_TAPS) {
+            unclear = pt_average_taps(t, o, channels, out + o);
+        }
+        for (int32_t i = 0; unclear != 0 && i < channels; i++, unclear >>= 1) {
+            if (unclear & 1) {
+                int32_t result = average_as_reference(p, t, t->in + o + i);
+                out[o + i] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
             }
         }
-        out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
     }
 }
 
@@ -164,17 +149,13 @@ const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = {avg_nhwc_check, avg
 
 // ---- max
 
-static void maximum(const pooling *p, const taps *t, int8_t *out) {
+static void maximum(const pooling *p, const pt_taps *t, int8_t *out) {
+    for (int32_t o = 0; o < p->in.channels; o += PT_MAXIMA) {
+        int32_t rest = p->in.channels - o, channels = rest < PT_MAXIMA ? rest : PT_MAXIMA;
+        pt_max_taps(t, o, channels, out + o);
+    }
     for (int32_t o = 0; o < p->in.channels; o++) {
-        int32_t max = INT8_MIN;
-        const int8_t *in = t->in + o;
-        for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
-            const int8_t *tap = in;
-            for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
-                max = *tap > max ? *tap : max;
-            }
-        }
-        out[o] = (int8_t)pt_clamp(max, p->range.min, p->range.max);
+        out[o] = (int8_t)pt_clamp(out[o], p->range.min, p->range.max);
     }
 }
 

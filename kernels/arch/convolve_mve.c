@@ -96,19 +96,54 @@ static void pack_patch(const convolution *x, int8_t *patch) {
     }
 }
 
-// A patch that is a pixel.
-static inline void pack_pixel(const convolution *x, int8_t *patch) {
+// A patch whose rows are short and lie in one piece each: put together behind `line`, then packed.
+static void pack_short(const convolution *x, int8_t *patch) {
     const pt_geometry *g = x->g;
-    const int8_t *line = x->in + x->row * g->stride[0] * g->in[1] * g->pixel;
-    pack_bytes(patch, line + x->column * g->stride[1] * g->pixel, g->channels);
+    int8_t line[LINE + 16];
+    int32_t y = x->row * g->stride[0] - g->padding[0], height = g->kernel[0];
+    int32_t column = x->column * g->stride[1] - g->padding[1], width = g->kernel[1];
+    int32_t size = width * g->channels, step = g->in[1] * g->pixel;
+    int32_t top = y < 0 ? -y : 0, left = column < 0 ? -column : 0;
+    height = y + height <= g->in[0] ? height : g->in[0] - y;
+    width = column + width <= g->in[1] ? width : g->in[1] - column;
+    bool whole = top + left == 0 && height == g->kernel[0] && width == g->kernel[1];
+    if (!whole) {
+        for (int32_t i = 0; i < x->layer->depth; i += 16) {
+            vst1q_s8(line + i, vdupq_n_s8((int8_t)-x->layer->offset));
+        }
+    }
+    if (height > top && width > left) {
+        const int8_t *from = x->in + (y + top) * step + (column + left) * g->pixel;
+        int8_t *to = line + top * size + left * g->channels;
+        __asm__ volatile("vctp.8 %[n]\n\t"
+                         "dls lr, %[rows]\n"
+                         "1:\n\t"
+                         "vpstt\n\t"
+                         "vldrbt.u8 q0, [%[from]]\n\t"
+                         "vstrbt.8 q0, [%[to]]\n\t"
+                         "add %[from], %[from], %[step]\n\t"
+                         "add %[to], %[to], %[size]\n\t"
+                         "le lr, 1b"
+                         : [from] "+r"(from), [to] "+r"(to)
+                         : [n] "r"((width - left) * g->channels), [rows] "r"(height - top),
+                           [step] "r"(step), [size] "r"(size)
+                         : "lr", "q0", "cc", "memory");
+    }
+    for (int32_t i = 0; i < x->layer->depth; i += 16) {
+        vst1q_s8(patch + PATCHES * i, vld1q_s8(line + i));
+    }
 }
 
-// Four patches; beyond the end of the image the last one again.
-static void pack_block(convolution *x, bool pixels) {
+static bool has_short_rows(const pt_geometry *g, int32_t depth) {
+    return depth <= LINE && g->kernel[1] * g->channels <= 16 && g->pixel == g->channels &&
+           g->dilation[0] == 1 && g->dilation[1] == 1;
+}
+
+static void pack_block(convolution *x, bool is_short) {
     const pt_geometry *g = x->g;
     for (int32_t i = 0; i < PATCHES; i++) {
-        if (pixels) {
-            pack_pixel(x, x->block + 16 * i);
+        if (is_short) {
+            pack_short(x, x->block + 16 * i);
         } else {
             pack_patch(x, x->block + 16 * i);
         }
@@ -118,6 +153,14 @@ static void pack_block(convolution *x, bool pixels) {
             x->row++;
             x->column = 0;
         }
+    }
+}
+
+// Patches that are pixels of the image, from number i on.
+static void pack_pixels(const convolution *x, int32_t i, int32_t end) {
+    const pt_geometry *g = x->g;
+    for (int32_t j = 0; j < PATCHES; j++) {
+        pack_bytes(x->block + 16 * j, x->in + (i < end ? i++ : end) * g->pixel, g->channels);
     }
 }
 
@@ -136,7 +179,7 @@ static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t
 // ---- products
 
 // The channels of four patches whose outputs are not words: four at a time, by way of a word.
-static void multiply_unaligned(pt_quads *quads, int32_t channels, int8_t *const out[PATCHES]) {
+static void multiply_unaligned(const pt_quads *quads, int32_t channels) {
     int32_t words[PATCHES];
     pt_quads one = *quads;
     one.quads = 1;
@@ -151,9 +194,16 @@ static void multiply_unaligned(pt_quads *quads, int32_t channels, int8_t *const 
         one.weights = quads->weights + first * quads->depth;
         pt_multiply_quads(&one);
         for (int32_t i = 0; i < PATCHES; i++) {
-            memcpy(out[i] + first, &words[i], 4);
+            memcpy((int8_t *)quads->out[i] + first, &words[i], 4);
         }
     }
+}
+
+// Every pixel of the input is a patch.
+static bool is_pointwise(const pt_geometry *g) {
+    return ((g->kernel[0] & g->kernel[1] & g->stride[0] & g->stride[1]) == 1) &&
+           g->kernel[0] + g->kernel[1] + g->stride[0] + g->stride[1] == 4 &&
+           (g->padding[0] | g->padding[1]) == 0;
 }
 
 // All patches with n channels from `first` on.
@@ -172,20 +222,22 @@ static void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *
                       .quads = n / 4,
                       .weights = layer->weights + first * layer->depth};
     bool words = (((uint32_t)out | (uint32_t)layer->out_stride | (uint32_t)n) & 3) == 0;
-    bool pixels = g->kernel[0] == 1 && g->kernel[1] == 1 && (g->padding[0] | g->padding[1]) == 0;
+    bool pixels = is_pointwise(g), is_short = has_short_rows(g, layer->depth);
     int32_t end = g->out[0] * g->out[1] - 1;
     x->row = x->column = 0;
     for (int32_t i = 0; i <= end; i += PATCHES) {
-        int8_t *outs[PATCHES];
         for (int32_t j = 0; j < PATCHES; j++) {
-            outs[j] = out + (i + j < end ? i + j : end) * layer->out_stride;
-            quads.out[j] = (uint32_t)outs[j];
+            quads.out[j] = (uint32_t)(out + (i + j < end ? i + j : end) * layer->out_stride);
         }
-        pack_block(x, pixels);
+        if (pixels) {
+            pack_pixels(x, i, end);
+        } else {
+            pack_block(x, is_short);
+        }
         if (words) {
             pt_multiply_quads(&quads);
         } else {
-            multiply_unaligned(&quads, n, outs);
+            multiply_unaligned(&quads, n);
         }
     }
 }

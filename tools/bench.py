@@ -1,10 +1,12 @@
 """Counts the instructions of models on the emulated boards, beside those of ExecuTorch's own runtime.
 
     python tools/bench.py                      # table, and build/bench.json
-    python tools/bench.py --board mps2-an386 --model ds_cnn --model resnet8
+    python tools/bench.py --board mps2-an386 --model int8_ds_cnn --model resnet8
 
 Counts are exact: the same firmware and model give the same figures on every machine. The reference is
-tools/bench_anchor.json: ExecuTorch's C++ runtime with its portable kernels on the same boards.
+tools/bench_anchor.json: ExecuTorch's C++ runtime on the same boards, of int8 models (tests/benchmark,
+one program for each kind of core) with CMSIS-NN, of others (tests/fixtures) with its portable kernels.
+Flash: core and the kernels that the model needs. x: ratio to the reference, where there is one.
 """
 
 import json
@@ -14,7 +16,8 @@ from pathlib import Path
 import click
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host import boards, emulated, emulator
-from picotorch.host.run import Request
+from picotorch.host.flash import flash_of_models
+from picotorch.host.run import PREPARE, Request
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -22,75 +25,111 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+import benchmark_store  # noqa: E402
 import fixture_store  # noqa: E402
 
 ANCHOR = json.loads((ROOT / "tools/bench_anchor.json").read_text())["models"]
-MODELS = ["add_1", "add2_5", "add_5", "softmax_2x2", "linear_5", "simple_conv", "ds_cnn", "resnet8",
-          "mobilenet_v1_025", "deep_autoencoder", "mlp", "conv1d_network", "channels_last_network"]
+MODELS = [*benchmark_store.NAMES, "ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder", "mlp",
+          "conv1d_network", "channels_last_network", "add_1", "add2_5", "add_5", "softmax_2x2",
+          "linear_5", "simple_conv"]
 # Figures that are compared: those of the anchor.
-COMPARED = ["load", "execute", "pool", "planned", "stack_execute"]
+COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_kernels"]
 
 
-def measure(name, board):
+def request(name, board, prepare):
+    if name in benchmark_store.NAMES:
+        model = benchmark_store.load(name)
+        one = Request(model.pte(board.name), name, model.inputs)
+    else:
+        fixture = fixture_store.load(name)
+        run = fixture.runs[0]
+        one = Request(fixture.pte, name, run.inputs, run.method)
+    one.prepare, one.pool_size = prepare, board.arenas["pool"].size
+    return one
+
+
+def measure(one, board):
     """The figures of one model on one board; None where the board has no room for it.
 
     Raises RuntimeError when it does not run for another reason.
     """
-    fixture = fixture_store.load(name)
-    run = fixture.runs[0]
     try:
-        result = emulated.run(Request(fixture.pte, name, run.inputs, run.method), board)
+        result = emulated.run(one, board)
     except emulator.JobTooLarge:
         return None
     if result.code == MEMORY_ALLOCATION_FAILED:
         return None
     if result.code:
-        raise RuntimeError(f"{name} on {board.name}: {result.message}")
+        raise RuntimeError(f"{one.name} on {board.name}: {result.message}")
     return {
         "load": result.instructions["load"],
         "execute": result.instructions["execute"],
         "pool": result.method_pool.used,
+        "prepared": result.prepared,
         "planned": sum(memory.used for memory in result.planned),
         "temp": result.temp.used,
         "stack_load": result.stack["load"],
         "stack_execute": result.stack["execute"],
+        "core_and_kernels": flash_of_models(board, [one.model])["core_and_kernels"],
         "heap": result.heap_bytes_allocated,
     }
 
 
-def row(name, board):
+def row(name, board, prepare):
     """One entry of the JSON: our figures, the anchor's, and their ratios."""
-    figures = measure(name, board)
+    entry = {"model": name, "board": board.name, "core": board.core, "prepare": prepare}
+    figures = measure(request(name, board, prepare), board)
     if figures is None:
-        return {"model": name, "board": board.name, "fits": False}
+        return {**entry, "fits": False}
+    entry |= {"fits": True, **figures}
+    macs = macs_of(name)
+    if macs:
+        entry["macs_per_instruction"] = round(macs / figures["execute"], 3)
     anchor = ANCHOR.get(name, {}).get(board.name)
-    entry = {"model": name, "board": board.name, "fits": True, **figures}
     if anchor:
         entry["anchor"] = {key: anchor[key] for key in COMPARED}
         entry["ratio"] = {key: round(figures[key] / anchor[key], 4)
                           for key in COMPARED if anchor[key]}
-        if anchor["macs"]:
-            entry["macs_per_instruction"] = round(anchor["macs"] / figures["execute"], 3)
     return entry
 
 
+def macs_of(name):
+    return next((anchor["macs"] for anchor in ANCHOR.get(name, {}).values()), None)
+
+
+def rows(name, board, modes):
+    """The entries of all modes; where nothing is prepared, the others are the first."""
+    entries = []
+    for prepare in modes:
+        entry = row(name, board, prepare)
+        if prepare == PREPARE[0] or len(modes) == 1 or entry.get("prepared"):
+            entries.append(entry)
+    return entries
+
+
 def table(entries):
-    drawn = Table(title="Instructions and bytes; x: ratio to ExecuTorch's runtime")
-    for heading in ("model", "board"):
-        drawn.add_column(heading)
-    for heading in ("load", "x", "execute", "x", "MAC/instr", "pool", "x", "planned", "stack", "x"):
-        drawn.add_column(heading, justify="right")
+    drawn = Table(title="Instructions of one inference, and bytes; x: ratio to ExecuTorch's runtime")
+    for heading in ("model", "board", "core", "prepare"):
+        drawn.add_column(heading, no_wrap=True)
+    for heading in ("instructions", "x", "MAC/instr", "pool", "x", "planned", "temp", "stack", "x",
+                    "flash", "x"):
+        drawn.add_column(heading, justify="right", no_wrap=True)
     for e in entries:
-        if not e["fits"]:
-            drawn.add_row(e["model"], e["board"], "does not fit")
-            continue
-        ratio = e.get("ratio", {})
-        drawn.add_row(
-            e["model"], e["board"], f"{e['load']:,}", shown(ratio.get("load")),
-            f"{e['execute']:,}", shown(ratio.get("execute")), shown(e.get("macs_per_instruction")),
-            f"{e['pool']:,}", shown(ratio.get("pool")), f"{e['planned']:,}",
-            f"{e['stack_execute']:,}", shown(ratio.get("stack_execute")))
+        drawn.add_row(*cells(e))
     return drawn
+
+
+def cells(e):
+    """The cells of an entry's row, as text."""
+    first = [e["model"], e["board"], e["core"], e["prepare"]]
+    if not e["fits"]:
+        return [*first, "does not fit"]
+    ratio = e.get("ratio", {})
+    return [*first, f"{e['execute']:,}", shown(ratio.get("execute")),
+            shown(e.get("macs_per_instruction")), f"{e['pool']:,}", shown(ratio.get("pool")),
+            f"{e['planned']:,}", f"{e['temp']:,}", f"{e['stack_execute']:,}",
+            shown(ratio.get("stack_execute")), f"{e['core_and_kernels']:,}",
+            shown(ratio.get("core_and_kernels"))]
 
 
 def shown(value):
@@ -99,16 +138,18 @@ def shown(value):
 
 @click.command(help=__doc__)
 @click.option("--board", "names", multiple=True, help="default: all boards")
-@click.option("--model", "models", multiple=True, help="a fixture; default: the benchmark's")
+@click.option("--model", "models", multiple=True, help="default: the benchmark's")
+@click.option("--prepare", "modes", multiple=True, type=click.Choice(PREPARE), default=PREPARE,
+              help="default: all")
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench.json")
-def main(names, models, output):
+def main(names, models, modes, output):
     entries = []
-    todo = [(model, board) for board in names or boards.board_names() for model in models or MODELS]
+    todo = [(model, board) for model in models or MODELS for board in names or boards.board_names()]
     for model, board in track(todo, "Measuring", transient=True):
-        entries.append(row(model, boards.load_board(board)))
+        entries += rows(model, boards.load_board(board), modes)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(entries, indent=1) + "\n")
-    Console(width=140).print(table(entries))
+    Console(width=180).print(table(entries))
     click.echo(f"written to {output}")
 
 

@@ -96,38 +96,53 @@ static void pack_patch(const convolution *x, int8_t *patch) {
     }
 }
 
-// A patch whose rows are short and lie in one piece each: put together behind `line`, then packed.
-static void pack_short(const convolution *x, int8_t *patch) {
+// Rows of at most 16 bytes, one behind the other.
+static inline void copy_rows(int8_t *to, const int8_t *from, int32_t rows, int32_t bytes,
+                             int32_t to_step, int32_t from_step) {
+    __asm__ volatile(
+        "vctp.8 %[bytes]\n\t"
+        "dls lr, %[rows]\n"
+        "1:\n\t"
+        "vpstt\n\t"
+        "vldrbt.u8 q0, [%[from]]\n\t"
+        "vstrbt.8 q0, [%[to]]\n\t"
+        "add %[from], %[from], %[from_step]\n\t"
+        "add %[to], %[to], %[to_step]\n\t"
+        "le lr, 1b"
+        : [from] "+r"(from), [to] "+r"(to)
+        : [bytes] "r"(bytes), [rows] "r"(rows), [from_step] "r"(from_step), [to_step] "r"(to_step)
+        : "lr", "q0", "cc", "memory");
+}
+
+// What of the window at (y, column) lies in the image; the rest is padding.
+static __attribute__((noinline)) void clip_rows(const convolution *x, int32_t y, int32_t column,
+                                                int8_t *line) {
     const pt_geometry *g = x->g;
-    int8_t line[LINE + 16];
-    int32_t y = x->row * g->stride[0] - g->padding[0], height = g->kernel[0];
-    int32_t column = x->column * g->stride[1] - g->padding[1], width = g->kernel[1];
-    int32_t size = width * g->channels, step = g->in[1] * g->pixel;
+    int32_t size = g->kernel[1] * g->channels, step = g->in[1] * g->pixel;
     int32_t top = y < 0 ? -y : 0, left = column < 0 ? -column : 0;
-    height = y + height <= g->in[0] ? height : g->in[0] - y;
-    width = column + width <= g->in[1] ? width : g->in[1] - column;
-    bool whole = top + left == 0 && height == g->kernel[0] && width == g->kernel[1];
-    if (!whole) {
-        for (int32_t i = 0; i < x->layer->depth; i += 16) {
-            vst1q_s8(line + i, vdupq_n_s8((int8_t)-x->layer->offset));
-        }
+    int32_t height = y + g->kernel[0] <= g->in[0] ? g->kernel[0] : g->in[0] - y;
+    int32_t width = column + g->kernel[1] <= g->in[1] ? g->kernel[1] : g->in[1] - column;
+    for (int32_t i = 0; i < x->layer->depth; i += 16) {
+        vst1q_s8(line + i, vdupq_n_s8((int8_t)-x->layer->offset));
     }
     if (height > top && width > left) {
-        const int8_t *from = x->in + (y + top) * step + (column + left) * g->pixel;
-        int8_t *to = line + top * size + left * g->channels;
-        __asm__ volatile("vctp.8 %[n]\n\t"
-                         "dls lr, %[rows]\n"
-                         "1:\n\t"
-                         "vpstt\n\t"
-                         "vldrbt.u8 q0, [%[from]]\n\t"
-                         "vstrbt.8 q0, [%[to]]\n\t"
-                         "add %[from], %[from], %[step]\n\t"
-                         "add %[to], %[to], %[size]\n\t"
-                         "le lr, 1b"
-                         : [from] "+r"(from), [to] "+r"(to)
-                         : [n] "r"((width - left) * g->channels), [rows] "r"(height - top),
-                           [step] "r"(step), [size] "r"(size)
-                         : "lr", "q0", "cc", "memory");
+        copy_rows(line + top * size + left * g->channels,
+                  x->in + (y + top) * step + (column + left) * g->pixel, height - top,
+                  (width - left) * g->channels, size, step);
+    }
+}
+
+// A patch whose rows are short and lie in one piece each: put together as a line, then packed.
+static void pack_short(const convolution *x, int8_t *patch) {
+    const pt_geometry *g = x->g;
+    int8_t line[LINE];
+    int32_t y = x->row * g->stride[0] - g->padding[0], height = g->kernel[0];
+    int32_t column = x->column * g->stride[1] - g->padding[1], width = g->kernel[1];
+    if (y >= 0 && y + height <= g->in[0] && column >= 0 && column + width <= g->in[1]) {
+        int32_t size = width * g->channels, step = g->in[1] * g->pixel;
+        copy_rows(line, x->in + y * step + column * g->pixel, height, size, size, step);
+    } else {
+        clip_rows(x, y, column, line);
     }
     for (int32_t i = 0; i < x->layer->depth; i += 16) {
         vst1q_s8(patch + PATCHES * i, vld1q_s8(line + i));
@@ -156,12 +171,24 @@ static void pack_block(convolution *x, bool is_short) {
     }
 }
 
-// Patches that are pixels of the image, from number i on.
-static void pack_pixels(const convolution *x, int32_t i, int32_t end) {
-    const pt_geometry *g = x->g;
-    for (int32_t j = 0; j < PATCHES; j++) {
-        pack_bytes(x->block + 16 * j, x->in + (i < end ? i++ : end) * g->pixel, g->channels);
-    }
+// Patches that are pixels of the image: those of these numbers.
+static void pack_pixels(const convolution *x, uint32x4_t numbers) {
+    const int8_t *from[PATCHES], *p0, *p1, *p2, *p3;
+    int8_t *to = x->block;
+    vst1q_u32((uint32_t *)(void *)from,
+              vaddq_n_u32(vmulq_n_u32(numbers, (uint32_t)x->g->pixel), (uint32_t)x->in));
+    p0 = from[0], p1 = from[1], p2 = from[2], p3 = from[3];
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[p0]], #16\n\tvldrb.u8 q1, [%[p1]], #16\n\t"
+                     "vldrb.u8 q2, [%[p2]], #16\n\tvldrb.u8 q3, [%[p3]], #16\n\t"
+                     "vstrb.8 q0, [%[to]], #64\n\tvstrb.8 q1, [%[to], #-48]\n\t"
+                     "vstrb.8 q2, [%[to], #-32]\n\tvstrb.8 q3, [%[to], #-16]\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [p0] "+r"(p0), [p1] "+r"(p1), [p2] "+r"(p2), [p3] "+r"(p3), [to] "+r"(to)
+                     : [n] "r"(x->g->channels)
+                     : "lr", "q0", "q1", "q2", "q3", "memory");
 }
 
 // ---- channels
@@ -226,11 +253,11 @@ static void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *
     int32_t end = g->out[0] * g->out[1] - 1;
     x->row = x->column = 0;
     for (int32_t i = 0; i <= end; i += PATCHES) {
-        for (int32_t j = 0; j < PATCHES; j++) {
-            quads.out[j] = (uint32_t)(out + (i + j < end ? i + j : end) * layer->out_stride);
-        }
+        uint32x4_t numbers = vminq_u32(vidupq_n_u32((uint32_t)i, 1), vdupq_n_u32((uint32_t)end));
+        vst1q_u32(quads.out,
+                  vaddq_n_u32(vmulq_n_u32(numbers, (uint32_t)layer->out_stride), (uint32_t)out));
         if (pixels) {
-            pack_pixels(x, i, end);
+            pack_pixels(x, numbers);
         } else {
             pack_block(x, is_short);
         }
@@ -257,6 +284,47 @@ bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, 
     }
     pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
                     layer->channels);
+    return true;
+}
+
+// ---- several outputs of each input channel
+
+// The weights of n outputs, from (k, `step` outputs), as rows of k.
+static void turn_weights(const int8_t *weights, int32_t step, int32_t n, int32_t depth,
+                         int8_t *rows) {
+    for (int32_t i = 0; i < n; i += 8) {
+        mve_pred16_t p = vctp16q((uint32_t)(n - i));
+        uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)depth);
+        for (int32_t k = 0; k < depth; k++) {
+            vstrbq_scatter_offset_p_s16(rows + i * depth + k, places,
+                                        vldrbq_z_s16(weights + k * step + i, p), p);
+        }
+    }
+}
+
+// One input channel after the other, as convolutions of their own.
+bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                            int8_t *out, void *block, uint32_t room) {
+    int32_t n = g->channels;
+    int64_t rows = ((int64_t)n * layer->depth + 3) & ~3;
+    if (rows > (int64_t)room || layer->depth > UINT16_MAX / 8) {
+        return false;
+    }
+    pt_geometry one = *g;
+    pt_layer part = *layer;
+    one.channels = 1;
+    part.weights = block;
+    part.channels = n;
+    for (int32_t i = 0; i < g->pixel; i++) {
+        turn_weights(layer->weights + i * n, layer->channels, n, layer->depth, block);
+        if (!pt_convolve(&one, &part, in + i, out + i * n, (int8_t *)block + rows,
+                         room - (uint32_t)rows)) {
+            return false;
+        }
+        part.output.bias += part.output.bias ? n : 0;
+        part.output.multipliers += n;
+        part.output.shifts += n;
+    }
     return true;
 }
 

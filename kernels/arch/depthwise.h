@@ -9,13 +9,16 @@
 //                                       n pixels of 4 channels, at multiples of 4
 //     pt_set_bias(channel, bias)
 //     pt_set_weights(channel, row, w0, w1, w2)
-//     pt_multiply_rows(channels, row)   outputs, limited to int8
+//     pt_plan_rows(plan, channels, row) once for rows that differ in `rows` and `out` alone
+//     pt_multiply_rows(plan, channels, row)
+//                                       outputs, limited to int8
 //
 // depthwise_plain.h says what they compute; every ISA gives the same outputs.
 #ifndef PT_ARCH_DEPTHWISE_H
 #define PT_ARCH_DEPTHWISE_H
 
 #include "scale.h"
+#include <stddef.h>
 
 #if defined(__ARM_FEATURE_DSP)
 typedef int16_t pt_plane;

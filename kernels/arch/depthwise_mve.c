@@ -337,6 +337,9 @@ static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
 bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                            int8_t *out, void *block, uint32_t room) {
     int32_t channels = layer->channels;
+    if (g->channels > 1) {
+        return pt_convolve_multiplied(g, layer, in, out, block, room);
+    }
     if (!has_windows(g, layer) || ((uint32_t)block & 3)) {
         return false;
     }

@@ -191,37 +191,53 @@ static inline void pt_set_gaps(pt_depthwise_channel *channels, const pt_depthwis
 typedef void pt_multiply_blocks(const pt_depthwise_channel *channels, const pt_plane *const *rows,
                                 int8_t *out, pt_blocks *blocks);
 
+typedef struct pt_depthwise_plan {
+    pt_multiply_blocks *multiply;
+    pt_blocks whole, rest;
+    int32_t n_whole; // outputs of `whole`, without the two that may follow
+} pt_depthwise_plan;
+
 // Outputs are stored from the last to the first. One that is not wanted goes to the place of the
 // last that is, before that.
-static inline void pt_multiply_rows(pt_depthwise_channel *channels, const pt_depthwise_row *row) {
-    static pt_multiply_blocks *const run[2] = {pt_multiply_at_stride_1, pt_multiply_at_stride_2};
-    int32_t step = row->step, whole = row->n & ~3, rest = row->n & 3;
+static inline void pt_plan_rows(pt_depthwise_plan *plan, const pt_depthwise_channel *channels,
+                                const pt_depthwise_row *row) {
+    int32_t step = row->step, rest = row->n & 3, whole = row->n - rest;
     int32_t plane = row->plane * (int32_t)sizeof(pt_plane);
-    pt_blocks blocks = {.channels_end = channels + row->channels};
+    int32_t four = 4 * row->stride * (int32_t)sizeof(pt_plane);
+    bool two = whole && (rest == 1 || rest == 2);
+    int32_t first = rest > 1 ? step : 0, second = rest > 2 ? 2 * step : first;
+    plan->multiply = row->stride == 1 ? pt_multiply_at_stride_1 : pt_multiply_at_stride_2;
+    plan->n_whole = whole;
+    plan->whole = (pt_blocks){.step = step,
+                              .second = 2 * step,
+                              .third = 3 * step,
+                              .two = two,
+                              .last = first,
+                              .plane_gap = plane - whole / 4 * four - (two ? four : 0),
+                              .out_gap = 1 - whole * step,
+                              .channels_end = channels + row->channels};
+    plan->rest = (pt_blocks){.step = first,
+                             .second = second,
+                             .third = second,
+                             .two = 0,
+                             .plane_gap = plane - four,
+                             .out_gap = 1 - 4 * first,
+                             .channels_end = rest && !two ? channels + row->channels : NULL};
+}
+
+static inline void pt_multiply_rows(pt_depthwise_plan *plan, pt_depthwise_channel *channels,
+                                    const pt_depthwise_row *row) {
+    int32_t whole = plan->n_whole;
     pt_set_gaps(channels, row);
     if (whole) {
-        bool two = rest == 1 || rest == 2;
-        blocks.step = step, blocks.second = 2 * step, blocks.third = 3 * step;
-        blocks.end = row->out + whole * step;
-        blocks.two = two, blocks.last = rest == 2 ? step : 0;
-        blocks.plane_gap = plane - whole * row->stride * (int32_t)sizeof(pt_plane) -
-                           (two ? 4 * row->stride * (int32_t)sizeof(pt_plane) : 0);
-        blocks.out_gap = 1 - whole * step;
-        run[row->stride - 1](channels, row->rows, row->out, &blocks);
-        rest = two ? 0 : rest;
+        plan->whole.end = row->out + whole * row->step;
+        plan->multiply(channels, row->rows, row->out, &plan->whole);
     }
-    if (rest) {
-        const pt_plane *rows[3];
-        for (uint32_t i = 0; i < 3; i++) {
-            rows[i] = row->rows[i] + whole * row->stride;
-        }
-        int8_t *out = row->out + whole * step;
-        blocks.step = rest > 1 ? step : 0;
-        blocks.second = blocks.third = rest > 2 ? 2 * step : blocks.step;
-        blocks.end = out + 4 * blocks.step;
-        blocks.two = 0;
-        blocks.plane_gap = plane - 4 * row->stride * (int32_t)sizeof(pt_plane);
-        blocks.out_gap = 1 - 4 * blocks.step;
-        run[row->stride - 1](channels, rows, out, &blocks);
+    if (plan->rest.channels_end) {
+        int32_t done = whole * row->stride;
+        const pt_plane *rows[3] = {row->rows[0] + done, row->rows[1] + done, row->rows[2] + done};
+        int8_t *out = row->out + whole * row->step;
+        plan->rest.end = out + 4 * plan->rest.step;
+        plan->multiply(channels, rows, out, &plan->rest);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef PT_ARCH_DEQUANTIZE_BYTES_H
 #define PT_ARCH_DEQUANTIZE_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,48 @@ PT_DEQUANTIZE_BYTES(pt_dequantize_uint8, uint8_t, "uxtab")
 
 enum { PT_DEQUANTIZE_ALIGNMENT = 1 };
 
+#if defined(__arm__)
+
+// x * scale without float32 arithmetic, for an |x| of at most 255 and a scale whose products with
+// it have the exponents of normal numbers: its 24 bits and exponent.
+static inline __attribute__((always_inline)) float pt_scale_integer(int32_t x, uint32_t mantissa,
+                                                                    uint32_t exponent) {
+    uint32_t product = (uint32_t)(x < 0 ? -x : x) * mantissa, bits = 0;
+    if (product) {
+#if defined(__ARM_FEATURE_CLZ)
+        uint32_t zeros = (uint32_t)__builtin_clz(product);
+        product <<= zeros;
+        exponent += 7 - zeros;
+#else
+        for (exponent += 7; !(product & 0x80000000); exponent--) {
+            product <<= 1;
+        }
+#endif
+        uint32_t upper = product >> 8;
+        upper += ((product & 0xFF) + 0x7F + (upper & 1)) >> 8; // halves to even
+        bits = (exponent << 23) + upper + ((uint32_t)x & 0x80000000);
+    }
+    float result;
+    __builtin_memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+#define PT_DEQUANTIZE_BYTES(name, type)                                                      \
+    static inline void name(int32_t blocks, const type *in, float *out, float scale,         \
+                            int32_t zero_point) {                                            \
+        uint32_t bits;                                                                       \
+        __builtin_memcpy(&bits, &scale, sizeof bits);                                        \
+        uint32_t exponent = bits >> 23, mantissa = (bits & 0x007FFFFF) | 0x00800000;         \
+        bool fits = exponent > 0 && exponent < 246;                                          \
+        for (const type *end = in + 4 * blocks; in != end;) {                                \
+            int32_t x = *in++ - zero_point;                                                  \
+            *out++ = fits && x >= -255 && x <= 255 ? pt_scale_integer(x, mantissa, exponent) \
+                                                   : (float)x * scale;                       \
+        }                                                                                    \
+    }
+
+#else
+
 #define PT_DEQUANTIZE_BYTES(name, type)                                              \
     static inline void name(int32_t blocks, const type *in, float *out, float scale, \
                             int32_t zero_point) {                                    \
@@ -61,6 +104,8 @@ enum { PT_DEQUANTIZE_ALIGNMENT = 1 };
             out[3] = (float)(q3 - zero_point) * scale;                               \
         }                                                                            \
     }
+
+#endif
 
 PT_DEQUANTIZE_BYTES(pt_dequantize_int8, int8_t)
 PT_DEQUANTIZE_BYTES(pt_dequantize_uint8, uint8_t)

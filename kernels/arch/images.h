@@ -23,6 +23,10 @@ bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, 
 bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                            int8_t *out, void *block, uint32_t room);
 
+// The same with more than one output of each input channel.
+bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                            int8_t *out, void *block, uint32_t room);
+
 #else
 
 static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in,

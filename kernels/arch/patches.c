@@ -1,6 +1,19 @@
 #include "patches.h"
 #include "dot.h"
 
+bool pt_layer_scales_fast(const pt_layer *layer) {
+    const pt_channels *p = &layer->output;
+    bool fast = p->range.min == INT8_MIN && p->range.max == INT8_MAX;
+    fast = fast && layer->depth <= PT_MAX_PRODUCTS;
+    for (int32_t o = 0; fast && o < layer->channels; o++) {
+        uint32_t bias = (uint32_t)pt_bias_of(p, o) + PT_BIAS_LIMIT;
+        fast = pt_scales_fast(p->multipliers[o], p->shifts[o]) && bias < 2 * PT_BIAS_LIMIT;
+    }
+    return fast;
+}
+
+#if !defined(PT_PATCHES_PAIRS)
+
 // Four channels at a time, and the rest singly, as four of which one counts.
 void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) {
     int32_t n = 4, stride = layer->depth;
@@ -33,4 +46,5 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
     pt_multiply_patch(layer, layer->block, out);
 }
 
+#endif
 #endif

@@ -21,6 +21,7 @@
 #define PT_ARCH_PATCHES_H
 
 #include "requantize.h"
+#include "scale.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -35,12 +36,16 @@ typedef struct pt_layer {
     int32_t width;      // patches of the block that is being packed
     bool limits;        // outputs are limited to less than int8
     const void *prepared;
+    bool scales_fast; // pt_scale takes all sums to the outputs
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out);
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
+
+// What layer->scales_fast is to be.
+bool pt_layer_scales_fast(const pt_layer *layer);
 
 // To the channels that follow the layer's.
 static inline void pt_skip_channels(pt_layer *layer) {
@@ -61,12 +66,15 @@ static inline uint32_t pt_useful_scratch(int32_t depth) {
     return least <= 2048 ? 3 * least : least;
 }
 
-// One patch as it lies: on any core, without scratch.
+// One patch as it lies, without scratch.
 void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 
 #if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_PATCHES_DSP
 #include "patches_dsp.h"
+#elif defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#define PT_PATCHES_PAIRS
+#include "patches_pairs.h"
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"

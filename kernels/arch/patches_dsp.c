@@ -31,26 +31,64 @@ void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
 
 // ---- packing
 
+static inline uint32_t *place(const pt_layer *layer, int32_t i, int32_t k) {
+    return (uint32_t *)layer->block + (k >> 2) * 2 * layer->width + 2 * i;
+}
+
+#define PACK_WORD(word)                                \
+    "sxtab16 %[even], %[offsets], " word "\n\t"        \
+    "sxtab16 %[odd], %[offsets], " word ", ror #8\n\t" \
+    "strd %[even], %[odd], [%[to]], %[step]\n\t"
+
+// `width` is a constant.
+static inline __attribute__((always_inline)) void
+pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets, int32_t width) {
+    uint32_t even, odd;
+    for (const int8_t *end = values + 4 * (n & ~3); values != end;) {
+        __asm__ volatile(
+            "ldmia %[values]!, {r0-r3}\n\t" PACK_WORD("r0") PACK_WORD("r1") PACK_WORD("r2")
+                PACK_WORD("r3")
+            : [values] "+r"(values), [to] "+r"(to), [even] "=&r"(even), [odd] "=&r"(odd)
+            : [offsets] "r"(offsets), [step] "i"(8 * width)
+            : "r0", "r1", "r2", "r3", "memory");
+    }
+    for (const int8_t *end = values + 4 * (n & 3); values != end; values += 4) {
+        __asm__ volatile(
+            PACK_WORD("%[word]")
+            : [to] "+r"(to), [even] "=&r"(even), [odd] "=&r"(odd)
+            : [word] "r"(pt_load_word(values)), [offsets] "r"(offsets), [step] "i"(8 * width)
+            : "memory");
+    }
+}
+
+// A multiple of 4 values from an address that is one, too.
+static void pack_aligned(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                         int32_t count) {
+    uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
+    uint32_t *to = place(layer, i, k);
+    if (layer->width == 6) {
+        pack_words(to, values, count / 4, offsets, 6);
+    } else if (layer->width == 2) {
+        pack_words(to, values, count / 4, offsets, 2);
+    } else {
+        pack_words(to, values, count / 4, offsets, 1);
+    }
+}
+
+static void pack_value(const pt_layer *layer, int32_t i, int32_t k, int32_t value) {
+    int16_t *halves = (int16_t *)(place(layer, i, k) + (k & 1));
+    halves[k >> 1 & 1] = (int16_t)value;
+}
+
 void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count) {
     if (layer->capacity == 0) {
         memcpy((int8_t *)layer->block + k, values, (size_t)count);
-        return;
-    }
-    int32_t width = layer->width;
-    int16x2_t offsets = pt_pair_of(layer->offset);
-    uint32_t *to = (uint32_t *)layer->block + (k >> 2) * 2 * width + i;
-    if ((((uintptr_t)values | (uint32_t)k | (uint32_t)count) & 3) == 0) {
-        for (const int8_t *end = values + count; values != end; values += 4, to += 2 * width) {
-            uint32_t u = pt_load_word(values);
-            to[0] = (uint32_t)pt_even_bytes_plus(u, offsets);
-            to[width] = (uint32_t)pt_odd_bytes_plus(u, offsets);
+    } else if ((((uintptr_t)values | (uint32_t)k | (uint32_t)count) & 3) == 0) {
+        pack_aligned(layer, i, k, values, count);
+    } else {
+        for (; count > 0; count--) {
+            pack_value(layer, i, k++, *values++ + layer->offset);
         }
-        return;
-    }
-    int16_t *half = (int16_t *)layer->block;
-    for (; count > 0; count--, k++) {
-        half[2 * ((k >> 2) * 2 * width + (k & 1) * width + i) + ((k >> 1) & 1)] =
-            (int16_t)(*values++ + layer->offset);
     }
 }
 
@@ -59,10 +97,12 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
         memset((int8_t *)layer->block + k, -layer->offset, (size_t)count);
         return;
     }
-    int32_t width = layer->width;
-    int16_t *half = (int16_t *)layer->block;
-    for (; count > 0; count--, k++) {
-        half[2 * ((k >> 2) * 2 * width + (k & 1) * width + i) + ((k >> 1) & 1)] = 0;
+    for (; count > 0 && ((k | count) & 3); count--) {
+        pack_value(layer, i, k++, 0);
+    }
+    uint32_t *to = place(layer, i, k);
+    for (; count > 0; count -= 4, to += 2 * layer->width) {
+        to[0] = to[1] = 0;
     }
 }
 
@@ -89,7 +129,8 @@ enum { STEPS = 8 }; // that are unrolled
 static const int32_t no_bias = 0;
 
 // `steps` of `bytes` of code.
-static loop begin_loop(const pt_layer *layer, int32_t steps, uint32_t bytes, int8_t *out) {
+static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
+                       int8_t *out) {
     const pt_channels *output = &layer->output;
     uintptr_t multipliers = (uintptr_t)output->multipliers;
     uintptr_t bias = (uintptr_t)(output->bias ? output->bias : &no_bias);
@@ -100,7 +141,7 @@ static loop begin_loop(const pt_layer *layer, int32_t steps, uint32_t bytes, int
                   .parameters = {multipliers, (uintptr_t)output->shifts - multipliers - 4},
                   .twice = 2 * output->range.offset + 1,
                   .out = {(uintptr_t)out, (uintptr_t)layer->out_stride},
-                  .out_end = out + layer->channels,
+                  .out_end = out + channels,
                   .depth = layer->depth};
 }
 
@@ -136,24 +177,24 @@ static loop begin_loop(const pt_layer *layer, int32_t steps, uint32_t bytes, int
     "sxtb16 %[even], %[odd]\n\t"           \
     "sxtb16 %[odd], %[odd], ror #8\n\t"    \
     "smlad %[s0], r0, %[even], " s0 "\n\t" \
-    "smlad %[s1], r1, %[even], " s1 "\n\t" \
-    "smlad %[s2], r2, %[even], " s2 "\n\t" \
-    "smlad %[s3], r3, %[even], " s3 "\n\t" \
-    "ldmia.w %[a]!, {r0-r3}\n\t"           \
-    "smlad %[s4], r0, %[even], " s4 "\n\t" \
-    "smlad %[s5], r1, %[even], " s5 "\n\t" \
-    "smlad %[s0], r2, %[odd], %[s0]\n\t"   \
+    "smlad %[s1], r2, %[even], " s1 "\n\t" \
+    "smlad %[s0], r1, %[odd], %[s0]\n\t"   \
     "smlad %[s1], r3, %[odd], %[s1]\n\t"   \
     "ldmia.w %[a]!, {r0-r3}\n\t"           \
-    "smlad %[s2], r0, %[odd], %[s2]\n\t"   \
-    "smlad %[s3], r1, %[odd], %[s3]\n\t"   \
-    "smlad %[s4], r2, %[odd], %[s4]\n\t"   \
+    "smlad %[s2], r0, %[even], " s2 "\n\t" \
+    "smlad %[s3], r2, %[even], " s3 "\n\t" \
+    "smlad %[s2], r1, %[odd], %[s2]\n\t"   \
+    "smlad %[s3], r3, %[odd], %[s3]\n\t"   \
+    "ldmia.w %[a]!, {r0-r3}\n\t"           \
+    "smlad %[s4], r0, %[even], " s4 "\n\t" \
+    "smlad %[s5], r2, %[even], " s5 "\n\t" \
+    "smlad %[s4], r1, %[odd], %[s4]\n\t"   \
     "smlad %[s5], r3, %[odd], %[s5]\n\t"
 
 // Six patches, channel by channel. The first step adds to the bias.
 static void multiply_6(const pt_layer *layer, int8_t *out) {
     int32_t steps = layer->depth / 4;
-    loop x = begin_loop(layer, steps - 1, 72, out);
+    loop x = begin_loop(layer, layer->channels, steps - 1, 72, out);
     const int8_t *w = layer->weights;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, s4, s5, even, odd;
@@ -204,15 +245,15 @@ static void multiply_6(const pt_layer *layer, int8_t *out) {
     "sxtb16 %[even], %[odd]\n\t"          \
     "sxtb16 %[odd], %[odd], ror #8\n\t"   \
     "smlad %[s0], r0, %[even], %[s0]\n\t" \
-    "smlad %[s1], r1, %[even], %[s1]\n\t" \
-    "smlad %[s0], r2, %[odd], %[s0]\n\t"  \
+    "smlad %[s1], r2, %[even], %[s1]\n\t" \
+    "smlad %[s0], r1, %[odd], %[s0]\n\t"  \
     "smlad %[s1], r3, %[odd], %[s1]\n\t"  \
     "ldr.w %[odd], [%[v]], #4\n\t"        \
     "sxtb16 %[even], %[odd]\n\t"          \
     "sxtb16 %[odd], %[odd], ror #8\n\t"   \
     "smlad %[s2], r0, %[even], %[s2]\n\t" \
-    "smlad %[s3], r1, %[even], %[s3]\n\t" \
-    "smlad %[s2], r2, %[odd], %[s2]\n\t"  \
+    "smlad %[s3], r2, %[even], %[s3]\n\t" \
+    "smlad %[s2], r1, %[odd], %[s2]\n\t"  \
     "smlad %[s3], r3, %[odd], %[s3]\n\t"
 
 // Four products of a patch with two channels.
@@ -261,7 +302,7 @@ static void multiply_6(const pt_layer *layer, int8_t *out) {
 
 // Channels up to an even number, two at a time.
 static void multiply_2(const pt_layer *layer, int8_t *out) {
-    loop x = begin_loop(layer, layer->depth / 4, 60, out);
+    loop x = begin_loop(layer, layer->channels & ~1, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, even, odd;
@@ -286,7 +327,7 @@ static void multiply_2(const pt_layer *layer, int8_t *out) {
 }
 
 static void multiply_1(const pt_layer *layer, int8_t *out) {
-    loop x = begin_loop(layer, layer->depth / 4, 44, out);
+    loop x = begin_loop(layer, layer->channels & ~1, layer->depth / 4, 44, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s2, even, odd;
@@ -309,24 +350,22 @@ static void multiply_channel(const pt_layer *layer, int32_t o, int32_t n, int8_t
     int32_t width = layer->width;
     for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
         const int8_t *w = layer->weights + o * layer->depth;
-        const int16x2_t *a = (const int16x2_t *)layer->block + i;
+        const int16x2_t *a = (const int16x2_t *)layer->block + 2 * i;
         int32_t sum = pt_bias_of(&layer->output, o);
         for (const int8_t *end = w + layer->depth; w != end; w += 4, a += 2 * width) {
             uint32_t u = pt_load_word(w);
             sum = __smlad(a[0], pt_even_bytes(u), sum);
-            sum = __smlad(a[width], pt_odd_bytes(u), sum);
+            sum = __smlad(a[1], pt_odd_bytes(u), sum);
         }
         out[o] = pt_finish(&layer->output, o, sum);
     }
 }
 
 static void multiply_pairs(const pt_layer *layer, int32_t n, int8_t *out) {
-    pt_layer even = *layer;
-    even.channels &= ~1;
-    if (even.channels > 0 && n == 2) {
-        multiply_2(&even, out);
-    } else if (even.channels > 0) {
-        multiply_1(&even, out);
+    if (layer->channels > 1 && n == 2) {
+        multiply_2(layer, out);
+    } else if (layer->channels > 1) {
+        multiply_1(layer, out);
     }
     if (layer->channels & 1) {
         multiply_channel(layer, layer->channels - 1, n, out);
@@ -360,14 +399,12 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
 
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    int32_t done;
-    for (; n > 0; n -= done, out += done * layer->out_stride) {
-        if (layer->capacity == 0) {
-            done = 1;
+    if (layer->capacity == 0) {
+        for (; n > 0; n--, patches += stride, out += layer->out_stride) {
             pt_multiply_patch(layer, patches, out);
-            patches += stride;
-            continue;
         }
+    }
+    for (int32_t done; n > 0; n -= done, out += done * layer->out_stride) {
         done = pt_begin_block(layer, n);
         for (int32_t i = 0; i < done; i++, patches += stride) {
             pt_pack(layer, i, 0, patches, layer->depth);

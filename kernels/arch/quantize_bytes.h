@@ -3,6 +3,7 @@
 #define PT_ARCH_QUANTIZE_BYTES_H
 
 #include "quantize_value.h"
+#include "scale.h"
 
 // `blocks` times four values, limited to what the type holds; scale and zero point as for
 // pt_quantize_value. `out` is a multiple of PT_QUANTIZE_ALIGNMENT.
@@ -70,6 +71,65 @@ static inline int32_t pt_limit_uint8(int32_t v) {
     return v < 0 ? 0 : v > UINT8_MAX ? UINT8_MAX : v;
 }
 
+#if defined(__arm__)
+
+// A positive number as factor of float32 values, without their arithmetic: an integer of 31 bits,
+// and the shift that takes the upper half of a product with a mantissa of 32 bits to the value if
+// its exponent is 0.
+typedef struct pt_factor {
+    uint32_t mantissa;
+    int32_t shift;
+} pt_factor;
+
+// A factor so large that subnormal values count, or so small that infinity would be a number, is
+// given a shift with which no value is fast.
+static inline pt_factor pt_make_factor(float x) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    uint32_t exponent = bits >> 23;
+    bool fits = exponent > 8 && exponent < 250;
+    return (pt_factor){((bits & 0x007FFFFF) | 0x00800000) << 7, fits ? 283 - (int32_t)exponent : 0};
+}
+
+static inline uint32_t pt_upper_product(uint32_t a, uint32_t b) {
+#if defined(__ARM_ARCH_6M__)
+    return (uint32_t)pt_high_product((int32_t)(a >> 1), (int32_t)b);
+#else
+    return (uint32_t)((uint64_t)a * b >> 32);
+#endif
+}
+
+static inline __attribute__((always_inline)) int32_t
+pt_quantize_fast(float x, const pt_factor *inverse, float inverse_scale, int32_t zero_point) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    int32_t shift = inverse->shift - (int32_t)(bits << 1 >> 24);
+    if (shift >= 32) {
+        return zero_point; // less than a half
+    }
+    if (shift >= 20) { // below 2^11
+        uint32_t product = pt_upper_product(bits << 8 | 0x80000000, inverse->mantissa);
+        uint32_t from_half = (product << (32 - shift)) - 0x80000000;
+        // Near a half it is the product's rounding to float32 that decides.
+        if (from_half + (1 << 19) >= 1 << 20) {
+            int32_t rounded = (int32_t)((product >> (shift - 1)) + 1) >> 1;
+            return zero_point + ((int32_t)bits < 0 ? -rounded : rounded);
+        }
+    }
+    return pt_quantize_value(x, inverse_scale, zero_point);
+}
+
+#define PT_QUANTIZE_BYTES(name, type, limit)                                                    \
+    static inline void name(int32_t blocks, const float *in, type *out, float inverse_scale,    \
+                            int32_t zero_point) {                                               \
+        pt_factor inverse = pt_make_factor(inverse_scale);                                      \
+        for (int32_t n = 4 * blocks; n > 0; n--) {                                              \
+            *out++ = (type)limit(pt_quantize_fast(*in++, &inverse, inverse_scale, zero_point)); \
+        }                                                                                       \
+    }
+
+#else
+
 #define PT_QUANTIZE_BYTES(name, type, limit)                                                 \
     static inline void name(int32_t blocks, const float *in, type *out, float inverse_scale, \
                             int32_t zero_point) {                                            \
@@ -77,6 +137,8 @@ static inline int32_t pt_limit_uint8(int32_t v) {
             *out++ = (type)limit(pt_quantize_value(*in++, inverse_scale, zero_point));       \
         }                                                                                    \
     }
+
+#endif
 
 PT_QUANTIZE_BYTES(pt_quantize_int8, int8_t, pt_limit_int8)
 PT_QUANTIZE_BYTES(pt_quantize_uint8, uint8_t, pt_limit_uint8)

@@ -2,10 +2,15 @@
 #ifndef PT_ARCH_QUANTIZE_VALUE_H
 #define PT_ARCH_QUANTIZE_VALUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // The zero points that pt_quantize_value takes: from minus this to this.
 enum { PT_NARROW_ZERO_POINT = 1 << 16 };
+
+static inline bool pt_is_narrow(int32_t zero_point) {
+    return zero_point >= -PT_NARROW_ZERO_POINT && zero_point <= PT_NARROW_ZERO_POINT;
+}
 
 // round(x * inverse_scale) + zero_point with halves to even; what lies beyond 16 bits is only sure
 // to lie beyond them, on the same side. 0 for NaN.
@@ -24,7 +29,14 @@ static inline int32_t pt_quantize_value(float x, float inverse_scale, int32_t ze
 
 #else
 
-static inline int32_t pt_quantize_value(float x, float inverse_scale, int32_t zero_point) {
+#if defined(__arm__)
+#define PT_QUANTIZE_VALUE __attribute__((noinline, unused))
+#else
+#define PT_QUANTIZE_VALUE inline
+#endif
+
+static PT_QUANTIZE_VALUE int32_t pt_quantize_value(float x, float inverse_scale,
+                                                   int32_t zero_point) {
     float scaled = x * inverse_scale;
     uint32_t bits;
     __builtin_memcpy(&bits, &scaled, sizeof bits);

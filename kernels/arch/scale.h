@@ -43,7 +43,7 @@ static inline bool pt_scales_fast(int32_t multiplier, int32_t shift) {
 
 // What pt_scale adds: a half, and the output's offset.
 static inline int32_t pt_rounding(int32_t shift, int32_t offset) {
-    return (1 << (-shift - 1)) + offset * (1 << -shift);
+    return (2 * offset + 1) * (1 << (-shift - 1));
 }
 
 // The output, before it is limited, of the sum that is half of `doubled`; `right` is -shift.

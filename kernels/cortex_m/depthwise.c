@@ -125,13 +125,14 @@ static void run_one(const pt_depthwise *x, const patch *p, int32_t input, int32_
 
 static void run_pixel(const pt_depthwise *x, const patch *p, int8_t *out) {
     int32_t outputs = x->out.channels, multiplier = x->multiplier, o = 0;
-    if (multiplier % 4 == 0) {
+    bool aligned = (((uintptr_t)x->weights | (uint32_t)outputs) & 3) == 0;
+    if (multiplier % 4 == 0 && aligned) {
         for (int32_t input = 0; o < outputs; input++) {
             for (int32_t end = o + multiplier; o < end; o += 4) {
                 run_four_shared(x, p, input, o, out);
             }
         }
-    } else if (multiplier == 1 && outputs % 4 == 0) {
+    } else if (multiplier == 1 && aligned && ((uintptr_t)x->in.data & 3) == 0) {
         for (; o < outputs; o += 4) {
             run_four_aligned(x, p, o, o, out);
         }

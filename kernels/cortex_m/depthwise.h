@@ -15,8 +15,8 @@ typedef struct pt_depthwise {
 
 // Scratch bytes with which a 3x3 convolution goes through planes; 0 for those that do not.
 uint32_t pt_plane_scratch(const pt_depthwise *x);
-// Convolves x->in to x->out through planes in such scratch. False, with nothing done, when a
-// channel's parameters are of those that planes do not take.
+// Convolves x->in to x->out through planes in such scratch. False, with part of it done, when a
+// channel has parameters that planes do not take.
 bool pt_run_planes(const pt_depthwise *x, void *scratch);
 
 #endif

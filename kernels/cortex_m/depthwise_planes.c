@@ -75,30 +75,26 @@ uint32_t pt_plane_scratch(const pt_depthwise *x) {
 
 // ---- channels
 
-static bool takes(const pt_depthwise *x) {
+// One channel's weights and what follows its sums. False when planes do not take its parameters.
+static __attribute__((noinline)) bool prepare_channel(const pt_depthwise *x, const planes *p,
+                                                      int32_t c, pt_depthwise_channel *to) {
     const pt_channels *o = &x->output;
-    for (int32_t c = 0; c < x->out.channels; c++) {
-        int32_t bias = pt_bias_of(o, c);
-        if (!pt_scales_fast(o->multipliers[c], o->shifts[c]) || bias >= PT_BIAS_LIMIT ||
-            bias <= -PT_BIAS_LIMIT) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void prepare_channel(const pt_depthwise *x, const planes *p, int32_t c,
-                            pt_depthwise_channel *to) {
     const int8_t *w = x->weights + c;
-    int32_t step = p->along.weight_step, sum = 0;
-    for (int32_t i = 0; i < 3; i++, w += p->across.weight_step) {
-        pt_set_weights(to, i, w[0], w[step], w[2 * step]);
-        sum += w[0] + w[step] + w[2 * step];
+    int32_t column = p->along.weight_step, row = p->across.weight_step, sum = 0;
+    int32_t bias = pt_bias_of(o, c), multiplier = o->multipliers[c], shift = o->shifts[c];
+    if (!pt_scales_fast(multiplier, shift) || bias >= PT_BIAS_LIMIT || bias <= -PT_BIAS_LIMIT) {
+        return false;
     }
-    pt_set_bias(to, pt_bias_of(&x->output, c) + (PT_PLANE_OFFSET ? 0 : sum * x->offset));
-    to->multiplier = x->output.multipliers[c];
-    to->right = -x->output.shifts[c];
-    to->rounding = pt_rounding(x->output.shifts[c], x->output.range.offset);
+    for (int32_t i = 0; i < 3; i++, w += row) {
+        int32_t w0 = w[0], w1 = w[column], w2 = w[2 * column];
+        pt_set_weights(to, i, w0, w1, w2);
+        sum += w0 + w1 + w2;
+    }
+    pt_set_bias(to, bias + (PT_PLANE_OFFSET ? 0 : sum * x->offset));
+    to->multiplier = multiplier;
+    to->right = -shift;
+    to->rounding = pt_rounding(shift, o->range.offset);
+    return true;
 }
 
 // ---- rows
@@ -163,6 +159,8 @@ static __attribute__((noinline)) void run_group(const pt_depthwise *x, planes *p
                             .step = p->along.out_step,
                             .n = p->along.out,
                             .channels = channels};
+    pt_depthwise_plan plan;
+    pt_plan_rows(&plan, group, &row);
     for (int32_t i = 0; i < p->across.out; i++, row.out += p->across.out_step) {
         int32_t first = i * p->across.stride;
         for (made = made < first ? first : made; made < first + 3; made++) {
@@ -170,7 +168,7 @@ static __attribute__((noinline)) void run_group(const pt_depthwise *x, planes *p
             row.rows[1] = row.rows[2];
             row.rows[2] = make_row(x, p, in, made, channels);
         }
-        pt_multiply_rows(group, &row);
+        pt_multiply_rows(&plan, group, &row);
         if (range->min > INT8_MIN || range->max < INT8_MAX) {
             limit_row(range, &row);
         }
@@ -189,7 +187,7 @@ static void lay_out_planes(const pt_depthwise *x, planes *p, void *scratch) {
 bool pt_run_planes(const pt_depthwise *x, void *scratch) {
     pt_depthwise_channel *group = scratch;
     planes p;
-    if (!choose_axes(x, &p) || !takes(x)) {
+    if (!choose_axes(x, &p)) {
         return false;
     }
     lay_out_planes(x, &p, scratch);
@@ -198,7 +196,9 @@ bool pt_run_planes(const pt_depthwise *x, void *scratch) {
     for (int32_t c = 0, n; c < x->out.channels; c += n) {
         n = x->out.channels - c < GROUP ? x->out.channels - c : GROUP;
         for (int32_t i = 0; i < n; i++) {
-            prepare_channel(x, &p, c + i, &group[i]);
+            if (!prepare_channel(x, &p, c + i, &group[i])) {
+                return false;
+            }
         }
         for (int32_t i = 0; i < x->in.batch; i++) {
             run_group(x, &p, group, x->in.data + i * in_size + c, x->out.data + i * out_size + c,

@@ -1,5 +1,7 @@
 // From float32 to integers and back, one scale and zero point for all elements.
+#include "../arch/dequantize_bytes.h"
 #include "../arch/elementwise.h"
+#include "../arch/quantize_bytes.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
 
@@ -69,6 +71,11 @@ static inline int32_t quantize(float x, float low, float high, const quantizatio
     return x <= low ? q->min : x >= high ? q->max : 0;
 }
 
+// How many of n elements the loops of four take, from `data` on: none if it is not aligned to them.
+static int32_t in_blocks(const void *data, int32_t n, uint32_t alignment) {
+    return (uintptr_t)data % alignment ? 0 : n & ~3;
+}
+
 static int quantize_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[6]);
@@ -77,17 +84,16 @@ static int quantize_run(pt_context *c, const pt_ref *args) {
     const float *x = in.data;
     float inverse = (float)(1.0 / q.scale);
     float low = (float)(q.min - q.zero_point), high = (float)(q.max - q.zero_point);
-    int32_t n = pt_numel(&in);
-    if (out.dtype == PT_DTYPE_CHAR) {
-        int8_t *y = out.data;
-        bool whole = q.min == INT8_MIN && q.max == INT8_MAX;
-        int32_t done = whole ? pt_quantize_some(x, y, n, inverse, q.zero_point) : 0;
-        for (int32_t i = done; i < n; i++) {
-            y[i] = (int8_t)quantize(x[i] * inverse, low, high, &q);
+    int32_t i = 0, n = pt_numel(&in);
+    if (out.dtype == PT_DTYPE_CHAR && q.min == INT8_MIN && q.max == INT8_MAX &&
+        pt_is_narrow(q.zero_point)) {
+        i = pt_quantize_some(x, out.data, n, inverse, q.zero_point);
+        if (i == 0) {
+            i = in_blocks(out.data, n, PT_QUANTIZE_ALIGNMENT);
+            pt_quantize_int8(i / 4, x, out.data, inverse, q.zero_point);
         }
-        return error;
     }
-    for (int32_t i = 0; i < n; i++) {
+    for (; i < n; i++) {
         store(out.data, i, out.dtype, quantize(x[i] * inverse, low, high, &q));
     }
     return error;
@@ -111,11 +117,15 @@ static int dequantize_run(pt_context *c, const pt_ref *args) {
     int error = read_quantization(c, args + 1, &in, &q);
     float *y = out.data;
     float scale = (float)q.scale;
-    int32_t n = pt_numel(&in), done = 0;
+    int32_t i = 0, n = pt_numel(&in);
     if (in.dtype == PT_DTYPE_CHAR) {
-        done = pt_dequantize_some(in.data, y, n, scale, q.zero_point);
+        i = pt_dequantize_some(in.data, y, n, scale, q.zero_point);
+        if (i == 0) {
+            i = in_blocks(in.data, n, PT_DEQUANTIZE_ALIGNMENT);
+            pt_dequantize_int8(i / 4, in.data, y, scale, q.zero_point);
+        }
     }
-    for (int32_t i = done; i < n; i++) {
+    for (; i < n; i++) {
         y[i] = (float)(load(in.data, i, in.dtype) - q.zero_point) * scale;
     }
     return error;

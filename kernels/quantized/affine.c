@@ -172,13 +172,8 @@ static void quantize_any(const pt_quantizer *q, uint8_t dtype, int32_t n, const 
     }
 }
 
-// True if pt_quantize_value takes the zero point, and a difference to it is an int32.
-static inline bool is_narrow(int32_t zero_point) {
-    return zero_point >= -PT_NARROW_ZERO_POINT && zero_point <= PT_NARROW_ZERO_POINT;
-}
-
 void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const float *in, void *out) {
-    if (!is_narrow(q->zero_point)) {
+    if (!pt_is_narrow(q->zero_point)) {
         quantize_any(q, dtype, n, in, out);
         return;
     }
@@ -247,7 +242,7 @@ static void dequantize_any(const pt_dequantizer *q, uint8_t dtype, int32_t n, co
 
 void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                        float *out) {
-    if (!is_narrow(q->zero_point)) {
+    if (!pt_is_narrow(q->zero_point)) {
         dequantize_any(q, dtype, n, in, out);
         return;
     }

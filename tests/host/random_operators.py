@@ -31,8 +31,8 @@ class Draw:
         return self.int(1, 100) <= percent
 
     def shift(self):
-        """Most data is aligned."""
-        return self.int(1, 15) if self.chance(25) else 0
+        """Most data is aligned; all of it to 4, as the loader sees to."""
+        return self.pick(4, 8, 12) if self.chance(25) else 0
 
     def int8(self, *sizes):
         kind = self.int(0, 9)
@@ -52,7 +52,7 @@ class Draw:
         return Tensor(np.full(sizes, 77, dtype), order, shift=self.shift())
 
     def weights(self, *sizes):
-        return Tensor(self.int8(*sizes), constant=True, shift=self.shift() if self.chance(20) else 0)
+        return Tensor(self.int8(*sizes), constant=True, shift=self.shift())
 
     def constant(self, values):
         return Tensor(np.asarray(values, np.int64).astype(np.int32), constant=True)

@@ -7,9 +7,12 @@
 #include "requantize_mve.h"
 #include "sum_mve.h"
 
+// Their frames do not add up in one.
+#define NOINLINE __attribute__((noinline))
+
 enum {
     PATCHES = 4,
-    CHANNELS = 64, // whose sums of weights are kept at a time
+    CHANNELS = 48, // whose biases are kept on the stack, where there is no room in scratch
     LINE = 64,     // longest patch that is put together before it is packed
 };
 
@@ -115,8 +118,7 @@ static inline void copy_rows(int8_t *to, const int8_t *from, int32_t rows, int32
 }
 
 // What of the window at (y, column) lies in the image; the rest is padding.
-static __attribute__((noinline)) void clip_rows(const convolution *x, int32_t y, int32_t column,
-                                                int8_t *line) {
+static NOINLINE void clip_rows(const convolution *x, int32_t y, int32_t column, int8_t *line) {
     const pt_geometry *g = x->g;
     int32_t size = g->kernel[1] * g->channels, step = g->in[1] * g->pixel;
     int32_t top = y < 0 ? -y : 0, left = column < 0 ? -column : 0;
@@ -154,7 +156,7 @@ static bool has_short_rows(const pt_geometry *g, int32_t depth) {
            g->dilation[0] == 1 && g->dilation[1] == 1;
 }
 
-static void pack_block(convolution *x, bool is_short) {
+static NOINLINE void pack_block(convolution *x, bool is_short) {
     const pt_geometry *g = x->g;
     for (int32_t i = 0; i < PATCHES; i++) {
         if (is_short) {
@@ -206,7 +208,7 @@ static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t
 // ---- products
 
 // The channels of four patches whose outputs are not words: four at a time, by way of a word.
-static void multiply_unaligned(const pt_quads *quads, int32_t channels) {
+static NOINLINE void multiply_unaligned(const pt_quads *quads, int32_t channels) {
     int32_t words[PATCHES];
     pt_quads one = *quads;
     one.quads = 1;
@@ -234,10 +236,10 @@ static bool is_pointwise(const pt_geometry *g) {
 }
 
 // All patches with n channels from `first` on.
-static void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *out) {
+static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *out,
+                                       int32_t *bias) {
     const pt_geometry *g = x->g;
     const pt_layer *layer = x->layer;
-    int32_t bias[CHANNELS];
     fold_offset(layer, first, n, bias);
     pt_quads quads = {.bias = bias,
                       .multipliers = layer->output.multipliers + first,
@@ -269,6 +271,20 @@ static void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *
     }
 }
 
+// At most `most` channels at a time, and at least four.
+static void convolve_parts(convolution *x, int32_t most, int8_t *out, int32_t *bias) {
+    for (int32_t first = 0, n; first < x->layer->channels; first += n) {
+        int32_t rest = x->layer->channels - first;
+        n = rest <= most ? rest : rest < most + 4 ? (most / 2) & ~3 : most & ~3;
+        convolve_channels(x, first, n, out + first, bias);
+    }
+}
+
+static NOINLINE void convolve_by_stack(convolution *x, int8_t *out) {
+    int32_t bias[CHANNELS];
+    convolve_parts(x, CHANNELS, out, bias);
+}
+
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room) {
     convolution x = {g, layer, in, block, 0, 0};
@@ -277,10 +293,11 @@ bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, 
         !pt_have_fast_scales(&layer->output, layer->channels)) {
         return false;
     }
-    for (int32_t first = 0, n = CHANNELS; first < layer->channels; first += n) {
-        int32_t rest = layer->channels - first;
-        n = rest < CHANNELS ? rest : rest < CHANNELS + 4 ? CHANNELS / 2 : CHANNELS;
-        convolve_channels(&x, first, n, out + first);
+    int32_t room_for = (int32_t)((room - needed) / 4);
+    if (room_for >= CHANNELS || room_for >= layer->channels) {
+        convolve_parts(&x, room_for, out, (int32_t *)(void *)(x.block + needed));
+    } else {
+        convolve_by_stack(&x, out);
     }
     pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
                     layer->channels);
@@ -290,8 +307,8 @@ bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, 
 // ---- several outputs of each input channel
 
 // The weights of n outputs, from (k, `step` outputs), as rows of k.
-static void turn_weights(const int8_t *weights, int32_t step, int32_t n, int32_t depth,
-                         int8_t *rows) {
+static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n, int32_t depth,
+                                  int8_t *rows) {
     for (int32_t i = 0; i < n; i += 8) {
         mve_pred16_t p = vctp16q((uint32_t)(n - i));
         uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)depth);
@@ -305,25 +322,24 @@ static void turn_weights(const int8_t *weights, int32_t step, int32_t n, int32_t
 // One input channel after the other, as convolutions of their own.
 bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                             int8_t *out, void *block, uint32_t room) {
-    int32_t n = g->channels;
-    int64_t rows = ((int64_t)n * layer->depth + 3) & ~3;
-    if (rows > (int64_t)room || layer->depth > UINT16_MAX / 8) {
-        return false;
-    }
     pt_geometry one = *g;
     pt_layer part = *layer;
+    uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;
+    if (rows > room || layer->depth > UINT16_MAX / 8) {
+        return false;
+    }
     one.channels = 1;
     part.weights = block;
-    part.channels = n;
-    for (int32_t i = 0; i < g->pixel; i++) {
-        turn_weights(layer->weights + i * n, layer->channels, n, layer->depth, block);
-        if (!pt_convolve(&one, &part, in + i, out + i * n, (int8_t *)block + rows,
-                         room - (uint32_t)rows)) {
+    part.channels = g->channels;
+    for (const int8_t *end = in + g->pixel; in != end; in++, out += part.channels) {
+        const int8_t *weights = layer->weights + (g->pixel - (end - in)) * part.channels;
+        turn_weights(weights, layer->channels, part.channels, layer->depth, block);
+        if (!pt_convolve(&one, &part, in, out, (int8_t *)block + rows, room - rows)) {
             return false;
         }
-        part.output.bias += part.output.bias ? n : 0;
-        part.output.multipliers += n;
-        part.output.shifts += n;
+        part.output.bias += part.output.bias ? part.channels : 0;
+        part.output.multipliers += part.channels;
+        part.output.shifts += part.channels;
     }
     return true;
 }

@@ -164,7 +164,7 @@ static void convolve_pixels(const convolution *x, pt_layer *layer, const int8_t 
 }
 
 // The outputs of one group, as many at a time as the ISA takes.
-static void convolve_group(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+static __attribute__((noinline)) void convolve_group(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
     uint32_t room[PT_CHANNEL_ROOM];
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;

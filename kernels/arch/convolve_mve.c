@@ -235,6 +235,73 @@ static bool is_pointwise(const pt_geometry *g) {
            (g->padding[0] | g->padding[1]) == 0;
 }
 
+// ---- windows of 3 x 3
+
+static bool has_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *out) {
+    int32_t c = g->channels;
+    return g->kernel[0] == 3 && g->kernel[1] == 3 && (g->stride[0] | g->stride[1]) == 1 &&
+           (g->dilation[0] | g->dilation[1]) == 1 && g->out[1] >= PATCHES &&
+           (c == 16 || c == 32 || c == 64) &&
+           (((uint32_t)layer->weights | (uint32_t)out | (uint32_t)layer->out_stride |
+             (uint32_t)layer->channels) &
+            3) == 0;
+}
+
+static inline void fill(int8_t *to, int8_t value, int32_t bytes) {
+    for (int32_t i = 0; i < bytes; i += 16) {
+        vst1q_s8(to + i, vdupq_n_s8(value));
+    }
+}
+
+// n pixels, 16 bytes of each.
+static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, int32_t n) {
+    __asm__ volatile("dls lr, %[n]\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[from]]\n\t"
+                     "add %[from], %[from], %[pixel]\n\t"
+                     "vstrw.32 q0, [%[to]], #16\n\t"
+                     "le lr, 1b"
+                     : [to] "+r"(to), [from] "+r"(from)
+                     : [n] "r"(n), [pixel] "r"(pixel)
+                     : "lr", "q0", "memory");
+}
+
+// What four neighbouring patches see: the six columns from the given one on, of three rows.
+static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t column) {
+    enum { COLUMNS = PATCHES + 2 };
+    const pt_geometry *g = x->g;
+    int32_t left = column < 0 ? -column : 0, bytes = g->channels / 16 * COLUMNS * 16;
+    int32_t width = (column + COLUMNS < g->in[1] ? COLUMNS : g->in[1] - column) - left;
+    const int8_t *in = x->in + (row * g->in[1] + column + left) * g->pixel;
+    int8_t *to = x->block;
+    for (int32_t i = 0; i < 3; i++, row++, in += g->in[1] * g->pixel) {
+        bool inside = row >= 0 && row < g->in[0] && width > 0;
+        if (!inside || width < COLUMNS) {
+            fill(to, (int8_t)-x->layer->offset, bytes);
+        }
+        for (int32_t part = 0; part < g->channels; part += 16, to += COLUMNS * 16) {
+            if (inside) {
+                pack_columns(to + left * 16, in + part, g->pixel, width);
+            }
+        }
+    }
+}
+
+static void convolve_windows(const convolution *x, pt_quads *quads, int8_t *out) {
+    const pt_geometry *g = x->g;
+    int32_t stride = x->layer->out_stride, last = g->out[1] - PATCHES;
+    for (int32_t i = 0; i < g->out[0]; i++, out += g->out[1] * stride) {
+        for (int32_t j = 0; j < g->out[1]; j += PATCHES) {
+            int32_t column = j < last ? j : last;
+            for (int32_t p = 0; p < PATCHES; p++) {
+                quads->out[p] = (uint32_t)(out + (column + p) * stride);
+            }
+            pack_window(x, i - g->padding[0], column - g->padding[1]);
+            pt_multiply_windows(quads);
+        }
+    }
+}
+
 // All patches with n channels from `first` on.
 static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n, int8_t *out,
                                        int32_t *bias) {
@@ -250,6 +317,10 @@ static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n,
                       .output_offset = layer->output.range.offset,
                       .quads = n / 4,
                       .weights = layer->weights + first * layer->depth};
+    if (has_windows(g, layer, out)) {
+        convolve_windows(x, &quads, out);
+        return;
+    }
     bool words = (((uint32_t)out | (uint32_t)layer->out_stride | (uint32_t)n) & 3) == 0;
     bool pixels = is_pointwise(g), is_short = has_short_rows(g, layer->depth);
     int32_t end = g->out[0] * g->out[1] - 1;

@@ -10,32 +10,24 @@ typedef struct pt_scaled {
     int32_t zero_point, multiplier, shift;
 } pt_scaled;
 
-enum { PT_HEADROOM = 20 }; // bits that addition shifts its operands up by
-
-// sum of both operands less their zero points, shifted up and requantized; requantized.
-typedef struct pt_addition {
-    pt_scaled a, b, sum;
-    pt_range range;
-} pt_addition;
-
-typedef struct pt_multiplication {
-    int32_t a_zero_point, b_zero_point, multiplier, shift;
-    pt_range range;
-} pt_multiplication;
-
 #if defined(__ARM_FEATURE_MVE)
 #include "elementwise_mve.h"
 #else
 
-static inline int32_t pt_add_some(const pt_addition *x, const int8_t *a, const int8_t *b,
-                                  int8_t *out, int32_t n) {
-    (void)x, (void)a, (void)b, (void)out, (void)n;
+// Both operands less their zero points, shifted up by 20 bits and requantized; their sum, too.
+static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_scale,
+                                  const pt_scaled *sum, const pt_range *range, const int8_t *a,
+                                  const int8_t *b, int8_t *out, int32_t n) {
+    (void)a_scale, (void)b_scale, (void)sum, (void)range, (void)a, (void)b, (void)out, (void)n;
     return 0;
 }
 
-static inline int32_t pt_multiply_some(const pt_multiplication *x, const int8_t *a, const int8_t *b,
-                                       int8_t *out, int32_t n) {
-    (void)x, (void)a, (void)b, (void)out, (void)n;
+// The product of both operands less their zero points, requantized.
+static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_point,
+                                       const pt_scaled *product, const pt_range *range,
+                                       const int8_t *a, const int8_t *b, int8_t *out, int32_t n) {
+    (void)a_zero_point, (void)b_zero_point, (void)product, (void)range;
+    (void)a, (void)b, (void)out, (void)n;
     return 0;
 }
 

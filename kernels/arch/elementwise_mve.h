@@ -22,21 +22,27 @@ static inline bool pt_is_byte_range(int32_t zero_point) {
     "vqdmlah.s32 " q ", " q ", " fix "\n\t"                     \
     "vrshl.s32 " q ", " shift "\n\t"
 
-static inline int32_t pt_add_some(const pt_addition *x, const int8_t *a, const int8_t *b,
-                                  int8_t *out, int32_t n) {
-    if (n < 4 || !pt_has_vector_scale(x->a.multiplier, x->a.shift) ||
-        !pt_has_vector_scale(x->b.multiplier, x->b.shift) ||
-        !pt_has_vector_scale(x->sum.multiplier, x->sum.shift)) {
+static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_scale,
+                                  const pt_scaled *sum, const pt_range *range, const int8_t *a,
+                                  const int8_t *b, int8_t *out, int32_t n) {
+    if (n < 4 || !pt_has_vector_scale(a_scale->multiplier, a_scale->shift) ||
+        !pt_has_vector_scale(b_scale->multiplier, b_scale->shift) ||
+        !pt_has_vector_scale(sum->multiplier, sum->shift)) {
         return 0;
     }
-    int32x4_t zero_a = vdupq_n_s32(x->a.zero_point), zero_b = vdupq_n_s32(x->b.zero_point);
-    int32x4_t offset = vdupq_n_s32(x->range.offset);
-    int32x4_t min = vdupq_n_s32(x->range.min), max = vdupq_n_s32(x->range.max);
-    int32_t scales[10] = {x->a.multiplier,    pt_fix(x->a.shift),
-                          x->a.shift,         x->b.multiplier,
-                          pt_fix(x->b.shift), x->b.shift,
-                          x->sum.multiplier,  pt_fix(x->sum.shift),
-                          x->sum.shift,       n / 4};
+    int32x4_t zero_a = vdupq_n_s32(a_scale->zero_point), zero_b = vdupq_n_s32(b_scale->zero_point);
+    int32x4_t offset = vdupq_n_s32(range->offset);
+    int32x4_t min = vdupq_n_s32(range->min), max = vdupq_n_s32(range->max);
+    int32_t scales[10] = {a_scale->multiplier,
+                          pt_fix(a_scale->shift),
+                          a_scale->shift,
+                          b_scale->multiplier,
+                          pt_fix(b_scale->shift),
+                          b_scale->shift,
+                          sum->multiplier,
+                          pt_fix(sum->shift),
+                          sum->shift,
+                          n / 4};
     register const int8_t *r0 __asm__("r0") = a, *r1 __asm__("r1") = b;
     register int8_t *r2 __asm__("r2") = out;
     register const int32_t *r12 __asm__("r12") = scales;
@@ -61,19 +67,20 @@ static inline int32_t pt_add_some(const pt_addition *x, const int8_t *a, const i
     return n & ~3;
 }
 
-static inline int32_t pt_multiply_some(const pt_multiplication *x, const int8_t *a, const int8_t *b,
-                                       int8_t *out, int32_t n) {
-    if (!pt_has_vector_scale(x->multiplier, x->shift)) {
+static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_point,
+                                       const pt_scaled *product, const pt_range *range,
+                                       const int8_t *a, const int8_t *b, int8_t *out, int32_t n) {
+    if (!pt_has_vector_scale(product->multiplier, product->shift)) {
         return 0;
     }
-    int32x4_t min = vdupq_n_s32(x->range.min), max = vdupq_n_s32(x->range.max);
-    int32_t fix = pt_fix(x->shift);
+    int32x4_t min = vdupq_n_s32(range->min), max = vdupq_n_s32(range->max);
+    int32_t fix = pt_fix(product->shift);
     for (int32_t i = 0; i + 4 <= n; i += 4) {
-        int32x4_t value = vsubq_n_s32(vldrbq_s32(a + i), x->a_zero_point);
-        value = vmulq_s32(value, vsubq_n_s32(vldrbq_s32(b + i), x->b_zero_point));
-        value = vqrdmulhq_n_s32(value, x->multiplier);
-        value = vrshlq_n_s32(vqdmlahq_n_s32(value, value, fix), x->shift);
-        value = vaddq_n_s32(value, x->range.offset);
+        int32x4_t value = vsubq_n_s32(vldrbq_s32(a + i), a_zero_point);
+        value = vmulq_s32(value, vsubq_n_s32(vldrbq_s32(b + i), b_zero_point));
+        value = vqrdmulhq_n_s32(value, product->multiplier);
+        value = vrshlq_n_s32(vqdmlahq_n_s32(value, value, fix), product->shift);
+        value = vaddq_n_s32(value, range->offset);
         vstrbq_s32(out + i, vminq_s32(vmaxq_s32(value, min), max));
     }
     return n & ~3;

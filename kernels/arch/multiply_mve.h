@@ -49,10 +49,10 @@ typedef struct pt_quads {
 #define PT_PART_HELD(part, add, q)  \
     PT_LOADED(part, 0, add, r0, r8) \
     PT_LOADED(part, 1, add, r2, r10) PT_LOADED(part, 2, add, r4, r12) PT_HELD(q, add, r6, lr)
-#define PT_PART_LOADED(part, add)                                     \
-    PT_LOADED(part, 0, add, r0, r8)                                   \
-    PT_LOADED(part, 1, add, r2, r10) PT_LOADED(part, 2, add, r4, r12) \
-        PT_LOADED(part, 3, add, r6, lr)
+#define PT_PART_LOADED(part, add)    \
+    PT_LOADED(part, 0, add, r0, r8)  \
+    PT_LOADED(part, 1, add, r2, r10) \
+    PT_LOADED(part, 2, add, r4, r12) PT_LOADED(part, 3, add, r6, lr)
 // Begins the code for so many parts, at `label`, which keeps what `held` loads; ends it.
 #define PT_BEGIN_PARTS(label, held) \
     "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t" held ".balign 4\n" label ":\n\t"
@@ -82,30 +82,48 @@ typedef struct pt_quads {
     "vqadd.s16 q1, q1, r0\n\tvqadd.s16 q2, q2, r0\n\t"                           \
     "vqmovnb.s16 q1, q1\n\tvqmovnt.s16 q1, q2\n\t"
 
+// The sums of a pair of channels are in even registers, and go to the stack: pair 0 to sp, pair 1
+// behind it, below a copy of the first ten fields. r11 is where to: its bit 5 tells the pairs.
+// r1 is the weights, r5 the patches, r8 the depth, r9 the bytes of the last part.
+#define PT_BEGIN_QUADS        \
+    "mov r3, sp\n\t"          \
+    "sub r1, r3, #128\n\t"    \
+    "bic r1, r1, #63\n\t"     \
+    "mov sp, r1\n\t"          \
+    "str r3, [sp, #120]\n\t"  \
+    "add r1, sp, #64\n\t"     \
+    "ldm r0!, {r2-r11}\n\t"   \
+    "stm r1, {r2-r11}\n\t"    \
+    "ldr r1, [r0], #4\n\t"    \
+    "vldrw.u32 q7, [r0]\n\t"  \
+    "vmov.i32 q0, #4\n\t"     \
+    "vsub.i32 q7, q7, q0\n\t" \
+    "mov r11, sp\n\t"
+
+// Behind label 9: outputs of a pair, then back to the code for the next, or the end.
+#define PT_END_QUADS                                         \
+    "9:\n\t" PT_REQUANTIZE_QUAD "vstrw.32 q1, [q7, #4]!\n\t" \
+    "mov r11, sp\n\t"                                        \
+    "subs r2, #1\n\t"                                        \
+    "str r2, [sp, #100]\n\t"                                 \
+    "it ne\n\t"                                              \
+    "ldrne pc, [sp, #104]\n\t"                               \
+    "ldr r0, [sp, #120]\n\t"                                 \
+    "mov sp, r0"
+
+#define PT_QUADS_CLOBBER                                                                         \
+    "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0", "q1", \
+        "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
+
 static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
-    // The sums of a pair of channels are in even registers, and go to the stack: pair 0 to sp, pair
-    // 1 behind it, below a copy of the first ten fields. r11 is where to: its bit 5 tells the
-    // pairs.
     register const pt_quads *r0 __asm__("r0") = quads;
     __asm__ volatile(
-        "mov r3, sp\n\t"
-        "sub r1, r3, #128\n\t"
-        "bic r1, r1, #63\n\t"
-        "mov sp, r1\n\t"
-        "str r3, [sp, #120]\n\t"
-        "add r1, sp, #64\n\t"
-        "ldm r0!, {r2-r11}\n\t"
-        "stm r1, {r2-r11}\n\t" // r8 depth, r9 last
-        "ldr r1, [r0], #4\n\t"
-        "vldrw.u32 q7, [r0]\n\t"
-        "vmov.i32 q0, #4\n\t"
-        "vsub.i32 q7, q7, q0\n\t"
+        PT_BEGIN_QUADS
         "adds r6, r8, #15\n\t"
         "lsrs r6, r6, #4\n\t"
         "subs r6, #1\n\t" // parts of 16 bytes but the last
         "vctp.8 r9\n\t"
         "mov r9, r8\n\t"
-        "mov r11, sp\n\t"
         "add r3, r1, r9\n\t"
         "cmp r6, #3\n\t"
         "bhi 5f\n\t"
@@ -175,19 +193,75 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         "add r3, r1, r9\n\t"
         "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
         "tst r11, #32\n\t"
-        "bne 8b\n"
-        "9:\n\t" PT_REQUANTIZE_QUAD "vstrw.32 q1, [q7, #4]!\n\t"
-        "mov r11, sp\n\t"
-        "subs r2, #1\n\t"
-        "str r2, [sp, #100]\n\t"
-        "it ne\n\t"
-        "ldrne pc, [sp, #104]\n\t"
-        "ldr r0, [sp, #120]\n\t"
-        "mov sp, r0"
+        "bne 8b\n" PT_END_QUADS
         : "+r"(r0)
         :
-        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0",
-          "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+        : PT_QUADS_CLOBBER);
+}
+
+// ---- windows of 3 x 3 at stride 1
+
+// Four neighbouring patches share columns: packed are, of each row, of each 16 channels, six pixels
+// of 16 bytes. The weights are multiples of 4, of 16, 32 or 64 channels.
+#define PT_MULTIPLY_COLUMNS(a, b, c, d)                             \
+    "vmladava.s8 r0, " #a ", q4\n\tvmladava.s8 r2, " #b ", q4\n\t"  \
+    "vmladava.s8 r4, " #c ", q4\n\tvmladava.s8 r6, " #d ", q4\n\t"  \
+    "vmladava.s8 r8, " #a ", q5\n\tvmladava.s8 r10, " #b ", q5\n\t" \
+    "vmladava.s8 r12, " #c ", q5\n\tvmladava.s8 lr, " #d ", q5\n\t"
+#define PT_COLUMN(q, part, i) "vldrw.u32 " #q ", [r5, #96*" #part "+16*" #i "]\n\t"
+#define PT_TAP(channels, part, i)                                \
+    "vldrw.u32 q4, [r1, #" #channels "*" #i "+16*" #part "]\n\t" \
+    "vldrw.u32 q5, [r3, #" #channels "*" #i "+16*" #part "]\n\t"
+// Goes to the next row of taps, and loads its first.
+#define PT_NEXT_ROW(channels)                   \
+    "vldrw.u32 q0, [r5, #6*" #channels "]!\n\t" \
+    "vldrw.u32 q4, [r1, #3*" #channels "]!\n\t" \
+    "vldrw.u32 q5, [r3, #3*" #channels "]!\n\t"
+#define PT_ROW_PART(channels, part, first)                                                       \
+    first PT_COLUMN(q1, part, 1) PT_COLUMN(q2, part, 2) PT_COLUMN(q3, part, 3)                   \
+        PT_MULTIPLY_COLUMNS(q0, q1, q2, q3) PT_COLUMN(q0, part, 4) PT_TAP(channels, part, 1)     \
+            PT_MULTIPLY_COLUMNS(q1, q2, q3, q0) PT_COLUMN(q1, part, 5) PT_TAP(channels, part, 2) \
+                PT_MULTIPLY_COLUMNS(q2, q3, q0, q1)
+#define PT_FIRST_PART(channels) PT_ROW_PART(channels, 0, PT_NEXT_ROW(channels))
+#define PT_OTHER_PART(channels, part) \
+    PT_ROW_PART(channels, part, PT_COLUMN(q0, part, 0) PT_TAP(channels, part, 0))
+// The code for so many channels: pairs begin at `label`, rows at `rows`.
+#define PT_WINDOWS(channels, label, rows, parts)                                                  \
+    "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t"                                 \
+    "subs r1, #3*" #channels "\n\tadd r3, r1, r9\n\t"                                             \
+    "sub r5, r5, #6*" #channels "\n\tstr r5, [sp, #76]\n"                                         \
+    ".balign 4\n" label ":\n\t"                                                                   \
+    "ldr r5, [sp, #76]\n\tmovs r7, #3\n\t"                                                        \
+    "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"                                           \
+    "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n" rows ":\n\t" parts "subs r7, #1\n\tbne " rows \
+    "b\n\t"                                                                                       \
+    "mov r1, r3\n\tadd r3, r1, r9\n\t"                                                            \
+    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"                                            \
+    "tst r11, #32\n\tbne " label "b\n\tb 9f\n\t"
+
+static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads) {
+    register const pt_quads *r0 __asm__("r0") = quads;
+    __asm__ volatile(
+        PT_BEGIN_QUADS
+        "mov r9, r8\n\t"
+        "vmov.i32 q6, #0\n\t"
+        "cmp r8, #9*32\n\t"
+        "beq 12f\n\t"
+        "bhi 14f\n\t" PT_WINDOWS(
+            16, "1", "2",
+            PT_FIRST_PART(16)) ".balign 4\n"
+                               "12:\t" PT_WINDOWS(
+                                   32, "3", "4",
+                                   PT_FIRST_PART(32) PT_OTHER_PART(
+                                       32, 1)) ".balign 4\n"
+                                               "14:\t" PT_WINDOWS(
+                                                   64, "5", "6",
+                                                   PT_FIRST_PART(64) PT_OTHER_PART(64, 1)
+                                                       PT_OTHER_PART(64, 2) PT_OTHER_PART(64, 3))
+                                                   PT_END_QUADS
+        : "+r"(r0)
+        :
+        : PT_QUADS_CLOBBER);
 }
 
 #endif

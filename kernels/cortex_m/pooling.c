@@ -68,7 +68,8 @@ static void run_windows(const pooling *p, int8_t *out,
 
 // The reference computes in float32: it dequantizes, averages and quantizes. That is the integer
 // nearest to the exact average, but where the average lies half-way between two integers: then the
-// rounding errors decide. They cannot decide elsewhere in windows of at most PT_AVERAGE_TAPS.
+// rounding errors decide. They cannot decide elsewhere in windows of at most EXACT_TAPS.
+enum { EXACT_TAPS = 128 };
 
 static int32_t average_as_reference(const pooling *p, const pt_taps *t, const int8_t *in) {
     float sum = 0;
@@ -81,24 +82,88 @@ static int32_t average_as_reference(const pooling *p, const pt_taps *t, const in
     return (int32_t)pt_rintf(average / p->scale) + p->zero_point;
 }
 
-static void average(const pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t n = t->rows * t->columns;
-    for (int32_t o = 0; o < p->in.channels; o += PT_AVERAGES) {
-        int32_t rest = p->in.channels - o, channels = rest < PT_AVERAGES ? rest : PT_AVERAGES;
-        uint32_t unclear = (1u << PT_AVERAGES) - 1;
-        if (n == 0) {
-            memset(out + o, p->zero_point, (size_t)channels);
-            continue;
+// The average of n taps of one channel from the sum of their values plus 128.
+static int8_t average_of(const pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum,
+                         uint32_t n) {
+    uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
+    if (result * 2 * n == doubled) {
+        return (int8_t)pt_clamp(average_as_reference(p, t, in), INT8_MIN, INT8_MAX);
+    }
+    return (int8_t)((int32_t)result - 128);
+}
+
+static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
+    uint32_t sum = 0;
+    for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
+        const int8_t *tap = in;
+        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+            sum += (uint32_t)(*tap + 128);
         }
-        if (n <= PT_AVERAGE_TAPS) {
-            unclear = pt_average_taps(t, o, channels, out + o);
+    }
+    return sum;
+}
+
+typedef uint32_t __attribute__((may_alias)) four_values;
+
+// Of four channels, as pairs of 16 bits; `in` and all steps are multiples of 4.
+static void sum_four(const pt_taps *t, const int8_t *in, uint32_t *even, uint32_t *odd) {
+    const uint32_t lower = 0x00FF00FF;
+    uint32_t e = 0, o = 0;
+    for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
+        const int8_t *tap = in;
+        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+            uint32_t values = *(const four_values *)(const void *)tap ^ 0x80808080;
+            e += values & lower;
+            o += values >> 8 & lower;
         }
-        for (int32_t i = 0; unclear != 0 && i < channels; i++, unclear >>= 1) {
-            if (unclear & 1) {
+    }
+    *even = e;
+    *odd = o;
+}
+
+// By the instruction set's own way, if there is one: returns how many channels.
+static int32_t average_some(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t o = 0, channels = p->in.channels, n = PT_AVERAGES;
+    for (; n > 0 && o < channels; o += n) {
+        n = channels - o < n ? channels - o : n;
+        uint32_t halves = pt_average_taps(t, o, n, out + o);
+        for (int32_t i = 0; halves != 0; i++, halves >>= 1) {
+            if (halves & 1) {
                 int32_t result = average_as_reference(p, t, t->in + o + i);
                 out[o + i] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
             }
         }
+    }
+    return o;
+}
+
+static void average(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t o = 0, n = t->rows * t->columns, channels = p->in.channels;
+    if (n == 0) {
+        memset(out, p->zero_point, (size_t)channels);
+        return;
+    }
+    if (n > EXACT_TAPS) {
+        for (; o < channels; o++) {
+            int32_t result = average_as_reference(p, t, t->in + o);
+            out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+        }
+        return;
+    }
+    o = average_some(p, t, out);
+    if (o == 0 && (((uintptr_t)t->in | (uint32_t)channels) & 3) == 0) {
+        for (; o < channels; o += 4) {
+            const int8_t *in = t->in + o;
+            uint32_t even, odd;
+            sum_four(t, in, &even, &odd);
+            out[o] = average_of(p, t, in, even & 0xFFFF, (uint32_t)n);
+            out[o + 1] = average_of(p, t, in + 1, odd & 0xFFFF, (uint32_t)n);
+            out[o + 2] = average_of(p, t, in + 2, even >> 16, (uint32_t)n);
+            out[o + 3] = average_of(p, t, in + 3, odd >> 16, (uint32_t)n);
+        }
+    }
+    for (; o < channels; o++) {
+        out[o] = average_of(p, t, t->in + o, sum_of_taps(t, t->in + o), (uint32_t)n);
     }
 }
 
@@ -150,12 +215,24 @@ const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = {avg_nhwc_check, avg
 // ---- max
 
 static void maximum(const pooling *p, const pt_taps *t, int8_t *out) {
-    for (int32_t o = 0; o < p->in.channels; o += PT_MAXIMA) {
-        int32_t rest = p->in.channels - o, channels = rest < PT_MAXIMA ? rest : PT_MAXIMA;
-        pt_max_taps(t, o, channels, out + o);
+    int32_t o = 0, channels = p->in.channels, most = PT_MAXIMA;
+    for (; most > 0 && o < channels; o += most) {
+        most = channels - o < most ? channels - o : most;
+        pt_max_taps(t, o, most, out + o);
     }
-    for (int32_t o = 0; o < p->in.channels; o++) {
-        out[o] = (int8_t)pt_clamp(out[o], p->range.min, p->range.max);
+    for (int32_t i = 0; i < o; i++) {
+        out[i] = (int8_t)pt_clamp(out[i], p->range.min, p->range.max);
+    }
+    for (; o < channels; o++) {
+        int32_t max = INT8_MIN;
+        const int8_t *in = t->in + o;
+        for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
+            const int8_t *tap = in;
+            for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+                max = *tap > max ? *tap : max;
+            }
+        }
+        out[o] = (int8_t)pt_clamp(max, p->range.min, p->range.max);
     }
 }
 

@@ -12,7 +12,7 @@
 
 enum {
     PATCHES = 4,
-    CHANNELS = 48, // whose biases are kept on the stack, where there is no room in scratch
+    CHANNELS = 64, // whose biases are kept on the stack, where there is no room in scratch
     LINE = 64,     // longest patch that is put together before it is packed
 };
 

@@ -1,21 +1,22 @@
 // ARMv6-M: products of a row's values with four rows of weights.
 
-// Adds those with the rows at w, w + second, w + third and w + fourth to sums[0] to sums[3]. `count` is a multiple of 4.
+// Adds those with the rows at w, w + second, w + third and w + fourth to sums[0] to sums[3].
+// `count` is a multiple of 4.
 static inline void pt_add_values(const pt_value_at *values, int32_t count, const int8_t *w,
                                  int32_t second, int32_t third, int32_t fourth, int32_t *sums) {
-#define PT_VALUE               \
-    "ldmia r7!, {r4, r5}\n\t"  \
-    "ldrsb r6, [r0, r5]\n\t"   \
-    "muls r6, r4, r6\n\t"      \
-    "add r8, r6\n\t"           \
-    "ldrsb r6, [r1, r5]\n\t"   \
-    "muls r6, r4, r6\n\t"      \
-    "add r9, r6\n\t"           \
-    "ldrsb r6, [r2, r5]\n\t"   \
-    "muls r6, r4, r6\n\t"      \
-    "add r10, r6\n\t"          \
-    "ldrsb r6, [r3, r5]\n\t"   \
-    "muls r6, r4, r6\n\t"      \
+#define PT_VALUE              \
+    "ldmia r7!, {r4, r5}\n\t" \
+    "ldrsb r6, [r0, r5]\n\t"  \
+    "muls r6, r4, r6\n\t"     \
+    "add r8, r6\n\t"          \
+    "ldrsb r6, [r1, r5]\n\t"  \
+    "muls r6, r4, r6\n\t"     \
+    "add r9, r6\n\t"          \
+    "ldrsb r6, [r2, r5]\n\t"  \
+    "muls r6, r4, r6\n\t"     \
+    "add r10, r6\n\t"         \
+    "ldrsb r6, [r3, r5]\n\t"  \
+    "muls r6, r4, r6\n\t"     \
     "add r11, r6\n\t"
     register const int8_t *w0 __asm__("r0") = w;
     register const int8_t *w1 __asm__("r1") = w + second;

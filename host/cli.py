@@ -1,4 +1,4 @@
-"""The command line: picotorch run | inspect | size | parity | firmware | boards."""
+"""The command line: picotorch run | inspect | size | parity | export | firmware | boards."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import click
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
-from . import inspecting, listing_boards, parity, running, selective, sizing
+from . import exporting, inspecting, listing_boards, parity, running, selective, sizing
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -49,6 +49,12 @@ def _inputs(command):
                            help="Of random inputs, where none are given.")(command)
     return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
                         help="Arrays in0, in1 ...; without it the inputs are random.")(command)
+
+
+def _quantize(command):
+    return click.option("--quantize", is_flag=True,
+                        help="Quantize float arrays for inputs that take integers, by the scale and "
+                             "zero point of the program.")(command)
 
 
 def _json(command):
@@ -96,6 +102,7 @@ def cli():
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @_firmware
 @_inputs
+@_quantize
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
               help="Write the outputs: out0, out1 ...")
 @_size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
@@ -105,7 +112,7 @@ def cli():
 @_size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @_prepare
 @_json
-def run(model, method, board, firmware, inputs, seed, outputs, pool_size, planned, temp_size,
+def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_size, planned, temp_size,
         prepare, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
 
@@ -117,10 +124,13 @@ def run(model, method, board, firmware, inputs, seed, outputs, pool_size, planne
     """
     if firmware is not None and board == running.HOST:
         raise click.UsageError("--firmware is of a board: give --board, too")
+    if quantize and inputs is None:
+        raise click.UsageError("--quantize is for --inputs")
     try:
         data = running.read_model(model)
-        request = Request(data, str(model), _request_inputs(data, method, inputs, seed), method,
-                          pool_size, dict(planned), temp_size, prepare, firmware)
+        values = _request_inputs(data, method, inputs, seed, quantize)
+        request = Request(data, str(model), values, method, pool_size, dict(planned), temp_size,
+                          prepare, firmware)
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -135,11 +145,11 @@ def run(model, method, board, firmware, inputs, seed, outputs, pool_size, planne
     running.check_result(result)
 
 
-def _request_inputs(data, method, path, seed):
+def _request_inputs(data, method, path, seed, quantize):
     """The inputs from a file, or random ones."""
     given = read_npz(path) if path is not None else None
     meta = open_program(data).method_meta(method)
-    return random_inputs(meta, seed) if given is None else checked_inputs(meta, given)
+    return random_inputs(meta, seed) if given is None else checked_inputs(meta, given, quantize)
 
 
 @cli.command()
@@ -182,9 +192,10 @@ def size(model, method, boards, prepare, as_json):
          "by default.")
 @_firmware
 @_inputs
+@_quantize
 @_prepare
 @_json
-def parity_command(model, method, boards, firmware, inputs, seed, prepare, as_json):
+def parity_command(model, method, boards, firmware, inputs, seed, quantize, prepare, as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -198,7 +209,7 @@ def parity_command(model, method, boards, firmware, inputs, seed, prepare, as_js
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_model(model)
-    request, reference = parity.prepare(data, model, method, inputs, seed, prepare)
+    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize)
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
@@ -233,6 +244,33 @@ def firmware(first, models, board, output, as_json):
     programs = {str(model): open_program(running.read_model(model)) for model in models}
     entry = selective.build(board, programs, output or selective.default_output(board))
     click.echo(json.dumps(entry)) if as_json else selective.show_text(entry)
+
+
+@cli.command()
+@_model
+@click.option("--int8-io", is_flag=True,
+              help="Take off the operators that quantize inputs and dequantize outputs.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.PTE",
+              help="The program to write.")
+@_json
+def export(model, int8_io, output, as_json):
+    """Make another program of the quantized program MODEL.
+
+    With --int8-io its inputs and outputs are the quantized integers themselves. The float tensors are
+    gone from the planned memory, which is planned anew. Scale and zero point can be read with
+    method_meta.input_quantization(i) and output_quantization(i). Needs the package executorch
+    (pip install -e '.[export]').
+
+    \b
+    Example:
+      picotorch export model.pte --int8-io -o model_int8.pte
+    """
+    if not int8_io:
+        raise click.UsageError("Give --int8-io; it is the only change that this command makes.")
+    written, entry = exporting.int8_io_file(running.read_model(model), str(model))
+    output.write_bytes(written)
+    entry["output"] = str(output)
+    click.echo(json.dumps(entry)) if as_json else exporting.show_text(entry)
 
 
 @cli.command("boards")

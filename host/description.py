@@ -19,6 +19,18 @@ def describe(program: Program, names: list[str]) -> list[dict]:
         raise bad_program("something lies outside the file") from None
 
 
+def constant_methods(program: Program) -> dict:
+    """The numbers that methods without inputs and instructions return, by the method's name."""
+    found = {}
+    for name in program.method_names:
+        meta = program.method_meta(name)
+        if meta.num_inputs() == meta.num_instructions() == 0 and meta.num_outputs() == 1:
+            number = Values(program, meta.plan).number(meta.output_value(0))
+            if number is not None:
+                found[name] = number
+    return found
+
+
 def _method(program, name):
     meta = program.method_meta(name)
     values = Values(program, meta.plan)
@@ -56,7 +68,12 @@ def _input(meta, values, i):
     if tag != TENSOR:
         return {"type": TAG_NAMES.get(tag, "unknown"), "value": values.number(meta.input_value(i))}
     info = meta.input_tensor_meta(i)
-    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned()}
+    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
+            "quantization": _quantization(meta.input_quantization(i))}
+
+
+def _quantization(parameters):
+    return dict(zip(("scale", "zero_point"), parameters, strict=True)) if parameters else None
 
 
 def _output(meta, i):
@@ -64,7 +81,8 @@ def _output(meta, i):
     if tag != TENSOR:
         return {"type": TAG_NAMES.get(tag, "unknown")}
     info = meta.output_tensor_meta(i)
-    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned()}
+    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
+            "quantization": _quantization(meta.output_quantization(i))}
 
 
 def operator_list(meta: MethodMeta) -> list[dict]:

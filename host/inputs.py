@@ -53,15 +53,39 @@ def write_npz(path: Path, arrays: list) -> None:
 # ---- checks
 
 
-def checked_inputs(meta: MethodMeta, given: list) -> list:
+def checked_inputs(meta: MethodMeta, given: list, quantize: bool = False) -> list:
     """The inputs as a run takes them: arrays, and the exported values of numbers.
 
-    Raises InvalidArgument for another number of inputs, another dtype, sizes or value.
+    quantize: floats for an input of integers become those integers, by the program's scale and zero
+    point. Raises InvalidArgument for another number of inputs, another dtype, sizes or value.
     """
     if len(given) != meta.num_inputs():
         raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} wanted, {len(given)} given", "inputs",
                    remedy=_signature(meta))
+    if quantize:
+        given = [_quantized(meta, i, value) for i, value in enumerate(given)]
     return [_checked_input(meta, i, value) for i, value in enumerate(given)]
+
+
+def _quantized(meta, i, value):
+    array = _as_array(value, i)
+    parameters = meta.input_quantization(i)
+    if parameters is None or array.dtype.kind != "f":
+        return value
+    return quantize_array(array, *parameters, numpy_dtype(meta.input_tensor_meta(i)))
+
+
+def quantize_array(array: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:
+    """round(array / scale) + zero_point within the limits of dtype, as ExecuTorch's dialect rounds."""
+    inverse = np.float32(1) / np.float32(scale)
+    rounded = np.nan_to_num(np.rint(array.astype(np.float32) * inverse) + np.float32(zero_point))
+    limits = np.iinfo(dtype)
+    return np.clip(rounded, limits.min, limits.max).astype(dtype)
+
+
+def dequantize_array(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    """(array - zero_point) * scale as float32."""
+    return (array.astype(np.int64) - zero_point).astype(np.float32) * np.float32(scale)
 
 
 def _signature(meta):
@@ -83,11 +107,19 @@ def _checked_input(meta, i, value):
     array = _as_array(value, i)
     if array.dtype != wanted:
         raise fail(INVALID_ARGUMENT, f"dtype {wanted} wanted, {array.dtype} given", "input", i,
-                   remedy=f"convert it with .astype({str(wanted)!r})")
+                   remedy=_conversion(meta, i, wanted))
     if array.shape != info.sizes():
         raise fail(INVALID_ARGUMENT,
                    f"sizes {list(info.sizes())} wanted, {list(array.shape)} given", "input", i)
     return array
+
+
+def _conversion(meta, i, wanted):
+    parameters = meta.input_quantization(i)
+    if parameters is None:
+        return f"convert it with .astype({str(wanted)!r})"
+    return (f"quantize it with scale {parameters[0]:.9g} and zero point {parameters[1]} "
+            "(--quantize does)")
 
 
 def _as_array(value, i):

@@ -3,7 +3,7 @@
 import click
 
 from . import show
-from .description import describe
+from .description import constant_methods, describe
 from .twin import open_program
 
 _ARGUMENT_WIDTH = 70
@@ -12,14 +12,16 @@ _ARGUMENT_WIDTH = 70
 def inspect(model: bytes, name: str, method: str | None = None) -> dict:
     """The program as plain data; all methods, or the one asked for."""
     program = open_program(model)
-    names = [method] if method is not None else program.method_names
-    return {"model": name, "bytes": len(model), "methods": describe(program, names)}
+    constants = constant_methods(program)
+    names = [name for name in program.method_names if name not in constants]
+    return {"model": name, "bytes": len(model), "constant_methods": constants,
+            "methods": describe(program, [method] if method is not None else names)}
 
 
 def _show_method(entry: dict) -> None:
     show.heading(f"Method {entry['name']}")
     show.table(["", "type", "bytes>", ""], [
-        [f"{kind} {i}", _value(value), value.get("nbytes", ""), _planned(value)]
+        [f"{kind} {i}", _value(value), value.get("nbytes", ""), _notes(value)]
         for kind in ("input", "output") for i, value in enumerate(entry[kind + "s"])])
     if entry["attributes"]:
         show.heading("Attributes")
@@ -39,8 +41,12 @@ def _value(value):
     return f"{value['type']} {value['value']}" if "value" in value else value["type"]
 
 
-def _planned(value):
-    return "unplanned" if value.get("planned") is False else ""
+def _notes(value):
+    notes = ["unplanned"] if value.get("planned") is False else []
+    quantization = value.get("quantization")
+    if quantization:
+        notes.append(f"scale {quantization['scale']:.9g}, zero point {quantization['zero_point']}")
+    return "; ".join(notes)
 
 
 def _show_operators(entry):
@@ -74,3 +80,6 @@ def show_text(entry: dict) -> None:
                f"{len(entry['methods'])} method(s)")
     for method in entry["methods"]:
         _show_method(method)
+    if entry["constant_methods"]:
+        show.heading("Methods that return a number")
+        show.table(["method", "returns>"], list(entry["constant_methods"].items()))

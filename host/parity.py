@@ -25,13 +25,13 @@ class Reference:
 
 
 def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
-            prepare: str = "none"):
+            prepare: str = "none", quantize: bool = False):
     """The request, and the reference to compare with. Raises Error."""
     meta = open_program(data).method_meta(method)
     reference = Reference(f"random (seed {seed})")
     path = inputs if inputs is not None else model.parent / "inputs.npz"
     if inputs is not None or path.is_file():
-        values = checked_inputs(meta, read_npz(path))
+        values = checked_inputs(meta, read_npz(path), quantize)
         reference.inputs = str(path)
         expected = model.parent / "expected.npz"
         if inputs is None and expected.is_file():

@@ -51,6 +51,14 @@ class MethodMeta:
     def output_tensor_meta(self, index: int) -> TensorInfo:
         return TensorInfo(self._meta.output_tensor_meta(index))
 
+    def input_quantization(self, index: int) -> tuple[float, int] | None:
+        """(scale, zero point) of an input that takes quantized values, None for any other."""
+        return self._meta.input_quantization(index)
+
+    def output_quantization(self, index: int) -> tuple[float, int] | None:
+        """(scale, zero point) of an output of quantized values, None for any other."""
+        return self._meta.output_quantization(index)
+
     def attribute_tensor_meta(self, index: int) -> TensorInfo:
         return TensorInfo(self._meta.attribute_tensor_meta(index))
 

@@ -86,6 +86,7 @@ static __attribute__((noinline)) void run_channels(const pt_depthwise *x, int8_t
                           .channels = 1,
                           .outputs = x->multiplier,
                           .depth = taps_of(x),
+                          .contiguous = x->in.channels == 1 && x->window.dilation[PT_WIDTH] == 1,
                           .output = x->output};
     for (int32_t c = 0; c < x->in.channels; c++) {
         transpose_weights(x, x->weights + c * x->multiplier, scratch);

@@ -1,7 +1,9 @@
 """What a method takes, gives and needs, read from the program before anything is loaded."""
 
+import struct
+
 from . import schema
-from .errors import INVALID_ARGUMENT, fail
+from .errors import INVALID_ARGUMENT, NOT_FOUND, Error, fail
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .tensor import TensorInfo
 
@@ -101,6 +103,58 @@ class MethodMeta:
             return False
         value = self.output_value(index)
         return value not in [self.input_value(i) for i in range(self.num_inputs())]
+
+    # ---- quantized inputs and outputs
+
+    def input_quantization(self, index):
+        """(scale, zero_point) of an input that takes quantized values: value = (integer - zero_point) *
+        scale. None for any other input.
+
+        The exporter keeps them as constant methods ("input0_scale", or "encode_input0_scale" for a
+        method that is not called forward). Allocates: to be asked before the heap is locked.
+        """
+        self._check_index(index, self.num_inputs(), "input")
+        return self._quantization("input%d_" % index)
+
+    def output_quantization(self, index):
+        """(scale, zero_point) of an output of quantized values, None for any other; see above."""
+        self._check_index(index, self.num_outputs(), "output")
+        return self._quantization("output%d_" % index)
+
+    def _quantization(self, end):
+        name = self.name()
+        if name == "forward" and self._constant_method(end + "scale") is not None:
+            prefix = end
+        else:
+            prefix = name + "_" + end
+        scale = self._constant_method(prefix + "scale")
+        zero_point = self._constant_method(prefix + "zp")
+        return None if scale is None or zero_point is None else (scale, zero_point)
+
+    def _constant_method(self, name):
+        """The number that a method returns as its only output; None where there is no such method."""
+        program = self.program
+        reader = program.reader
+        try:
+            plan = program.plan(name)
+        except Error as error:
+            if error.code != NOT_FOUND:
+                raise
+            return None
+        outputs = reader.table(plan, schema.EXECUTION_PLAN_OUTPUTS)
+        if reader.length(outputs) != 1:
+            return None
+        value = evalue(reader, reader.table(plan, schema.EXECUTION_PLAN_VALUES),
+                       reader.i32_item(outputs, 0))
+        table = reader.table(value, schema.EVALUE_VAL)
+        if self._tag(value) == schema.KERNEL_TYPES_INT:
+            return reader.i64(table, schema.INT_INT_VAL)
+        if self._tag(value) != schema.KERNEL_TYPES_DOUBLE:
+            return None
+        position = reader.field(table, schema.DOUBLE_DOUBLE_VAL)
+        if position + 8 > len(program.data):
+            raise ValueError
+        return struct.unpack_from("<d", program.data, position)[0] if position else 0.0
 
     # ---- attributes: tensors with a fully qualified name
 

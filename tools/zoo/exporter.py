@@ -7,7 +7,8 @@ import torch
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
 from executorch.exir._serialize._program import deserialize_pte_binary
-from executorch.exir.schema import Program, SubsegmentOffsets, Tensor
+from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
+from picotorch.host.exporting import int8_io_file
 
 from zoo import cortex_m
 from zoo.registry import Model
@@ -28,7 +29,8 @@ def export(model: Model) -> bytes:
     """Export with portable operators, and with a delegate only if the model has a partitioner."""
     backend = ExecutorchBackendConfig(**model.backend())
     if model.cortex_m:
-        return bytes(cortex_m.lower(model).to_executorch(backend).buffer)
+        pte = bytes(cortex_m.lower(model).to_executorch(backend).buffer)
+        return int8_io_file(pte, "model")[0] if model.calibration else pte
     exported = {
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()
@@ -56,7 +58,10 @@ def read_program(pte: bytes) -> Program:
 
 
 def describe_methods(program: Program) -> list[dict]:
-    """Per method: signature, sizes of the planned buffers (counted from 0), operators, counts."""
+    """Per method: signature, sizes of the planned buffers (counted from 0), operators, counts.
+
+    Without the methods that only return a number.
+    """
     return [
         {
             "name": plan.name,
@@ -71,7 +76,17 @@ def describe_methods(program: Program) -> list[dict]:
             "instructions": sum(len(chain.instructions) for chain in plan.chains),
         }
         for plan in program.execution_plan
+        if not _returns_a_number(plan)
     ]
+
+
+def _returns_a_number(plan: ExecutionPlan) -> bool:
+    return (
+        not plan.inputs
+        and len(plan.outputs) == 1
+        and not any(chain.instructions for chain in plan.chains)
+        and not isinstance(plan.values[plan.outputs[0]].val, Tensor)
+    )
 
 
 def _describe_value(value) -> dict:

@@ -67,6 +67,8 @@ class Model:
         outputs are PyTorch's.
     cortex_m: quantized to int8 for this core, "M4" say, in ExecuTorch's Cortex-M dialect, whose
         Python implementation gives the expected outputs.
+    calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
+        program takes and gives them as they are (picotorch export --int8-io).
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -79,6 +81,7 @@ class Model:
     partitioner: Callable | None = None
     executorch_fails: bool = False
     cortex_m: str | None = None
+    calibration: tuple[tuple, ...] = ()
 
     @property
     def reference(self) -> str:

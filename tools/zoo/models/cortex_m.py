@@ -1,5 +1,6 @@
 """Quantized to int8, in ExecuTorch's dialect for Cortex-M."""
 
+import numpy as np
 import torch
 from executorch.examples.models import mlperf_tiny
 from torch import nn
@@ -14,6 +15,10 @@ def image(data: Data, *sizes: int) -> torch.Tensor:
 
 def in_channels_last(module: nn.Module) -> nn.Module:
     return module.to(memory_format=torch.channels_last)
+
+
+def integers(data: Data, *sizes: int) -> torch.Tensor:
+    return data.integers(*sizes, low=-128, high=128, dtype=np.int8)
 
 
 @fixture
@@ -99,3 +104,23 @@ def int8_resnet8(data: Data) -> Model:
     """Image classification of MLPerf Tiny, for Cortex-M55."""
     module = in_channels_last(mlperf_tiny.ResNet8())
     return Model(module, (image(data, 1, 3, 32, 32),), cortex_m="M55")
+
+
+@fixture
+def int8_io_ds_cnn(data: Data) -> Model:
+    """Keyword spotting of MLPerf Tiny with int8 input and output."""
+    sizes = (1, 1, 49, 10)
+    return Model(in_channels_last(mlperf_tiny.DSCNNKWS()),
+                 (integers(data, *sizes).to(memory_format=torch.channels_last),),
+                 calibration=((image(data, *sizes),),), cortex_m="M4")  # fmt: skip
+
+
+@fixture
+def int8_io_elementwise(data: Data) -> Model:
+    """Two int8 inputs and two int8 outputs, each with its own scale and zero point."""
+
+    def combine(x, y):
+        return torch.maximum(x, y), x * y
+
+    return Model(Function(combine), (integers(data, 3, 11), integers(data, 3, 11)), cortex_m="M4",
+                 calibration=((data.floats(3, 11, low=-3, high=1), data.floats(3, 11)),))  # fmt: skip

@@ -1,0 +1,187 @@
+"""Planning a method's memory anew: where each tensor lies in one planned buffer, by how long it lives.
+
+The old plan says which values are meant to share memory: a value that is read before it was written
+sees bytes that others wrote there (a view, a piece of a concatenation). Such values keep their places
+relative to one another and move as one block. Nothing else of the old plan is kept.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+Place = tuple[int, int]  # offset and bytes of a value
+
+
+@dataclass
+class Step:
+    """What one instruction does with the planned values, which are named by any numbers.
+
+    Its reads come before its writes. The contents of `scratch` are of no use before and after it.
+    """
+
+    reads: list[int] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)
+    scratch: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Block:
+    """Values that stay together; `start` and `end` are the first and last step that needs them."""
+
+    values: list[int]
+    low: int
+    high: int
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low
+
+
+class _Lives:
+    """Blocks of values, grown while the steps are followed in the old plan."""
+
+    def __init__(self, places: dict[int, Place]):
+        self.places = places
+        self.block = {}
+        extent = max((offset + size for offset, size in places.values()), default=0)
+        self.owner = np.full(extent, -1, np.int64)  # the value that wrote a byte last
+
+    def _bytes(self, value):
+        offset, size = self.places[value]
+        return self.owner[offset : offset + size]
+
+    def touch(self, value, step):
+        offset, size = self.places[value]
+        if value not in self.block:
+            self.block[value] = Block([value], offset, offset + size, step, step)
+        block = self.block[value]
+        block.start, block.end = min(block.start, step), max(block.end, step)
+        return block
+
+    def join(self, one, other):
+        """Makes one block of the blocks of two values."""
+        one, other = self.block[one], self.block[other]
+        if one is not other:
+            one.values += other.values
+            one.low, one.high = min(one.low, other.low), max(one.high, other.high)
+            one.start, one.end = min(one.start, other.start), max(one.end, other.end)
+            self.block.update(dict.fromkeys(other.values, one))
+
+    def write(self, value, step):
+        self.touch(value, step)
+        self._bytes(value)[:] = value
+
+    def read(self, value, step, last):
+        """What nobody wrote keeps its contents from one execution to the next."""
+        owners = set(np.unique(self._bytes(value)).tolist())
+        self.touch(value, step)
+        if -1 in owners:
+            self.touch(value, -1)
+            self.touch(value, last)
+        for owner in owners - {-1, value}:
+            self.join(value, owner)
+
+    def overlaps(self, one, other):
+        (low, size), (start, length) = self.places[one], self.places[other]
+        return low < start + length and start < low + size
+
+
+def _follow(lives: _Lives, step: Step, number: int, last: int):
+    for value in step.reads:
+        lives.read(value, number, last)
+    for value in [*step.writes, *step.scratch]:
+        lives.write(value, number)
+    for value in step.writes:  # an operator may rely on an output in the place of an input
+        for other in step.reads:
+            if lives.overlaps(value, other):
+                lives.join(value, other)
+
+
+def _first(steps, value):
+    return next(i for i, step in enumerate(steps) if value in step.writes)
+
+
+def _last(steps, value):
+    return max(i for i, step in enumerate(steps) if value in step.reads)
+
+
+def _check_alone(lives: _Lives, value: int, steps: list[Step]):
+    """Raises ValueError where one of the steps writes to the bytes of a value of the same block."""
+    together = set(lives.block[value].values)
+    for step in steps:
+        for other in together.intersection([*step.writes, *step.scratch]):
+            if lives.overlaps(value, other):
+                raise ValueError(f"value {value} shares memory with value {other}")
+
+
+def find_blocks(places: dict[int, Place], inputs: Iterable[int], steps: list[Step],
+                outputs: Iterable[int], always: Iterable[int] = (),
+                early: Iterable[int] = (), late: Iterable[int] = ()) -> list[Block]:
+    """The blocks of a method. `places` is the old plan of one buffer; the values in `always` keep their
+    contents from one execution to the next.
+
+    `early` and `late` are values that shall live longer than the old plan lets them: from the start
+    although a step writes them, to the end although a step was the last to read them. Raises ValueError
+    where others of the same block would overwrite them.
+    """
+    lives, last, inputs, outputs = _Lives(places), len(steps), list(inputs), list(outputs)
+    for value in always:
+        lives.write(value, -1)
+        lives.touch(value, last)
+    for _ in range(2):  # an execution may read what the one before it wrote
+        for value in inputs:
+            lives.write(value, -1)
+        for number, step in enumerate(steps):
+            _follow(lives, step, number, last)
+        for value in outputs:
+            lives.read(value, last, last)
+    for value in early:
+        _check_alone(lives, value, steps[: _first(steps, value)])
+        lives.touch(value, -1)
+    for value in late:
+        _check_alone(lives, value, steps[_last(steps, value) + 1 :])
+        lives.touch(value, last)
+    return list({id(block): block for block in lives.block.values()}.values())
+
+
+def _place(blocks: list[Block], alignment: int) -> tuple[dict[int, int], int]:
+    """({index of a block: its offset}, bytes in all), each block as low as it goes, in this order."""
+    placed, extent = [], 0
+    for block in blocks:
+        offset = 0
+        for taken, other in sorted(placed, key=lambda row: row[0]):
+            if other.start > block.end or other.end < block.start:
+                continue
+            if taken >= offset + block.size:
+                break
+            offset = max(offset, -(-(taken + other.size) // alignment) * alignment)
+        placed.append((offset, block))
+        extent = max(extent, offset + block.size)
+    return {id(block): offset for offset, block in placed}, extent
+
+
+_ORDERS = (
+    lambda block: (-block.size, block.start),
+    lambda block: (-block.size * (block.end - block.start + 1), block.start),
+    lambda block: (block.start, -block.size),
+    lambda block: (block.start - block.end, -block.size),
+)
+
+
+def plan(places: dict[int, Place], blocks: list[Block], alignment: int) -> tuple[dict[int, int], int]:
+    """({value: offset}, bytes of the buffer). Blocks that are needed at a common step share no byte."""
+    best, extent = min((_place(sorted(blocks, key=order), alignment) for order in _ORDERS),
+                       key=lambda placed: placed[1])
+    offsets = {value: best[id(block)] + places[value][0] - block.low
+               for block in blocks for value in block.values}
+    return offsets, -(-extent // alignment) * alignment
+
+
+def least(blocks: list[Block]) -> int:
+    """Bytes that live at the same time: no plan needs fewer."""
+    steps = range(-1, 1 + max((block.end for block in blocks), default=0))
+    return max((sum(block.size for block in blocks if block.start <= step <= block.end)
+                for step in steps), default=0)

@@ -1,0 +1,346 @@
+"""Programs with integers for inputs and outputs: how they are made, and how they are used."""
+
+import importlib.util
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import fixture_store
+import numpy as np
+import pytest
+from calling import assert_error, assert_usage
+from picotorch import Error
+from picotorch.host import int8_io
+from picotorch.host.inputs import dequantize_array, quantize_array
+from picotorch.host.twin import open_program
+from picotorch.runtime import Runtime
+from targets import HOST, run_script
+
+BOARD = "mps2-an386"
+FIXTURES = ("int8_io_ds_cnn", "int8_io_elementwise")
+every_fixture = pytest.mark.parametrize("name", FIXTURES)
+needs_executorch = pytest.mark.skipif(not importlib.util.find_spec("executorch"),
+                                      reason="executorch is not installed (the export extra)")
+
+
+def path(name):
+    return fixture_store.load(name).path
+
+
+def meta(name):
+    return open_program(path(name).read_bytes()).method_meta("forward")
+
+
+def quantizations(meta):
+    return ([meta.input_quantization(i) for i in range(meta.num_inputs())],
+            [meta.output_quantization(i) for i in range(meta.num_outputs())])
+
+
+# ---- reading scale and zero point
+
+
+@every_fixture
+def test_every_end_has_a_scale_and_a_zero_point(name):
+    for scale, zero_point in sum(quantizations(meta(name)), []):
+        assert 0 < scale < 1 and -128 <= zero_point <= 127
+
+
+def test_a_program_with_float_ends_has_none():
+    assert quantizations(meta("int8_ds_cnn")) == ([None], [None])
+
+
+def test_an_index_that_there_is_not_is_an_error():
+    for ask in (meta("int8_io_ds_cnn").input_quantization, meta("int8_io_ds_cnn").output_quantization):
+        with pytest.raises(Error, match="InvalidArgument"):
+            ask(1)
+
+
+@pytest.mark.parametrize("target", [HOST, BOARD])
+@every_fixture
+def test_the_board_reads_what_the_twin_reads(name, target):
+    result = run_script("quantization.py", {"model": path(name).read_bytes()}, target)
+    expected = []
+    for scale, zero_point in sum(quantizations(meta(name)), []):
+        expected.append(f"{int(np.float32(scale).view(np.uint32)):08x} {zero_point}")
+    assert result.lines == [*expected, "None"]
+
+
+def test_inspect_shows_them(call):
+    entry = json.loads(call("inspect", path("int8_io_ds_cnn"), "--json")[1])
+    (method,) = entry["methods"]
+    scale, zero_point = meta("int8_io_ds_cnn").input_quantization(0)
+    assert method["inputs"][0]["quantization"] == {"scale": scale, "zero_point": zero_point}
+    assert entry["constant_methods"]["input0_scale"] == scale
+    assert entry["constant_methods"]["output0_quant_max"] == 127
+    text = call("inspect", path("int8_io_ds_cnn"))[1]
+    assert f"scale {scale:.9g}, zero point {zero_point}" in text and "output0_dtype" in text
+    (method,) = json.loads(call("inspect", path("int8_ds_cnn"), "--json")[1])["methods"]
+    assert method["inputs"][0]["quantization"] is None
+
+
+def test_the_interface_of_executorch_runtime_has_them_too():
+    method = Runtime.get().load_program(path("int8_io_ds_cnn")).load_method("forward")
+    assert method.metadata.input_quantization(0) == meta("int8_io_ds_cnn").input_quantization(0)
+    assert method.metadata.output_quantization(0) == meta("int8_io_ds_cnn").output_quantization(0)
+
+
+# ---- running
+
+
+def floats_for(name):
+    """Floats that quantize to the inputs of a fixture."""
+    values = fixture_store.load(name).runs[0].inputs
+    return {f"in{i}": dequantize_array(value, *meta(name).input_quantization(i))
+            for i, value in enumerate(values)}
+
+
+@every_fixture
+def test_floats_are_quantized_where_that_is_asked_for(call, tmp_path, name):
+    given, written = tmp_path / "in.npz", tmp_path / "out.npz"
+    np.savez(given, **floats_for(name))
+    assert_error(call("run", path(name), "--inputs", given), "InvalidArgument",
+                 "dtype int8 wanted, float32 given", "scale", "--quantize")
+    assert call("run", path(name), "--inputs", given, "--quantize", "--outputs", written)[0] == 0
+    with np.load(written) as outputs:
+        for i, expected in enumerate(fixture_store.load(name).runs[0].expected):
+            assert expected.dtype == np.int8
+            np.testing.assert_array_equal(outputs[f"out{i}"], expected)
+
+
+def test_quantize_leaves_integers_and_other_programs_alone(call):
+    for name in ("int8_io_ds_cnn", "ds_cnn"):
+        inputs = path(name).parent / "inputs.npz"
+        assert call("run", path(name), "--inputs", inputs, "--quantize")[0] == 0
+
+
+def test_quantize_needs_inputs(call):
+    assert_usage(call("run", path("int8_io_ds_cnn"), "--quantize"), "--inputs")
+
+
+def test_parity_with_a_board(call, tmp_path):
+    np.savez(tmp_path / "in.npz", **floats_for("int8_io_ds_cnn"))
+    for more in ([], ["--inputs", tmp_path / "in.npz", "--quantize"]):
+        out = call("parity", path("int8_io_ds_cnn"), "--board", BOARD, "--json", *more)[1]
+        assert json.loads(out)["agree"]
+
+
+def test_quantization_rounds_to_even_and_saturates():
+    values = np.array([0.5, 1.5, 2.5, -0.5, 1e9, -1e9, np.nan, np.inf, -np.inf], "float32")
+    quantized = quantize_array(values, 1.0, 1, np.dtype("int8"))
+    assert quantized.tolist() == [1, 3, 3, 1, 127, -128, 0, 127, -128]
+    every = np.arange(-128, 128).astype("int8")
+    for scale, zero_point in ((0.0078, 3), (1.7, -128), (3e-5, 127)):
+        floats = dequantize_array(every, scale, zero_point)
+        assert floats.dtype == np.float32
+        np.testing.assert_array_equal(
+            quantize_array(floats, scale, zero_point, np.dtype("int8")), every)
+
+
+# ---- export
+
+
+def test_export_without_executorch_says_how_to_get_it(call, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "executorch", None)
+    assert_error(call("export", path("int8_ds_cnn"), "--int8-io", "-o", tmp_path / "out.pte"),
+                 "NotFound", "executorch", ".[export]")
+    assert not (tmp_path / "out.pte").exists()
+
+
+def test_export_says_what_it_can_do(call, tmp_path):
+    assert_usage(call("export", path("int8_ds_cnn"), "-o", tmp_path / "out.pte"), "--int8-io")
+    assert_usage(call("export", path("int8_ds_cnn"), "--int8-io"), "-o")
+
+
+@needs_executorch
+@pytest.mark.parametrize("name", [
+    "int8_ds_cnn", "int8_resnet8", "int8_convolutions", "int8_transposed_convolution", "int8_attention",
+    "int8_activations", "int8_elementwise", "int8_linear_kernel_sum", "int8_pad",
+    "quantize_per_tensor"])
+def test_exported_programs_give_the_same_outputs(call, tmp_path, name):
+    written = tmp_path / "out.pte"
+    status, out, _ = call("export", path(name), "--int8-io", "-o", written, "--json")
+    entry = json.loads(out)
+    (method,) = entry["methods"]
+    assert status == 0 and method["checked"] == "same outputs"
+    assert sum(method["planned"]) <= sum(method["planned_before"])
+    assert call("parity", written)[0] == 0
+    text = call("export", path(name), "--int8-io", "-o", written)[1]
+    assert "output" in text and "planned buffer 0" in text and "same outputs" in text
+
+
+@needs_executorch
+def test_what_has_no_quantized_ends_is_refused(call, tmp_path):
+    for name in ("ds_cnn", "int8_io_ds_cnn"):
+        assert_error(call("export", path(name), "--int8-io", "-o", tmp_path / "out.pte"),
+                     "InvalidArgument", "quantize operator")
+    assert_error(call("export", path("control_flow"), "--int8-io", "-o", tmp_path / "out.pte"),
+                 "NotSupported", "control flow")
+    (tmp_path / "text.pte").write_text("no program")
+    assert_error(call("export", tmp_path / "text.pte", "--int8-io", "-o", tmp_path / "out.pte"),
+                 "InvalidProgram")
+
+
+# ---- editing a plan; the classes are named as those of executorch.exir.schema
+
+
+@dataclass
+class Tensor:
+    scalar_type: int
+    sizes: list
+    allocation_info: Any = None
+    data_buffer_idx: int = 0
+    extra_tensor_info: Any = None
+
+
+@dataclass
+class Allocation:
+    memory_offset_low: int
+    memory_id: int = 1
+    memory_offset_high: int = 0
+
+    @property
+    def memory_offset(self):
+        return self.memory_offset_low
+
+
+@dataclass
+class Number:
+    value: Any
+
+
+@dataclass
+class IntList:
+    items: list
+
+
+@dataclass
+class KernelCall:
+    op_index: int
+    args: list
+
+
+@dataclass
+class DelegateCall:
+    args: list
+
+
+@dataclass
+class JumpFalseCall:
+    cond_value_index: int
+
+
+@dataclass
+class Holder:
+    """An EValue, Instruction, Chain, Operator or Program."""
+
+    val: Any = None
+    instr_args: Any = None
+    instructions: list = field(default_factory=list)
+    name: str = ""
+    overload: str = ""
+    execution_plan: list = field(default_factory=list)
+    constant_buffer: list = field(default_factory=list)
+
+
+@dataclass
+class Plan:
+    values: list
+    inputs: list
+    outputs: list
+    calls: list
+    operators: list
+    name: str = "forward"
+    non_const_buffer_sizes: list = field(default_factory=lambda: [0, 4096])
+
+    def __post_init__(self):
+        self.values = [Holder(val=value) for value in self.values]
+        self.chains = [Holder(instructions=[Holder(instr_args=call) for call in self.calls])]
+        self.operators = [Holder(name=name.partition(".")[0], overload="out")
+                          for name in self.operators]
+
+
+FLOAT, CHAR = 6, 1
+QUANTIZE = "cortex_m::quantize_per_tensor.out"
+DEQUANTIZE = "cortex_m::dequantize_per_tensor.out"
+PARAMETERS = [Number(value) for value in (0.5, 3, -128, 127, 1)]
+
+
+def tensor(scalar_type, place, size=64):
+    return Tensor(scalar_type, [size], Allocation(place))
+
+
+def small_plan(**changes):
+    """float 0 -> quantize -> char 1 -> relu -> char 2 -> dequantize -> float 3; 9: unused."""
+    values = [tensor(FLOAT, 0), tensor(CHAR, 256), tensor(CHAR, 320), tensor(FLOAT, 512), *PARAMETERS,
+              Tensor(FLOAT, [9], None, 2)]
+    calls = [KernelCall(0, [0, 4, 5, 6, 7, 8, 1, 1]), KernelCall(1, [1, 2, 2]),
+             KernelCall(2, [2, 4, 5, 6, 7, 8, 3, 3])]
+    given = {"values": values, "inputs": [0], "outputs": [3], "calls": calls,
+             "operators": [QUANTIZE, "aten::relu.out", DEQUANTIZE], **changes}
+    return Plan(**given)
+
+
+def edit(*plans):
+    made = []
+    program = Holder(execution_plan=list(plans), constant_buffer=["", "one", "two", "three"])
+    entries = int8_io.quantize_ends(program, lambda *given: made.append(given) or given)
+    return program, entries, dict(made)
+
+
+def test_the_ends_are_taken_off_and_what_is_left_numbered_anew():
+    plan = small_plan()
+    program, (entry,), made = edit(plan)
+    assert [one.instr_args.args for chain in plan.chains for one in chain.instructions] == [[0, 1, 1]]
+    assert (plan.inputs, plan.outputs, len(plan.values)) == ([0], [1], 2)
+    assert [operator.name for operator in plan.operators] == ["aten::relu"]
+    assert (entry["planned_before"], entry["planned"]) == ([4096], [128])
+    assert plan.non_const_buffer_sizes == [0, 128]
+    assert made == {f"{end}0_{key}": value for end in ("input", "output") for key, value in zip(
+        ("scale", "zp", "quant_min", "quant_max", "dtype"), (0.5, 3, -128, 127, 1), strict=True)}
+    assert program.constant_buffer == [""]
+
+
+def test_methods_of_other_names_put_them_before():
+    made = edit(small_plan(), small_plan(name="decode"))[2]
+    assert {"input0_scale", "decode_input0_scale", "decode_output0_zp"} <= set(made)
+
+
+def test_an_input_with_another_use_stays_float():
+    values = [tensor(FLOAT, 0), tensor(CHAR, 256), tensor(CHAR, 320), tensor(FLOAT, 512), *PARAMETERS,
+              tensor(FLOAT, 1024)]
+    calls = [KernelCall(0, [0, 4, 5, 6, 7, 8, 1, 1]), KernelCall(1, [1, 2, 2]),
+             KernelCall(1, [0, 9, 9]), KernelCall(2, [2, 4, 5, 6, 7, 8, 3, 3])]
+    plan = small_plan(values=values, calls=calls, outputs=[3, 9])
+    assert edit(plan)[1][0]["quantized"] == ["output 0"]
+    assert len(plan.chains[0].instructions) == 3
+
+
+@pytest.mark.parametrize("call, error", [
+    (JumpFalseCall(0), "NotSupported .*control flow"), (DelegateCall([]), "NotSupported .*delegates")])
+def test_what_cannot_be_followed_is_refused(call, error):
+    with pytest.raises(Error, match=error):
+        edit(small_plan(calls=[call]))
+
+
+def test_an_operator_that_is_not_known_is_refused():
+    with pytest.raises(Error, match="OperatorMissing .*aten::nix.out"):
+        edit(small_plan(operators=[QUANTIZE, "aten::nix.out", DEQUANTIZE]))
+
+
+def test_nothing_to_take_off_is_an_error():
+    with pytest.raises(Error, match="InvalidArgument"):
+        edit(small_plan(calls=[KernelCall(1, [0, 3, 3])]))
+
+
+def test_items_of_lists_are_numbered_anew():
+    values = [tensor(FLOAT, 0), tensor(CHAR, 256), tensor(CHAR, 320), tensor(FLOAT, 512), *PARAMETERS,
+              Number("unused"), Number(7), IntList([10, 10])]
+    calls = [KernelCall(0, [0, 4, 5, 6, 7, 8, 1, 1]), KernelCall(1, [1, 11, 2, 2]),
+             KernelCall(2, [2, 4, 5, 6, 7, 8, 3, 3])]
+    plan = small_plan(values=values, calls=calls,
+                      operators=[QUANTIZE, "aten::permute_copy.out", DEQUANTIZE])
+    edit(plan)
+    assert [value.val.value for value in plan.values if isinstance(value.val, Number)] == [7]
+    assert plan.values[3].val.items == [2, 2]
+    assert plan.chains[0].instructions[0].instr_args.args == [0, 3, 1, 1]

@@ -212,7 +212,7 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
                            uint32_t bytes) {
     pt_layer layer = {.weights = x->weights,
                       .depth = x->depth,
-                      .channels = x->out.channels,
+                      .channels = x->groups * x->outputs,
                       .offset = x->offset,
                       .output = x->output,
                       .out_stride = x->out.channels};

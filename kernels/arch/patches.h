@@ -38,7 +38,7 @@ typedef struct pt_layer {
     int32_t capacity;      // patches that it has room for
     int32_t width;         // patches of the block that is being packed
     bool in_parts;         // not all channels at a time
-    const void *prepared;  // what pt_prepare_layer made of the channels
+    const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;

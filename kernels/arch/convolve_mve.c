@@ -293,14 +293,21 @@ static inline void fill(int8_t *to, int8_t value, int32_t bytes) {
     }
 }
 
+#define PT_PACK_COLUMN \
+    "vldrb.u8 q0, [%[from]]\n\tadd %[from], %[from], %[pixel]\n\tvstrw.32 q0, [%[to]], #16\n\t"
+
 // n pixels, 16 bytes of each.
 static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, int32_t n) {
+    if (n == PATCHES + 2) {
+        __asm__ volatile(PT_PACK_COLUMN PT_PACK_COLUMN PT_PACK_COLUMN PT_PACK_COLUMN PT_PACK_COLUMN
+                             PT_PACK_COLUMN
+                         : [to] "+r"(to), [from] "+r"(from)
+                         : [pixel] "r"(pixel)
+                         : "q0", "memory");
+        return;
+    }
     __asm__ volatile("dls lr, %[n]\n"
-                     "1:\n\t"
-                     "vldrb.u8 q0, [%[from]]\n\t"
-                     "add %[from], %[from], %[pixel]\n\t"
-                     "vstrw.32 q0, [%[to]], #16\n\t"
-                     "le lr, 1b"
+                     "1:\n\t" PT_PACK_COLUMN "le lr, 1b"
                      : [to] "+r"(to), [from] "+r"(from)
                      : [n] "r"(n), [pixel] "r"(pixel)
                      : "lr", "q0", "memory");

@@ -11,14 +11,26 @@ typedef struct pt_geometry {
     int32_t pixel;    // bytes from a pixel of the input to the next
 } pt_geometry;
 
-#if defined(__ARM_FEATURE_MVE)
-
-enum { PT_CONVOLVES_IMAGES = 1 };
+#if defined(__ARM_FEATURE_DSP)
 
 // One group of an image, with `room` bytes at `block`. False, with nothing done, where only
 // pt_multiply_patches can do it; its bytes are the same.
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room);
+
+#else
+
+static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                               int8_t *out, void *block, uint32_t room) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
+}
+
+#endif
+
+#if defined(__ARM_FEATURE_MVE)
+
+enum { PT_CONVOLVES_DEPTHWISE = 1 };
 
 // The same for a depthwise convolution: g->channels are the outputs of an input channel, the
 // weights (height, width, outputs).
@@ -31,18 +43,13 @@ bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const i
 
 #else
 
-enum { PT_CONVOLVES_IMAGES = 0 };
-
-static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                               int8_t *out, void *block, uint32_t room) {
-    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
-    return false;
-}
+enum { PT_CONVOLVES_DEPTHWISE = 0 };
 
 static inline bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer,
                                          const int8_t *in, int8_t *out, void *block,
                                          uint32_t room) {
-    return pt_convolve(g, layer, in, out, block, room);
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
 }
 
 #endif

@@ -4,6 +4,7 @@
 // A patch is the `depth` int8 values of the input that make one output of each channel. Either they
 // lie in a row in the input, or the caller gathers a block of them into scratch:
 //
+//     pt_prepare_layer(&layer, to)                at load, if wanted and pt_layer_scales_fast
 //     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
 //     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM]:
 //                                                 `channels` becomes those to do first
@@ -32,13 +33,14 @@ typedef struct pt_layer {
     int32_t depth, channels;
     int32_t offset; // added to the values of patches; its negative is an int8
     pt_channels output;
-    int32_t out_stride;   // bytes from the outputs of a patch to those of the next
-    void *block;          // scratch
-    int32_t capacity;     // patches that it has room for
-    int32_t width;        // patches of the block that is being packed
-    bool in_parts;        // not all channels at a time
-    const void *prepared; // by pt_prepare_weights, or NULL
-    bool scales_fast;     // pt_scale and pt_saturate_int8 take all sums to the outputs
+    int32_t out_stride;    // bytes from the outputs of a patch to those of the next
+    void *block;           // scratch
+    int32_t capacity;      // patches that it has room for
+    int32_t width;         // patches of the block that is being packed
+    bool in_parts;         // not all channels at a time
+    const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
+    bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
+    const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
@@ -49,8 +51,17 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
 // True when pt_scale takes all sums of the layer to outputs that are not limited yet.
 bool pt_layer_scales_fast(const pt_layer *layer);
 
+// Bytes that pt_prepare_layer writes: two a weight and four words a channel.
+static inline uint32_t pt_layer_bytes(int32_t depth, int32_t channels) {
+    return (((uint32_t)channels + 1) & ~1u) * (2 * (((uint32_t)depth + 3) & ~3u) + 16);
+}
+
 // To the channels that follow the layer's.
 static inline void pt_skip_channels(pt_layer *layer) {
+    if (layer->prepared) {
+        layer->prepared =
+            (const uint8_t *)layer->prepared + pt_layer_bytes(layer->depth, layer->channels);
+    }
     layer->weights += layer->channels * layer->depth;
     layer->output.bias += layer->output.bias ? layer->channels : 0;
     layer->output.multipliers += layer->channels;
@@ -74,12 +85,21 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_PATCHES_DSP
 #include "patches_dsp.h"
-#elif defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#elif defined(__ARM_ARCH_7M__)
 #define PT_PATCHES_PAIRS
-#include "patches_pairs.h"
+#include "patches_v7m.h"
+#elif defined(__ARM_ARCH_6M__)
+#define PT_PATCHES_PAIRS
+#include "patches_v6m.h"
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"
+#endif
+
+#if !defined(PT_PREPARES)
+static inline void pt_prepare_layer(const pt_layer *layer, void *to) {
+    (void)layer, (void)to;
+}
 #endif
 
 #if !defined(PT_PACKS_PATCHES)

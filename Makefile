@@ -81,6 +81,17 @@ bench: all-firmware ## Instructions of the models beside ExecuTorch's, as table 
 bench-ops: python ## Instructions of single int8 operators beside CMSIS-NN's, as table and JSON
 	.venv/bin/python tools/bench_ops.py
 
+.PHONY: cycles
+cycles: all-firmware ## Estimated cycles of the int8 models on M0+, M3 and M4, as table and JSON
+	.venv/bin/python tools/cycles.py
+
+.PHONY: performance
+performance: all-firmware ## Measure all of docs/performance.md and write its tables
+	.venv/bin/python tools/bench.py
+	.venv/bin/python tools/bench_ops.py --totals
+	.venv/bin/python tools/cycles.py
+	.venv/bin/python tools/performance.py
+
 .PHONY: size
 size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py

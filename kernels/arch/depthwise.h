@@ -9,6 +9,8 @@
 //                                       n pixels of 4 channels, at multiples of 4
 //     pt_set_bias(channel, bias)
 //     pt_set_weights(channel, row, w0, w1, w2)
+//     pt_set_scale(channel, multiplier, right, rounding)
+//                                       as of pt_scale
 //     pt_plan_rows(plan, channels, row) once for rows that differ in `rows` and `out` alone
 //     pt_multiply_rows(plan, channels, row)
 //                                       outputs, limited to int8
@@ -43,6 +45,8 @@ typedef struct pt_depthwise_row {
 #include "depthwise_dsp.h"
 #elif defined(__ARM_ARCH_7M__)
 #include "depthwise_v7m.h"
+#elif defined(__ARM_ARCH_6M__)
+#include "depthwise_v6m.h"
 #else
 #include "depthwise_plain.h"
 #endif

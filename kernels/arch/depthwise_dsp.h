@@ -23,6 +23,13 @@ static inline void pt_set_weights(pt_depthwise_channel *channel, int32_t row, in
     w[3] = (int16_t)(2 * w2);
 }
 
+static inline void pt_set_scale(pt_depthwise_channel *channel, int32_t multiplier, int32_t right,
+                                int32_t rounding) {
+    channel->multiplier = multiplier;
+    channel->right = right;
+    channel->rounding = rounding;
+}
+
 typedef uint32_t __attribute__((may_alias)) pt_plane_word;
 
 #define PT_EXTEND(result, word, rotation) \

@@ -20,6 +20,13 @@ static inline void pt_set_weights(pt_depthwise_channel *channel, int32_t row, in
     channel->weights[row][2] = 2 * w2;
 }
 
+static inline void pt_set_scale(pt_depthwise_channel *channel, int32_t multiplier, int32_t right,
+                                int32_t rounding) {
+    channel->multiplier = multiplier;
+    channel->right = right;
+    channel->rounding = rounding;
+}
+
 static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t offset, pt_plane *to,
                             int32_t plane) {
     (void)offset;

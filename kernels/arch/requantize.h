@@ -2,6 +2,8 @@
 #ifndef PT_ARCH_REQUANTIZE_H
 #define PT_ARCH_REQUANTIZE_H
 
+#include "scale.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +25,7 @@ static inline int32_t pt_requantize(int32_t value, int32_t multiplier, int32_t s
     if (halvings > 30 || multiplier < 0) {
         return pt_requantize_int64(value, multiplier, shift);
     }
-    int32_t high = (int32_t)(((int64_t)value * multiplier + (1 << 30)) >> 31);
+    int32_t high = pt_high_product(value, multiplier);
     return (((high + (high >> 31)) >> halvings) + 1) >> 1;
 }
 
@@ -34,6 +36,11 @@ typedef struct pt_range {
 
 static inline int8_t pt_to_int8(int32_t requantized, const pt_range *r) {
     return (int8_t)pt_clamp(pt_add_int32(requantized, r->offset), r->min, r->max);
+}
+
+// True when the range is less than int8's.
+static inline bool pt_narrows(const pt_range *r) {
+    return r->min > INT8_MIN || r->max < INT8_MAX;
 }
 
 // From sums to outputs, with a multiplier for each channel.

@@ -75,6 +75,39 @@ static inline int32_t pt_scale(int32_t doubled, int32_t multiplier, int32_t righ
 
 #endif
 
+// An operand of an addition: a difference to a zero point, shifted up by 20 bits and requantized.
+typedef struct pt_operand {
+    int32_t zero_point; // -255..255
+    int32_t multiplier, right, rounding;
+    int32_t
+        signs; // -1 where negative values are rounded another way, as they are if `right` is not 0
+} pt_operand;
+
+static inline bool pt_is_fast_operand(int32_t multiplier, int32_t shift) {
+    return multiplier >= 0 && shift <= 0 && shift >= -PT_MAX_SHIFT;
+}
+
+static inline pt_operand pt_make_operand(int32_t zero_point, int32_t multiplier, int32_t shift) {
+    int32_t right = -shift;
+    return (pt_operand){zero_point, multiplier, right, right ? 1 << (right - 1) : 0,
+                        right ? -1 : 0};
+}
+
+// Of a size below PT_SUM_LIMIT / 2.
+static inline int32_t pt_scale_operand(const pt_operand *o, int32_t value) {
+    int32_t difference = value - o->zero_point;
+    int32_t rounding = o->rounding + (difference >> 31 & o->signs), high;
+#if defined(__ARM_FEATURE_DSP)
+    __asm__("smmlar %0, %1, %2, %3"
+            : "=r"(high)
+            : "r"((int32_t)((uint32_t)difference << 21)), "r"(o->multiplier), "r"(rounding));
+#else
+    int32_t lower = difference * (o->multiplier & 0xFFFF);
+    high = difference * (o->multiplier >> 16) * 32 + ((lower + (1 << 10)) >> 11) + rounding;
+#endif
+    return high >> o->right;
+}
+
 static inline int32_t pt_saturate_int8(int32_t value) {
 #if defined(__ARM_FEATURE_SAT)
     int32_t result;

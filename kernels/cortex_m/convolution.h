@@ -4,6 +4,23 @@
 
 #include "quantized.h"
 
+typedef struct pt_convolution {
+    pt_image in, out;
+    const int8_t *weights;
+    pt_window window;
+    int32_t offset; // added to the input; its negative is an int8
+    int32_t groups; // each takes `channels` of the input, and gives `outputs` of the output
+    int32_t channels;
+    int32_t outputs;
+    int32_t depth;   // products of a sum
+    bool in_place;   // a patch is a pixel of the input
+    bool contiguous; // the taps of a row lie side by side
+    pt_channels output;
+} pt_convolution;
+
+// Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.
+void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
+
 // Reads output_offset, multipliers, shifts, activation_min and activation_max, the arguments from
 // `args` on, and the bias.
 int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,

@@ -43,15 +43,75 @@ static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
     return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype);
 }
 
+// True where padding, the negative of the offset, is an int8, as patches want it.
+static bool pads_with_int8(const pt_depthwise *x) {
+    return x->offset >= -INT8_MAX && x->offset <= -INT8_MIN;
+}
+
+// ---- as a convolution of one channel
+
+enum { TRANSPOSED_LIMIT = 6144 };
+
+// Bytes of the weights with the taps of a channel in a row; 0 where that does not pay.
+static uint32_t transposed_bytes(const pt_depthwise *x) {
+    const int32_t *kernel = x->window.kernel;
+    int64_t taps = (int64_t)kernel[PT_HEIGHT] * kernel[PT_WIDTH];
+    int64_t bytes = (taps * x->out.channels + 3) & ~3;
+    bool pays = x->multiplier >= 4 && taps >= 4 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x);
+    return pays ? (uint32_t)bytes : 0;
+}
+
+static void transpose_weights(const pt_depthwise *x, int32_t taps, int8_t *to) {
+    int32_t outputs = x->out.channels;
+    for (int32_t o = 0; o < outputs; o++) {
+        const int8_t *from = x->weights + o;
+        for (int32_t k = taps; k > 0; k--, from += outputs) {
+            *to++ = *from;
+        }
+    }
+}
+
+// Each input channel is a group.
+static __attribute__((noinline)) void run_groups(const pt_depthwise *x, int8_t *scratch,
+                                                 uint32_t room) {
+    const pt_window *w = &x->window;
+    int32_t taps = w->kernel[PT_HEIGHT] * w->kernel[PT_WIDTH];
+    uint32_t used = transposed_bytes(x);
+    pt_convolution groups = {.in = x->in,
+                             .out = x->out,
+                             .weights = scratch,
+                             .window = *w,
+                             .offset = x->offset,
+                             .groups = x->in.channels,
+                             .channels = 1,
+                             .outputs = x->multiplier,
+                             .depth = taps,
+                             .contiguous = x->in.channels == 1 && w->dilation[PT_WIDTH] == 1,
+                             .output = x->output};
+    transpose_weights(x, taps, scratch);
+    pt_convolve_images(&groups, scratch + used, room - used);
+}
+
+// ---- arguments
+
+// Bytes of scratch for the way that the convolution takes on a core without its own.
+static uint32_t scratch_bytes(const pt_depthwise *x) {
+    uint32_t transposed = transposed_bytes(x);
+    int32_t taps = x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
+    return transposed ? transposed + pt_useful_scratch(taps) : pt_plane_scratch(x);
+}
+
 static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_depthwise x;
     int error = read_depthwise(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
-    if (!error && tensor_bytes(c, args[13]) < pt_plane_scratch(&x)) {
-        pt_ask_scratch(c, pt_plane_scratch(&x));
+    if (!error && tensor_bytes(c, args[13]) < scratch_bytes(&x)) {
+        pt_ask_scratch(c, scratch_bytes(&x));
     }
     return error;
 }
+
+// ---- one pixel after the other
 
 static patch make_patch(const pt_depthwise *x, const int8_t *in, const pt_span *rows,
                         const pt_span *columns) {
@@ -196,14 +256,22 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     int error = read_depthwise(c, args, explicit_layout, &x);
     x.out.data = pt_get_tensor(c, args[14]).data;
     void *scratch = pt_get_tensor(c, args[13]).data;
-    uint32_t planes = pt_plane_scratch(&x), room = tensor_bytes(c, args[13]);
-    if (room < planes) {
+    uint32_t needed = scratch_bytes(&x), room = tensor_bytes(c, args[13]);
+    if (room < needed) {
         scratch = c->scratch;
-        room = planes;
+        room = needed;
     }
-    bool aligned = ((uintptr_t)scratch & 3) == 0;
-    if (run_images(&x, scratch, room) || (planes > 0 && aligned && pt_run_planes(&x, scratch))) {
+    if (pads_with_int8(&x) && run_images(&x, scratch, room)) {
         return error;
+    }
+    if (needed && ((uintptr_t)scratch & 3) == 0) {
+        if (transposed_bytes(&x)) {
+            run_groups(&x, scratch, room);
+            return error;
+        }
+        if (pt_run_planes(&x, scratch)) {
+            return error;
+        }
     }
     for (int32_t i = 0; i < x.in.batch; i++) {
         run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,

@@ -91,9 +91,7 @@ static __attribute__((noinline)) bool prepare_channel(const pt_depthwise *x, con
         sum += w0 + w1 + w2;
     }
     pt_set_bias(to, bias + (PT_PLANE_OFFSET ? 0 : sum * x->offset));
-    to->multiplier = multiplier;
-    to->right = -shift;
-    to->rounding = pt_rounding(shift, o->range.offset);
+    pt_set_scale(to, multiplier, -shift, pt_rounding(shift, o->range.offset));
     return true;
 }
 

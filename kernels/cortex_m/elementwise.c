@@ -1,4 +1,5 @@
 // Operators on pairs of equal places of int8 tensors, and on single values by a table.
+#include "../arch/scale.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
 
@@ -91,15 +92,69 @@ static void add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t 
     }
 }
 
+// Both operands of all values, doubled, are looked up where there are enough elements.
+enum { TABLE = 256, TABLES_PAY = 256 };
+
+static uint32_t table_bytes(const addition *x) {
+    const pairs *p = &x->pairs;
+    return p->rows * p->size < TABLES_PAY ? 0 : 2 * TABLE * (uint32_t)sizeof(int32_t);
+}
+
+static void fill_table(const scaled *s, int32_t *table) {
+    pt_operand operand = pt_make_operand(s->zero_point, s->multiplier, s->shift);
+    for (int32_t i = 0; i < TABLE; i++) {
+        table[i] = 2 * pt_scale_operand(&operand, (int8_t)i);
+    }
+}
+
+static void add_row_by_tables(const addition *x, const int32_t *tables, const int8_t *a,
+                              const int8_t *b, int8_t *out) {
+    const int32_t *of_a = tables, *of_b = tables + TABLE;
+    int32_t multiplier = x->sum.multiplier, right = -x->sum.shift;
+    int32_t rounding = pt_rounding(x->sum.shift, x->range.offset);
+    for (const int8_t *end = a + x->pairs.size; a != end;) {
+        int32_t doubled = of_a[(uint8_t)*a++] + of_b[(uint8_t)*b++];
+        *out++ = (int8_t)pt_saturate_int8(pt_scale(doubled, multiplier, right, rounding));
+    }
+}
+
+// Limits what saturates to int8 already.
+static void limit(const pt_range *r, int32_t n, int8_t *values) {
+    for (; n > 0 && (r->min > INT8_MIN || r->max < INT8_MAX); n--, values++) {
+        *values = (int8_t)pt_clamp(*values, r->min, r->max);
+    }
+}
+
+static void add_by_tables(const addition *x, int32_t *tables) {
+    const pairs *p = &x->pairs;
+    fill_table(&x->a, tables);
+    fill_table(&x->b, tables + TABLE);
+    for (int32_t i = 0; i < p->rows; i++) {
+        add_row_by_tables(x, tables, p->a + i * p->a_step, p->b + i * p->b_step,
+                          p->out + i * p->size);
+    }
+    limit(&x->range, p->rows * p->size, p->out);
+}
+
 static int add_check(pt_context *c, const pt_ref *args) {
     addition x;
-    return read_addition(c, args, &x);
+    int error = read_addition(c, args, &x);
+    if (!error) {
+        pt_ask_scratch(c, table_bytes(&x));
+    }
+    return error;
 }
 
 static int add_run(pt_context *c, const pt_ref *args) {
     addition x;
     int error = read_addition(c, args, &x);
     const pairs *p = &x.pairs;
+    if (table_bytes(&x) && pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
+        pt_is_fast_operand(x.b.multiplier, x.b.shift) &&
+        pt_scales_fast(x.sum.multiplier, x.sum.shift)) {
+        add_by_tables(&x, (void *)c->scratch);
+        return error;
+    }
     for (int32_t i = 0; i < p->rows; i++) {
         add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size);
     }
@@ -132,17 +187,31 @@ static int mul_check(pt_context *c, const pt_ref *args) {
     return read_multiplication(c, args, &x);
 }
 
+static void mul_row(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out) {
+    for (const int8_t *end = a + x->pairs.size; a != end;) {
+        int32_t product = (*a++ - x->a_zero_point) * (*b++ - x->b_zero_point);
+        *out++ = pt_to_int8(pt_requantize(product, x->multiplier, x->shift), &x->range);
+    }
+}
+
+static void mul_row_fast(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out) {
+    int32_t p = x->a_zero_point, q = x->b_zero_point;
+    int32_t multiplier = x->multiplier, right = -x->shift;
+    int32_t rounding = pt_rounding(x->shift, x->range.offset);
+    for (const int8_t *end = a + x->pairs.size; a != end;) {
+        int32_t product = (*a++ - p) * (*b++ - q);
+        *out++ = (int8_t)pt_saturate_int8(pt_scale(2 * product, multiplier, right, rounding));
+    }
+}
+
 static int mul_run(pt_context *c, const pt_ref *args) {
     multiplication x;
     int error = read_multiplication(c, args, &x);
     const pairs *p = &x.pairs;
-    int8_t *out = p->out;
+    bool fast = pt_scales_fast(x.multiplier, x.shift);
     for (int32_t i = 0; i < p->rows; i++) {
-        const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
-        for (const int8_t *end = a + p->size; a != end;) {
-            int32_t product = (*a++ - x.a_zero_point) * (*b++ - x.b_zero_point);
-            *out++ = pt_to_int8(pt_requantize(product, x.multiplier, x.shift), &x.range);
-        }
+        (fast ? mul_row_fast : mul_row)(&x, p->a + i * p->a_step, p->b + i * p->b_step,
+                                        p->out + i * p->size);
     }
     return error;
 }

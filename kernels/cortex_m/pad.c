@@ -53,16 +53,37 @@ static int pad_check(pt_context *c, const pt_ref *args) {
     return read_padding(c, args, &p);
 }
 
+// Makes one dim of the last two where the last is not padded, as long as there is one.
+static void merge_dims(padding *p) {
+    for (int32_t merged = 0; merged < 3 && p->in[3] == p->out[3]; merged++) {
+        int32_t size = p->in[3];
+        p->in[3] = size * p->in[2];
+        p->before[3] = size * p->before[2];
+        p->out[3] = size * p->out[2];
+        for (int32_t i = 2; i > 0; i--) {
+            p->in[i] = p->in[i - 1];
+            p->before[i] = p->before[i - 1];
+            p->out[i] = p->out[i - 1];
+        }
+        p->in[0] = p->out[0] = 1;
+        p->before[0] = 0;
+    }
+}
+
 static int pad_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]), out = pt_get_tensor(c, args[4]);
     padding p;
     int error = read_padding(c, args, &p);
     const int8_t *from = in.data;
     int8_t *to = out.data;
-    memset(to, p.value, (size_t)pt_numel(&out));
-    if (pt_numel(&in) == 0) {
+    int32_t n = pt_numel(&in), total = pt_numel(&out);
+    if (n != total) {
+        memset(to, p.value, (size_t)total);
+    }
+    if (n == 0) {
         return error;
     }
+    merge_dims(&p);
     for (int32_t i = 0; i < p.in[0]; i++) {
         for (int32_t j = 0; j < p.in[1]; j++) {
             for (int32_t k = 0; k < p.in[2]; k++, from += p.in[3]) {

@@ -1,287 +1,98 @@
 #include "products.h"
+#include "../arch/float_products_mve.h"
+#include "../arch/float_products_plain.h"
 #include "element.h"
 
-// Each inner loop gets the registers for itself.
+// Their frames do not add up in one.
 #define NOINLINE static __attribute__((noinline))
-
-// How a block walks over the taps: all middle ones of all outer ones, one after the other. The
-// jumps lead from behind the last of the inner (or middle) taps to the first of the next.
-typedef struct walk {
-    int32_t count; // middle taps of all outer ones; 0 if there are no taps
-    int32_t middle;
-    int32_t inner;
-    int32_t b_inner;
-    int32_t a_jump;
-    int32_t b_jump;
-    int32_t a_wrap; // besides, at the end of the middle taps
-    int32_t b_wrap;
-} walk;
-
-static walk make_walk(const pt_products *p, int32_t inner) {
-    return (walk){
-        .count = p->taps[2] > 0 ? p->taps[0] * p->taps[1] : 0,
-        .middle = p->taps[1],
-        .inner = inner,
-        .b_inner = p->b_step[2],
-        .a_jump = p->a_step[1] - inner,
-        .b_jump = p->b_step[1] - inner * p->b_step[2],
-        .a_wrap = p->a_step[0] - p->taps[1] * p->a_step[1],
-        .b_wrap = p->b_step[0] - p->taps[1] * p->b_step[1],
-    };
-}
-
-// Stores the sums of a block, with the bias of each row.
-static inline __attribute__((always_inline)) void
-store_block(const pt_products *p, const float sum[][8], const float *bias, float *out,
-            const int rows, const int columns, const int32_t out_column) {
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 8
-        for (int j = 0; j < columns; j++) {
-            out[j * out_column] = sum[i][j] + bias[i];
-        }
-        out += p->out_row;
-    }
-}
-
-// A float32 block of ROWS x COLUMNS outputs keeps its sums in registers: with 4 x 4 a tap costs
-// 8 loads for 16 products, which fits the 32 registers of a single-precision FPU. ROWS, COLUMNS and
-// the flags are constants wherever this is inlined: `unit` if columns are neighbours in b and out,
-// `three` if there are three inner taps, neighbours in b, that are all done at once.
-static inline __attribute__((always_inline)) void
-sum_block(const pt_products *p, const walk *w, const float *a_0, const float *b, const float *bias,
-          float *out, const int rows, const int columns, const bool unit, const bool three) {
-    const int unroll = three ? 3 : 1;
-    const int32_t b_column = unit ? 1 : p->columns.b_step;
-    const float *a[4] = {a_0, a_0 + p->a_row, a_0 + 2 * p->a_row, a_0 + 3 * p->a_row};
-    float sum[4][8] = {{0}};
-    const int32_t a_jump = w->a_jump, a_last = w->a_jump + w->a_wrap;
-    const int32_t b_jump = w->b_jump, b_last = w->b_jump + w->b_wrap;
-    int32_t middle = w->middle;
-
-    for (int32_t n = w->count; n > 0; n--) {
-        int32_t inner = three ? 1 : w->inner;
-        do {
-#pragma GCC unroll 3
-            for (int tap = 0; tap < unroll; tap++) {
-#pragma GCC unroll 4
-                for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 8
-                    for (int j = 0; j < columns; j++) {
-                        sum[i][j] += a[i][tap] * b[j * b_column + tap];
-                    }
-                }
-            }
-#pragma GCC unroll 4
-            for (int i = 0; i < rows; i++) {
-                a[i] += three ? 0 : 1;
-            }
-            b += three ? 0 : w->b_inner;
-        } while (--inner != 0);
-        const bool wraps = --middle == 0;
-        if (wraps) {
-            middle = w->middle;
-        }
-        b += wraps ? b_last : b_jump;
-        const int32_t a_step = wraps ? a_last : a_jump;
-#pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) {
-            a[i] += a_step;
-        }
-    }
-    store_block(p, sum, bias, out, rows, columns, unit ? 1 : p->columns.out_step);
-}
-
-// Whether a block begins or ends its line: for padded lines.
-enum { FIRST_COLUMN = 1, LAST_COLUMN = 2 };
-
-// The block of 4 x 4 for padded lines. Its 4 columns share 6 elements of b.
-NOINLINE void sum_4x4_padded(const pt_products *p, const walk *w, const float *a_0, const float *b,
-                             const float *bias, float *out, uint32_t edges) {
-    const bool first = (edges & FIRST_COLUMN) != 0;
-    const bool last = (edges & LAST_COLUMN) != 0;
-    const float *a[4] = {a_0, a_0 + p->a_row, a_0 + 2 * p->a_row, a_0 + 3 * p->a_row};
-    float sum[4][8] = {{0}};
-    const int32_t a_jump = w->a_jump, a_last = w->a_jump + w->a_wrap;
-    const int32_t b_jump = w->b_jump, b_last = w->b_jump + w->b_wrap;
-    int32_t middle = w->middle;
-
-    for (int32_t n = w->count; n > 0; n--) {
-        const float x[6] = {first ? 0 : b[-1], b[0], b[1], b[2], b[3], last ? 0 : b[4]};
-#pragma GCC unroll 3
-        for (int tap = 0; tap < 3; tap++) {
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; i++) {
-#pragma GCC unroll 4
-                for (int j = 0; j < 4; j++) {
-                    sum[i][j] += a[i][tap] * x[j + tap];
-                }
-            }
-        }
-        const bool wraps = --middle == 0;
-        if (wraps) {
-            middle = w->middle;
-        }
-        b += wraps ? b_last : b_jump;
-        const int32_t a_step = wraps ? a_last : a_jump;
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            a[i] += a_step;
-        }
-    }
-    store_block(p, sum, bias, out, 4, 4, 1);
-}
-
-typedef void block_function(const pt_products *p, const walk *w, const float *a, const float *b,
-                            const float *bias, float *out, uint32_t edges);
-
-#define BLOCK(name, rows, columns, unit, three)                                             \
-    NOINLINE void name(const pt_products *p, const walk *w, const float *a, const float *b, \
-                       const float *bias, float *out, uint32_t edges) {                     \
-        (void)edges;                                                                        \
-        sum_block(p, w, a, b, bias, out, rows, columns, unit, three);                       \
-    }
-
-BLOCK(sum_4x4_unit, 4, 4, true, false)
-BLOCK(sum_4x4, 4, 4, false, false)
-BLOCK(sum_4x4_three, 4, 4, false, true)
-BLOCK(sum_4x1, 4, 1, true, false)
-BLOCK(sum_1x8_unit, 1, 8, true, false)
-BLOCK(sum_1x4, 1, 4, false, false)
-BLOCK(sum_1x1, 1, 1, true, false)
 
 // ---- covering all outputs with blocks of one kind
 
-typedef struct block {
-    block_function *sum;
-    uint8_t rows;
-    uint8_t columns;
-    uint8_t taps; // inner ones that it does at once
-} block;
-
-static block choose_block(const pt_products *p) {
-    const int32_t columns = p->columns.length;
-    const bool unit = p->columns.b_step == 1 && p->columns.out_step == 1;
-    if (p->padded) {
-        return (block){sum_4x4_padded, 4, 4, 3};
-    }
-    if (p->rows >= 4 && columns >= 4) {
-        if (p->taps[2] == 3 && p->b_step[2] == 1) {
-            return (block){sum_4x4_three, 4, 4, 3};
+// The outputs of some rows in a line: `length` columns, at least those of a block. The last block
+// may overlap the one before.
+static void cover_line(const pt_products *p, const pt_block *k, void *walk, const float *a,
+                       const float *b, const float *bias, float *out, int32_t length) {
+    uint32_t edges = PT_FIRST_COLUMN;
+    int32_t left = length - k->columns;
+    while (true) {
+        edges |= left == 0 ? PT_LAST_COLUMN : 0;
+        k->sum(p, walk, a, b, bias, out, edges);
+        if (left == 0) {
+            return;
         }
-        return (block){unit ? sum_4x4_unit : sum_4x4, 4, 4, 1};
+        const int32_t step = left < k->columns ? left : k->columns;
+        left -= step;
+        b += step * p->columns.b_step;
+        out += step * p->columns.out_step;
+        edges = 0;
     }
-    if (p->rows >= 4) {
-        return (block){sum_4x1, 4, 1, 1};
-    }
-    if (columns >= 8 && unit) {
-        return (block){sum_1x8_unit, 1, 8, 1};
-    }
-    return columns >= 4 ? (block){sum_1x4, 1, 4, 1} : (block){sum_1x1, 1, 1, 1};
-}
-
-// Where the block that begins at `i` of `n` begins: the last ones overlap those before.
-static inline int32_t block_start(int32_t i, int32_t size, int32_t n) {
-    return i + size <= n ? i : n - size;
 }
 
 // Covers columns `begin` to `end` of all lines and rows.
-static void cover(const pt_products *p, const block *k, int32_t begin, int32_t end) {
+static void cover(const pt_products *p, const pt_block *k, void *walk, int32_t begin, int32_t end) {
     static const float no_bias[4] = {0};
-    const walk w = make_walk(p, k->taps == 1 ? p->taps[2] : 0);
     for (int32_t line = 0; line < p->lines.length; line++) {
-        const float *b = (const float *)p->b + line * p->lines.b_step;
-        float *out = (float *)p->out + line * p->lines.out_step;
+        const float *b = (const float *)p->b + line * p->lines.b_step + begin * p->columns.b_step;
+        float *out = (float *)p->out + line * p->lines.out_step + begin * p->columns.out_step;
         for (int32_t i = 0; i < p->rows; i += k->rows) {
-            const int32_t row = block_start(i, k->rows, p->rows);
-            const float *a = (const float *)p->a + row * p->a_row;
+            const int32_t row = i + k->rows <= p->rows ? i : p->rows - k->rows;
             const float *bias = p->bias ? (const float *)p->bias + row : no_bias;
-            for (int32_t j = begin; j < end; j += k->columns) {
-                const int32_t column = block_start(j, k->columns, end);
-                const uint32_t edges = (column == 0 ? FIRST_COLUMN : 0) |
-                                       (column + k->columns == end ? LAST_COLUMN : 0);
-                k->sum(p, &w, a, b + column * p->columns.b_step, bias,
-                       out + row * p->out_row + column * p->columns.out_step, edges);
-            }
+            cover_line(p, k, walk, (const float *)p->a + row * p->a_row, b, bias,
+                       out + row * p->out_row, end - begin);
         }
     }
 }
 
-static void sum_blocks(const pt_products *p) {
-    static const block one_column = {sum_4x1, 4, 1, 1};
-    const block k = choose_block(p);
-    const int32_t columns = p->columns.length;
-    // Cheaper than overlapping: one or two columns by themselves
-    const int32_t rest = k.rows == 4 && !p->padded ? columns % k.columns : 0;
-    const int32_t single = rest <= 2 ? rest : 0;
-    cover(p, &k, 0, columns - single);
+// Of the columns that a block of four rows leaves over, one or two by themselves are cheaper than a
+// block that overlaps.
+static int32_t single_columns(const pt_products *p, const pt_block *k) {
+    const int32_t rest = k->rows == 4 && !p->padded ? p->columns.length % k->columns : 0;
+    return rest <= 2 ? rest : 0;
+}
+
+NOINLINE void sum_blocks(const pt_products *p) {
+    if (pt_has_few_taps(p)) {
+        pt_sum_few_taps(p);
+        return;
+    }
+    const pt_block k = pt_choose_block(p);
+    const int32_t single = single_columns(p, &k), columns = p->columns.length;
+    pt_tap_walk w = pt_make_tap_walk(p, k.whole);
+    cover(p, &k, &w, 0, columns - single);
     if (single > 0) {
-        cover(p, &one_column, columns - single, columns);
+        w = pt_make_tap_walk(p, false);
+        cover(p, &pt_column_block, &w, columns - single, columns);
     }
 }
 
-// ---- one row with few taps: the weights stay in registers
-
-static inline __attribute__((always_inline)) void
-sum_single_row(const pt_products *p, const int middle, const int inner) {
-    const float add = p->bias ? *(const float *)p->bias : 0;
-    const pt_line columns = p->columns;
-    float a[3][3];
-#pragma GCC unroll 3
-    for (int i = 0; i < middle; i++) {
-#pragma GCC unroll 3
-        for (int j = 0; j < inner; j++) {
-            a[i][j] = ((const float *)p->a)[i * p->a_step[1] + j];
-        }
+#if PT_FLOAT_VECTORS
+// False where vectors would not help, or where they were not exact.
+NOINLINE bool sum_vectors(const pt_products *p) {
+    const pt_block k = pt_choose_vectors(p);
+    if (!k.sum) {
+        return false;
     }
-    for (int32_t line = 0; line < p->lines.length; line++) {
-        const float *b_0 = (const float *)p->b + line * p->lines.b_step;
-        const float *b_1 = b_0 + p->b_step[1];
-        const float *b_2 = b_1 + p->b_step[1];
-        float *out = (float *)p->out + line * p->lines.out_step;
-        for (int32_t n = columns.length; n > 0; n--) {
-            float sum = 0;
-#pragma GCC unroll 3
-            for (int j = 0; j < inner; j++) {
-                sum += a[0][j] * b_0[j];
-            }
-#pragma GCC unroll 3
-            for (int j = 0; j < inner; j++) {
-                sum += a[1][j] * b_1[j];
-            }
-            if (middle == 3) {
-#pragma GCC unroll 3
-                for (int j = 0; j < inner; j++) {
-                    sum += a[2][j] * b_2[j];
-                }
-                b_2 += columns.b_step;
-            }
-            *out = sum + add;
-            b_0 += columns.b_step;
-            b_1 += columns.b_step;
-            out += columns.out_step;
-        }
-    }
-}
-
-static bool has_few_taps(const pt_products *p) {
-    return p->rows == 1 && p->taps[0] == 1 && p->b_step[2] == 1 &&
-           (p->taps[1] == 2 || p->taps[1] == 3) && (p->taps[2] == 2 || p->taps[2] == 3);
-}
-
-NOINLINE void sum_few_taps(const pt_products *p) {
-    if (p->taps[1] == 3) {
-        if (p->taps[2] == 3) {
-            sum_single_row(p, 3, 3);
-        } else {
-            sum_single_row(p, 3, 2);
-        }
-    } else if (p->taps[2] == 3) {
-        sum_single_row(p, 2, 3);
+    const uint32_t before = pt_watch_subnormal();
+    const int32_t single = single_columns(p, &k), columns = p->columns.length;
+    pt_quad_walk w;
+    if (k.whole) {
+        pt_make_quad_walk(p, &w);
     } else {
-        sum_single_row(p, 2, 2);
+        w.taps = pt_make_tap_walk(p, false);
     }
+    cover(p, &k, &w, 0, columns - single);
+    if (single > 0) {
+        w.taps = pt_make_tap_walk(p, false);
+        cover(p, &pt_column_vectors, &w.taps, columns - single, columns);
+    }
+    return pt_was_exact(before);
 }
+#else
+static bool sum_vectors(const pt_products *p) {
+    (void)p;
+    return false;
+}
+#endif
 
 // ---- any dtype, any steps
 
@@ -334,9 +145,7 @@ NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t 
 
 void pt_sum_products(const pt_products *p, uint8_t dtype) {
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1) {
-        if (has_few_taps(p)) {
-            sum_few_taps(p);
-        } else {
+        if (!sum_vectors(p)) {
             sum_blocks(p);
         }
         return;

@@ -1,8 +1,13 @@
 #ifndef PT_PROTECT_H
 #define PT_PROTECT_H
 
+#include <stdint.h>
+
 /* Make the read-only memories of board.toml read-only and the guard below the stack
  * inaccessible, so that a write through a null pointer and a stack overflow are faults. */
 void pt_protect_init(void);
+
+/* Make 2^log2_size bytes from `address` on, a multiple of that, inaccessible, too. */
+void pt_protect_deny(uint32_t address, uint32_t log2_size);
 
 #endif

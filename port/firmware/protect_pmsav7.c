@@ -46,3 +46,9 @@ void pt_protect_init(void) {
     MPU_CTRL = CTRL_ENABLE | CTRL_DEFAULT_MAP;
     __asm volatile("dsb\n isb");
 }
+
+void pt_protect_deny(uint32_t address, uint32_t log2_size) {
+    set_region(TYPE_REGIONS(MPU_TYPE) - 1, address,
+               RASR_NO_ACCESS | RASR_SIZE(log2_size) | RASR_ENABLE);
+    __asm volatile("dsb\n isb");
+}

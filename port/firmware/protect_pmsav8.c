@@ -47,3 +47,11 @@ void pt_protect_init(void) {
     MPU_CTRL = CTRL_ENABLE | CTRL_DEFAULT_MAP;
     __asm volatile("dsb\n isb");
 }
+
+/* No region is without access for privileged code, but what lies in two of them is. */
+void pt_protect_deny(uint32_t address, uint32_t log2_size) {
+    uint32_t last = TYPE_REGIONS(MPU_TYPE) - 1;
+    set_read_only(last, address, address + ((1u << log2_size) - 1));
+    set_read_only(last - 1, address, address + ((1u << log2_size) - 1));
+    __asm volatile("dsb\n isb");
+}

@@ -8,11 +8,11 @@ Arguments of a case are those of kernel_call.call.
         assert result.same(case.on_twin()), result.difference(case.on_twin())
 
 `assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
-alignment; Case(..., prepare=True) lets checks prepare constants. A refusal is a result, too: `error`
-(name), `reason`, `stage` (check or run). Guard bytes around tensors and behind the scratch are checked
-on both; a fault on the board raises with the case. The program is tests/board/operators, built when it
-is out of date (a few seconds a board); from a shell: make operators BOARD=mps2-an386. Instructions: of
-pt_execute, exact, from one run.
+alignment, `last` to the end of what can be read; Case(..., prepare=True) lets checks prepare constants.
+A refusal is a result, too: `error` (name), `reason`, `stage` (check or run). Guard bytes around tensors
+and behind the scratch are checked on both; a fault on the board raises with the case. The program is
+tests/board/operators, built when it is out of date (a few seconds a board); from a shell: make
+operators BOARD=mps2-an386. Instructions: of pt_execute, exact, from one run.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import _picotorch
 import numpy as np
-from kernel_call import GUARD, Call
+from kernel_call import AT_END, GUARD, Call
 from picotorch import schema
 from picotorch.host import emulator
 from picotorch.host.boards import load_board
@@ -39,6 +39,7 @@ JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
 PREPARED_REF = 24  # offset of pt_method.prepared
 STAGES = ("check", "run")
+LAST = 128  # in place of a shift: at the end of what is accessible
 
 # As in tests/board/operators/main.c.
 CASE = struct.Struct("<IIII")
@@ -101,7 +102,7 @@ class Case:
         """The case as tests/board/operators reads it."""
         call = self.call
         images = [(_picotorch.PROGRAM, call.program, 0)]
-        images += [(number, memory.tobytes(), number - _picotorch.PLANNED)
+        images += [(number, memory.tobytes(), LAST if number == AT_END else call.shift(number))
                    for number, memory in call.memories.items()]
         call.used = call.used + 7 & ~7
         images.append((_picotorch.POOL, call.pool[: call.used], 0))
@@ -172,7 +173,10 @@ class Case:
         code, stage, _, scratch, stack, used, instructions, prepared, reason = RESULT.unpack_from(data)
         at, memories = RESULT.size, {}
         for number, memory in self.call.memories.items():
-            at = _aligned(at) + number - _picotorch.PLANNED
+            if number == AT_END:
+                memories[number] = self.initial[number]  # an input
+                continue
+            at = _aligned(at) + self.call.shift(number)
             memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
             at += len(memory)
         pool = data[_aligned(at) :][: self.call.used]
@@ -198,7 +202,8 @@ def _shown(argument):
     if not isinstance(array, np.ndarray):
         return repr(argument)
     text = f"{array.dtype}{list(array.shape)}"
-    return text + (f"+{argument.shift}" if getattr(argument, "shift", 0) else "")
+    text += f"+{argument.shift}" if getattr(argument, "shift", 0) else ""
+    return text + (" at the end" if getattr(argument, "last", False) else "")
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from flatbuffer_builder import (
 from picotorch import schema
 
 GUARD = 64
+AT_END = 19  # number of the memory that ends with its only tensor
 DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
           "float64": 7, "bool": 11, "uint16": 27, "uint32": 28, "uint64": 29}
 LIST, CONTIGUOUS, CONSTANT = 0x40, 0x20, 0x40
@@ -40,7 +41,7 @@ class Tensor:
     """An array (sizes as PyTorch gives them) stored in a dim order; `alias` shares another's data.
 
     An input may only be written if it is `scratch`. The data's address is a multiple of 16 and
-    `shift` (0 to 15) more.
+    `shift` (0 to 15) more. An input that is `last` has a memory of its own, which ends with it.
     """
 
     array: np.ndarray
@@ -49,6 +50,7 @@ class Tensor:
     constant: bool = False
     scratch: bool = False
     shift: int = 0
+    last: bool = False
 
     def __post_init__(self):
         if self.dim_order is None:
@@ -176,17 +178,25 @@ class Call:
         contents, self.places = {}, {}
         for tensor in self.order:
             if tensor.alias is None:
-                number = _picotorch.PLANNED + tensor.shift
+                number = AT_END if tensor.last else _picotorch.PLANNED + tensor.shift
                 content = contents.setdefault(number, bytearray())
                 content += b"\xA5" * (GUARD + -len(content) % 16)
                 self.places[id(tensor)] = number, len(content)
                 content += tensor.stored()
             else:
                 self.places[id(tensor)] = self.places[id(self.tensors[id(tensor.alias)][1])]
-        self.memories = {number: shifted(content + b"\xA5" * GUARD, number - _picotorch.PLANNED)
+        for number, content in contents.items():
+            if number != AT_END:
+                content += b"\xA5" * GUARD
+        self.memories = {number: shifted(content, self.shift(number))
                          for number, content in contents.items()}
         for number, memory in self.memories.items():
             self.context.set_memory(number, memory.data)
+
+    @staticmethod
+    def shift(number):
+        """Bytes by which the address of a memory is above a multiple of 128."""
+        return 0 if number == AT_END else number - _picotorch.PLANNED
 
     def argument_ref(self, key):
         if key is None:

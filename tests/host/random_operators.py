@@ -2,7 +2,7 @@
 
 They keep to what a program may hold, not to what exporters write: channels that are no multiple of
 anything, kernels larger than the input, groups and dilation, offsets and multipliers at their limits,
-sums that wrap around, scratch tensors of any size, data off its alignment.
+sums that wrap around, scratch tensors of any size, data at any multiple of 4.
 """
 
 import functools
@@ -20,6 +20,7 @@ class Draw:
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
+        self.has_last = False
 
     def int(self, low, high):
         return int(self.random.integers(low, high + 1))
@@ -34,6 +35,13 @@ class Draw:
         """Most data is aligned; all of it to 4, as the loader sees to."""
         return self.pick(4, 8, 12) if self.chance(25) else 0
 
+    def place(self):
+        """Options of an input: one of them may lie at the end of what can be read."""
+        if self.has_last or not self.chance(25):
+            return {"shift": self.shift()}
+        self.has_last = True
+        return {"last": True}
+
     def int8(self, *sizes):
         kind = self.int(0, 9)
         if kind == 0:
@@ -42,8 +50,8 @@ class Draw:
             return self.random.choice(np.array([-128, 127], np.int8), sizes)
         return self.random.integers(-128, 128, sizes, np.int8)
 
-    def tensor(self, *sizes, order=None, **options):
-        return Tensor(self.int8(*sizes), order, shift=self.shift(), **options)
+    def tensor(self, *sizes, order=None):
+        return Tensor(self.int8(*sizes), order, **self.place())
 
     def image(self, batch, height, width, channels):
         return self.tensor(batch, channels, height, width, order=CHANNELS_LAST)
@@ -52,10 +60,10 @@ class Draw:
         return Tensor(np.full(sizes, 77, dtype), order, shift=self.shift())
 
     def weights(self, *sizes):
-        return Tensor(self.int8(*sizes), constant=True, shift=self.shift())
+        return Tensor(self.int8(*sizes), constant=True, **self.place())
 
     def constant(self, values):
-        return Tensor(np.asarray(values, np.int64).astype(np.int32), constant=True)
+        return Tensor(np.asarray(values, np.int64).astype(np.int32), constant=True, **self.place())
 
     def scratch(self, wanted):
         """A tensor of the size that exporters give it, none, or any."""
@@ -227,7 +235,7 @@ def operands(draw):
     if draw.chance(20) and x.array.shape == y.array.shape:
         y = x
     out = draw.output(*sizes, order=order)
-    if draw.chance(15):
+    if draw.chance(15) and not x.last:
         out = Tensor(x.array.copy(), order, alias=x, shift=x.shift)
     return (y, x, out) if draw.chance(20) and out.alias is None else (x, y, out)
 
@@ -284,9 +292,9 @@ def quantize(draw):
     sizes = draw.pick([draw.int(0, 70)], [2, draw.int(1, 9), 3])
     zero_point = draw.offset(low, high)
     clamp = (low, high) if draw.chance(70) else (draw.int(low, zero_point), draw.int(zero_point, high))
-    out = Tensor(np.full(sizes, 77, dtype), shift=draw.shift() & (~1 if dtype is np.int16 else 15))
+    out = Tensor(np.full(sizes, 77, dtype), shift=draw.shift())
     return Case("cortex_m::quantize_per_tensor.out",
-                Tensor(floats(draw, scale, sizes), shift=draw.shift() & ~3), scale, zero_point, *clamp,
+                Tensor(floats(draw, scale, sizes), **draw.place()), scale, zero_point, *clamp,
                 code, out)
 
 
@@ -294,11 +302,10 @@ def dequantize(draw):
     dtype = draw.pick(np.int8, np.int8, np.uint8, np.int16)
     low, high, code = LIMITS[dtype]
     sizes = draw.pick([draw.int(0, 70)], [2, draw.int(1, 9), 3])
-    x = Tensor(draw.random.integers(low, high + 1, sizes).astype(dtype),
-               shift=draw.shift() & (~1 if dtype is np.int16 else 15))
+    x = Tensor(draw.random.integers(low, high + 1, sizes).astype(dtype), **draw.place())
     return Case("cortex_m::dequantize_per_tensor.out", x, draw.pick(1.0, 0.1, 0.0078, 3e38, 1e-44),
                 draw.offset(low, high), low, high, code,
-                Tensor(np.zeros(sizes, np.float32), shift=draw.shift() & ~3))
+                Tensor(np.zeros(sizes, np.float32), shift=draw.shift()))
 
 
 def pool(draw):
@@ -364,7 +371,8 @@ def softmax(draw):
 def activation(draw):
     sizes = elementwise_sizes(draw)
     x = draw.tensor(*sizes)
-    out = Tensor(x.array.copy(), alias=x, shift=x.shift) if draw.chance(20) else draw.output(*sizes)
+    in_place = draw.chance(20) and not x.last
+    out = Tensor(x.array.copy(), alias=x, shift=x.shift) if in_place else draw.output(*sizes)
     return Case("cortex_m::quantized_activation.out", x, draw.tensor(256), out)
 
 

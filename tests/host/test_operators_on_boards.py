@@ -78,6 +78,15 @@ def test_a_fault_names_its_case():
         call_on_board("mps2-an385-m0plus", cases)
 
 
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_read_behind_the_last_word_is_a_fault(board):
+    short, table = Tensor(np.zeros(8, np.int8), last=True), np.zeros(256, np.int8)
+    cases = [Case("cortex_m::quantized_activation.out", x, table, np.zeros(x.array.size, np.int8))
+             for x in (short, Tensor(np.zeros(9, np.int8), alias=short))]
+    with pytest.raises(AssertionError, match="stopped in case 1"):
+        call_on_board(board, cases)
+
+
 def test_instructions_are_exact():
     counts = [[r.instructions for r in call_on_board("mps2-an386", [
         Case("aten::add.out", *[np.ones(n, np.float32)] * 2, 1, np.zeros(n, np.float32))

@@ -8,6 +8,7 @@
 #include "core.h"
 #include "counter.h"
 #include "job.h"
+#include "protect.h"
 #include "py/mpconfig.h"
 #include "semihosting.h"
 #include "stack.h"
@@ -15,6 +16,8 @@
 #define ALIGNMENT 128u
 #define FILL 0xa5
 #define SCRATCH_GUARD 64u
+#define DENIED_LOG2_SIZE 12
+#define DENIED_SIZE (1u << DENIED_LOG2_SIZE)
 
 int main(void);
 
@@ -29,8 +32,10 @@ typedef struct {
     uint32_t memory;
     uint32_t offset; /* of its bytes in the case */
     uint32_t size;
-    uint32_t shift; /* its address less a multiple of ALIGNMENT */
+    uint32_t shift; /* its address less a multiple of ALIGNMENT; or AT_END */
 } image;
+
+enum { AT_END = 128 }; /* so that no byte behind its last word is accessible */
 
 typedef struct {
     uint32_t size;     /* to the next case */
@@ -59,6 +64,11 @@ enum { PT_BOARD_ARENAS(SIZE_OF) };
 static uint8_t memory[size_planned]
     __attribute__((section(".bss.arena_planned"), aligned(PT_ARENA_ALIGNMENT)));
 
+/* The last part of the arena, to which access is denied. */
+static uint8_t *denied(void) {
+    return (uint8_t *)(((uint32_t)memory + size_planned - DENIED_SIZE) & ~(DENIED_SIZE - 1));
+}
+
 static uint8_t *aligned(uint8_t *at) {
     return memory + ((uint32_t)(at - memory) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -67,7 +77,9 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
     for (uint32_t i = 0; i < one->n_images; i++) {
         const image *from = &one->images[i];
         uint8_t *at = (uint8_t *)one + from->offset;
-        if (from->memory != PT_MEMORY_PROGRAM) {
+        if (from->shift == AT_END) {
+            at = memcpy(denied() - ((from->size + 3) & ~3u), at, from->size);
+        } else if (from->memory != PT_MEMORY_PROGRAM) {
             at = memcpy(aligned(free) + from->shift, at, from->size);
             free = at + from->size;
         }
@@ -152,6 +164,7 @@ int main(void) {
     const section *cases = (const section *)(const void *)(job + 16);
     const uint8_t *at = job + cases->offset, *end = at + cases->size;
     measure_overhead();
+    pt_protect_deny((uint32_t)denied(), DENIED_LOG2_SIZE);
     for (uint32_t i = 0; at < end; i++) {
         char name[5];
         const test_case *one = (const test_case *)(const void *)at;

@@ -32,13 +32,14 @@ typedef struct pt_layer {
     int32_t depth, channels;
     int32_t offset; // added to the values of patches; its negative is an int8
     pt_channels output;
-    int32_t out_stride;   // bytes from the outputs of a patch to those of the next
-    void *block;          // scratch
-    int32_t capacity;     // patches that it has room for
-    int32_t width;        // patches of the block that is being packed
-    bool in_parts;        // not all channels at a time
-    const void *prepared; // by pt_prepare_weights, or NULL
-    bool scales_fast;     // pt_scale and pt_saturate_int8 take all sums to the outputs
+    int32_t out_stride;    // bytes from the outputs of a patch to those of the next
+    void *block;           // scratch
+    int32_t capacity;      // patches that it has room for
+    int32_t width;         // patches of the block that is being packed
+    bool in_parts;         // not all channels at a time
+    const void *prepared;  // by pt_prepare_weights, or NULL
+    bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
+    const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
@@ -74,9 +75,12 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_PATCHES_DSP
 #include "patches_dsp.h"
-#elif defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#elif defined(__ARM_ARCH_7M__)
 #define PT_PATCHES_PAIRS
-#include "patches_pairs.h"
+#include "patches_v7m.h"
+#elif defined(__ARM_ARCH_6M__)
+#define PT_PATCHES_PAIRS
+#include "patches_v6m.h"
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"

@@ -21,6 +21,7 @@ from .elf import flash_bytes
 from .flash import flash_of_operators, flash_rows
 from .operators import known_operators, needed_operators
 
+STDERR = 2
 SETUP = Path(__file__).resolve().parent.parent / "tools" / "setup_picotorch.py"
 
 
@@ -70,7 +71,7 @@ def _make(board, text, folder):
         path.write_text(text)
     command = [sys.executable, SETUP, "firmware", "--board", board, "--variant", "run",
                "--selection", folder]
-    if subprocess.run(command, stdout=sys.stderr).returncode:
+    if subprocess.run(command, stdout=STDERR).returncode:
         raise fail(INTERNAL, "the firmware was not built", board,
                    remedy="what is above says where it stopped")
 

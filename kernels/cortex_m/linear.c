@@ -74,7 +74,7 @@ static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, con
         sizes[d] = d + 1u < in->rank ? in->sizes[d] : p->outputs;
     }
     int error = pt_expect_sizes(c, out_arg, in->rank, sizes);
-    pt_ask_scratch(c, pt_row_scratch(p->depth));
+    pt_ask_scratch(c, pt_row_scratch(p->depth, p->outputs));
     return error ? error : check_matrix(c, &out);
 }
 

@@ -73,7 +73,7 @@ static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
 static pt_layer layer_of(const convolution *x) {
     return (pt_layer){.weights = x->weights,
                       .depth = x->depth,
-                      .channels = x->out.channels,
+                      .channels = x->groups * x->outputs,
                       .offset = x->offset,
                       .output = x->output,
                       .out_stride = x->out.channels,

@@ -66,13 +66,14 @@ int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r) {
 }
 
 int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]) {
-    uint32_t n = pt_list_length(c, list);
+    int64_t values[2];
+    uint32_t n = pt_list_ints(c, list, 2, values);
     if (n != 1 && n != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "stride, padding and the like must be one or two values");
     }
     for (uint32_t i = 0; i < 2; i++) {
-        int64_t value = pt_list_int(c, list, n == 2 ? i : 0);
+        int64_t value = values[n == 2 ? i : 0];
         if (value < lowest || value > PARAMETER_LIMIT) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                            "a kernel size, stride, padding or dilation is out of its range");

@@ -37,7 +37,7 @@ static int32_t count_windows(const pooling *p, uint32_t d, int32_t size, bool ce
         return pt_count_windows(w, d, size);
     }
     room += w->stride[d] - 1;
-    int64_t n = room < 0 ? 0 : room / w->stride[d] + 1;
+    int64_t n = pt_count_steps(room, w->stride[d]);
     return (int32_t)((n - 1) * w->stride[d] >= size + w->padding[d] ? n - 1 : n);
 }
 

@@ -37,7 +37,7 @@ typedef struct pt_context {
     uint32_t method;
     uint32_t instruction;
     uint32_t position;
-    uint32_t argument;
+    int32_t argument;
     const char *reason;
 } pt_context;
 typedef struct pt_value {

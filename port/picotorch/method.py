@@ -413,8 +413,11 @@ class Method:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
         if error.code == NOT_FOUND:
             return ", ".join(MethodMeta(self.program, self.plan).backend_names())
-        reason = self.context.reason()
         name = self._instruction_name(error.index)
+        argument = self.context.argument()
+        if argument >= 0:
+            name = "%s: argument %d" % (name, argument)
+        reason = self.context.reason()
         return "%s: %s" % (name, reason) if reason else name
 
     def _instruction_name(self, index):

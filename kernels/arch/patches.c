@@ -3,8 +3,7 @@
 
 bool pt_layer_scales_fast(const pt_layer *layer) {
     const pt_channels *p = &layer->output;
-    bool fast = p->range.min == INT8_MIN && p->range.max == INT8_MAX;
-    fast = fast && layer->depth <= PT_MAX_PRODUCTS;
+    bool fast = layer->depth <= PT_MAX_PRODUCTS;
     for (int32_t o = 0; fast && o < layer->channels; o++) {
         uint32_t bias = (uint32_t)pt_bias_of(p, o) + PT_BIAS_LIMIT;
         fast = pt_scales_fast(p->multipliers[o], p->shifts[o]) && bias < 2 * PT_BIAS_LIMIT;

@@ -5,11 +5,13 @@
 // lie in a row in the input, or the caller gathers a block of them into scratch:
 //
 //     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
-//     pt_take_channels(&layer, room)              `channels` becomes those to do first
+//     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM]:
+//                                                 `channels` becomes those to do first
 //     pt_multiply_rows(&layer, patches, stride, n, out)
 // or, for a block of at most `left` patches
 //     n = pt_begin_block(&layer, left)
 //     pt_pack(&layer, i, k, values, count)        values k to k + count of patch i; count may be 0
+//     pt_pack_patch(&layer, i, values, count, rows, step)    or all in rows that are `step` apart
 //     pt_pad(&layer, i, k, count)                 zero points there
 //     pt_multiply_block(&layer, n, out)
 // then
@@ -30,13 +32,14 @@ typedef struct pt_layer {
     int32_t depth, channels;
     int32_t offset; // added to the values of patches; its negative is an int8
     pt_channels output;
-    int32_t out_stride; // bytes from the outputs of a patch to those of the next
-    void *block;        // scratch
-    int32_t capacity;   // patches that it has room for
-    int32_t width;      // patches of the block that is being packed
-    bool limits;        // outputs are limited to less than int8
-    const void *prepared;
-    bool scales_fast; // pt_scale takes all sums to the outputs
+    int32_t out_stride;    // bytes from the outputs of a patch to those of the next
+    void *block;           // scratch
+    int32_t capacity;      // patches that it has room for
+    int32_t width;         // patches of the block that is being packed
+    bool in_parts;         // not all channels at a time
+    const void *prepared;  // by pt_prepare_weights, or NULL
+    bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
+    const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
@@ -44,7 +47,7 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
                       int8_t *out);
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
 
-// What layer->scales_fast is to be.
+// True when pt_scale takes all sums of the layer to outputs that are not limited yet.
 bool pt_layer_scales_fast(const pt_layer *layer);
 
 // To the channels that follow the layer's.
@@ -72,12 +75,24 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_PATCHES_DSP
 #include "patches_dsp.h"
-#elif defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#elif defined(__ARM_ARCH_7M__)
 #define PT_PATCHES_PAIRS
-#include "patches_pairs.h"
+#include "patches_v7m.h"
+#elif defined(__ARM_ARCH_6M__)
+#define PT_PATCHES_PAIRS
+#include "patches_v6m.h"
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"
+#endif
+
+#if !defined(PT_PACKS_PATCHES)
+static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
+                                 int32_t count, int32_t rows, int32_t step) {
+    for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
+        pt_pack(layer, i, k, values, count);
+    }
+}
 #endif
 
 #endif

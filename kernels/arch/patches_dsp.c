@@ -4,29 +4,57 @@
 #if defined(PT_PATCHES_DSP)
 
 #include "dot.h"
-#include "scale.h"
+#include "finish_dsp.h"
+
+typedef int16_t __attribute__((may_alias)) half;
+
+static int32_t whole_depth(const pt_layer *layer) {
+    return (layer->depth + 3) & ~3;
+}
 
 // ---- layers
 
-// True when the sums cannot overflow and all go to outputs the way of scale.h.
-static bool is_fast(const pt_layer *layer) {
-    const pt_channels *output = &layer->output;
-    bool fast = layer->depth <= PT_MAX_PRODUCTS;
-    for (int32_t o = 0; o < layer->channels && fast; o++) {
-        int32_t bias = pt_bias_of(output, o);
-        fast = bias < PT_BIAS_LIMIT && bias > -PT_BIAS_LIMIT &&
-               pt_scales_fast(output->multipliers[o], output->shifts[o]);
-    }
-    return fast;
+// Channels whose weights the room for parts holds as pairs.
+static int32_t channels_of_part(const pt_layer *layer) {
+    return (PT_CHANNEL_ROOM * 4 / (2 * whole_depth(layer))) & ~1;
 }
 
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
-    const pt_range *range = &layer->output.range;
-    uintptr_t aligned = (uintptr_t)scratch | (uintptr_t)layer->weights | (uint32_t)layer->depth;
-    uint32_t n = bytes / (2 * (uint32_t)layer->depth);
+    uint32_t n = bytes / (2 * (uint32_t)whole_depth(layer));
     layer->block = scratch;
-    layer->capacity = aligned & 3 || !is_fast(layer) ? 0 : n < 6 ? (int32_t)n : 6;
-    layer->limits = range->min > INT8_MIN || range->max < INT8_MAX;
+    layer->capacity = n < 6 ? (int32_t)n : 6;
+    layer->in_parts = false;
+    if (!pt_layer_scales_fast(layer)) {
+        layer->capacity = 0;
+    } else if (!layer->prepared && (layer->depth & 3)) {
+        layer->in_parts = channels_of_part(layer) > 0;
+        layer->capacity = layer->in_parts ? layer->capacity : 0;
+    }
+}
+
+// Doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of one, then of the
+// other. Behind an odd number of channels, and behind their weights, come zeros.
+void pt_prepare_weights(const int8_t *weights, int32_t depth, int32_t channels, void *to) {
+    half *doubled = to;
+    for (int32_t o = 0; o < channels; o += 2) {
+        for (int32_t k = 0; k < depth; k += 4) {
+            for (int32_t i = 0; i < 8; i++) {
+                int32_t channel = o + i / 4, at = k + (i % 4 / 2) + 2 * (i % 2);
+                bool inside = channel < channels && at < depth;
+                *doubled++ = (int16_t)(inside ? 2 * weights[channel * depth + at] : 0);
+            }
+        }
+    }
+}
+
+void pt_take_channels(pt_layer *layer, uint32_t *room) {
+    if (!layer->in_parts) {
+        return;
+    }
+    int32_t most = channels_of_part(layer);
+    layer->channels = layer->channels < most ? layer->channels : most;
+    pt_prepare_weights(layer->weights, layer->depth, layer->channels, room);
+    layer->prepared = room;
 }
 
 // ---- packing
@@ -41,7 +69,7 @@ static inline uint32_t *place(const pt_layer *layer, int32_t i, int32_t k) {
     "strd %[even], %[odd], [%[to]], %[step]\n\t"
 
 // `width` is a constant.
-static inline __attribute__((always_inline)) void
+static inline __attribute__((always_inline)) uint32_t *
 pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets, int32_t width) {
     uint32_t even, odd;
     for (const int8_t *end = values + 4 * (n & ~3); values != end;) {
@@ -59,36 +87,70 @@ pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets, int3
             : [word] "r"(pt_load_word(values)), [offsets] "r"(offsets), [step] "i"(8 * width)
             : "memory");
     }
+    return to;
 }
 
-// A multiple of 4 values from an address that is one, too.
-static void pack_aligned(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
-                         int32_t count) {
-    uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
-    uint32_t *to = place(layer, i, k);
-    if (layer->width == 6) {
-        pack_words(to, values, count / 4, offsets, 6);
-    } else if (layer->width == 2) {
-        pack_words(to, values, count / 4, offsets, 2);
-    } else {
-        pack_words(to, values, count / 4, offsets, 1);
+static inline __attribute__((always_inline)) void
+pack_aligned_rows(uint32_t *to, const int8_t *values, int32_t count, int32_t rows, int32_t step,
+                  uint32_t offsets, int32_t width) {
+    for (; rows > 0; rows--, values += step) {
+        to = pack_words(to, values, count / 4, offsets, width);
     }
 }
 
+// Values k and k + 2 of rows of nine that are `step` apart, with the offset added.
+static inline __attribute__((always_inline)) uint32_t
+pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) {
+    int32_t low = values[k / 9 * step + k % 9], high = values[(k + 2) / 9 * step + (k + 2) % 9];
+    uint32_t pair;
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
+    return (uint32_t)__sadd16((int16x2_t)pair, offsets);
+}
+
+// The patch of a 3x3 kernel with three channels.
+void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step) {
+    int16x2_t offsets = pt_pair_of(layer->offset);
+    uint32_t *to = place(layer, i, 0);
+#pragma GCC unroll 6
+    for (int32_t k = 0; k < 24; k += 4, to += 2 * layer->width) {
+        to[0] = pair_of_nines(values, step, k, offsets);
+        to[1] = pair_of_nines(values, step, k + 1, offsets);
+    }
+    to[0] = pair_of_nines(values, step, 24, offsets);
+    to[1] = (uint16_t)(values[2 * step + 7] + layer->offset);
+}
+
 static void pack_value(const pt_layer *layer, int32_t i, int32_t k, int32_t value) {
-    int16_t *halves = (int16_t *)(place(layer, i, k) + (k & 1));
+    half *halves = (half *)(place(layer, i, k) + (k & 1));
     halves[k >> 1 & 1] = (int16_t)value;
 }
 
-void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count) {
-    if (layer->capacity == 0) {
-        memcpy((int8_t *)layer->block + k, values, (size_t)count);
-    } else if ((((uintptr_t)values | (uint32_t)k | (uint32_t)count) & 3) == 0) {
-        pack_aligned(layer, i, k, values, count);
+void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+                   int32_t rows, int32_t step) {
+    uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
+    uint32_t *to = place(layer, i, k);
+    if (layer->width == 6) {
+        pack_aligned_rows(to, values, count, rows, step, offsets, 6);
+    } else if (layer->width == 2) {
+        pack_aligned_rows(to, values, count, rows, step, offsets, 2);
     } else {
-        for (; count > 0; count--) {
-            pack_value(layer, i, k++, *values++ + layer->offset);
+        pack_aligned_rows(to, values, count, rows, step, offsets, 1);
+    }
+}
+
+void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
+                   int32_t rows, int32_t step) {
+    for (; rows > 0; rows--, k += count, values += step) {
+        if (layer->capacity == 0) {
+            memcpy((int8_t *)layer->block + k, values, (size_t)count);
+            continue;
         }
+        for (int32_t j = 0; j < count; j++) {
+            pack_value(layer, i, k + j, values[j] + layer->offset);
+        }
+    }
+    if (layer->capacity > 0 && k == layer->depth) {
+        pt_pad(layer, i, k, 0);
     }
 }
 
@@ -97,11 +159,12 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
         memset((int8_t *)layer->block + k, -layer->offset, (size_t)count);
         return;
     }
-    for (; count > 0 && ((k | count) & 3); count--) {
-        pack_value(layer, i, k++, 0);
+    int32_t end = k + count;
+    end = end == layer->depth ? whole_depth(layer) : end;
+    for (; k < end && ((k | end) & 3); k++) {
+        pack_value(layer, i, k, 0);
     }
-    uint32_t *to = place(layer, i, k);
-    for (; count > 0; count -= 4, to += 2 * layer->width) {
+    for (uint32_t *to = place(layer, i, k); k < end; k += 4, to += 2 * layer->width) {
         to[0] = to[1] = 0;
     }
 }
@@ -135,7 +198,7 @@ static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, u
     uintptr_t multipliers = (uintptr_t)output->multipliers;
     uintptr_t bias = (uintptr_t)(output->bias ? output->bias : &no_bias);
     return (loop){.start = layer->block,
-                  .end = (const uint32_t *)layer->block + layer->width * (layer->depth / 2),
+                  .end = (const uint32_t *)layer->block + layer->width * (whole_depth(layer) / 2),
                   .skip = ((uint32_t)-steps & (STEPS - 1)) * bytes,
                   .bias = {bias, output->bias ? 4 : 0},
                   .parameters = {multipliers, (uintptr_t)output->shifts - multipliers - 4},
@@ -145,50 +208,38 @@ static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, u
                   .depth = layer->depth};
 }
 
+// clang-format off
+
 // The steps of a sum: an unrolled loop that is entered behind what it has too many.
-#define SUM(step)                  \
-    "ldr %[even], %[skip]\n\t"     \
-    "add pc, %[even]\n\t"          \
+#define SUM(step, spare)           \
+    "ldr " spare ", %[skip]\n\t"   \
+    "add pc, " spare "\n\t"        \
     "nop\n"                        \
     "2:\n\t"                       \
     ".rept 8\n\t" step ".endr\n\t" \
-    "ldr %[even], %[end]\n\t"      \
-    "cmp %[a], %[even]\n\t"        \
+    "ldr " spare ", %[end]\n\t"    \
+    "cmp %[a], " spare "\n\t"      \
     "bne 2b\n\t"
 
-// As pt_scale and pt_saturate_int8 do.
-#define FINISH(sum, multiplier, right, rounding, spare)      \
-    "add " spare ", " rounding ", " sum ", asr #31\n\t"      \
-    "lsl " sum ", " sum ", #1\n\t"                           \
-    "smmlar " sum ", " sum ", " multiplier ", " spare "\n\t" \
-    "asr " sum ", " sum ", " right "\n\t"                    \
-    "ssat " sum ", #8, " sum "\n\t"
-
-// From a shift, its negative and the rounding.
-#define ROUNDING(rounding, right, twice)            \
-    "mvn " rounding ", " right "\n\t"               \
-    "lsl " rounding ", " twice ", " rounding "\n\t" \
-    "rsb " right ", " right ", #0\n\t"
-
 // Four products each of six patches with a channel.
-#define STEP_6(s0, s1, s2, s3, s4, s5)     \
-    "ldr.w %[odd], [%[w]], #4\n\t"         \
-    "ldmia.w %[a]!, {r0-r3}\n\t"           \
-    "sxtb16 %[even], %[odd]\n\t"           \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"    \
-    "smlad %[s0], r0, %[even], " s0 "\n\t" \
-    "smlad %[s1], r2, %[even], " s1 "\n\t" \
-    "smlad %[s0], r1, %[odd], %[s0]\n\t"   \
-    "smlad %[s1], r3, %[odd], %[s1]\n\t"   \
-    "ldmia.w %[a]!, {r0-r3}\n\t"           \
-    "smlad %[s2], r0, %[even], " s2 "\n\t" \
-    "smlad %[s3], r2, %[even], " s3 "\n\t" \
-    "smlad %[s2], r1, %[odd], %[s2]\n\t"   \
-    "smlad %[s3], r3, %[odd], %[s3]\n\t"   \
-    "ldmia.w %[a]!, {r0-r3}\n\t"           \
-    "smlad %[s4], r0, %[even], " s4 "\n\t" \
-    "smlad %[s5], r2, %[even], " s5 "\n\t" \
-    "smlad %[s4], r1, %[odd], %[s4]\n\t"   \
+#define STEP_6(s0, s1, s2, s3, s4, s5)       \
+    "ldr.w %[odd], [%[w]], #4\n\t"           \
+    "ldmia.w %[a]!, {r0-r3}\n\t"             \
+    "sxtb16 %[even], %[odd]\n\t"             \
+    "sxtb16 %[odd], %[odd], ror #8\n\t"      \
+    "smlad %[s0], r0, %[even], " s0 "\n\t"   \
+    "smlad %[s1], r2, %[even], " s1 "\n\t"   \
+    "smlad %[s0], r1, %[odd], %[s0]\n\t"     \
+    "smlad %[s1], r3, %[odd], %[s1]\n\t"     \
+    "ldmia.w %[a]!, {r0-r3}\n\t"             \
+    "smlad %[s2], r0, %[even], " s2 "\n\t"   \
+    "smlad %[s3], r2, %[even], " s3 "\n\t"   \
+    "smlad %[s2], r1, %[odd], %[s2]\n\t"     \
+    "smlad %[s3], r3, %[odd], %[s3]\n\t"     \
+    "ldmia.w %[a]!, {r0-r3}\n\t"             \
+    "smlad %[s4], r0, %[even], " s4 "\n\t"   \
+    "smlad %[s5], r2, %[even], " s5 "\n\t"   \
+    "smlad %[s4], r1, %[odd], %[s4]\n\t"     \
     "smlad %[s5], r3, %[odd], %[s5]\n\t"
 
 // Six patches, channel by channel. The first step adds to the bias.
@@ -205,119 +256,115 @@ static void multiply_6(const pt_layer *layer, int8_t *out) {
         "ldr %[a], %[start]\n\t"
         "ldr %[s5], [r0]\n\t"
         "add r0, r1\n\t"
-        "str r0, %[bias]\n\t" STEP_6("%[s5]", "%[s5]", "%[s5]", "%[s5]", "%[s5]", "%[s5]")
-            SUM(STEP_6("%[s0]", "%[s1]", "%[s2]", "%[s3]", "%[s4]",
-                       "%[s5]")) "ldrd r0, r1, %[parameters]\n\t"
-                                 "ldr r2, [r0], #4\n\t"
-                                 "str r0, %[parameters]\n\t"
-                                 "ldr r3, [r0, r1]\n\t"
-                                 "ldr r1, %[twice]\n\t"
-                                 "ldrd %[even], %[odd], %[out]\n\t" ROUNDING("r0", "r3", "r1")
-                                     FINISH("%[s0]", "r2", "r3", "r0",
-                                            "r1") FINISH("%[s1]", "r2", "r3", "r0", "r1")
-                                         FINISH("%[s2]", "r2", "r3", "r0",
-                                                "r1") FINISH("%[s3]", "r2", "r3", "r0", "r1")
-                                             FINISH("%[s4]", "r2", "r3", "r0", "r1") FINISH(
-                                                 "%[s5]", "r2", "r3", "r0",
-                                                 "r1") "add r1, %[even], %[odd]\n\t"
-                                                       "strb %[s1], [%[even], %[odd]]\n\t"
-                                                       "strb %[s2], [%[even], %[odd], lsl #1]\n\t"
-                                                       "strb %[s3], [r1, %[odd], lsl #1]\n\t"
-                                                       "strb %[s4], [%[even], %[odd], lsl #2]\n\t"
-                                                       "strb %[s5], [r1, %[odd], lsl #2]\n\t"
-                                                       "strb %[s0], [%[even]], #1\n\t"
-                                                       "ldr r1, %[out_end]\n\t"
-                                                       "str %[even], %[out]\n\t"
-                                                       "cmp %[even], r1\n\t"
-                                                       "bne 1b"
-        : [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3),
-          [s4] "=&r"(s4), [s5] "=&r"(s5), [even] "=&r"(even), [odd] "=&r"(odd), [bias] "+m"(x.bias),
-          [parameters] "+m"(x.parameters), [out] "+m"(x.out)
+        "str r0, %[bias]\n\t"
+        STEP_6("%[s5]", "%[s5]", "%[s5]", "%[s5]", "%[s5]", "%[s5]")
+        SUM(STEP_6("%[s0]", "%[s1]", "%[s2]", "%[s3]", "%[s4]", "%[s5]"), "%[even]")
+        "ldrd r0, r1, %[parameters]\n\t"
+        "ldr r2, [r0], #4\n\t"
+        "str r0, %[parameters]\n\t"
+        "ldr r3, [r0, r1]\n\t"
+        "ldr r1, %[twice]\n\t"
+        "ldrd %[even], %[odd], %[out]\n\t"
+        ROUNDING("r0", "r3", "r1")
+        FINISH("%[s0]", "r2", "r3", "r0", "r1")
+        FINISH("%[s1]", "r2", "r3", "r0", "r1")
+        FINISH("%[s2]", "r2", "r3", "r0", "r1")
+        FINISH("%[s3]", "r2", "r3", "r0", "r1")
+        FINISH("%[s4]", "r2", "r3", "r0", "r1")
+        FINISH("%[s5]", "r2", "r3", "r0", "r1")
+        "add r1, %[even], %[odd]\n\t"
+        "strb %[s1], [%[even], %[odd]]\n\t"
+        "strb %[s2], [%[even], %[odd], lsl #1]\n\t"
+        "strb %[s3], [r1, %[odd], lsl #1]\n\t"
+        "strb %[s4], [%[even], %[odd], lsl #2]\n\t"
+        "strb %[s5], [r1, %[odd], lsl #2]\n\t"
+        "strb %[s0], [%[even]], #1\n\t"
+        "ldr r1, %[out_end]\n\t"
+        "str %[even], %[out]\n\t"
+        "cmp %[even], r1\n\t"
+        "bne 1b"
+        : [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
+          [s3] "=&r"(s3), [s4] "=&r"(s4), [s5] "=&r"(s5), [even] "=&r"(even), [odd] "=&r"(odd),
+          [bias] "+m"(x.bias), [parameters] "+m"(x.parameters), [out] "+m"(x.out)
         : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
           [out_end] "m"(x.out_end)
         : "r0", "r1", "r2", "r3", "cc", "memory");
 }
 
-// Four products each of two patches with two channels.
-#define STEP_2x2                          \
-    "ldmia.w %[a]!, {r0-r3}\n\t"          \
-    "ldr.w %[odd], [%[w]], #4\n\t"        \
-    "sxtb16 %[even], %[odd]\n\t"          \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"   \
-    "smlad %[s0], r0, %[even], %[s0]\n\t" \
-    "smlad %[s1], r2, %[even], %[s1]\n\t" \
-    "smlad %[s0], r1, %[odd], %[s0]\n\t"  \
-    "smlad %[s1], r3, %[odd], %[s1]\n\t"  \
-    "ldr.w %[odd], [%[v]], #4\n\t"        \
-    "sxtb16 %[even], %[odd]\n\t"          \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"   \
-    "smlad %[s2], r0, %[even], %[s2]\n\t" \
-    "smlad %[s3], r2, %[even], %[s3]\n\t" \
-    "smlad %[s2], r1, %[odd], %[s2]\n\t"  \
-    "smlad %[s3], r3, %[odd], %[s3]\n\t"
-
-// Four products of a patch with two channels.
-#define STEP_1x2                          \
-    "ldrd r0, r1, [%[a]], #8\n\t"         \
-    "ldr.w %[odd], [%[w]], #4\n\t"        \
-    "sxtb16 %[even], %[odd]\n\t"          \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"   \
-    "smlad %[s0], r0, %[even], %[s0]\n\t" \
-    "smlad %[s0], r1, %[odd], %[s0]\n\t"  \
-    "ldr.w %[odd], [%[v]], #4\n\t"        \
-    "sxtb16 %[even], %[odd]\n\t"          \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"   \
-    "smlad %[s2], r0, %[even], %[s2]\n\t" \
-    "smlad %[s2], r1, %[odd], %[s2]\n\t"
-
-// Two channels: their biases to s0 and s2, the place of the second one's weights to v.
-#define BEGIN_PAIR             \
-    "1:\n\t"                   \
-    "ldrd r0, r1, %[bias]\n\t" \
-    "ldr r2, %[depth]\n\t"     \
-    "ldr %[a], %[start]\n\t"   \
-    "add %[v], %[w], r2\n\t"   \
-    "ldr %[s0], [r0]\n\t"      \
-    "add r0, r1\n\t"           \
-    "ldr %[s2], [r0]\n\t"      \
-    "add r0, r1\n\t"           \
+// Two channels: their biases to s0 and s2.
+#define BEGIN_PAIR               \
+    "1:\n\t"                     \
+    "ldrd r0, r1, %[bias]\n\t"   \
+    "ldr %[a], %[start]\n\t"     \
+    "ldr %[s0], [r0]\n\t"        \
+    "add r0, r1\n\t"             \
+    "ldr %[s2], [r0]\n\t"        \
+    "add r0, r1\n\t"             \
     "str r0, %[bias]\n\t"
 
-// The multipliers to r2 and even, the shifts to r3 and odd, `twice` to r0.
-#define PARAMETERS_OF_PAIR           \
-    "mov %[w], %[v]\n\t"             \
-    "ldrd r0, r1, %[parameters]\n\t" \
-    "ldr r2, [r0], #4\n\t"           \
-    "ldr r3, [r0, r1]\n\t"           \
-    "ldr %[even], [r0], #4\n\t"      \
-    "ldr %[odd], [r0, r1]\n\t"       \
-    "str r0, %[parameters]\n\t"      \
+// Their multipliers to r2 and m, the shifts to r3 and e, `twice` to r0.
+#define PARAMETERS_OF_PAIR(m, e)       \
+    "ldrd r0, r1, %[parameters]\n\t"   \
+    "ldr r2, [r0], #4\n\t"             \
+    "ldr r3, [r0, r1]\n\t"             \
+    "ldr " m ", [r0], #4\n\t"          \
+    "ldr " e ", [r0, r1]\n\t"          \
+    "str r0, %[parameters]\n\t"        \
     "ldr r0, %[twice]\n\t"
 
-#define END_PAIR             \
-    "ldr r1, %[out_end]\n\t" \
-    "str r0, %[out]\n\t"     \
-    "cmp r0, r1\n\t"         \
+#define STORE_2x2                \
+    "ldrd r0, r1, %[out]\n\t"    \
+    "strb %[s1], [r0, r1]\n\t"   \
+    "strb %[s0], [r0], #1\n\t"   \
+    "strb %[s3], [r0, r1]\n\t"   \
+    "strb %[s2], [r0], #1\n\t"
+
+#define END_PAIR               \
+    "ldr r1, %[out_end]\n\t"   \
+    "str r0, %[out]\n\t"       \
+    "cmp r0, r1\n\t"           \
     "bne 1b"
 
-// Channels up to an even number, two at a time.
-static void multiply_2(const pt_layer *layer, int8_t *out) {
-    loop x = begin_loop(layer, layer->channels & ~1, layer->depth / 4, 60, out);
+// Four products each of two patches with two channels.
+#define STEP_2x2                            \
+    "ldmia.w %[a]!, {r0-r3}\n\t"            \
+    "ldr.w %[odd], [%[w]], #4\n\t"          \
+    "sxtb16 %[even], %[odd]\n\t"            \
+    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
+    "smlad %[s0], r0, %[even], %[s0]\n\t"   \
+    "smlad %[s1], r2, %[even], %[s1]\n\t"   \
+    "smlad %[s0], r1, %[odd], %[s0]\n\t"    \
+    "smlad %[s1], r3, %[odd], %[s1]\n\t"    \
+    "ldr.w %[odd], [%[v]], #4\n\t"          \
+    "sxtb16 %[even], %[odd]\n\t"            \
+    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
+    "smlad %[s2], r0, %[even], %[s2]\n\t"   \
+    "smlad %[s3], r2, %[even], %[s3]\n\t"   \
+    "smlad %[s2], r1, %[odd], %[s2]\n\t"    \
+    "smlad %[s3], r3, %[odd], %[s3]\n\t"
+
+static void multiply_2(const pt_layer *layer, int32_t channels, int8_t *out) {
+    loop x = begin_loop(layer, channels, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, even, odd;
     __asm__ volatile(
         BEGIN_PAIR
+        "ldr r2, %[depth]\n\t"
         "mov %[s1], %[s0]\n\t"
-        "mov %[s3], %[s2]\n\t" SUM(STEP_2x2) PARAMETERS_OF_PAIR ROUNDING("%[a]", "r3", "r0")
-            FINISH("%[s0]", "r2", "r3", "%[a]", "r1") FINISH("%[s1]", "r2", "r3", "%[a]", "r1")
-                ROUNDING("%[a]", "%[odd]", "r0") FINISH("%[s2]", "%[even]", "%[odd]", "%[a]", "r1")
-                    FINISH("%[s3]", "%[even]", "%[odd]", "%[a]",
-                           "r1") "ldrd r0, r1, %[out]\n\t"
-                                 "strb %[s1], [r0, r1]\n\t"
-                                 "strb %[s0], [r0], #1\n\t"
-                                 "strb %[s3], [r0, r1]\n\t"
-                                 "strb %[s2], [r0], #1\n\t" END_PAIR
+        "mov %[s3], %[s2]\n\t"
+        "add %[v], %[w], r2\n\t"
+        SUM(STEP_2x2, "%[even]")
+        "mov %[w], %[v]\n\t"
+        PARAMETERS_OF_PAIR("%[even]", "%[odd]")
+        ROUNDING("%[a]", "r3", "r0")
+        FINISH("%[s0]", "r2", "r3", "%[a]", "r1")
+        FINISH("%[s1]", "r2", "r3", "%[a]", "r1")
+        ROUNDING("%[a]", "%[odd]", "r0")
+        FINISH("%[s2]", "%[even]", "%[odd]", "%[a]", "r1")
+        FINISH("%[s3]", "%[even]", "%[odd]", "%[a]", "r1")
+        STORE_2x2
+        END_PAIR
         : [w] "+r"(w), [v] "=&r"(v), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
           [s3] "=&r"(s3), [even] "=&r"(even), [odd] "=&r"(odd), [bias] "+m"(x.bias),
           [parameters] "+m"(x.parameters), [out] "+m"(x.out)
@@ -326,49 +373,106 @@ static void multiply_2(const pt_layer *layer, int8_t *out) {
         : "r0", "r1", "r2", "r3", "cc", "memory");
 }
 
-static void multiply_1(const pt_layer *layer, int8_t *out) {
-    loop x = begin_loop(layer, layer->channels & ~1, layer->depth / 4, 44, out);
+// Four products of a patch with two channels.
+#define STEP_1x2                            \
+    "ldrd r0, r1, [%[a]], #8\n\t"           \
+    "ldr.w %[odd], [%[w]], #4\n\t"          \
+    "sxtb16 %[even], %[odd]\n\t"            \
+    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
+    "smlad %[s0], r0, %[even], %[s0]\n\t"   \
+    "smlad %[s0], r1, %[odd], %[s0]\n\t"    \
+    "ldr.w %[odd], [%[v]], #4\n\t"          \
+    "sxtb16 %[even], %[odd]\n\t"            \
+    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
+    "smlad %[s2], r0, %[even], %[s2]\n\t"   \
+    "smlad %[s2], r1, %[odd], %[s2]\n\t"
+
+static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
+    loop x = begin_loop(layer, channels, layer->depth / 4, 44, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s2, even, odd;
-    __asm__ volatile(BEGIN_PAIR SUM(STEP_1x2) PARAMETERS_OF_PAIR ROUNDING("%[a]", "r3", "r0")
-                         FINISH("%[s0]", "r2", "r3", "%[a]", "r1") ROUNDING("%[a]", "%[odd]", "r0")
-                             FINISH("%[s2]", "%[even]", "%[odd]", "%[a]",
-                                    "r1") "ldr r0, %[out]\n\t"
-                                          "strb %[s0], [r0], #1\n\t"
-                                          "strb %[s2], [r0], #1\n\t" END_PAIR
-                     : [w] "+r"(w), [v] "=&r"(v), [a] "=&r"(a), [s0] "=&r"(s0), [s2] "=&r"(s2),
-                       [even] "=&r"(even), [odd] "=&r"(odd), [bias] "+m"(x.bias),
-                       [parameters] "+m"(x.parameters), [out] "+m"(x.out)
-                     : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip),
-                       [twice] "m"(x.twice), [out_end] "m"(x.out_end), [depth] "m"(x.depth)
-                     : "r0", "r1", "r2", "r3", "cc", "memory");
+    __asm__ volatile(
+        BEGIN_PAIR
+        "ldr r2, %[depth]\n\t"
+        "add %[v], %[w], r2\n\t"
+        SUM(STEP_1x2, "%[even]")
+        "mov %[w], %[v]\n\t"
+        PARAMETERS_OF_PAIR("%[even]", "%[odd]")
+        ROUNDING("%[a]", "r3", "r0")
+        FINISH("%[s0]", "r2", "r3", "%[a]", "r1")
+        ROUNDING("%[a]", "%[odd]", "r0")
+        FINISH("%[s2]", "%[even]", "%[odd]", "%[a]", "r1")
+        "ldr r0, %[out]\n\t"
+        "strb %[s0], [r0], #1\n\t"
+        "strb %[s2], [r0], #1\n\t"
+        END_PAIR
+        : [w] "+r"(w), [v] "=&r"(v), [a] "=&r"(a), [s0] "=&r"(s0), [s2] "=&r"(s2),
+          [even] "=&r"(even), [odd] "=&r"(odd), [bias] "+m"(x.bias),
+          [parameters] "+m"(x.parameters), [out] "+m"(x.out)
+        : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
+          [out_end] "m"(x.out_end), [depth] "m"(x.depth)
+        : "r0", "r1", "r2", "r3", "cc", "memory");
 }
 
-// Channel o alone.
+// Four products each of two patches with two channels whose weights are prepared.
+#define STEP_PREPARED                    \
+    "ldmia.w %[a]!, {r0-r3}\n\t"         \
+    "ldmia.w %[w]!, {r4-r6, r8}\n\t"     \
+    "smlad %[s0], r0, r4, %[s0]\n\t"     \
+    "smlad %[s1], r2, r4, %[s1]\n\t"     \
+    "smlad %[s0], r1, r5, %[s0]\n\t"     \
+    "smlad %[s1], r3, r5, %[s1]\n\t"     \
+    "smlad %[s2], r0, r6, %[s2]\n\t"     \
+    "smlad %[s3], r2, r6, %[s3]\n\t"     \
+    "smlad %[s2], r1, r8, %[s2]\n\t"     \
+    "smlad %[s3], r3, r8, %[s3]\n\t"
+
+// Of one patch alone the second's outputs go where its own come after.
+static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+    loop x = begin_loop(layer, channels, whole_depth(layer) / 4, 40, out);
+    const void *w = layer->prepared;
+    const uint32_t *a;
+    int32_t s0, s1, s2, s3;
+    x.out.second = n == 2 ? x.out.second : 0;
+    __asm__ volatile(
+        BEGIN_PAIR
+        "lsl %[s0], %[s0], #1\n\t"
+        "lsl %[s2], %[s2], #1\n\t"
+        "mov %[s1], %[s0]\n\t"
+        "mov %[s3], %[s2]\n\t"
+        SUM(STEP_PREPARED, "r0")
+        PARAMETERS_OF_PAIR("r4", "r5")
+        ROUNDING("r6", "r3", "r0")
+        FINISH_DOUBLED("%[s0]", "r2", "r3", "r6", "r1")
+        FINISH_DOUBLED("%[s1]", "r2", "r3", "r6", "r1")
+        ROUNDING("r6", "r5", "r0")
+        FINISH_DOUBLED("%[s2]", "r4", "r5", "r6", "r1")
+        FINISH_DOUBLED("%[s3]", "r4", "r5", "r6", "r1")
+        STORE_2x2
+        END_PAIR
+        : [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
+          [s3] "=&r"(s3), [bias] "+m"(x.bias), [parameters] "+m"(x.parameters), [out] "+m"(x.out)
+        : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
+          [out_end] "m"(x.out_end)
+        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+// clang-format on
+
+// Channel o alone: the last of an odd number.
 static void multiply_channel(const pt_layer *layer, int32_t o, int32_t n, int8_t *out) {
-    int32_t width = layer->width;
     for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
         const int8_t *w = layer->weights + o * layer->depth;
-        const int16x2_t *a = (const int16x2_t *)layer->block + 2 * i;
-        int32_t sum = pt_bias_of(&layer->output, o);
-        for (const int8_t *end = w + layer->depth; w != end; w += 4, a += 2 * width) {
-            uint32_t u = pt_load_word(w);
-            sum = __smlad(a[0], pt_even_bytes(u), sum);
-            sum = __smlad(a[1], pt_odd_bytes(u), sum);
+        const half *values = (const half *)place(layer, i, 0);
+        int32_t sum = pt_bias_of(&layer->output, o), k = layer->depth;
+        for (; k >= 4; k -= 4, w += 4, values += 4 * layer->width) {
+            sum += values[0] * w[0] + values[2] * w[1] + values[1] * w[2] + values[3] * w[3];
+        }
+        for (int32_t j = 0; j < k; j++) {
+            sum += values[2 * (j & 1) + (j >> 1)] * w[j];
         }
         out[o] = pt_finish(&layer->output, o, sum);
-    }
-}
-
-static void multiply_pairs(const pt_layer *layer, int32_t n, int8_t *out) {
-    if (layer->channels > 1 && n == 2) {
-        multiply_2(layer, out);
-    } else if (layer->channels > 1) {
-        multiply_1(layer, out);
-    }
-    if (layer->channels & 1) {
-        multiply_channel(layer, layer->channels - 1, n, out);
     }
 }
 
@@ -382,17 +486,31 @@ static void limit(const pt_layer *layer, int32_t n, int8_t *out) {
     }
 }
 
+static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
+    int32_t even = layer->channels & ~1;
+    if (n == 6) {
+        multiply_6(layer, out);
+        return;
+    }
+    if (even > 0 && layer->prepared) {
+        multiply_prepared(layer, even, n, out);
+    } else if (even > 0 && n == 2) {
+        multiply_2(layer, even, out);
+    } else if (even > 0) {
+        multiply_1(layer, even, out);
+    }
+    if (even < layer->channels) {
+        multiply_channel(layer, even, n, out);
+    }
+}
+
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
     if (layer->capacity == 0) {
         pt_multiply_patch(layer, layer->block, out);
         return;
     }
-    if (n == 6) {
-        multiply_6(layer, out);
-    } else {
-        multiply_pairs(layer, n, out);
-    }
-    if (layer->limits) {
+    multiply(layer, n, out);
+    if (pt_narrows(&layer->output.range)) {
         limit(layer, n, out);
     }
 }

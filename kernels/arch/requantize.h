@@ -3,6 +3,7 @@
 #define PT_ARCH_REQUANTIZE_H
 
 #include "scale.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,11 @@ typedef struct pt_range {
 
 static inline int8_t pt_to_int8(int32_t requantized, const pt_range *r) {
     return (int8_t)pt_clamp(pt_add_int32(requantized, r->offset), r->min, r->max);
+}
+
+// True when the range is less than int8's.
+static inline bool pt_narrows(const pt_range *r) {
+    return r->min > INT8_MIN || r->max < INT8_MAX;
 }
 
 // From sums to outputs, with a multiplier for each channel.

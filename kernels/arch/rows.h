@@ -16,18 +16,25 @@ typedef struct pt_product {
     pt_range range;
 } pt_product;
 
-#if defined(__ARM_FEATURE_MVE)
+// Bytes of scratch for a row, the same for all instruction sets.
+enum { PT_MAX_ROW = 2048 }; // longer ones have none
+
+static inline uint32_t pt_row_scratch(int32_t depth) {
+    return depth <= PT_MAX_ROW ? 2 * (((uint32_t)depth + 3) & ~3u) : 0;
+}
+
+#if defined(__ARM_FEATURE_DSP)
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
 // `row_sum` is w_offset times the sum over k of x[k] + x_offset.
 bool pt_multiply_row(const pt_product *p, const int8_t *x, int64_t row_sum, const int8_t *w,
-                     int8_t *y);
+                     int8_t *y, void *scratch);
 
 #else
 
 static inline bool pt_multiply_row(const pt_product *p, const int8_t *x, int64_t row_sum,
-                                   const int8_t *w, int8_t *y) {
-    (void)p, (void)x, (void)row_sum, (void)w, (void)y;
+                                   const int8_t *w, int8_t *y, void *scratch) {
+    (void)p, (void)x, (void)row_sum, (void)w, (void)y, (void)scratch;
     return false;
 }
 

@@ -209,7 +209,8 @@ multiply_with_made(const pt_product *p, const int8_t *x, int64_t row_sum, const 
 }
 
 bool pt_multiply_row(const pt_product *p, const int8_t *x, int64_t row_sum, const int8_t *w,
-                     int8_t *y) {
+                     int8_t *y, void *scratch) {
+    (void)scratch;
     if (!pt_has_fast_scale(p->multiplier, p->shift) || !stays_exact(p, row_sum)) {
         return false;
     }

@@ -57,6 +57,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     x->depth = weights.sizes[1] * weights.sizes[2] * weights.sizes[3];
     const int32_t *padding = x->window.padding;
     x->in_place = x->depth == x->channels && (padding[PT_HEIGHT] | padding[PT_WIDTH]) == 0;
+    x->contiguous = x->groups == 1 && x->window.dilation[PT_WIDTH] == 1;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
                         pt_count_windows(&x->window, PT_WIDTH, x->in.width), weights.sizes[0]};
     return PT_ERROR_OK;
@@ -83,13 +84,13 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
 static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
                      const pt_span *columns, int32_t i, int32_t k) {
     int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
-    int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
     pt_pad(layer, i, k, columns->first * size);
     k += columns->first * size;
-    if (step == size) {
+    if (x->contiguous) {
         pt_pack(layer, i, k, in, columns->taps * size);
         k += columns->taps * size;
     } else {
+        int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
         for (int32_t tap = 0; tap < columns->taps; tap++, k += size, in += step) {
             pt_pack(layer, i, k, in, size);
         }
@@ -98,8 +99,9 @@ static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *
 }
 
 // Patch i: the window of these rows and columns, in the group whose first channel is at `in`.
-static void pack_patch(const convolution *x, const pt_layer *layer, const int8_t *in,
-                       const pt_span *rows, const pt_span *columns, int32_t i) {
+static __attribute__((noinline)) void pack_patch(const convolution *x, const pt_layer *layer,
+                                                 const int8_t *in, const pt_span *rows,
+                                                 const pt_span *columns, int32_t i) {
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
     int32_t k = rows->first * size;
@@ -118,19 +120,50 @@ static void pack_patch(const convolution *x, const pt_layer *layer, const int8_t
 
 // ---- images
 
+// Where the next patch is.
+typedef struct walk {
+    int32_t row, column;
+    pt_span rows;
+    int32_t inside, outside; // windows of this row from column to column are inside the input
+    const int8_t *from;      // the first tap of the next window, if it is inside
+} walk;
+
+static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk *at) {
+    const pt_window *w = &x->window;
+    int32_t stride = w->stride[PT_WIDTH], padding = w->padding[PT_WIDTH];
+    int32_t room = x->in.width - w->kernel[PT_WIDTH] + padding;
+    at->row = row;
+    at->column = 0;
+    at->rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
+    at->inside = (padding + stride - 1) / stride;
+    at->outside = 0;
+    if (x->contiguous && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
+        at->outside = room / stride + 1;
+        at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
+    }
+}
+
 // A block of patches at a time, from row to row.
 static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
-    int32_t row = 0, column = 0, n;
-    pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, 0, x->in.height);
+    const pt_window *w = &x->window;
+    int32_t line = x->in.width * x->in.channels, n;
+    walk at;
+    begin_row(x, in, 0, &at);
     for (int32_t left = x->out.height * x->out.width; left > 0; left -= n) {
         n = pt_begin_block(layer, left);
         for (int32_t i = 0; i < n; i++) {
-            if (column == x->out.width) {
-                column = 0;
-                rows = pt_clip_window(&x->window, PT_HEIGHT, ++row, x->in.height);
+            if (at.column == x->out.width) {
+                begin_row(x, in, at.row + 1, &at);
             }
-            pt_span columns = pt_clip_window(&x->window, PT_WIDTH, column++, x->in.width);
-            pack_patch(x, layer, in, &rows, &columns, i);
+            if (at.column >= at.inside && at.column < at.outside) {
+                const int8_t *from = at.from + at.column * w->stride[PT_WIDTH] * x->in.channels;
+                pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels,
+                              w->kernel[PT_HEIGHT], w->dilation[PT_HEIGHT] * line);
+            } else {
+                pt_span columns = pt_clip_window(w, PT_WIDTH, at.column, x->in.width);
+                pack_patch(x, layer, in, &at.rows, &columns, i);
+            }
+            at.column++;
         }
         pt_multiply_block(layer, n, out);
         out += n * layer->out_stride;
@@ -152,17 +185,24 @@ static void convolve_pixels(const convolution *x, pt_layer *layer, const int8_t 
     }
 }
 
-// The outputs of one group, as many at a time as the ISA takes.
-static void convolve_group(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+// The outputs of one group.
+static void convolve_channels(const convolution *x, pt_layer *layer, const int8_t *in,
+                              int8_t *out) {
+    if (x->in_place) {
+        convolve_pixels(x, layer, in, out);
+    } else {
+        convolve_blocks(x, layer, in, out);
+    }
+}
+
+// The same with as many channels at a time as the ISA takes.
+static __attribute__((noinline)) void convolve_parts(const convolution *x, pt_layer *layer,
+                                                     const int8_t *in, int8_t *out) {
     uint32_t room[PT_CHANNEL_ROOM];
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;
         pt_take_channels(layer, room);
-        if (x->in_place) {
-            convolve_pixels(x, layer, in, out);
-        } else {
-            convolve_blocks(x, layer, in, out);
-        }
+        convolve_channels(x, layer, in, out);
         out += layer->channels;
         pt_skip_channels(layer);
     }
@@ -188,10 +228,14 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
         layer.channels = x->outputs;
-        if (pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
-            pt_skip_channels(&layer);
+        if (layer.in_parts) {
+            convolve_parts(x, &layer, in, out);
         } else {
-            convolve_group(x, &layer, in, out);
+            pt_take_channels(&layer, NULL);
+            if (!pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
+                convolve_channels(x, &layer, in, out);
+            }
+            pt_skip_channels(&layer);
         }
         in += x->channels;
         out += x->outputs;

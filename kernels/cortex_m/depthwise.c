@@ -86,6 +86,7 @@ static __attribute__((noinline)) void run_groups(const pt_depthwise *x, int8_t *
                              .channels = 1,
                              .outputs = x->multiplier,
                              .depth = taps,
+                             .contiguous = x->in.channels == 1 && w->dilation[PT_WIDTH] == 1,
                              .output = x->output};
     transpose_weights(x, taps, scratch);
     pt_convolve_images(&groups, scratch + used, room - used);

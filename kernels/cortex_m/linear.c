@@ -26,10 +26,11 @@ static inline int8_t finish(const pt_product *p, int32_t sum, int64_t row_sum, i
 }
 
 // Four outputs at a time, and the rest singly, as four of which one counts.
-static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y) {
+static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y,
+                         void *scratch) {
     int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
     int32_t n = 4, stride = p->depth;
-    if (pt_multiply_row(p, x, row_sum, w, y)) {
+    if (pt_multiply_row(p, x, row_sum, w, y, scratch)) {
         return;
     }
     for (int32_t j = 0; j < p->outputs; j += n) {
@@ -45,9 +46,10 @@ static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, 
     }
 }
 
-static void multiply(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y) {
+static void multiply(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y,
+                     void *scratch) {
     for (int32_t i = 0; i < p->rows; i++) {
-        multiply_row(p, x + i * p->depth, w, y + i * p->outputs);
+        multiply_row(p, x + i * p->depth, w, y + i * p->outputs, scratch);
     }
 }
 
@@ -72,6 +74,7 @@ static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, con
         sizes[d] = d + 1u < in->rank ? in->sizes[d] : p->outputs;
     }
     int error = pt_expect_sizes(c, out_arg, in->rank, sizes);
+    pt_ask_scratch(c, pt_row_scratch(p->depth));
     return error ? error : check_matrix(c, &out);
 }
 
@@ -125,7 +128,7 @@ static int linear_run(pt_context *c, const pt_ref *args) {
     pt_product p;
     int error = read_linear(c, args, &p);
     multiply(&p, pt_get_tensor(c, args[0]).data, pt_get_tensor(c, args[1]).data,
-             pt_get_tensor(c, args[11]).data);
+             pt_get_tensor(c, args[11]).data, c->scratch);
     return error;
 }
 
@@ -169,7 +172,7 @@ static int matmul_run(pt_context *c, const pt_ref *args) {
     for (int32_t i = 0; i < x.sizes[0]; i++) {
         multiply(&p, (int8_t *)x.data + i * p.rows * p.depth,
                  (int8_t *)w.data + i * p.outputs * p.depth,
-                 (int8_t *)out.data + i * p.rows * p.outputs);
+                 (int8_t *)out.data + i * p.rows * p.outputs, c->scratch);
     }
     return error;
 }

@@ -168,6 +168,9 @@ int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size) {
 pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t place, int32_t size) {
     int32_t start = place * w->stride[d] - w->padding[d];
     int32_t dilation = w->dilation[d];
+    if (start >= 0 && start + dilation * (w->kernel[d] - 1) < size) {
+        return (pt_span){0, w->kernel[d], start};
+    }
     int32_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
     int32_t end = start < size ? (size - start + dilation - 1) / dilation : 0;
     end = end < w->kernel[d] ? end : w->kernel[d];

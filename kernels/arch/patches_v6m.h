@@ -1,0 +1,55 @@
+// ARMv6-M: patches two by two. A word is the sum of a value of the first and 2^16 times the one of
+// the second; multiplied by a weight it makes a product of both. The layer's offset, times the sum
+// of a channel's weights, comes with the bias.
+//
+// Words lie in the order [two values][pair][value].
+
+enum {
+    PT_PATCHES = 4,
+    PT_CHANNEL_ROOM = 64, // channels at a time
+};
+
+static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
+    uint32_t depth = ((uint32_t)layer->depth + 1) & ~1u;
+    layer->block = scratch;
+    layer->in_parts = true;
+    layer->capacity = bytes / (2 * PT_PATCHES) >= depth ? PT_PATCHES : 2;
+}
+
+// Folds the layer's offset into the bias of each channel; fast where no weight is -128, too.
+void pt_fold_offset(pt_layer *layer, int32_t *folded);
+
+static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
+    layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
+    layer->scales_fast = !pt_narrows(&layer->output.range) && pt_layer_scales_fast(layer);
+    layer->folded = (int32_t *)room;
+    pt_fold_offset(layer, (int32_t *)room);
+}
+
+static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
+    layer->width = left >= PT_PATCHES ? layer->capacity : 2;
+    return left < layer->width ? left : layer->width;
+}
+
+// From value k of patch i.
+static inline uint32_t *pt_pair_at(const pt_layer *layer, int32_t i, int32_t k) {
+    int32_t pairs = layer->width / 2;
+    return (uint32_t *)layer->block + ((k & ~1) * pairs + (i & ~1) + (k & 1));
+}
+
+// Rows of `count` values, `step` apart, from value k of patch i on. Those of the first patch of a
+// pair come first, and make the words.
+void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                    int32_t count, int32_t rows, int32_t step);
+void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
+
+static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                           int32_t count) {
+    pt_pack_values(layer, i, k, values, count, 1, 0);
+}
+
+static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
+                                 int32_t count, int32_t rows, int32_t step) {
+    pt_pack_values(layer, i, 0, values, count, rows, step);
+}
+#define PT_PACKS_PATCHES

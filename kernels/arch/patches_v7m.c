@@ -1,0 +1,190 @@
+#include "patches.h"
+
+#if defined(__ARM_ARCH_7M__)
+#include "products_v7m.h"
+
+// ---- packing
+
+// Four words a time, of a block of one pair. `fours` is not 0.
+static inline void pack_fours(uint32_t **to, const int8_t **values, uint32_t offset,
+                              int32_t fours) {
+    __asm__("1:\n\t"
+            "ldrsb.w r4, [%[values]], #1\n\t"
+            "ldrsb.w r5, [%[values]], #1\n\t"
+            "ldrsb.w r6, [%[values]], #1\n\t"
+            "ldrsb.w r8, [%[values]], #1\n\t"
+            "subs %[fours], #1\n\t"
+            "add r4, r4, %[offset]\n\t"
+            "add r5, r5, %[offset]\n\t"
+            "add r6, r6, %[offset]\n\t"
+            "add r8, r8, %[offset]\n\t"
+            "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
+            "bne 1b"
+            : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours)
+            : [offset] "r"(offset)
+            : "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+// The same of the second patch.
+static inline void add_fours(uint32_t **to, const int8_t **values, int32_t fours) {
+    int32_t a, b;
+    __asm__(
+        "1:\n\t"
+        "ldmia.w %[to], {r4, r5, r6, r8}\n\t"
+        "ldrsb.w %[a], [%[values]], #1\n\t"
+        "ldrsb.w %[b], [%[values]], #1\n\t"
+        "add r4, r4, %[a], lsl %[shift]\n\t"
+        "add r5, r5, %[b], lsl %[shift]\n\t"
+        "ldrsb.w %[a], [%[values]], #1\n\t"
+        "ldrsb.w %[b], [%[values]], #1\n\t"
+        "add r6, r6, %[a], lsl %[shift]\n\t"
+        "add r8, r8, %[b], lsl %[shift]\n\t"
+        "subs %[fours], #1\n\t"
+        "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
+        "bne 1b"
+        : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours), [a] "=&r"(a), [b] "=&r"(b)
+        : [shift] "i"(PT_PAIR_SHIFT)
+        : "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                    int32_t count, int32_t rows, int32_t step) {
+    uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset;
+    int32_t pairs = layer->width / 2, fours = pairs == 1 ? count / 4 : 0;
+    offset += offset << PT_PAIR_SHIFT;
+    for (step -= count; rows > 0; rows--, values += step) {
+        const int8_t *end = values + count;
+        if (i & 1) {
+            if (fours) {
+                add_fours(&to, &values, fours);
+            }
+            for (; values != end; to += pairs) {
+                *to += (uint32_t)*values++ << PT_PAIR_SHIFT;
+            }
+        } else {
+            if (fours) {
+                pack_fours(&to, &values, offset, fours);
+            }
+            for (; values != end; to += pairs) {
+                *to = (uint32_t)*values++ + offset;
+            }
+        }
+    }
+}
+
+void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
+    uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset << PT_PAIR_SHIFT;
+    for (int32_t pairs = layer->width / 2; count > 0; count--, to += pairs) {
+        *to = i & 1 ? *to - offset : offset;
+    }
+}
+
+// ---- blocks
+
+// The first sum of 64 bits with two.
+static inline int32_t first_of(uint64_t sum) {
+    int32_t bits = 32 - PT_PAIR_SHIFT;
+    return (int32_t)((uint32_t)sum << bits) >> bits;
+}
+
+// A pair and the channels from o on, for any parameters; n of its patches are there.
+static void multiply_plainly(const pt_layer *layer, int32_t o, int32_t n, int8_t *out) {
+    const int8_t *w = layer->weights + o * layer->depth;
+    for (; o < layer->channels; o++) {
+        const uint32_t *words = layer->block;
+        uint64_t sum = 0;
+        uint32_t first = 0;
+        for (int32_t k = 0; k < layer->depth; k++) {
+            sum += (uint64_t)((int64_t)(int32_t)words[k] * *w++);
+            if (k % PT_CHUNK == PT_CHUNK - 1 || k == layer->depth - 1) {
+                first += (uint32_t)first_of(sum);
+                sum -= (uint64_t)(int64_t)first_of(sum);
+            }
+        }
+        uint32_t sums[2] = {first, (uint32_t)(sum >> PT_PAIR_SHIFT)};
+        for (int32_t i = 0; i < n; i++) {
+            int32_t biased = pt_add_int32((int32_t)sums[i], pt_bias_of(&layer->output, o));
+            out[o + i * layer->out_stride] = pt_finish(&layer->output, o, biased);
+        }
+    }
+}
+
+// Makes the second patch of a pair a copy of the first.
+static void double_first(const pt_layer *layer) {
+    uint32_t *words = layer->block;
+    for (int32_t k = 0; k < layer->depth; k++) {
+        uint32_t value = (uint32_t)first_of(words[k]);
+        words[k] = value + (value << PT_PAIR_SHIFT);
+    }
+}
+
+static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
+    static const int32_t no_bias = 0;
+    const pt_channels *p = &layer->output;
+    bool full = layer->width == PT_PATCHES;
+    int32_t channels = full ? layer->channels : layer->channels & ~1;
+    pt_pairs pairs = {.bias = p->bias ? p->bias : &no_bias,
+                      .bias_step = p->bias ? sizeof *p->bias : 0,
+                      .multipliers = p->multipliers,
+                      .shifts = p->shifts,
+                      .out = out,
+                      .out_step = n > 1 ? layer->out_stride : 0,
+                      .patches = layer->block,
+                      .depth = layer->depth,
+                      .rounding = 2 * p->range.offset + 1,
+                      .weights = layer->weights,
+                      .end = layer->weights + channels * layer->depth};
+    if (full) {
+        pt_multiply_3x1(&pairs);
+    } else if (channels) {
+        pt_multiply_1x2(&pairs);
+    }
+}
+
+void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+    if (!layer->scales_fast) {
+        multiply_plainly(layer, 0, n, out);
+        return;
+    }
+    if (n == 1) {
+        double_first(layer);
+    }
+    multiply_fast(layer, n, out);
+    if (layer->width < PT_PATCHES && layer->channels & 1) {
+        multiply_plainly(layer, layer->channels - 1, n, out);
+    }
+}
+
+// ---- rows
+
+static inline void pack_rows(const pt_layer *layer, uint32_t *to, int32_t pairs,
+                             const int8_t *first, const int8_t *second) {
+    uint32_t offsets = (uint32_t)layer->offset + ((uint32_t)layer->offset << PT_PAIR_SHIFT);
+    const int8_t *end = first + layer->depth;
+#pragma GCC unroll 4
+    for (; first != end; to += pairs) {
+        *to = offsets + (uint32_t)*first++ + ((uint32_t)*second++ << PT_PAIR_SHIFT);
+    }
+}
+
+// The last block takes rows of the one before it again, but for a pair or less.
+void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                      int8_t *out) {
+    int32_t taken;
+    for (int32_t done = 0; done < n; done += taken) {
+        layer->width = n >= PT_PATCHES && n - done > 2 && pt_takes_all(layer) ? PT_PATCHES : 2;
+        taken = layer->width < n ? layer->width : n;
+        done = done + taken < n ? done : n - taken;
+        const int8_t *row = patches + done * stride;
+        if (layer->width == 2) {
+            pack_rows(layer, layer->block, 1, row, taken == 2 ? row + stride : row);
+        } else {
+            for (int32_t i = 0; i < PT_PATCHES; i += 2, row += 2 * stride) {
+                pack_rows(layer, pt_pair_at(layer, i, 0), PT_PATCHES / 2, row, row + stride);
+            }
+        }
+        pt_multiply_block(layer, taken, out + done * layer->out_stride);
+    }
+}
+
+#endif

@@ -336,7 +336,7 @@ static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim)
 static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
     int32_t stride = g->stride[0];
     return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
-           (g->dilation[0] & g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
+           (g->dilation[0] | g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
            g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
 }
 

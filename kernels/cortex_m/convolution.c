@@ -166,7 +166,7 @@ typedef struct walk {
     int32_t row, column;
     pt_span rows;
     int32_t inside, outside; // windows of this row from column to column are inside the input
-    const int8_t *from;      // the first tap of the next window, if it is inside
+    const int8_t *from; // the first tap of the row's first window, which may lie in the padding
 } walk;
 
 static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk *at) {
@@ -180,7 +180,7 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     at->outside = 0;
     if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
         at->outside = room / stride + 1;
-        at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
+        at->from = in + ((ptrdiff_t)at->rows.start * x->in.width - padding) * x->in.channels;
     }
 }
 
@@ -193,7 +193,7 @@ static __attribute__((noinline)) void pack_next(const convolution *x, const pt_l
     }
     int32_t column = at->column++;
     if (column >= at->inside && column < at->outside) {
-        const int8_t *from = at->from + column * w->stride[PT_WIDTH] * x->in.channels;
+        const int8_t *from = at->from + (ptrdiff_t)column * w->stride[PT_WIDTH] * x->in.channels;
         pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels, w->kernel[PT_HEIGHT],
                       w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
     } else {

@@ -30,12 +30,20 @@ static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, cons
 
 #if defined(__ARM_FEATURE_MVE)
 
+enum { PT_CONVOLVES_DEPTHWISE = 1 };
+
 // The same for a depthwise convolution: g->channels are the outputs of an input channel, the
 // weights (height, width, outputs).
 bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                            int8_t *out, void *block, uint32_t room);
 
+// The same with more than one output of each input channel.
+bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                            int8_t *out, void *block, uint32_t room);
+
 #else
+
+enum { PT_CONVOLVES_DEPTHWISE = 0 };
 
 static inline bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer,
                                          const int8_t *in, int8_t *out, void *block,

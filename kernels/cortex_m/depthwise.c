@@ -145,8 +145,14 @@ static __attribute__((noinline)) void run_channels(const pt_depthwise *x, int8_t
 
 // ---- arguments
 
-// Bytes of scratch for the way that the convolution takes on a core without its own.
-static uint32_t scratch_bytes(const pt_depthwise *x) {
+// Bytes of scratch that the convolution can work with, and those with which it is at its best.
+static uint32_t least_scratch(const pt_depthwise *x) {
+    uint32_t transposed = transposed_bytes(x);
+    int32_t taps = x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
+    return transposed ? transposed + pt_least_scratch(taps) : pt_plane_scratch(x);
+}
+
+static uint32_t useful_scratch(const pt_depthwise *x) {
     uint32_t transposed = transposed_bytes(x);
     return transposed ? transposed + padded_bytes(x) + pt_useful_scratch(taps_of(x))
                       : pt_plane_scratch(x);
@@ -156,8 +162,8 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     pt_depthwise x;
     int error = read_depthwise(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
-    if (!error && tensor_bytes(c, args[13]) < scratch_bytes(&x)) {
-        pt_ask_scratch(c, scratch_bytes(&x));
+    if (!error && tensor_bytes(c, args[13]) < least_scratch(&x)) {
+        pt_ask_scratch(c, useful_scratch(&x));
     }
     return error;
 }
@@ -293,15 +299,15 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     int error = read_depthwise(c, args, explicit_layout, &x);
     x.out.data = pt_get_tensor(c, args[14]).data;
     void *scratch = pt_get_tensor(c, args[13]).data;
-    uint32_t needed = scratch_bytes(&x), room = tensor_bytes(c, args[13]);
+    uint32_t needed = least_scratch(&x), room = tensor_bytes(c, args[13]);
     if (room < needed) {
         scratch = c->scratch;
-        room = needed;
+        room = useful_scratch(&x);
     }
     if (pads_with_int8(&x) && run_images(&x, scratch, room)) {
         return error;
     }
-    if (needed && ((uintptr_t)scratch & 3) == 0) {
+    if (!PT_CONVOLVES_DEPTHWISE && needed && ((uintptr_t)scratch & 3) == 0) {
         if (transposed_bytes(&x)) {
             run_channels(&x, scratch, room);
             return error;

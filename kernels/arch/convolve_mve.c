@@ -134,33 +134,73 @@ static NOINLINE void clip_rows(const convolution *x, int32_t y, int32_t column, 
     }
 }
 
-// A patch whose rows are short and lie in one piece each: put together as a line, then packed.
-static void pack_short(const convolution *x, int8_t *patch) {
-    const pt_geometry *g = x->g;
-    int8_t line[LINE];
-    int32_t y = x->row * g->stride[0] - g->padding[0], height = g->kernel[0];
-    int32_t column = x->column * g->stride[1] - g->padding[1], width = g->kernel[1];
-    if (y >= 0 && y + height <= g->in[0] && column >= 0 && column + width <= g->in[1]) {
-        int32_t size = width * g->channels, step = g->in[1] * g->pixel;
-        copy_rows(line, x->in + y * step + column * g->pixel, height, size, size, step);
-    } else {
-        clip_rows(x, y, column, line);
-    }
-    for (int32_t i = 0; i < x->layer->depth; i += 16) {
+// A patch of at most LINE bytes, in short rows: put together as a line, then packed.
+static inline void pack_line(const int8_t *line, int32_t depth, int8_t *patch) {
+    for (int32_t i = 0; i < depth; i += 16) {
         vst1q_s8(patch + PATCHES * i, vld1q_s8(line + i));
     }
 }
 
-static bool has_short_rows(const pt_geometry *g, int32_t depth) {
-    return depth <= LINE && g->kernel[1] * g->channels <= 16 && g->pixel == g->channels &&
-           g->dilation[0] == 1 && g->dilation[1] == 1;
+// How patches are packed whose rows lie in one piece each.
+typedef enum packing { IN_PIECES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
+
+static packing choose_packing(const pt_geometry *g, int32_t depth) {
+    if (g->pixel != g->channels || (g->dilation[0] | g->dilation[1]) != 1) {
+        return IN_PIECES;
+    }
+    if (depth <= LINE && g->kernel[1] * g->channels <= 16) {
+        return IN_SHORT_ROWS;
+    }
+    return g->channels % 16 == 0 ? IN_WHOLE_ROWS : IN_PIECES;
 }
 
-static NOINLINE void pack_block(convolution *x, bool is_short) {
+// Four neighbouring patches that lie in the image, the first of them at `from`.
+static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packing how) {
     const pt_geometry *g = x->g;
+    int32_t size = g->kernel[1] * g->channels, line_step = g->in[1] * g->pixel;
+    int32_t step = g->stride[1] * g->pixel, rows = g->kernel[0], depth = x->layer->depth;
+    int8_t line[LINE];
+    for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16, from += step) {
+        if (how == IN_SHORT_ROWS) {
+            copy_rows(line, from, rows, size, size, line_step);
+            pack_line(line, depth, patch);
+            continue;
+        }
+        const int8_t *row = from;
+        int8_t *to = patch;
+        for (int32_t i = rows; i > 0; i--, row += line_step, to += PATCHES * size) {
+            pack_bytes(to, row, size);
+        }
+    }
+}
+
+static void pack_clipped(const convolution *x, int32_t y, int32_t column, int8_t *patch) {
+    int8_t line[LINE];
+    clip_rows(x, y, column, line);
+    pack_line(line, x->layer->depth, patch);
+}
+
+// The next four patches; beyond the end of the image the last one again.
+static NOINLINE void pack_block(convolution *x, packing how) {
+    const pt_geometry *g = x->g;
+    int32_t y = x->row * g->stride[0] - g->padding[0];
+    int32_t column = x->column * g->stride[1] - g->padding[1];
+    int32_t end = column + (PATCHES - 1) * g->stride[1] + g->kernel[1];
+    if (how != IN_PIECES && y >= 0 && y + g->kernel[0] <= g->in[0] && column >= 0 &&
+        end <= g->in[1] && x->column + PATCHES <= g->out[1]) {
+        pack_inside(x, x->in + (y * g->in[1] + column) * g->pixel, how);
+        x->column += PATCHES;
+        if (x->column == g->out[1]) {
+            bool last = x->row + 1 == g->out[0];
+            x->column = last ? g->out[1] - 1 : 0;
+            x->row += !last;
+        }
+        return;
+    }
     for (int32_t i = 0; i < PATCHES; i++) {
-        if (is_short) {
-            pack_short(x, x->block + 16 * i);
+        if (how == IN_SHORT_ROWS) {
+            pack_clipped(x, x->row * g->stride[0] - g->padding[0],
+                         x->column * g->stride[1] - g->padding[1], x->block + 16 * i);
         } else {
             pack_patch(x, x->block + 16 * i);
         }
@@ -253,14 +293,21 @@ static inline void fill(int8_t *to, int8_t value, int32_t bytes) {
     }
 }
 
+#define PT_PACK_COLUMN \
+    "vldrb.u8 q0, [%[from]]\n\tadd %[from], %[from], %[pixel]\n\tvstrw.32 q0, [%[to]], #16\n\t"
+
 // n pixels, 16 bytes of each.
 static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, int32_t n) {
+    if (n == PATCHES + 2) {
+        __asm__ volatile(PT_PACK_COLUMN PT_PACK_COLUMN PT_PACK_COLUMN PT_PACK_COLUMN PT_PACK_COLUMN
+                             PT_PACK_COLUMN
+                         : [to] "+r"(to), [from] "+r"(from)
+                         : [pixel] "r"(pixel)
+                         : "q0", "memory");
+        return;
+    }
     __asm__ volatile("dls lr, %[n]\n"
-                     "1:\n\t"
-                     "vldrb.u8 q0, [%[from]]\n\t"
-                     "add %[from], %[from], %[pixel]\n\t"
-                     "vstrw.32 q0, [%[to]], #16\n\t"
-                     "le lr, 1b"
+                     "1:\n\t" PT_PACK_COLUMN "le lr, 1b"
                      : [to] "+r"(to), [from] "+r"(from)
                      : [n] "r"(n), [pixel] "r"(pixel)
                      : "lr", "q0", "memory");
@@ -322,7 +369,8 @@ static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n,
         return;
     }
     bool words = (((uint32_t)out | (uint32_t)layer->out_stride | (uint32_t)n) & 3) == 0;
-    bool pixels = is_pointwise(g), is_short = has_short_rows(g, layer->depth);
+    bool pixels = is_pointwise(g);
+    packing how = choose_packing(g, layer->depth);
     int32_t end = g->out[0] * g->out[1] - 1;
     x->row = x->column = 0;
     for (int32_t i = 0; i <= end; i += PATCHES) {
@@ -332,7 +380,7 @@ static NOINLINE void convolve_channels(convolution *x, int32_t first, int32_t n,
         if (pixels) {
             pack_pixels(x, numbers);
         } else {
-            pack_block(x, is_short);
+            pack_block(x, how);
         }
         if (words) {
             pt_multiply_quads(&quads);

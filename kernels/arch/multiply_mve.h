@@ -64,8 +64,8 @@ typedef struct pt_quads {
 // From sums of two pairs of channels in the 64 bytes below r11 to bytes, q1; r4 has the offset.
 // Of each channel the sign goes below the binary point, for halves to be rounded away from zero.
 #define PT_REQUANTIZE_QUAD                                                       \
-    "ldr r7, [sp, #64]\n\tldm r7!, {r0, r2, r4, r6}\n\tstr r7, [sp, #64]\n\t"    \
-    "ldr r7, [sp, #68]\n\tldm r7!, {r8, r10, r12, lr}\n\tstr r7, [sp, #68]\n\t"  \
+    "ldrd r7, r11, [sp, #64]\n\tldm r7!, {r0, r2, r4, r6}\n\t"                   \
+    "ldm r11!, {r8, r10, r12, lr}\n\tstrd r7, r11, [sp, #64]\n\t"                \
     "vldrw.u32 q0, [sp]\n\tvadd.i32 q0, q0, r0\n\tvshr.s32 q1, q0, #31\n\t"      \
     "vqrdmlah.s32 q1, q0, r8\n\t"                                                \
     "vldrw.u32 q0, [sp, #32]\n\tvadd.i32 q0, q0, r4\n\tvshr.s32 q2, q0, #31\n\t" \
@@ -203,11 +203,11 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
 
 // Four neighbouring patches share columns: packed are, of each row, of each 16 channels, six pixels
 // of 16 bytes. The weights are multiples of 4, of 16, 32 or 64 channels.
-#define PT_MULTIPLY_COLUMNS(a, b, c, d)                             \
-    "vmladava.s8 r0, " #a ", q4\n\tvmladava.s8 r2, " #b ", q4\n\t"  \
-    "vmladava.s8 r4, " #c ", q4\n\tvmladava.s8 r6, " #d ", q4\n\t"  \
-    "vmladava.s8 r8, " #a ", q5\n\tvmladava.s8 r10, " #b ", q5\n\t" \
-    "vmladava.s8 r12, " #c ", q5\n\tvmladava.s8 lr, " #d ", q5\n\t"
+#define PT_MULTIPLY_COLUMNS(add, a, b, c, d)                                      \
+    "vmladav" #add ".s8 r0, " #a ", q4\n\tvmladav" #add ".s8 r2, " #b ", q4\n\t"  \
+    "vmladav" #add ".s8 r4, " #c ", q4\n\tvmladav" #add ".s8 r6, " #d ", q4\n\t"  \
+    "vmladav" #add ".s8 r8, " #a ", q5\n\tvmladav" #add ".s8 r10, " #b ", q5\n\t" \
+    "vmladav" #add ".s8 r12, " #c ", q5\n\tvmladav" #add ".s8 lr, " #d ", q5\n\t"
 #define PT_COLUMN(q, part, i) "vldrw.u32 " #q ", [r5, #96*" #part "+16*" #i "]\n\t"
 #define PT_TAP(channels, part, i)                                \
     "vldrw.u32 q4, [r1, #" #channels "*" #i "+16*" #part "]\n\t" \
@@ -217,26 +217,29 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
     "vldrw.u32 q0, [r5, #6*" #channels "]!\n\t" \
     "vldrw.u32 q4, [r1, #3*" #channels "]!\n\t" \
     "vldrw.u32 q5, [r3, #3*" #channels "]!\n\t"
-#define PT_ROW_PART(channels, part, first)                                                       \
-    first PT_COLUMN(q1, part, 1) PT_COLUMN(q2, part, 2) PT_COLUMN(q3, part, 3)                   \
-        PT_MULTIPLY_COLUMNS(q0, q1, q2, q3) PT_COLUMN(q0, part, 4) PT_TAP(channels, part, 1)     \
-            PT_MULTIPLY_COLUMNS(q1, q2, q3, q0) PT_COLUMN(q1, part, 5) PT_TAP(channels, part, 2) \
-                PT_MULTIPLY_COLUMNS(q2, q3, q0, q1)
-#define PT_FIRST_PART(channels) PT_ROW_PART(channels, 0, PT_NEXT_ROW(channels))
+// 16 channels of a row of taps; `add` is empty where the first products set the sums.
+#define PT_ROW_PART(add, channels, part, first)                                                   \
+    first PT_COLUMN(q1, part, 1) PT_COLUMN(q2, part, 2) PT_COLUMN(q3, part, 3)                    \
+        PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3) PT_COLUMN(q0, part, 4) PT_TAP(channels, part, 1) \
+            PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0) PT_COLUMN(q1, part, 5)                         \
+                PT_TAP(channels, part, 2) PT_MULTIPLY_COLUMNS(a, q2, q3, q0, q1)
+#define PT_FIRST_PART(add, channels) PT_ROW_PART(add, channels, 0, PT_NEXT_ROW(channels))
 #define PT_OTHER_PART(channels, part) \
-    PT_ROW_PART(channels, part, PT_COLUMN(q0, part, 0) PT_TAP(channels, part, 0))
-// The code for so many channels: pairs begin at `label`, rows at `rows`.
-#define PT_WINDOWS(channels, label, rows, parts)                                                  \
-    "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t"                                 \
-    "subs r1, #3*" #channels "\n\tadd r3, r1, r9\n\t"                                             \
-    "sub r5, r5, #6*" #channels "\n\tstr r5, [sp, #76]\n"                                         \
-    ".balign 4\n" label ":\n\t"                                                                   \
-    "ldr r5, [sp, #76]\n\tmovs r7, #3\n\t"                                                        \
-    "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"                                           \
-    "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n" rows ":\n\t" parts "subs r7, #1\n\tbne " rows \
-    "b\n\t"                                                                                       \
-    "mov r1, r3\n\tadd r3, r1, r9\n\t"                                                            \
-    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"                                            \
+    PT_ROW_PART(a, channels, part, PT_COLUMN(q0, part, 0) PT_TAP(channels, part, 0))
+// Three rows of these parts, from sums of zero.
+#define PT_ROWS(label, parts)                                           \
+    "movs r7, #3\n\t"                                                   \
+    "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"                 \
+    "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n" label ":\n\t" parts \
+    "subs r7, #1\n\tbne " label "b\n\t"
+// The code for so many channels.
+#define PT_WINDOWS(channels, label, rows)                           \
+    "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t"   \
+    "subs r1, #3*" #channels "\n\tadd r3, r1, r9\n\t"               \
+    "sub r5, r5, #6*" #channels "\n\tstr r5, [sp, #76]\n"           \
+    ".balign 4\n" label ":\n\t"                                     \
+    "ldr r5, [sp, #76]\n\t" rows "mov r1, r3\n\tadd r3, r1, r9\n\t" \
+    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"              \
     "tst r11, #32\n\tbne " label "b\n\tb 9f\n\t"
 
 static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads) {
@@ -248,17 +251,21 @@ static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads)
         "cmp r8, #9*32\n\t"
         "beq 12f\n\t"
         "bhi 14f\n\t" PT_WINDOWS(
-            16, "1", "2",
-            PT_FIRST_PART(16)) ".balign 4\n"
-                               "12:\t" PT_WINDOWS(
-                                   32, "3", "4",
-                                   PT_FIRST_PART(32) PT_OTHER_PART(
-                                       32, 1)) ".balign 4\n"
-                                               "14:\t" PT_WINDOWS(
-                                                   64, "5", "6",
-                                                   PT_FIRST_PART(64) PT_OTHER_PART(64, 1)
-                                                       PT_OTHER_PART(64, 2) PT_OTHER_PART(64, 3))
-                                                   PT_END_QUADS
+            16, "1",
+            PT_FIRST_PART(, 16) PT_FIRST_PART(a, 16) PT_FIRST_PART(
+                a, 16)) ".balign 4\n"
+                        "12:\t" PT_WINDOWS(
+                            32, "3",
+                            PT_ROWS("4", PT_FIRST_PART(a, 32) PT_OTHER_PART(
+                                             32, 1))) ".balign 4\n"
+                                                      "14:\t" PT_WINDOWS(
+                                                          64, "5",
+                                                          PT_ROWS("6",
+                                                                  PT_FIRST_PART(a, 64)
+                                                                      PT_OTHER_PART(64, 1)
+                                                                          PT_OTHER_PART(64, 2)
+                                                                              PT_OTHER_PART(64, 3)))
+                                                          PT_END_QUADS
         : "+r"(r0)
         :
         : PT_QUADS_CLOBBER);

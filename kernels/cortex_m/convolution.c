@@ -184,27 +184,33 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     }
 }
 
+// Packs patch i from where the walk is.
+static __attribute__((noinline)) void pack_next(const convolution *x, const pt_layer *layer,
+                                                const int8_t *in, walk *at, int32_t i) {
+    const pt_window *w = &x->window;
+    if (at->column == x->out.width) {
+        begin_row(x, in, at->row + 1, at);
+    }
+    int32_t column = at->column++;
+    if (column >= at->inside && column < at->outside) {
+        const int8_t *from = at->from + column * w->stride[PT_WIDTH] * x->in.channels;
+        pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels, w->kernel[PT_HEIGHT],
+                      w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
+    } else {
+        pt_span columns = pt_clip_window(w, PT_WIDTH, column, x->in.width);
+        pack_patch(x, layer, in, &at->rows, &columns, i);
+    }
+}
+
 // A block of patches at a time, from row to row.
 static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
-    const pt_window *w = &x->window;
-    int32_t line = x->in.width * x->in.channels, n;
+    int32_t n;
     walk at;
     begin_row(x, in, 0, &at);
     for (int32_t left = x->out.height * x->out.width; left > 0; left -= n) {
         n = pt_begin_block(layer, left);
         for (int32_t i = 0; i < n; i++) {
-            if (at.column == x->out.width) {
-                begin_row(x, in, at.row + 1, &at);
-            }
-            if (at.column >= at.inside && at.column < at.outside) {
-                const int8_t *from = at.from + at.column * w->stride[PT_WIDTH] * x->in.channels;
-                pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels,
-                              w->kernel[PT_HEIGHT], w->dilation[PT_HEIGHT] * line);
-            } else {
-                pt_span columns = pt_clip_window(w, PT_WIDTH, at.column, x->in.width);
-                pack_patch(x, layer, in, &at.rows, &columns, i);
-            }
-            at.column++;
+            pack_next(x, layer, in, &at, i);
         }
         pt_multiply_block(layer, n, out);
         out += n * layer->out_stride;

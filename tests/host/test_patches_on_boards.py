@@ -80,22 +80,23 @@ def test_two_least_weights_beside_each_other(board):
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_every_output_of_every_shift(board):
-    """Sums that spread over all outputs and beyond, near halves, too."""
+def test_sums_beside_halves(board):
+    """Sums that lie next to the boundaries of outputs, and some beyond all outputs."""
     rng = np.random.default_rng(4)
+    x = np.full((1, 2, 2, 3), -5, np.int8)
+    x[..., 0] = int8(rng, 1, 2, 2)
     cases = []
-    for right in (*range(1, 24), 30, 31):
-        for out_offset in (-128, -1, 0, 77, 127):
-            multipliers = rng.integers(1 << 30, INT32_MAX, 64)
-            multipliers[:8] = (0, 1, (1 << 30) - 1, 1 << 30, INT32_MAX, 1 << 16, 0x40008000, 0x7FFF0000)
-            spread = min(300 << right, 1 << 29)
-            bias = rng.integers(-spread, spread, 64)
-            halves = (np.arange(-16, 16) * 2 + 1) << (right - 1) if right < 20 else bias[32:]
-            bias[32:] = halves
-            multipliers[32:48] = INT32_MAX
-            cases.append(convolution(int8(rng, 1, 2, 3, 3), int8(rng, 64, 1, 1, 2), bias, multipliers,
-                                     -right, 5, out_offset))
-    assert_same(board, cases)
+    for right in (*range(1, 23), 30, 31):
+        for out_offset in (-128, 0, 127):
+            multipliers = rng.integers(1 << 30, INT32_MAX, 300)
+            multipliers[:7] = (1, 1 << 16, (1 << 30) - 1, 1 << 30, INT32_MAX, 0x40008000, 0x7FFF0000)
+            multipliers[7:100] |= 0xFFFF
+            outputs = rng.integers(-300, 300, 300) + 0.5
+            bias = np.round(outputs * 2.0 ** (31 + right) / multipliers) + rng.integers(-2, 3, 300)
+            bias = bias.clip(-(1 << 29), 1 << 29)
+            cases.append(convolution(x, int8(rng, 300, 1, 1, 2), bias, multipliers, -right, 5, out_offset))
+    zero = convolution(x, int8(rng, 9, 1, 1, 2), rng.integers(-99, 99, 9), 0, -8, 5)
+    assert_same(board, [*cases, zero])
 
 
 @pytest.mark.parametrize("board", BOARDS)

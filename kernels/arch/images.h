@@ -30,7 +30,8 @@ static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, cons
 
 #if defined(__ARM_FEATURE_MVE)
 
-enum { PT_CONVOLVES_DEPTHWISE = 1 };
+// pt_convolve takes whatever there is.
+enum { PT_CONVOLVES_ALL = 1, PT_CONVOLVES_DEPTHWISE = 1 };
 
 // The same for a depthwise convolution: g->channels are the outputs of an input channel, the
 // weights (height, width, outputs).
@@ -43,7 +44,7 @@ bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const i
 
 #else
 
-enum { PT_CONVOLVES_DEPTHWISE = 0 };
+enum { PT_CONVOLVES_ALL = 0, PT_CONVOLVES_DEPTHWISE = 0 };
 
 static inline bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer,
                                          const int8_t *in, int8_t *out, void *block,

@@ -269,7 +269,7 @@ static __attribute__((noinline)) void convolve_whole(const convolution *x, pt_la
                             .pixel = x->in.channels};
     layer->channels = x->outputs;
     pt_take_channels(layer, NULL);
-    if (!pt_convolve(&geometry, layer, in, out, layer->block, room)) {
+    if (!pt_convolve(&geometry, layer, in, out, layer->block, room) && !PT_CONVOLVES_ALL) {
         convolve_channels(x, layer, in, out);
     }
     pt_skip_channels(layer);
@@ -280,7 +280,7 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
     pt_layer layer = layer_of(x);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        if (layer.in_parts) {
+        if (!PT_CONVOLVES_ALL && layer.in_parts) {
             convolve_parts(x, &layer, in, out);
         } else {
             convolve_whole(x, &layer, in, out, bytes);

@@ -9,6 +9,9 @@
 
 #include "requantize_mve.h"
 
+// Their frames do not add up in one.
+#define NOINLINE __attribute__((noinline))
+
 enum {
     LANES = 16,           // channels at a time
     RECORD = 76,          // bytes of weights and parameters of a channel
@@ -110,7 +113,7 @@ typedef struct windows {
         "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
 
 // Stride 1: windows two columns apart, with the weights at four places.
-static void __attribute__((noinline)) run_windows(const windows *w) {
+static NOINLINE void run_windows(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
     __asm__ volatile(
         PT_BEGIN_WINDOWS
@@ -127,7 +130,7 @@ static void __attribute__((noinline)) run_windows(const windows *w) {
 }
 
 // Stride 2: windows two columns apart, each for one output.
-static void __attribute__((noinline)) run_windows_apart(const windows *w) {
+static NOINLINE void run_windows_apart(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
     register int32_t second __asm__("r10") = w->second;
     __asm__ volatile(
@@ -151,27 +154,31 @@ static void __attribute__((noinline)) run_windows_apart(const windows *w) {
           "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
 }
 
-// `times` times 16 bytes of each of four lines, interleaved; a line of no `step` is the same bytes
-// again and again.
-static void interleave(int32_t times, const int8_t *const line[4], const int32_t step[4],
-                       int8_t *to) {
-    const int8_t *p0 = line[0], *p1 = line[1], *p2 = line[2], *p3 = line[3];
+// Four lines, and the bytes from 16 of theirs to the next: 0 where these are padding.
+typedef struct lines {
+    const int8_t *from[4];
+    int32_t step[4];
+} lines;
+
+// `times` times 16 bytes of each line, interleaved.
+static void interleave(int32_t times, const lines *l, int8_t *to) {
     if (times > 0) {
-        __asm__ volatile("dls lr, %[times]\n"
+        __asm__ volatile("ldm %[lines], {r1, r2, r3, r4, r5, r6, r8, r9}\n\t"
+                         "dls lr, %[times]\n"
                          "1:\n\t"
-                         "vldrb.u8 q0, [%[p0]]\n\tadd %[p0], %[p0], %[s0]\n\t"
-                         "vldrb.u8 q1, [%[p1]]\n\tadd %[p1], %[p1], %[s1]\n\t"
-                         "vldrb.u8 q2, [%[p2]]\n\tadd %[p2], %[p2], %[s2]\n\t"
-                         "vldrb.u8 q3, [%[p3]]\n\tadd %[p3], %[p3], %[s3]\n\t"
+                         "vldrb.u8 q0, [r1]\n\tadd r1, r1, r5\n\t"
+                         "vldrb.u8 q1, [r2]\n\tadd r2, r2, r6\n\t"
+                         "vldrb.u8 q2, [r3]\n\tadd r3, r3, r8\n\t"
+                         "vldrb.u8 q3, [r4]\n\tadd r4, r4, r9\n\t"
                          "vst40.8 {q0, q1, q2, q3}, [%[to]]\n\t"
                          "vst41.8 {q0, q1, q2, q3}, [%[to]]\n\t"
                          "vst42.8 {q0, q1, q2, q3}, [%[to]]\n\t"
                          "vst43.8 {q0, q1, q2, q3}, [%[to]]!\n\t"
                          "le lr, 1b"
-                         : [p0] "+r"(p0), [p1] "+r"(p1), [p2] "+r"(p2), [p3] "+r"(p3), [to] "+r"(to)
-                         : [times] "r"(times), [s0] "r"(step[0]), [s1] "r"(step[1]),
-                           [s2] "r"(step[2]), [s3] "r"(step[3])
-                         : "lr", "q0", "q1", "q2", "q3", "memory");
+                         : [to] "+r"(to)
+                         : [times] "r"(times), [lines] "r"(l)
+                         : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "lr", "q0", "q1", "q2",
+                           "q3", "memory");
     }
 }
 
@@ -185,7 +192,7 @@ static int8x16_t load_weights(const depthwise *x, int32_t first, int32_t n, int3
 
 // Of n channels from `first` on: the weights at their four places in a window of four columns of
 // four lines, bias with what the input's offset adds, multiplier and shift.
-static void make_records(const depthwise *x, int32_t first, int32_t n) {
+static NOINLINE void make_records(const depthwise *x, int32_t first, int32_t n) {
     static const uint32_t places[4][4] = {
         {0, 64, 128, 192}, {192, 0, 64, 128}, {256, 320, 384, 192}, {192, 256, 320, 384}};
     const pt_channels *output = &x->layer->output;
@@ -228,8 +235,8 @@ static int8_t *pad_columns(const depthwise *x, int8_t *to, int32_t n) {
 }
 
 // Columns from `column` on of the four lines from `line` on, of n channels from `in` on.
-static void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32_t column,
-                       int32_t columns, int32_t n) {
+static NOINLINE void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32_t column,
+                                int32_t columns, int32_t n) {
     int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
     int8_t around[16];
     vst1q_s8(around, padding);
@@ -237,23 +244,22 @@ static void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32
     left = left < columns ? left : columns;
     int32_t inside = x->along.in - column - left;
     inside = inside < 0 ? 0 : inside < columns - left ? inside : columns - left;
-    const int8_t *lines[4];
-    int32_t steps[4];
+    lines l;
     in += (column + left) * x->along.in_step;
     for (int32_t i = 0; i < 4; i++, line++) {
         bool is_inside = line >= 0 && line < x->across.in;
-        lines[i] = is_inside ? in + line * x->across.in_step : around;
-        steps[i] = !is_inside ? 0 : n < LANES ? LANES : x->along.in_step;
+        l.from[i] = is_inside ? in + line * x->across.in_step : around;
+        l.step[i] = !is_inside ? 0 : n < LANES ? LANES : x->along.in_step;
     }
     int8_t *to = pad_columns(x, x->columns, left);
     int32_t times = n < LANES ? inside * size / LANES : inside;
-    interleave(times, lines, steps, to);
+    interleave(times, &l, to);
     int32_t rest = n < LANES ? inside * size % LANES : 0;
     if (rest) {
         mve_pred16_t p = vctp8q((uint32_t)rest);
         int8x16x4_t last;
         for (int32_t i = 0; i < 4; i++) {
-            last.val[i] = vldrbq_z_s8(lines[i] + times * steps[i], p);
+            last.val[i] = vldrbq_z_s8(l.from[i] + times * l.step[i], p);
         }
         vst4q_s8(to + times * 64, last);
     }
@@ -263,7 +269,7 @@ static void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32
 // ---- walks
 
 // Where the windows of a segment of `n` outputs along lie, and their outputs.
-static void place_windows(const depthwise *x, int32_t n, windows *w) {
+static NOINLINE void place_windows(const depthwise *x, int32_t n, windows *w) {
     int32_t each = x->stride == 1 ? 4 : 8, step = x->along.out_step, times = n / each;
     int32_t last = n < each ? n - each / 2 : each / 2; // the second half of few outputs
     last = last < 0 ? 0 : last;
@@ -290,8 +296,8 @@ static void place_windows(const depthwise *x, int32_t n, windows *w) {
 }
 
 // Outputs from `begin` on, n of them along, of channels from `first` on.
-static void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin, int32_t n,
-                        int32_t first, int32_t channels) {
+static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin,
+                                 int32_t n, int32_t first, int32_t channels) {
     const pt_layer *layer = x->layer;
     int32_t lines = x->stride == 1 ? 2 : 1, end = x->across.out;
     windows w = {.one = 1, .offset = layer->output.range.offset};
@@ -337,6 +343,12 @@ static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
 bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                            int8_t *out, void *block, uint32_t room) {
     int32_t channels = layer->channels;
+    if (-layer->offset != (int8_t)-layer->offset) { // what padding has to be
+        return false;
+    }
+    if (g->channels > 1) {
+        return pt_convolve_multiplied(g, layer, in, out, block, room);
+    }
     if (!has_windows(g, layer) || ((uint32_t)block & 3)) {
         return false;
     }

@@ -16,7 +16,7 @@ typedef struct pt_line {
     int32_t out_step;
 } pt_line;
 
-// out[i, j] = bias[i] + sum over taps t of a[i, t] * b[t, j], for rows i and places j.
+// out[i, j] = bias[i] + sum over taps t of a[i, t] * b[i, t, j], for rows i and places j.
 //
 // The places are a rectangle: `lines` of `columns`. A tap is a triple (outer, middle, inner); they
 // are summed in that order, the inner index fastest, and the bias is added last. All offsets and
@@ -28,6 +28,7 @@ typedef struct pt_products {
     void *out;
     int32_t rows;
     int32_t a_row;
+    int32_t b_row; // 0 where all rows share b, as they do but for depthwise convolutions
     int32_t out_row;
     pt_line lines;
     pt_line columns;
@@ -83,9 +84,9 @@ static inline pt_tap_walk pt_make_tap_walk(const pt_products *p, bool whole) {
     };
 }
 
-// One row with few taps, whose weights registers can hold.
+// Rows of their own with few taps, whose weights registers can hold.
 static inline bool pt_has_few_taps(const pt_products *p) {
-    return p->rows == 1 && p->taps[0] == 1 && p->b_step[2] == 1 &&
+    return (p->rows == 1 || p->b_row != 0) && p->taps[0] == 1 && p->b_step[2] == 1 &&
            (p->taps[1] == 2 || p->taps[1] == 3) && (p->taps[2] == 2 || p->taps[2] == 3);
 }
 

@@ -1,35 +1,12 @@
 // The float32 blocks with Helium. A lane is an output, so that each is summed in the order of
 // float_products_plain.h, by multiplication and addition, which round as the scalar ones do.
-//
-// Vectors take subnormal numbers for zero, though, and say so in FPSCR: what was summed where that
-// happened is to be summed again in plain C.
 #ifndef PT_ARCH_FLOAT_PRODUCTS_MVE_H
 #define PT_ARCH_FLOAT_PRODUCTS_MVE_H
 
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
-#define PT_FLOAT_VECTORS 1
-
 #include "float_products.h"
-#include <arm_mve.h>
+#include "float_vectors.h"
 
-// ---- whether the results are those of plain C
-
-// FPSCR's flags of a subnormal operand and of a subnormal result, both of which stay set.
-enum { PT_SUBNORMAL = 1 << 7 | 1 << 3 };
-
-// Begins to watch for subnormal numbers; returns what pt_was_exact needs.
-static inline uint32_t pt_watch_subnormal(void) {
-    const uint32_t before = __builtin_arm_get_fpscr();
-    __builtin_arm_set_fpscr(before & ~(uint32_t)PT_SUBNORMAL);
-    return before;
-}
-
-// Whether there were none since. Restores the flags that were set before.
-static inline bool pt_was_exact(uint32_t before) {
-    const uint32_t after = __builtin_arm_get_fpscr();
-    __builtin_arm_set_fpscr(after | before);
-    return (after & PT_SUBNORMAL) == 0;
-}
+#if PT_FLOAT_VECTORS
 
 // ---- blocks of four rows, with one vector of four columns each
 
@@ -343,6 +320,72 @@ PT_BLOCK(pt_sum_row_gathered) {
     pt_sum_row(p, walk, a, b, bias, out, 1, false);
 }
 
+// ---- rows of their own, four of them a vector
+
+// A column's four rows times the weights, and the step to another column.
+#define PT_LANES(s, step)                          \
+    "vldrw.u32 %q[x], [%[b], %q[rows], uxtw #2]\n" \
+    "vmul.f32 %q[x], %q[x], %q[weights]\n"         \
+    "vadd.f32 %q[" #s "], %q[" #s "], %q[x]\n"     \
+    "add     %[b], %[" #step "]\n"
+
+// Runs of single taps; the weights of each row follow the addresses in `at`.
+#define PT_DO_LANES(columns, ...)                                                                  \
+    __asm__ volatile("1:\n"                                                                        \
+                     "wls     lr, %[taps], 3f\n"                                                   \
+                     "2:\n"                                                                        \
+                     "vldrw.u32 %q[weights], [%q[at], #4]!\n" columns "le      lr, 2b\n"           \
+                     "3:\n"                                                                        \
+                     "add     %[b], %[b_jump]\n"                                                   \
+                     "vadd.i32 %q[at], %q[at], %[a_jump]\n"                                        \
+                     "subs    %[runs], #1\n"                                                       \
+                     "bne     1b\n"                                                                \
+                     : __VA_ARGS__, [x] "=&w"(x), [weights] "=&w"(weights), [at] "+w"(at),         \
+                       [b] "+r"(b), [runs] "+r"(runs)                                              \
+                     : [rows] "w"(rows), [taps] "r"(w->inner), [next] "r"(next), [back] "r"(back), \
+                       [a_jump] "r"(4 * w->a_jump), [b_jump] "r"(4 * w->b_jump)                    \
+                     : "lr", "cc", "memory")
+
+// Four columns, or one.
+PT_INLINE void pt_sum_lanes(const pt_products *p, const pt_tap_walk *w, const float *a,
+                            const float *b, const float *bias, float *out, const bool four) {
+    const uint32x4_t rows = pt_places(p->b_row);
+    const int32_t next = 4 * p->columns.b_step, back = 4 * w->b_inner - (four ? 3 * next : 0);
+    uint32x4_t at = vaddq_n_u32(pt_places(4 * p->a_row), (uint32_t)(a - 1));
+    pt_sums_of_rows s = pt_no_sums();
+    for (int32_t count = w->count; count > 0; count -= w->middle) {
+        float32x4_t x, weights;
+        int32_t runs = w->middle;
+        if (four) {
+            PT_DO_LANES(PT_LANES(s0, next) PT_LANES(s1, next) PT_LANES(s2, next) PT_LANES(s3, back),
+                        [s0] "+w"(s.s0), [s1] "+w"(s.s1), [s2] "+w"(s.s2), [s3] "+w"(s.s3));
+        } else {
+            PT_DO_LANES(PT_LANES(s0, back), [s0] "+w"(s.s0));
+        }
+        b += w->b_wrap;
+        at = vaddq_n_u32(at, 4 * (uint32_t)w->a_wrap);
+    }
+    const float32x4_t add = vldrwq_f32(bias);
+    const uint32x4_t to = pt_places(p->out_row);
+    const int32_t column = p->columns.out_step;
+    vstrwq_scatter_shifted_offset_f32(out, to, vaddq_f32(s.s0, add));
+    if (four) {
+        vstrwq_scatter_shifted_offset_f32(out + column, to, vaddq_f32(s.s1, add));
+        vstrwq_scatter_shifted_offset_f32(out + 2 * column, to, vaddq_f32(s.s2, add));
+        vstrwq_scatter_shifted_offset_f32(out + 3 * column, to, vaddq_f32(s.s3, add));
+    }
+}
+
+PT_BLOCK(pt_sum_four_lanes) {
+    (void)edges;
+    pt_sum_lanes(p, walk, a, b, bias, out, true);
+}
+
+PT_BLOCK(pt_sum_lanes_of_column) {
+    (void)edges;
+    pt_sum_lanes(p, walk, a, b, bias, out, false);
+}
+
 // ---- the choice
 
 // Three inner taps after three others that follow in a are one run.
@@ -373,10 +416,10 @@ static void pt_make_quad_walk(const pt_products *p, pt_quad_walk *w) {
     w->groups = inner > 0 && p->taps[1] > 0 ? p->taps[0] : 0;
 }
 
-// For single columns of at least four rows.
-static const pt_block pt_column_vectors = {pt_sum_column, 4, 1, false};
-
 static pt_block pt_choose_quad(const pt_products *p, bool unit) {
+    if (p->b_row != 0) {
+        return (pt_block){pt_sum_four_lanes, 4, 4, false};
+    }
     const bool neighbours = pt_has_runs_of_three(p) && (p->padded || p->b_step[2] == 1);
     if (p->padded) {
         return (pt_block){neighbours ? pt_sum_quad_padded : NULL, 4, 4, true};
@@ -387,18 +430,23 @@ static pt_block pt_choose_quad(const pt_products *p, bool unit) {
     return (pt_block){pt_sum_quad_gathered, 4, 4, true};
 }
 
+// For single columns of at least four rows.
+static pt_block pt_column_of_vectors(const pt_products *p) {
+    return (pt_block){p->b_row != 0 ? pt_sum_lanes_of_column : pt_sum_column, 4, 1, false};
+}
+
 // A block without a function where plain C is as good. Its walk is a pt_quad_walk if it is `whole`.
 static pt_block pt_choose_vectors(const pt_products *p) {
     const int32_t columns = p->columns.length;
     const bool unit = p->columns.b_step == 1 && p->columns.out_step == 1;
-    if (pt_has_few_taps(p)) {
-        return (pt_block){.sum = NULL};
-    }
     if (p->rows >= 4 && columns >= 4) {
         return pt_choose_quad(p, unit);
     }
     if (p->rows >= 4) {
-        return pt_column_vectors;
+        return pt_column_of_vectors(p);
+    }
+    if (pt_has_few_taps(p)) {
+        return (pt_block){.sum = NULL};
     }
     if (columns >= 16 && unit) {
         return (pt_block){pt_sum_row_unit, 1, 16, false};

@@ -130,13 +130,14 @@ static pt_block pt_choose_block(const pt_products *p) {
     if (p->padded) {
         return (pt_block){sum_4x4_padded, 4, 4, true};
     }
-    if (p->rows >= 4 && columns >= 4) {
+    const bool four_rows = p->rows >= 4 && p->b_row == 0;
+    if (four_rows && columns >= 4) {
         if (p->taps[2] == 3 && p->b_step[2] == 1) {
             return (pt_block){sum_4x4_three, 4, 4, true};
         }
         return (pt_block){unit ? sum_4x4_unit : sum_4x4, 4, 4, false};
     }
-    if (p->rows >= 4) {
+    if (four_rows) {
         return (pt_block){sum_4x1, 4, 1, false};
     }
     if (columns >= 8 && unit) {
@@ -151,25 +152,26 @@ static pt_block pt_choose_block(const pt_products *p) {
 // For single columns of at least four rows.
 static const pt_block pt_column_block = {sum_4x1, 4, 1, false};
 
-// ---- one row with few taps: the weights stay in registers
+// ---- rows with few taps: the weights stay in registers
 
 static inline __attribute__((always_inline)) void
-sum_single_row(const pt_products *p, const int middle, const int inner) {
-    const float add = p->bias ? *(const float *)p->bias : 0;
+sum_single_row(const pt_products *p, int32_t row, const int middle, const int inner) {
+    const float *weights = (const float *)p->a + row * p->a_row;
+    const float add = p->bias ? ((const float *)p->bias)[row] : 0;
     const pt_line columns = p->columns;
     float a[3][3];
 #pragma GCC unroll 3
     for (int i = 0; i < middle; i++) {
 #pragma GCC unroll 3
         for (int j = 0; j < inner; j++) {
-            a[i][j] = ((const float *)p->a)[i * p->a_step[1] + j];
+            a[i][j] = weights[i * p->a_step[1] + j];
         }
     }
     for (int32_t line = 0; line < p->lines.length; line++) {
-        const float *b_0 = (const float *)p->b + line * p->lines.b_step;
+        const float *b_0 = (const float *)p->b + row * p->b_row + line * p->lines.b_step;
         const float *b_1 = b_0 + p->b_step[1];
         const float *b_2 = b_1 + p->b_step[1];
-        float *out = (float *)p->out + line * p->lines.out_step;
+        float *out = (float *)p->out + row * p->out_row + line * p->lines.out_step;
         for (int32_t n = columns.length; n > 0; n--) {
             float sum = 0;
 #pragma GCC unroll 3
@@ -195,17 +197,24 @@ sum_single_row(const pt_products *p, const int middle, const int inner) {
     }
 }
 
+static inline __attribute__((always_inline)) void sum_rows(const pt_products *p, const int middle,
+                                                           const int inner) {
+    for (int32_t row = 0; row < p->rows; row++) {
+        sum_single_row(p, row, middle, inner);
+    }
+}
+
 NOINLINE void pt_sum_few_taps(const pt_products *p) {
     if (p->taps[1] == 3) {
         if (p->taps[2] == 3) {
-            sum_single_row(p, 3, 3);
+            sum_rows(p, 3, 3);
         } else {
-            sum_single_row(p, 3, 2);
+            sum_rows(p, 3, 2);
         }
     } else if (p->taps[2] == 3) {
-        sum_single_row(p, 2, 3);
+        sum_rows(p, 2, 3);
     } else {
-        sum_single_row(p, 2, 2);
+        sum_rows(p, 2, 2);
     }
 }
 

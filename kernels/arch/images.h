@@ -11,17 +11,12 @@ typedef struct pt_geometry {
     int32_t pixel;    // bytes from a pixel of the input to the next
 } pt_geometry;
 
-#if defined(__ARM_FEATURE_MVE)
+#if defined(__ARM_FEATURE_DSP)
 
 // One group of an image, with `room` bytes at `block`. False, with nothing done, where only
 // pt_multiply_patches can do it; its bytes are the same.
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room);
-
-// The same for a depthwise convolution: g->channels are the outputs of an input channel, the
-// weights (height, width, outputs).
-bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                           int8_t *out, void *block, uint32_t room);
 
 #else
 
@@ -31,10 +26,30 @@ static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, cons
     return false;
 }
 
+#endif
+
+#if defined(__ARM_FEATURE_MVE)
+
+enum { PT_CONVOLVES_DEPTHWISE = 1 };
+
+// The same for a depthwise convolution: g->channels are the outputs of an input channel, the
+// weights (height, width, outputs).
+bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                           int8_t *out, void *block, uint32_t room);
+
+// The same with more than one output of each input channel.
+bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                            int8_t *out, void *block, uint32_t room);
+
+#else
+
+enum { PT_CONVOLVES_DEPTHWISE = 0 };
+
 static inline bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer,
                                          const int8_t *in, int8_t *out, void *block,
                                          uint32_t room) {
-    return pt_convolve(g, layer, in, out, block, room);
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
 }
 
 #endif

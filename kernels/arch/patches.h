@@ -4,6 +4,7 @@
 // A patch is the `depth` int8 values of the input that make one output of each channel. Either they
 // lie in a row in the input, or the caller gathers a block of them into scratch:
 //
+//     pt_prepare_layer(&layer, to)                at load, if wanted and pt_layer_scales_fast
 //     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
 //     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM]:
 //                                                 `channels` becomes those to do first
@@ -37,7 +38,7 @@ typedef struct pt_layer {
     int32_t capacity;      // patches that it has room for
     int32_t width;         // patches of the block that is being packed
     bool in_parts;         // not all channels at a time
-    const void *prepared;  // by pt_prepare_weights, or NULL
+    const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
@@ -50,8 +51,17 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out);
 // True when pt_scale takes all sums of the layer to outputs that are not limited yet.
 bool pt_layer_scales_fast(const pt_layer *layer);
 
+// Bytes that pt_prepare_layer writes: two a weight and four words a channel.
+static inline uint32_t pt_layer_bytes(int32_t depth, int32_t channels) {
+    return (((uint32_t)channels + 1) & ~1u) * (2 * (((uint32_t)depth + 3) & ~3u) + 16);
+}
+
 // To the channels that follow the layer's.
 static inline void pt_skip_channels(pt_layer *layer) {
+    if (layer->prepared) {
+        layer->prepared =
+            (const uint8_t *)layer->prepared + pt_layer_bytes(layer->depth, layer->channels);
+    }
     layer->weights += layer->channels * layer->depth;
     layer->output.bias += layer->output.bias ? layer->channels : 0;
     layer->output.multipliers += layer->channels;
@@ -84,6 +94,12 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"
+#endif
+
+#if !defined(PT_PREPARES)
+static inline void pt_prepare_layer(const pt_layer *layer, void *to) {
+    (void)layer, (void)to;
+}
 #endif
 
 #if !defined(PT_PACKS_PATCHES)

@@ -4,57 +4,74 @@
 #if defined(PT_PATCHES_DSP)
 
 #include "dot.h"
-#include "finish_dsp.h"
+#include "loop_dsp.h"
 
 typedef int16_t __attribute__((may_alias)) half;
-
-static int32_t whole_depth(const pt_layer *layer) {
-    return (layer->depth + 3) & ~3;
-}
 
 // ---- layers
 
 // Channels whose weights the room for parts holds as pairs.
 static int32_t channels_of_part(const pt_layer *layer) {
-    return (PT_CHANNEL_ROOM * 4 / (2 * whole_depth(layer))) & ~1;
+    return (PT_CHANNEL_ROOM * 4 / (2 * pt_whole_depth(layer))) & ~1;
 }
 
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
-    uint32_t n = bytes / (2 * (uint32_t)whole_depth(layer));
+    uint32_t n = bytes / (2 * (uint32_t)pt_whole_depth(layer));
     layer->block = scratch;
     layer->capacity = n < 6 ? (int32_t)n : 6;
     layer->in_parts = false;
+    if (layer->prepared) {
+        return;
+    }
     if (!pt_layer_scales_fast(layer)) {
         layer->capacity = 0;
-    } else if (!layer->prepared && (layer->depth & 3)) {
+    } else if (layer->depth & 3) {
         layer->in_parts = channels_of_part(layer) > 0;
         layer->capacity = layer->in_parts ? layer->capacity : 0;
     }
 }
 
 // Doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of one, then of the
-// other. Behind an odd number of channels, and behind their weights, come zeros.
-void pt_prepare_weights(const int8_t *weights, int32_t depth, int32_t channels, void *to) {
-    half *doubled = to;
-    for (int32_t o = 0; o < channels; o += 2) {
-        for (int32_t k = 0; k < depth; k += 4) {
-            for (int32_t i = 0; i < 8; i++) {
-                int32_t channel = o + i / 4, at = k + (i % 4 / 2) + 2 * (i % 2);
-                bool inside = channel < channels && at < depth;
-                *doubled++ = (int16_t)(inside ? 2 * weights[channel * depth + at] : 0);
-            }
+// other. Zeros fill the last four.
+static half *widen_pair(const int8_t *weights, int32_t depth, half *to) {
+    for (int32_t k = 0; k < depth; k += 4) {
+        for (int32_t i = 0; i < 8; i++) {
+            int32_t at = k + (i % 4 / 2) + 2 * (i % 2);
+            *to++ = (int16_t)(at < depth ? 2 * weights[i / 4 * depth + at] : 0);
+        }
+    }
+    return to;
+}
+
+// Of each two channels the doubled biases, the widened weights, then of each multiplier, right
+// shift and rounding. Nothing of the last of an odd number.
+void pt_prepare_layer(const pt_layer *layer, void *to) {
+    const pt_channels *output = &layer->output;
+    pt_word *words = to;
+    for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
+        *words++ = 2 * (uint32_t)pt_bias_of(output, o);
+        *words++ = 2 * (uint32_t)pt_bias_of(output, o + 1);
+        words =
+            (pt_word *)widen_pair(layer->weights + o * layer->depth, layer->depth, (half *)words);
+        for (int32_t i = o; i < o + 2; i++) {
+            *words++ = (uint32_t)output->multipliers[i];
+            *words++ = (uint32_t)-output->shifts[i];
+            *words++ = (uint32_t)pt_rounding(output->shifts[i], output->range.offset);
         }
     }
 }
 
 void pt_take_channels(pt_layer *layer, uint32_t *room) {
+    half *to = (half *)room;
+    int32_t most = channels_of_part(layer);
     if (!layer->in_parts) {
         return;
     }
-    int32_t most = channels_of_part(layer);
     layer->channels = layer->channels < most ? layer->channels : most;
-    pt_prepare_weights(layer->weights, layer->depth, layer->channels, room);
     layer->prepared = room;
+    for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
+        to = widen_pair(layer->weights + o * layer->depth, layer->depth, to);
+    }
 }
 
 // ---- packing
@@ -66,45 +83,43 @@ static inline uint32_t *place(const pt_layer *layer, int32_t i, int32_t k) {
 #define PACK_WORD(word)                                \
     "sxtab16 %[even], %[offsets], " word "\n\t"        \
     "sxtab16 %[odd], %[offsets], " word ", ror #8\n\t" \
-    "strd %[even], %[odd], [%[to]], %[step]\n\t"
+    "strd %[even], %[odd], [%[to]]\n\t"                \
+    "add %[to], %[to], %[step]\n\t"
 
-// `width` is a constant.
-static inline __attribute__((always_inline)) uint32_t *
-pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets, int32_t width) {
+// From an aligned address words of four values, `step` bytes apart.
+static inline uint32_t *pack_words(uint32_t *to, const int8_t *values, int32_t n, uint32_t offsets,
+                                   int32_t step) {
     uint32_t even, odd;
     for (const int8_t *end = values + 4 * (n & ~3); values != end;) {
         __asm__ volatile(
             "ldmia %[values]!, {r0-r3}\n\t" PACK_WORD("r0") PACK_WORD("r1") PACK_WORD("r2")
                 PACK_WORD("r3")
             : [values] "+r"(values), [to] "+r"(to), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [offsets] "r"(offsets), [step] "i"(8 * width)
+            : [offsets] "r"(offsets), [step] "r"(step)
             : "r0", "r1", "r2", "r3", "memory");
     }
     for (const int8_t *end = values + 4 * (n & 3); values != end; values += 4) {
         __asm__ volatile(
             PACK_WORD("%[word]")
             : [to] "+r"(to), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [word] "r"(pt_load_word(values)), [offsets] "r"(offsets), [step] "i"(8 * width)
+            : [word] "r"(pt_load_word(values)), [offsets] "r"(offsets), [step] "r"(step)
             : "memory");
     }
     return to;
 }
 
-static inline __attribute__((always_inline)) void
-pack_aligned_rows(uint32_t *to, const int8_t *values, int32_t count, int32_t rows, int32_t step,
-                  uint32_t offsets, int32_t width) {
-    for (; rows > 0; rows--, values += step) {
-        to = pack_words(to, values, count / 4, offsets, width);
-    }
-}
-
-// Values k and k + 2 of rows of nine that are `step` apart, with the offset added.
-static inline __attribute__((always_inline)) uint32_t
-pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) {
-    int32_t low = values[k / 9 * step + k % 9], high = values[(k + 2) / 9 * step + (k + 2) % 9];
+// Values k and k + 2 with the offset added.
+static inline __attribute__((always_inline)) uint32_t pair_of(int32_t low, int32_t high,
+                                                              int16x2_t offsets) {
     uint32_t pair;
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
     return (uint32_t)__sadd16((int16x2_t)pair, offsets);
+}
+
+// Values k and k + 2 of rows of nine that are `step` apart.
+static inline __attribute__((always_inline)) uint32_t
+pair_of_nines(const int8_t *values, int32_t step, int32_t k, int16x2_t offsets) {
+    return pair_of(values[k / 9 * step + k % 9], values[(k + 2) / 9 * step + (k + 2) % 9], offsets);
 }
 
 // The patch of a 3x3 kernel with three channels.
@@ -129,12 +144,24 @@ void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
                    int32_t rows, int32_t step) {
     uint32_t offsets = (uint32_t)pt_pair_of(layer->offset);
     uint32_t *to = place(layer, i, k);
-    if (layer->width == 6) {
-        pack_aligned_rows(to, values, count, rows, step, offsets, 6);
-    } else if (layer->width == 2) {
-        pack_aligned_rows(to, values, count, rows, step, offsets, 2);
-    } else {
-        pack_aligned_rows(to, values, count, rows, step, offsets, 1);
+    for (; rows > 0; rows--, values += step) {
+        to = pack_words(to, values, count / 4, offsets, 8 * layer->width);
+    }
+}
+
+static void pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                       int32_t count) {
+    int16x2_t offsets = pt_pair_of(layer->offset);
+    while (count > 0) {
+        if ((k & 3) || count < 4) {
+            pack_value(layer, i, k++, *values++ + layer->offset);
+            count--;
+        } else {
+            uint32_t *to = place(layer, i, k);
+            to[0] = pair_of(values[0], values[2], offsets);
+            to[1] = pair_of(values[1], values[3], offsets);
+            k += 4, values += 4, count -= 4;
+        }
     }
 }
 
@@ -143,10 +170,8 @@ void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
     for (; rows > 0; rows--, k += count, values += step) {
         if (layer->capacity == 0) {
             memcpy((int8_t *)layer->block + k, values, (size_t)count);
-            continue;
-        }
-        for (int32_t j = 0; j < count; j++) {
-            pack_value(layer, i, k + j, values[j] + layer->offset);
+        } else {
+            pack_bytes(layer, i, k, values, count);
         }
     }
     if (layer->capacity > 0 && k == layer->depth) {
@@ -160,7 +185,7 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
         return;
     }
     int32_t end = k + count;
-    end = end == layer->depth ? whole_depth(layer) : end;
+    end = end == layer->depth ? pt_whole_depth(layer) : end;
     for (; k < end && ((k | end) & 3); k++) {
         pack_value(layer, i, k, 0);
     }
@@ -171,41 +196,22 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
 
 // ---- products
 
-// What the loops over channels keep in memory: all registers are taken inside.
-typedef struct pair {
-    uintptr_t first, second;
-} pair;
-
-typedef struct loop {
-    const uint32_t *start, *end; // of the block
-    uint32_t skip;               // bytes of code of the steps that the first round does not do
-    pair bias;                   // of the next channel; bytes to the one that follows
-    pair parameters; // the next multiplier; bytes from the one that follows to the shift
-    int32_t twice;   // the output's offset, doubled, and 1
-    pair out;        // of the first patch; bytes to the next patch's
-    int8_t *out_end;
-    int32_t depth;
-} loop;
-
-enum { STEPS = 8 }; // that are unrolled
-
-static const int32_t no_bias = 0;
-
-// `steps` of `bytes` of code.
-static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
-                       int8_t *out) {
+pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, uint32_t bytes,
+                      int8_t *out) {
+    static const int32_t no_bias = 0;
     const pt_channels *output = &layer->output;
     uintptr_t multipliers = (uintptr_t)output->multipliers;
     uintptr_t bias = (uintptr_t)(output->bias ? output->bias : &no_bias);
-    return (loop){.start = layer->block,
-                  .end = (const uint32_t *)layer->block + layer->width * (whole_depth(layer) / 2),
-                  .skip = ((uint32_t)-steps & (STEPS - 1)) * bytes,
-                  .bias = {bias, output->bias ? 4 : 0},
-                  .parameters = {multipliers, (uintptr_t)output->shifts - multipliers - 4},
-                  .twice = 2 * output->range.offset + 1,
-                  .out = {(uintptr_t)out, (uintptr_t)layer->out_stride},
-                  .out_end = out + channels,
-                  .depth = layer->depth};
+    return (pt_loop){.start = layer->block,
+                     .end = (const uint32_t *)layer->block +
+                            layer->width * (pt_whole_depth(layer) / 2),
+                     .skip = ((uint32_t)-steps & (PT_STEPS - 1)) * bytes,
+                     .bias = {bias, output->bias ? 4 : 0},
+                     .parameters = {multipliers, (uintptr_t)output->shifts - multipliers - 4},
+                     .twice = 2 * output->range.offset + 1,
+                     .out = {(uintptr_t)out, (uintptr_t)layer->out_stride},
+                     .out_end = out + channels,
+                     .depth = layer->depth};
 }
 
 // clang-format off
@@ -245,11 +251,11 @@ static loop begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, u
 // Six patches, channel by channel. The first step adds to the bias.
 static void multiply_6(const pt_layer *layer, int8_t *out) {
     int32_t steps = layer->depth / 4;
-    loop x = begin_loop(layer, layer->channels, steps - 1, 72, out);
+    pt_loop x = pt_begin_loop(layer, layer->channels, steps - 1, 72, out);
     const int8_t *w = layer->weights;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, s4, s5, even, odd;
-    x.skip = steps == 1 ? STEPS * 72 : x.skip;
+    x.skip = steps == 1 ? PT_STEPS * 72 : x.skip;
     __asm__ volatile(
         "1:\n\t"
         "ldrd r0, r1, %[bias]\n\t"
@@ -343,11 +349,13 @@ static void multiply_6(const pt_layer *layer, int8_t *out) {
     "smlad %[s2], r1, %[odd], %[s2]\n\t"    \
     "smlad %[s3], r3, %[odd], %[s3]\n\t"
 
-static void multiply_2(const pt_layer *layer, int32_t channels, int8_t *out) {
-    loop x = begin_loop(layer, channels, layer->depth / 4, 60, out);
+// Of one patch alone the second's outputs go where its own come after.
+static void multiply_2(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+    pt_loop x = pt_begin_loop(layer, channels, layer->depth / 4, 60, out);
     const int8_t *w = layer->weights, *v;
     const uint32_t *a;
     int32_t s0, s1, s2, s3, even, odd;
+    x.out.second = n == 2 ? x.out.second : 0;
     __asm__ volatile(
         BEGIN_PAIR
         "ldr r2, %[depth]\n\t"
@@ -373,48 +381,6 @@ static void multiply_2(const pt_layer *layer, int32_t channels, int8_t *out) {
         : "r0", "r1", "r2", "r3", "cc", "memory");
 }
 
-// Four products of a patch with two channels.
-#define STEP_1x2                            \
-    "ldrd r0, r1, [%[a]], #8\n\t"           \
-    "ldr.w %[odd], [%[w]], #4\n\t"          \
-    "sxtb16 %[even], %[odd]\n\t"            \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
-    "smlad %[s0], r0, %[even], %[s0]\n\t"   \
-    "smlad %[s0], r1, %[odd], %[s0]\n\t"    \
-    "ldr.w %[odd], [%[v]], #4\n\t"          \
-    "sxtb16 %[even], %[odd]\n\t"            \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"     \
-    "smlad %[s2], r0, %[even], %[s2]\n\t"   \
-    "smlad %[s2], r1, %[odd], %[s2]\n\t"
-
-static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
-    loop x = begin_loop(layer, channels, layer->depth / 4, 44, out);
-    const int8_t *w = layer->weights, *v;
-    const uint32_t *a;
-    int32_t s0, s2, even, odd;
-    __asm__ volatile(
-        BEGIN_PAIR
-        "ldr r2, %[depth]\n\t"
-        "add %[v], %[w], r2\n\t"
-        SUM(STEP_1x2, "%[even]")
-        "mov %[w], %[v]\n\t"
-        PARAMETERS_OF_PAIR("%[even]", "%[odd]")
-        ROUNDING("%[a]", "r3", "r0")
-        FINISH("%[s0]", "r2", "r3", "%[a]", "r1")
-        ROUNDING("%[a]", "%[odd]", "r0")
-        FINISH("%[s2]", "%[even]", "%[odd]", "%[a]", "r1")
-        "ldr r0, %[out]\n\t"
-        "strb %[s0], [r0], #1\n\t"
-        "strb %[s2], [r0], #1\n\t"
-        END_PAIR
-        : [w] "+r"(w), [v] "=&r"(v), [a] "=&r"(a), [s0] "=&r"(s0), [s2] "=&r"(s2),
-          [even] "=&r"(even), [odd] "=&r"(odd), [bias] "+m"(x.bias),
-          [parameters] "+m"(x.parameters), [out] "+m"(x.out)
-        : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
-          [out_end] "m"(x.out_end), [depth] "m"(x.depth)
-        : "r0", "r1", "r2", "r3", "cc", "memory");
-}
-
 // Four products each of two patches with two channels whose weights are prepared.
 #define STEP_PREPARED                    \
     "ldmia.w %[a]!, {r0-r3}\n\t"         \
@@ -428,9 +394,38 @@ static void multiply_1(const pt_layer *layer, int32_t channels, int8_t *out) {
     "smlad %[s2], r1, r8, %[s2]\n\t"     \
     "smlad %[s3], r3, r8, %[s3]\n\t"
 
-// Of one patch alone the second's outputs go where its own come after.
+#define PREPARED_OPERANDS                                                                       \
+    [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), \
+        [out] "+m"(x.out)
+
 static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
-    loop x = begin_loop(layer, channels, whole_depth(layer) / 4, 40, out);
+    pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
+    const void *w = layer->prepared;
+    const uint32_t *a;
+    int32_t s0, s1, s2, s3;
+    x.out.second = n == 2 ? x.out.second : 0;
+    __asm__ volatile(
+        "1:\n\t"
+        "ldr %[a], %[start]\n\t"
+        "ldrd %[s0], %[s2], [%[w]], #8\n\t"
+        "mov %[s1], %[s0]\n\t"
+        "mov %[s3], %[s2]\n\t"
+        SUM(STEP_PREPARED, "r0")
+        "ldmia.w %[w]!, {r0-r5}\n\t"
+        FINISH_DOUBLED("%[s0]", "r0", "r1", "r2", "r6")
+        FINISH_DOUBLED("%[s1]", "r0", "r1", "r2", "r6")
+        FINISH_DOUBLED("%[s2]", "r3", "r4", "r5", "r6")
+        FINISH_DOUBLED("%[s3]", "r3", "r4", "r5", "r6")
+        STORE_2x2
+        END_PAIR
+        : PREPARED_OPERANDS
+        : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [out_end] "m"(x.out_end)
+        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+// The same with the weights alone prepared.
+static void multiply_part(const pt_layer *layer, int32_t channels, int32_t n, int8_t *out) {
+    pt_loop x = pt_begin_loop(layer, channels, pt_whole_depth(layer) / 4, 40, out);
     const void *w = layer->prepared;
     const uint32_t *a;
     int32_t s0, s1, s2, s3;
@@ -451,8 +446,7 @@ static void multiply_prepared(const pt_layer *layer, int32_t channels, int32_t n
         FINISH_DOUBLED("%[s3]", "r4", "r5", "r6", "r1")
         STORE_2x2
         END_PAIR
-        : [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
-          [s3] "=&r"(s3), [bias] "+m"(x.bias), [parameters] "+m"(x.parameters), [out] "+m"(x.out)
+        : PREPARED_OPERANDS, [bias] "+m"(x.bias), [parameters] "+m"(x.parameters)
         : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
           [out_end] "m"(x.out_end)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
@@ -476,10 +470,9 @@ static void multiply_channel(const pt_layer *layer, int32_t o, int32_t n, int8_t
     }
 }
 
-// Limits outputs that are limited to int8 already.
-static void limit(const pt_layer *layer, int32_t n, int8_t *out) {
+void pt_limit(const pt_layer *layer, int32_t n, int8_t *out) {
     const pt_range *range = &layer->output.range;
-    for (; n > 0; n--, out += layer->out_stride) {
+    for (; n > 0 && pt_narrows(range); n--, out += layer->out_stride) {
         for (int32_t o = 0; o < layer->channels; o++) {
             out[o] = (int8_t)pt_clamp(out[o], range->min, range->max);
         }
@@ -492,12 +485,12 @@ static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
         multiply_6(layer, out);
         return;
     }
-    if (even > 0 && layer->prepared) {
+    if (even > 0 && layer->in_parts) {
+        multiply_part(layer, even, n, out);
+    } else if (even > 0 && layer->prepared) {
         multiply_prepared(layer, even, n, out);
-    } else if (even > 0 && n == 2) {
-        multiply_2(layer, even, out);
     } else if (even > 0) {
-        multiply_1(layer, even, out);
+        multiply_2(layer, even, n, out);
     }
     if (even < layer->channels) {
         multiply_channel(layer, even, n, out);
@@ -510,9 +503,7 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
         return;
     }
     multiply(layer, n, out);
-    if (pt_narrows(&layer->output.range)) {
-        limit(layer, n, out);
-    }
+    pt_limit(layer, n, out);
 }
 
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,

@@ -2,11 +2,13 @@
 // pairs (k0, k2) and (k1, k3) of all patches of the block, one after the other. Zeros fill the last
 // four.
 //
-// Weights are taken as they are where they are multiples of 4. Others are prepared in `room`, some
-// channels at a time; where the room does not do, or a sum could overflow, patches stay bytes
-// (capacity 0).
+// Weights that are not prepared are taken as they are where their rows are multiples of 4. Others
+// are widened in the room for parts; where it does not do, or a sum could overflow, patches stay
+// bytes (capacity 0).
 enum { PT_CHANNEL_ROOM = 112 };
 
+#define PT_PREPARES
+void pt_prepare_layer(const pt_layer *layer, void *to);
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes);
 void pt_take_channels(pt_layer *layer, uint32_t *room);
 void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
@@ -38,13 +40,12 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
 }
 #define PT_PACKS_PATCHES
 
-// Six patches at a time, or two, or one.
+// Limits outputs of n patches, which are int8 already, to the layer's range.
+void pt_limit(const pt_layer *layer, int32_t n, int8_t *out);
+
+// Six patches at a time, or two, of which the second may be none.
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
-    int32_t most = layer->capacity < left ? layer->capacity : left;
-    if (layer->prepared) {
-        layer->width = 2;
-        return most < 2 ? 1 : 2;
-    }
-    layer->width = most >= 6 ? 6 : most >= 2 ? 2 : 1;
-    return layer->width;
+    layer->width = layer->capacity >= 6 && left >= 6 && !layer->prepared ? 6 : 2;
+    int32_t most = layer->capacity > 0 ? layer->width : 1;
+    return left < most ? left : most;
 }

@@ -16,14 +16,24 @@ typedef struct pt_product {
     pt_range range;
 } pt_product;
 
-// Bytes of scratch for a row, the same for all instruction sets.
-enum { PT_MAX_ROW = 2048 }; // longer ones have none
+// A row is taken whole, two bytes a value, or in parts, eight bytes a value and the outputs' sums
+// besides. The scratch is the same for all instruction sets.
+enum {
+    PT_MAX_ROW = 2048, // longer ones are not taken whole
+    PT_ROW_PART = 256,
+};
 
-static inline uint32_t pt_row_scratch(int32_t depth) {
-    return depth <= PT_MAX_ROW ? 2 * (((uint32_t)depth + 3) & ~3u) : 0;
+static inline int32_t pt_row_part(int32_t depth) {
+    return depth < PT_ROW_PART ? depth : PT_ROW_PART;
 }
 
-#if defined(__ARM_FEATURE_DSP)
+static inline uint32_t pt_row_scratch(int32_t depth, int32_t outputs) {
+    uint32_t whole = depth <= PT_MAX_ROW ? 2 * (((uint32_t)depth + 3) & ~3u) : 0;
+    uint32_t parts = 8 * (((uint32_t)pt_row_part(depth) + 3) & ~3u) + 4 * (uint32_t)outputs;
+    return whole > parts ? whole : parts;
+}
+
+#if defined(__ARM_FEATURE_DSP) || defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
 // `row_sum` is w_offset times the sum over k of x[k] + x_offset.

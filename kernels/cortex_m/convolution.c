@@ -2,6 +2,8 @@
 #include "convolution.h"
 #include "../arch/images.h"
 
+enum { PREPARED_LIMIT = 1 << 24 }; // weights of a layer
+
 typedef pt_convolution convolution;
 
 // ---- arguments
@@ -36,6 +38,7 @@ static int read_window(pt_context *c, const pt_ref *args, pt_window *w) {
 static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
                             convolution *x) {
     pt_tensor weights;
+    x->prepared = NULL;
     int error = pt_read_image(c, args[0], explicit_layout, &x->in);
     error = error ? error : pt_read_weights(c, args[1], &weights);
     error = error ? error : read_window(c, args + 3, &x->window);
@@ -57,7 +60,6 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     x->depth = weights.sizes[1] * weights.sizes[2] * weights.sizes[3];
     const int32_t *padding = x->window.padding;
     x->in_place = x->depth == x->channels && (padding[PT_HEIGHT] | padding[PT_WIDTH]) == 0;
-    x->contiguous = x->groups == 1 && x->window.dilation[PT_WIDTH] == 1;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
                         pt_count_windows(&x->window, PT_WIDTH, x->in.width), weights.sizes[0]};
     return PT_ERROR_OK;
@@ -68,6 +70,37 @@ static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype) >= bytes;
 }
 
+static pt_layer layer_of(const convolution *x) {
+    return (pt_layer){.weights = x->weights,
+                      .depth = x->depth,
+                      .channels = x->groups * x->outputs,
+                      .offset = x->offset,
+                      .output = x->output,
+                      .out_stride = x->out.channels,
+                      .prepared = x->prepared};
+}
+
+static bool is_constant(const pt_context *c, pt_ref arg) {
+    return pt_is_none(arg) || (pt_get_tensor(c, arg).flags & PT_VALUE_CONSTANT);
+}
+
+// Weights, bias, multipliers and shifts in the form that the core's loops like best.
+static void prepare_convolution(pt_context *c, const pt_ref *args, const convolution *x) {
+    pt_layer layer = layer_of(x);
+    bool constant = is_constant(c, args[1]) && is_constant(c, args[2]) && is_constant(c, args[8]) &&
+                    is_constant(c, args[9]);
+    if (!constant || x->depth > PREPARED_LIMIT / x->out.channels || !pt_layer_scales_fast(&layer)) {
+        return;
+    }
+    layer.channels = x->outputs;
+    uint32_t bytes = pt_layer_bytes(x->depth, x->outputs);
+    uint8_t *to = pt_ask_prepared(c, (uint32_t)x->groups * bytes);
+    for (int32_t g = 0; to && g < x->groups; g++, to += bytes) {
+        pt_prepare_layer(&layer, to);
+        pt_skip_channels(&layer);
+    }
+}
+
 static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
@@ -75,10 +108,18 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     if (!error && !has_room(c, args[12], pt_least_scratch(x.depth))) {
         pt_ask_scratch(c, pt_useful_scratch(x.depth));
     }
+    if (!error) {
+        prepare_convolution(c, args, &x);
+    }
     return error;
 }
 
 // ---- patches
+
+// True when the taps of a row lie side by side.
+static bool is_contiguous(const convolution *x) {
+    return x->window.dilation[PT_WIDTH] == 1 && x->channels == x->in.channels;
+}
 
 // A row of patch i, from value k on: columns->taps pixels from `in` on, the rest padding.
 static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
@@ -86,7 +127,7 @@ static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *
     int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
     pt_pad(layer, i, k, columns->first * size);
     k += columns->first * size;
-    if (x->contiguous) {
+    if (is_contiguous(x)) {
         pt_pack(layer, i, k, in, columns->taps * size);
         k += columns->taps * size;
     } else {
@@ -137,33 +178,39 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     at->rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
     at->inside = (padding + stride - 1) / stride;
     at->outside = 0;
-    if (x->contiguous && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
+    if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
         at->outside = room / stride + 1;
         at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
     }
 }
 
+// Packs patch i from where the walk is.
+static __attribute__((noinline)) void pack_next(const convolution *x, const pt_layer *layer,
+                                                const int8_t *in, walk *at, int32_t i) {
+    const pt_window *w = &x->window;
+    if (at->column == x->out.width) {
+        begin_row(x, in, at->row + 1, at);
+    }
+    int32_t column = at->column++;
+    if (column >= at->inside && column < at->outside) {
+        const int8_t *from = at->from + column * w->stride[PT_WIDTH] * x->in.channels;
+        pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels, w->kernel[PT_HEIGHT],
+                      w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
+    } else {
+        pt_span columns = pt_clip_window(w, PT_WIDTH, column, x->in.width);
+        pack_patch(x, layer, in, &at->rows, &columns, i);
+    }
+}
+
 // A block of patches at a time, from row to row.
 static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
-    const pt_window *w = &x->window;
-    int32_t line = x->in.width * x->in.channels, n;
+    int32_t n;
     walk at;
     begin_row(x, in, 0, &at);
     for (int32_t left = x->out.height * x->out.width; left > 0; left -= n) {
         n = pt_begin_block(layer, left);
         for (int32_t i = 0; i < n; i++) {
-            if (at.column == x->out.width) {
-                begin_row(x, in, at.row + 1, &at);
-            }
-            if (at.column >= at.inside && at.column < at.outside) {
-                const int8_t *from = at.from + at.column * w->stride[PT_WIDTH] * x->in.channels;
-                pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels,
-                              w->kernel[PT_HEIGHT], w->dilation[PT_HEIGHT] * line);
-            } else {
-                pt_span columns = pt_clip_window(w, PT_WIDTH, at.column, x->in.width);
-                pack_patch(x, layer, in, &at.rows, &columns, i);
-            }
-            at.column++;
+            pack_next(x, layer, in, &at, i);
         }
         pt_multiply_block(layer, n, out);
         out += n * layer->out_stride;
@@ -208,14 +255,8 @@ static __attribute__((noinline)) void convolve_parts(const convolution *x, pt_la
     }
 }
 
-static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
-                           uint32_t bytes) {
-    pt_layer layer = {.weights = x->weights,
-                      .depth = x->depth,
-                      .channels = x->out.channels,
-                      .offset = x->offset,
-                      .output = x->output,
-                      .out_stride = x->out.channels};
+static __attribute__((noinline)) void convolve_whole(const convolution *x, pt_layer *layer,
+                                                     const int8_t *in, int8_t *out, uint32_t room) {
     const pt_window *w = &x->window;
     pt_geometry geometry = {.in = {x->in.height, x->in.width},
                             .out = {x->out.height, x->out.width},
@@ -225,17 +266,23 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
                             .dilation = {w->dilation[0], w->dilation[1]},
                             .channels = x->channels,
                             .pixel = x->in.channels};
+    layer->channels = x->outputs;
+    pt_take_channels(layer, NULL);
+    if (!pt_convolve(&geometry, layer, in, out, layer->block, room)) {
+        convolve_channels(x, layer, in, out);
+    }
+    pt_skip_channels(layer);
+}
+
+static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
+                           uint32_t bytes) {
+    pt_layer layer = layer_of(x);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        layer.channels = x->outputs;
         if (layer.in_parts) {
             convolve_parts(x, &layer, in, out);
         } else {
-            pt_take_channels(&layer, NULL);
-            if (!pt_convolve(&geometry, &layer, in, out, scratch, bytes)) {
-                convolve_channels(x, &layer, in, out);
-            }
-            pt_skip_channels(&layer);
+            convolve_whole(x, &layer, in, out, bytes);
         }
         in += x->channels;
         out += x->outputs;
@@ -260,6 +307,7 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
         room = c->scratch;
         bytes = pt_useful_scratch(x.depth);
     }
+    x.prepared = pt_prepared(c);
     x.out.data = pt_get_tensor(c, args[13]).data;
     pt_convolve_images(&x, room, bytes);
     return error;

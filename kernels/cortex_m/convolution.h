@@ -16,6 +16,7 @@ typedef struct pt_convolution {
     bool in_place;   // a patch is a pixel of the input
     bool contiguous; // the taps of a row lie side by side
     pt_channels output;
+    const void *prepared; // by pt_prepare_layer, or NULL
 } pt_convolution;
 
 // Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.

@@ -1,35 +1,14 @@
 // Activation functions, and the others of one operand and some numbers.
+#include "../arch/float_rows.h"
 #include "arguments.h"
 #include "elementwise.h"
 #include "float_math.h"
 
 // ---- relu
 
-// Compares bits, also where there is an FPU: negative floats have the lowest integers, a NaN's are
-// higher than -infinity's 0xFF800000. NaN stays, -0 becomes 0.
-static inline int32_t relu_bits(int32_t x) {
-    return x <= -0x00800000 ? 0 : x;
-}
-
-static void relu_row(int32_t n, float *out_floats, const float *in_floats, const pt_number *p) {
+static void relu_row(int32_t n, float *out, const float *in, const pt_number *p) {
     (void)p;
-    pt_bits *out = (pt_bits *)(void *)out_floats;
-    const pt_bits *in = (const pt_bits *)(const void *)in_floats;
-    for (; n >= 8; n -= 8, in += 8, out += 8) {
-        int32_t x0 = in[0].i, x1 = in[1].i, x2 = in[2].i, x3 = in[3].i;
-        int32_t x4 = in[4].i, x5 = in[5].i, x6 = in[6].i, x7 = in[7].i;
-        out[0].i = relu_bits(x0);
-        out[1].i = relu_bits(x1);
-        out[2].i = relu_bits(x2);
-        out[3].i = relu_bits(x3);
-        out[4].i = relu_bits(x4);
-        out[5].i = relu_bits(x5);
-        out[6].i = relu_bits(x6);
-        out[7].i = relu_bits(x7);
-    }
-    for (; n > 0; n--) {
-        (out++)->i = relu_bits((in++)->i);
-    }
+    pt_relu_row(out, in, n);
 }
 
 PT_UNARY_F32(relu, x <= 0 ? 0 : x)

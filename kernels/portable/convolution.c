@@ -26,6 +26,7 @@ typedef struct axis {
 typedef struct convolution {
     const char *in;
     const char *weight;
+    const char *bias; // NULL for none
     char *out;
     uint8_t dtype;
     bool transposed;
@@ -55,13 +56,18 @@ static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, axis 
     x->dilation = (int32_t)parameter(c, args[DILATION], i, 1);
 }
 
-// The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed.
-NOINLINE void read_convolution(const pt_context *c, const pt_ref *args, convolution *v) {
+// The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed. False
+// where no output is to be computed.
+NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, convolution *v) {
     const pt_tensor in = pt_get_tensor(c, args[IN]);
     const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
     const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    if (pt_numel(&out) == 0) {
+        return false;
+    }
     v->in = in.data;
     v->weight = weight.data;
+    v->bias = pt_is_none(args[BIAS]) ? NULL : pt_get_tensor(c, args[BIAS]).data;
     v->out = out.data;
     v->dtype = in.dtype;
     v->transposed = pt_get_bool(c, args[TRANSPOSED]);
@@ -95,6 +101,7 @@ NOINLINE void read_convolution(const pt_context *c, const pt_ref *args, convolut
         x->kernel_step = weight_steps[i + 2];
         x->out_step = out_steps[i + 2];
     }
+    return true;
 }
 
 // ---- check
@@ -297,8 +304,8 @@ static segment transposed_segment(const axis *x, int32_t o) {
     return s;
 }
 
-static segment find_segment(const convolution *v, uint32_t i, int32_t o) {
-    return v->transposed ? transposed_segment(&v->axes[i], o) : forward_segment(&v->axes[i], o);
+NOINLINE void find_segment(const convolution *v, uint32_t i, int32_t o, segment *s) {
+    *s = v->transposed ? transposed_segment(&v->axes[i], o) : forward_segment(&v->axes[i], o);
 }
 
 static void set_tap(pt_products *p, uint32_t level, int32_t taps, int32_t a_step, int32_t b_step) {
@@ -350,7 +357,7 @@ static void arrange_lines(pt_products *p) {
 }
 
 // The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
-NOINLINE void run_segments(const convolution *v, const char *bias, const segment *s, bool padded) {
+NOINLINE void run_segments(const convolution *v, const segment *s, bool padded) {
     const axis *y = &v->axes[0];
     const axis *x = &v->axes[1];
     const int32_t size = (int32_t)pt_element_size(v->dtype);
@@ -359,8 +366,10 @@ NOINLINE void run_segments(const convolution *v, const char *bias, const segment
     const char *in = v->in + (s[0].in * y->in_step + s[1].in * x->in_step) * size;
     char *out = v->out + (s[0].start * y->out_step + s[1].start * x->out_step) * size;
     pt_products p;
-    p.rows = v->out_channels;
-    p.a_row = v->weight_out_step;
+    const bool depthwise = v->out_channels == 1;
+    p.rows = depthwise ? v->groups : v->out_channels;
+    p.a_row = depthwise ? v->weight_group_step : v->weight_out_step;
+    p.b_row = depthwise ? v->in_channels * v->in_channel_step : 0;
     p.out_row = v->out_channel_step;
     p.lines = make_line(y, &s[0]);
     p.columns = make_line(x, &s[1]);
@@ -370,10 +379,10 @@ NOINLINE void run_segments(const convolution *v, const char *bias, const segment
         arrange_lines(&p);
     }
     for (int32_t n = 0; n < v->batch; n++) {
-        for (int32_t g = 0; g < v->groups; g++) {
+        for (int32_t g = 0; g < (depthwise ? 1 : v->groups); g++) {
             p.a = weight + g * v->weight_group_step * size;
             p.b = in + (n * v->in_batch_step + g * v->in_channels * v->in_channel_step) * size;
-            p.bias = bias ? bias + g * v->out_channels * size : NULL;
+            p.bias = v->bias ? v->bias + g * v->out_channels * size : NULL;
             p.out =
                 out + (n * v->out_batch_step + g * v->out_channels * v->out_channel_step) * size;
             pt_sum_products(&p, v->dtype);
@@ -389,23 +398,26 @@ static bool has_padded_lines(const convolution *v) {
            x->kernel_step == 1 && x->out_step == 1;
 }
 
-static int run_convolution(pt_context *c, const pt_ref *args) {
-    const pt_tensor out = pt_get_tensor(c, args[OUT]);
-    if (pt_numel(&out) == 0) {
-        return PT_ERROR_OK;
-    }
-    convolution v;
-    read_convolution(c, args, &v);
-    const char *bias = pt_is_none(args[BIAS]) ? NULL : pt_get_tensor(c, args[BIAS]).data;
-    const bool padded = has_padded_lines(&v);
+NOINLINE void convolve(const convolution *v) {
+    const bool padded = has_padded_lines(v);
     segment s[2];
-    for (int32_t y = 0; y < v.axes[0].out; y += s[0].length) {
-        s[0] = find_segment(&v, 0, y);
-        for (int32_t x = 0; x < v.axes[1].out; x += s[1].length) {
-            s[1] = padded ? (segment){.length = v.axes[1].out, .taps = 3, .kernel_step = 1}
-                          : find_segment(&v, 1, x);
-            run_segments(&v, bias, s, padded);
+    for (int32_t y = 0; y < v->axes[0].out; y += s[0].length) {
+        find_segment(v, 0, y, &s[0]);
+        for (int32_t x = 0; x < v->axes[1].out; x += s[1].length) {
+            if (padded) {
+                s[1] = (segment){.length = v->axes[1].out, .taps = 3, .kernel_step = 1};
+            } else {
+                find_segment(v, 1, x, &s[1]);
+            }
+            run_segments(v, s, padded);
         }
+    }
+}
+
+static int run_convolution(pt_context *c, const pt_ref *args) {
+    convolution v;
+    if (read_convolution(c, args, &v)) {
+        convolve(&v);
     }
     return PT_ERROR_OK;
 }

@@ -38,6 +38,7 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
     p.out = out;
     p.rows = rows;
     p.a_row = k;
+    p.b_row = 0;
     p.out_row = n;
     p.lines = (pt_line){1, 0, 0};
     p.columns = (pt_line){n, 1, 1};

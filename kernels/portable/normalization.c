@@ -1,5 +1,6 @@
 // Normalizations of float32: batch norm (aten::_native_batch_norm_legit_no_training and, for
 // instance norm, _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
+#include "../arch/float_rows.h"
 #include "arguments.h"
 #include "float_math.h"
 
@@ -59,10 +60,7 @@ typedef struct slice {
 static void normalize_row(float *out, const float *in, int32_t n, int32_t step, float mean,
                           float scale, float shift) {
     if (step == 1) {
-#pragma GCC unroll 4
-        for (int32_t i = 0; i < n; i++) {
-            out[i] = (in[i] - mean) * scale + shift;
-        }
+        pt_normalize_row(out, in, n, mean, scale, shift);
         return;
     }
     for (; n > 0; n--) {

@@ -37,7 +37,7 @@ static void cover(const pt_products *p, const pt_block *k, void *walk, int32_t b
         for (int32_t i = 0; i < p->rows; i += k->rows) {
             const int32_t row = i + k->rows <= p->rows ? i : p->rows - k->rows;
             const float *bias = p->bias ? (const float *)p->bias + row : no_bias;
-            cover_line(p, k, walk, (const float *)p->a + row * p->a_row, b, bias,
+            cover_line(p, k, walk, (const float *)p->a + row * p->a_row, b + row * p->b_row, bias,
                        out + row * p->out_row, end - begin);
         }
     }
@@ -83,7 +83,8 @@ NOINLINE bool sum_vectors(const pt_products *p) {
     cover(p, &k, &w, 0, columns - single);
     if (single > 0) {
         w.taps = pt_make_tap_walk(p, false);
-        cover(p, &pt_column_vectors, &w.taps, columns - single, columns);
+        const pt_block one_column = pt_column_of_vectors(p);
+        cover(p, &one_column, &w.taps, columns - single, columns);
     }
     return pt_was_exact(before);
 }
@@ -132,7 +133,7 @@ NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t 
     for (int32_t outer = 0; outer < p->taps[0]; outer++) {
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
-            int32_t b = b_place + outer * p->b_step[0] + middle * p->b_step[1];
+            int32_t b = b_place + row * p->b_row + outer * p->b_step[0] + middle * p->b_step[1];
             for (int32_t inner = 0; inner < p->taps[2]; inner++) {
                 add_product(&sum, p->a, a, p->b, b, dtype);
                 a += p->a_step[2];

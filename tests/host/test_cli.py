@@ -336,7 +336,7 @@ def test_error_on_a_board(call):
 
 
 @pytest.mark.parametrize("option, memory", [
-    ("--pool-size=65537", "method pool: 65537B requested, 65536B available"),
+    ("--pool-size=1048577", "method pool: 1048577B requested, 1048576B available"),
     ("--temp-size=65537", "temp memory: 65537B requested, 65536B available"),
     ("--planned-size=0=100000000", "planned buffer 0: 100000000B requested, 15728640B available"),
 ])

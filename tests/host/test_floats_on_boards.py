@@ -1,4 +1,4 @@
-"""Float32 convolutions and matrix products: the bits of every core are those of the twin."""
+"""Float32 convolutions, matrix products and rows: the bits of every core are those of the twin."""
 
 import numpy as np
 import pytest
@@ -31,6 +31,8 @@ def random_convolution(rng):
 
     groups, transposed = int(rng.choice([1, 1, 1, 2, 5])), bool(rng.random() < 0.1)
     c_in, c_out = (int(i) for i in rng.integers(1, 9, 2))
+    if rng.random() < 0.3:  # depthwise
+        groups, c_in, c_out = int(rng.integers(1, 14)), int(rng.choice([1, 1, 2])), 1
     kernel = each(1, 3) if rng.random() < 0.5 else each(1, 2, 3, 4, 5)
     if rng.random() < 0.5:
         kernel = [kernel[0]] * dims
@@ -51,7 +53,7 @@ def random_convolution(rng):
 @pytest.mark.parametrize("board", BOARDS)
 def test_convolutions(board):
     rng = np.random.default_rng(5)
-    assert_same(board, [random_convolution(rng) for _ in range(200)])
+    assert_same(board, [random_convolution(rng) for _ in range(250)])
 
 
 def padded_lines():
@@ -128,3 +130,27 @@ def test_one_subnormal_number_costs_a_second_sum():
     macs = 32 * 32 * 64
     assert fast.instructions < macs
     assert slow.instructions > 3 * fast.instructions
+
+
+def rows():
+    rng = np.random.default_rng(10)
+    none = np.zeros(0, np.float32)
+    special = np.array([0, -0.0, 1, -1, 1e-40, -1e-40, np.inf, -np.inf], np.float32)
+    nans = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001, 0xFFFFFFFF], np.uint32)
+    for n in (1, 3, 4, 15, 16, 17, 35):
+        x = random(rng, (2, 3, n))
+        yield Case("aten::relu.out", np.resize(np.append(special, nans.view(np.float32)), 2 * n),
+                   np.zeros(2 * n, np.float32))
+        parameters = [random(rng, 3), random(rng, 3), random(rng, 3), abs(random(rng, 3))]
+        for values in (x, small(rng, x.shape, -39)):
+            for shift in (parameters[1], np.zeros(3, np.float32)):
+                given = Tensor(values)
+                for out in (Tensor(np.zeros_like(x)), Tensor(values, alias=given)):
+                    yield Case("aten::_native_batch_norm_legit_no_training.out", given,
+                               parameters[0], shift, shift * 0, parameters[3], 0.1, 1e-5, out, none,
+                               none.copy())
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_rows(board):
+    assert_same(board, list(rows()))

@@ -1,0 +1,35 @@
+// Vectors of float32: PT_FLOAT_VECTORS where the core has them (Helium).
+//
+// They round as scalars do, but take subnormal numbers for 0, and say so in FPSCR: what was
+// computed where that happened is to be computed again in plain C.
+#ifndef PT_ARCH_FLOAT_VECTORS_H
+#define PT_ARCH_FLOAT_VECTORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
+#define PT_FLOAT_VECTORS 1
+#include <arm_mve.h>
+
+// FPSCR's flags of a subnormal operand and of a subnormal result, both of which stay set.
+enum { PT_SUBNORMAL = 1 << 7 | 1 << 3 };
+
+// Begins to watch for subnormal numbers; returns what pt_was_exact needs.
+static inline uint32_t pt_watch_subnormal(void) {
+    const uint32_t before = __builtin_arm_get_fpscr();
+    __builtin_arm_set_fpscr(before & ~(uint32_t)PT_SUBNORMAL);
+    __asm__ volatile("" : : : "memory");
+    return before;
+}
+
+// Whether there were none since, in what has been stored. Restores the flags that were set before.
+static inline bool pt_was_exact(uint32_t before) {
+    __asm__ volatile("" : : : "memory");
+    const uint32_t after = __builtin_arm_get_fpscr();
+    __builtin_arm_set_fpscr(after | before);
+    return (after & PT_SUBNORMAL) == 0;
+}
+
+#endif
+#endif

@@ -253,7 +253,7 @@ static __attribute__((noinline)) void run_image(const pt_convolution *x, const i
 }
 
 // All images in one go each, where the instruction set has a way for them.
-static bool run_images(const pt_convolution *x, void *scratch, uint32_t room) {
+static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
@@ -272,12 +272,9 @@ static bool run_images(const pt_convolution *x, void *scratch, uint32_t room) {
                       .output = x->output,
                       .out_stride = x->out.channels};
     for (int32_t i = 0; i < x->in.batch; i++) {
-        if (!pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
-                                   scratch, room)) {
-            return false;
-        }
+        pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
+                              scratch, room);
     }
-    return true;
 }
 
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
@@ -290,10 +287,11 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
         scratch = c->scratch;
         room = useful_scratch(&x);
     }
-    if (pads_with_int8(&x) && run_images(&x, scratch, room)) {
+    if (PT_CONVOLVES_DEPTHWISE) {
+        run_images(&x, scratch, room);
         return error;
     }
-    if (!PT_CONVOLVES_DEPTHWISE && needed && ((uintptr_t)scratch & 3) == 0) {
+    if (needed && ((uintptr_t)scratch & 3) == 0) {
         if (transposed_bytes(&x)) {
             run_channels(&x, scratch, room);
             return error;

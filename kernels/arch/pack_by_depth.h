@@ -14,6 +14,10 @@ static inline void pt_pack_row_by_depth(uint32_t *block, int32_t i, int32_t k, i
         *to += (uint32_t)(*values++ + offset) << shift;
         to += 2;
     }
+    for (; end - values > 3; values += 4, to += 4) {
+        to[0] = (uint32_t)values[0] + ((uint32_t)values[1] << shift) + offsets;
+        to[2] = (uint32_t)values[2] + ((uint32_t)values[3] << shift) + offsets;
+    }
     for (; end - values > 1; values += 2, to += 2) {
         *to = (uint32_t)values[0] + ((uint32_t)values[1] << shift) + offsets;
     }

@@ -63,17 +63,58 @@ static inline void pack_value(uint32_t *to, int32_t i, int32_t value) {
     *to = i & 1 ? *to + ((uint32_t)value << 16) : (uint32_t)value;
 }
 
-// Of patch 0 or 1 of a block of one pair, to words that lie in a row.
+// Adds values of patch 1 to the words of a block of one pair. `count` is a multiple of 4.
+static uint32_t *add_fours(uint32_t *words, const int8_t *values, int32_t count) {
+    register uint32_t *to __asm__("r0") = words;
+    register const int8_t *from __asm__("r1") = values;
+    register const int8_t *end __asm__("r12") = values + count;
+    __asm__ volatile(".syntax unified\n\t"
+                     "b 2f\n"
+                     "1:\n\t"
+                     "ldmia r0!, {r4, r5, r6, r7}\n\t"
+                     "subs r0, #16\n\t"
+                     "ldrb r2, [r1]\n\t"
+                     "lsls r2, r2, #24\n\t"
+                     "asrs r2, r2, #8\n\t"
+                     "adds r4, r4, r2\n\t"
+                     "ldrb r2, [r1, #1]\n\t"
+                     "lsls r2, r2, #24\n\t"
+                     "asrs r2, r2, #8\n\t"
+                     "adds r5, r5, r2\n\t"
+                     "ldrb r2, [r1, #2]\n\t"
+                     "lsls r2, r2, #24\n\t"
+                     "asrs r2, r2, #8\n\t"
+                     "adds r6, r6, r2\n\t"
+                     "ldrb r2, [r1, #3]\n\t"
+                     "lsls r2, r2, #24\n\t"
+                     "asrs r2, r2, #8\n\t"
+                     "adds r7, r7, r2\n\t"
+                     "stmia r0!, {r4, r5, r6, r7}\n\t"
+                     "adds r1, #4\n"
+                     "2:\n\t"
+                     "cmp r1, r12\n\t"
+                     "bne 1b"
+                     : "+r"(to), "+r"(from)
+                     : "r"(end)
+                     : "r2", "r4", "r5", "r6", "r7", "cc", "memory");
+    return to;
+}
+
+// Of patch i, 0 or 1, of such a block.
 static inline uint32_t *pack_row(uint32_t *to, int32_t i, const int8_t *values, int32_t count) {
-    for (; count >= 4; count -= 4, values += 4, to += 4) {
-        int32_t a = values[0], b = values[1], c = values[2], d = values[3];
-        pack_value(to, i, a);
-        pack_value(to + 1, i, b);
-        pack_value(to + 2, i, c);
-        pack_value(to + 3, i, d);
+    int32_t whole = count & ~3;
+    if (i) {
+        to = add_fours(to, values, whole);
     }
-    for (; count > 0; count--) {
-        pack_value(to++, i, *values++);
+    for (int32_t k = i ? whole : 0; k < whole; k += 4, to += 4) {
+        int32_t a = values[k], b = values[k + 1], c = values[k + 2], d = values[k + 3];
+        to[0] = (uint32_t)a;
+        to[1] = (uint32_t)b;
+        to[2] = (uint32_t)c;
+        to[3] = (uint32_t)d;
+    }
+    for (int32_t k = whole; k < count; k++) {
+        pack_value(to++, i, values[k]);
     }
     return to;
 }
@@ -89,10 +130,8 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
             for (int32_t j = 0; j < count; j++, k++) {
                 pack_value(pt_pair_at(layer, i, k), i, values[j]);
             }
-        } else if (i == 0) {
-            to = pack_row(to, 0, values, count);
         } else {
-            to = pack_row(to, 1, values, count);
+            to = pack_row(to, i, values, count);
         }
     }
 }

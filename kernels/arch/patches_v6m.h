@@ -39,6 +39,7 @@ static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
                          layer->output.range.offset == (int8_t)layer->output.range.offset;
     layer->by_depth = layer->scales_fast && pt_takes_prepared(layer);
     if (!layer->by_depth) {
+        layer->prepared = NULL; // parts may begin at any channel
         layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
         layer->folded = (int32_t *)room;
         pt_fold_offset(layer, (int32_t *)room);

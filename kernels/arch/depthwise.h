@@ -31,6 +31,14 @@ typedef int32_t pt_plane;
 // Most bytes of a pt_depthwise_channel and of a pt_plane on any ISA.
 enum { PT_DEPTHWISE_CHANNEL_BYTES = 80, PT_PLANE_BYTES = 4 };
 
+// A row of the image.
+typedef struct pt_pixels {
+    int32_t n;
+    int32_t step;  // bytes from one to the next
+    int32_t plane; // values from a channel's plane to the next
+    int32_t offset;
+} pt_pixels;
+
 // A row of `n` outputs of `channels` channels.
 typedef struct pt_depthwise_row {
     const pt_plane *rows[3]; // of the first channel

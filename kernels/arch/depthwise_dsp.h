@@ -48,9 +48,10 @@ static inline void pt_widen_pixel(const int8_t *in, uint32_t offsets, pt_plane *
 }
 
 // Two pixels at a time, from an even column on.
-static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t offset, pt_plane *to,
-                            int32_t plane) {
-    uint32_t offsets = ((uint32_t)offset & 0xFFFF) * 0x10001;
+static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const int8_t *in,
+                                               pt_plane *to) {
+    int32_t n = pixels->n, step = pixels->step, plane = pixels->plane;
+    uint32_t offsets = ((uint32_t)pixels->offset & 0xFFFF) * 0x10001;
     if (n > 0 && ((uintptr_t)to & 2) != 0) {
         pt_widen_pixel(in, offsets, to, plane);
         in += step, to++, n--;

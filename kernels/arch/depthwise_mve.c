@@ -9,6 +9,9 @@
 
 #include "requantize_mve.h"
 
+// Their frames do not add up in one.
+#define NOINLINE __attribute__((noinline))
+
 enum {
     LANES = 16,           // channels at a time
     RECORD = 76,          // bytes of weights and parameters of a channel
@@ -110,7 +113,7 @@ typedef struct windows {
         "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
 
 // Stride 1: windows two columns apart, with the weights at four places.
-static void __attribute__((noinline)) run_windows(const windows *w) {
+static NOINLINE void run_windows(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
     __asm__ volatile(
         PT_BEGIN_WINDOWS
@@ -127,7 +130,7 @@ static void __attribute__((noinline)) run_windows(const windows *w) {
 }
 
 // Stride 2: windows two columns apart, each for one output.
-static void __attribute__((noinline)) run_windows_apart(const windows *w) {
+static NOINLINE void run_windows_apart(const windows *w) {
     register const windows *r0 __asm__("r0") = w;
     register int32_t second __asm__("r10") = w->second;
     __asm__ volatile(
@@ -151,27 +154,31 @@ static void __attribute__((noinline)) run_windows_apart(const windows *w) {
           "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
 }
 
-// `times` times 16 bytes of each of four lines, interleaved; a line of no `step` is the same bytes
-// again and again.
-static void interleave(int32_t times, const int8_t *const line[4], const int32_t step[4],
-                       int8_t *to) {
-    const int8_t *p0 = line[0], *p1 = line[1], *p2 = line[2], *p3 = line[3];
+// Four lines, and the bytes from 16 of theirs to the next: 0 where these are padding.
+typedef struct lines {
+    const int8_t *from[4];
+    int32_t step[4];
+} lines;
+
+// `times` times 16 bytes of each line, interleaved.
+static void interleave(int32_t times, const lines *l, int8_t *to) {
     if (times > 0) {
-        __asm__ volatile("dls lr, %[times]\n"
+        __asm__ volatile("ldm %[lines], {r1, r2, r3, r4, r5, r6, r8, r9}\n\t"
+                         "dls lr, %[times]\n"
                          "1:\n\t"
-                         "vldrb.u8 q0, [%[p0]]\n\tadd %[p0], %[p0], %[s0]\n\t"
-                         "vldrb.u8 q1, [%[p1]]\n\tadd %[p1], %[p1], %[s1]\n\t"
-                         "vldrb.u8 q2, [%[p2]]\n\tadd %[p2], %[p2], %[s2]\n\t"
-                         "vldrb.u8 q3, [%[p3]]\n\tadd %[p3], %[p3], %[s3]\n\t"
+                         "vldrb.u8 q0, [r1]\n\tadd r1, r1, r5\n\t"
+                         "vldrb.u8 q1, [r2]\n\tadd r2, r2, r6\n\t"
+                         "vldrb.u8 q2, [r3]\n\tadd r3, r3, r8\n\t"
+                         "vldrb.u8 q3, [r4]\n\tadd r4, r4, r9\n\t"
                          "vst40.8 {q0, q1, q2, q3}, [%[to]]\n\t"
                          "vst41.8 {q0, q1, q2, q3}, [%[to]]\n\t"
                          "vst42.8 {q0, q1, q2, q3}, [%[to]]\n\t"
                          "vst43.8 {q0, q1, q2, q3}, [%[to]]!\n\t"
                          "le lr, 1b"
-                         : [p0] "+r"(p0), [p1] "+r"(p1), [p2] "+r"(p2), [p3] "+r"(p3), [to] "+r"(to)
-                         : [times] "r"(times), [s0] "r"(step[0]), [s1] "r"(step[1]),
-                           [s2] "r"(step[2]), [s3] "r"(step[3])
-                         : "lr", "q0", "q1", "q2", "q3", "memory");
+                         : [to] "+r"(to)
+                         : [times] "r"(times), [lines] "r"(l)
+                         : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "lr", "q0", "q1", "q2",
+                           "q3", "memory");
     }
 }
 
@@ -185,7 +192,7 @@ static int8x16_t load_weights(const depthwise *x, int32_t first, int32_t n, int3
 
 // Of n channels from `first` on: the weights at their four places in a window of four columns of
 // four lines, bias with what the input's offset adds, multiplier and shift.
-static void make_records(const depthwise *x, int32_t first, int32_t n) {
+static NOINLINE void make_records(const depthwise *x, int32_t first, int32_t n) {
     static const uint32_t places[4][4] = {
         {0, 64, 128, 192}, {192, 0, 64, 128}, {256, 320, 384, 192}, {192, 256, 320, 384}};
     const pt_channels *output = &x->layer->output;
@@ -228,8 +235,8 @@ static int8_t *pad_columns(const depthwise *x, int8_t *to, int32_t n) {
 }
 
 // Columns from `column` on of the four lines from `line` on, of n channels from `in` on.
-static void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32_t column,
-                       int32_t columns, int32_t n) {
+static NOINLINE void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32_t column,
+                                int32_t columns, int32_t n) {
     int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
     int8_t around[16];
     vst1q_s8(around, padding);
@@ -237,23 +244,22 @@ static void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32
     left = left < columns ? left : columns;
     int32_t inside = x->along.in - column - left;
     inside = inside < 0 ? 0 : inside < columns - left ? inside : columns - left;
-    const int8_t *lines[4];
-    int32_t steps[4];
+    lines l;
     in += (column + left) * x->along.in_step;
     for (int32_t i = 0; i < 4; i++, line++) {
         bool is_inside = line >= 0 && line < x->across.in;
-        lines[i] = is_inside ? in + line * x->across.in_step : around;
-        steps[i] = !is_inside ? 0 : n < LANES ? LANES : x->along.in_step;
+        l.from[i] = is_inside ? in + line * x->across.in_step : around;
+        l.step[i] = !is_inside ? 0 : n < LANES ? LANES : x->along.in_step;
     }
     int8_t *to = pad_columns(x, x->columns, left);
     int32_t times = n < LANES ? inside * size / LANES : inside;
-    interleave(times, lines, steps, to);
+    interleave(times, &l, to);
     int32_t rest = n < LANES ? inside * size % LANES : 0;
     if (rest) {
         mve_pred16_t p = vctp8q((uint32_t)rest);
         int8x16x4_t last;
         for (int32_t i = 0; i < 4; i++) {
-            last.val[i] = vldrbq_z_s8(lines[i] + times * steps[i], p);
+            last.val[i] = vldrbq_z_s8(l.from[i] + times * l.step[i], p);
         }
         vst4q_s8(to + times * 64, last);
     }
@@ -263,7 +269,7 @@ static void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32
 // ---- walks
 
 // Where the windows of a segment of `n` outputs along lie, and their outputs.
-static void place_windows(const depthwise *x, int32_t n, windows *w) {
+static NOINLINE void place_windows(const depthwise *x, int32_t n, windows *w) {
     int32_t each = x->stride == 1 ? 4 : 8, step = x->along.out_step, times = n / each;
     int32_t last = n < each ? n - each / 2 : each / 2; // the second half of few outputs
     last = last < 0 ? 0 : last;
@@ -290,8 +296,8 @@ static void place_windows(const depthwise *x, int32_t n, windows *w) {
 }
 
 // Outputs from `begin` on, n of them along, of channels from `first` on.
-static void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin, int32_t n,
-                        int32_t first, int32_t channels) {
+static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin,
+                                 int32_t n, int32_t first, int32_t channels) {
     const pt_layer *layer = x->layer;
     int32_t lines = x->stride == 1 ? 2 : 1, end = x->across.out;
     windows w = {.one = 1, .offset = layer->output.range.offset};
@@ -311,6 +317,79 @@ static void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32
         }
     }
 }
+
+// ---- any window, any parameters
+
+// Four output channels: what they need at every pixel.
+typedef struct four {
+    const pt_geometry *g;
+    const pt_layer *layer;
+    int32_t first;
+    mve_pred16_t counts;
+    uint32x4_t inputs; // the channels of the input
+    bool fast;
+} four;
+
+static int32x4_t sum_window(const four *f, const int8_t *in, int32_t row, int32_t column) {
+    const pt_geometry *g = f->g;
+    const pt_layer *layer = f->layer;
+    const int8_t *weights = layer->weights + f->first;
+    int32x4_t sums = layer->output.bias ? vldrwq_z_s32(layer->output.bias + f->first, f->counts)
+                                        : vdupq_n_s32(0);
+    for (int32_t i = 0, y = row; i < g->kernel[0]; i++, y += g->dilation[0]) {
+        for (int32_t j = 0, x = column; j < g->kernel[1]; j++, x += g->dilation[1]) {
+            if (y >= 0 && y < g->in[0] && x >= 0 && x < g->in[1]) {
+                const int8_t *pixel = in + (y * g->in[1] + x) * g->pixel;
+                int32x4_t value = vldrbq_gather_offset_z_s32(pixel, f->inputs, f->counts);
+                value = vaddq_n_s32(value, layer->offset);
+                sums = vaddq_s32(sums, vmulq_s32(value, vldrbq_z_s32(weights, f->counts)));
+            }
+            weights += layer->channels;
+        }
+    }
+    return sums;
+}
+
+static void store_four(const four *f, int32x4_t sums, int8_t *out) {
+    const pt_channels *output = &f->layer->output;
+    const pt_range *r = &output->range;
+    if (f->fast) {
+        sums = vqrdmulhq_s32(sums, vldrwq_z_s32(output->multipliers + f->first, f->counts));
+        sums = vqdmlahq_n_s32(sums, sums, 1); // halves away from zero
+        sums = vrshlq_s32(sums, vldrwq_z_s32(output->shifts + f->first, f->counts));
+        sums = vminq_s32(vaddq_n_s32(sums, r->offset), vdupq_n_s32(r->max));
+        vstrbq_p_s32(out + f->first, vmaxq_s32(sums, vdupq_n_s32(r->min)), f->counts);
+        return;
+    }
+    int32_t all[4];
+    vst1q_s32(all, sums);
+    for (int32_t i = f->first; i < f->layer->channels && i < f->first + 4; i++) {
+        out[i] = pt_finish(output, i, all[i - f->first]);
+    }
+}
+
+static NOINLINE void convolve_fours(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                                    int8_t *out) {
+    four f = {.g = g, .layer = layer, .fast = pt_have_fast_scales(&layer->output, layer->channels)};
+    for (; f.first < layer->channels; f.first += 4) {
+        uint32_t inputs[4];
+        for (int32_t i = 0; i < 4; i++) {
+            inputs[i] = (uint32_t)((f.first + i) / g->channels);
+        }
+        f.inputs = vld1q_u32(inputs);
+        f.counts = vctp32q((uint32_t)(layer->channels - f.first));
+        int8_t *to = out;
+        for (int32_t i = 0; i < g->out[0]; i++) {
+            int32_t row = i * g->stride[0] - g->padding[0], column = -g->padding[1];
+            for (int32_t j = 0; j < g->out[1]; j++, column += g->stride[1]) {
+                store_four(&f, sum_window(&f, in, row, column), to);
+                to += layer->out_stride;
+            }
+        }
+    }
+}
+
+// ---- 3 x 3 windows, or not
 
 static int32_t count_times(const pt_geometry *g, uint32_t along) {
     int32_t n = g->out[along], m = g->out[!along];
@@ -334,8 +413,8 @@ static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
            g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
 }
 
-bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                           int8_t *out, void *block, uint32_t room) {
+static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                                      int8_t *out, void *block, uint32_t room) {
     int32_t channels = layer->channels;
     if (!has_windows(g, layer) || ((uint32_t)block & 3)) {
         return false;
@@ -370,6 +449,18 @@ bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const in
     }
     pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride, channels);
     return true;
+}
+
+void pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                           int8_t *out, void *block, uint32_t room) {
+    bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
+    if (pads) {
+        done = g->channels > 1 ? pt_convolve_multiplied(g, layer, in, out, block, room)
+                               : convolve_windows(g, layer, in, out, block, room);
+    }
+    if (!done) {
+        convolve_fours(g, layer, in, out);
+    }
 }
 
 #endif

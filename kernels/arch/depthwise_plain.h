@@ -27,12 +27,10 @@ static inline void pt_set_scale(pt_depthwise_channel *channel, int32_t multiplie
     channel->rounding = rounding;
 }
 
-static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t offset, pt_plane *to,
-                            int32_t plane) {
-    (void)offset;
-    for (; n > 0; n--, in += step, to++) {
+static inline void pt_widen(const pt_pixels *pixels, const int8_t *in, pt_plane *to) {
+    for (int32_t n = pixels->n; n > 0; n--, in += pixels->step, to++) {
         for (int32_t c = 0; c < 4; c++) {
-            to[c * plane] = in[c];
+            to[c * pixels->plane] = in[c];
         }
     }
 }

@@ -34,10 +34,10 @@ static inline void pt_set_scale(pt_depthwise_channel *channel, int32_t multiplie
 
 typedef uint32_t __attribute__((may_alias)) pt_four_bytes;
 
-static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t offset, pt_plane *to,
-                            int32_t plane) {
-    (void)offset;
-    for (; n > 0; n--, in += step, to++) {
+static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const int8_t *in,
+                                               pt_plane *to) {
+    int32_t step = pixels->step, plane = pixels->plane;
+    for (int32_t n = pixels->n; n > 0; n--, in += step, to++) {
         uint32_t word = *(const pt_four_bytes *)(const void *)in;
         to[0] = (int8_t)word;
         to[plane] = (int8_t)(word >> 8);

@@ -32,17 +32,47 @@ static inline void pt_set_scale(pt_depthwise_channel *channel, int32_t multiplie
 
 typedef uint32_t __attribute__((may_alias)) pt_four_bytes;
 
-static inline void pt_widen(const int8_t *in, int32_t step, int32_t n, int32_t offset, pt_plane *to,
-                            int32_t plane) {
-    (void)offset;
-    for (; n > 0; n--, in += step, to++) {
-        uint32_t word = *(const pt_four_bytes *)(const void *)in;
-        to[0] = (int8_t)word;
-        to[plane] = (int8_t)(word >> 8);
-        to[2 * plane] = (int8_t)(word >> 16);
-        to[3 * plane] = (int32_t)word >> 24;
-    }
+static inline void pt_widen_pixel(const int8_t *in, pt_plane *to, int32_t plane) {
+    uint32_t word = *(const pt_four_bytes *)(const void *)in;
+    to[0] = (int8_t)word;
+    to[plane] = (int8_t)(word >> 8);
+    to[2 * plane] = (int8_t)(word >> 16);
+    to[3 * plane] = (int32_t)word >> 24;
 }
+
+#define PT_STORE_PAIR(rotation, to)        \
+    "sxtb %[a], %[first]" rotation "\n\t"  \
+    "sxtb %[b], %[second]" rotation "\n\t" \
+    "strd %[a], %[b], [%[" to "]], #8\n\t"
+
+// Two pixels at a time.
+static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const int8_t *in,
+                                               pt_plane *to) {
+    int32_t step = pixels->step, pairs = pixels->n / 2, plane = pixels->plane;
+    if (pixels->n & 1) {
+        pt_widen_pixel(in, to, plane);
+        in += step, to++;
+    }
+    if (pairs == 0) {
+        return;
+    }
+    pt_plane *to1 = to + plane, *to2 = to1 + plane, *to3 = to2 + plane;
+    uint32_t first, second, a, b;
+    __asm__ volatile(
+        "1:\n\t"
+        "ldr %[second], [%[in], %[step]]\n\t"
+        "ldr %[first], [%[in]]\n\t"
+        "add %[in], %[in], %[step], lsl #1\n\t" PT_STORE_PAIR("", "to")
+            PT_STORE_PAIR(", ror #8", "to1") PT_STORE_PAIR(", ror #16", "to2")
+                PT_STORE_PAIR(", ror #24", "to3") "subs %[pairs], #1\n\t"
+                                                  "bne 1b"
+        : [in] "+r"(in), [pairs] "+r"(pairs), [to] "+r"(to), [to1] "+r"(to1), [to2] "+r"(to2),
+          [to3] "+r"(to3), [first] "=&r"(first), [second] "=&r"(second), [a] "=&r"(a), [b] "=&r"(b)
+        : [step] "r"(step)
+        : "cc", "memory");
+}
+
+#undef PT_STORE_PAIR
 
 // What the loops need besides the channels, in the order that they read it.
 typedef struct pt_blocks {

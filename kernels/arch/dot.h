@@ -135,25 +135,4 @@ pt_products_4(const int8_t *x, int32_t offset, const int8_t *w, bool aligned, pt
     sums->s3 = (int32_t)((uint32_t)sums->s3 + pt_product_of(x[3] + offset, w[3]));
 }
 
-// Adds x * w[j] to sum j, for an x of int16. `aligned`: w is a multiple of 4.
-static inline __attribute__((always_inline)) void pt_scale_4(int32_t x, const int8_t *w,
-                                                             bool aligned, pt_sums *sums) {
-#if defined(__ARM_FEATURE_DSP)
-    if (aligned) {
-        uint32_t u = pt_load_word(w);
-        int16x2_t even = pt_even_bytes(u), odd = pt_odd_bytes(u);
-        sums->s0 = __smlabb(even, x, sums->s0);
-        sums->s1 = __smlabb(odd, x, sums->s1);
-        sums->s2 = __smlatb(even, x, sums->s2);
-        sums->s3 = __smlatb(odd, x, sums->s3);
-        return;
-    }
-#endif
-    (void)aligned;
-    sums->s0 = (int32_t)((uint32_t)sums->s0 + pt_product_of(x, w[0]));
-    sums->s1 = (int32_t)((uint32_t)sums->s1 + pt_product_of(x, w[1]));
-    sums->s2 = (int32_t)((uint32_t)sums->s2 + pt_product_of(x, w[2]));
-    sums->s3 = (int32_t)((uint32_t)sums->s3 + pt_product_of(x, w[3]));
-}
-
 #endif

@@ -24,7 +24,7 @@ typedef struct pt_quads {
     uint32_t out[4]; // addresses of the four outputs of channel 0, multiples of 4
 } pt_quads;
 
-// One round of 16 products of 4 patches and 2 rows: load patches, load weights, multiply.
+// Sixteen products of 4 patches and 2 rows, many at a time: both loaded as they come.
 #define PT_MULTIPLY_2X4                                                               \
     "vmladava.s8 r0, q0, q4\n\tvmladava.s8 r2, q1, q4\n\tvmladava.s8 r4, q2, q4\n\t"  \
     "vmladava.s8 r6, q3, q4\n\tvmladava.s8 r8, q0, q5\n\tvmladava.s8 r10, q1, q5\n\t" \
@@ -35,91 +35,240 @@ typedef struct pt_quads {
 #define PT_STEP_2X4 \
     PT_LOAD_4_PATCHES "vldrb.u8 q4, [r1], #16\n\tvldrb.u8 q5, [r3], #16\n\t" PT_MULTIPLY_2X4
 
+// At most 64 products: 16 bytes of three of the patches stay in registers, and of the last 16 of a
+// row only those that count are read. The first sums are set, the next added to.
+#define PT_FIRST_ROWS(part) \
+    "vldrb.u8 q1, [r1, #16*" #part "]\n\tvldrb.u8 q2, [r3, #16*" #part "]\n\t"
+#define PT_LAST_ROWS(part) \
+    "vpstt\n\tvldrbt.u8 q1, [r1, #16*" #part "]\n\tvldrbt.u8 q2, [r3, #16*" #part "]\n\t"
+#define PT_LOADED(part, i, add, sum, other) \
+    "vldrw.u32 q0, [r5, #64*" #part "+16*" #i "]\n\t" PT_HELD(q0, add, sum, other)
+#define PT_HELD(q, add, sum, other) \
+    "vmladav" #add ".s8 " #sum ", " #q ", q1\n\tvmladav" #add ".s8 " #other ", " #q ", q2\n\t"
+// All patches of a part but the last, which is in register q; or all.
+#define PT_PART_HELD(part, add, q)  \
+    PT_LOADED(part, 0, add, r0, r8) \
+    PT_LOADED(part, 1, add, r2, r10) PT_LOADED(part, 2, add, r4, r12) PT_HELD(q, add, r6, lr)
+#define PT_PART_LOADED(part, add)    \
+    PT_LOADED(part, 0, add, r0, r8)  \
+    PT_LOADED(part, 1, add, r2, r10) \
+    PT_LOADED(part, 2, add, r4, r12) PT_LOADED(part, 3, add, r6, lr)
+// Begins the code for so many parts, at `label`, which keeps what `held` loads; ends it.
+#define PT_BEGIN_PARTS(label, held) \
+    "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t" held ".balign 4\n" label ":\n\t"
+#define PT_END_PARTS(label)                            \
+    "add r1, r3, r9\n\tadd r3, r1, r9\n\t"             \
+    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t" \
+    "tst r11, #32\n\tbne " label "b\n\tb 9f\n\t"
+
 // From sums of two pairs of channels in the 64 bytes below r11 to bytes, q1; r4 has the offset.
 // Of each channel the sign goes below the binary point, for halves to be rounded away from zero.
 #define PT_REQUANTIZE_QUAD                                                       \
-    "ldr r3, [sp, #64]\n\tldm r3!, {r0, r2, r4, r6}\n\tstr r3, [sp, #64]\n\t"    \
-    "ldr r3, [sp, #68]\n\tldm r3!, {r8, r10, r12, lr}\n\tstr r3, [sp, #68]\n\t"  \
+    "ldrd r7, r11, [sp, #64]\n\tldm r7!, {r0, r2, r4, r6}\n\t"                   \
+    "ldm r11!, {r8, r10, r12, lr}\n\tstrd r7, r11, [sp, #64]\n\t"                \
     "vldrw.u32 q0, [sp]\n\tvadd.i32 q0, q0, r0\n\tvshr.s32 q1, q0, #31\n\t"      \
     "vqrdmlah.s32 q1, q0, r8\n\t"                                                \
     "vldrw.u32 q0, [sp, #32]\n\tvadd.i32 q0, q0, r4\n\tvshr.s32 q2, q0, #31\n\t" \
     "vqrdmlah.s32 q2, q0, r12\n\t"                                               \
-    "ldr r5, [sp, #72]\n\tldm r5!, {r0, r3, r4, r8}\n\tstr r5, [sp, #72]\n\t"    \
-    "vrshl.s32 q1, r0\n\tvrshl.s32 q2, r4\n\t"                                   \
+    "ldr r7, [sp, #72]\n\tldm r7!, {r0, r4, r8, r12}\n\tstr r7, [sp, #72]\n\t"   \
+    "vrshl.s32 q1, r0\n\tvrshl.s32 q2, r8\n\t"                                   \
     "vqmovnb.s32 q1, q1\n\tvqmovnt.s32 q1, q2\n\t"                               \
     "vldrw.u32 q0, [sp, #16]\n\tvadd.i32 q0, q0, r2\n\tvshr.s32 q2, q0, #31\n\t" \
-    "vqrdmlah.s32 q2, q0, r10\n\tvrshl.s32 q2, r3\n\t"                           \
+    "vqrdmlah.s32 q2, q0, r10\n\tvrshl.s32 q2, r4\n\t"                           \
     "vldrw.u32 q0, [sp, #48]\n\tvadd.i32 q0, q0, r6\n\tvshr.s32 q3, q0, #31\n\t" \
-    "vqrdmlah.s32 q3, q0, lr\n\tvrshl.s32 q3, r8\n\t"                            \
+    "vqrdmlah.s32 q3, q0, lr\n\tvrshl.s32 q3, r12\n\t"                           \
     "vqmovnb.s32 q2, q2\n\tvqmovnt.s32 q2, q3\n\t"                               \
     "ldrd r0, r2, [sp, #96]\n\t"                                                 \
     "vqadd.s16 q1, q1, r0\n\tvqadd.s16 q2, q2, r0\n\t"                           \
     "vqmovnb.s16 q1, q1\n\tvqmovnt.s16 q1, q2\n\t"
 
+// The sums of a pair of channels are in even registers, and go to the stack: pair 0 to sp, pair 1
+// behind it, below a copy of the first ten fields. r11 is where to: its bit 5 tells the pairs.
+// r1 is the weights, r5 the patches, r8 the depth, r9 the bytes of the last part.
+#define PT_BEGIN_QUADS        \
+    "mov r3, sp\n\t"          \
+    "sub r1, r3, #128\n\t"    \
+    "bic r1, r1, #63\n\t"     \
+    "mov sp, r1\n\t"          \
+    "str r3, [sp, #120]\n\t"  \
+    "add r1, sp, #64\n\t"     \
+    "ldm r0!, {r2-r11}\n\t"   \
+    "stm r1, {r2-r11}\n\t"    \
+    "ldr r1, [r0], #4\n\t"    \
+    "vldrw.u32 q7, [r0]\n\t"  \
+    "vmov.i32 q0, #4\n\t"     \
+    "vsub.i32 q7, q7, q0\n\t" \
+    "mov r11, sp\n\t"
+
+// Behind label 9: outputs of a pair, then back to the code for the next, or the end.
+#define PT_END_QUADS                                         \
+    "9:\n\t" PT_REQUANTIZE_QUAD "vstrw.32 q1, [q7, #4]!\n\t" \
+    "mov r11, sp\n\t"                                        \
+    "subs r2, #1\n\t"                                        \
+    "str r2, [sp, #100]\n\t"                                 \
+    "it ne\n\t"                                              \
+    "ldrne pc, [sp, #104]\n\t"                               \
+    "ldr r0, [sp, #120]\n\t"                                 \
+    "mov sp, r0"
+
+#define PT_QUADS_CLOBBER                                                                         \
+    "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0", "q1", \
+        "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
+
 static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
-    // The sums of a pair of channels are in even registers, and go to the stack: pair 0 to sp, pair
-    // 1 behind it, below a copy of the first ten fields. r11 is where to: its bit 5 tells the
-    // pairs.
     register const pt_quads *r0 __asm__("r0") = quads;
-    __asm__ volatile("mov r3, sp\n\t"
-                     "sub r1, r3, #128\n\t"
-                     "bic r1, r1, #63\n\t"
-                     "mov sp, r1\n\t"
-                     "str r3, [sp, #120]\n\t"
-                     "add r1, sp, #64\n\t"
-                     "ldm r0!, {r2-r11}\n\t"
-                     "stm r1, {r2-r11}\n\t" // r8 depth, r9 last
-                     "ldr r1, [r0], #4\n\t"
-                     "vldrw.u32 q7, [r0]\n\t"
-                     "vmov.i32 q0, #4\n\t"
-                     "vsub.i32 q7, q7, q0\n\t"
-                     "adds r6, r8, #15\n\t"
-                     "lsrs r6, r6, #4\n\t"
-                     "subs r6, #1\n\t" // steps but the last
-                     "add r7, r6, #3\n\t"
-                     "lsrs r7, r7, #2\n\t"
-                     "str r7, [sp, #80]\n\t"
-                     "rsb r6, r6, r7, lsl #2\n\t" // of the first round, steps to leave out
-                     "rsb r6, r6, r6, lsl #3\n\t"
-                     "lsls r6, r6, #3\n\t" // 56 bytes each
-                     "adr r2, 3f\n\t"
-                     "cmp r7, #0\n\t"
-                     "it eq\n\t"
-                     "moveq r6, #(4f - 3f)\n\t"
-                     "add r2, r2, r6\n\t"
-                     "adds r2, #1\n\t"
-                     "str r2, [sp, #84]\n\t"
-                     "vctp.8 r9\n\t"
-                     "mov r9, r8\n\t"
-                     "mov r11, sp\n"
-                     // A pair of channels
-                     "2:\n\t"
-                     "add r3, r1, r9\n\t"
-                     "ldrd r5, r7, [sp, #76]\n\t"
-                     "vmov.i32 q6, #0\n\t"
-                     "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"
-                     "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
-                     "ldr pc, [sp, #84]\n\t"
-                     ".balign 4\n"
-                     "3:\n\t" PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 "subs r7, #1\n\t"
-                     "bne 3b\n"
-                     "4:\n\t" PT_LOAD_4_PATCHES "vpstt\n\t"
-                     "vldrbt.u8 q4, [r1]\n\t"
-                     "vldrbt.u8 q5, [r3]\n\t" PT_MULTIPLY_2X4 "ldr r7, [sp, #92]\n\t"
-                     "add r1, r3, r7\n\t"
-                     "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
-                     "tst r11, #32\n\t"
-                     "bne 2b\n\t" PT_REQUANTIZE_QUAD "vstrw.32 q1, [q7, #4]!\n\t"
-                     "mov r11, sp\n\t"
-                     "subs r2, #1\n\t"
-                     "str r2, [sp, #100]\n\t"
-                     "bne 2b\n\t"
-                     "ldr r0, [sp, #120]\n\t"
-                     "mov sp, r0"
-                     : "+r"(r0)
-                     :
-                     : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12",
-                       "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+    __asm__ volatile(
+        PT_BEGIN_QUADS
+        "adds r6, r8, #15\n\t"
+        "lsrs r6, r6, #4\n\t"
+        "subs r6, #1\n\t" // parts of 16 bytes but the last
+        "vctp.8 r9\n\t"
+        "mov r9, r8\n\t"
+        "add r3, r1, r9\n\t"
+        "cmp r6, #3\n\t"
+        "bhi 5f\n\t"
+        "tbh [pc, r6, lsl #1]\n"
+        "6:\t.short (11f - 6b) / 2, (12f - 6b) / 2, (13f - 6b) / 2, (14f - 6b) / 2\n"
+        ".balign 4\n"
+        "11:\t" PT_BEGIN_PARTS("1", "vldrw.u32 q4, [r5, #16]\n\t"
+                                    "vldrw.u32 q5, [r5, #32]\n\t"
+                                    "vldrw.u32 q6, [r5, #48]\n\t") PT_LAST_ROWS(0) PT_LOADED(0, 0, ,
+                                                                                             r0, r8)
+            PT_HELD(q4, , r2, r10) PT_HELD(q5, , r4, r12) PT_HELD(q6, , r6, lr) PT_END_PARTS(
+                "1") ".balign 4\n"
+                     "12:\t" PT_BEGIN_PARTS("2", "vldrw.u32 q4, [r5, #48]\n\t"
+                                                 "vldrw.u32 q5, [r5, #64+32]\n\t"
+                                                 "vldrw.u32 q6, [r5, #64+48]\n\t") PT_FIRST_ROWS(0)
+                         PT_PART_HELD(0, , q4) PT_LAST_ROWS(1) PT_LOADED(1, 0, a, r0, r8) PT_LOADED(
+                             1, 1, a, r2, r10) PT_HELD(q5, a, r4, r12) PT_HELD(q6, a, r6, lr)
+                             PT_END_PARTS(
+                                 "2") ".balign 4\n"
+                                      "13:\t" PT_BEGIN_PARTS("3", "vldrw.u32 q4, [r5, #48]\n\t"
+                                                                  "vldrw.u32 q5, [r5, #64+48]\n\t"
+                                                                  "vldrw.u32 q6, [r5, #128+48]\n\t")
+                                          PT_FIRST_ROWS(0) PT_PART_HELD(0, , q4) PT_FIRST_ROWS(
+                                              1) PT_PART_HELD(1, a, q5) PT_LAST_ROWS(2)
+                                              PT_PART_HELD(2, a, q6) PT_END_PARTS(
+                                                  "3") ".balign 4\n"
+                                                       "14:\t" PT_BEGIN_PARTS(
+                                                           "4", "vldrw.u32 q4, [r5, #48]\n\t"
+                                                                "vldrw.u32 q5, [r5, #64+48]\n\t"
+                                                                "vldrw.u32 q6, [r5, #128+48]\n\t")
+                                                           PT_FIRST_ROWS(0) PT_PART_HELD(0, , q4)
+                                                               PT_FIRST_ROWS(1) PT_PART_HELD(
+                                                                   1, a, q5) PT_FIRST_ROWS(2)
+                                                                   PT_PART_HELD(2, a, q6)
+                                                                       PT_LAST_ROWS(3)
+                                                                           PT_PART_LOADED(3, a)
+                                                                               PT_END_PARTS("4")
+        // More than four parts: in rounds of four, entered where all but the last are left
+        ".balign 4\n"
+        "5:\n\t"
+        "add r7, r6, #3\n\t"
+        "lsrs r7, r7, #2\n\t"
+        "str r7, [sp, #80]\n\t"
+        "rsb r6, r6, r7, lsl #2\n\t"
+        "rsb r6, r6, r6, lsl #3\n\t"
+        "lsls r6, r6, #3\n\t" // 56 bytes each
+        "adr r2, 7f\n\t"
+        "add r2, r2, r6\n\t"
+        "adds r2, #1\n\t"
+        "str r2, [sp, #84]\n\t"
+        "adr r2, 8f\n\t"
+        "adds r2, #1\n\t"
+        "str r2, [sp, #104]\n\t"
+        "vmov.i32 q6, #0\n\t"
+        ".balign 4\n"
+        "8:\n\t"
+        "ldrd r5, r7, [sp, #76]\n\t"
+        "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"
+        "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+        "ldr pc, [sp, #84]\n\t"
+        ".balign 4\n"
+        "7:\n\t" PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 PT_STEP_2X4 "subs r7, #1\n\t"
+        "bne 7b\n\t" PT_LOAD_4_PATCHES "vpstt\n\t"
+        "vldrbt.u8 q4, [r1]\n\t"
+        "vldrbt.u8 q5, [r3]\n\t" PT_MULTIPLY_2X4 "ldr r7, [sp, #92]\n\t"
+        "add r1, r3, r7\n\t"
+        "add r3, r1, r9\n\t"
+        "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+        "tst r11, #32\n\t"
+        "bne 8b\n" PT_END_QUADS
+        : "+r"(r0)
+        :
+        : PT_QUADS_CLOBBER);
+}
+
+// ---- windows of 3 x 3 at stride 1
+
+// Four neighbouring patches share columns: packed are, of each row, of each 16 channels, six pixels
+// of 16 bytes. The weights are multiples of 4, of 16, 32 or 64 channels.
+#define PT_MULTIPLY_COLUMNS(add, a, b, c, d)                                      \
+    "vmladav" #add ".s8 r0, " #a ", q4\n\tvmladav" #add ".s8 r2, " #b ", q4\n\t"  \
+    "vmladav" #add ".s8 r4, " #c ", q4\n\tvmladav" #add ".s8 r6, " #d ", q4\n\t"  \
+    "vmladav" #add ".s8 r8, " #a ", q5\n\tvmladav" #add ".s8 r10, " #b ", q5\n\t" \
+    "vmladav" #add ".s8 r12, " #c ", q5\n\tvmladav" #add ".s8 lr, " #d ", q5\n\t"
+#define PT_COLUMN(q, part, i) "vldrw.u32 " #q ", [r5, #96*" #part "+16*" #i "]\n\t"
+#define PT_TAP(channels, part, i)                                \
+    "vldrw.u32 q4, [r1, #" #channels "*" #i "+16*" #part "]\n\t" \
+    "vldrw.u32 q5, [r3, #" #channels "*" #i "+16*" #part "]\n\t"
+// Goes to the next row of taps, and loads its first.
+#define PT_NEXT_ROW(channels)                   \
+    "vldrw.u32 q0, [r5, #6*" #channels "]!\n\t" \
+    "vldrw.u32 q4, [r1, #3*" #channels "]!\n\t" \
+    "vldrw.u32 q5, [r3, #3*" #channels "]!\n\t"
+// 16 channels of a row of taps; `add` is empty where the first products set the sums.
+#define PT_ROW_PART(add, channels, part, first)                                                   \
+    first PT_COLUMN(q1, part, 1) PT_COLUMN(q2, part, 2) PT_COLUMN(q3, part, 3)                    \
+        PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3) PT_COLUMN(q0, part, 4) PT_TAP(channels, part, 1) \
+            PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0) PT_COLUMN(q1, part, 5)                         \
+                PT_TAP(channels, part, 2) PT_MULTIPLY_COLUMNS(a, q2, q3, q0, q1)
+#define PT_FIRST_PART(add, channels) PT_ROW_PART(add, channels, 0, PT_NEXT_ROW(channels))
+#define PT_OTHER_PART(channels, part) \
+    PT_ROW_PART(a, channels, part, PT_COLUMN(q0, part, 0) PT_TAP(channels, part, 0))
+// Three rows of these parts, from sums of zero.
+#define PT_ROWS(label, parts)                                           \
+    "movs r7, #3\n\t"                                                   \
+    "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"                 \
+    "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n" label ":\n\t" parts \
+    "subs r7, #1\n\tbne " label "b\n\t"
+// The code for so many channels.
+#define PT_WINDOWS(channels, label, rows)                           \
+    "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t"   \
+    "subs r1, #3*" #channels "\n\tadd r3, r1, r9\n\t"               \
+    "sub r5, r5, #6*" #channels "\n\tstr r5, [sp, #76]\n"           \
+    ".balign 4\n" label ":\n\t"                                     \
+    "ldr r5, [sp, #76]\n\t" rows "mov r1, r3\n\tadd r3, r1, r9\n\t" \
+    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"              \
+    "tst r11, #32\n\tbne " label "b\n\tb 9f\n\t"
+
+static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads) {
+    register const pt_quads *r0 __asm__("r0") = quads;
+    __asm__ volatile(
+        PT_BEGIN_QUADS
+        "mov r9, r8\n\t"
+        "vmov.i32 q6, #0\n\t"
+        "cmp r8, #9*32\n\t"
+        "beq 12f\n\t"
+        "bhi 14f\n\t" PT_WINDOWS(
+            16, "1",
+            PT_FIRST_PART(, 16) PT_FIRST_PART(a, 16) PT_FIRST_PART(
+                a, 16)) ".balign 4\n"
+                        "12:\t" PT_WINDOWS(
+                            32, "3",
+                            PT_ROWS("4", PT_FIRST_PART(a, 32) PT_OTHER_PART(
+                                             32, 1))) ".balign 4\n"
+                                                      "14:\t" PT_WINDOWS(
+                                                          64, "5",
+                                                          PT_ROWS("6",
+                                                                  PT_FIRST_PART(a, 64)
+                                                                      PT_OTHER_PART(64, 1)
+                                                                          PT_OTHER_PART(64, 2)
+                                                                              PT_OTHER_PART(64, 3)))
+                                                          PT_END_QUADS
+        : "+r"(r0)
+        :
+        : PT_QUADS_CLOBBER);
 }
 
 #endif

@@ -168,12 +168,19 @@ static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w,
 
 // ---- addends
 
-static int32_t largest(const int32_t *values, int32_t n) {
-    uint32_t size = 0;
-    for (int32_t i = 0; i < n; i += 4) {
-        size = vmaxavq_s32(size, vldrwq_z_s32(values + i, vctp32q((uint32_t)(n - i))));
-    }
-    return size >> 31 ? INT32_MAX : (int32_t)size;
+// The largest size of n values.
+static int64_t largest(const int32_t *values, int32_t n) {
+    register uint32_t size __asm__("r2") = 0;
+    __asm__ volatile("wlstp.32 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrw.u32 q0, [%[values]], #16\n\t"
+                     "vmaxav.s32 %[size], q0\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [values] "+r"(values), [size] "+r"(size)
+                     : [n] "r"(n)
+                     : "lr", "q0", "memory");
+    return size;
 }
 
 // Whether no sum leaves int32, if that matters.

@@ -99,7 +99,7 @@ typedef struct pt_context {
     uint32_t method;      // offset of the pt_method in the pool
     uint32_t instruction; // index of the next instruction
     uint32_t position;    // its offset in the pool
-    uint32_t argument;    // the one of the wrong kind that pt_check_instruction found
+    int32_t argument;     // which one pt_check_instruction refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
 } pt_context;
 
@@ -159,6 +159,8 @@ const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 // Lists. Ints are read one by one from the program: read them once.
 uint32_t pt_list_length(const pt_context *c, pt_ref arg);
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
+// The first ints of a list, at most `most`; returns the list's length.
+uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values);
 // Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 

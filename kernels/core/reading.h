@@ -1,5 +1,5 @@
 // Reading a FlatBuffer that has been verified: little-endian, every table and vector at a multiple
-// of 4.
+// of 4, every vtable at one of 2.
 #ifndef PT_CORE_READING_H
 #define PT_CORE_READING_H
 
@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 static inline uint16_t pt_read_u16(const uint8_t *p) {
-    return (uint16_t)(p[0] | p[1] << 8);
+    uint16_t value;
+    __builtin_memcpy(&value, __builtin_assume_aligned(p, 2), 2);
+    return value;
 }
 
 static inline uint32_t pt_read_u32(const uint8_t *p) {

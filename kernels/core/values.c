@@ -3,6 +3,7 @@
 // here.
 #include "core.h"
 #include "reading.h"
+#include <string.h>
 
 static uint8_t value_type(const uint8_t *evalue) {
     const uint8_t *type = pt_table_field(evalue, PT_SLOT_EVALUE_VAL_TYPE);
@@ -26,33 +27,55 @@ static double read_f64(const uint8_t *p) {
     return u.value;
 }
 
-static pt_scalar scalar_of(const uint8_t *evalue) {
+// Of an int or bool.
+static int64_t int_of(const uint8_t *evalue) {
+    if (value_type(evalue) == PT_TYPE_BOOL) {
+        const uint8_t *p = union_field(evalue, PT_SLOT_BOOL_BOOL_VAL);
+        return p && *p;
+    }
+    return read_i64(union_field(evalue, PT_SLOT_INT_INT_VAL));
+}
+
+pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
+    const uint8_t *evalue = pt_at(c, arg);
     pt_scalar s = {.type = value_type(evalue)};
     if (s.type == PT_TYPE_DOUBLE) {
         s.as.d = read_f64(union_field(evalue, PT_SLOT_DOUBLE_DOUBLE_VAL));
-    } else if (s.type == PT_TYPE_BOOL) {
-        const uint8_t *p = union_field(evalue, PT_SLOT_BOOL_BOOL_VAL);
-        s.as.i = p && *p;
     } else {
-        s.as.i = read_i64(union_field(evalue, PT_SLOT_INT_INT_VAL));
+        s.as.i = int_of(evalue);
     }
     return s;
 }
 
-pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
-    return scalar_of(pt_at(c, arg));
-}
-
 int64_t pt_get_int(const pt_context *c, pt_ref arg) {
-    return scalar_of(pt_at(c, arg)).as.i;
+    return int_of(pt_at(c, arg));
 }
 
 bool pt_get_bool(const pt_context *c, pt_ref arg) {
-    return scalar_of(pt_at(c, arg)).as.i != 0;
+    return int_of(pt_at(c, arg)) != 0;
+}
+
+// As (double)i, which would link the addition of doubles on cores that have none.
+static double double_of(int64_t i) {
+    uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    if (magnitude == 0) {
+        return 0;
+    }
+    uint64_t exponent = 1023 + 63;
+    for (; !(magnitude >> 63); magnitude <<= 1) {
+        exponent--;
+    }
+    uint64_t bits = magnitude >> 11, rest = magnitude & 0x7FF; // 53 bits, and what is rounded off
+    bits += rest > 0x400 || (rest == 0x400 && (bits & 1));
+    bits += (exponent - 1) << 52; // the leading 1 of the 53 adds one
+    bits |= (uint64_t)(i < 0) << 63;
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
 }
 
 double pt_scalar_as_double(pt_scalar s) {
-    return s.type == PT_TYPE_DOUBLE ? s.as.d : (double)s.as.i;
+    return s.type == PT_TYPE_DOUBLE ? s.as.d : double_of(s.as.i);
 }
 
 double pt_get_double(const pt_context *c, pt_ref arg) {
@@ -86,9 +109,9 @@ uint32_t pt_list_length(const pt_context *c, pt_ref arg) {
     return items ? pt_read_u32(items) : 0;
 }
 
-// The EValue that item i of a list of ints names; NULL when it names none.
-static const uint8_t *int_item(const pt_context *c, pt_ref arg, uint32_t i) {
-    int64_t index = read_i64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
+// The EValue that item i of the items of a list of ints names; NULL when it names none.
+static const uint8_t *int_item(const pt_context *c, const uint8_t *items, uint32_t i) {
+    int64_t index = read_i64(items + 4 + 8 * (size_t)i);
     const uint8_t *values = pt_at(c, c->program_values);
     if (index < 0 || index >= pt_read_u32(values)) {
         return NULL;
@@ -98,7 +121,16 @@ static const uint8_t *int_item(const pt_context *c, pt_ref arg, uint32_t i) {
 }
 
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
-    return scalar_of(int_item(c, arg, i)).as.i;
+    return int_of(int_item(c, items_of(pt_at(c, arg)), i));
+}
+
+uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
+    const uint8_t *items = items_of(pt_at(c, arg));
+    uint32_t n = items ? pt_read_u32(items) : 0;
+    for (uint32_t i = 0; i < n && i < most; i++) {
+        values[i] = int_of(int_item(c, items, i));
+    }
+    return n;
 }
 
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i) {
@@ -108,9 +140,10 @@ pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i) {
 // ---- kinds of arguments
 
 static bool ints_are_ints(const pt_context *c, pt_ref arg) {
-    uint32_t n = pt_list_length(c, arg);
+    const uint8_t *items = items_of(pt_at(c, arg));
+    uint32_t n = items ? pt_read_u32(items) : 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *item = int_item(c, arg, i);
+        const uint8_t *item = int_item(c, items, i);
         if (!item || value_type(item) != PT_TYPE_INT) {
             return false;
         }

@@ -78,7 +78,7 @@ static uint32_t useful_scratch(const convolution *x) {
 static pt_layer layer_of(const convolution *x) {
     return (pt_layer){.weights = x->weights,
                       .depth = x->depth,
-                      .channels = x->out.channels,
+                      .channels = x->groups * x->outputs,
                       .offset = x->offset,
                       .output = x->output,
                       .out_stride = x->out.channels,
@@ -274,7 +274,7 @@ static __attribute__((noinline)) void convolve_whole(const convolution *x, pt_la
                             .pixel = x->in.channels};
     layer->channels = x->outputs;
     pt_take_channels(layer, NULL);
-    if (!pt_convolve(&geometry, layer, in, out, layer->block, room)) {
+    if (!pt_convolve(&geometry, layer, in, out, layer->block, room) && !PT_CONVOLVES_ALL) {
         convolve_channels(x, layer, in, out);
     }
     pt_skip_channels(layer);
@@ -285,7 +285,7 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
     pt_layer layer = layer_of(x);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        if (layer.in_parts) {
+        if (!PT_CONVOLVES_ALL && layer.in_parts) {
             convolve_parts(x, &layer, in, out);
         } else {
             convolve_whole(x, &layer, in, out, bytes);

@@ -2,6 +2,7 @@
 #include "depthwise.h"
 #include "../arch/dot.h"
 #include "../arch/images.h"
+#include <string.h>
 
 // The taps of one output pixel that lie inside the input.
 typedef struct patch {
@@ -48,65 +49,121 @@ static bool pads_with_int8(const pt_depthwise *x) {
     return x->offset >= -INT8_MAX && x->offset <= -INT8_MIN;
 }
 
-// ---- as a convolution of one channel
+// ---- each input channel as a convolution
 
-enum { TRANSPOSED_LIMIT = 6144 };
+enum { TRANSPOSED_LIMIT = 6144, PADDED_LIMIT = 2048 };
 
-// Bytes of the weights with the taps of a channel in a row; 0 where that does not pay.
-static uint32_t transposed_bytes(const pt_depthwise *x) {
-    const int32_t *kernel = x->window.kernel;
-    int64_t taps = (int64_t)kernel[PT_HEIGHT] * kernel[PT_WIDTH];
-    int64_t bytes = (taps * x->out.channels + 3) & ~3;
-    bool pays = x->multiplier >= 4 && taps >= 4 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x);
-    return pays ? (uint32_t)bytes : 0;
+static int32_t taps_of(const pt_depthwise *x) {
+    return x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
 }
 
-static void transpose_weights(const pt_depthwise *x, int32_t taps, int8_t *to) {
-    int32_t outputs = x->out.channels;
-    for (int32_t o = 0; o < outputs; o++) {
-        const int8_t *from = x->weights + o;
+// Bytes of the weights of an input channel with the taps of an output in a row; 0 where there is
+// but one, or they are too many.
+static uint32_t transposed_bytes(const pt_depthwise *x) {
+    int64_t bytes = ((int64_t)taps_of(x) * x->multiplier + 3) & ~3;
+    bool takes = x->multiplier > 1 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x);
+    return takes ? (uint32_t)bytes : 0;
+}
+
+static void transpose_weights(const pt_depthwise *x, const int8_t *weights, int8_t *to) {
+    int32_t outputs = x->out.channels, taps = taps_of(x);
+    for (const int8_t *end = weights + x->multiplier; weights != end; weights++) {
+        const int8_t *from = weights;
         for (int32_t k = taps; k > 0; k--, from += outputs) {
             *to++ = *from;
         }
     }
 }
 
-// Each input channel is a group.
-static __attribute__((noinline)) void run_groups(const pt_depthwise *x, int8_t *scratch,
-                                                 uint32_t room) {
-    const pt_window *w = &x->window;
-    int32_t taps = w->kernel[PT_HEIGHT] * w->kernel[PT_WIDTH];
-    uint32_t used = transposed_bytes(x);
-    pt_convolution groups = {.in = x->in,
-                             .out = x->out,
-                             .weights = scratch,
-                             .window = *w,
-                             .offset = x->offset,
-                             .groups = x->in.channels,
-                             .channels = 1,
-                             .outputs = x->multiplier,
-                             .depth = taps,
-                             .contiguous = x->in.channels == 1 && w->dilation[PT_WIDTH] == 1,
-                             .output = x->output};
-    transpose_weights(x, taps, scratch);
-    pt_convolve_images(&groups, scratch + used, room - used);
+// Bytes of a channel of an image with its padding; 0 where they are too many to copy it first.
+static uint32_t padded_bytes(const pt_depthwise *x) {
+    const int32_t *padding = x->window.padding;
+    int64_t bytes = (x->in.height + 2 * (int64_t)padding[PT_HEIGHT]) *
+                    (x->in.width + 2 * (int64_t)padding[PT_WIDTH]);
+    return bytes <= PADDED_LIMIT ? ((uint32_t)bytes + 3) & ~3u : 0;
+}
+
+static void pad_channel(const pt_depthwise *x, const int8_t *in, int8_t *to) {
+    const int32_t *padding = x->window.padding;
+    int32_t line = x->in.width + 2 * padding[PT_WIDTH];
+    memset(to, -x->offset, padded_bytes(x));
+    to += padding[PT_HEIGHT] * line + padding[PT_WIDTH];
+    for (int32_t i = 0; i < x->in.height; i++, to += line) {
+        for (int32_t j = 0; j < x->in.width; j++, in += x->in.channels) {
+            to[j] = *in;
+        }
+    }
+}
+
+static void run_channel(const pt_depthwise *x, pt_convolution *one, int8_t *padded, void *scratch,
+                        uint32_t room) {
+    int32_t in_size = x->in.height * x->in.width * x->in.channels;
+    int32_t out_size = x->out.height * x->out.width * x->out.channels;
+    const int8_t *in = one->in.data;
+    int8_t *out = one->out.data;
+    for (int32_t i = 0; i < x->in.batch; i++) {
+        pad_channel(x, in + i * in_size, padded);
+        one->in.data = padded;
+        one->out.data = out + i * out_size;
+        pt_convolve_images(one, scratch, room);
+    }
+}
+
+static __attribute__((noinline)) void run_channels(const pt_depthwise *x, int8_t *scratch,
+                                                   uint32_t room) {
+    uint32_t padded = padded_bytes(x), used = transposed_bytes(x) + padded;
+    int32_t multiplier = x->multiplier;
+    for (int32_t c = 0; c < x->in.channels; c++) {
+        pt_convolution one = {.in = x->in,
+                              .out = x->out,
+                              .weights = scratch + padded,
+                              .window = x->window,
+                              .offset = x->offset,
+                              .groups = 1,
+                              .channels = 1,
+                              .outputs = multiplier,
+                              .depth = taps_of(x),
+                              .output = x->output};
+        one.in.data += c;
+        one.out.data += c * multiplier;
+        one.output.bias += one.output.bias ? c * multiplier : 0;
+        one.output.multipliers += c * multiplier;
+        one.output.shifts += c * multiplier;
+        transpose_weights(x, x->weights + c * multiplier, scratch + padded);
+        if (padded) {
+            const int32_t *padding = x->window.padding;
+            one.in = (pt_image){one.in.data, 1, x->in.height + 2 * padding[PT_HEIGHT],
+                                x->in.width + 2 * padding[PT_WIDTH], 1};
+            one.out.batch = 1;
+            one.window.padding[PT_HEIGHT] = one.window.padding[PT_WIDTH] = 0;
+            run_channel(x, &one, scratch, scratch + used, room - used);
+        } else {
+            pt_convolve_images(&one, scratch + used, room - used);
+        }
+    }
 }
 
 // ---- arguments
 
-// Bytes of scratch for the way that the convolution takes on a core without its own.
-static uint32_t scratch_bytes(const pt_depthwise *x) {
+// Bytes of scratch that the convolution can work with, and those with which it is at its best.
+static uint32_t least_scratch(const pt_depthwise *x) {
     uint32_t transposed = transposed_bytes(x);
     int32_t taps = x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
-    return transposed ? transposed + pt_useful_scratch(taps) : pt_plane_scratch(x);
+    return transposed ? transposed + pt_least_scratch(taps) : pt_plane_scratch(x);
+}
+
+static uint32_t useful_scratch(const pt_depthwise *x) {
+    uint32_t transposed = transposed_bytes(x);
+    return transposed ? transposed + padded_bytes(x) + pt_useful_scratch(taps_of(x))
+                      : pt_plane_scratch(x);
 }
 
 static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_depthwise x;
     int error = read_depthwise(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
-    if (!error && tensor_bytes(c, args[13]) < scratch_bytes(&x)) {
-        pt_ask_scratch(c, scratch_bytes(&x));
+    if (!error && tensor_bytes(c, args[13]) < least_scratch(&x)) {
+        pt_ask_scratch(c, useful_scratch(&x));
     }
     return error;
 }
@@ -130,21 +187,15 @@ static patch make_patch(const pt_depthwise *x, const int8_t *in, const pt_span *
     return p;
 }
 
-// Four channels from `o` on, which are those of four input channels from `input` on, or `shared`
-// all of this one.
+// Four channels from `o` on, of as many input channels.
 static inline __attribute__((always_inline)) void run_four(const pt_depthwise *x, const patch *p,
-                                                           int32_t input, bool shared, int32_t o,
-                                                           bool aligned, int8_t *out) {
+                                                           int32_t o, bool aligned, int8_t *out) {
     pt_sums sums = {0, 0, 0, 0};
-    const int8_t *in = p->in + input, *w = p->weights + o;
+    const int8_t *in = p->in + o, *w = p->weights + o;
     int32_t in_step = p->in_step, weight_step = p->weight_step, offset = x->offset;
     for (int32_t i = p->rows; i > 0; i--) {
         for (int32_t k = p->columns; k > 0; k--) {
-            if (shared) {
-                pt_scale_4(*in + offset, w, aligned, &sums);
-            } else {
-                pt_products_4(in, offset, w, aligned, &sums);
-            }
+            pt_products_4(in, offset, w, aligned, &sums);
             in += in_step;
             w += weight_step;
         }
@@ -159,14 +210,13 @@ static inline __attribute__((always_inline)) void run_four(const pt_depthwise *x
 }
 
 // Apart, each keeps what it loops over in registers.
-#define DEFINE_RUN_FOUR(name, shared, aligned)                                          \
-    static __attribute__((noinline)) void name(const pt_depthwise *x, const patch *p,   \
-                                               int32_t input, int32_t o, int8_t *out) { \
-        run_four(x, p, input, shared, o, aligned, out);                                 \
+#define DEFINE_RUN_FOUR(name, aligned)                                                           \
+    static __attribute__((noinline)) void name(const pt_depthwise *x, const patch *p, int32_t o, \
+                                               int8_t *out) {                                    \
+        run_four(x, p, o, aligned, out);                                                         \
     }
-DEFINE_RUN_FOUR(run_four_aligned, false, true)
-DEFINE_RUN_FOUR(run_four_unaligned, false, false)
-DEFINE_RUN_FOUR(run_four_shared, true, true)
+DEFINE_RUN_FOUR(run_four_aligned, true)
+DEFINE_RUN_FOUR(run_four_unaligned, false)
 
 static void run_one(const pt_depthwise *x, const patch *p, int32_t input, int32_t o, int8_t *out) {
     uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
@@ -184,28 +234,21 @@ static void run_one(const pt_depthwise *x, const patch *p, int32_t input, int32_
 }
 
 static void run_pixel(const pt_depthwise *x, const patch *p, int8_t *out) {
-    int32_t outputs = x->out.channels, multiplier = x->multiplier, o = 0;
-    bool aligned = (((uintptr_t)x->weights | (uint32_t)outputs) & 3) == 0;
-    if (multiplier % 4 == 0 && aligned) {
-        for (int32_t input = 0; o < outputs; input++) {
-            for (int32_t end = o + multiplier; o < end; o += 4) {
-                run_four_shared(x, p, input, o, out);
-            }
-        }
-    } else if (multiplier == 1 && aligned && ((uintptr_t)x->in.data & 3) == 0) {
-        for (; o < outputs; o += 4) {
-            run_four_aligned(x, p, o, o, out);
-        }
-    } else if (multiplier == 1) {
-        for (; o + 4 <= outputs; o += 4) {
-            run_four_unaligned(x, p, o, o, out);
+    int32_t outputs = x->out.channels, fours = x->multiplier == 1 ? outputs & ~3 : 0, o = 0;
+    uintptr_t addresses = (uintptr_t)x->weights | (uintptr_t)x->in.data | (uint32_t)outputs;
+    if ((addresses & 3) == 0) {
+        for (; o < fours; o += 4) {
+            run_four_aligned(x, p, o, out);
         }
     }
-    for (int32_t input = o, rest = multiplier; o < outputs; o++) {
+    for (; o < fours; o += 4) {
+        run_four_unaligned(x, p, o, out);
+    }
+    for (int32_t input = o, rest = x->multiplier; o < outputs; o++) {
         run_one(x, p, input, o, out);
         if (--rest == 0) {
             input++;
-            rest = multiplier;
+            rest = x->multiplier;
         }
     }
 }
@@ -224,7 +267,7 @@ static __attribute__((noinline)) void run_image(const pt_depthwise *x, const int
 }
 
 // All images in one go each, where the instruction set has a way for them.
-static bool run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
+static void run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
@@ -243,12 +286,9 @@ static bool run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
                       .output = x->output,
                       .out_stride = x->out.channels};
     for (int32_t i = 0; i < x->in.batch; i++) {
-        if (!pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
-                                   scratch, room)) {
-            return false;
-        }
+        pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
+                              scratch, room);
     }
-    return true;
 }
 
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
@@ -256,17 +296,18 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     int error = read_depthwise(c, args, explicit_layout, &x);
     x.out.data = pt_get_tensor(c, args[14]).data;
     void *scratch = pt_get_tensor(c, args[13]).data;
-    uint32_t needed = scratch_bytes(&x), room = tensor_bytes(c, args[13]);
+    uint32_t needed = least_scratch(&x), room = tensor_bytes(c, args[13]);
     if (room < needed) {
         scratch = c->scratch;
-        room = needed;
+        room = useful_scratch(&x);
     }
-    if (pads_with_int8(&x) && run_images(&x, scratch, room)) {
+    if (PT_CONVOLVES_DEPTHWISE) {
+        run_images(&x, scratch, room);
         return error;
     }
     if (needed && ((uintptr_t)scratch & 3) == 0) {
         if (transposed_bytes(&x)) {
-            run_groups(&x, scratch, room);
+            run_channels(&x, scratch, room);
             return error;
         }
         if (pt_run_planes(&x, scratch)) {

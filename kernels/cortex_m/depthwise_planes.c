@@ -1,12 +1,15 @@
-// 3x3 depthwise convolution, four channels at a time, from planes with three rows of each.
+// 3x3 depthwise convolution, some channels at a time, from planes with three rows of each.
 #include "../arch/depthwise.h"
 #include "depthwise.h"
 #include <string.h>
 
-enum { GROUP = 4, LANES = 4 }; // channels, and outputs of a row, that are made together
-enum { SLOTS = 4 };            // rows of a plane: three of the image and one of padding
-
-enum { SCRATCH_LIMIT = 8192 };
+enum {
+    LANES = 4,           // outputs of a row that are made together, and channels of planes
+    MOST_LANES = 4,      // of channels in a group
+    SLOTS = 4,           // rows of a plane: three of the image and one of padding
+    USEFUL_BYTES = 3584, // of scratch, for more than the fewest channels
+    MOST_BYTES = 8192,
+};
 
 // The image as it is gone through: rows may be its columns. Steps are in bytes.
 typedef struct axis {
@@ -16,8 +19,10 @@ typedef struct axis {
 
 typedef struct planes {
     axis along, across;     // a row, and from row to row
+    int32_t channels;       // of a group: those of some lanes
     int32_t columns, plane; // values of a row of a plane, and of a plane
-    int32_t first, n;       // the columns with values of the image
+    int32_t first;          // the column with the first value of the image
+    pt_pixels pixels;       // those that a row has room for
     pt_plane *next;         // row that the next row of the image goes to
     pt_plane *padding;      // the row that has no values of the image
 } planes;
@@ -44,12 +49,20 @@ static int32_t columns_of(const axis *a) {
     return LANES * a->stride * blocks_of(a) + 2;
 }
 
-static uint32_t scratch_of(const axis *a) {
-    return GROUP * (PT_DEPTHWISE_CHANNEL_BYTES + SLOTS * PT_PLANE_BYTES * (uint32_t)columns_of(a));
+static uint32_t channel_bytes(const axis *a) {
+    return PT_DEPTHWISE_CHANNEL_BYTES + SLOTS * (uint32_t)columns_of(a) * (uint32_t)PT_PLANE_BYTES;
 }
 
 static bool fits(const axis *a) {
-    return a->stride <= 2 && a->out < SCRATCH_LIMIT && scratch_of(a) <= SCRATCH_LIMIT;
+    return a->stride <= 2 && a->out < MOST_BYTES && LANES * channel_bytes(a) <= MOST_BYTES;
+}
+
+// What is done once a row counts less with more channels.
+static int32_t channels_of_group(const pt_depthwise *x, const axis *a) {
+    int32_t lanes = (x->out.channels + LANES - 1) / LANES;
+    int32_t most = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(a)));
+    most = most > MOST_LANES ? MOST_LANES : most < 1 ? 1 : most;
+    return LANES * (lanes < most ? lanes : most);
 }
 
 // Rows along the axis that wastes the fewest lanes. False when the planes fit along neither.
@@ -61,8 +74,12 @@ static bool choose_axes(const pt_depthwise *x, planes *p) {
     }
     p->along = wide ? width : height;
     p->across = wide ? height : width;
+    if (!fits(&p->along)) {
+        return false;
+    }
     p->columns = columns_of(&p->along);
-    return fits(&p->along);
+    p->channels = channels_of_group(x, &p->along);
+    return true;
 }
 
 uint32_t pt_plane_scratch(const pt_depthwise *x) {
@@ -70,7 +87,9 @@ uint32_t pt_plane_scratch(const pt_depthwise *x) {
     planes p;
     bool is_3x3 = w->kernel[PT_HEIGHT] == 3 && w->kernel[PT_WIDTH] == 3 &&
                   w->dilation[PT_HEIGHT] == 1 && w->dilation[PT_WIDTH] == 1;
-    return is_3x3 && x->multiplier == 1 && choose_axes(x, &p) ? scratch_of(&p.along) : 0;
+    return is_3x3 && x->multiplier == 1 && choose_axes(x, &p)
+               ? (uint32_t)p.channels * channel_bytes(&p.along)
+               : 0;
 }
 
 // ---- channels
@@ -104,37 +123,37 @@ static void fill(const pt_depthwise *x, pt_plane *to, int32_t n) {
     }
 }
 
-// Values of fewer than four channels, or from any address.
-static void widen_some(const pt_depthwise *x, const planes *p, const int8_t *in, int32_t channels,
-                       pt_plane *to) {
+// Values from any address.
+static void widen_channel(const pt_depthwise *x, const pt_pixels *pixels, const int8_t *in,
+                          pt_plane *to) {
     int32_t offset = PT_PLANE_OFFSET ? x->offset : 0;
-    for (int32_t c = 0; c < channels; c++, to += p->plane) {
-        const int8_t *from = in + c;
-        for (int32_t i = 0; i < p->n; i++, from += p->along.in_step) {
-            to[i] = (pt_plane)(*from + offset);
-        }
+    for (int32_t n = pixels->n; n > 0; n--, in += pixels->step) {
+        *to++ = (pt_plane)(*in + offset);
     }
 }
 
 // Row `i` of the padded image, from the channel at `in` on.
 static const pt_plane *make_row(const pt_depthwise *x, planes *p, const int8_t *in, int32_t i,
                                 int32_t channels) {
-    pt_plane *to = p->next;
+    pt_plane *row = p->next, *to = row + p->first;
     i -= p->across.padding;
     in += i * p->across.in_step;
     if (i < 0 || i >= p->across.in) {
         return p->padding;
     }
-    if (channels == GROUP && (((uintptr_t)in | (uint32_t)p->along.in_step) & 3) == 0) {
-        pt_widen(in, p->along.in_step, p->n, x->offset, to + p->first, p->plane);
-    } else {
-        widen_some(x, p, in, channels, to + p->first);
+    if ((((uintptr_t)in | (uint32_t)p->along.in_step) & 3) == 0) {
+        for (; channels >= LANES; channels -= LANES, in += LANES, to += LANES * p->plane) {
+            pt_widen(&p->pixels, in, to);
+        }
+    }
+    for (; channels > 0; channels--, to += p->plane) {
+        widen_channel(x, &p->pixels, in++, to);
     }
     p->next += p->columns;
     if (p->next == p->padding) {
         p->next -= 3 * p->columns;
     }
-    return to;
+    return row;
 }
 
 static void limit_row(const pt_range *r, const pt_depthwise_row *row) {
@@ -175,11 +194,13 @@ static __attribute__((noinline)) void run_group(const pt_depthwise *x, planes *p
 
 static void lay_out_planes(const pt_depthwise *x, planes *p, void *scratch) {
     p->plane = SLOTS * p->columns;
-    p->next = (pt_plane *)(void *)((char *)scratch + GROUP * PT_DEPTHWISE_CHANNEL_BYTES);
+    p->next = (pt_plane *)(void *)((char *)scratch + p->channels * PT_DEPTHWISE_CHANNEL_BYTES);
     p->padding = p->next + 3 * p->columns;
     p->first = p->along.padding < p->columns ? p->along.padding : p->columns;
-    p->n = p->columns - p->first < p->along.in ? p->columns - p->first : p->along.in;
-    fill(x, p->next, GROUP * p->plane);
+    int32_t room = p->columns - p->first;
+    p->pixels =
+        (pt_pixels){room < p->along.in ? room : p->along.in, p->along.in_step, p->plane, x->offset};
+    fill(x, p->next, p->channels * p->plane);
 }
 
 bool pt_run_planes(const pt_depthwise *x, void *scratch) {
@@ -192,7 +213,7 @@ bool pt_run_planes(const pt_depthwise *x, void *scratch) {
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
     for (int32_t c = 0, n; c < x->out.channels; c += n) {
-        n = x->out.channels - c < GROUP ? x->out.channels - c : GROUP;
+        n = x->out.channels - c < p.channels ? x->out.channels - c : p.channels;
         for (int32_t i = 0; i < n; i++) {
             if (!prepare_channel(x, &p, c + i, &group[i])) {
                 return false;

@@ -1,4 +1,5 @@
 // Operators on pairs of equal places of int8 tensors, and on single values by a table.
+#include "../arch/elementwise.h"
 #include "../arch/scale.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
@@ -54,17 +55,13 @@ static int read_out(pt_context *c, pt_ref arg, const pt_tensor *like, pairs *p) 
 
 // ---- add
 
-typedef struct scaled {
-    int32_t zero_point, multiplier, shift;
-} scaled;
-
 typedef struct addition {
     pairs pairs;
-    scaled a, b, sum;
+    pt_scaled a, b, sum;
     pt_range range;
 } addition;
 
-static int read_scaled(pt_context *c, const pt_ref *args, scaled *s) {
+static int read_scaled(pt_context *c, const pt_ref *args, pt_scaled *s) {
     int error = pt_read_offset(c, args[0], &s->zero_point);
     return error ? error : pt_read_multiplier(c, args + 1, &s->multiplier, &s->shift);
 }
@@ -80,15 +77,16 @@ static int read_addition(pt_context *c, const pt_ref *args, addition *x) {
     return error ? error : read_out(c, args[13], &like, &x->pairs);
 }
 
-static inline int32_t scale_up(int32_t value, const scaled *s) {
+static inline int32_t scale_up(int32_t value, const pt_scaled *s) {
     int32_t shifted = (int32_t)((uint32_t)(value - s->zero_point) << HEADROOM);
     return pt_requantize(shifted, s->multiplier, s->shift);
 }
 
-static void add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out) {
-    for (const int8_t *end = a + x->pairs.size; a != end;) {
-        int32_t sum = pt_add_int32(scale_up(*a++, &x->a), scale_up(*b++, &x->b));
-        *out++ = pt_to_int8(pt_requantize(sum, x->sum.multiplier, x->sum.shift), &x->range);
+static void add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out,
+                    int32_t done) {
+    for (int32_t i = done; i < x->pairs.size; i++) {
+        int32_t sum = pt_add_int32(scale_up(a[i], &x->a), scale_up(b[i], &x->b));
+        out[i] = pt_to_int8(pt_requantize(sum, x->sum.multiplier, x->sum.shift), &x->range);
     }
 }
 
@@ -100,7 +98,7 @@ static uint32_t table_bytes(const addition *x) {
     return p->rows * p->size < TABLES_PAY ? 0 : 2 * TABLE * (uint32_t)sizeof(int32_t);
 }
 
-static void fill_table(const scaled *s, int32_t *table) {
+static void fill_table(const pt_scaled *s, int32_t *table) {
     pt_operand operand = pt_make_operand(s->zero_point, s->multiplier, s->shift);
     for (int32_t i = 0; i < TABLE; i++) {
         table[i] = 2 * pt_scale_operand(&operand, (int8_t)i);
@@ -136,6 +134,21 @@ static void add_by_tables(const addition *x, int32_t *tables) {
     limit(&x->range, p->rows * p->size, p->out);
 }
 
+// False, with nothing done, where the instruction set has no way of its own.
+static bool add_by_vectors(const addition *x) {
+    const pairs *p = &x->pairs;
+    for (int32_t i = 0; i < p->rows; i++) {
+        const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
+        int8_t *out = p->out + i * p->size;
+        int32_t done = pt_add_some(&x->a, &x->b, &x->sum, &x->range, a, b, out, p->size);
+        if (done == 0) {
+            return false;
+        }
+        add_row(x, a, b, out, done);
+    }
+    return true;
+}
+
 static int add_check(pt_context *c, const pt_ref *args) {
     addition x;
     int error = read_addition(c, args, &x);
@@ -149,6 +162,9 @@ static int add_run(pt_context *c, const pt_ref *args) {
     addition x;
     int error = read_addition(c, args, &x);
     const pairs *p = &x.pairs;
+    if (add_by_vectors(&x)) {
+        return error;
+    }
     if (table_bytes(&x) && pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
         pt_is_fast_operand(x.b.multiplier, x.b.shift) &&
         pt_scales_fast(x.sum.multiplier, x.sum.shift)) {
@@ -156,7 +172,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
         return error;
     }
     for (int32_t i = 0; i < p->rows; i++) {
-        add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size);
+        add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, 0);
     }
     return error;
 }
@@ -187,20 +203,28 @@ static int mul_check(pt_context *c, const pt_ref *args) {
     return read_multiplication(c, args, &x);
 }
 
-static void mul_row(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out) {
-    for (const int8_t *end = a + x->pairs.size; a != end;) {
-        int32_t product = (*a++ - x->a_zero_point) * (*b++ - x->b_zero_point);
-        *out++ = pt_to_int8(pt_requantize(product, x->multiplier, x->shift), &x->range);
+static int32_t mul_some(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out) {
+    pt_scaled product = {0, x->multiplier, x->shift};
+    return pt_multiply_some(x->a_zero_point, x->b_zero_point, &product, &x->range, a, b, out,
+                            x->pairs.size);
+}
+
+static void mul_row(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out,
+                    int32_t done) {
+    for (int32_t i = done; i < x->pairs.size; i++) {
+        int32_t product = (a[i] - x->a_zero_point) * (b[i] - x->b_zero_point);
+        out[i] = pt_to_int8(pt_requantize(product, x->multiplier, x->shift), &x->range);
     }
 }
 
-static void mul_row_fast(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out) {
+static void mul_row_fast(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out,
+                         int32_t done) {
     int32_t p = x->a_zero_point, q = x->b_zero_point;
     int32_t multiplier = x->multiplier, right = -x->shift;
     int32_t rounding = pt_rounding(x->shift, x->range.offset);
-    for (const int8_t *end = a + x->pairs.size; a != end;) {
-        int32_t product = (*a++ - p) * (*b++ - q);
-        *out++ = (int8_t)pt_saturate_int8(pt_scale(2 * product, multiplier, right, rounding));
+    for (int32_t i = done; i < x->pairs.size; i++) {
+        int32_t product = (a[i] - p) * (b[i] - q);
+        out[i] = (int8_t)pt_saturate_int8(pt_scale(2 * product, multiplier, right, rounding));
     }
 }
 
@@ -210,8 +234,9 @@ static int mul_run(pt_context *c, const pt_ref *args) {
     const pairs *p = &x.pairs;
     bool fast = pt_scales_fast(x.multiplier, x.shift);
     for (int32_t i = 0; i < p->rows; i++) {
-        (fast ? mul_row_fast : mul_row)(&x, p->a + i * p->a_step, p->b + i * p->b_step,
-                                        p->out + i * p->size);
+        const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
+        int8_t *out = p->out + i * p->size;
+        (fast ? mul_row_fast : mul_row)(&x, a, b, out, mul_some(&x, a, b, out));
     }
     return error;
 }

@@ -92,14 +92,14 @@ static int read_linear(pt_context *c, const pt_ref *args, pt_product *p) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be (outputs, inputs), the input (..., inputs)");
     }
-    if (pt_list_length(c, args[7]) < 1 || pt_list_length(c, args[8]) < 1) {
+    int64_t multiplier, shift;
+    if (pt_list_ints(c, args[7], 1, &multiplier) < 1 || pt_list_ints(c, args[8], 1, &shift) < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a multiplier and a shift are needed");
     }
     *p = (pt_product){.rows = 1, .depth = w.sizes[1], .outputs = w.sizes[0]};
     for (uint32_t d = 0; d + 1 < x.rank; d++) {
         p->rows *= x.sizes[d];
     }
-    int64_t multiplier = pt_list_int(c, args[7], 0), shift = pt_list_int(c, args[8], 0);
     if (multiplier < INT32_MIN || multiplier > INT32_MAX || shift < -62 || shift > 31) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "a multiplier must be an int32, its shift in -62..31");

@@ -1,4 +1,5 @@
 // Average and max pooling of int8 images.
+#include "../arch/pools.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
 #include <string.h>
@@ -12,13 +13,6 @@ typedef struct pooling {
     // max pooling
     pt_range range;
 } pooling;
-
-// The taps of one window, in channel 0.
-typedef struct taps {
-    const int8_t *in;
-    int32_t rows, columns;
-    int32_t step, row_step; // from a tap to the next of its row; from a row to the next
-} taps;
 
 // Reads image, kernel_size, stride and padding, the first arguments.
 static int read_pooling(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
@@ -43,7 +37,7 @@ static int32_t count_windows(const pooling *p, uint32_t d, int32_t size, bool ce
         return pt_count_windows(w, d, size);
     }
     room += w->stride[d] - 1;
-    int64_t n = room < 0 ? 0 : room / w->stride[d] + 1;
+    int64_t n = pt_count_steps(room, w->stride[d]);
     return (int32_t)((n - 1) * w->stride[d] >= size + w->padding[d] ? n - 1 : n);
 }
 
@@ -54,7 +48,7 @@ static void count_outputs(pooling *p, bool ceil_mode) {
 
 // Calls `pool` for every output pixel.
 static void run_windows(const pooling *p, int8_t *out,
-                        void (*pool)(const pooling *, const taps *, int8_t *)) {
+                        void (*pool)(const pooling *, const pt_taps *, int8_t *)) {
     int32_t line = p->in.width * p->in.channels;
     const int8_t *image = p->in.data;
     for (int32_t n = 0; n < p->in.batch; n++, image += p->in.height * line) {
@@ -62,8 +56,8 @@ static void run_windows(const pooling *p, int8_t *out,
             pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);
             for (int32_t j = 0; j < p->out.width; j++, out += p->out.channels) {
                 pt_span columns = pt_clip_window(&p->window, PT_WIDTH, j, p->in.width);
-                taps t = {image + rows.start * line + columns.start * p->in.channels, rows.taps,
-                          columns.taps, p->in.channels, line};
+                pt_taps t = {image + rows.start * line + columns.start * p->in.channels, rows.taps,
+                             columns.taps, p->in.channels, line};
                 pool(p, &t, out);
             }
         }
@@ -77,7 +71,7 @@ static void run_windows(const pooling *p, int8_t *out,
 // rounding errors decide. They cannot decide elsewhere in windows of at most EXACT_TAPS.
 enum { EXACT_TAPS = 128 };
 
-static int32_t average_as_reference(const pooling *p, const taps *t, const int8_t *in) {
+static int32_t average_as_reference(const pooling *p, const pt_taps *t, const int8_t *in) {
     float sum = 0;
     for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
         for (int32_t j = 0; j < t->columns; j++) {
@@ -89,7 +83,7 @@ static int32_t average_as_reference(const pooling *p, const taps *t, const int8_
 }
 
 // The average of n taps of one channel from the sum of their values plus 128.
-static int8_t average_of(const pooling *p, const taps *t, const int8_t *in, uint32_t sum,
+static int8_t average_of(const pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum,
                          uint32_t n) {
     uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
     if (result * 2 * n == doubled) {
@@ -98,7 +92,7 @@ static int8_t average_of(const pooling *p, const taps *t, const int8_t *in, uint
     return (int8_t)((int32_t)result - 128);
 }
 
-static uint32_t sum_of_taps(const taps *t, const int8_t *in) {
+static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
     uint32_t sum = 0;
     for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
         const int8_t *tap = in;
@@ -112,7 +106,7 @@ static uint32_t sum_of_taps(const taps *t, const int8_t *in) {
 typedef uint32_t __attribute__((may_alias)) four_values;
 
 // Of four channels, as pairs of 16 bits; `in` and all steps are multiples of 4.
-static void sum_four(const taps *t, const int8_t *in, uint32_t *even, uint32_t *odd) {
+static void sum_four(const pt_taps *t, const int8_t *in, uint32_t *even, uint32_t *odd) {
     const uint32_t lower = 0x00FF00FF;
     uint32_t e = 0, o = 0;
     for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
@@ -127,32 +121,53 @@ static void sum_four(const taps *t, const int8_t *in, uint32_t *even, uint32_t *
     *odd = o;
 }
 
-static void average(const pooling *p, const taps *t, int8_t *out) {
-    int32_t o = 0, n = t->rows * t->columns, channels = p->in.channels;
-    if (n == 0) {
-        memset(out, p->zero_point, (size_t)channels);
-        return;
-    }
-    if (n > EXACT_TAPS) {
-        for (; o < channels; o++) {
-            int32_t result = average_as_reference(p, t, t->in + o);
-            out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+// By the instruction set's own way.
+static void average_some(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t channels = p->in.channels, n = PT_AVERAGES;
+    for (int32_t o = 0; o < channels; o += n) {
+        n = channels - o < n ? channels - o : n;
+        uint32_t halves = pt_average_taps(t, o, n, out + o);
+        for (int32_t i = 0; halves != 0; i++, halves >>= 1) {
+            if (halves & 1) {
+                int32_t result = average_as_reference(p, t, t->in + o + i);
+                out[o + i] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+            }
         }
-        return;
     }
+}
+
+static void average_each(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t o = 0, channels = p->in.channels;
+    uint32_t n = (uint32_t)(t->rows * t->columns);
     if ((((uintptr_t)t->in | (uint32_t)channels) & 3) == 0) {
         for (; o < channels; o += 4) {
             const int8_t *in = t->in + o;
             uint32_t even, odd;
             sum_four(t, in, &even, &odd);
-            out[o] = average_of(p, t, in, even & 0xFFFF, (uint32_t)n);
-            out[o + 1] = average_of(p, t, in + 1, odd & 0xFFFF, (uint32_t)n);
-            out[o + 2] = average_of(p, t, in + 2, even >> 16, (uint32_t)n);
-            out[o + 3] = average_of(p, t, in + 3, odd >> 16, (uint32_t)n);
+            out[o] = average_of(p, t, in, even & 0xFFFF, n);
+            out[o + 1] = average_of(p, t, in + 1, odd & 0xFFFF, n);
+            out[o + 2] = average_of(p, t, in + 2, even >> 16, n);
+            out[o + 3] = average_of(p, t, in + 3, odd >> 16, n);
         }
     }
     for (; o < channels; o++) {
-        out[o] = average_of(p, t, t->in + o, sum_of_taps(t, t->in + o), (uint32_t)n);
+        out[o] = average_of(p, t, t->in + o, sum_of_taps(t, t->in + o), n);
+    }
+}
+
+static void average(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t n = t->rows * t->columns, channels = p->in.channels;
+    if (n == 0) {
+        memset(out, p->zero_point, (size_t)channels);
+    } else if (n > EXACT_TAPS) {
+        for (int32_t o = 0; o < channels; o++) {
+            int32_t result = average_as_reference(p, t, t->in + o);
+            out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+        }
+    } else if (PT_AVERAGES > 0) {
+        average_some(p, t, out);
+    } else {
+        average_each(p, t, out);
     }
 }
 
@@ -203,8 +218,16 @@ const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = {avg_nhwc_check, avg
 
 // ---- max
 
-static void maximum(const pooling *p, const taps *t, int8_t *out) {
-    for (int32_t o = 0; o < p->in.channels; o++) {
+static void maximum(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t o = 0, channels = p->in.channels, most = PT_MAXIMA;
+    for (; most > 0 && o < channels; o += most) {
+        most = channels - o < most ? channels - o : most;
+        pt_max_taps(t, o, most, out + o);
+    }
+    for (int32_t i = 0; i < o; i++) {
+        out[i] = (int8_t)pt_clamp(out[i], p->range.min, p->range.max);
+    }
+    for (; o < channels; o++) {
         int32_t max = INT8_MIN;
         const int8_t *in = t->in + o;
         for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {

@@ -1,5 +1,6 @@
 // From float32 to integers and back, one scale and zero point for all elements.
 #include "../arch/dequantize_bytes.h"
+#include "../arch/elementwise.h"
 #include "../arch/quantize_bytes.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
@@ -86,8 +87,11 @@ static int quantize_run(pt_context *c, const pt_ref *args) {
     int32_t i = 0, n = pt_numel(&in);
     if (out.dtype == PT_DTYPE_CHAR && q.min == INT8_MIN && q.max == INT8_MAX &&
         pt_is_narrow(q.zero_point)) {
-        i = in_blocks(out.data, n, PT_QUANTIZE_ALIGNMENT);
-        pt_quantize_int8(i / 4, x, out.data, inverse, q.zero_point);
+        i = pt_quantize_some(x, out.data, n, inverse, q.zero_point);
+        if (i == 0) {
+            i = in_blocks(out.data, n, PT_QUANTIZE_ALIGNMENT);
+            pt_quantize_int8(i / 4, x, out.data, inverse, q.zero_point);
+        }
     }
     for (; i < n; i++) {
         store(out.data, i, out.dtype, quantize(x[i] * inverse, low, high, &q));
@@ -115,8 +119,11 @@ static int dequantize_run(pt_context *c, const pt_ref *args) {
     float scale = (float)q.scale;
     int32_t i = 0, n = pt_numel(&in);
     if (in.dtype == PT_DTYPE_CHAR) {
-        i = in_blocks(in.data, n, PT_DEQUANTIZE_ALIGNMENT);
-        pt_dequantize_int8(i / 4, in.data, y, scale, q.zero_point);
+        i = pt_dequantize_some(in.data, y, n, scale, q.zero_point);
+        if (i == 0) {
+            i = in_blocks(in.data, n, PT_DEQUANTIZE_ALIGNMENT);
+            pt_dequantize_int8(i / 4, in.data, y, scale, q.zero_point);
+        }
     }
     for (; i < n; i++) {
         y[i] = (float)(load(in.data, i, in.dtype) - q.zero_point) * scale;

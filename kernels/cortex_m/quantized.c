@@ -66,13 +66,14 @@ int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r) {
 }
 
 int pt_read_pair(pt_context *c, pt_ref list, int32_t lowest, int32_t pair[2]) {
-    uint32_t n = pt_list_length(c, list);
+    int64_t values[2];
+    uint32_t n = pt_list_ints(c, list, 2, values);
     if (n != 1 && n != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "stride, padding and the like must be one or two values");
     }
     for (uint32_t i = 0; i < 2; i++) {
-        int64_t value = pt_list_int(c, list, n == 2 ? i : 0);
+        int64_t value = values[n == 2 ? i : 0];
         if (value < lowest || value > PARAMETER_LIMIT) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                            "a kernel size, stride, padding or dilation is out of its range");
@@ -159,10 +160,14 @@ int pt_expect_image(pt_context *c, pt_ref arg, bool explicit_layout, const pt_im
 
 // ---- windows
 
+int64_t pt_count_steps(int64_t room, int32_t stride) {
+    return room < 0 ? 0 : (int64_t)((uint32_t)room / (uint32_t)stride) + 1;
+}
+
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)w->dilation[d] * (w->kernel[d] - 1);
     int64_t room = size + 2 * (int64_t)w->padding[d] - reach - 1;
-    return room < 0 ? 0 : (int32_t)(room / w->stride[d] + 1);
+    return (int32_t)pt_count_steps(room, w->stride[d]);
 }
 
 pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t place, int32_t size) {

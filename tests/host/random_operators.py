@@ -76,6 +76,10 @@ class Draw:
     def offset(self, low=-128, high=127):
         return self.pick(low, high, low + 1, high - 1, 0, self.int(low, high), self.int(low, high))
 
+    def far_offset(self, low=-128, high=127):
+        """Mostly as offset(): what is added in int32 may be any of -255..255."""
+        return self.pick(-255, 255, self.int(-255, 255)) if self.chance(10) else self.offset(low, high)
+
     def activation(self):
         if self.chance(70):
             return -128, 127
@@ -168,7 +172,8 @@ def depthwise_conv2d(draw):
     bias, multipliers, shifts = draw.per_channel(n, kernel[0] * kernel[1])
     return Case("cortex_m::quantized_depthwise_conv2d.out", draw.image(batch, height, width, channels),
                 draw.weights(1, *kernel, n), bias, strides, padding, dilation, multiplier,
-                draw.offset(-127, 128), draw.offset(), multipliers, shifts, *draw.activation(),
+                draw.far_offset(-127, 128), draw.far_offset(), multipliers, shifts,
+                *draw.activation(),
                 draw.scratch(4 * n * kernel[0] * kernel[1]),
                 draw.output(batch, n, *outputs, order=CHANNELS_LAST), prepare=draw.chance(40))
 
@@ -186,16 +191,17 @@ def linear(draw):
     return Case("cortex_m::quantized_linear.out", draw.tensor(*rows, depth),
                 draw.weights(outputs, depth), None if by_sum else bias,
                 (bias or draw.constant([0] * outputs)) if by_sum else None,
-                draw.offset(-127, 128), 0 if draw.chance(80) else draw.offset(), draw.offset(),
-                [multiplier], [shift], *highest_first, draw.output(*rows, outputs),
+                draw.far_offset(-127, 128), 0 if draw.chance(80) else draw.far_offset(),
+                draw.far_offset(), [multiplier], [shift], *highest_first, draw.output(*rows, outputs),
                 prepare=draw.chance(40))
 
 
 def batch_matmul(draw):
     batch, rows, columns, depth = draw.int(1, 3), draw.int(1, 6), draw.int(1, 9), draw.int(1, 40)
     return Case("cortex_m::quantized_batch_matmul.out", draw.tensor(batch, rows, depth),
-                draw.offset(-127, 128), draw.tensor(batch, columns, depth), draw.offset(-127, 128),
-                draw.offset(), *draw.scale(-10, -7), draw.scratch(4 * depth),
+                draw.far_offset(-127, 128), draw.tensor(batch, columns, depth),
+                draw.far_offset(-127, 128),
+                draw.far_offset(), *draw.scale(-13, -8), draw.scratch(4 * depth),
                 draw.output(batch, rows, columns))
 
 
@@ -214,8 +220,8 @@ def transpose_conv2d(draw):
     bias, multipliers, shifts = draw.per_channel(cout, depth)
     return Case("cortex_m::quantized_transpose_conv2d.out", draw.image(1, height, width, cin),
                 draw.weights(cout, *kernel, cin), bias, stride, padding, extra, dilation,
-                draw.offset(-127, 128), draw.offset(), multipliers, shifts, *draw.activation(),
-                draw.scratch(4 * depth), draw.scratch(4 * cout),
+                draw.far_offset(-127, 128), draw.far_offset(), multipliers, shifts,
+                *draw.activation(), draw.scratch(4 * depth), draw.scratch(4 * cout),
                 draw.output(1, cout, *outputs, order=CHANNELS_LAST))
 
 
@@ -243,22 +249,22 @@ def operands(draw):
 def add(draw):
     x, y, out = operands(draw)
     if draw.chance(75):
-        numbers = [[draw.offset(), 1 << 30, 0],
-                   [draw.offset(), draw.int(1 << 30, INT32_MAX), draw.int(-4, 0)]]
+        numbers = [[draw.far_offset(), 1 << 30, 0],
+                   [draw.far_offset(), draw.int(1 << 30, INT32_MAX), draw.int(-4, 0)]]
         if draw.chance(50):
             numbers.reverse()
         last = draw.int(1 << 30, INT32_MAX), draw.int(-20, -18)
     else:
-        numbers = [[draw.offset(), draw.multiplier(), draw.right_shift()] for _ in range(2)]
+        numbers = [[draw.far_offset(), draw.multiplier(), draw.right_shift()] for _ in range(2)]
         last = draw.multiplier(), draw.right_shift(-62)
-    return Case("cortex_m::quantized_add.out", x, *numbers[0], y, *numbers[1], draw.offset(), *last,
-                *draw.activation(), out)
+    return Case("cortex_m::quantized_add.out", x, *numbers[0], y, *numbers[1], draw.far_offset(),
+                *last, *draw.activation(), out)
 
 
 def mul(draw):
     x, y, out = operands(draw)
-    return Case("cortex_m::quantized_mul.out", x, draw.offset(), y, draw.offset(), draw.offset(),
-                *draw.scale(-8, -6), out)
+    return Case("cortex_m::quantized_mul.out", x, draw.far_offset(), y, draw.far_offset(),
+                draw.far_offset(), *draw.scale(-8, -6), out)
 
 
 def extremum(draw):

@@ -1,0 +1,50 @@
+// Elementwise int8 operators: the inner loops of instruction sets that have their own. Each
+// computes the first values, as many as it likes, and returns how many; the rest is the caller's.
+#ifndef PT_ARCH_ELEMENTWISE_H
+#define PT_ARCH_ELEMENTWISE_H
+
+#include "requantize.h"
+#include <stdbool.h>
+
+typedef struct pt_scaled {
+    int32_t zero_point, multiplier, shift;
+} pt_scaled;
+
+#if defined(__ARM_FEATURE_MVE)
+#include "elementwise_mve.h"
+#else
+
+// Both operands less their zero points, shifted up by 20 bits and requantized; their sum, too.
+static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_scale,
+                                  const pt_scaled *sum, const pt_range *range, const int8_t *a,
+                                  const int8_t *b, int8_t *out, int32_t n) {
+    (void)a_scale, (void)b_scale, (void)sum, (void)range, (void)a, (void)b, (void)out, (void)n;
+    return 0;
+}
+
+// The product of both operands less their zero points, requantized.
+static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_point,
+                                       const pt_scaled *product, const pt_range *range,
+                                       const int8_t *a, const int8_t *b, int8_t *out, int32_t n) {
+    (void)a_zero_point, (void)b_zero_point, (void)product, (void)range;
+    (void)a, (void)b, (void)out, (void)n;
+    return 0;
+}
+
+// q = round(x * inverse) + zero_point, halves to even, limited to int8; 0 for NaN.
+static inline int32_t pt_quantize_some(const float *x, int8_t *q, int32_t n, float inverse,
+                                       int32_t zero_point) {
+    (void)x, (void)q, (void)n, (void)inverse, (void)zero_point;
+    return 0;
+}
+
+// x = (q - zero_point) * scale.
+static inline int32_t pt_dequantize_some(const int8_t *q, float *x, int32_t n, float scale,
+                                         int32_t zero_point) {
+    (void)q, (void)x, (void)n, (void)scale, (void)zero_point;
+    return 0;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,148 @@
+// Elementwise int8 operators with MVE, four or sixteen values at a time.
+#include "requantize_mve.h"
+
+// Requantization by scalars: VQRDMULH, VQDMLAH by `fix`, VRSHL. A shift of 0 rounds only once.
+static inline bool pt_has_vector_scale(int32_t multiplier, int32_t shift) {
+    return multiplier >= 0 && shift <= 0 && shift >= -31;
+}
+
+static inline int32_t pt_fix(int32_t shift) {
+    return shift < 0;
+}
+
+static inline bool pt_is_byte_range(int32_t zero_point) {
+    return zero_point >= -255 && zero_point <= 255;
+}
+
+#define PT_SCALE_OPERAND(q, from, zero, multiplier, fix, shift) \
+    "vldrb.s32 " q ", [" from "], #4\n\t"                       \
+    "vsub.i32 " q ", " q ", " zero "\n\t"                       \
+    "vshl.i32 " q ", " q ", #20\n\t"                            \
+    "vqrdmulh.s32 " q ", " q ", " multiplier "\n\t"             \
+    "vqdmlah.s32 " q ", " q ", " fix "\n\t"                     \
+    "vrshl.s32 " q ", " shift "\n\t"
+
+static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_scale,
+                                  const pt_scaled *sum, const pt_range *range, const int8_t *a,
+                                  const int8_t *b, int8_t *out, int32_t n) {
+    if (n < 4 || !pt_has_vector_scale(a_scale->multiplier, a_scale->shift) ||
+        !pt_has_vector_scale(b_scale->multiplier, b_scale->shift) ||
+        !pt_has_vector_scale(sum->multiplier, sum->shift)) {
+        return 0;
+    }
+    int32x4_t zero_a = vdupq_n_s32(a_scale->zero_point), zero_b = vdupq_n_s32(b_scale->zero_point);
+    int32x4_t offset = vdupq_n_s32(range->offset);
+    int32x4_t min = vdupq_n_s32(range->min), max = vdupq_n_s32(range->max);
+    int32_t scales[10] = {a_scale->multiplier,
+                          pt_fix(a_scale->shift),
+                          a_scale->shift,
+                          b_scale->multiplier,
+                          pt_fix(b_scale->shift),
+                          b_scale->shift,
+                          sum->multiplier,
+                          pt_fix(sum->shift),
+                          sum->shift,
+                          n / 4};
+    register const int8_t *r0 __asm__("r0") = a, *r1 __asm__("r1") = b;
+    register int8_t *r2 __asm__("r2") = out;
+    register const int32_t *r12 __asm__("r12") = scales;
+    __asm__ volatile(
+        "ldr lr, [r12, #36]\n\t"
+        "dls lr, lr\n\t"
+        "ldm r12, {r3-r11}\n"
+        "1:\n\t" PT_SCALE_OPERAND("q0", "r0", "%q[zero_a]", "r3", "r4", "r5") PT_SCALE_OPERAND(
+            "q1", "r1", "%q[zero_b]", "r6", "r7", "r8") "vadd.i32 q0, q0, q1\n\t"
+                                                        "vqrdmulh.s32 q0, q0, r9\n\t"
+                                                        "vqdmlah.s32 q0, q0, r10\n\t"
+                                                        "vrshl.s32 q0, r11\n\t"
+                                                        "vadd.i32 q0, q0, %q[offset]\n\t"
+                                                        "vmax.s32 q0, q0, %q[min]\n\t"
+                                                        "vmin.s32 q0, q0, %q[max]\n\t"
+                                                        "vstrb.32 q0, [r2], #4\n\t"
+                                                        "le lr, 1b"
+        : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r12)
+        : [zero_a] "w"(zero_a), [zero_b] "w"(zero_b), [offset] "w"(offset), [min] "w"(min),
+          [max] "w"(max)
+        : "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "memory");
+    return n & ~3;
+}
+
+static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_point,
+                                       const pt_scaled *product, const pt_range *range,
+                                       const int8_t *a, const int8_t *b, int8_t *out, int32_t n) {
+    if (!pt_has_vector_scale(product->multiplier, product->shift)) {
+        return 0;
+    }
+    int32x4_t min = vdupq_n_s32(range->min), max = vdupq_n_s32(range->max);
+    int32_t fix = pt_fix(product->shift);
+    for (int32_t i = 0; i + 4 <= n; i += 4) {
+        int32x4_t value = vsubq_n_s32(vldrbq_s32(a + i), a_zero_point);
+        value = vmulq_s32(value, vsubq_n_s32(vldrbq_s32(b + i), b_zero_point));
+        value = vqrdmulhq_n_s32(value, product->multiplier);
+        value = vrshlq_n_s32(vqdmlahq_n_s32(value, value, fix), product->shift);
+        value = vaddq_n_s32(value, range->offset);
+        vstrbq_s32(out + i, vminq_s32(vmaxq_s32(value, min), max));
+    }
+    return n & ~3;
+}
+
+// Helium takes subnormal numbers for 0: between these limits of the factor that changes no result.
+static inline bool pt_is_ordinary(float factor) {
+    return factor >= 0x1p-60f && factor <= 0x1p60f;
+}
+
+// Beside 1.5 * 2^23 a float has no fraction: adding it rounds, and taking it away again (with the
+// zero point) is exact. VCVT saturates and makes 0 of NaN.
+#define PT_QUANTIZE_4(q)                                                    \
+    "vmul.f32 " q ", " q ", %[inverse]\n\tvadd.f32 " q ", " q ", %[up]\n\t" \
+    "vsub.f32 " q ", " q ", %[down]\n\tvcvt.s32.f32 " q ", " q "\n\t"
+
+static inline int32_t pt_quantize_some(const float *x, int8_t *q, int32_t n, float inverse,
+                                       int32_t zero_point) {
+    if (n < 16 || !pt_is_ordinary(inverse) || !pt_is_byte_range(zero_point)) {
+        return 0;
+    }
+    union {
+        float value;
+        uint32_t bits;
+    } factor = {inverse}, up = {0x1.8p+23f}, down = {0x1.8p+23f - (float)zero_point};
+    __asm__ volatile(
+        "dls lr, %[times]\n"
+        "1:\n\t"
+        "vld40.32 {q0, q1, q2, q3}, [%[x]]\n\t"
+        "vld41.32 {q0, q1, q2, q3}, [%[x]]\n\t"
+        "vld42.32 {q0, q1, q2, q3}, [%[x]]\n\t"
+        "vld43.32 {q0, q1, q2, q3}, [%[x]]!\n\t" PT_QUANTIZE_4("q0") PT_QUANTIZE_4("q1")
+            PT_QUANTIZE_4("q2") PT_QUANTIZE_4("q3") "vqmovnb.s32 q0, q0\n\tvqmovnt.s32 q0, q2\n\t"
+                                                    "vqmovnb.s32 q1, q1\n\tvqmovnt.s32 q1, q3\n\t"
+                                                    "vqmovnb.s16 q0, q0\n\tvqmovnt.s16 q0, q1\n\t"
+                                                    "vstrb.8 q0, [%[q]], #16\n\t"
+                                                    "le lr, 1b"
+        : [x] "+r"(x), [q] "+r"(q)
+        : [times] "r"(n / 16), [inverse] "r"(factor.bits), [up] "r"(up.bits), [down] "r"(down.bits)
+        : "lr", "q0", "q1", "q2", "q3", "memory");
+    return n & ~15;
+}
+
+static inline int32_t pt_dequantize_some(const int8_t *q, float *x, int32_t n, float scale,
+                                         int32_t zero_point) {
+    if (n < 4 || !pt_is_ordinary(scale) || !pt_is_byte_range(zero_point)) {
+        return 0;
+    }
+    union {
+        float value;
+        uint32_t bits;
+    } factor = {scale};
+    __asm__ volatile("dls lr, %[times]\n"
+                     "1:\n\t"
+                     "vldrb.s32 q0, [%[q]], #4\n\t"
+                     "vsub.i32 q0, q0, %[zero_point]\n\t"
+                     "vcvt.f32.s32 q0, q0\n\t"
+                     "vmul.f32 q0, q0, %[factor]\n\t"
+                     "vstrw.32 q0, [%[x]], #16\n\t"
+                     "le lr, 1b"
+                     : [q] "+l"(q), [x] "+r"(x)
+                     : [times] "r"(n / 4), [zero_point] "r"(zero_point), [factor] "r"(factor.bits)
+                     : "lr", "q0", "memory");
+    return n & ~3;
+}

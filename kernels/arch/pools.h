@@ -1,0 +1,83 @@
+// Windows of pooling: sums and maxima of a few neighbouring channels over the taps.
+#ifndef PT_ARCH_POOLS_H
+#define PT_ARCH_POOLS_H
+
+#include <stdint.h>
+
+#if defined(__ARM_FEATURE_MVE)
+#include <arm_mve.h>
+#endif
+
+// The taps of one window, in channel 0.
+typedef struct pt_taps {
+    const int8_t *in;
+    int32_t rows, columns;
+    int32_t step, row_step; // from a tap to the next of its row; from a row to the next
+} pt_taps;
+
+#if defined(__ARM_FEATURE_MVE)
+
+enum { PT_AVERAGES = 8, PT_MAXIMA = 16 }; // channels at a time
+
+// The averages of n channels from `o` on, of 1 to 128 taps, to the nearest integer. Returns a bit
+// for each that lies half-way between two.
+static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
+    mve_pred16_t p = vctp16q((uint32_t)n);
+    int16x8_t sums = vdupq_n_s16(0);
+    const int8_t *row = t->in + o;
+    for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
+        const int8_t *tap = row;
+        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+            sums = vaddq_s16(sums, vldrbq_z_s16(tap, p));
+        }
+    }
+    int16_t stored[PT_AVERAGES];
+    uint32_t halves = 0, taps = (uint32_t)(t->rows * t->columns), twice = 2 * taps;
+    uint32_t inverse = UINT32_MAX / twice + 1; // 2**32 / twice, rounded down, plus 1
+    inverse += inverse * twice == 0;           // where twice is a power of two
+    vst1q_s16(stored, sums);
+    for (int32_t i = 0; i < n; i += 4) {
+        uint32x4_t doubled = vreinterpretq_u32_s32(vldrhq_s32(stored + i));
+        doubled = vaddq_n_u32(vaddq_u32(doubled, doubled), (INT8_MAX + 1) * twice + taps);
+        uint32x4_t average = vmulhq_u32(doubled, vdupq_n_u32(inverse));
+        uint32x4_t whole = vmulq_n_u32(average, twice);
+        mve_pred16_t half = vcmpeqq_u32(whole, doubled), counts = vctp32q((uint32_t)(n - i));
+        average = vsubq_n_u32(average, INT8_MAX + 1);
+        vstrbq_p_s32(out + i, vreinterpretq_s32_u32(average), counts);
+        half &= counts;
+        for (int32_t j = 0; half != 0; j++, half >>= 4) {
+            halves |= (half & 1u) << (i + j);
+        }
+    }
+    return halves;
+}
+
+static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
+    mve_pred16_t p = vctp8q((uint32_t)n);
+    int8x16_t max = vdupq_n_s8(INT8_MIN);
+    const int8_t *row = t->in + o;
+    for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
+        const int8_t *tap = row;
+        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
+            max = vmaxq_s8(max, vldrbq_z_s8(tap, p));
+        }
+    }
+    vstrbq_p_s8(out, max, p);
+}
+
+#else
+
+enum { PT_AVERAGES = 0, PT_MAXIMA = 0 }; // there are none of its own
+
+static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
+    (void)t, (void)o, (void)n, (void)out;
+    return 0;
+}
+
+static inline void pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
+    (void)t, (void)o, (void)n, (void)out;
+}
+
+#endif
+
+#endif

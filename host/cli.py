@@ -254,20 +254,19 @@ def firmware(first, models, board, output, as_json):
               help="The program to write.")
 @_json
 def export(model, int8_io, output, as_json):
-    """Make another program of the quantized program MODEL.
+    """Make of the program MODEL one that needs less memory.
 
-    With --int8-io its inputs and outputs are the quantized integers themselves. The float tensors are
-    gone from the planned memory, which is planned anew. Scale and zero point can be read with
-    method_meta.input_quantization(i) and output_quantization(i). Needs the package executorch
-    (pip install -e '.[export]').
+    Values that no instruction names are dropped, and the planned memory is planned anew. With --int8-io
+    the inputs and outputs of a quantized program are the integers themselves; their scale and zero
+    point can be read with method_meta.input_quantization(i) and output_quantization(i). Needs the
+    package executorch (pip install -e '.[export]').
 
     \b
-    Example:
+    Examples:
+      picotorch export model.pte -o smaller.pte
       picotorch export model.pte --int8-io -o model_int8.pte
     """
-    if not int8_io:
-        raise click.UsageError("Give --int8-io; it is the only change that this command makes.")
-    written, entry = exporting.int8_io_file(running.read_model(model), str(model))
+    written, entry = exporting.export_file(running.read_model(model), str(model), int8_io)
     output.write_bytes(written)
     entry["output"] = str(output)
     click.echo(json.dumps(entry)) if as_json else exporting.show_text(entry)

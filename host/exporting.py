@@ -1,4 +1,4 @@
-"""picotorch export --int8-io: a quantized program with integers for inputs and outputs.
+"""picotorch export: a program with a smaller memory plan, and integers for inputs and outputs.
 
 Files are read and written by ExecuTorch's own code, so this needs the `export` extra.
 """
@@ -7,22 +7,24 @@ import logging
 import warnings
 
 import click
-import numpy as np
 from picotorch import Error
 from picotorch.errors import INTERNAL, INVALID_PROGRAM, NOT_FOUND, fail
 
-from . import inputs, int8_io, show, twin
+from . import inputs, rewriting, show, twin
+from .parity import same_bits
 from .run import Request
 
+_TEMP_SIZE = 1 << 20
 
-def int8_io_file(data: bytes, name: str) -> tuple[bytes, dict]:
-    """The bytes of the new program, and what was done. Raises Error."""
+
+def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict]:
+    """The bytes of the new program, and what was done; see rewriting.rewrite. Raises Error."""
     exporter = _Exporter()
     try:
         pte = exporter.deserialize_pte_binary(data)
     except Exception as error:
         raise fail(INVALID_PROGRAM, f"ExecuTorch cannot read it: {error}", name) from None
-    methods = int8_io.quantize_ends(pte.program, exporter.constant_plan)
+    methods = rewriting.rewrite(pte.program, exporter.constant_plan, int8_io)
     written = bytes(exporter.serialize_pte_binary(pte, extract_delegate_segments=True))
     for method in methods:
         method |= _signature(written, method["method"])
@@ -83,31 +85,25 @@ def _check(old: bytes, new: bytes, name: str, entry: dict) -> str:
 
     Raises Internal when they differ.
     """
-    method = entry["method"]
+    method, changed = entry["method"], entry["quantized"]
     try:
-        before, after = (twin.open_program(data).method_meta(method) for data in (old, new))
-        given = inputs.random_inputs(after)
-        results = [twin.run(Request(data, name, values, method, temp_size=1 << 20)) for data, values in
-                   ((old, [_dequantized(after.input_quantization(i), value)
-                           if before.input_tensor_meta(i).dtype == "Float" else value
-                           for i, value in enumerate(given)]), (new, given))]
+        meta = twin.open_program(new).method_meta(method)
+        given = inputs.random_inputs(meta)
     except Error as error:
         return f"not run: {error.message}"
-    for result in results:
-        if result.code:
-            return f"not run: {result.message}"
-    for i, (was, now) in enumerate(zip(results[0].outputs, results[1].outputs, strict=True)):
-        if not np.array_equal(was, _dequantized(after.output_quantization(i), now), equal_nan=True):
+    floats = [inputs.dequantize_array(value, *meta.input_quantization(i))
+              if f"input {i}" in changed else value for i, value in enumerate(given)]
+    was, now = (twin.run(Request(data, name, values, method, temp_size=_TEMP_SIZE))
+                for data, values in ((old, floats), (new, given)))
+    if was.code or now.code:
+        return f"not run: {was.message or now.message}"
+    for i, (one, other) in enumerate(zip(was.outputs, now.outputs, strict=True)):
+        if f"output {i}" in changed:
+            other = inputs.dequantize_array(other, *meta.output_quantization(i))
+        if not same_bits(one, other):
             raise fail(INTERNAL, "differs from the old program's", f"output {i} of {method}",
                        remedy="this is a fault of picotorch: please report it with the model")
     return "same outputs"
-
-
-def _dequantized(quantization, array):
-    if quantization is None:
-        return array
-    scale, zero_point = quantization
-    return inputs.dequantize_array(array, scale, zero_point)
 
 
 # ---- for people
@@ -118,11 +114,12 @@ def show_text(entry: dict) -> None:
                f"{show.size(entry['bytes'])}")
     for method in entry["methods"]:
         show.heading(f"Method {method['method']}")
-        show.table(["", "type", "scale", "zero point>"], [
-            [name, show.tensor(end), f"{end['scale']:.9g}", end["zero_point"]]
-            for name, end in zip(method["quantized"], [*method["inputs"], *method["outputs"]],
-                                 strict=True)])
-        click.echo()
+        ends = [*method["inputs"], *method["outputs"]]
+        if method["quantized"]:
+            show.table(["", "type", "scale", "zero point>"], [
+                [name, show.tensor(end), f"{end['scale']:.9g}", end["zero_point"]]
+                for name, end in zip(method["quantized"], ends, strict=True)])
+            click.echo()
         show.table(["memory", "before>", "now>", "least>"], [
             [f"planned buffer {i}", *row] for i, row in enumerate(zip(
                 method["planned_before"], method["planned"], method["planned_least"],

@@ -4,6 +4,7 @@ The operators keep their numbers, so the pool of a loaded method has the same by
 kernels. A model with another operator is refused on the board, by the operator's name.
 """
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from .elf import flash_bytes
 from .flash import flash_of_operators, flash_rows
 from .operators import known_operators, needed_operators
 
+STDERR = 2
 SETUP = Path(__file__).resolve().parent.parent / "tools" / "setup_picotorch.py"
 
 
@@ -46,10 +48,13 @@ def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     names = needed_operators(programs)
     text = operator_file(names)
     folder = emulator.FIRMWARE_DIR / f"{board}-run" / "selected" / _digest(text)
-    _make(board, text, folder)
+    folder.mkdir(parents=True, exist_ok=True)
     output.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in (".elf", ".map"):
-        shutil.copyfile(folder / f"firmware{suffix}", output.with_suffix(suffix))
+    with open(folder.parent / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one build of a board at a time
+        _make(board, text, folder)
+        for suffix in (".elf", ".map"):
+            shutil.copyfile(folder / f"firmware{suffix}", output.with_suffix(suffix))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
@@ -61,13 +66,12 @@ def _digest(text):
 
 
 def _make(board, text, folder):
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "operators.def"
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
     command = [sys.executable, SETUP, "firmware", "--board", board, "--variant", "run",
                "--selection", folder]
-    if subprocess.run(command, stdout=sys.stderr).returncode:
+    if subprocess.run(command, stdout=STDERR).returncode:
         raise fail(INTERNAL, "the firmware was not built", board,
                    remedy="what is above says where it stopped")
 

@@ -11,6 +11,7 @@ from _picotorch_c import ffi, lib
 
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
+LIMIT = 2**27  # bytes that a reference reaches
 NOT_READY = 0x02  # InvalidState
 
 
@@ -125,19 +126,19 @@ class Reader:
         offset = self._number(vtable + entry, 2, False) if entry + 2 <= size else 0
         return table + offset if offset else 0
 
-    def follow(self, position):
+    def _follow(self, position):
         """Position that the offset at `position` leads to."""
         target = position + self._number(position, 4, False)
         self._bytes(target, 4)
         return target
 
     def root(self):
-        return self.follow(0)
+        return self._follow(0)
 
     def table(self, table, slot):
         """Position of the table, vector or string in a field; 0 when the file leaves it out."""
         position = self.field(table, slot)
-        return self.follow(position) if position else 0
+        return self._follow(position) if position else 0
 
     def u8(self, table, slot):
         position = self.field(table, slot)
@@ -169,7 +170,7 @@ class Reader:
 
     def _letter(self, position, letter):
         if letter == "o":
-            return self.follow(position)
+            return self._follow(position)
         sizes = {"B": (1, False), "i": (4, True), "I": (4, False), "q": (8, True)}
         return self._number(position, *sizes[letter]) if letter in sizes else 0
 
@@ -183,15 +184,35 @@ class Reader:
 
     def item(self, vector, i):
         """Position of table i of a vector of tables."""
-        return self.follow(self._item(vector, i, 4))
+        return self._follow(self._item(vector, i, 4))
 
-    def find_item(self, vector, start, slot, value):
-        """Index of the first table of a vector, from `start` on, whose u8 field is `value`, or -1."""
-        length = self.length(vector)
-        if start < 0 or slot < 0:
+    def read_union(self, vector, i, layouts, into):
+        """The type of the union of table i of a vector of tables, in slots 0 and 1. Reads the fields of
+        its member, as `read` does, where there is a layout at this place of `layouts`."""
+        table = self.item(vector, i)
+        kind = self.u8(table, 0)
+        if kind < len(layouts) and layouts[kind] is not None:
+            self.read(self.table(table, 1), layouts[kind], into)
+        return kind
+
+    def _type(self, evalue):
+        return self.u8(evalue, lib.PT_SLOT_EVALUE_VAL_TYPE)
+
+    def count_tensors(self, values):
+        """How many EValues of a vector hold a tensor."""
+        return sum(self._type(self.item(values, i)) == lib.PT_TYPE_TENSOR
+                   for i in range(self.length(values)))
+
+    def read_tensor(self, values, start, layout, into):
+        """Index of the first EValue of a vector, from `start` on, that holds a tensor, whose fields it
+        reads, as `read` does; or -1."""
+        length = self.length(values)
+        if start < 0:
             raise ValueError
         for i in range(start, length):
-            if self.u8(self.item(vector, i), slot) == value:
+            evalue = self.item(values, i)
+            if self._type(evalue) == lib.PT_TYPE_TENSOR:
+                self.read(self.table(evalue, lib.PT_SLOT_EVALUE_VAL), layout, into)
                 return i
         return -1
 
@@ -204,32 +225,31 @@ class Reader:
     def i64_item(self, vector, i):
         return self._number(self._item(vector, i, 8), 8, True)
 
-    def product(self, vector, factor, limit):
-        """`factor` times the i32 sizes of a vector, 0 with a size of 0; -1 with a negative size or when
-        the product of the others is above `limit`."""
-        product, empty = factor, False
-        for i in range(self.length(vector)):
-            size = self.i32_item(vector, i)
+    def _items(self, vector, item):
+        """The items of a vector, which all lie in the file."""
+        length = self.length(vector)
+        if length:
+            self._bytes(self._item(vector, length - 1, 1), 1)
+        return [item(vector, i) for i in range(length)]
+
+    def tensor_nbytes(self, dtype, sizes, limit):
+        """Bytes of a tensor of a dtype with the i32 sizes of a vector, 0 with a size of 0. -1 for a
+        dtype without whole bytes, a negative size, or when those but for 0 make more than `limit`."""
+        fits, empty, nbytes = True, False, element_size(dtype)
+        for size in self._items(sizes, self.i32_item):
             empty = empty or size == 0
-            product *= size or 1
-            if size < 0 or product > limit:
-                return -1
-        return 0 if empty else product
+            nbytes *= size or 1
+            fits = fits and size >= 0 and nbytes <= limit
+        return -1 if not nbytes or not fits else 0 if empty else nbytes
 
-    def permutation(self, vector):
-        """2 when a vector of u8 counts 0, 1, 2 ..., 1 when it is another permutation of that, else 0.
-        At most 32 items."""
-        length, seen, identity = self.length(vector), set(), True
-        for i in range(length):
-            place = self.u8_item(vector, i)
-            if length > 32 or place >= length or place in seen:
-                return 0
-            seen.add(place)
-            identity = identity and place == i
-        return 2 if identity else 1
-
-    def u16_at(self, position):
-        return self._number(position, 2, False)
+    def tensor_flags(self, sizes, order):
+        """Rank of a tensor with these vectors of sizes and of dim order, + 32 when the order
+        counts 0, 1, 2 ...; -1 when the order is no permutation of so many dims, or of more than 16."""
+        order = self._items(order, self.u8_item)
+        rank = len(order)
+        if rank > lib.PT_MAX_RANK or rank != self.length(sizes) or set(order) != set(range(rank)):
+            return -1
+        return rank + (lib.PT_VALUE_CONTIGUOUS if order == sorted(order) else 0)
 
     def u32_at(self, position):
         return self._number(position, 4, False)
@@ -256,6 +276,14 @@ class Reader:
             length = self.length(string)
             parts += [bytes(self._bytes(string + 4, length)) if string else b"", length]
         return lib.pt_find_operator(*parts)
+
+
+def _reference(memory, offset):
+    return memory << 25 | offset >> 2
+
+
+def _offset(ref):
+    return (ref & (2**25 - 1)) << 2
 
 
 class _Memory:
@@ -346,10 +374,20 @@ class Context:
                   values=values, instructions=instructions, program_values=program_values,
                   scratch=scratch)
         self._c.program_values = program_values
+        self._c.method = position
 
-    def put_value(self, position, data, sizes, dim_order, index, type, flags):
-        self._put("pt_value", position, data=data, sizes=sizes, dim_order=dim_order, index=index,
-                  type=type, flags=flags)
+    def put_tensor(self, position, data, sizes, dim_order, index, dtype, flags):
+        """`sizes` and `dim_order` are positions of vectors in the program."""
+        if not 0 <= sizes <= LIMIT - 8 or not 0 <= dim_order <= LIMIT - 8:
+            raise ValueError
+        self._put("pt_value", position, data=data, sizes=_reference(PROGRAM, sizes + 4),
+                  dim_order=_reference(PROGRAM, dim_order + 4), index=index, type=dtype, flags=flags)
+
+    def put_list(self, position, items, count, kind):
+        """`items` is a reference to as many references as `count` says."""
+        if not 0 <= kind < lib.PT_VALUE_LIST:
+            raise ValueError
+        self._put("pt_value", position, data=items, sizes=count, type=lib.PT_VALUE_LIST + kind)
 
     def put_instruction(self, position, kernel, n_args, op):
         self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
@@ -363,19 +401,52 @@ class Context:
     def get_ref(self, position):
         return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
 
-    def find_value(self, position, count, index):
-        """Position of the value record with this index among `count` at `position`, or -1."""
-        low, high = 0, count - 1
+    def find_value(self, index):
+        """Position of the record of the value `index` of the method, or -1."""
+        method = self._record("pt_method", self._c.method)
+        values, low, high = _offset(method.values), 0, method.n_values - 1
+        self._record("pt_value", values, 16 * method.n_values)
         while low <= high:
             middle = (low + high) // 2
-            found = self._record("pt_value", position + 16 * middle).index
+            found = self._record("pt_value", values + 16 * middle).index
             if found == index:
-                return position + 16 * middle
+                return values + 16 * middle
             if found < index:
                 low = middle + 1
             else:
                 high = middle - 1
         return -1
+
+    def put_arguments(self, position, reader, arguments, start):
+        """Writes the references of the arguments of the instruction at `position`, from number `start`
+        on: to the record of a tensor, to another EValue in the program, 0 for None. `arguments` is the
+        program's vector of value indexes. Returns the number of the first one that is a list of
+        tensors, which is not written, or -1.
+        """
+        if not isinstance(reader, Reader):
+            raise TypeError
+        if not 0 <= start < 256:
+            raise ValueError
+        count = self._record("pt_instruction", position).n_args
+        self._record("pt_instruction", position, 4 + 4 * count)
+        for i in range(start, count):
+            index = reader.i32_item(arguments, i)
+            evalue = reader.item(_offset(self._c.program_values), index)
+            kind = reader.u8(evalue, lib.PT_SLOT_EVALUE_VAL_TYPE)
+            if kind in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
+                return i
+            self.put_ref(position + 4 + 4 * i, self._argument(kind, index, evalue))
+        return -1
+
+    def _argument(self, kind, index, evalue):
+        if kind == lib.PT_TYPE_NULL:
+            return 0
+        if kind != lib.PT_TYPE_TENSOR:
+            return _reference(PROGRAM, evalue)
+        record = self.find_value(index)
+        if record < 0:
+            raise ValueError
+        return _reference(POOL, record)
 
     def check(self, position):
         """Checks the instruction record at `position`: an error code."""
@@ -386,6 +457,7 @@ class Context:
         return lib.pt_check_instruction(self._c, position)
 
     def argument(self):
+        """Which argument the last check refused for its kind, or -1."""
         return self._c.argument
 
     def reason(self):
@@ -453,7 +525,7 @@ class Context:
         return self._c.instruction
 
     def _data(self, ref, size):
-        memory, offset = ref >> 25, (ref & (2**25 - 1)) << 2
+        memory, offset = ref >> 25, _offset(ref)
         if size < 0 or not 0 <= memory < MEMORIES or self._buffers[memory] is None:
             raise ValueError
         if offset + size > self._c.memory_size[memory]:

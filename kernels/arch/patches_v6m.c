@@ -5,19 +5,36 @@
 
 // ---- channels
 
+// The sum of a channel's weights. `fits`: no two of a step are -128, so that their products with
+// values of -128 fit into 16 bits.
+static int32_t sum_weights(const int8_t *weights, int32_t depth, bool *fits) {
+    const int8_t *end = weights + depth, *w = weights;
+    int32_t sum = 0;
+    *fits = true;
+    while (w != end) {
+        sum += pt_sum_weights(&w, (int32_t)(end - w) & ~3);
+        for (bool stop = false; w != end && !stop; w++) {
+            int32_t k = (int32_t)(w - weights);
+            sum += *w;
+            *fits &= *w != INT8_MIN || !(k & 1) || w[-1] != INT8_MIN;
+            stop = *w == INT8_MIN;
+        }
+    }
+    return sum;
+}
+
 void pt_fold_offset(pt_layer *layer, int32_t *folded) {
     const int8_t *w = layer->weights;
-    for (int32_t o = 0; o < layer->channels; o++) {
-        const int8_t *end = w + layer->depth;
-        int32_t sum = pt_sum_weights(&w, layer->depth & ~3);
-        for (; w != end; w++) {
-            sum += *w;
-            layer->scales_fast &= *w != INT8_MIN;
+    for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
+        bool fits;
+        uint32_t sum = (uint32_t)sum_weights(w, layer->depth, &fits);
+        if (!fits && layer->scales_fast) { // a part of its own
+            layer->channels = o > 0 ? o : 1;
+            layer->scales_fast = o > 0;
         }
-        uint32_t offset = (uint32_t)layer->offset * (uint32_t)sum;
+        uint32_t offset = (uint32_t)layer->offset * sum;
         folded[o] = pt_add_int32(pt_bias_of(&layer->output, o), (int32_t)offset);
     }
-    layer->scales_fast &= layer->output.range.offset == (int8_t)layer->output.range.offset;
 }
 
 // ---- packing
@@ -65,16 +82,16 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
 
 // ---- blocks
 
-// Of patches i and i + 1, of which n are there, in plain C for any parameters.
-static void multiply_plainly(const pt_layer *layer, int32_t i, int32_t n, int8_t *out) {
+// A pair, of which n patches are there, in plain C for any parameters and weights.
+static void multiply_plainly(const pt_layer *layer, int32_t n, int8_t *out) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++) {
         uint32_t first = (uint32_t)layer->folded[o], second = first;
-        for (int32_t k = 0; k < layer->depth; k++) {
-            uint32_t word = *pt_pair_at(layer, i, k);
-            int32_t low = (int16_t)word;
+        const int32_t *words = layer->block;
+        for (const int8_t *end = w + layer->depth; w != end; w++) {
+            int32_t word = *words++, low = (int16_t)word;
             first += (uint32_t)(low * *w);
-            second += (uint32_t)((int32_t)(word - (uint32_t)low) / 65536 * *w++);
+            second += (uint32_t)(((word - low) >> 16) * *w);
         }
         out[o] = pt_finish(&layer->output, o, (int32_t)first);
         if (n == 2) {
@@ -116,9 +133,7 @@ static void double_first(const pt_layer *layer) {
 
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
     if (!layer->scales_fast) {
-        for (int32_t i = 0; i < n; i += 2, out += 2 * layer->out_stride) {
-            multiply_plainly(layer, i, n - i < 2 ? 1 : 2, out);
-        }
+        multiply_plainly(layer, n, out);
         return;
     }
     if (n == 1) {

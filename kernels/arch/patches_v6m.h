@@ -6,7 +6,7 @@
 
 enum {
     PT_PATCHES = 4,
-    PT_CHANNEL_ROOM = 64, // channels at a time
+    PT_CHANNEL_ROOM = 48, // channels at a time
 };
 
 static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
@@ -16,18 +16,20 @@ static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes
     layer->capacity = bytes / (2 * PT_PATCHES) >= depth ? PT_PATCHES : 2;
 }
 
-// Folds the layer's offset into the bias of each channel; fast where no weight is -128, too.
+// Folds the layer's offset into the bias of each channel. Those whose weights need wider sums
+// become parts of their own.
 void pt_fold_offset(pt_layer *layer, int32_t *folded);
 
 static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
     layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
-    layer->scales_fast = !pt_narrows(&layer->output.range) && pt_layer_scales_fast(layer);
+    layer->scales_fast = !pt_narrows(&layer->output.range) && pt_layer_scales_fast(layer) &&
+                         layer->output.range.offset == (int8_t)layer->output.range.offset;
     layer->folded = (int32_t *)room;
     pt_fold_offset(layer, (int32_t *)room);
 }
 
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
-    layer->width = left >= PT_PATCHES ? layer->capacity : 2;
+    layer->width = left >= PT_PATCHES && layer->scales_fast ? layer->capacity : 2;
     return left < layer->width ? left : layer->width;
 }
 

@@ -1,5 +1,5 @@
 // ARMv6-M: a MULS makes two products. Two of them, with values of one pair and weights of one
-// channel, fit into 16 bits each, for weights above -128. All are added in 32 bits, and the sums of
+// channel, fit into 16 bits each, unless all are -128. All are added in 32 bits, and the sums of
 // the second patch alone beside it: ASRS leaves in the carry what a negative sum of the first has
 // borrowed from the second.
 #ifndef PT_ARCH_PRODUCTS_V6M_H

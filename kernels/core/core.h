@@ -99,7 +99,7 @@ typedef struct pt_context {
     uint32_t method;      // offset of the pt_method in the pool
     uint32_t instruction; // index of the next instruction
     uint32_t position;    // its offset in the pool
-    uint32_t argument;    // the one of the wrong kind that pt_check_instruction found
+    int32_t argument;     // which one pt_check_instruction refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
 } pt_context;
 

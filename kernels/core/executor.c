@@ -21,8 +21,8 @@ static int check_kernel_call(pt_context *c, const pt_instruction *instruction) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more arguments than the operator has");
         }
         if (!pt_has_kind(c, instruction->args[i], signature[i])) {
-            c->argument = i;
-            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "an argument is of the wrong kind");
+            c->argument = (int32_t)i;
+            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "is of the wrong kind");
         }
     }
     if (signature[instruction->n_args]) {
@@ -54,6 +54,7 @@ static int check_move(pt_context *c, pt_ref from, pt_ref to) {
 int pt_check_instruction(pt_context *c, uint32_t position) {
     const pt_instruction *instruction = instruction_at(c, position);
     c->reason = NULL;
+    c->argument = -1;
     switch (instruction->op) {
     case PT_OP_KERNEL_CALL:
         return check_kernel_call(c, instruction);

@@ -1,5 +1,4 @@
-// The tables of a .pte file, for the verifier. Written by tools/generate_schema.py from
-// schema/program.toml.
+// The tables of a .pte file, for the verifier. Written by tools/generate_schema.py from schema/program.toml.
 
 enum {
     TABLE_CONTAINER_METADATA,
@@ -54,7 +53,11 @@ static const uint8_t kerneltypes_members[] = {
 };
 
 static const uint8_t instructionarguments_members[] = {
-    TABLE_KERNEL_CALL, TABLE_DELEGATE_CALL, TABLE_MOVE_CALL, TABLE_JUMP_FALSE_CALL, TABLE_FREE_CALL,
+    TABLE_KERNEL_CALL,
+    TABLE_DELEGATE_CALL,
+    TABLE_MOVE_CALL,
+    TABLE_JUMP_FALSE_CALL,
+    TABLE_FREE_CALL,
 };
 
 enum {
@@ -79,7 +82,11 @@ static const pt_field allocationdetails_fields[] = {
 };
 
 static const pt_field extratensorinfo_fields[] = {
-    {FIELD_SCALAR, 8}, {FIELD_STRING, 0}, {FIELD_SCALAR, 1}, {FIELD_SCALAR, 1}, {FIELD_SCALAR, 1},
+    {FIELD_SCALAR, 8},
+    {FIELD_STRING, 0},
+    {FIELD_SCALAR, 1},
+    {FIELD_SCALAR, 1},
+    {FIELD_SCALAR, 1},
 };
 
 static const pt_field tensor_fields[] = {

@@ -3,6 +3,7 @@
 // here.
 #include "core.h"
 #include "reading.h"
+#include <string.h>
 
 static uint8_t value_type(const uint8_t *evalue) {
     const uint8_t *type = pt_table_field(evalue, PT_SLOT_EVALUE_VAL_TYPE);
@@ -54,8 +55,27 @@ bool pt_get_bool(const pt_context *c, pt_ref arg) {
     return int_of(pt_at(c, arg)) != 0;
 }
 
+// As (double)i, which would link the addition of doubles on cores that have none.
+static double double_of(int64_t i) {
+    uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    if (magnitude == 0) {
+        return 0;
+    }
+    uint64_t exponent = 1023 + 63;
+    for (; !(magnitude >> 63); magnitude <<= 1) {
+        exponent--;
+    }
+    uint64_t bits = magnitude >> 11, rest = magnitude & 0x7FF; // 53 bits, and what is rounded off
+    bits += rest > 0x400 || (rest == 0x400 && (bits & 1));
+    bits += (exponent - 1) << 52; // the leading 1 of the 53 adds one
+    bits |= (uint64_t)(i < 0) << 63;
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
 double pt_scalar_as_double(pt_scalar s) {
-    return s.type == PT_TYPE_DOUBLE ? s.as.d : (double)s.as.i;
+    return s.type == PT_TYPE_DOUBLE ? s.as.d : double_of(s.as.i);
 }
 
 double pt_get_double(const pt_context *c, pt_ref arg) {

@@ -45,7 +45,7 @@ typedef struct verifier {
 // True when `length` bytes at `position` are inside, and `position` is a multiple of `alignment`.
 static bool inside(verifier *v, uint32_t position, uint32_t length, uint32_t alignment) {
     v->position = position;
-    return position <= v->size && length <= v->size - position && position % alignment == 0;
+    return position <= v->size && length <= v->size - position && (position & (alignment - 1)) == 0;
 }
 
 static bool visit(verifier *v, uint32_t count) {
@@ -116,45 +116,41 @@ static bool verify_field(verifier *v, pt_field field, uint32_t position, uint32_
     }
 }
 
-// Offset of the field in the table, or 0; the vtable is known to lie inside.
-static uint32_t field_offset(const verifier *v, uint32_t vtable, uint32_t slot) {
-    uint32_t entry = 4 + 2 * slot;
-    return entry + 2 <= pt_read_u16(v->data + vtable) ? pt_read_u16(v->data + vtable + entry) : 0;
+// A field that is there, at `position`; `type` is that of a union.
+static bool verify_present(verifier *v, pt_field field, uint32_t position, uint32_t *type) {
+    if (field.kind != FIELD_SCALAR) {
+        return verify_field(v, field, position, *type);
+    }
+    if (!inside(v, position, field.of, field.of < 4 ? field.of : 4)) {
+        return false;
+    }
+    *type = v->data[position];
+    return true;
 }
 
+// A table at a position that was followed to.
 static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
-    if (!visit(v, 1) || !inside(v, table, 4, 4)) {
+    uint32_t vtable = table - pt_read_u32(v->data + table);
+    if (!visit(v, 1) || vtable > v->size || !inside(v, vtable, 4, 2)) {
         return false;
     }
-    int64_t start = (int64_t)table - (int32_t)pt_read_u32(v->data + table);
-    if (start < 0 || start > v->size || !inside(v, (uint32_t)start, 4, 2)) {
-        return false;
-    }
-    uint32_t vtable = (uint32_t)start;
     uint32_t vtable_size = pt_read_u16(v->data + vtable);
     if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2)) {
         return false;
     }
+    const uint8_t *offsets = v->data + vtable + 4;
+    const pt_field *fields = tables[number].fields;
     uint32_t type = 0;
     for (uint32_t slot = 0; slot < tables[number].n_fields; slot++) {
-        pt_field field = tables[number].fields[slot];
-        uint32_t offset = field_offset(v, vtable, slot);
-        if (field.kind == FIELD_SKIP) {
-            continue;
-        }
-        if (offset == 0) {
+        pt_field field = fields[slot];
+        uint32_t offset = 2 * slot + 6 <= vtable_size ? pt_read_u16(offsets + 2 * slot) : 0;
+        if (offset == 0 || field.kind == FIELD_SKIP) {
             if (field.kind == FIELD_UNION && type != 0) {
                 return false;
             }
             continue;
         }
-        uint32_t bytes = field.kind == FIELD_SCALAR ? field.of : 4;
-        if (offset < 4 || !inside(v, table + offset, bytes, bytes < 4 ? bytes : 4)) {
-            return false;
-        }
-        if (field.kind == FIELD_SCALAR) {
-            type = v->data[table + offset];
-        } else if (!verify_field(v, field, table + offset, type)) {
+        if (offset < 4 || !verify_present(v, field, table + offset, &type)) {
             return false;
         }
     }

@@ -53,6 +53,9 @@ typedef struct pt_window {
     int32_t kernel[2], stride[2], padding[2], dilation[2];
 } pt_window;
 
+// Number of places `stride` apart, at least one for room that is not negative. Room is a size and
+// at most two paddings and a stride, so below 2**32.
+int64_t pt_count_steps(int64_t room, int32_t stride);
 // Number of windows along dim d of `size` elements; 0 when none fits.
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size);
 

@@ -12,6 +12,13 @@ static int check_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
 static int run_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
     pt_tensor from = pt_get_tensor(c, from_arg);
     pt_tensor to = pt_get_tensor(c, to_arg);
+    pt_convert_broadcast(&to, &from);
+    return PT_ERROR_OK;
+}
+
+static int run_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
+    pt_tensor from = pt_get_tensor(c, from_arg);
+    pt_tensor to = pt_get_tensor(c, to_arg);
     pt_copy_broadcast(&to, &from);
     return PT_ERROR_OK;
 }
@@ -29,7 +36,7 @@ static int alias_copy_check(pt_context *c, const pt_ref *args) {
 }
 
 static int alias_copy_run(pt_context *c, const pt_ref *args) {
-    return run_copy(c, args[0], args[1]);
+    return run_same_dtype(c, args[0], args[1]);
 }
 
 const pt_kernel pt_aten_alias_copy_out = {alias_copy_check, alias_copy_run};
@@ -40,7 +47,7 @@ static int clone_check(pt_context *c, const pt_ref *args) {
 }
 
 static int clone_run(pt_context *c, const pt_ref *args) {
-    return run_copy(c, args[0], args[2]);
+    return run_same_dtype(c, args[0], args[2]);
 }
 
 const pt_kernel pt_aten_clone_out = {clone_check, clone_run};
@@ -80,8 +87,13 @@ static int clone_dim_order_check(pt_context *c, const pt_ref *args) {
     return error ? error : check_dim_order(c, args[2], args[3]);
 }
 
+// Also expand_copy: (self, size, implicit, out)
+static int same_dtype_run(pt_context *c, const pt_ref *args) {
+    return run_same_dtype(c, args[0], args[3]);
+}
+
 const pt_kernel pt_dim_order_ops__to_dim_order_copy_out = {to_dim_order_copy_check, to_copy_run};
-const pt_kernel pt_dim_order_ops__clone_dim_order_out = {clone_dim_order_check, to_copy_run};
+const pt_kernel pt_dim_order_ops__clone_dim_order_out = {clone_dim_order_check, same_dtype_run};
 
 // copy: (self, src, non_blocking, out); copy_: (self, src, non_blocking). src is broadcast.
 static int check_copy_from(pt_context *c, const pt_tensor *to, pt_ref from_arg) {
@@ -153,4 +165,4 @@ static int expand_copy_check(pt_context *c, const pt_ref *args) {
     return error ? error : pt_expect_sizes(c, args[3], rank, sizes);
 }
 
-const pt_kernel pt_aten_expand_copy_out = {expand_copy_check, to_copy_run};
+const pt_kernel pt_aten_expand_copy_out = {expand_copy_check, same_dtype_run};

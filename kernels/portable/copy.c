@@ -130,10 +130,10 @@ static void convert_row(const pt_tensor *to, int32_t i, int32_t i_step, const pt
 }
 
 static void copy_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
-    if (to->dtype == from->dtype) {
-        copy_same_dtype(w, to->data, from->data, pt_element_size(to->dtype));
-        return;
-    }
+    copy_same_dtype(w, to->data, from->data, pt_element_size(to->dtype));
+}
+
+static void convert_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
     do {
         convert_row(to, w->offset[0], w->strides[0][0], from, w->offset[1], w->strides[1][0],
                     w->sizes[0]);
@@ -162,20 +162,35 @@ void pt_copy_flat(const pt_tensor *to, const pt_tensor *from) {
     }
 }
 
+static bool lies_alike(const pt_tensor *to, const pt_tensor *from) {
+    return pt_same_sizes(to, from) && pt_same_dim_order(to, from);
+}
+
 void pt_copy_broadcast(const pt_tensor *to, const pt_tensor *from) {
-    int32_t n = pt_numel(to);
-    if (n == 0) {
+    if (pt_numel(to) == 0) {
         return;
     }
-    if (!pt_same_sizes(to, from) || !pt_same_dim_order(to, from)) {
+    if (lies_alike(to, from)) {
+        pt_copy_flat(to, from);
+        return;
+    }
+    const pt_tensor *tensors[] = {to, from};
+    pt_walk w;
+    pt_walk_tensors(&w, 2, tensors);
+    copy_rows(&w, to, from);
+}
+
+void pt_convert_broadcast(const pt_tensor *to, const pt_tensor *from) {
+    int32_t n = pt_numel(to);
+    if (to->dtype == from->dtype || n == 0) {
+        pt_copy_broadcast(to, from);
+    } else if (lies_alike(to, from)) {
+        convert_row(to, 0, 1, from, 0, 1, n);
+    } else {
         const pt_tensor *tensors[] = {to, from};
         pt_walk w;
         pt_walk_tensors(&w, 2, tensors);
-        copy_rows(&w, to, from);
-    } else if (to->dtype == from->dtype) {
-        pt_copy_flat(to, from);
-    } else {
-        convert_row(to, 0, 1, from, 0, 1, n);
+        convert_rows(&w, to, from);
     }
 }
 
@@ -225,6 +240,18 @@ void pt_copy_to_section(const pt_tensor *whole, const pt_section *section, const
         pt_walk w;
         start_section(&w, 0, whole, section, part);
         pt_copy_run(&w, whole, part);
+    }
+}
+
+void pt_convert_to_section(const pt_tensor *whole, const pt_section *section,
+                           const pt_tensor *part) {
+    if (whole->dtype == part->dtype) {
+        pt_copy_to_section(whole, section, part);
+    } else if (pt_numel(part) != 0) {
+        pt_walk w;
+        start_section(&w, 0, whole, section, part);
+        pt_walk_start(&w);
+        convert_rows(&w, whole, part);
     }
 }
 

@@ -1,5 +1,6 @@
 // The one mechanism that moves elements between tensors: whole tensors or parts of them, between
-// dim orders, broadcast, converted to another dtype.
+// dim orders, broadcast, converted to another dtype. What copies wants tensors of the same dtype;
+// only what converts links the code for it.
 #ifndef PT_PORTABLE_COPY_H
 #define PT_PORTABLE_COPY_H
 
@@ -13,8 +14,9 @@ void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from);
 void pt_copy_run(pt_walk *w, const pt_tensor *to, const pt_tensor *from);
 // Copies all elements as they lie in memory: `to` has as many as `from` and the same dtype.
 void pt_copy_flat(const pt_tensor *to, const pt_tensor *from);
-// Copies `from`, broadcast and converted, to all of `to`.
+// Copies `from`, broadcast, to all of `to`; the other one converts, too.
 void pt_copy_broadcast(const pt_tensor *to, const pt_tensor *from);
+void pt_convert_broadcast(const pt_tensor *to, const pt_tensor *from);
 
 // Part of a tensor along a dim: `count` places from `start`, `step` apart. `drop`: the other side
 // of the copy lacks the dim, and count is 1.
@@ -24,9 +26,11 @@ typedef struct pt_section {
     bool drop;
 } pt_section;
 
-// The section of `whole` to all of `part`, and the way back. No elements are fine.
+// The section of `whole` to all of `part`, and the way back, also converted. No elements are fine.
 void pt_copy_section(const pt_tensor *part, const pt_tensor *whole, const pt_section *section);
 void pt_copy_to_section(const pt_tensor *whole, const pt_section *section, const pt_tensor *part);
+void pt_convert_to_section(const pt_tensor *whole, const pt_section *section,
+                           const pt_tensor *part);
 
 // The bits of the number in all `n` elements from `data`.
 void pt_fill(void *data, int32_t n, uint8_t dtype, pt_scalar value);

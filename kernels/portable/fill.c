@@ -112,7 +112,7 @@ static int fill_tensor_check(pt_context *c, const pt_ref *args) {
 static int fill_tensor_run(pt_context *c, const pt_ref *args) {
     pt_tensor value = pt_get_tensor(c, args[1]);
     pt_tensor out = pt_get_tensor(c, args[2]);
-    pt_copy_broadcast(&out, &value);
+    pt_convert_broadcast(&out, &value);
     return PT_ERROR_OK;
 }
 

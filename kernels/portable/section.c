@@ -383,7 +383,7 @@ static int run_cat(pt_context *c, const pt_ref *args) {
         pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], i));
         if (!is_empty_1d(&t)) {
             s.count = t.sizes[s.dim];
-            pt_copy_to_section(&out, &s, &t);
+            pt_convert_to_section(&out, &s, &t);
             s.start += s.count;
         }
     }
@@ -426,7 +426,7 @@ static int run_stack(pt_context *c, const pt_ref *args) {
     uint32_t n = pt_list_length(c, args[0]);
     for (; s.start < (int32_t)n; s.start++) {
         pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], (uint32_t)s.start));
-        pt_copy_to_section(&out, &s, &t);
+        pt_convert_to_section(&out, &s, &t);
     }
     return error;
 }

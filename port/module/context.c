@@ -114,6 +114,14 @@ static MP_DEFINE_CONST_FUN_OBJ_3(context_overlap_obj, context_overlap);
 
 // ---- records
 
+static uint32_t memory_of(mp_int_t ref) {
+    return (uint32_t)ref >> PT_REF_OFFSET_BITS;
+}
+
+static uint32_t offset_of(pt_ref ref) {
+    return (ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2;
+}
+
 // An argument that goes into a field of a record whose largest value is `limit`.
 static uint32_t number(mp_obj_t value_in, uint32_t limit) {
     mp_int_t value = mp_obj_get_int(value_in);
@@ -148,24 +156,42 @@ static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
         .prepared = 0,
     };
     c->program_values = method->program_values;
+    c->method = (uint32_t)mp_obj_get_int(args[1]);
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_method_obj, 8, 8, context_put_method);
 
-static mp_obj_t context_put_value(size_t n_args, const mp_obj_t *args) {
+// Reference to the items of the vector at a position of the program.
+static pt_ref items_of(mp_obj_t vector) {
+    return pt_make_ref(PT_MEMORY_PROGRAM, number(vector, PT_MEMORY_LIMIT - 8) + 4);
+}
+
+static mp_obj_t context_put_tensor(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     pt_value *value = record(context_of(args[0]), args[1], sizeof(pt_value));
     *value = (pt_value){
         .data = number(args[2], UINT32_MAX),
-        .sizes = number(args[3], UINT32_MAX),
-        .dim_order = number(args[4], UINT32_MAX),
+        .sizes = items_of(args[3]),
+        .dim_order = items_of(args[4]),
         .index = (uint16_t)number(args[5], UINT16_MAX),
         .type = (uint8_t)number(args[6], UINT8_MAX),
         .flags = (uint8_t)number(args[7], UINT8_MAX),
     };
     return mp_const_none;
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_value_obj, 8, 8, context_put_value);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_tensor_obj, 8, 8, context_put_tensor);
+
+static mp_obj_t context_put_list(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    pt_value *value = record(context_of(args[0]), args[1], sizeof(pt_value));
+    *value = (pt_value){
+        .data = number(args[2], UINT32_MAX),
+        .sizes = number(args[3], UINT32_MAX),
+        .type = (uint8_t)(PT_VALUE_LIST + number(args[4], PT_VALUE_LIST - 1)),
+    };
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_list_obj, 5, 5, context_put_list);
 
 static mp_obj_t context_put_instruction(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
@@ -191,28 +217,72 @@ static mp_obj_t context_get_ref(mp_obj_t self_in, mp_obj_t position) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_get_ref_obj, context_get_ref);
 
-static mp_obj_t context_find_value(size_t n_args, const mp_obj_t *args) {
-    (void)n_args;
-    pt_context *c = context_of(args[0]);
-    mp_int_t position = mp_obj_get_int(args[1]);
-    mp_int_t low = 0, high = mp_obj_get_int(args[2]) - 1;
-    mp_int_t index = mp_obj_get_int(args[3]);
+// Position of the record of the value `index` of the method, or -1.
+static int64_t find_value(const pt_context *c, mp_int_t index) {
+    const pt_method *method = record_at(c, c->method, sizeof(pt_method));
+    uint32_t n = method->n_values, position = offset_of(method->values);
+    if (n > PT_MEMORY_LIMIT / sizeof(pt_value)) {
+        pt_raise_value_error();
+    }
+    const pt_value *values = record_at(c, position, n * (uint32_t)sizeof(pt_value));
+    int32_t low = 0, high = (int32_t)n - 1;
     while (low <= high) {
-        mp_int_t middle = low + (high - low) / 2;
-        int64_t found_position = position + (int64_t)middle * (int64_t)sizeof(pt_value);
-        const pt_value *found = record_at(c, found_position, sizeof(pt_value));
-        if (found->index == index) {
-            return pt_small_int(found_position);
+        int32_t middle = (low + high) / 2;
+        if (values[middle].index == index) {
+            return position + middle * (int32_t)sizeof(pt_value);
         }
-        if (found->index < index) {
+        if (values[middle].index < index) {
             low = middle + 1;
         } else {
             high = middle - 1;
         }
     }
+    return -1;
+}
+
+// Reference to the record of a value that has one.
+static pt_ref record_of(const pt_context *c, uint32_t index) {
+    int64_t position = find_value(c, (mp_int_t)index);
+    if (position < 0) {
+        pt_raise_value_error();
+    }
+    return pt_make_ref(PT_MEMORY_POOL, (uint32_t)position);
+}
+
+static mp_obj_t context_find_value(mp_obj_t self_in, mp_obj_t index) {
+    return pt_small_int(find_value(context_of(self_in), mp_obj_get_int(index)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_find_value_obj, context_find_value);
+
+static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const pt_context *c = context_of(args[0]);
+    mp_int_t position = mp_obj_get_int(args[1]);
+    pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
+    record_at(c, position, sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref));
+    if (!mp_obj_is_type(args[2], &pt_reader_type)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+    uint32_t arguments = (uint32_t)mp_obj_get_int(args[3]), i = number(args[4], UINT8_MAX);
+    for (; i < instruction->n_args; i++) {
+        pt_argument a = pt_read_argument(args[2], arguments, i, offset_of(c->program_values));
+        switch (a.type) {
+        case PT_TYPE_TENSOR:
+            instruction->args[i] = record_of(c, a.index);
+            break;
+        case PT_TYPE_NULL:
+            instruction->args[i] = 0;
+            break;
+        case PT_TYPE_TENSOR_LIST:
+        case PT_TYPE_OPTIONAL_TENSOR_LIST:
+            return MP_OBJ_NEW_SMALL_INT(i);
+        default:
+            instruction->args[i] = pt_make_ref(PT_MEMORY_PROGRAM, a.evalue);
+        }
+    }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_find_value_obj, 4, 4, context_find_value);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_arguments_obj, 5, 5, context_put_arguments);
 
 // ---- checking and executing
 
@@ -329,14 +399,10 @@ static MP_DEFINE_CONST_FUN_OBJ_1(context_instruction_obj, context_instruction);
 
 // ---- data
 
-static uint32_t memory_of(mp_int_t ref) {
-    return (uint32_t)ref >> PT_REF_OFFSET_BITS;
-}
-
 // The `size` bytes at a reference.
 static uint8_t *data_at(const context *self, mp_int_t ref, mp_int_t size) {
     uint32_t memory = memory_of(ref);
-    uint32_t offset = ((uint32_t)ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2;
+    uint32_t offset = offset_of((uint32_t)ref);
     if (size < 0 || memory >= PT_MEMORIES || self->buffers[memory] == mp_const_none ||
         (int64_t)offset + size > self->c.memory_size[memory]) {
         pt_raise_value_error();
@@ -427,13 +493,15 @@ static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_view_obj, 5, 5, context_view)
 
 // MicroPython searches it from the start: what loading calls most comes first.
 static const mp_rom_map_elem_t context_locals_table[] = {
-    {MP_ROM_QSTR(MP_QSTR_find_value), MP_ROM_PTR(&context_find_value_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_tensor), MP_ROM_PTR(&context_put_tensor_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_inside), MP_ROM_PTR(&context_is_inside_obj)},
-    {MP_ROM_QSTR(MP_QSTR_put_ref), MP_ROM_PTR(&context_put_ref_obj)},
-    {MP_ROM_QSTR(MP_QSTR_put_value), MP_ROM_PTR(&context_put_value_obj)},
-    {MP_ROM_QSTR(MP_QSTR_get_ref), MP_ROM_PTR(&context_get_ref_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_instruction), MP_ROM_PTR(&context_put_instruction_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_arguments), MP_ROM_PTR(&context_put_arguments_obj)},
     {MP_ROM_QSTR(MP_QSTR_check), MP_ROM_PTR(&context_check_obj)},
+    {MP_ROM_QSTR(MP_QSTR_find_value), MP_ROM_PTR(&context_find_value_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_list), MP_ROM_PTR(&context_put_list_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_ref), MP_ROM_PTR(&context_put_ref_obj)},
+    {MP_ROM_QSTR(MP_QSTR_get_ref), MP_ROM_PTR(&context_get_ref_obj)},
     {MP_ROM_QSTR(MP_QSTR_execute), MP_ROM_PTR(&context_execute_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_ready), MP_ROM_PTR(&context_set_ready_obj)},
     {MP_ROM_QSTR(MP_QSTR_step), MP_ROM_PTR(&context_step_obj)},

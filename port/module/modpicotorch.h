@@ -25,4 +25,15 @@ void pt_raise_value_error(void) __attribute__((noreturn));
 // True when `size` bytes at `data` do not start at a multiple of `alignment`.
 bool pt_is_misaligned(const void *data, size_t size, size_t alignment);
 
+// A value that an instruction names.
+typedef struct pt_argument {
+    uint32_t index;  // among the program's values
+    uint32_t evalue; // its position in the program
+    uint8_t type;    // PT_TYPE_...
+} pt_argument;
+
+// The value that item `i` of a vector of indexes names, of the values in another vector. Raises
+// ValueError where they lead outside.
+pt_argument pt_read_argument(mp_obj_t reader, uint32_t arguments, uint32_t i, uint32_t values);
+
 #endif

@@ -3,7 +3,6 @@
 #include "modpicotorch.h"
 #include "py/objstr.h"
 #include "py/runtime.h"
-#include "reading.h"
 #include <float.h>
 #include <string.h>
 
@@ -46,8 +45,12 @@ static const uint8_t *bytes_at(const reader *r, uint32_t position, uint32_t size
     return r->data + position;
 }
 
+static uint16_t u16_from(const uint8_t *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
 static uint32_t u32_from(const uint8_t *p) {
-    return pt_read_u16(p) | (uint32_t)pt_read_u16(p + 2) << 16;
+    return u16_from(p) | (uint32_t)u16_from(p + 2) << 16;
 }
 
 static uint8_t u8_at(const reader *r, uint32_t position) {
@@ -55,7 +58,7 @@ static uint8_t u8_at(const reader *r, uint32_t position) {
 }
 
 static uint16_t u16_at(const reader *r, uint32_t position) {
-    return pt_read_u16(bytes_at(r, position, 2));
+    return u16_from(bytes_at(r, position, 2));
 }
 
 static uint32_t u32_at(const reader *r, uint32_t position) {
@@ -69,14 +72,24 @@ static int64_t i64_at(const reader *r, uint32_t position) {
 
 // ---- tables and vectors
 
-static uint32_t field(const reader *r, uint32_t table, uint32_t slot) {
-    uint32_t vtable = table - u32_at(r, table);
-    uint32_t size = u16_at(r, vtable);
-    if (slot >= size / 2 || 6 + 2 * slot > size) {
+typedef struct table {
+    uint32_t position;
+    uint32_t vtable;
+    uint32_t vtable_size;
+} table;
+
+static table table_at(const reader *r, uint32_t position) {
+    uint32_t vtable = position - u32_at(r, position);
+    return (table){position, vtable, u16_at(r, vtable)};
+}
+
+// Position of a field; 0 when the file leaves it out.
+static uint32_t field(const reader *r, const table *t, uint32_t slot) {
+    if (slot >= t->vtable_size / 2 || 6 + 2 * slot > t->vtable_size) {
         return 0;
     }
-    uint32_t offset = u16_at(r, vtable + 4 + 2 * slot);
-    return offset ? table + offset : 0;
+    uint32_t offset = u16_at(r, t->vtable + 4 + 2 * slot);
+    return offset ? t->position + offset : 0;
 }
 
 static uint32_t follow(const reader *r, uint32_t position) {
@@ -108,7 +121,8 @@ static uint32_t field_of(const reader *r, mp_obj_t table_in, mp_obj_t slot_in) {
     if (slot < 0) {
         pt_raise_value_error();
     }
-    return field(r, (uint32_t)mp_obj_get_int(table_in), (uint32_t)slot);
+    table t = table_at(r, (uint32_t)mp_obj_get_int(table_in));
+    return field(r, &t, (uint32_t)slot);
 }
 
 // ---- methods
@@ -126,11 +140,6 @@ static mp_obj_t reader_field(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
     return pt_small_int(field_of(MP_OBJ_TO_PTR(self_in), table, slot));
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_field_obj, reader_field);
-
-static mp_obj_t reader_follow(mp_obj_t self_in, mp_obj_t position) {
-    return pt_small_int(follow(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
-}
-static MP_DEFINE_CONST_FUN_OBJ_2(reader_follow_obj, reader_follow);
 
 static mp_obj_t reader_root(mp_obj_t self_in) {
     return pt_small_int(follow(MP_OBJ_TO_PTR(self_in), 0));
@@ -186,23 +195,27 @@ static mp_obj_t reader_i64(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_obj, reader_i64);
 
-static mp_obj_t reader_read(size_t n_args, const mp_obj_t *args) {
-    (void)n_args;
-    const reader *self = MP_OBJ_TO_PTR(args[0]);
-    uint32_t table = (uint32_t)mp_obj_get_int(args[1]);
+// Reads the fields of the table at a position in slot order, as the letters of a layout say.
+static void read(const reader *r, uint32_t position, mp_obj_t layout_in, mp_obj_t into_in) {
     mp_buffer_info_t layout;
-    mp_get_buffer_raise(args[2], &layout, MP_BUFFER_READ);
+    mp_get_buffer_raise(layout_in, &layout, MP_BUFFER_READ);
     size_t length;
     mp_obj_t *into;
-    mp_obj_list_get(args[3], &length, &into);
+    mp_obj_list_get(into_in, &length, &into);
     if (length < layout.len) {
         pt_raise_value_error();
     }
+    table t = table_at(r, position);
     for (uint32_t slot = 0; slot < layout.len; slot++) {
-        uint32_t position = field(self, table, slot);
+        uint32_t found = field(r, &t, slot);
         uint8_t letter = ((const uint8_t *)layout.buf)[slot];
-        into[slot] = pt_small_int(position ? value_at(self, position, letter) : 0);
+        into[slot] = pt_small_int(found ? value_at(r, found, letter) : 0);
     }
+}
+
+static mp_obj_t reader_read(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    read(MP_OBJ_TO_PTR(args[0]), (uint32_t)mp_obj_get_int(args[1]), args[2], args[3]);
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_read_obj, 4, 4, reader_read);
@@ -218,25 +231,69 @@ static mp_obj_t reader_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_item_obj, reader_item);
 
-static mp_obj_t reader_find_item(size_t n_args, const mp_obj_t *args) {
+// Table `i` of a vector of tables.
+static table table_item(const reader *r, uint32_t vector, uint32_t i) {
+    return table_at(r, follow(r, item_at(r, vector, i, 4)));
+}
+
+// A union: its type is in slot 0, its member in slot 1, in all tables that have one.
+static uint8_t union_type(const reader *r, const table *t) {
+    uint32_t position = field(r, t, PT_SLOT_EVALUE_VAL_TYPE);
+    return position ? u8_at(r, position) : 0;
+}
+
+static void read_member(const reader *r, const table *t, mp_obj_t layout, mp_obj_t into) {
+    uint32_t position = field(r, t, PT_SLOT_EVALUE_VAL);
+    read(r, position ? follow(r, position) : 0, layout, into);
+}
+
+static mp_obj_t reader_read_union(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const reader *self = MP_OBJ_TO_PTR(args[0]);
-    uint32_t vector = (uint32_t)mp_obj_get_int(args[1]);
-    uint32_t n = length(self, vector);
-    mp_int_t start = mp_obj_get_int(args[2]), slot = mp_obj_get_int(args[3]);
-    mp_int_t value = mp_obj_get_int(args[4]);
-    if (start < 0 || slot < 0) {
+    table t =
+        table_item(self, (uint32_t)mp_obj_get_int(args[1]), (uint32_t)mp_obj_get_int(args[2]));
+    uint8_t type = union_type(self, &t);
+    size_t n_layouts;
+    mp_obj_t *layouts;
+    mp_obj_get_array(args[3], &n_layouts, &layouts);
+    if (type < n_layouts && layouts[type] != mp_const_none) {
+        read_member(self, &t, layouts[type], args[4]);
+    }
+    return MP_OBJ_NEW_SMALL_INT(type);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_read_union_obj, 5, 5, reader_read_union);
+
+static mp_obj_t reader_count_tensors(mp_obj_t self_in, mp_obj_t values_in) {
+    const reader *self = MP_OBJ_TO_PTR(self_in);
+    uint32_t values = (uint32_t)mp_obj_get_int(values_in);
+    uint32_t n = length(self, values), tensors = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        table evalue = table_item(self, values, i);
+        tensors += union_type(self, &evalue) == PT_TYPE_TENSOR;
+    }
+    return pt_small_int(tensors);
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(reader_count_tensors_obj, reader_count_tensors);
+
+static mp_obj_t reader_read_tensor(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    uint32_t values = (uint32_t)mp_obj_get_int(args[1]);
+    uint32_t n = length(self, values);
+    mp_int_t start = mp_obj_get_int(args[2]);
+    if (start < 0) {
         pt_raise_value_error();
     }
     for (uint32_t i = (uint32_t)start; i < n; i++) {
-        uint32_t position = field(self, follow(self, item_at(self, vector, i, 4)), (uint32_t)slot);
-        if ((position ? u8_at(self, position) : 0) == value) {
+        table evalue = table_item(self, values, i);
+        if (union_type(self, &evalue) == PT_TYPE_TENSOR) {
+            read_member(self, &evalue, args[3], args[4]);
             return pt_small_int(i);
         }
     }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_item_obj, 5, 5, reader_find_item);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_read_tensor_obj, 5, 5, reader_read_tensor);
 
 static mp_obj_t reader_u8_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
@@ -256,47 +313,55 @@ static mp_obj_t reader_i64_item(mp_obj_t self_in, mp_obj_t vector, mp_obj_t i) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_i64_item_obj, reader_i64_item);
 
-static mp_obj_t reader_product(size_t n_args, const mp_obj_t *args) {
+// The items of a vector, which all lie in the file.
+static const uint8_t *items(const reader *r, mp_obj_t vector_in, uint32_t size, uint32_t *n) {
+    uint32_t vector = (uint32_t)mp_obj_get_int(vector_in);
+    *n = length(r, vector);
+    return *n ? bytes_at(r, item_at(r, vector, *n - 1, size), size) - (*n - 1) * size : NULL;
+}
+
+static mp_obj_t reader_tensor_nbytes(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
-    const reader *self = MP_OBJ_TO_PTR(args[0]);
-    uint32_t vector = (uint32_t)mp_obj_get_int(args[1]);
-    mp_int_t limit = mp_obj_get_int(args[3]);
-    int64_t product = mp_obj_get_int(args[2]);
-    uint32_t n = length(self, vector);
-    bool empty = false;
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t size = (int32_t)u32_at(self, item_at(self, vector, i, 4));
+    mp_int_t dtype = mp_obj_get_int(args[1]), limit = mp_obj_get_int(args[3]);
+    int64_t nbytes = dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0;
+    uint32_t n;
+    const uint8_t *sizes = items(MP_OBJ_TO_PTR(args[0]), args[2], 4, &n);
+    bool fits = nbytes > 0, empty = false;
+    for (uint32_t i = 0; fits && i < n; i++) {
+        int32_t size = (int32_t)u32_from(sizes + 4 * i);
         empty = empty || size == 0;
-        product *= size == 0 ? 1 : size;
-        if (size < 0 || product > limit) {
+        nbytes *= size == 0 ? 1 : size;
+        fits = size >= 0 && nbytes <= limit;
+    }
+    return pt_small_int(!fits ? -1 : empty ? 0 : nbytes);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_tensor_nbytes_obj, 4, 4, reader_tensor_nbytes);
+
+static mp_obj_t reader_tensor_flags(mp_obj_t self_in, mp_obj_t sizes, mp_obj_t order_in) {
+    const reader *self = MP_OBJ_TO_PTR(self_in);
+    uint32_t n, seen = 0;
+    const uint8_t *order = items(self, order_in, 1, &n);
+    uint32_t flags = n | PT_VALUE_CONTIGUOUS;
+    if (n > PT_MAX_RANK || n != length(self, (uint32_t)mp_obj_get_int(sizes))) {
+        return MP_OBJ_NEW_SMALL_INT(-1);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (order[i] >= n || seen & 1u << order[i]) {
             return MP_OBJ_NEW_SMALL_INT(-1);
         }
+        seen |= 1u << order[i];
+        flags = order[i] == i ? flags : n;
     }
-    return pt_small_int(empty ? 0 : product);
+    return pt_small_int(flags);
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_product_obj, 4, 4, reader_product);
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_tensor_flags_obj, reader_tensor_flags);
 
-static mp_obj_t reader_permutation(mp_obj_t self_in, mp_obj_t vector_in) {
-    const reader *self = MP_OBJ_TO_PTR(self_in);
-    uint32_t vector = (uint32_t)mp_obj_get_int(vector_in);
-    uint32_t n = length(self, vector), seen = 0;
-    bool identity = true;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t place = u8_at(self, item_at(self, vector, i, 1));
-        if (n > 32 || place >= n || seen & 1u << place) {
-            return MP_OBJ_NEW_SMALL_INT(0);
-        }
-        seen |= 1u << place;
-        identity = identity && place == i;
-    }
-    return MP_OBJ_NEW_SMALL_INT(identity ? 2 : 1);
+pt_argument pt_read_argument(mp_obj_t reader_in, uint32_t arguments, uint32_t i, uint32_t values) {
+    const reader *r = MP_OBJ_TO_PTR(reader_in);
+    uint32_t index = u32_at(r, item_at(r, arguments, i, 4));
+    table evalue = table_item(r, values, index);
+    return (pt_argument){index, evalue.position, union_type(r, &evalue)};
 }
-static MP_DEFINE_CONST_FUN_OBJ_2(reader_permutation_obj, reader_permutation);
-
-static mp_obj_t reader_u16_at(mp_obj_t self_in, mp_obj_t position) {
-    return pt_small_int(u16_at(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
-}
-static MP_DEFINE_CONST_FUN_OBJ_2(reader_u16_at_obj, reader_u16_at);
 
 static mp_obj_t reader_u32_at(mp_obj_t self_in, mp_obj_t position) {
     return pt_small_int(u32_at(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
@@ -352,7 +417,13 @@ static MP_DEFINE_CONST_FUN_OBJ_3(reader_operator_obj, reader_operator);
 
 // MicroPython searches it from the start: what loading calls most comes first.
 static const mp_rom_map_elem_t reader_locals_table[] = {
+    {MP_ROM_QSTR(MP_QSTR_read_tensor), MP_ROM_PTR(&reader_read_tensor_obj)},
+    {MP_ROM_QSTR(MP_QSTR_tensor_flags), MP_ROM_PTR(&reader_tensor_flags_obj)},
+    {MP_ROM_QSTR(MP_QSTR_tensor_nbytes), MP_ROM_PTR(&reader_tensor_nbytes_obj)},
+    {MP_ROM_QSTR(MP_QSTR_i64_item), MP_ROM_PTR(&reader_i64_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_read), MP_ROM_PTR(&reader_read_obj)},
+    {MP_ROM_QSTR(MP_QSTR_read_union), MP_ROM_PTR(&reader_read_union_obj)},
+    {MP_ROM_QSTR(MP_QSTR_count_tensors), MP_ROM_PTR(&reader_count_tensors_obj)},
     {MP_ROM_QSTR(MP_QSTR_table), MP_ROM_PTR(&reader_table_obj)},
     {MP_ROM_QSTR(MP_QSTR_item), MP_ROM_PTR(&reader_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_u8), MP_ROM_PTR(&reader_u8_obj)},
@@ -361,16 +432,10 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_length), MP_ROM_PTR(&reader_length_obj)},
     {MP_ROM_QSTR(MP_QSTR_i32_item), MP_ROM_PTR(&reader_i32_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_u8_item), MP_ROM_PTR(&reader_u8_item_obj)},
-    {MP_ROM_QSTR(MP_QSTR_i64_item), MP_ROM_PTR(&reader_i64_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_i64), MP_ROM_PTR(&reader_i64_obj)},
-    {MP_ROM_QSTR(MP_QSTR_find_item), MP_ROM_PTR(&reader_find_item_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator), MP_ROM_PTR(&reader_operator_obj)},
-    {MP_ROM_QSTR(MP_QSTR_product), MP_ROM_PTR(&reader_product_obj)},
-    {MP_ROM_QSTR(MP_QSTR_permutation), MP_ROM_PTR(&reader_permutation_obj)},
     {MP_ROM_QSTR(MP_QSTR_equals), MP_ROM_PTR(&reader_equals_obj)},
     {MP_ROM_QSTR(MP_QSTR_field), MP_ROM_PTR(&reader_field_obj)},
-    {MP_ROM_QSTR(MP_QSTR_follow), MP_ROM_PTR(&reader_follow_obj)},
-    {MP_ROM_QSTR(MP_QSTR_u16_at), MP_ROM_PTR(&reader_u16_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_u32_at), MP_ROM_PTR(&reader_u32_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_u64_at), MP_ROM_PTR(&reader_u64_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_root), MP_ROM_PTR(&reader_root_obj)},

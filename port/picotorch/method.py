@@ -156,10 +156,7 @@ class Method:
 
     def _data(self, slot, index):
         """Reference to the data of input or output `index`, a tensor; 0 when it has no bytes."""
-        loader = self._loader
-        at = self.context.find_value(loader.value_at, loader.n_tensors,
-                                     self._value_index(slot, index))
-        return self.context.get_ref(at)
+        return self.context.get_ref(self.context.find_value(self._value_index(slot, index)))
 
     def _anywhere(self):
         """A reference for a tensor without bytes."""
@@ -416,8 +413,11 @@ class Method:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
         if error.code == NOT_FOUND:
             return ", ".join(MethodMeta(self.program, self.plan).backend_names())
-        reason = self.context.reason()
         name = self._instruction_name(error.index)
+        argument = self.context.argument()
+        if argument >= 0:
+            name = "%s: argument %d" % (name, argument)
+        reason = self.context.reason()
         return "%s: %s" % (name, reason) if reason else name
 
     def _instruction_name(self, index):

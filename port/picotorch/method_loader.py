@@ -42,7 +42,6 @@ from .schema import (
     INSTRUCTION_ARGUMENTS_KERNEL_CALL,
     INSTRUCTION_ARGUMENTS_MOVE_CALL,
     INSTRUCTION_ARGUMENTS_NONE,
-    INSTRUCTION_FIELDS,
     JUMP_FALSE_CALL_FIELDS,
     KERNEL_CALL_FIELDS,
     KERNEL_TYPES_NULL,
@@ -55,7 +54,7 @@ from .schema import (
     TENSOR_FIELDS,
     TENSOR_LIST_ITEMS,
 )
-from .tensor import nbytes_of, tensor_flags
+from .tensor import bad_dims, bad_nbytes
 
 METHOD_BYTES = 28
 _SCRATCH = 20  # where in a pt_method the bytes of scratch stand
@@ -72,9 +71,12 @@ _KERNEL_CALL = 0
 _JUMP_FALSE = 1
 _MOVE = 2
 _NOTHING = 3
+_JUMP_ARGUMENTS = 3  # condition, place and index of the destination
+_MOVE_ARGUMENTS = 2  # source, target
+# Layouts of what belongs to an instruction, by InstructionArguments
+_CALLS = (None, KERNEL_CALL_FIELDS, None, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS)
 
 _CONSTANT = 0x40
-_LIST = 0x40
 _MAX_VALUES = 65536
 _LONGEST_WALK = 1 << 18  # instructions, of all walks to the destinations of jumps
 _KERNELS_KEPT = 64
@@ -121,11 +123,6 @@ class MethodLoader:
         self.tensor = [0] * len(TENSOR_FIELDS)
         self.allocation = [0] * len(ALLOCATION_DETAILS_FIELDS)
         self.pair = [0] * 2
-        # of the instruction that is read
-        self.kind = 0
-        self.kernel = 0
-        self.arguments = 0
-        self.n_arguments = 0
 
     def load(self, program, plan, manager, prepare):
         """Writes the records, from `start` (the pt_method) to `records_end` of the pool."""
@@ -181,64 +178,56 @@ class MethodLoader:
                 self.kernels[i] = kernel
         self.n_kernels = min(count, _KERNELS_KEPT)
 
-    def _read_instruction(self, i):
-        """Sets kind, n_arguments and what belongs to the kind: kernel and arguments, or pair.
+    def _count(self):
+        """Counts tensors, bytes of lists and bytes of instructions, after checking each of these.
 
         The program may name the output of a kernel once more behind the operator's arguments.
         """
         reader = self.reader
-        reader.read(reader.item(self.instructions, i), INSTRUCTION_FIELDS, self.pair)
-        kind, call = self.pair
-        self.kind = kind
-        if kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL:
-            self._read_kernel_call(call, i)
-        elif kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
-            reader.read(call, JUMP_FALSE_CALL_FIELDS, self.pair)  # condition, destination
-            self.n_arguments = 3
-        elif kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
-            reader.read(call, MOVE_CALL_FIELDS, self.pair)  # from, to
-            self.n_arguments = 2
-        elif kind == INSTRUCTION_ARGUMENTS_FREE_CALL:
-            self.n_arguments = 0  # planned memory is never freed
-        elif kind == INSTRUCTION_ARGUMENTS_NONE:
-            raise bad_program("is empty", "instruction", i)
-        else:
-            raise fail(NOT_SUPPORTED, "delegate calls", "instruction", i)
-
-    def _read_kernel_call(self, call, i):
-        reader = self.reader
-        reader.read(call, KERNEL_CALL_FIELDS, self.pair)
-        index, arguments = self.pair
-        kernel = self.kernels[index] if 0 <= index < self.n_kernels else self._operator(index)
-        count = _picotorch.operator_arguments(kernel)
-        if not count <= reader.length(arguments) <= count + 1:
-            raise fail(INVALID_PROGRAM, "has another number of arguments than its operator",
-                       "instruction", i)
-        self.kernel = kernel
-        self.arguments = arguments
-        self.n_arguments = count
-
-    def _count(self):
-        reader = self.reader
-        tensors = 0
-        i = reader.find_item(self.values, 0, EVALUE_VAL_TYPE, _TENSOR)
-        while i >= 0:
-            tensors += 1
-            i = reader.find_item(self.values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
-        self.n_tensors = tensors
-        self.n_instruction_bytes = 0
+        self.n_tensors = reader.count_tensors(self.values)
         self.n_list_bytes = 0
-        for i in range(reader.length(self.instructions)):
-            self._read_instruction(i)
-            self.n_instruction_bytes += HEADER_BYTES + 4 * self.n_arguments
-            if (self.kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL
-                    and _picotorch.operator_has_lists(self.kernel)):
-                self._count_lists()
+        # names of the loop's own: a global or an attribute is another 100 to 200 instructions each time
+        instructions = self.instructions
+        pair = self.pair
+        kernels = self.kernels
+        n_kernels = self.n_kernels
+        operator_arguments = _picotorch.operator_arguments
+        operator_has_lists = _picotorch.operator_has_lists
+        kernel_call = INSTRUCTION_ARGUMENTS_KERNEL_CALL
+        layouts = _CALLS
+        total = 0
+        for i in range(reader.length(instructions)):
+            kind = reader.read_union(instructions, i, layouts, pair)
+            if kind == kernel_call:
+                index, arguments = pair
+                kernel = kernels[index] if 0 <= index < n_kernels else self._operator(index)
+                count = operator_arguments(kernel)
+                if not count <= reader.length(arguments) <= count + 1:
+                    raise fail(INVALID_PROGRAM, "has another number of arguments than its operator",
+                               "instruction", i)
+                if operator_has_lists(kernel):
+                    self._count_lists(arguments, count)
+                total += count
+            else:
+                total += self._count_other(kind, i)
+        self.n_instruction_bytes = HEADER_BYTES * reader.length(instructions) + 4 * total
 
-    def _count_lists(self):
+    def _count_other(self, kind, i):
+        """How many arguments an instruction has that calls no kernel."""
+        if kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
+            return _JUMP_ARGUMENTS
+        if kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
+            return _MOVE_ARGUMENTS
+        if kind == INSTRUCTION_ARGUMENTS_FREE_CALL:  # planned memory is never freed
+            return 0
+        if kind == INSTRUCTION_ARGUMENTS_NONE:
+            raise bad_program("is empty", "instruction", i)
+        raise fail(NOT_SUPPORTED, "delegate calls", "instruction", i)
+
+    def _count_lists(self, arguments, count):
         reader = self.reader
-        for k in range(self.n_arguments):
-            value = evalue(reader, self.values, reader.i32_item(self.arguments, k))
+        for k in range(count):
+            value = evalue(reader, self.values, reader.i32_item(arguments, k))
             if reader.u8(value, EVALUE_VAL_TYPE) in _LISTS:
                 self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
                 if self.n_list_bytes > LIMIT:  # many instructions may name one long list
@@ -336,56 +325,72 @@ class MethodLoader:
 
     def _write_values(self):
         reader = self.reader
-        at = self.value_at
+        context = self.context
+        program = self.program
+        offsets = program.constant_offsets
+        n_offsets = program.n_constants
+        constants_size = program.constant_size
+        constants_at = program.constant_segment
+        # names of the loop's own: a global is another 100 instructions each time
+        fields = TENSOR_FIELDS
+        into = self.tensor
         values = self.values
-        i = reader.find_item(values, 0, EVALUE_VAL_TYPE, _TENSOR)
+        limit = LIMIT
+        location = EXTRA_TENSOR_INFO_LOCATION
+        at_program = _AT_PROGRAM
+        is_constant = _CONSTANT
+        at = self.value_at
+        i = reader.read_tensor(values, 0, fields, into)
         while i >= 0:
-            self._write_tensor(at, reader.table(reader.item(values, i), EVALUE_VAL), i)
+            (dtype, storage_offset, sizes, order, _, constant, allocation, _, dynamism,
+             extra) = into
+            if dynamism or storage_offset or (extra and reader.u8(extra, location)):
+                raise self._unsupported(dynamism, storage_offset, i)
+            flags = reader.tensor_flags(sizes, order)
+            if flags < 0:
+                raise bad_dims(reader, sizes)
+            nbytes = reader.tensor_nbytes(dtype, sizes, limit)
+            if nbytes < 0:
+                raise bad_nbytes(dtype)
+            if constant and not allocation:
+                flags |= is_constant
+                data = reader.i64_item(offsets, constant) if constant < n_offsets else -1
+                if 0 <= data <= constants_size - nbytes:
+                    data += constants_at
+                else:
+                    data = program.constant(constant, nbytes)  # inside the FlatBuffer, or an error
+                if data & 3:
+                    raise bad_program("has constant data at no multiple of 4", "value", i)
+                data = at_program + (data >> 2)
+            elif nbytes == 0:
+                data = 0
+            elif allocation:
+                data = self._planned_data(reader, context, allocation, nbytes, i)
+                if constant:
+                    self._set_initial(data, extra, constant, nbytes)
+            else:
+                data = self._external_data(i)
+            context.put_tensor(at, data, sizes, order, i, dtype, flags)
             at += VALUE_BYTES
-            i = reader.find_item(values, i + 1, EVALUE_VAL_TYPE, _TENSOR)
+            i = reader.read_tensor(values, i + 1, fields, into)
 
-    def _write_tensor(self, at, tensor, index):
-        reader = self.reader
-        reader.read(tensor, TENSOR_FIELDS, self.tensor)
-        (dtype, storage_offset, sizes, order, _, constant, allocation, _, dynamism,
-         extra) = self.tensor
+    def _unsupported(self, dynamism, storage_offset, index):
         if dynamism:
-            raise fail(NOT_SUPPORTED, "tensors of dynamic shape", "value", index,
-                       remedy="export with static shapes")
+            return fail(NOT_SUPPORTED, "tensors of dynamic shape", "value", index,
+                        remedy="export with static shapes")
         if storage_offset:
-            raise fail(NOT_SUPPORTED, "a storage offset", "value", index)
-        if extra and reader.u8(extra, EXTRA_TENSOR_INFO_LOCATION):
-            raise fail(NOT_SUPPORTED, "external data", "value", index,
-                       remedy="export with the constants inside the program")
-        flags = tensor_flags(reader, sizes, order)
-        nbytes = nbytes_of(reader, dtype, sizes)
-        if constant and not allocation:
-            flags |= _CONSTANT
-            data = self._constant_data(constant, nbytes, index)
-        elif nbytes == 0:
-            data = 0
-        elif allocation:
-            data = self._planned_data(allocation, nbytes, index)
-            if constant:
-                self._set_initial(data, extra, constant, nbytes)
-        else:
-            data = self._external_data(index)
-        self.context.put_value(at, data, _AT_PROGRAM + ((sizes + 4) >> 2),
-                               _AT_PROGRAM + ((order + 4) >> 2), index, dtype, flags)
+            return fail(NOT_SUPPORTED, "a storage offset", "value", index)
+        return fail(NOT_SUPPORTED, "external data", "value", index,
+                    remedy="export with the constants inside the program")
 
-    def _constant_data(self, constant, nbytes, index):
-        position = self.program.constant(constant, nbytes)
-        if position & 3:
-            raise bad_program("has constant data at no multiple of 4", "value", index)
-        return _AT_PROGRAM + (position >> 2)
-
-    def _planned_data(self, allocation, nbytes, index):
-        self.reader.read(allocation, ALLOCATION_DETAILS_FIELDS, self.allocation)
-        memory, offset, offset_high = self.allocation
+    def _planned_data(self, reader, context, allocation, nbytes, index):
+        fields = self.allocation
+        reader.read(allocation, ALLOCATION_DETAILS_FIELDS, fields)
+        memory, offset, offset_high = fields
         if offset_high or not 0 < memory <= self.n_planned:  # 0 is reserved
             raise bad_program("lies outside the planned buffers", "value", index)
         memory += _PLANNED - 1
-        if not self.context.is_inside(memory, offset, nbytes):
+        if not context.is_inside(memory, offset, nbytes):
             raise bad_program("lies outside the planned buffers", "value", index)
         if offset & 3:
             raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
@@ -406,43 +411,64 @@ class MethodLoader:
     # ---- instructions
 
     def _write_instructions(self):
+        reader = self.reader
         context = self.context
+        instructions = self.instructions
+        pair = self.pair
+        kernel_call = INSTRUCTION_ARGUMENTS_KERNEL_CALL
+        layouts = _CALLS
         at = self.instruction_at
         jumps = False
         context.clear_scratch_needed()
-        for i in range(self.reader.length(self.instructions)):
-            self._read_instruction(i)
-            if self.kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL:
-                context.put_instruction(at, self.kernel, self.n_arguments, _KERNEL_CALL)
-                self._write_arguments(at + HEADER_BYTES)
-            elif self.kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
-                self._write_jump(at)
+        for i in range(reader.length(instructions)):
+            kind = reader.read_union(instructions, i, layouts, pair)
+            if kind == kernel_call:
+                count = self._write_call(at)
+            elif kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
+                count = self._write_jump(at)
                 jumps = True
-            elif self.kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
-                self._write_move(at)
-            else:
+            elif kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
+                count = self._write_move(at)
+            else:  # planned memory is never freed
                 context.put_instruction(at, 0, 0, _NOTHING)
+                count = 0
             code = context.check(at)
             if code:
                 raise fail(code, "", "instruction", i, source=self.method)
-            at += HEADER_BYTES + 4 * self.n_arguments
+            at += HEADER_BYTES + 4 * count
         if jumps:
             self._resolve_jumps()
+
+    def _write_call(self, at):
+        """The call of a kernel. Each of these three returns how many arguments there are."""
+        reader = self.reader
+        context = self.context
+        index, arguments = self.pair
+        kernel = self.kernels[index] if 0 <= index < self.n_kernels else self._operator(index)
+        count = _picotorch.operator_arguments(kernel)
+        context.put_instruction(at, kernel, count, _KERNEL_CALL)
+        k = context.put_arguments(at, reader, arguments, 0)
+        while k >= 0:
+            self._write_list(at + HEADER_BYTES + 4 * k, reader.i32_item(arguments, k))
+            k = context.put_arguments(at, reader, arguments, k + 1)
+        return count
 
     def _write_jump(self, at):
         """The destination stays an index until the place of every instruction is known."""
         condition, destination = self.pair
         if not 0 <= destination <= self.reader.length(self.instructions):
             raise bad_program("there is no such destination of a jump", "instruction", destination)
-        self.context.put_instruction(at, 0, 3, _JUMP_FALSE)
+        self.context.put_instruction(at, 0, _JUMP_ARGUMENTS, _JUMP_FALSE)
         self.context.put_ref(at + HEADER_BYTES, self._reference_of(condition))
         self.context.put_ref(at + HEADER_BYTES + 8, destination)
+        return _JUMP_ARGUMENTS
 
     def _write_move(self, at):
         source, target = self.pair
-        self.context.put_instruction(at, 0, 2, _MOVE)
+        self.context.put_instruction(at, 0, _MOVE_ARGUMENTS, _MOVE)
         self.context.put_ref(at + HEADER_BYTES, self._reference_of(source))
         self.context.put_ref(at + HEADER_BYTES + 4, self._reference_of(target))
+        return _MOVE_ARGUMENTS
 
     def _reference_of(self, index):
         value = evalue(self.reader, self.values, index)
@@ -479,53 +505,30 @@ class MethodLoader:
         self.walked_at = index
         self.walked_bytes = at - self.instruction_at
 
-    def _write_arguments(self, at):
-        """A reference for each: to a record in the pool, to an EValue in the program, 0 for None."""
-        reader = self.reader
-        context = self.context
-        # names of the loop's own: a global is another 90 instructions each time
-        arguments = self.arguments
-        values = self.values
-        value_at = self.value_at
-        n_tensors = self.n_tensors
-        a_tensor = _TENSOR
-        lists = _LISTS
-        for k in range(self.n_arguments):
-            index = reader.i32_item(arguments, k)
-            value = reader.item(values, index)
-            kind = reader.u8(value, EVALUE_VAL_TYPE)
-            if kind == a_tensor:
-                found = _AT_POOL + (context.find_value(value_at, n_tensors, index) >> 2)
-            elif kind in lists:
-                found = self._write_list(value, kind)
-            elif kind == _NULL:
-                found = 0
-            else:
-                found = _AT_PROGRAM + (value >> 2)
-            context.put_ref(at, found)
-            at += 4
-
     def _tensor(self, index):
-        at = self.context.find_value(self.value_at, self.n_tensors, index)
+        at = self.context.find_value(index)
         if at < 0:
             raise bad_program("is no tensor", "value", index)
         return reference(_picotorch.POOL, at)
 
-    def _write_list(self, value, kind):
+    def _write_list(self, to, index):
+        """The record of value `index`, a list of tensors, and a reference to it at `to`."""
+        context = self.context
+        value = self.reader.item(self.values, index)
+        kind = self.reader.u8(value, EVALUE_VAL_TYPE)
         items = self._list_items(value)
         count = self.reader.length(items)
         at = self.list_at
         self.list_at += VALUE_BYTES + 4 * count
         if self.list_at > self.instruction_at:
             raise bad_program("a list stands where the operator takes none")
-        self.context.put_value(at, reference(_picotorch.POOL, at + VALUE_BYTES), count, 0, 0,
-                               _LIST + kind, 0)
+        context.put_list(at, reference(_picotorch.POOL, at + VALUE_BYTES), count, kind)
         for i in range(count):
             index = self.reader.i32_item(items, i)
             optional = kind == KERNEL_TYPES_OPTIONAL_TENSOR_LIST
-            self.context.put_ref(at + VALUE_BYTES + 4 * i,
-                                 0 if optional and self._is_none(index) else self._tensor(index))
-        return reference(_picotorch.POOL, at)
+            context.put_ref(at + VALUE_BYTES + 4 * i,
+                            0 if optional and self._is_none(index) else self._tensor(index))
+        context.put_ref(to, reference(_picotorch.POOL, at))
 
     def _is_none(self, index):
         """An optional tensor is left out as -1 or as a value that is Null."""

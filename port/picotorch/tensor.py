@@ -24,7 +24,6 @@ _ACCEPTED = {1: b"b", 2: b"h", 3: b"i", 4: b"q", 5: b"e", 6: b"f", 7: b"d", 11: 
 _RAW = 66
 
 MAX_RANK = 16
-CONTIGUOUS = 0x20  # flag of a value record, beside the rank
 
 
 def accepts(dtype, buffer):
@@ -34,33 +33,27 @@ def accepts(dtype, buffer):
 
 
 def tensor_nbytes(reader, tensor):
-    """Bytes of the elements of the tensor table at a position; errors as nbytes_of."""
-    return nbytes_of(reader, reader.u8(tensor, TENSOR_SCALAR_TYPE),
-                     reader.table(tensor, TENSOR_SIZES))
-
-
-def nbytes_of(reader, dtype, sizes):
-    """Bytes of a tensor of a dtype with the vector of sizes at a position. Raises InvalidProgram for
-    bad sizes, NotSupported for a dtype without whole bytes."""
-    element = _picotorch.element_size(dtype)
-    if element == 0:
-        raise fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
-    nbytes = reader.product(sizes, element, LIMIT)
+    """Bytes of the elements of the tensor table at a position. Raises InvalidProgram for bad sizes,
+    NotSupported for a dtype without whole bytes."""
+    dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
+    nbytes = reader.tensor_nbytes(dtype, reader.table(tensor, TENSOR_SIZES), LIMIT)
     if nbytes < 0:
-        raise fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
+        raise bad_nbytes(dtype)
     return nbytes
 
 
-def tensor_flags(reader, sizes, order):
-    """Rank and CONTIGUOUS flag of the tensor with these vectors. Raises InvalidProgram for a dim order
-    that is no permutation, NotSupported for a rank above 16."""
-    rank = reader.length(sizes)
-    if rank > MAX_RANK:
-        raise fail(NOT_SUPPORTED, "tensors of more than 16 dims")
-    permutation = reader.permutation(order)
-    if permutation == 0 or reader.length(order) != rank:
-        raise fail(INVALID_PROGRAM, "a dim order is no permutation of the dims")
-    return rank | CONTIGUOUS if permutation == 2 else rank
+def bad_dims(reader, sizes):
+    """The error for sizes and a dim order that Reader.tensor_flags does not take."""
+    if reader.length(sizes) > MAX_RANK:
+        return fail(NOT_SUPPORTED, "tensors of more than 16 dims")
+    return fail(INVALID_PROGRAM, "a dim order is no permutation of the dims")
+
+
+def bad_nbytes(dtype):
+    """The error for a dtype and sizes that Reader.tensor_nbytes does not take."""
+    if _picotorch.element_size(dtype) == 0:
+        return fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
+    return fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
 
 
 class TensorInfo:
@@ -70,7 +63,8 @@ class TensorInfo:
         reader = program.reader
         sizes = reader.table(tensor, TENSOR_SIZES)
         order = reader.table(tensor, TENSOR_DIM_ORDER)
-        tensor_flags(reader, sizes, order)
+        if reader.tensor_flags(sizes, order) < 0:
+            raise bad_dims(reader, sizes)
         self._nbytes = tensor_nbytes(reader, tensor)
         self._sizes = tuple([reader.i32_item(sizes, i) for i in range(reader.length(sizes))])
         self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])

@@ -27,6 +27,9 @@ except ImportError:
     heap_unlock = heap_lock
 
 
+FAR = (1 << 27) - 8  # the last place of a vector
+
+
 def ref(memory, offset):
     return memory << 25 | offset >> 2
 
@@ -93,7 +96,7 @@ def number_cases(r):
         ("u8 item", lambda: r.u8_item(36, 0)),
         ("last u32", lambda: r.u32_at(64)),
         ("behind the last u32", lambda: r.u32_at(65)),
-        ("before the first", lambda: r.u16_at(-1)),
+        ("before the first", lambda: r.u32_at(-1)),
         ("u64", lambda: r.u64_at(40)),
         ("u64 as i64", lambda: r.u64_at(28)),
         ("no int", lambda: r.u32_at("0")),
@@ -111,6 +114,9 @@ def program_cases(r):
     forward = r.table(plan, schema.EXECUTION_PLAN_NAME)
     inputs = r.table(chain, schema.CHAIN_INPUTS)
     outputs = r.table(chain, schema.CHAIN_OUTPUTS)
+    below = r.table(r.table(r.item(values, 7), schema.EVALUE_VAL), schema.INT_LIST_ITEMS)
+    fields, layouts = schema.TENSOR_FIELDS, (None, None, b"q")
+    tensor, pair, nothing = [0] * len(fields), [0, 0], [None] * 6
     value = schema.EVALUE_VAL
     orders = [r.table(r.table(r.item(values, i), value), schema.TENSOR_DIM_ORDER)
               for i in range(3, 7)]
@@ -126,25 +132,37 @@ def program_cases(r):
         ("inputs", lambda: r.i32_item(inputs, 1)),
         ("value", lambda: r.i64(r.table(r.item(values, 0), value), 0)),
         ("types", lambda: r.u8(r.item(values, 1), 0) * 16 + r.u8(r.item(values, 2), 0)),
-        ("find_item", lambda: r.find_item(values, 0, 0, schema.KERNEL_TYPES_STRING)),
-        ("find_item from one", lambda: r.find_item(values, 1, 0, schema.KERNEL_TYPES_TENSOR)),
-        ("find_item from the next", lambda: r.find_item(values, 2, 0, schema.KERNEL_TYPES_TENSOR)),
-        ("find_item at the end", lambda: r.find_item(values, 3, 0, 0)),
-        ("find_item before the first", lambda: r.find_item(values, -1, 0, 0)),
-        ("find_item in nothing", lambda: r.find_item(0, 0, 0, 0)),
-        ("find_item left out", lambda: r.find_item(values, 0, 5, 0)),
-        ("find_item of no slot", lambda: r.find_item(values, 0, -1, 0)),
-        ("find_item outside", lambda: r.find_item(len(r) - 4, 0, 0, 77)),
-        ("product", lambda: r.product(inputs, 4, 1000)),
-        ("product at the limit", lambda: r.product(inputs, 4, 144)),
-        ("product above the limit", lambda: r.product(inputs, 4, 143)),
-        ("product with 0", lambda: r.product(outputs, 4, 1000)),
-        ("product of nothing", lambda: r.product(0, 4, 1000)),
-        ("permutation", lambda: r.permutation(orders[0])),
-        ("no permutation", lambda: r.permutation(orders[1])),
-        ("permutation in order", lambda: r.permutation(orders[2])),
-        ("permutation of too many", lambda: r.permutation(orders[3])),
-        ("permutation of nothing", lambda: r.permutation(0)),
+        ("count_tensors", lambda: r.count_tensors(values)),
+        ("count_tensors of nothing", lambda: r.count_tensors(0)),
+        ("count_tensors outside", lambda: r.count_tensors(len(r) - 4)),
+        ("read_tensor", lambda: r.read_tensor(values, 0, fields, tensor) + sum(tensor)),
+        ("read_tensor from one", lambda: r.read_tensor(values, 1, b"B", tensor) + tensor[0]),
+        ("read_tensor from the next", lambda: r.read_tensor(values, 2, fields, tensor)),
+        ("read_tensor at the end", lambda: r.read_tensor(values, 7, fields, tensor)),
+        ("read_tensor before the first", lambda: r.read_tensor(values, -1, fields, tensor)),
+        ("read_tensor of nothing", lambda: r.read_tensor(0, 0, fields, tensor)),
+        ("read_tensor outside", lambda: r.read_tensor(len(r) - 4, 0, fields, tensor)),
+        ("read_tensor into too little", lambda: r.read_tensor(values, 0, fields, pair)),
+        ("read_union", lambda: r.read_union(values, 0, layouts, pair) * 100 + pair[0]),
+        ("read_union without layout", lambda: r.read_union(values, 1, layouts, pair) + pair[0]),
+        ("read_union with None", lambda: r.read_union(values, 1, nothing, pair) + pair[0]),
+        ("read_union beyond", lambda: r.read_union(values, 7, layouts, pair)),
+        ("read_union of no layouts", lambda: r.read_union(values, 0, 5, pair)),
+        ("tensor_nbytes", lambda: r.tensor_nbytes(6, inputs, 1000)),
+        ("tensor_nbytes at the limit", lambda: r.tensor_nbytes(6, inputs, 144)),
+        ("tensor_nbytes above the limit", lambda: r.tensor_nbytes(6, inputs, 143)),
+        ("tensor_nbytes with 0", lambda: r.tensor_nbytes(6, outputs, 1000)),
+        ("tensor_nbytes of a scalar", lambda: r.tensor_nbytes(6, 0, 1000)),
+        ("tensor_nbytes of negative sizes", lambda: r.tensor_nbytes(6, below, 1000)),
+        ("tensor_nbytes of no dtype", lambda: r.tensor_nbytes(99, inputs, 1000)),
+        ("tensor_nbytes outside", lambda: r.tensor_nbytes(6, len(r) - 4, 1000)),
+        ("tensor_flags", lambda: r.tensor_flags(orders[0], orders[0])),
+        ("tensor_flags in order", lambda: r.tensor_flags(orders[2], orders[2])),
+        ("no permutation", lambda: r.tensor_flags(orders[1], orders[1])),
+        ("tensor_flags of 33 dims", lambda: r.tensor_flags(orders[3], orders[3])),
+        ("tensor_flags of another rank", lambda: r.tensor_flags(inputs, orders[0])),
+        ("tensor_flags of a scalar", lambda: r.tensor_flags(0, 0)),
+        ("tensor_flags outside", lambda: r.tensor_flags(orders[0], len(r) - 4)),
         ("known", lambda: r.operator(r.table(known, name), r.table(known, overload)) == NUMBER),
         ("no overload", lambda: r.operator(r.table(known, name), 0)),
         ("unknown", lambda: r.operator(r.table(unknown, name), r.table(unknown, overload))),
@@ -184,9 +202,9 @@ def sweep_two(function, size):
 
 def sweep(data):
     r = _picotorch.Reader(data)
-    one = (r.follow, r.length, r.permutation, r.u16_at, r.u32_at, r.u64_at)
+    one = (r.length, r.count_tensors, r.u32_at, r.u64_at)
     two = (r.field, r.table, r.u8, r.i32, r.u32, r.i64, r.item, r.u8_item, r.i32_item, r.i64_item,
-           r.operator)
+           r.operator, r.tensor_flags)
     sums = [0] * (len(one) + len(two) + 1)
     heap_lock()
     for i in range(len(one)):
@@ -198,8 +216,8 @@ def sweep(data):
     print("sweep", sums)
 
 
-# A pool: the method at 0, its instruction at 24, values at 40, 56 and 72, a dim order at 88.
-METHOD, INSTRUCTION, VALUES, DIM_ORDER, END = 0, 24, 40, 88, 96
+# A pool: the method at 0, its instruction at 28, values at 40, 56 and 72, another instruction at 88.
+METHOD, INSTRUCTION, VALUES, CALL = 0, 28, 40, 88
 
 
 def record_cases(c, pool):
@@ -213,9 +231,16 @@ def record_cases(c, pool):
         ("get_ref", lambda: c.get_ref(INSTRUCTION + 8)),
         ("largest ref", lambda: c.put_ref(VALUES, top)),
         ("largest ref", lambda: c.get_ref(VALUES)),
-        ("put_value", lambda: c.put_value(VALUES + 32, top, top, top, 0xFFFF, 255, 255)),
-        ("type too large", lambda: c.put_value(VALUES, 0, 0, 0, 0, 256, 0)),
-        ("index too large", lambda: c.put_value(VALUES, 0, 0, 0, 0x10000, 0, 0)),
+        ("put_tensor", lambda: c.put_tensor(VALUES + 32, top, FAR, FAR, 0xFFFF, 255, 255)),
+        ("type too large", lambda: c.put_tensor(VALUES, 0, 0, 0, 0, 256, 0)),
+        ("index too large", lambda: c.put_tensor(VALUES, 0, 0, 0, 0x10000, 0, 0)),
+        ("sizes too far", lambda: c.put_tensor(VALUES, 0, FAR + 1, 0, 0, 0, 0)),
+        ("dim order too far", lambda: c.put_tensor(VALUES, 0, 0, FAR + 1, 0, 0, 0)),
+        ("sizes before the first", lambda: c.put_tensor(VALUES, 0, -1, 0, 0, 0, 0)),
+        ("put_list", lambda: c.put_list(VALUES, top, top, 11)),
+        ("kind too large", lambda: c.put_list(VALUES, 0, 0, 0x40)),
+        ("negative kind", lambda: c.put_list(VALUES, 0, 0, -1)),
+        ("list beyond", lambda: c.put_list(len(pool) - 12, 0, 0, 11)),
         ("negative ref", lambda: c.put_ref(VALUES, -1)),
         ("negative size", lambda: c.put_method(METHOD, -1, 0, 0, 0, 0, 0)),
         ("too many arguments", lambda: c.put_instruction(INSTRUCTION, 0, 256, 0)),
@@ -223,7 +248,7 @@ def record_cases(c, pool):
         ("last word", lambda: c.put_ref(len(pool) - 4, 7)),
         ("beyond the pool", lambda: c.put_ref(len(pool), 7)),
         ("before the pool", lambda: c.get_ref(-4)),
-        ("value beyond", lambda: c.put_value(len(pool) - 12, 0, 0, 0, 0, 0, 0)),
+        ("value beyond", lambda: c.put_tensor(len(pool) - 12, 0, 0, 0, 0, 0, 0)),
         ("method beyond", lambda: c.put_method(len(pool) - 20, 0, 0, 0, 0, 0, 0)),
         ("instruction beyond", lambda: c.put_instruction(len(pool), 0, 0, 0)),
         ("arguments beyond", lambda: c.put_instruction(len(pool) - 4, NUMBER, 2, 0)),
@@ -233,21 +258,28 @@ def record_cases(c, pool):
     ]
 
 
-def tensor_cases(c, sizes):
+def tensor_cases(c, r, values, sizes, order):
     """The instruction transposes value 1, at PLANNED 0, into value 4, at PLANNED 32."""
-    order = ref(POOL, DIM_ORDER)
+    at = ref(POOL, VALUES)
     return [
-        ("dim order", lambda: c.put_ref(DIM_ORDER, 0x0100)),
-        ("input", lambda: c.put_value(VALUES, ref(PLANNED, 0), sizes, order, 1, 3, 0x22)),
-        ("output", lambda: c.put_value(VALUES + 16, ref(PLANNED, 32), sizes + 2, order, 4, 3,
-                                       0x22)),
-        ("another", lambda: c.put_value(VALUES + 32, ref(PLANNED, 32), sizes, order, 9, 6, 0x22)),
-        ("find", lambda: c.find_value(VALUES, 3, 1)),
-        ("find", lambda: c.find_value(VALUES, 3, 4)),
-        ("find", lambda: c.find_value(VALUES, 3, 9)),
-        ("find none", lambda: c.find_value(VALUES, 3, 5)),
-        ("find none", lambda: c.find_value(VALUES, 0, 1)),
-        ("find outside", lambda: c.find_value(VALUES, 99, 70000)),
+        ("put_method", lambda: c.put_method(METHOD, 3, 1, at, ref(POOL, INSTRUCTION),
+                                            ref(_picotorch.PROGRAM, values), 64)),
+        ("input", lambda: c.put_tensor(VALUES, ref(PLANNED, 0), sizes, order, 1, 3, 0x22)),
+        ("output", lambda: c.put_tensor(VALUES + 16, ref(PLANNED, 32), sizes + 8, order, 4, 3,
+                                        0x22)),
+        ("another", lambda: c.put_tensor(VALUES + 32, ref(PLANNED, 32), sizes, order, 9, 6, 0x22)),
+        ("find", lambda: c.find_value(1)),
+        ("find", lambda: c.find_value(4)),
+        ("find", lambda: c.find_value(9)),
+        ("find none", lambda: c.find_value(5)),
+        ("find none", lambda: c.find_value(0)),
+        ("find none", lambda: c.find_value(70000)),
+        ("values of nothing", lambda: c.put_method(METHOD, 0, 1, at, 0, 0, 64)),
+        ("find none", lambda: c.find_value(1)),
+        ("values beyond", lambda: c.put_method(METHOD, 6, 1, at, 0, 0, 64)),
+        ("find", lambda: c.find_value(1)),
+        ("values far beyond", lambda: c.put_method(METHOD, SMALL_INT_MAX, 1, at, 0, 0, 64)),
+        ("find", lambda: c.find_value(1)),
         ("clear_scratch_needed", lambda: c.clear_scratch_needed()),
         ("check", lambda: c.check(INSTRUCTION)),
         ("scratch_needed", lambda: c.scratch_needed()),
@@ -258,6 +290,35 @@ def tensor_cases(c, sizes):
         ("wrong kernel", lambda: c.put_instruction(INSTRUCTION, 0xFFFF, 2, 0)),
         ("check", lambda: c.check(INSTRUCTION)),
         ("right kernel", lambda: c.put_instruction(INSTRUCTION, NUMBER, 2, 0)),
+    ]
+
+
+def argument_cases(c, r, values, lists):
+    """`lists` are the arguments of the program's instructions."""
+    one, unknown, far, negative = lists
+    return [
+        ("put_method", lambda: c.put_method(METHOD, 3, 1, ref(POOL, VALUES), ref(POOL, INSTRUCTION),
+                                            ref(_picotorch.PROGRAM, values), 64)),
+        ("put_instruction", lambda: c.put_instruction(CALL, NUMBER, 7, 0)),
+        ("up to a list", lambda: c.put_arguments(CALL, r, one, 0)),
+        ("tensor", lambda: c.get_ref(CALL + 4) == ref(POOL, VALUES)),
+        ("tensor", lambda: c.get_ref(CALL + 8) == ref(POOL, VALUES + 16)),
+        ("None", lambda: c.get_ref(CALL + 12)),
+        ("int", lambda: c.get_ref(CALL + 16) == ref(_picotorch.PROGRAM, r.item(values, 0))),
+        ("behind it, too many", lambda: c.put_arguments(CALL, r, one, 5)),
+        ("put_instruction", lambda: c.put_instruction(CALL, NUMBER, 6, 0)),
+        ("at the list", lambda: c.put_arguments(CALL, r, one, 4)),
+        ("behind it", lambda: c.put_arguments(CALL, r, one, 5)),
+        ("string", lambda: c.get_ref(CALL + 24) == ref(_picotorch.PROGRAM, r.item(values, 2))),
+        ("behind the last", lambda: c.put_arguments(CALL, r, one, 6)),
+        ("before the first", lambda: c.put_arguments(CALL, r, one, -1)),
+        ("tensor without record", lambda: c.put_arguments(CALL, r, unknown, 0)),
+        ("no such value", lambda: c.put_arguments(CALL, r, far, 0)),
+        ("no value", lambda: c.put_arguments(CALL, r, negative, 0)),
+        ("no reader", lambda: c.put_arguments(CALL, c, one, 0)),
+        ("instruction beyond", lambda: c.put_arguments(128, r, one, 0)),
+        ("put_instruction", lambda: c.put_instruction(CALL, NUMBER, 10, 0)),
+        ("arguments beyond", lambda: c.put_arguments(CALL, r, one, 0)),
     ]
 
 
@@ -423,9 +484,15 @@ context.set_memory(_picotorch.PROGRAM, program)
 context.set_memory(POOL, pool)
 context.set_memory(PLANNED, planned)
 view = memoryview(bytearray(4))
-sizes = ref(1, reader.table(chain, schema.CHAIN_INPUTS) + 4)
+values = reader.table(plan, schema.EXECUTION_PLAN_VALUES)
+instructions = reader.table(chain, schema.CHAIN_INSTRUCTIONS)
+arguments = [reader.table(reader.table(reader.item(instructions, i), schema.INSTRUCTION_INSTR_ARGS),
+                          schema.KERNEL_CALL_ARGS) for i in range(4)]
+sizes = reader.table(chain, schema.CHAIN_INPUTS)
+order = reader.table(reader.table(reader.item(values, 5), schema.EVALUE_VAL), schema.TENSOR_DIM_ORDER)
 run("records", record_cases(context, pool))
-run("tensors", tensor_cases(context, sizes))
+run("tensors", tensor_cases(context, reader, values, sizes, order))
+run("arguments", argument_cases(context, reader, values, arguments))
 print("reason", context.reason())
 context.put_ref(INSTRUCTION + 8, ref(POOL, VALUES))
 print("check", context.check(INSTRUCTION), context.reason())

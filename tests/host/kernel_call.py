@@ -9,6 +9,7 @@ The same object given twice is the same tensor.
 """
 
 import dataclasses
+import struct
 
 import _picotorch
 import numpy as np
@@ -25,7 +26,8 @@ GUARD = 64
 AT_END = 19  # number of the memory that ends with its only tensor
 DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
           "float64": 7, "bool": 11, "uint16": 27, "uint32": 28, "uint64": 29}
-LIST, CONTIGUOUS, CONSTANT = 0x40, 0x20, 0x40
+CONTIGUOUS, CONSTANT = 0x20, 0x40
+VALUE = struct.Struct("<IIIHBB")  # pt_value
 
 
 class KernelError(Exception):
@@ -155,7 +157,7 @@ class Call:
         return len(self.values) - 1
 
     def place_tensors(self, plan):
-        reader, context = self.reader, self.context
+        reader = self.reader
         chain = reader.item(reader.table(plan, schema.EXECUTION_PLAN_CHAINS), 0)
         sizes = reader.table(chain, schema.CHAIN_INPUTS) + 4
         self.records = {}
@@ -167,9 +169,9 @@ class Call:
             flags = rank | (CONSTANT if tensor.constant else 0)
             if tensor.dim_order == tuple(range(rank)):
                 flags |= CONTIGUOUS
-            context.put_value(position, ref(*self.places[id(tensor)]),
-                              ref(_picotorch.PROGRAM, sizes), ref(_picotorch.POOL, order), 0,
-                              DTYPES[tensor.array.dtype.name], flags)
+            VALUE.pack_into(self.pool, position, ref(*self.places[id(tensor)]),
+                            ref(_picotorch.PROGRAM, sizes), ref(_picotorch.POOL, order), 0,
+                            DTYPES[tensor.array.dtype.name], flags)
             sizes += 4 * rank
             self.records[key] = position
 
@@ -212,7 +214,7 @@ class Call:
         kind = schema.KERNEL_TYPES_TENSOR_LIST
         if None in key[1]:
             kind = schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST
-        self.context.put_value(record, ref(_picotorch.POOL, array), len(items), 0, 0, LIST + kind, 0)
+        self.context.put_list(record, ref(_picotorch.POOL, array), len(items), kind)
         return ref(_picotorch.POOL, record)
 
     def run(self):

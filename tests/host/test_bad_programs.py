@@ -135,56 +135,56 @@ def empty_instruction():
     return relu(chains=[{"instructions": [{}]}])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::relu.out: an argument is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument 0: is of the wrong kind")
 def number_for_a_tensor():
     return program(relu_plan() | {"values": [int_value(3), tensor([4], 16)], "inputs": []})
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::relu.out: an argument is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument 0: is of the wrong kind")
 def none_for_a_tensor():
     return program(relu_plan() | {"values": [NULL_VALUE, tensor([4], 16)], "inputs": []})
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::relu.out: an argument is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument 1: is of the wrong kind")
 def constant_for_an_output():
     constant = tensor([4], data_buffer_idx=1)
     return program(relu_plan() | {"values": [tensor([4], 0), constant]},
                    constant_buffer=[{}, {"storage": bytes(16)}])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::cat.out: an argument is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::cat.out: argument 0: is of the wrong kind")
 def tensor_for_a_list():
     return program(cat_plan([0, 1], chains=[{"instructions": [call(0, 0, 3, 4, 4)]}]))
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::cat.out: an argument is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::cat.out: argument 1: is of the wrong kind")
 def bool_for_an_int():
     changed = cat_plan([0, 1])
     changed["values"][3] = bool_value(True)
     return program(changed)
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: an argument is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
 def int_list_with_a_float():
     return permute([2, 5])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: an argument is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
 def int_list_with_an_index_too_large():
     return permute([2, 99])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: an argument is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
 def int_list_with_an_index_beyond_32_bits():
     return permute([2, (1 << 32) + 3])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: an argument is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
 def int_list_with_a_negative_index():
     return permute([2, -1])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: an argument is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
 def bool_list_for_an_int_list():
     return permute([1, 0], "BoolList")
 

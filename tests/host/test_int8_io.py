@@ -1,4 +1,4 @@
-"""Programs with integers for inputs and outputs: how they are made, and how they are used."""
+"""Programs with integers for inputs and outputs, and smaller ones: how they are made and used."""
 
 import importlib.util
 import json
@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from calling import assert_error, assert_usage
 from picotorch import Error
-from picotorch.host import int8_io
+from picotorch.host import rewriting, twin
 from picotorch.host.inputs import dequantize_array, quantize_array
+from picotorch.host.parity import same_bits
+from picotorch.host.run import Request
 from picotorch.host.twin import open_program
 from picotorch.runtime import Runtime
 from targets import HOST, run_script
@@ -147,8 +149,7 @@ def test_export_without_executorch_says_how_to_get_it(call, tmp_path, monkeypatc
     assert not (tmp_path / "out.pte").exists()
 
 
-def test_export_says_what_it_can_do(call, tmp_path):
-    assert_usage(call("export", path("int8_ds_cnn"), "-o", tmp_path / "out.pte"), "--int8-io")
+def test_export_needs_a_file_to_write(call):
     assert_usage(call("export", path("int8_ds_cnn"), "--int8-io"), "-o")
 
 
@@ -167,6 +168,28 @@ def test_exported_programs_give_the_same_outputs(call, tmp_path, name):
     assert call("parity", written)[0] == 0
     text = call("export", path(name), "--int8-io", "-o", written)[1]
     assert "output" in text and "planned buffer 0" in text and "same outputs" in text
+
+
+@needs_executorch
+@pytest.mark.parametrize("name", [
+    "ds_cnn", "int8_resnet8", "int8_io_ds_cnn", "attention", "view_copies", "two_methods", "counter",
+    "counter_initialized", "mutated_input", "unplanned_io", "constant_output", "same_output_twice",
+    "inline_constants", "scalar_inputs", "empty_tensors"])
+def test_a_smaller_program_gives_the_same_outputs(call, tmp_path, name):
+    written, fixture = tmp_path / "out.pte", fixture_store.load(name)
+    status, out, _ = call("export", path(name), "-o", written, "--json")
+    entry = json.loads(out)
+    assert status == 0 and [method["method"] for method in entry["methods"]] == list(fixture.methods)
+    for method in entry["methods"]:
+        assert method["planned"] == method["planned_least"] and method["quantized"] == []
+        assert sum(method["planned"]) <= sum(method["planned_before"])
+    for run in fixture.runs[:1]:
+        results = [twin.run(Request(data, name, run.inputs, run.method))
+                   for data in (fixture.pte, written.read_bytes())]
+        assert results[0].code == results[1].code == 0
+        assert len(results[1].pool) <= len(results[0].pool)
+        for one, other in zip(results[0].outputs, results[1].outputs, strict=True):
+            assert same_bits(one, other)
 
 
 @needs_executorch
@@ -281,10 +304,10 @@ def small_plan(**changes):
     return Plan(**given)
 
 
-def edit(*plans):
+def edit(*plans, quantized_ends=True):
     made = []
     program = Holder(execution_plan=list(plans), constant_buffer=["", "one", "two", "three"])
-    entries = int8_io.quantize_ends(program, lambda *given: made.append(given) or given)
+    entries = rewriting.rewrite(program, lambda *given: made.append(given) or given, quantized_ends)
     return program, entries, dict(made)
 
 
@@ -299,6 +322,14 @@ def test_the_ends_are_taken_off_and_what_is_left_numbered_anew():
     assert made == {f"{end}0_{key}": value for end in ("input", "output") for key, value in zip(
         ("scale", "zp", "quant_min", "quant_max", "dtype"), (0.5, 3, -128, 127, 1), strict=True)}
     assert program.constant_buffer == [""]
+
+
+def test_without_taking_off_the_ends_the_signature_stays():
+    plan = small_plan()
+    program, (entry,), made = edit(plan, quantized_ends=False)
+    assert (plan.inputs, plan.outputs, len(plan.values)) == ([0], [3], 9) and made == {}
+    assert len(plan.chains[0].instructions) == 3 and entry["quantized"] == []
+    assert entry["planned"] == entry["planned_least"] == [320]
 
 
 def test_methods_of_other_names_put_them_before():

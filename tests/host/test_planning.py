@@ -14,7 +14,7 @@ def planned(places, inputs, steps, outputs, always=(), **longer):
     offsets, size = plan(places, blocks, ALIGNMENT)
     new = {value: (offsets[value], places[value][1]) for value in offsets}
     assert all(offset + count <= size for offset, count in new.values())
-    assert least(blocks) <= size and size % ALIGNMENT == 0
+    assert least(blocks, ALIGNMENT) <= size and size % ALIGNMENT == 0
     return new, size
 
 

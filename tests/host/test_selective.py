@@ -130,6 +130,13 @@ def test_models_may_follow_one_another(call, monkeypatch, option):
     assert list(programs) == [str(path("add_1")), str(path("add_5"))]
 
 
+def test_a_build_that_fails_is_an_error(call, monkeypatch, tmp_path):
+    (tmp_path / "setup.py").write_text("raise SystemExit('set-up stopped: no compiler')")
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "setup.py")
+    monkeypatch.setattr(selective.emulator, "FIRMWARE_DIR", tmp_path)
+    assert_error(call("firmware", path("add_1")), "Internal", "the firmware was not built")
+
+
 # ---- on a board
 
 

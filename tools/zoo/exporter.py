@@ -8,7 +8,7 @@ from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
-from picotorch.host.exporting import int8_io_file
+from picotorch.host.exporting import export_file
 
 from zoo import cortex_m
 from zoo.registry import Model
@@ -30,7 +30,7 @@ def export(model: Model) -> bytes:
     backend = ExecutorchBackendConfig(**model.backend())
     if model.cortex_m:
         pte = bytes(cortex_m.lower(model).to_executorch(backend).buffer)
-        return int8_io_file(pte, "model")[0] if model.calibration else pte
+        return export_file(pte, "model", int8_io=True)[0] if model.calibration else pte
     exported = {
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()

@@ -1,9 +1,9 @@
-"""Taking the quantize and dequantize operators off the ends of a quantized program.
+"""Rewriting a program: less memory, and integers for inputs and outputs where it is quantized.
 
-Its inputs and outputs are then the integers themselves, and the float tensors and the copies of them
-need no memory: the planned memory is planned anew. Scale and zero point of each input and output are
-kept as constant methods, under the names that ExecuTorch's own quantize_io_pass gives them
-("input0_scale", "output0_zp" ..., with the name of a method before them that is not called forward).
+Values that nothing names are dropped, and the planned memory is planned anew. Where the operators that
+quantize inputs and dequantize outputs are taken off, the float tensors need no memory any more. Scale
+and zero point are kept as constant methods, under the names that ExecuTorch's own quantize_io_pass
+gives them ("input0_scale", "output0_zp" ..., behind the name of a method that is not called forward).
 
 All works on the classes of executorch.exir.schema, in place.
 """
@@ -197,7 +197,7 @@ class MethodEditor:
                 raise fail(NOT_SUPPORTED, "an input or output shares memory with other values",
                            self.plan.name) from None
             offsets, size = planning.plan(places, blocks, _ALIGNMENT)
-            bounds.append(planning.least(blocks))
+            bounds.append(planning.least(blocks, _ALIGNMENT))
             for value, offset in offsets.items():
                 allocations[value].memory_offset_low = offset & 0xFFFFFFFF
                 allocations[value].memory_offset_high = offset >> 32
@@ -280,20 +280,21 @@ def drop_unused_constants(program):
             tensor.data_buffer_idx = place[tensor.data_buffer_idx]
 
 
-def quantize_ends(program, constant_plan) -> list[dict]:
-    """Takes the float ends off all methods of an executorch Program; what was done, by method.
+def rewrite(program, constant_plan, quantized_ends: bool) -> list[dict]:
+    """Drops from all methods of an executorch Program what no instruction names, and plans their memory
+    anew; quantized_ends: after taking the float ends off. What was done, by method.
 
     constant_plan(name, number) makes the execution plan of a constant method. Raises InvalidArgument
-    where there is nothing to take off, NotSupported for control flow, delegates, and inputs or outputs
+    where there are no ends to take off, NotSupported for control flow, delegates, and inputs or outputs
     that share memory with other values.
     """
     done, added = [], {}
     for plan in program.execution_plan:
-        before = plan.non_const_buffer_sizes[1:]
         editor = MethodEditor(plan)
-        ends = editor.find_ends()
-        if not ends:
+        ends = editor.find_ends() if quantized_ends else []
+        if not (ends or (editor.instructions and not quantized_ends)):
             continue
+        before = plan.non_const_buffer_sizes[1:]
         bounds = editor.plan_memory()
         editor.take_off_ends()
         editor.drop_unused()
@@ -302,7 +303,7 @@ def quantize_ends(program, constant_plan) -> list[dict]:
         done.append({"method": plan.name, "planned_before": before,
                      "planned": plan.non_const_buffer_sizes[1:], "planned_least": bounds,
                      "quantized": [f"{end.kind} {end.index}" for end in ends]})
-    if not done:
+    if quantized_ends and not done:
         raise fail(INVALID_ARGUMENT, "no input goes into a quantize operator alone, and no output "
                    "comes from a dequantize operator", "program",
                    remedy="export it quantized, with float inputs and outputs")

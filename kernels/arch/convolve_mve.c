@@ -404,13 +404,46 @@ static NOINLINE void convolve_by_stack(convolution *x, int8_t *out) {
     convolve_parts(x, CHANNELS, out, bias);
 }
 
+static int32_t multiply_packed(const int8_t *patch, const int8_t *weights, int32_t n) {
+    register int32_t sum __asm__("r2") = 0;
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[patch]], #64\n\t"
+                     "vldrb.u8 q1, [%[weights]], #16\n\t"
+                     "vmladava.s8 %[sum], q0, q1\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [patch] "+r"(patch), [weights] "+r"(weights), [sum] "+r"(sum)
+                     : [n] "r"(n)
+                     : "lr", "q0", "q1", "memory");
+    return sum;
+}
+
+// Any parameters, one output after the other, in the least scratch at any address.
+static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
+    const pt_layer *layer = x->layer;
+    for (x->row = 0; x->row < x->g->out[0]; x->row++) {
+        for (x->column = 0; x->column < x->g->out[1]; x->column++, out += layer->out_stride) {
+            const int8_t *weights = layer->weights;
+            pack_patch(x, x->block);
+            for (int32_t o = 0; o < layer->channels; o++, weights += layer->depth) {
+                uint32_t sum = (uint32_t)multiply_packed(x->block, weights, layer->depth);
+                sum += (uint32_t)pt_sum_bytes(weights, layer->depth) * (uint32_t)layer->offset;
+                out[o] = pt_finish(&layer->output, o,
+                                   pt_add_int32((int32_t)sum, pt_bias_of(&layer->output, o)));
+            }
+        }
+    }
+}
+
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room) {
     convolution x = {g, layer, in, block, 0, 0};
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
     if (layer->channels < 4 || room < needed || ((uint32_t)block & 3) ||
         !pt_have_fast_scales(&layer->output, layer->channels)) {
-        return false;
+        convolve_singly(&x, out);
+        return true;
     }
     int32_t room_for = (int32_t)((room - needed) / 4);
     if (room_for >= CHANNELS || room_for >= layer->channels) {
@@ -444,7 +477,7 @@ bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const i
     pt_geometry one = *g;
     pt_layer part = *layer;
     uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;
-    if (rows > room || layer->depth > UINT16_MAX / 8) {
+    if (rows + pt_least_scratch(layer->depth) > room || layer->depth > UINT16_MAX / 8) {
         return false;
     }
     one.channels = 1;
@@ -453,9 +486,7 @@ bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const i
     for (const int8_t *end = in + g->pixel; in != end; in++, out += part.channels) {
         const int8_t *weights = layer->weights + (g->pixel - (end - in)) * part.channels;
         turn_weights(weights, layer->channels, part.channels, layer->depth, block);
-        if (!pt_convolve(&one, &part, in, out, (int8_t *)block + rows, room - rows)) {
-            return false;
-        }
+        pt_convolve(&one, &part, in, out, (int8_t *)block + rows, room - rows);
         part.output.bias += part.output.bias ? part.channels : 0;
         part.output.multipliers += part.channels;
         part.output.shifts += part.channels;

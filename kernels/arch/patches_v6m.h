@@ -6,7 +6,7 @@
 
 enum {
     PT_PATCHES = 4,
-    PT_CHANNEL_ROOM = 64, // channels at a time
+    PT_CHANNEL_ROOM = 48, // channels at a time
 };
 
 static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {

@@ -178,39 +178,40 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     at->rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
     at->inside = (padding + stride - 1) / stride;
     at->outside = 0;
+    at->from = in;
     if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
         at->outside = room / stride + 1;
         at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
     }
 }
 
-// Packs patch i from where the walk is.
-static __attribute__((noinline)) void pack_next(const convolution *x, const pt_layer *layer,
-                                                const int8_t *in, walk *at, int32_t i) {
-    const pt_window *w = &x->window;
-    if (at->column == x->out.width) {
-        begin_row(x, in, at->row + 1, at);
-    }
-    int32_t column = at->column++;
-    if (column >= at->inside && column < at->outside) {
-        const int8_t *from = at->from + column * w->stride[PT_WIDTH] * x->in.channels;
-        pt_pack_patch(layer, i, from, w->kernel[PT_WIDTH] * x->channels, w->kernel[PT_HEIGHT],
-                      w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
-    } else {
-        pt_span columns = pt_clip_window(w, PT_WIDTH, column, x->in.width);
-        pack_patch(x, layer, in, &at->rows, &columns, i);
-    }
+// Patch i from a window that is not inside the input, or not in whole rows.
+static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_layer *layer,
+                                                const int8_t *in, const walk *at, int32_t i) {
+    pt_span columns = pt_clip_window(&x->window, PT_WIDTH, at->column, x->in.width);
+    pack_patch(x, layer, in, &at->rows, &columns, i);
 }
 
 // A block of patches at a time, from row to row.
 static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+    const pt_window *w = &x->window;
     int32_t n;
     walk at;
     begin_row(x, in, 0, &at);
     for (int32_t left = x->out.height * x->out.width; left > 0; left -= n) {
         n = pt_begin_block(layer, left);
-        for (int32_t i = 0; i < n; i++) {
-            pack_next(x, layer, in, &at, i);
+        for (int32_t i = 0; i < n; i++, at.column++) {
+            if (at.column == x->out.width) {
+                begin_row(x, in, at.row + 1, &at);
+            }
+            if (at.column >= at.inside && at.column < at.outside) {
+                pt_pack_patch(layer, i, at.from, w->kernel[PT_WIDTH] * x->channels,
+                              w->kernel[PT_HEIGHT],
+                              w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
+            } else {
+                pack_edge(x, layer, in, &at, i);
+            }
+            at.from += w->stride[PT_WIDTH] * x->in.channels;
         }
         pt_multiply_block(layer, n, out);
         out += n * layer->out_stride;
@@ -268,7 +269,7 @@ static __attribute__((noinline)) void convolve_whole(const convolution *x, pt_la
                             .pixel = x->in.channels};
     layer->channels = x->outputs;
     pt_take_channels(layer, NULL);
-    if (!pt_convolve(&geometry, layer, in, out, layer->block, room)) {
+    if (!pt_convolve(&geometry, layer, in, out, layer->block, room) && !PT_CONVOLVES_ALL) {
         convolve_channels(x, layer, in, out);
     }
     pt_skip_channels(layer);
@@ -279,7 +280,7 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
     pt_layer layer = layer_of(x);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        if (layer.in_parts) {
+        if (!PT_CONVOLVES_ALL && layer.in_parts) {
             convolve_parts(x, &layer, in, out);
         } else {
             convolve_whole(x, &layer, in, out, bytes);
@@ -297,19 +298,26 @@ void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) 
     }
 }
 
+// The scratch tensor where it suffices, or else the temp memory.
+static __attribute__((noinline)) void *get_scratch(const pt_context *c, pt_ref arg, int32_t depth,
+                                                   uint32_t *bytes) {
+    pt_tensor scratch = pt_get_tensor(c, arg);
+    *bytes = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
+    if (*bytes < pt_least_scratch(depth)) {
+        *bytes = pt_useful_scratch(depth);
+        return c->scratch;
+    }
+    return scratch.data;
+}
+
 static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
+    uint32_t bytes;
     int error = read_convolution(c, args, explicit_layout, &x);
-    pt_tensor scratch = pt_get_tensor(c, args[12]);
-    void *room = scratch.data;
-    uint32_t bytes = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
-    if (bytes < pt_least_scratch(x.depth)) {
-        room = c->scratch;
-        bytes = pt_useful_scratch(x.depth);
-    }
+    void *scratch = get_scratch(c, args[12], x.depth, &bytes);
     x.prepared = pt_prepared(c);
     x.out.data = pt_get_tensor(c, args[13]).data;
-    pt_convolve_images(&x, room, bytes);
+    pt_convolve_images(&x, scratch, bytes);
     return error;
 }
 

@@ -2,6 +2,7 @@
 #include "depthwise.h"
 #include "../arch/dot.h"
 #include "../arch/images.h"
+#include <string.h>
 
 // The taps of one output pixel that lie inside the input.
 typedef struct patch {
@@ -50,7 +51,7 @@ static bool pads_with_int8(const pt_depthwise *x) {
 
 // ---- each input channel as a convolution
 
-enum { TRANSPOSED_LIMIT = 6144 };
+enum { TRANSPOSED_LIMIT = 6144, PADDED_LIMIT = 2048 };
 
 static int32_t taps_of(const pt_depthwise *x) {
     return x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
@@ -74,28 +75,71 @@ static void transpose_weights(const pt_depthwise *x, const int8_t *weights, int8
     }
 }
 
+// Bytes of a channel of an image with its padding; 0 where they are too many to copy it first.
+static uint32_t padded_bytes(const pt_depthwise *x) {
+    const int32_t *padding = x->window.padding;
+    int64_t bytes = (x->in.height + 2 * (int64_t)padding[PT_HEIGHT]) *
+                    (x->in.width + 2 * (int64_t)padding[PT_WIDTH]);
+    return bytes <= PADDED_LIMIT ? ((uint32_t)bytes + 3) & ~3u : 0;
+}
+
+static void pad_channel(const pt_depthwise *x, const int8_t *in, int8_t *to) {
+    const int32_t *padding = x->window.padding;
+    int32_t line = x->in.width + 2 * padding[PT_WIDTH];
+    memset(to, -x->offset, padded_bytes(x));
+    to += padding[PT_HEIGHT] * line + padding[PT_WIDTH];
+    for (int32_t i = 0; i < x->in.height; i++, to += line) {
+        for (int32_t j = 0; j < x->in.width; j++, in += x->in.channels) {
+            to[j] = *in;
+        }
+    }
+}
+
+static void run_channel(const pt_depthwise *x, pt_convolution *one, int8_t *padded, void *scratch,
+                        uint32_t room) {
+    int32_t in_size = x->in.height * x->in.width * x->in.channels;
+    int32_t out_size = x->out.height * x->out.width * x->out.channels;
+    const int8_t *in = one->in.data;
+    int8_t *out = one->out.data;
+    for (int32_t i = 0; i < x->in.batch; i++) {
+        pad_channel(x, in + i * in_size, padded);
+        one->in.data = padded;
+        one->out.data = out + i * out_size;
+        pt_convolve_images(one, scratch, room);
+    }
+}
+
 static __attribute__((noinline)) void run_channels(const pt_depthwise *x, int8_t *scratch,
                                                    uint32_t room) {
-    uint32_t used = transposed_bytes(x);
-    pt_convolution one = {.in = x->in,
-                          .out = x->out,
-                          .weights = scratch,
-                          .window = x->window,
-                          .offset = x->offset,
-                          .groups = 1,
-                          .channels = 1,
-                          .outputs = x->multiplier,
-                          .depth = taps_of(x),
-                          .contiguous = x->in.channels == 1 && x->window.dilation[PT_WIDTH] == 1,
-                          .output = x->output};
+    uint32_t padded = padded_bytes(x), used = transposed_bytes(x) + padded;
+    int32_t multiplier = x->multiplier;
     for (int32_t c = 0; c < x->in.channels; c++) {
-        transpose_weights(x, x->weights + c * x->multiplier, scratch);
-        pt_convolve_images(&one, scratch + used, room - used);
-        one.in.data++;
-        one.out.data += x->multiplier;
-        one.output.bias += one.output.bias ? x->multiplier : 0;
-        one.output.multipliers += x->multiplier;
-        one.output.shifts += x->multiplier;
+        pt_convolution one = {.in = x->in,
+                              .out = x->out,
+                              .weights = scratch + padded,
+                              .window = x->window,
+                              .offset = x->offset,
+                              .groups = 1,
+                              .channels = 1,
+                              .outputs = multiplier,
+                              .depth = taps_of(x),
+                              .output = x->output};
+        one.in.data += c;
+        one.out.data += c * multiplier;
+        one.output.bias += one.output.bias ? c * multiplier : 0;
+        one.output.multipliers += c * multiplier;
+        one.output.shifts += c * multiplier;
+        transpose_weights(x, x->weights + c * multiplier, scratch + padded);
+        if (padded) {
+            const int32_t *padding = x->window.padding;
+            one.in = (pt_image){one.in.data, 1, x->in.height + 2 * padding[PT_HEIGHT],
+                                x->in.width + 2 * padding[PT_WIDTH], 1};
+            one.out.batch = 1;
+            one.window.padding[PT_HEIGHT] = one.window.padding[PT_WIDTH] = 0;
+            run_channel(x, &one, scratch, scratch + used, room - used);
+        } else {
+            pt_convolve_images(&one, scratch + used, room - used);
+        }
     }
 }
 
@@ -110,7 +154,8 @@ static uint32_t least_scratch(const pt_depthwise *x) {
 
 static uint32_t useful_scratch(const pt_depthwise *x) {
     uint32_t transposed = transposed_bytes(x);
-    return transposed ? transposed + pt_useful_scratch(taps_of(x)) : pt_plane_scratch(x);
+    return transposed ? transposed + padded_bytes(x) + pt_useful_scratch(taps_of(x))
+                      : pt_plane_scratch(x);
 }
 
 static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
@@ -222,7 +267,7 @@ static __attribute__((noinline)) void run_image(const pt_depthwise *x, const int
 }
 
 // All images in one go each, where the instruction set has a way for them.
-static bool run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
+static void run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
@@ -241,12 +286,9 @@ static bool run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
                       .output = x->output,
                       .out_stride = x->out.channels};
     for (int32_t i = 0; i < x->in.batch; i++) {
-        if (!pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
-                                   scratch, room)) {
-            return false;
-        }
+        pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
+                              scratch, room);
     }
-    return true;
 }
 
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
@@ -259,10 +301,11 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
         scratch = c->scratch;
         room = useful_scratch(&x);
     }
-    if (pads_with_int8(&x) && run_images(&x, scratch, room)) {
+    if (PT_CONVOLVES_DEPTHWISE) {
+        run_images(&x, scratch, room);
         return error;
     }
-    if (!PT_CONVOLVES_DEPTHWISE && needed && ((uintptr_t)scratch & 3) == 0) {
+    if (needed && ((uintptr_t)scratch & 3) == 0) {
         if (transposed_bytes(&x)) {
             run_channels(&x, scratch, room);
             return error;

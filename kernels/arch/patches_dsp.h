@@ -43,9 +43,8 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
 // Limits outputs of n patches, which are int8 already, to the layer's range.
 void pt_limit(const pt_layer *layer, int32_t n, int8_t *out);
 
-// Six patches at a time, or two, of which the second may be none.
+// Two patches at a time, of which the second may be none.
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
-    layer->width = layer->capacity >= 6 && left >= 6 && !layer->prepared ? 6 : 2;
-    int32_t most = layer->capacity > 0 ? layer->width : 1;
-    return left < most ? left : most;
+    layer->width = 2;
+    return layer->capacity > 0 && left > 1 ? 2 : 1;
 }

@@ -70,6 +70,11 @@ static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype) >= bytes;
 }
 
+// Bytes of scratch to ask for where the program brings none.
+static uint32_t useful_scratch(const convolution *x) {
+    return pt_useful_scratch(x->depth) + (x->in_place ? pt_useful_table(x->out.channels) : 0);
+}
+
 static pt_layer layer_of(const convolution *x) {
     return (pt_layer){.weights = x->weights,
                       .depth = x->depth,
@@ -106,7 +111,7 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     int error = read_convolution(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[13], explicit_layout, &x.out);
     if (!error && !has_room(c, args[12], pt_least_scratch(x.depth))) {
-        pt_ask_scratch(c, pt_useful_scratch(x.depth));
+        pt_ask_scratch(c, useful_scratch(&x));
     }
     if (!error) {
         prepare_convolution(c, args, &x);
@@ -299,12 +304,12 @@ void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) 
 }
 
 // The scratch tensor where it suffices, or else the temp memory.
-static __attribute__((noinline)) void *get_scratch(const pt_context *c, pt_ref arg, int32_t depth,
-                                                   uint32_t *bytes) {
+static __attribute__((noinline)) void *get_scratch(const pt_context *c, pt_ref arg,
+                                                   const convolution *x, uint32_t *bytes) {
     pt_tensor scratch = pt_get_tensor(c, arg);
     *bytes = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
-    if (*bytes < pt_least_scratch(depth)) {
-        *bytes = pt_useful_scratch(depth);
+    if (*bytes < pt_least_scratch(x->depth)) {
+        *bytes = useful_scratch(x);
         return c->scratch;
     }
     return scratch.data;
@@ -314,7 +319,7 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     convolution x;
     uint32_t bytes;
     int error = read_convolution(c, args, explicit_layout, &x);
-    void *scratch = get_scratch(c, args[12], x.depth, &bytes);
+    void *scratch = get_scratch(c, args[12], &x, &bytes);
     x.prepared = pt_prepared(c);
     x.out.data = pt_get_tensor(c, args[13]).data;
     pt_convolve_images(&x, scratch, bytes);

@@ -144,26 +144,6 @@ static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *
     pt_pad(layer, i, k, end - k);
 }
 
-// Patch i: the window of these rows and columns, in the group whose first channel is at `in`.
-static __attribute__((noinline)) void pack_patch(const convolution *x, const pt_layer *layer,
-                                                 const int8_t *in, const pt_span *rows,
-                                                 const pt_span *columns, int32_t i) {
-    const pt_window *w = &x->window;
-    int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
-    int32_t k = rows->first * size;
-    if (rows->taps == 0 || columns->taps == 0) {
-        pt_pad(layer, i, 0, x->depth);
-        return;
-    }
-    pt_pad(layer, i, 0, k);
-    in += rows->start * line + columns->start * x->in.channels;
-    for (int32_t tap = 0; tap < rows->taps; tap++, k += size) {
-        pack_row(x, layer, in, columns, i, k);
-        in += w->dilation[PT_HEIGHT] * line;
-    }
-    pt_pad(layer, i, k, x->depth - k);
-}
-
 // ---- images
 
 // Where the next patch is.
@@ -190,11 +170,26 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     }
 }
 
-// Patch i from a window that is not inside the input, or not in whole rows.
+// Patch i, of a window that is not inside the input or whose rows are not contiguous, in the group
+// whose first channel is at `in`.
 static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_layer *layer,
                                                 const int8_t *in, const walk *at, int32_t i) {
-    pt_span columns = pt_clip_window(&x->window, PT_WIDTH, at->column, x->in.width);
-    pack_patch(x, layer, in, &at->rows, &columns, i);
+    const pt_window *w = &x->window;
+    const pt_span *rows = &at->rows;
+    pt_span columns = pt_clip_window(w, PT_WIDTH, at->column, x->in.width);
+    int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
+    int32_t k = rows->first * size;
+    if (rows->taps == 0 || columns.taps == 0) {
+        pt_pad(layer, i, 0, x->depth);
+        return;
+    }
+    pt_pad(layer, i, 0, k);
+    in += rows->start * line + columns.start * x->in.channels;
+    for (int32_t tap = 0; tap < rows->taps; tap++, k += size) {
+        pack_row(x, layer, in, &columns, i, k);
+        in += w->dilation[PT_HEIGHT] * line;
+    }
+    pt_pad(layer, i, k, x->depth - k);
 }
 
 // A block of patches at a time, from row to row.

@@ -278,13 +278,18 @@ static bool is_pointwise(const pt_geometry *g) {
 // ---- windows of 3 x 3
 
 static bool has_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *out) {
-    int32_t c = g->channels;
-    return g->kernel[0] == 3 && g->kernel[1] == 3 && (g->stride[0] | g->stride[1]) == 1 &&
+    int32_t c = g->channels, stride = g->stride[0];
+    return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
            (g->dilation[0] | g->dilation[1]) == 1 && g->out[1] >= PATCHES &&
-           (c == 16 || c == 32 || c == 64) &&
+           (c == 16 || c == 32 || (c == 64 && stride == 1)) &&
            (((uint32_t)layer->weights | (uint32_t)out | (uint32_t)layer->out_stride |
              (uint32_t)layer->channels) &
             3) == 0;
+}
+
+static int32_t choose_windows(const pt_geometry *g) {
+    int32_t apart = g->stride[0] == 1 ? PT_WINDOWS_16 : PT_WINDOWS_16_APART;
+    return apart + (g->channels == 16 ? 0 : g->channels == 32 ? 1 : 2);
 }
 
 static inline void fill(int8_t *to, int8_t value, int32_t bytes) {
@@ -313,20 +318,19 @@ static inline void pack_columns(int8_t *to, const int8_t *from, int32_t pixel, i
                      : "lr", "q0", "memory");
 }
 
-// What four neighbouring patches see: the six columns from the given one on, of three rows.
+// What four neighbouring patches see: columns from the given one on, of three rows.
 static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t column) {
-    enum { COLUMNS = PATCHES + 2 };
     const pt_geometry *g = x->g;
-    int32_t left = column < 0 ? -column : 0, bytes = g->channels / 16 * COLUMNS * 16;
-    int32_t width = (column + COLUMNS < g->in[1] ? COLUMNS : g->in[1] - column) - left;
+    int32_t columns = (PATCHES - 1) * g->stride[1] + 3, left = column < 0 ? -column : 0;
+    int32_t width = (column + columns < g->in[1] ? columns : g->in[1] - column) - left;
     const int8_t *in = x->in + (row * g->in[1] + column + left) * g->pixel;
     int8_t *to = x->block;
     for (int32_t i = 0; i < 3; i++, row++, in += g->in[1] * g->pixel) {
         bool inside = row >= 0 && row < g->in[0] && width > 0;
-        if (!inside || width < COLUMNS) {
-            fill(to, (int8_t)-x->layer->offset, bytes);
+        if (!inside || width < columns) {
+            fill(to, (int8_t)-x->layer->offset, g->channels * columns);
         }
-        for (int32_t part = 0; part < g->channels; part += 16, to += COLUMNS * 16) {
+        for (int32_t part = 0; part < g->channels; part += 16, to += columns * 16) {
             if (inside) {
                 pack_columns(to + left * 16, in + part, g->pixel, width);
             }
@@ -337,13 +341,14 @@ static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t colu
 static void convolve_windows(const convolution *x, pt_quads *quads, int8_t *out) {
     const pt_geometry *g = x->g;
     int32_t stride = x->layer->out_stride, last = g->out[1] - PATCHES;
+    quads->rounds = choose_windows(g);
     for (int32_t i = 0; i < g->out[0]; i++, out += g->out[1] * stride) {
         for (int32_t j = 0; j < g->out[1]; j += PATCHES) {
             int32_t column = j < last ? j : last;
             for (int32_t p = 0; p < PATCHES; p++) {
                 quads->out[p] = (uint32_t)(out + (column + p) * stride);
             }
-            pack_window(x, i - g->padding[0], column - g->padding[1]);
+            pack_window(x, i * g->stride[0] - g->padding[0], column * g->stride[1] - g->padding[1]);
             pt_multiply_windows(quads);
         }
     }

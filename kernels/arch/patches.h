@@ -40,6 +40,7 @@ typedef struct pt_layer {
     bool in_parts;         // not all channels at a time
     const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
+    bool by_depth;         // words of the block are pairs of values, not of patches
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
 

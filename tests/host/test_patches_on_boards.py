@@ -6,6 +6,7 @@ from board_call import Case, assert_same
 from kernel_call import Tensor
 
 BOARDS = ("mps2-an385-m0plus", "mps2-an385")
+CONVOLUTION = "cortex_m::quantized_conv2d.out"
 CHANNELS_LAST = (0, 2, 3, 1)
 INT32_MAX = (1 << 31) - 1
 
@@ -14,14 +15,24 @@ def int8(rng, *sizes):
     return rng.integers(-128, 128, sizes).astype(np.int8)
 
 
+def constant(values):
+    return Tensor(values.astype(np.int32), constant=True)
+
+
+def assert_same_prepared(board, cases):
+    """The same as the twin makes, and with prepared weights, too."""
+    assert_same(board, cases)
+    assert_same(board, [Case(CONVOLUTION, *case.arguments, prepare=True) for case in cases])
+
+
 def convolution(x, w, bias, multipliers, shifts, offset=128, out_offset=-128, padding=0, scratch=0):
     """A case of stride 1: x (1, C, H, W), w (N, KH, KW, C)."""
     height, width = (x.shape[2 + i] + 2 * padding - w.shape[1 + i] + 1 for i in (0, 1))
     out = Tensor(np.full((1, len(w), height, width), 77, np.int8), CHANNELS_LAST)
-    return Case("cortex_m::quantized_conv2d.out", Tensor(x, CHANNELS_LAST), Tensor(w, constant=True),
-                None if bias is None else bias.astype(np.int32), [1, 1], [padding, padding], [1, 1],
-                offset, out_offset, np.broadcast_to(multipliers, len(w)).astype(np.int32),
-                np.broadcast_to(shifts, len(w)).astype(np.int32), -128, 127,
+    return Case(CONVOLUTION, Tensor(x, CHANNELS_LAST), Tensor(w, constant=True),
+                None if bias is None else constant(bias), [1, 1], [padding, padding], [1, 1],
+                offset, out_offset, constant(np.broadcast_to(multipliers, len(w))),
+                constant(np.broadcast_to(shifts, len(w))), -128, 127,
                 Tensor(np.zeros(scratch, np.uint8), scratch=True), out)
 
 
@@ -44,7 +55,20 @@ def test_any_depth_number_of_pixels_and_channels(board):
     for pixels in range(1, 20):
         cases.append(convolution(int8(rng, 1, 9, pixels, 1), int8(rng, 50, 1, 1, 9),
                                  rng.integers(-999, 999, 50), INT32_MAX, -7))
-    assert_same(board, cases)
+    assert_same_prepared(board, cases)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_padding(board):
+    rng = np.random.default_rng(6)
+    cases = []
+    for channels in (1, 3, 7, 8, 9, 16, 18):
+        for kernel in (2, 3, 5):
+            depth = kernel * kernel * channels
+            x, w = int8(rng, 1, channels, 5, 4), int8(rng, 6, kernel, kernel, channels)
+            cases += [convolution(x, w, rng.integers(-999, 999, 6), 1 << 30, -10, offset, 3, 1,
+                                  4 * -(-depth // 4) * 4) for offset in (-127, -5, 128)]
+    assert_same_prepared(board, cases)
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -60,7 +84,8 @@ def test_greatest_products(board):
                     w[1] = int8(rng, 1, 1, depth)
                     w[2, ..., depth // 2:] = -w[2, ..., depth // 2:].clip(-127)
                     cases.append(convolution(x, w, None, INT32_MAX, -16, offset, 0))
-    assert_same(board, cases)
+                    cases.append(convolution(x[..., :1], w[:, ::-1], None, INT32_MAX, -16, offset, 0))
+    assert_same_prepared(board, cases)
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -76,7 +101,7 @@ def test_two_least_weights_beside_each_other(board):
             cases.append(convolution(x, w, rng.integers(-999, 999, 100), 1 << 30, -9))
             cases.append(convolution(x[:, :4], w.reshape(100, 3, 3, 4), None, 1 << 30, -9,
                                      out_offset=7, padding=1, scratch=144))
-    assert_same(board, cases)
+    assert_same_prepared(board, cases)
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -96,7 +121,7 @@ def test_sums_beside_halves(board):
             bias = bias.clip(-(1 << 29), 1 << 29)
             cases.append(convolution(x, int8(rng, 300, 1, 1, 2), bias, multipliers, -right, 5, out_offset))
     zero = convolution(x, int8(rng, 9, 1, 1, 2), rng.integers(-99, 99, 9), 0, -8, 5)
-    assert_same(board, [*cases, zero])
+    assert_same_prepared(board, [*cases, zero])
 
 
 @pytest.mark.parametrize("board", BOARDS)

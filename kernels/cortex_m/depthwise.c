@@ -111,8 +111,12 @@ static void run_channel(const pt_depthwise *x, pt_convolution *one, int8_t *padd
 
 static __attribute__((noinline)) void run_channels(const pt_depthwise *x, int8_t *scratch,
                                                    uint32_t room) {
-    uint32_t padded = padded_bytes(x), used = transposed_bytes(x) + padded;
     int32_t multiplier = x->multiplier;
+    uint32_t transposed = transposed_bytes(x), padded = padded_bytes(x), used = transposed + padded;
+    if (used + pt_least_scratch(taps_of(x)) > room) {
+        padded = 0;
+        used = transposed;
+    }
     for (int32_t c = 0; c < x->in.channels; c++) {
         pt_convolution one = {.in = x->in,
                               .out = x->out,
@@ -148,8 +152,7 @@ static __attribute__((noinline)) void run_channels(const pt_depthwise *x, int8_t
 // Bytes of scratch that the convolution can work with, and those with which it is at its best.
 static uint32_t least_scratch(const pt_depthwise *x) {
     uint32_t transposed = transposed_bytes(x);
-    int32_t taps = x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
-    return transposed ? transposed + pt_least_scratch(taps) : pt_plane_scratch(x);
+    return transposed ? transposed + pt_least_scratch(taps_of(x)) : pt_plane_scratch(x);
 }
 
 static uint32_t useful_scratch(const pt_depthwise *x) {

@@ -12,7 +12,7 @@
 
 enum {
     PATCHES = 4,
-    CHANNELS = 64, // whose biases are kept on the stack, where there is no room in scratch
+    CHANNELS = 48, // whose biases are kept on the stack, where there is no room in scratch
     LINE = 64,     // longest patch that is put together before it is packed
 };
 
@@ -477,24 +477,21 @@ static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n
 }
 
 // One input channel after the other, as convolutions of their own.
-bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                            int8_t *out, void *block, uint32_t room) {
-    pt_geometry one = *g;
-    pt_layer part = *layer;
+bool pt_convolve_multiplied(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                            void *block, uint32_t room) {
     uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;
     if (rows + pt_least_scratch(layer->depth) > room || layer->depth > UINT16_MAX / 8) {
         return false;
     }
-    one.channels = 1;
-    part.weights = block;
-    part.channels = g->channels;
-    for (const int8_t *end = in + g->pixel; in != end; in++, out += part.channels) {
-        const int8_t *weights = layer->weights + (g->pixel - (end - in)) * part.channels;
-        turn_weights(weights, layer->channels, part.channels, layer->depth, block);
-        pt_convolve(&one, &part, in, out, (int8_t *)block + rows, room - rows);
-        part.output.bias += part.output.bias ? part.channels : 0;
-        part.output.multipliers += part.channels;
-        part.output.shifts += part.channels;
+    int32_t outputs = layer->channels, n = g->channels;
+    const int8_t *weights = layer->weights;
+    g->channels = 1;
+    layer->channels = n;
+    for (const int8_t *end = in + g->pixel; in != end; in++, out += n, weights += n) {
+        turn_weights(weights, outputs, n, layer->depth, block);
+        layer->weights = block;
+        pt_convolve(g, layer, in, out, (int8_t *)block + rows, room - rows);
+        pt_skip_channels(layer);
     }
     return true;
 }

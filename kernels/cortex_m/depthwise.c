@@ -264,7 +264,7 @@ static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
                          .stride = {w->stride[0], w->stride[1]},
                          .padding = {w->padding[0], w->padding[1]},
                          .dilation = {w->dilation[0], w->dilation[1]},
-                         .channels = x->multiplier,
+                         .channels = x->outputs,
                          .pixel = x->in.channels};
         pt_layer layer = {.weights = x->weights,
                           .depth = w->kernel[0] * w->kernel[1],

@@ -65,8 +65,8 @@ def _read_report(result, report, files):
     result.message = report.get("message", "")
     if "heap" in report:
         result.heap_bytes_allocated = int(report["heap"])
-    result.instructions = _pair(report, "load", "execute")
-    result.stack = _pair(report, "stack_load", "stack_execute")
+    result.instructions = _phases(report, "", "verify", "load", "execute")
+    result.stack = _phases(report, "stack_", "load", "execute")
     if "pool_used" in report:
         result.method_pool = _usage(report, "pool")
         result.prepared = int(report["prepared"])
@@ -76,11 +76,12 @@ def _read_report(result, report, files):
             result.planned.append(_usage(report, f"planned{len(result.planned)}"))
 
 
-def _pair(report, load, execute):
-    if load not in report:
+def _phases(report, prefix, *phases):
+    """What was measured of each phase, None of one that was not reached; None without a load."""
+    if prefix + "load" not in report:
         return None
-    return {"load": int(report[load]),
-            "execute": int(report[execute]) if execute in report else None}
+    return {phase: int(report[prefix + phase]) if prefix + phase in report else None
+            for phase in phases}
 
 
 def _usage(report, name):

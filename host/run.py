@@ -44,7 +44,8 @@ class Usage:
 class Result:
     """What a run gave. `code` is 0, or the error's; then the fields behind the failure are None.
 
-    instructions, stack (bytes) and heap_bytes_allocated are known of boards only.
+    instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
+    load and execute; instructions also of verify, which is Program.load.
     prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
     which are the same everywhere. log: the lines it wrote.
     """

@@ -6,7 +6,8 @@
 Counts are exact: the same firmware and model give the same figures on every machine. The reference is
 tools/bench_anchor.json: ExecuTorch's C++ runtime on the same boards, of int8 models (tests/benchmark,
 one program for each kind of core) with CMSIS-NN, of others (tests/fixtures) with its portable kernels.
-Flash: core and the kernels that the model needs. x: ratio to the reference, where there is one.
+To load: Program.load, which verifies the file, and Method.load. Flash: core and the kernels that the
+model needs. x: ratio to the reference, where there is one.
 """
 
 import json
@@ -62,6 +63,7 @@ def measure(one, board):
     if result.code:
         raise RuntimeError(f"{one.name} on {board.name}: {result.message}")
     return {
+        "verify": result.instructions["verify"],
         "load": result.instructions["load"],
         "execute": result.instructions["execute"],
         "pool": result.method_pool.used,
@@ -111,8 +113,8 @@ def table(entries):
     drawn = Table(title="Instructions of one inference, and bytes; x: ratio to ExecuTorch's runtime")
     for heading in ("model", "board", "core", "prepare"):
         drawn.add_column(heading, no_wrap=True)
-    for heading in ("instructions", "x", "MAC/instr", "pool", "x", "planned", "temp", "stack", "x",
-                    "flash", "x"):
+    for heading in ("to load", "instructions", "x", "MAC/instr", "pool", "x", "planned", "temp",
+                    "stack", "x", "flash", "x"):
         drawn.add_column(heading, justify="right", no_wrap=True)
     for e in entries:
         drawn.add_row(*cells(e))
@@ -125,7 +127,7 @@ def cells(e):
     if not e["fits"]:
         return [*first, "does not fit"]
     ratio = e.get("ratio", {})
-    return [*first, f"{e['execute']:,}", shown(ratio.get("execute")),
+    return [*first, f"{e['verify'] + e['load']:,}", f"{e['execute']:,}", shown(ratio.get("execute")),
             shown(e.get("macs_per_instruction")), f"{e['pool']:,}", shown(ratio.get("pool")),
             f"{e['planned']:,}", f"{e['temp']:,}", f"{e['stack_execute']:,}",
             shown(ratio.get("stack_execute")), f"{e['core_and_kernels']:,}",
@@ -149,7 +151,7 @@ def main(names, models, modes, output):
         entries += rows(model, boards.load_board(board), modes)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(entries, indent=1) + "\n")
-    Console(width=180).print(table(entries))
+    Console(width=185).print(table(entries))
     click.echo(f"written to {output}")
 
 

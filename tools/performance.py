@@ -95,6 +95,17 @@ def models(entries):
                 rows, left=3)
 
 
+def loading(entries):
+    """Model by core, for load without preparing: to verify and to load."""
+    rows = {}
+    for e in entries:
+        if e["prepare"] == "none":
+            rows.setdefault(e["model"], {})[core_of(e)] = number(e["verify"] + e["load"])
+    return grid(["instructions to load", *BOARDS.values()],
+                [[model, *(row.get(core, "–") for core in BOARDS.values())]
+                 for model, row in rows.items()])
+
+
 def one_of_operator(e):
     text = "–" if not e["ratio"] else f"{e['ratio']:.2f}"
     return text if e["limit"] is None else f"{text} ({e['limit']:.0%})"
@@ -139,6 +150,7 @@ def main():
     for name, content in [
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8)),
         ("fp32 models", models(selected(bench, FLOAT_MODELS))),
+        ("loading", loading(selected(bench, [*benchmark_store.NAMES, *FLOAT_MODELS]))),
         ("classes", operators(bench_ops, False)), ("shapes", operators(bench_ops, True)),
         ("cycles", cycles(read("cycles"))),
     ]:

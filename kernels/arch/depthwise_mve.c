@@ -318,6 +318,79 @@ static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *o
     }
 }
 
+// ---- any window, any parameters
+
+// Four output channels: what they need at every pixel.
+typedef struct four {
+    const pt_geometry *g;
+    const pt_layer *layer;
+    int32_t first;
+    mve_pred16_t counts;
+    uint32x4_t inputs; // the channels of the input
+    bool fast;
+} four;
+
+static int32x4_t sum_window(const four *f, const int8_t *in, int32_t row, int32_t column) {
+    const pt_geometry *g = f->g;
+    const pt_layer *layer = f->layer;
+    const int8_t *weights = layer->weights + f->first;
+    int32x4_t sums = layer->output.bias ? vldrwq_z_s32(layer->output.bias + f->first, f->counts)
+                                        : vdupq_n_s32(0);
+    for (int32_t i = 0, y = row; i < g->kernel[0]; i++, y += g->dilation[0]) {
+        for (int32_t j = 0, x = column; j < g->kernel[1]; j++, x += g->dilation[1]) {
+            if (y >= 0 && y < g->in[0] && x >= 0 && x < g->in[1]) {
+                const int8_t *pixel = in + (y * g->in[1] + x) * g->pixel;
+                int32x4_t value = vldrbq_gather_offset_z_s32(pixel, f->inputs, f->counts);
+                value = vaddq_n_s32(value, layer->offset);
+                sums = vaddq_s32(sums, vmulq_s32(value, vldrbq_z_s32(weights, f->counts)));
+            }
+            weights += layer->channels;
+        }
+    }
+    return sums;
+}
+
+static void store_four(const four *f, int32x4_t sums, int8_t *out) {
+    const pt_channels *output = &f->layer->output;
+    const pt_range *r = &output->range;
+    if (f->fast) {
+        sums = vqrdmulhq_s32(sums, vldrwq_z_s32(output->multipliers + f->first, f->counts));
+        sums = vqdmlahq_n_s32(sums, sums, 1); // halves away from zero
+        sums = vrshlq_s32(sums, vldrwq_z_s32(output->shifts + f->first, f->counts));
+        sums = vminq_s32(vaddq_n_s32(sums, r->offset), vdupq_n_s32(r->max));
+        vstrbq_p_s32(out + f->first, vmaxq_s32(sums, vdupq_n_s32(r->min)), f->counts);
+        return;
+    }
+    int32_t all[4];
+    vst1q_s32(all, sums);
+    for (int32_t i = f->first; i < f->layer->channels && i < f->first + 4; i++) {
+        out[i] = pt_finish(output, i, all[i - f->first]);
+    }
+}
+
+static NOINLINE void convolve_fours(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                                    int8_t *out) {
+    four f = {.g = g, .layer = layer, .fast = pt_have_fast_scales(&layer->output, layer->channels)};
+    for (; f.first < layer->channels; f.first += 4) {
+        uint32_t inputs[4];
+        for (int32_t i = 0; i < 4; i++) {
+            inputs[i] = (uint32_t)((f.first + i) / g->channels);
+        }
+        f.inputs = vld1q_u32(inputs);
+        f.counts = vctp32q((uint32_t)(layer->channels - f.first));
+        int8_t *to = out;
+        for (int32_t i = 0; i < g->out[0]; i++) {
+            int32_t row = i * g->stride[0] - g->padding[0], column = -g->padding[1];
+            for (int32_t j = 0; j < g->out[1]; j++, column += g->stride[1]) {
+                store_four(&f, sum_window(&f, in, row, column), to);
+                to += layer->out_stride;
+            }
+        }
+    }
+}
+
+// ---- 3 x 3 windows, or not
+
 static int32_t count_times(const pt_geometry *g, uint32_t along) {
     int32_t n = g->out[along], m = g->out[!along];
     return g->stride[0] == 1 ? (n + 3) / 4 * ((m + 1) / 2) : (n + 7) / 8 * m;
@@ -340,15 +413,9 @@ static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
            g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
 }
 
-bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                           int8_t *out, void *block, uint32_t room) {
+static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                                      int8_t *out, void *block, uint32_t room) {
     int32_t channels = layer->channels;
-    if (-layer->offset != (int8_t)-layer->offset) { // what padding has to be
-        return false;
-    }
-    if (g->channels > 1) {
-        return pt_convolve_multiplied(g, layer, in, out, block, room);
-    }
     if (!has_windows(g, layer) || ((uint32_t)block & 3)) {
         return false;
     }
@@ -382,6 +449,18 @@ bool pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const in
     }
     pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride, channels);
     return true;
+}
+
+void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                           void *block, uint32_t room) {
+    bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
+    if (pads) {
+        done = g->channels > 1 ? pt_convolve_multiplied(g, layer, in, out, block, room)
+                               : convolve_windows(g, layer, in, out, block, room);
+    }
+    if (!done) {
+        convolve_fours(g, layer, in, out);
+    }
 }
 
 #endif

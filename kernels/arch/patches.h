@@ -35,11 +35,12 @@ typedef struct pt_layer {
     pt_channels output;
     int32_t out_stride;    // bytes from the outputs of a patch to those of the next
     void *block;           // scratch
-    int32_t capacity;      // patches that it has room for
+    int32_t capacity;      // of it: in patches; with DSP in bytes, or 0 where patches stay bytes
     int32_t width;         // patches of the block that is being packed
     bool in_parts;         // not all channels at a time
     const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
+    bool by_depth;         // words of the block are pairs of values, not of patches
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 } pt_layer;
 
@@ -76,7 +77,14 @@ static inline uint32_t pt_least_scratch(int32_t depth) {
 
 static inline uint32_t pt_useful_scratch(int32_t depth) {
     uint32_t least = pt_least_scratch(depth);
-    return least <= 2048 ? 3 * least : least;
+    return least <= 170 ? 512 : least <= 2048 ? 3 * least : least;
+}
+
+// More of it, for layers whose patches lie in a row.
+enum { PT_TABLE_BYTES = 1024 };
+
+static inline uint32_t pt_useful_table(int32_t channels) {
+    return channels < PT_TABLE_BYTES / 16 ? 16 * (uint32_t)channels : PT_TABLE_BYTES;
 }
 
 // One patch as it lies, without scratch.

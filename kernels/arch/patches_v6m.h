@@ -3,11 +3,18 @@
 // of a channel's weights, comes with the bias.
 //
 // Words lie in the order [two values][pair][value].
+//
+// With prepared weights, in blocks of one pair: a word is the sum of a value and 2^16 times the
+// next; times the sum of a next weight and 2^16 times the one before it, it makes 2^16 times the
+// sum of both products, among others. Words lie in the order [two values][patch].
 
 enum {
     PT_PATCHES = 4,
-    PT_CHANNEL_ROOM = 64, // channels at a time
+    PT_CHANNEL_ROOM = 48, // channels at a time
 };
+
+void pt_prepare_layer(const pt_layer *layer, void *to);
+#define PT_PREPARES
 
 static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     uint32_t depth = ((uint32_t)layer->depth + 1) & ~1u;
@@ -20,16 +27,28 @@ static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes
 // become parts of their own.
 void pt_fold_offset(pt_layer *layer, int32_t *folded);
 
+// They fit, and patches are long or cannot be taken in larger blocks.
+static inline bool pt_takes_prepared(const pt_layer *layer) {
+    const uint32_t *words = layer->prepared;
+    int32_t longest = layer->capacity > 2 ? 127 : 63;
+    return words && layer->depth > longest && words[(layer->depth + 3) / 4 * 2 + 3];
+}
+
 static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
-    layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
     layer->scales_fast = !pt_narrows(&layer->output.range) && pt_layer_scales_fast(layer) &&
                          layer->output.range.offset == (int8_t)layer->output.range.offset;
-    layer->folded = (int32_t *)room;
-    pt_fold_offset(layer, (int32_t *)room);
+    layer->by_depth = layer->scales_fast && pt_takes_prepared(layer);
+    if (!layer->by_depth) {
+        layer->prepared = NULL; // parts may begin at any channel
+        layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
+        layer->folded = (int32_t *)room;
+        pt_fold_offset(layer, (int32_t *)room);
+    }
 }
 
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
-    layer->width = left >= PT_PATCHES && layer->scales_fast ? layer->capacity : 2;
+    bool full = left >= PT_PATCHES && layer->scales_fast && !layer->by_depth;
+    layer->width = full ? layer->capacity : 2;
     return left < layer->width ? left : layer->width;
 }
 

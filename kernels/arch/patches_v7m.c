@@ -1,7 +1,24 @@
 #include "patches.h"
 
 #if defined(__ARM_ARCH_7M__)
+#include "pack_by_depth.h"
 #include "products_v7m.h"
+
+// ---- prepared weights
+
+// Of each channel the weights by twos, then doubled bias, multiplier, right shift and rounding.
+void pt_prepare_layer(const pt_layer *layer, void *to) {
+    const pt_channels *output = &layer->output;
+    uint32_t *words = to;
+    for (int32_t o = 0; o < layer->channels; o++) {
+        words =
+            pt_pair_weights(layer->weights + o * layer->depth, layer->depth, PT_PAIR_SHIFT, words);
+        *words++ = 2 * (uint32_t)pt_bias_of(output, o);
+        *words++ = (uint32_t)output->multipliers[o];
+        *words++ = (uint32_t)-output->shifts[o];
+        *words++ = (uint32_t)pt_rounding(output->shifts[o], output->range.offset);
+    }
+}
 
 // ---- packing
 
@@ -47,8 +64,51 @@ static inline void add_fours(uint32_t **to, const int8_t **values, int32_t fours
         : "r4", "r5", "r6", "r8", "cc", "memory");
 }
 
+// The same by twos of values, of one of two patches.
+static inline void pack_fours_by_depth(uint32_t **to, const int8_t **values, uint32_t offsets,
+                                       int32_t fours) {
+    __asm__("1:\n\t"
+            "ldrsb.w r4, [%[values]], #1\n\t"
+            "ldrsb.w r5, [%[values]], #1\n\t"
+            "ldrsb.w r6, [%[values]], #1\n\t"
+            "ldrsb.w r8, [%[values]], #1\n\t"
+            "subs %[fours], #1\n\t"
+            "add r4, r4, %[offsets]\n\t"
+            "add r6, r6, %[offsets]\n\t"
+            "add r4, r4, r5, lsl %[shift]\n\t"
+            "add r6, r6, r8, lsl %[shift]\n\t"
+            "str r4, [%[to]], #8\n\t"
+            "str r6, [%[to]], #8\n\t"
+            "bne 1b"
+            : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours)
+            : [offsets] "r"(offsets), [shift] "i"(PT_PAIR_SHIFT)
+            : "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+static void pack_by_depth(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                          int32_t count, int32_t rows, int32_t step) {
+    uint32_t offsets = (uint32_t)layer->offset + ((uint32_t)layer->offset << PT_PAIR_SHIFT);
+    int32_t fours = count / 4;
+    for (; rows > 0; rows--, values += step - count) {
+        const int8_t *end = values + count;
+        if (fours && !(k & 1)) {
+            uint32_t *to = (uint32_t *)layer->block + k + i;
+            pack_fours_by_depth(&to, &values, offsets, fours);
+            k += 4 * fours;
+        }
+        pt_pack_row_by_depth(layer->block, i, k, PT_PAIR_SHIFT, layer->offset, values,
+                             (int32_t)(end - values));
+        k += (int32_t)(end - values);
+        values = end;
+    }
+}
+
 void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step) {
+    if (layer->by_depth) {
+        pack_by_depth(layer, i, k, values, count, rows, step);
+        return;
+    }
     uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset;
     int32_t pairs = layer->width / 2, fours = pairs == 1 ? count / 4 : 0;
     offset += offset << PT_PAIR_SHIFT;
@@ -74,8 +134,14 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
 
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
     uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset << PT_PAIR_SHIFT;
+    int8_t zero_point = (int8_t)-layer->offset;
     for (int32_t pairs = layer->width / 2; count > 0; count--, to += pairs) {
-        *to = i & 1 ? *to - offset : offset;
+        if (layer->by_depth) {
+            pt_pack_row_by_depth(layer->block, i, k++, PT_PAIR_SHIFT, layer->offset, &zero_point,
+                                 1);
+        } else {
+            *to = i & 1 ? *to - offset : offset;
+        }
     }
 }
 
@@ -118,6 +184,21 @@ static void double_first(const pt_layer *layer) {
     }
 }
 
+static void multiply_prepared(const pt_layer *layer, int32_t n, int8_t *out) {
+    int32_t fours = (layer->depth + 3) / 4;
+    pt_prepared_pair pair = {.patches = layer->block,
+                             .fours = fours,
+                             .out = out,
+                             .out_step = n > 1 ? layer->out_stride : 0,
+                             .channel = layer->prepared,
+                             .end = (const uint32_t *)layer->prepared +
+                                    layer->channels * (2 * fours + 4)};
+    if (n == 1) {
+        pt_double_patch_by_depth(layer->block, layer->depth);
+    }
+    pt_multiply_prepared(&pair);
+}
+
 static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
     static const int32_t no_bias = 0;
     const pt_channels *p = &layer->output;
@@ -142,6 +223,10 @@ static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
 }
 
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
+    if (layer->by_depth) {
+        multiply_prepared(layer, n, out);
+        return;
+    }
     if (!layer->scales_fast) {
         multiply_plainly(layer, 0, n, out);
         return;
@@ -176,7 +261,11 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
         taken = layer->width < n ? layer->width : n;
         done = done + taken < n ? done : n - taken;
         const int8_t *row = patches + done * stride;
-        if (layer->width == 2) {
+        layer->by_depth = layer->width == 2 && pt_takes_prepared(layer);
+        if (layer->by_depth) {
+            pt_pack_values(layer, 0, 0, row, layer->depth, 1, 0);
+            pt_pack_values(layer, 1, 0, taken == 2 ? row + stride : row, layer->depth, 1, 0);
+        } else if (layer->width == 2) {
             pack_rows(layer, layer->block, 1, row, taken == 2 ? row + stride : row);
         } else {
             for (int32_t i = 0; i < PT_PATCHES; i += 2, row += 2 * stride) {

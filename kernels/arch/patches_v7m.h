@@ -2,6 +2,10 @@
 // times the one of the second; multiplied by a weight it makes a product of both.
 //
 // Words lie in the order [value][pair].
+//
+// With prepared weights, where there is one pair: a word is the sum of a value, offset added, and
+// 2^23 times the next; times the sum of a next weight and 2^23 times the one before it, it makes
+// 2^23 times the sum of both products, among others. Words lie in the order [two values][patch].
 
 enum {
     PT_PATCHES = 6,
@@ -27,10 +31,19 @@ static inline bool pt_takes_all(const pt_layer *layer) {
     return layer->capacity == PT_PATCHES && layer->scales_fast;
 }
 
+// Short patches are sooner packed the other way.
+static inline bool pt_takes_prepared(const pt_layer *layer) {
+    return layer->prepared && layer->scales_fast && layer->depth >= 64;
+}
+
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
     layer->width = left >= PT_PATCHES && pt_takes_all(layer) ? PT_PATCHES : 2;
+    layer->by_depth = layer->width == 2 && pt_takes_prepared(layer);
     return left < layer->width ? left : layer->width;
 }
+
+void pt_prepare_layer(const pt_layer *layer, void *to);
+#define PT_PREPARES
 
 static inline uint32_t *pt_pair_at(const pt_layer *layer, int32_t i, int32_t k) {
     return (uint32_t *)layer->block + (k * layer->width + i) / 2;

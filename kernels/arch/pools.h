@@ -33,7 +33,8 @@ static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, i
     }
     int16_t stored[PT_AVERAGES];
     uint32_t halves = 0, taps = (uint32_t)(t->rows * t->columns), twice = 2 * taps;
-    uint32_t inverse = (uint32_t)(((uint64_t)1 << 32) / twice) + 1;
+    uint32_t inverse = UINT32_MAX / twice + 1; // 2**32 / twice, rounded down, plus 1
+    inverse += inverse * twice == 0;           // where twice is a power of two
     vst1q_s16(stored, sums);
     for (int32_t i = 0; i < n; i += 4) {
         uint32x4_t doubled = vreinterpretq_u32_s32(vldrhq_s32(stored + i));

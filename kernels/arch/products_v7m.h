@@ -185,4 +185,94 @@ static inline void pt_multiply_1x2(pt_pairs *p) {
 #undef PT_NEXT_CHANNEL
 #undef PT_SCALE_TO
 
+// ---- a pair with prepared weights, a channel at a time
+
+typedef struct pt_prepared_pair {
+    const uint32_t *patches;
+    int32_t fours; // values
+    int8_t *out;
+    int32_t out_step;
+    const uint32_t *channel, *end; // prepared
+    int32_t left;                  // of the fours
+    int32_t unused;
+    int32_t sums[2]; // of the chunks before
+} pt_prepared_pair;
+
+#define PT_FOUR                          \
+    "ldmia.w r11!, {r4, r5, r6, r8}\n\t" \
+    "ldrd r9, r10, [r7], #8\n\t"         \
+    "smlal r0, r1, r4, r9\n\t"           \
+    "smlal r2, r3, r5, r9\n\t"           \
+    "smlal r0, r1, r6, r10\n\t"          \
+    "smlal r2, r3, r8, r10\n\t"
+
+// The sum in bits 23 to 45, with the borrow of a negative one below in the carry.
+#define PT_MIDDLE(low, high)                 \
+    "lsrs.w r4, " low ", #23\n\t"            \
+    "adc " high ", r4, " high ", lsl #9\n\t" \
+    "sbfx " high ", " high ", #0, #23\n\t"
+
+#define PT_SCALE_TO(sum, to)             \
+    "mov.w r0, #0x80000000\n\t"          \
+    "add.w r2, r8, " sum ", asr #31\n\t" \
+    "smlal r0, r2, " sum ", r5\n\t"      \
+    "asr.w r2, r2, r6\n\t"               \
+    "ssat r2, #8, r2\n\t"                \
+    "strb.w r2, [" to "]\n\t"
+
+// The outputs of patches 0 and 1.
+static inline void pt_multiply_prepared(pt_prepared_pair *p) {
+    __asm__ volatile("ldr r7, [%[p], #16]\n"
+                     "0:\n\t"
+                     "ldrd r11, r12, [%[p]]\n\t"
+                     "movs r1, #0\n\t"
+                     "movs r3, #0\n\t"
+                     "strd r1, r3, [%[p], #32]\n"
+                     "5:\n\t" // a chunk of the depth
+                     "movs r0, #0\n\t"
+                     "movs r1, #0\n\t"
+                     "movs r2, #0\n\t"
+                     "movs r3, #0\n\t"
+                     "subs.w r4, r12, %[chunk]\n\t"
+                     "str r4, [%[p], #24]\n\t"
+                     "it hi\n\t"
+                     "movhi r12, %[chunk]\n\t"
+                     "subs r12, #4\n\t"
+                     "blo 2f\n"
+                     "1:\n\t" PT_FOUR PT_FOUR PT_FOUR PT_FOUR "subs r12, #4\n\t"
+                     "bhs 1b\n"
+                     "2:\n\t"
+                     "adds r12, #4\n\t"
+                     "beq 4f\n"
+                     "3:\n\t" PT_FOUR "subs r12, #1\n\t"
+                     "bne 3b\n"
+                     "4:\n\t" PT_MIDDLE("r0", "r1")
+                         PT_MIDDLE("r2", "r3") "ldrd r4, r5, [%[p], #32]\n\t"
+                                               "add r1, r1, r4\n\t"
+                                               "add r3, r3, r5\n\t"
+                                               "ldr r12, [%[p], #24]\n\t"
+                                               "cmp r12, #0\n\t"
+                                               "ble 6f\n\t"
+                                               "strd r1, r3, [%[p], #32]\n\t"
+                                               "b 5b\n"
+                                               "6:\n\t"
+                                               "ldmia.w r7!, {r4, r5, r6, r8}\n\t"
+                                               "ldrd r9, r10, [%[p], #8]\n\t"
+                                               "add r1, r4, r1, lsl #1\n\t"
+                                               "add r3, r4, r3, lsl #1\n\t" //
+                     PT_SCALE_TO("r1", "r9") PT_SCALE_TO("r3", "r9, r10") "add r9, r9, #1\n\t"
+                                                                          "str r9, [%[p], #8]\n\t"
+                                                                          "ldr r4, [%[p], #20]\n\t"
+                                                                          "cmp r7, r4\n\t"
+                                                                          "bne 0b"
+                     :
+                     : [p] "r"(p), [chunk] "i"(PT_CHUNK / 4)
+                     : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
+                       "r12", "cc", "memory");
+}
+
+#undef PT_FOUR
+#undef PT_MIDDLE
+#undef PT_SCALE_TO
+
 #endif

@@ -121,10 +121,10 @@ static void sum_four(const pt_taps *t, const int8_t *in, uint32_t *even, uint32_
     *odd = o;
 }
 
-// By the instruction set's own way, if there is one: returns how many channels.
-static int32_t average_some(const pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t o = 0, channels = p->in.channels, n = PT_AVERAGES;
-    for (; n > 0 && o < channels; o += n) {
+// By the instruction set's own way.
+static void average_some(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t channels = p->in.channels, n = PT_AVERAGES;
+    for (int32_t o = 0; o < channels; o += n) {
         n = channels - o < n ? channels - o : n;
         uint32_t halves = pt_average_taps(t, o, n, out + o);
         for (int32_t i = 0; halves != 0; i++, halves >>= 1) {
@@ -134,36 +134,40 @@ static int32_t average_some(const pooling *p, const pt_taps *t, int8_t *out) {
             }
         }
     }
-    return o;
 }
 
-static void average(const pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t o = 0, n = t->rows * t->columns, channels = p->in.channels;
-    if (n == 0) {
-        memset(out, p->zero_point, (size_t)channels);
-        return;
-    }
-    if (n > EXACT_TAPS) {
-        for (; o < channels; o++) {
-            int32_t result = average_as_reference(p, t, t->in + o);
-            out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
-        }
-        return;
-    }
-    o = average_some(p, t, out);
-    if (o == 0 && (((uintptr_t)t->in | (uint32_t)channels) & 3) == 0) {
+static void average_each(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t o = 0, channels = p->in.channels;
+    uint32_t n = (uint32_t)(t->rows * t->columns);
+    if ((((uintptr_t)t->in | (uint32_t)channels) & 3) == 0) {
         for (; o < channels; o += 4) {
             const int8_t *in = t->in + o;
             uint32_t even, odd;
             sum_four(t, in, &even, &odd);
-            out[o] = average_of(p, t, in, even & 0xFFFF, (uint32_t)n);
-            out[o + 1] = average_of(p, t, in + 1, odd & 0xFFFF, (uint32_t)n);
-            out[o + 2] = average_of(p, t, in + 2, even >> 16, (uint32_t)n);
-            out[o + 3] = average_of(p, t, in + 3, odd >> 16, (uint32_t)n);
+            out[o] = average_of(p, t, in, even & 0xFFFF, n);
+            out[o + 1] = average_of(p, t, in + 1, odd & 0xFFFF, n);
+            out[o + 2] = average_of(p, t, in + 2, even >> 16, n);
+            out[o + 3] = average_of(p, t, in + 3, odd >> 16, n);
         }
     }
     for (; o < channels; o++) {
-        out[o] = average_of(p, t, t->in + o, sum_of_taps(t, t->in + o), (uint32_t)n);
+        out[o] = average_of(p, t, t->in + o, sum_of_taps(t, t->in + o), n);
+    }
+}
+
+static void average(const pooling *p, const pt_taps *t, int8_t *out) {
+    int32_t n = t->rows * t->columns, channels = p->in.channels;
+    if (n == 0) {
+        memset(out, p->zero_point, (size_t)channels);
+    } else if (n > EXACT_TAPS) {
+        for (int32_t o = 0; o < channels; o++) {
+            int32_t result = average_as_reference(p, t, t->in + o);
+            out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+        }
+    } else if (PT_AVERAGES > 0) {
+        average_some(p, t, out);
+    } else {
+        average_each(p, t, out);
     }
 }
 

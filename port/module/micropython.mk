@@ -16,5 +16,6 @@ $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(PT_KERNELS_C)): \
 	CFLAGS += -O2 -ffp-contract=off -fno-math-errno -fno-tree-vectorize \
 	-Wno-double-promotion -Wno-float-conversion
 
-# Loading calls a reader thousands of times.
-%/port/module/reader.o: CFLAGS += -O2
+# Loading calls a reader thousands of times. Inlining more would be another 10 % faster and 1,100
+# bytes larger.
+%/port/module/reader.o: CFLAGS += -O2 -finline-limit=14

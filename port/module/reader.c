@@ -3,7 +3,6 @@
 #include "modpicotorch.h"
 #include "py/objstr.h"
 #include "py/runtime.h"
-#include "reading.h"
 #include <float.h>
 #include <string.h>
 
@@ -46,8 +45,12 @@ static const uint8_t *bytes_at(const reader *r, uint32_t position, uint32_t size
     return r->data + position;
 }
 
+static uint16_t u16_from(const uint8_t *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
 static uint32_t u32_from(const uint8_t *p) {
-    return pt_read_u16(p) | (uint32_t)pt_read_u16(p + 2) << 16;
+    return u16_from(p) | (uint32_t)u16_from(p + 2) << 16;
 }
 
 static uint8_t u8_at(const reader *r, uint32_t position) {
@@ -55,7 +58,7 @@ static uint8_t u8_at(const reader *r, uint32_t position) {
 }
 
 static uint16_t u16_at(const reader *r, uint32_t position) {
-    return pt_read_u16(bytes_at(r, position, 2));
+    return u16_from(bytes_at(r, position, 2));
 }
 
 static uint32_t u32_at(const reader *r, uint32_t position) {

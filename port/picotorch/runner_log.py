@@ -75,9 +75,9 @@ class RunnerLog:
         self.error("Execution of method %s failed with status 0x%x (%s)" % (
             name, code, ERROR_NAMES[code]))
 
-    def instructions(self, load, execute):
-        """Instructions of the processor, counted."""
-        self.info("Instructions: load %d, execute %d" % (load, execute))
+    def instructions(self, verify, load, execute):
+        """Instructions of the processor, counted: of Program.load, Method.load and execute."""
+        self.info("Instructions: verify %d, load %d, execute %d" % (verify, load, execute))
 
     # ---- afterwards
 

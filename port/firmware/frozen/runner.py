@@ -58,7 +58,8 @@ class Run:
 
     def __init__(self, sections, settings, log):
         model = sections["model"]
-        self.program = Program.load(BufferDataLoader(model))
+        self.counts = bytearray(12)
+        self.program = self._load_program(BufferDataLoader(model))
         self.name = settings["method"]
         self.prepare = settings["prepare"] == "pool"
         log.program(len(model), self.program.num_methods(), self.name)
@@ -82,13 +83,21 @@ class Run:
         for i in meta.unplanned_outputs():
             self.unplanned[i] = arena.take(meta.output_tensor_meta(i).nbytes(), "output", i)
         self.method = Method(self.manager, max(8, meta.num_outputs()))
-        self.counts = bytearray(8)
         self.stack_load = 0
         self.stack_execute = 0
         self.error = None
 
-    def locked(self):
+    def _load_program(self, loader):
         # Names of their own for what is counted, as counter.py says
+        start = _board.count_start
+        stop = _board.count_stop
+        load = Program.load
+        start()
+        program = load(loader)
+        stop(self.counts, 0)
+        return program
+
+    def locked(self):
         start = _board.count_start
         stop = _board.count_stop
         counts = self.counts
@@ -99,7 +108,7 @@ class Run:
             try:
                 self.method.load(self.program, self.name, self.prepare)
             finally:
-                stop(counts, 0)
+                stop(counts, 4)
                 self.stack_load = _board.stack_used()
             for i in range(len(self.unplanned)):
                 if self.unplanned[i] is not None:
@@ -110,7 +119,7 @@ class Run:
             try:
                 execute()
             finally:
-                stop(counts, 4)
+                stop(counts, 8)
                 self.stack_execute = _board.stack_used()
             self.method.get_outputs(self.results)
         except Error as error:
@@ -128,7 +137,7 @@ def _log_run(run, log):
         log.inputs_prepared()
         log.starting()
         log.executed()
-        log.instructions(_count(run, 0), _count(run, 4))
+        log.instructions(_count(run, 0), _count(run, 4), _count(run, 8))
         log.memory_report(len(run.program.data), run.method.memory_report())
         log.outputs(run.results)
     else:
@@ -140,12 +149,13 @@ def _count(run, at):
 
 
 def _write_results(run, report):
-    report.append("load=%d" % _count(run, 0))
+    report.append("verify=%d" % _count(run, 0))
+    report.append("load=%d" % _count(run, 4))
     report.append("stack_load=%d" % run.stack_load)
     if run.method.is_loaded():
         _write_memories(run, report)
     if run.error is None:
-        report.append("execute=%d" % _count(run, 4))
+        report.append("execute=%d" % _count(run, 8))
         report.append("stack_execute=%d" % run.stack_execute)
         for i in range(len(run.results)):
             result = run.results[i]

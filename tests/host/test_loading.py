@@ -1,0 +1,33 @@
+"""What loading costs on the default board, strict verification included: counted instructions, and the
+method pool beside that of ExecuTorch's runtime."""
+
+import json
+
+import benchmark_store
+import fixture_store
+import pytest
+from picotorch.host import emulated
+from picotorch.host.boards import load_board
+from picotorch.host.run import Request
+from targets import ROOT
+
+BOARD = "mps2-an386"
+ANCHOR = json.loads((ROOT / "tools/bench_anchor.json").read_text())["models"]
+
+
+def request(name):
+    if name in benchmark_store.NAMES:
+        model = benchmark_store.load(name)
+        return Request(model.pte(BOARD), name, model.inputs)
+    fixture = fixture_store.load(name)
+    return Request(fixture.pte, name, fixture.runs[0].inputs)
+
+
+@pytest.mark.parametrize(("name", "most"), [("ds_cnn", 2_000_000), ("int8_ds_cnn", 2_000_000),
+                                            ("int8_mv2_005_2", 7_000_000)])
+def test_loading_is_cheap(name, most):
+    result = emulated.run(request(name), load_board(BOARD))
+    assert result.status == "ok"
+    assert result.instructions["verify"] > 0
+    assert result.instructions["verify"] + result.instructions["load"] <= most
+    assert result.method_pool.used <= 0.3 * ANCHOR[name][BOARD]["pool"]

@@ -140,10 +140,10 @@ static const pt_plane *make_row(const pt_convolution *x, planes *p, const int8_t
                                 int32_t channels) {
     pt_plane *row = p->next, *to = row + p->first;
     i -= p->across.padding;
-    in += i * p->across.in_step;
     if (i < 0 || i >= p->across.in) {
         return p->padding;
     }
+    in += i * p->across.in_step;
     if ((((uintptr_t)in | (uint32_t)p->along.in_step) & 3) == 0) {
         for (; channels >= LANES; channels -= LANES, in += LANES, to += LANES * p->plane) {
             pt_widen(&p->pixels, in, to);

@@ -46,7 +46,12 @@ def random_values(entry, role, generator):
         return generator.integers(low, high, n)
     if entry["dtype"] == "float32":
         return generator.uniform(-1, 1, n)
-    return np.zeros(n) if entry["dtype"] == "uint8" else generator.integers(-127, 127, n)
+    if entry["dtype"] == "uint8":
+        return np.zeros(n)
+    values = generator.integers(-127, 128, n)
+    if entry["constant"]:  # weights of a quantizer: of every second channel, one is -128
+        values[generator.choice(n, max(entry["sizes"]) // 2)] = -128
+    return values
 
 
 def case(operator, board, prepare):

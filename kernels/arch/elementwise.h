@@ -11,8 +11,10 @@ typedef struct pt_scaled {
 } pt_scaled;
 
 #if defined(__ARM_FEATURE_MVE)
+enum { PT_HAS_VECTORS = 1 };
 #include "elementwise_mve.h"
 #else
+enum { PT_HAS_VECTORS = 0 };
 
 // Both operands less their zero points, shifted up by 20 bits and requantized; their sum, too.
 static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_scale,

@@ -1,6 +1,17 @@
-// From sums to outputs in assembler, for cores with the DSP extension.
+// Parts of loops in assembler, for cores with the DSP extension.
 #ifndef PT_ARCH_FINISH_DSP_H
 #define PT_ARCH_FINISH_DSP_H
+
+// The steps of a sum: an unrolled loop that is entered behind what it has too many.
+#define SUM(step, spare)           \
+    "ldr " spare ", %[skip]\n\t"   \
+    "add pc, " spare "\n\t"        \
+    "nop\n"                        \
+    "2:\n\t"                       \
+    ".rept 8\n\t" step ".endr\n\t" \
+    "ldr " spare ", %[end]\n\t"    \
+    "cmp %[a], " spare "\n\t"      \
+    "bne 2b\n\t"
 
 // As pt_scale and pt_saturate_int8 do, of a doubled sum.
 #define FINISH_DOUBLED(sum, multiplier, right, rounding, spare) \

@@ -199,48 +199,69 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         : PT_QUADS_CLOBBER);
 }
 
-// ---- windows of 3 x 3 at stride 1
+// ---- windows of 3 x 3
 
 // Four neighbouring patches share columns: packed are, of each row, of each 16 channels, six pixels
-// of 16 bytes. The weights are multiples of 4, of 16, 32 or 64 channels.
+// of 16 bytes at stride 1, nine at stride 2. The weights are multiples of 4. `rounds` says which:
+typedef enum pt_windows {
+    PT_WINDOWS_16,
+    PT_WINDOWS_32,
+    PT_WINDOWS_64,
+    PT_WINDOWS_16_APART, // at stride 2
+    PT_WINDOWS_32_APART,
+} pt_windows;
+
 #define PT_MULTIPLY_COLUMNS(add, a, b, c, d)                                      \
     "vmladav" #add ".s8 r0, " #a ", q4\n\tvmladav" #add ".s8 r2, " #b ", q4\n\t"  \
     "vmladav" #add ".s8 r4, " #c ", q4\n\tvmladav" #add ".s8 r6, " #d ", q4\n\t"  \
     "vmladav" #add ".s8 r8, " #a ", q5\n\tvmladav" #add ".s8 r10, " #b ", q5\n\t" \
     "vmladav" #add ".s8 r12, " #c ", q5\n\tvmladav" #add ".s8 lr, " #d ", q5\n\t"
-#define PT_COLUMN(q, part, i) "vldrw.u32 " #q ", [r5, #96*" #part "+16*" #i "]\n\t"
+#define PT_COLUMN(columns, q, part, i) \
+    "vldrw.u32 " #q ", [r5, #16*(" #columns "*" #part "+" #i ")]\n\t"
 #define PT_TAP(channels, part, i)                                \
     "vldrw.u32 q4, [r1, #" #channels "*" #i "+16*" #part "]\n\t" \
     "vldrw.u32 q5, [r3, #" #channels "*" #i "+16*" #part "]\n\t"
 // Goes to the next row of taps, and loads its first.
-#define PT_NEXT_ROW(channels)                   \
-    "vldrw.u32 q0, [r5, #6*" #channels "]!\n\t" \
-    "vldrw.u32 q4, [r1, #3*" #channels "]!\n\t" \
+#define PT_NEXT_ROW(columns, channels)                     \
+    "vldrw.u32 q0, [r5, #" #columns "*" #channels "]!\n\t" \
+    "vldrw.u32 q4, [r1, #3*" #channels "]!\n\t"            \
     "vldrw.u32 q5, [r3, #3*" #channels "]!\n\t"
 // 16 channels of a row of taps; `add` is empty where the first products set the sums.
-#define PT_ROW_PART(add, channels, part, first)                                                   \
-    first PT_COLUMN(q1, part, 1) PT_COLUMN(q2, part, 2) PT_COLUMN(q3, part, 3)                    \
-        PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3) PT_COLUMN(q0, part, 4) PT_TAP(channels, part, 1) \
-            PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0) PT_COLUMN(q1, part, 5)                         \
-                PT_TAP(channels, part, 2) PT_MULTIPLY_COLUMNS(a, q2, q3, q0, q1)
-#define PT_FIRST_PART(add, channels) PT_ROW_PART(add, channels, 0, PT_NEXT_ROW(channels))
+#define PT_ROW_PART(add, channels, part, first)                                         \
+    first PT_COLUMN(6, q1, part, 1) PT_COLUMN(6, q2, part, 2) PT_COLUMN(6, q3, part, 3) \
+        PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3) PT_COLUMN(6, q0, part, 4)              \
+            PT_TAP(channels, part, 1) PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0)            \
+                PT_COLUMN(6, q1, part, 5) PT_TAP(channels, part, 2)                     \
+                    PT_MULTIPLY_COLUMNS(a, q2, q3, q0, q1)
+#define PT_FIRST_PART(add, channels) PT_ROW_PART(add, channels, 0, PT_NEXT_ROW(6, channels))
 #define PT_OTHER_PART(channels, part) \
-    PT_ROW_PART(a, channels, part, PT_COLUMN(q0, part, 0) PT_TAP(channels, part, 0))
+    PT_ROW_PART(a, channels, part, PT_COLUMN(6, q0, part, 0) PT_TAP(channels, part, 0))
+#define PT_ROW_PART_APART(add, channels, part, first)                                         \
+    first PT_COLUMN(9, q1, part, 2) PT_COLUMN(9, q2, part, 4) PT_COLUMN(9, q3, part, 6)       \
+        PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3) PT_COLUMN(9, q0, part, 8)                    \
+            PT_TAP(channels, part, 2) PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0)                  \
+                PT_COLUMN(9, q0, part, 1) PT_COLUMN(9, q1, part, 3) PT_COLUMN(9, q2, part, 5) \
+                    PT_COLUMN(9, q3, part, 7) PT_TAP(channels, part, 1)                       \
+                        PT_MULTIPLY_COLUMNS(a, q0, q1, q2, q3)
+#define PT_FIRST_PART_APART(add, channels) \
+    PT_ROW_PART_APART(add, channels, 0, PT_NEXT_ROW(9, channels))
+#define PT_OTHER_PART_APART(channels, part) \
+    PT_ROW_PART_APART(a, channels, part, PT_COLUMN(9, q0, part, 0) PT_TAP(channels, part, 0))
 // Three rows of these parts, from sums of zero.
 #define PT_ROWS(label, parts)                                           \
     "movs r7, #3\n\t"                                                   \
     "vstrw.32 q6, [r11]\n\tvstrw.32 q6, [r11, #16]\n\t"                 \
     "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n" label ":\n\t" parts \
     "subs r7, #1\n\tbne " label "b\n\t"
-// The code for so many channels.
-#define PT_WINDOWS(channels, label, rows)                           \
-    "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t"   \
-    "subs r1, #3*" #channels "\n\tadd r3, r1, r9\n\t"               \
-    "sub r5, r5, #6*" #channels "\n\tstr r5, [sp, #76]\n"           \
-    ".balign 4\n" label ":\n\t"                                     \
-    "ldr r5, [sp, #76]\n\t" rows "mov r1, r3\n\tadd r3, r1, r9\n\t" \
-    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"              \
-    "tst r11, #32\n\tbne " label "b\n\tb 9f\n\t"
+// The code for so many columns and channels.
+#define PT_WINDOWS(columns, channels, label, rows)                   \
+    "adr r2, " label "f\n\tadds r2, #1\n\tstr r2, [sp, #104]\n\t"    \
+    "subs r1, #3*" #channels "\n\tadd r3, r1, r9\n\t"                \
+    "sub r5, r5, #" #columns "*" #channels "\n\tstr r5, [sp, #76]\n" \
+    ".balign 4\n" label ":\n\t"                                      \
+    "ldr r5, [sp, #76]\n\t" rows "mov r1, r3\n\tadd r3, r1, r9\n\t"  \
+    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"               \
+    "tst r11, #32\n\tbne " label "b\n\tb 9f\n\t.balign 4\n"
 
 static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads) {
     register const pt_quads *r0 __asm__("r0") = quads;
@@ -248,24 +269,39 @@ static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads)
         PT_BEGIN_QUADS
         "mov r9, r8\n\t"
         "vmov.i32 q6, #0\n\t"
-        "cmp r8, #9*32\n\t"
-        "beq 12f\n\t"
-        "bhi 14f\n\t" PT_WINDOWS(
-            16, "1",
-            PT_FIRST_PART(, 16) PT_FIRST_PART(a, 16) PT_FIRST_PART(
-                a, 16)) ".balign 4\n"
-                        "12:\t" PT_WINDOWS(
-                            32, "3",
-                            PT_ROWS("4", PT_FIRST_PART(a, 32) PT_OTHER_PART(
-                                             32, 1))) ".balign 4\n"
-                                                      "14:\t" PT_WINDOWS(
-                                                          64, "5",
-                                                          PT_ROWS("6",
-                                                                  PT_FIRST_PART(a, 64)
-                                                                      PT_OTHER_PART(64, 1)
-                                                                          PT_OTHER_PART(64, 2)
-                                                                              PT_OTHER_PART(64, 3)))
-                                                          PT_END_QUADS
+        "tbh [pc, r6, lsl #1]\n"
+        "20:\t.short (21f - 20b) / 2, (22f - 20b) / 2, (23f - 20b) / 2, (24f - 20b) / 2, "
+        "(25f - 20b) / 2\n"
+        ".balign 4\n"
+        "21:\t" PT_WINDOWS(6, 16, "1", PT_FIRST_PART(, 16) PT_FIRST_PART(a, 16) PT_FIRST_PART(a, 16)) "22:\t" PT_WINDOWS(
+            6, 32, "2",
+            PT_ROWS(
+                "3",
+                PT_FIRST_PART(a, 32) PT_OTHER_PART(
+                    32, 1))) "23:\t" PT_WINDOWS(6, 64, "4",
+                                                PT_ROWS(
+                                                    "5",
+                                                    PT_FIRST_PART(a, 64) PT_OTHER_PART(
+                                                        64, 1) PT_OTHER_PART(64, 2)
+                                                        PT_OTHER_PART(
+                                                            64,
+                                                            3))) "24:\t" PT_WINDOWS(9, 16, "6",
+                                                                                    PT_ROWS(
+                                                                                        "7",
+                                                                                        PT_FIRST_PART_APART(
+                                                                                            a,
+                                                                                            16))) "25:\t" PT_WINDOWS(9,
+                                                                                                                     32,
+                                                                                                                     "8",
+                                                                                                                     PT_ROWS(
+                                                                                                                         "10",
+                                                                                                                         PT_FIRST_PART_APART(
+                                                                                                                             a,
+                                                                                                                             32)
+                                                                                                                             PT_OTHER_PART_APART(
+                                                                                                                                 32,
+                                                                                                                                 1)))
+            PT_END_QUADS
         : "+r"(r0)
         :
         : PT_QUADS_CLOBBER);

@@ -35,7 +35,7 @@ typedef struct pt_layer {
     pt_channels output;
     int32_t out_stride;    // bytes from the outputs of a patch to those of the next
     void *block;           // scratch
-    int32_t capacity;      // patches that it has room for
+    int32_t capacity;      // of it: in patches; with DSP in bytes, or 0 where patches stay bytes
     int32_t width;         // patches of the block that is being packed
     bool in_parts;         // not all channels at a time
     const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
@@ -77,7 +77,14 @@ static inline uint32_t pt_least_scratch(int32_t depth) {
 
 static inline uint32_t pt_useful_scratch(int32_t depth) {
     uint32_t least = pt_least_scratch(depth);
-    return least <= 2048 ? 3 * least : least;
+    return least <= 170 ? 512 : least <= 2048 ? 3 * least : least;
+}
+
+// More of it, for layers whose patches lie in a row.
+enum { PT_TABLE_BYTES = 1024 };
+
+static inline uint32_t pt_useful_table(int32_t channels) {
+    return channels < PT_TABLE_BYTES / 16 ? 16 * (uint32_t)channels : PT_TABLE_BYTES;
 }
 
 // One patch as it lies, without scratch.

@@ -16,9 +16,8 @@ static int32_t channels_of_part(const pt_layer *layer) {
 }
 
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
-    uint32_t n = bytes / (2 * (uint32_t)pt_whole_depth(layer));
     layer->block = scratch;
-    layer->capacity = n < 6 ? (int32_t)n : 6;
+    layer->capacity = (int32_t)bytes;
     layer->in_parts = false;
     if (layer->prepared) {
         return;
@@ -149,33 +148,32 @@ void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
     }
 }
 
-static void pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
-                       int32_t count) {
-    int16x2_t offsets = pt_pair_of(layer->offset);
-    while (count > 0) {
-        if ((k & 3) || count < 4) {
+void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                   int32_t count) {
+    if (layer->capacity == 0) {
+        memcpy((int8_t *)layer->block + k, values, (size_t)count);
+        return;
+    }
+    for (const int8_t *end = values + count; values != end;) {
+        if ((k & 3) || end - values < 4) {
             pack_value(layer, i, k++, *values++ + layer->offset);
-            count--;
         } else {
+            int16x2_t offsets = pt_pair_of(layer->offset);
             uint32_t *to = place(layer, i, k);
             to[0] = pair_of(values[0], values[2], offsets);
             to[1] = pair_of(values[1], values[3], offsets);
-            k += 4, values += 4, count -= 4;
+            k += 4, values += 4;
         }
+    }
+    if (k == layer->depth) {
+        pt_pad(layer, i, k, 0);
     }
 }
 
-void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
-                   int32_t rows, int32_t step) {
-    for (; rows > 0; rows--, k += count, values += step) {
-        if (layer->capacity == 0) {
-            memcpy((int8_t *)layer->block + k, values, (size_t)count);
-        } else {
-            pack_bytes(layer, i, k, values, count);
-        }
-    }
-    if (layer->capacity > 0 && k == layer->depth) {
-        pt_pad(layer, i, k, 0);
+void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
+                       int32_t rows, int32_t step) {
+    for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
+        pt_pack_bytes(layer, i, k, values, count);
     }
 }
 
@@ -215,87 +213,6 @@ pt_loop pt_begin_loop(const pt_layer *layer, int32_t channels, int32_t steps, ui
 }
 
 // clang-format off
-
-// The steps of a sum: an unrolled loop that is entered behind what it has too many.
-#define SUM(step, spare)           \
-    "ldr " spare ", %[skip]\n\t"   \
-    "add pc, " spare "\n\t"        \
-    "nop\n"                        \
-    "2:\n\t"                       \
-    ".rept 8\n\t" step ".endr\n\t" \
-    "ldr " spare ", %[end]\n\t"    \
-    "cmp %[a], " spare "\n\t"      \
-    "bne 2b\n\t"
-
-// Four products each of six patches with a channel.
-#define STEP_6(s0, s1, s2, s3, s4, s5)       \
-    "ldr.w %[odd], [%[w]], #4\n\t"           \
-    "ldmia.w %[a]!, {r0-r3}\n\t"             \
-    "sxtb16 %[even], %[odd]\n\t"             \
-    "sxtb16 %[odd], %[odd], ror #8\n\t"      \
-    "smlad %[s0], r0, %[even], " s0 "\n\t"   \
-    "smlad %[s1], r2, %[even], " s1 "\n\t"   \
-    "smlad %[s0], r1, %[odd], %[s0]\n\t"     \
-    "smlad %[s1], r3, %[odd], %[s1]\n\t"     \
-    "ldmia.w %[a]!, {r0-r3}\n\t"             \
-    "smlad %[s2], r0, %[even], " s2 "\n\t"   \
-    "smlad %[s3], r2, %[even], " s3 "\n\t"   \
-    "smlad %[s2], r1, %[odd], %[s2]\n\t"     \
-    "smlad %[s3], r3, %[odd], %[s3]\n\t"     \
-    "ldmia.w %[a]!, {r0-r3}\n\t"             \
-    "smlad %[s4], r0, %[even], " s4 "\n\t"   \
-    "smlad %[s5], r2, %[even], " s5 "\n\t"   \
-    "smlad %[s4], r1, %[odd], %[s4]\n\t"     \
-    "smlad %[s5], r3, %[odd], %[s5]\n\t"
-
-// Six patches, channel by channel. The first step adds to the bias.
-static void multiply_6(const pt_layer *layer, int8_t *out) {
-    int32_t steps = layer->depth / 4;
-    pt_loop x = pt_begin_loop(layer, layer->channels, steps - 1, 72, out);
-    const int8_t *w = layer->weights;
-    const uint32_t *a;
-    int32_t s0, s1, s2, s3, s4, s5, even, odd;
-    x.skip = steps == 1 ? PT_STEPS * 72 : x.skip;
-    __asm__ volatile(
-        "1:\n\t"
-        "ldrd r0, r1, %[bias]\n\t"
-        "ldr %[a], %[start]\n\t"
-        "ldr %[s5], [r0]\n\t"
-        "add r0, r1\n\t"
-        "str r0, %[bias]\n\t"
-        STEP_6("%[s5]", "%[s5]", "%[s5]", "%[s5]", "%[s5]", "%[s5]")
-        SUM(STEP_6("%[s0]", "%[s1]", "%[s2]", "%[s3]", "%[s4]", "%[s5]"), "%[even]")
-        "ldrd r0, r1, %[parameters]\n\t"
-        "ldr r2, [r0], #4\n\t"
-        "str r0, %[parameters]\n\t"
-        "ldr r3, [r0, r1]\n\t"
-        "ldr r1, %[twice]\n\t"
-        "ldrd %[even], %[odd], %[out]\n\t"
-        ROUNDING("r0", "r3", "r1")
-        FINISH("%[s0]", "r2", "r3", "r0", "r1")
-        FINISH("%[s1]", "r2", "r3", "r0", "r1")
-        FINISH("%[s2]", "r2", "r3", "r0", "r1")
-        FINISH("%[s3]", "r2", "r3", "r0", "r1")
-        FINISH("%[s4]", "r2", "r3", "r0", "r1")
-        FINISH("%[s5]", "r2", "r3", "r0", "r1")
-        "add r1, %[even], %[odd]\n\t"
-        "strb %[s1], [%[even], %[odd]]\n\t"
-        "strb %[s2], [%[even], %[odd], lsl #1]\n\t"
-        "strb %[s3], [r1, %[odd], lsl #1]\n\t"
-        "strb %[s4], [%[even], %[odd], lsl #2]\n\t"
-        "strb %[s5], [r1, %[odd], lsl #2]\n\t"
-        "strb %[s0], [%[even]], #1\n\t"
-        "ldr r1, %[out_end]\n\t"
-        "str %[even], %[out]\n\t"
-        "cmp %[even], r1\n\t"
-        "bne 1b"
-        : [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
-          [s3] "=&r"(s3), [s4] "=&r"(s4), [s5] "=&r"(s5), [even] "=&r"(even), [odd] "=&r"(odd),
-          [bias] "+m"(x.bias), [parameters] "+m"(x.parameters), [out] "+m"(x.out)
-        : [start] "m"(x.start), [end] "m"(x.end), [skip] "m"(x.skip), [twice] "m"(x.twice),
-          [out_end] "m"(x.out_end)
-        : "r0", "r1", "r2", "r3", "cc", "memory");
-}
 
 // Two channels: their biases to s0 and s2.
 #define BEGIN_PAIR               \
@@ -481,10 +398,6 @@ void pt_limit(const pt_layer *layer, int32_t n, int8_t *out) {
 
 static void multiply(const pt_layer *layer, int32_t n, int8_t *out) {
     int32_t even = layer->channels & ~1;
-    if (n == 6) {
-        multiply_6(layer, out);
-        return;
-    }
     if (even > 0 && layer->in_parts) {
         multiply_part(layer, even, n, out);
     } else if (even > 0 && layer->prepared) {
@@ -504,22 +417,6 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
     }
     multiply(layer, n, out);
     pt_limit(layer, n, out);
-}
-
-void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
-                      int8_t *out) {
-    if (layer->capacity == 0) {
-        for (; n > 0; n--, patches += stride, out += layer->out_stride) {
-            pt_multiply_patch(layer, patches, out);
-        }
-    }
-    for (int32_t done; n > 0; n -= done, out += done * layer->out_stride) {
-        done = pt_begin_block(layer, n);
-        for (int32_t i = 0; i < done; i++, patches += stride) {
-            pt_pack(layer, i, 0, patches, layer->depth);
-        }
-        pt_multiply_block(layer, done, out);
-    }
 }
 
 #endif

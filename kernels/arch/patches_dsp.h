@@ -13,8 +13,10 @@ void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes);
 void pt_take_channels(pt_layer *layer, uint32_t *room);
 void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
                    int32_t rows, int32_t step);
-void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
-                   int32_t rows, int32_t step);
+void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                   int32_t count);
+void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
+                       int32_t rows, int32_t step);
 void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step);
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
 
@@ -23,7 +25,7 @@ static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const in
     if (layer->capacity > 0 && (((uintptr_t)values | (uint32_t)(k | count)) & 3) == 0) {
         pt_pack_words(layer, i, k, values, count, 1, 0);
     } else {
-        pt_pack_bytes(layer, i, k, values, count, 1, 0);
+        pt_pack_bytes(layer, i, k, values, count);
     }
 }
 
@@ -35,7 +37,7 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
     } else if (layer->capacity > 0 && count == 9 && rows == 3) {
         pt_pack_3x9(layer, i, values, step);
     } else {
-        pt_pack_bytes(layer, i, 0, values, count, rows, step);
+        pt_pack_byte_rows(layer, i, values, count, rows, step);
     }
 }
 #define PT_PACKS_PATCHES
@@ -43,9 +45,8 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
 // Limits outputs of n patches, which are int8 already, to the layer's range.
 void pt_limit(const pt_layer *layer, int32_t n, int8_t *out);
 
-// Six patches at a time, or two, of which the second may be none.
+// Two patches at a time, of which the second may be none.
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
-    layer->width = layer->capacity >= 6 && left >= 6 && !layer->prepared ? 6 : 2;
-    int32_t most = layer->capacity > 0 ? layer->width : 1;
-    return left < most ? left : most;
+    layer->width = 2;
+    return layer->capacity > 0 && left > 1 ? 2 : 1;
 }

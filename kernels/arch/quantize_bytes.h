@@ -63,10 +63,6 @@ PT_QUANTIZE_BYTES(pt_quantize_uint8, uint8_t, "usat16", "")
 
 enum { PT_QUANTIZE_ALIGNMENT = 1 };
 
-static inline int32_t pt_limit_int8(int32_t v) {
-    return v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : v;
-}
-
 static inline int32_t pt_limit_uint8(int32_t v) {
     return v < 0 ? 0 : v > UINT8_MAX ? UINT8_MAX : v;
 }
@@ -91,9 +87,11 @@ static inline pt_factor pt_make_factor(float x) {
     return (pt_factor){((bits & 0x007FFFFF) | 0x00800000) << 7, fits ? 283 - (int32_t)exponent : 0};
 }
 
+// The upper half of a product, or up to 2 less.
 static inline uint32_t pt_upper_product(uint32_t a, uint32_t b) {
 #if defined(__ARM_ARCH_6M__)
-    return (uint32_t)pt_high_product((int32_t)(a >> 1), (int32_t)b);
+    uint32_t a_low = a & 0xFFFF, a_high = a >> 16, b_low = b & 0xFFFF, b_high = b >> 16;
+    return a_high * b_high + (a_high * b_low >> 16) + (a_low * b_high >> 16);
 #else
     return (uint32_t)((uint64_t)a * b >> 32);
 #endif
@@ -103,18 +101,17 @@ static inline __attribute__((always_inline)) int32_t
 pt_quantize_fast(float x, const pt_factor *inverse, float inverse_scale, int32_t zero_point) {
     uint32_t bits;
     __builtin_memcpy(&bits, &x, sizeof bits);
-    int32_t shift = inverse->shift - (int32_t)(bits << 1 >> 24);
-    if (shift >= 32) {
-        return zero_point; // less than a half
-    }
-    if (shift >= 20) { // below 2^11
+    int32_t shift = inverse->shift - (int32_t)(bits << 1 >> 24), sign = (int32_t)bits >> 31;
+    if ((uint32_t)shift - 20 < 12) { // from less than 1 to 2^11
         uint32_t product = pt_upper_product(bits << 8 | 0x80000000, inverse->mantissa);
-        uint32_t from_half = (product << (32 - shift)) - 0x80000000;
+        uint32_t fraction = product << (32 - shift);
         // Near a half it is the product's rounding to float32 that decides.
-        if (from_half + (1 << 19) >= 1 << 20) {
-            int32_t rounded = (int32_t)((product >> (shift - 1)) + 1) >> 1;
-            return zero_point + ((int32_t)bits < 0 ? -rounded : rounded);
+        if (fraction - 0x80000000 + (1 << 19) >= 1 << 20) {
+            int32_t rounded = (int32_t)((product >> shift) + (fraction >> 31));
+            return zero_point + (rounded ^ sign) - sign;
         }
+    } else if (shift >= 32) { // less than a half
+        return zero_point;
     }
     return pt_quantize_value(x, inverse_scale, zero_point);
 }
@@ -140,7 +137,7 @@ pt_quantize_fast(float x, const pt_factor *inverse, float inverse_scale, int32_t
 
 #endif
 
-PT_QUANTIZE_BYTES(pt_quantize_int8, int8_t, pt_limit_int8)
+PT_QUANTIZE_BYTES(pt_quantize_int8, int8_t, pt_saturate_int8)
 PT_QUANTIZE_BYTES(pt_quantize_uint8, uint8_t, pt_limit_uint8)
 
 #endif

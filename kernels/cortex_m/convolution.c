@@ -70,6 +70,11 @@ static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype) >= bytes;
 }
 
+// Bytes of scratch to ask for where the program brings none.
+static uint32_t useful_scratch(const convolution *x) {
+    return pt_useful_scratch(x->depth) + (x->in_place ? pt_useful_table(x->out.channels) : 0);
+}
+
 static pt_layer layer_of(const convolution *x) {
     return (pt_layer){.weights = x->weights,
                       .depth = x->depth,
@@ -106,7 +111,7 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     int error = read_convolution(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[13], explicit_layout, &x.out);
     if (!error && !has_room(c, args[12], pt_least_scratch(x.depth))) {
-        pt_ask_scratch(c, pt_useful_scratch(x.depth));
+        pt_ask_scratch(c, useful_scratch(&x));
     }
     if (!error) {
         prepare_convolution(c, args, &x);
@@ -119,44 +124,6 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
 // True when the taps of a row lie side by side.
 static bool is_contiguous(const convolution *x) {
     return x->window.dilation[PT_WIDTH] == 1 && x->channels == x->in.channels;
-}
-
-// A row of patch i, from value k on: columns->taps pixels from `in` on, the rest padding.
-static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
-                     const pt_span *columns, int32_t i, int32_t k) {
-    int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
-    pt_pad(layer, i, k, columns->first * size);
-    k += columns->first * size;
-    if (is_contiguous(x)) {
-        pt_pack(layer, i, k, in, columns->taps * size);
-        k += columns->taps * size;
-    } else {
-        int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
-        for (int32_t tap = 0; tap < columns->taps; tap++, k += size, in += step) {
-            pt_pack(layer, i, k, in, size);
-        }
-    }
-    pt_pad(layer, i, k, end - k);
-}
-
-// Patch i: the window of these rows and columns, in the group whose first channel is at `in`.
-static __attribute__((noinline)) void pack_patch(const convolution *x, const pt_layer *layer,
-                                                 const int8_t *in, const pt_span *rows,
-                                                 const pt_span *columns, int32_t i) {
-    const pt_window *w = &x->window;
-    int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
-    int32_t k = rows->first * size;
-    if (rows->taps == 0 || columns->taps == 0) {
-        pt_pad(layer, i, 0, x->depth);
-        return;
-    }
-    pt_pad(layer, i, 0, k);
-    in += rows->start * line + columns->start * x->in.channels;
-    for (int32_t tap = 0; tap < rows->taps; tap++, k += size) {
-        pack_row(x, layer, in, columns, i, k);
-        in += w->dilation[PT_HEIGHT] * line;
-    }
-    pt_pad(layer, i, k, x->depth - k);
 }
 
 // ---- images
@@ -185,11 +152,29 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     }
 }
 
-// Patch i from a window that is not inside the input, or not in whole rows.
+// Patch i, of a window that is not inside the input or whose rows are not contiguous, in the group
+// whose first channel is at `in`.
 static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_layer *layer,
                                                 const int8_t *in, const walk *at, int32_t i) {
-    pt_span columns = pt_clip_window(&x->window, PT_WIDTH, at->column, x->in.width);
-    pack_patch(x, layer, in, &at->rows, &columns, i);
+    const pt_window *w = &x->window;
+    pt_span columns = pt_clip_window(w, PT_WIDTH, at->column, x->in.width);
+    int32_t taps = is_contiguous(x) ? 1 : columns.taps, k = 0;
+    int32_t size = columns.taps / (taps > 0 ? taps : 1) * x->channels;
+    for (int32_t row = 0; row < w->kernel[PT_HEIGHT]; row++) {
+        int32_t inside = row - at->rows.first, end = k + w->kernel[PT_WIDTH] * x->channels;
+        if (inside >= 0 && inside < at->rows.taps && columns.taps > 0) {
+            int32_t y = at->rows.start + inside * w->dilation[PT_HEIGHT];
+            const int8_t *from = in + (y * x->in.width + columns.start) * x->in.channels;
+            pt_pad(layer, i, k, columns.first * x->channels);
+            k += columns.first * x->channels;
+            for (int32_t tap = 0; tap < taps; tap++, k += size) {
+                pt_pack(layer, i, k, from, size);
+                from += w->dilation[PT_WIDTH] * x->in.channels;
+            }
+        }
+        pt_pad(layer, i, k, end - k);
+        k = end;
+    }
 }
 
 // A block of patches at a time, from row to row.
@@ -299,12 +284,12 @@ void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) 
 }
 
 // The scratch tensor where it suffices, or else the temp memory.
-static __attribute__((noinline)) void *get_scratch(const pt_context *c, pt_ref arg, int32_t depth,
-                                                   uint32_t *bytes) {
+static __attribute__((noinline)) void *get_scratch(const pt_context *c, pt_ref arg,
+                                                   const convolution *x, uint32_t *bytes) {
     pt_tensor scratch = pt_get_tensor(c, arg);
     *bytes = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
-    if (*bytes < pt_least_scratch(depth)) {
-        *bytes = pt_useful_scratch(depth);
+    if (*bytes < pt_least_scratch(x->depth)) {
+        *bytes = useful_scratch(x);
         return c->scratch;
     }
     return scratch.data;
@@ -314,7 +299,7 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     convolution x;
     uint32_t bytes;
     int error = read_convolution(c, args, explicit_layout, &x);
-    void *scratch = get_scratch(c, args[12], x.depth, &bytes);
+    void *scratch = get_scratch(c, args[12], &x, &bytes);
     x.prepared = pt_prepared(c);
     x.out.data = pt_get_tensor(c, args[13]).data;
     pt_convolve_images(&x, scratch, bytes);

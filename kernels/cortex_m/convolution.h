@@ -12,9 +12,8 @@ typedef struct pt_convolution {
     int32_t groups; // each takes `channels` of the input, and gives `outputs` of the output
     int32_t channels;
     int32_t outputs;
-    int32_t depth;   // products of a sum
-    bool in_place;   // a patch is a pixel of the input
-    bool contiguous; // the taps of a row lie side by side
+    int32_t depth; // products of a sum
+    bool in_place; // a patch is a pixel of the input
     pt_channels output;
     const void *prepared; // by pt_prepare_layer, or NULL
 } pt_convolution;

@@ -13,7 +13,7 @@ typedef struct patch {
 } patch;
 
 static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout,
-                          pt_depthwise *x) {
+                          pt_convolution *x) {
     pt_tensor weights;
     pt_window *w = &x->window;
     int error = pt_read_image(c, args[0], explicit_layout, &x->in);
@@ -21,19 +21,24 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
     error = error ? error : pt_read_pair(c, args[3], 1, w->stride);
     error = error ? error : pt_read_pair(c, args[4], 0, w->padding);
     error = error ? error : pt_read_pair(c, args[5], 1, w->dilation);
-    error = error ? error : pt_read_int(c, args[6], 1, INT32_MAX, &x->multiplier);
+    error = error ? error : pt_read_int(c, args[6], 1, INT32_MAX, &x->outputs);
     error = error ? error : pt_read_offset(c, args[7], &x->offset);
     error = error ? error : pt_read_output(c, args[2], args + 8, weights.sizes[3], &x->output);
     if (error) {
         return error;
     }
-    if (weights.sizes[0] != 1 || (int64_t)x->multiplier * x->in.channels != weights.sizes[3]) {
+    if (weights.sizes[0] != 1 || (int64_t)x->outputs * x->in.channels != weights.sizes[3]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be (1, height, width, channels * depth_multiplier)");
     }
     x->weights = weights.data;
     w->kernel[PT_HEIGHT] = weights.sizes[1];
     w->kernel[PT_WIDTH] = weights.sizes[2];
+    x->groups = x->in.channels;
+    x->channels = 1;
+    x->depth = weights.sizes[1] * weights.sizes[2];
+    x->in_place = false;
+    x->prepared = NULL;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(w, PT_HEIGHT, x->in.height),
                         pt_count_windows(w, PT_WIDTH, x->in.width), weights.sizes[3]};
     return PT_ERROR_OK;
@@ -45,7 +50,7 @@ static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
 }
 
 // True where padding, the negative of the offset, is an int8, as patches want it.
-static bool pads_with_int8(const pt_depthwise *x) {
+static bool pads_with_int8(const pt_convolution *x) {
     return x->offset >= -INT8_MAX && x->offset <= -INT8_MIN;
 }
 
@@ -53,21 +58,17 @@ static bool pads_with_int8(const pt_depthwise *x) {
 
 enum { TRANSPOSED_LIMIT = 6144, PADDED_LIMIT = 2048 };
 
-static int32_t taps_of(const pt_depthwise *x) {
-    return x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
-}
-
 // Bytes of the weights of an input channel with the taps of an output in a row; 0 where there is
 // but one, or they are too many.
-static uint32_t transposed_bytes(const pt_depthwise *x) {
-    int64_t bytes = ((int64_t)taps_of(x) * x->multiplier + 3) & ~3;
-    bool takes = x->multiplier > 1 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x);
+static uint32_t transposed_bytes(const pt_convolution *x) {
+    int64_t bytes = ((int64_t)x->depth * x->outputs + 3) & ~3;
+    bool takes = x->outputs > 1 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x);
     return takes ? (uint32_t)bytes : 0;
 }
 
-static void transpose_weights(const pt_depthwise *x, const int8_t *weights, int8_t *to) {
-    int32_t outputs = x->out.channels, taps = taps_of(x);
-    for (const int8_t *end = weights + x->multiplier; weights != end; weights++) {
+static void transpose_weights(const pt_convolution *x, const int8_t *weights, int8_t *to) {
+    int32_t outputs = x->out.channels, taps = x->depth;
+    for (const int8_t *end = weights + x->outputs; weights != end; weights++) {
         const int8_t *from = weights;
         for (int32_t k = taps; k > 0; k--, from += outputs) {
             *to++ = *from;
@@ -76,90 +77,74 @@ static void transpose_weights(const pt_depthwise *x, const int8_t *weights, int8
 }
 
 // Bytes of a channel of an image with its padding; 0 where they are too many to copy it first.
-static uint32_t padded_bytes(const pt_depthwise *x) {
+static uint32_t padded_bytes(const pt_convolution *x) {
     const int32_t *padding = x->window.padding;
     int64_t bytes = (x->in.height + 2 * (int64_t)padding[PT_HEIGHT]) *
                     (x->in.width + 2 * (int64_t)padding[PT_WIDTH]);
     return bytes <= PADDED_LIMIT ? ((uint32_t)bytes + 3) & ~3u : 0;
 }
 
-static void pad_channel(const pt_depthwise *x, const int8_t *in, int8_t *to) {
-    const int32_t *padding = x->window.padding;
-    int32_t line = x->in.width + 2 * padding[PT_WIDTH];
-    memset(to, -x->offset, padded_bytes(x));
-    to += padding[PT_HEIGHT] * line + padding[PT_WIDTH];
-    for (int32_t i = 0; i < x->in.height; i++, to += line) {
-        for (int32_t j = 0; j < x->in.width; j++, in += x->in.channels) {
-            to[j] = *in;
+// The channel at `from` of an image to the middle of one that is larger by its padding.
+static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *to, int8_t value) {
+    int32_t above = (to->height - in->height) / 2, before = (to->width - in->width) / 2;
+    int8_t *row = to->data + above * to->width + before;
+    memset(to->data, value, (size_t)(to->height * to->width));
+    for (int32_t i = 0; i < in->height; i++, row += to->width) {
+        for (int32_t j = 0; j < in->width; j++, from += in->channels) {
+            row[j] = *from;
         }
     }
 }
 
-static void run_channel(const pt_depthwise *x, pt_convolution *one, int8_t *padded, void *scratch,
-                        uint32_t room) {
-    int32_t in_size = x->in.height * x->in.width * x->in.channels;
-    int32_t out_size = x->out.height * x->out.width * x->out.channels;
-    const int8_t *in = one->in.data;
-    int8_t *out = one->out.data;
-    for (int32_t i = 0; i < x->in.batch; i++) {
-        pad_channel(x, in + i * in_size, padded);
-        one->in.data = padded;
-        one->out.data = out + i * out_size;
-        pt_convolve_images(one, scratch, room);
-    }
-}
-
-static __attribute__((noinline)) void run_channels(const pt_depthwise *x, int8_t *scratch,
+// Leaves the convolution of the last channel in x.
+static __attribute__((noinline)) void run_channels(pt_convolution *x, int8_t *scratch,
                                                    uint32_t room) {
-    uint32_t padded = padded_bytes(x), used = transposed_bytes(x) + padded;
-    int32_t multiplier = x->multiplier;
-    for (int32_t c = 0; c < x->in.channels; c++) {
-        pt_convolution one = {.in = x->in,
-                              .out = x->out,
-                              .weights = scratch + padded,
-                              .window = x->window,
-                              .offset = x->offset,
-                              .groups = 1,
-                              .channels = 1,
-                              .outputs = multiplier,
-                              .depth = taps_of(x),
-                              .output = x->output};
-        one.in.data += c;
-        one.out.data += c * multiplier;
-        one.output.bias += one.output.bias ? c * multiplier : 0;
-        one.output.multipliers += c * multiplier;
-        one.output.shifts += c * multiplier;
-        transpose_weights(x, x->weights + c * multiplier, scratch + padded);
-        if (padded) {
-            const int32_t *padding = x->window.padding;
-            one.in = (pt_image){one.in.data, 1, x->in.height + 2 * padding[PT_HEIGHT],
-                                x->in.width + 2 * padding[PT_WIDTH], 1};
-            one.out.batch = 1;
-            one.window.padding[PT_HEIGHT] = one.window.padding[PT_WIDTH] = 0;
-            run_channel(x, &one, scratch, scratch + used, room - used);
-        } else {
-            pt_convolve_images(&one, scratch + used, room - used);
+    const pt_image in = x->in, out = x->out;
+    const int8_t *weights = x->weights;
+    uint32_t transposed = transposed_bytes(x), padded = padded_bytes(x);
+    padded = padded + transposed + pt_least_scratch(x->depth) <= room ? padded : 0;
+    if (padded) {
+        int32_t *padding = x->window.padding;
+        x->in = (pt_image){scratch + transposed, 1, in.height + 2 * padding[PT_HEIGHT],
+                           in.width + 2 * padding[PT_WIDTH], 1};
+        padding[PT_HEIGHT] = padding[PT_WIDTH] = 0;
+    }
+    x->groups = x->in.batch = 1;
+    x->weights = scratch;
+    for (int32_t c = 0; c < in.channels; c++) {
+        transpose_weights(x, weights + c * x->outputs, scratch);
+        for (int32_t i = 0; i < in.batch; i++) {
+            int8_t *from = in.data + i * in.height * in.width * in.channels + c;
+            if (padded) {
+                pad_channel(&in, from, &x->in, (int8_t)-x->offset);
+            } else {
+                x->in.data = from;
+            }
+            x->out.data = out.data + i * out.height * out.width * out.channels + c * x->outputs;
+            pt_convolve_images(x, scratch + transposed + padded, room - transposed - padded);
         }
+        x->output.bias += x->output.bias ? x->outputs : 0;
+        x->output.multipliers += x->outputs;
+        x->output.shifts += x->outputs;
     }
 }
 
 // ---- arguments
 
 // Bytes of scratch that the convolution can work with, and those with which it is at its best.
-static uint32_t least_scratch(const pt_depthwise *x) {
+static uint32_t least_scratch(const pt_convolution *x) {
     uint32_t transposed = transposed_bytes(x);
-    int32_t taps = x->window.kernel[PT_HEIGHT] * x->window.kernel[PT_WIDTH];
-    return transposed ? transposed + pt_least_scratch(taps) : pt_plane_scratch(x);
+    return transposed ? transposed + pt_least_scratch(x->depth) : pt_plane_scratch(x);
 }
 
-static uint32_t useful_scratch(const pt_depthwise *x) {
+static uint32_t useful_scratch(const pt_convolution *x) {
     uint32_t transposed = transposed_bytes(x);
-    return transposed ? transposed + padded_bytes(x) + pt_useful_scratch(taps_of(x))
+    return transposed ? transposed + padded_bytes(x) + pt_useful_scratch(x->depth)
                       : pt_plane_scratch(x);
 }
 
 static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
-    pt_depthwise x;
+    pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
     error = error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
     if (!error && tensor_bytes(c, args[13]) < least_scratch(&x)) {
@@ -170,7 +155,7 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
 
 // ---- one pixel after the other
 
-static patch make_patch(const pt_depthwise *x, const int8_t *in, const pt_span *rows,
+static patch make_patch(const pt_convolution *x, const int8_t *in, const pt_span *rows,
                         const pt_span *columns) {
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, outputs = x->out.channels;
@@ -188,7 +173,7 @@ static patch make_patch(const pt_depthwise *x, const int8_t *in, const pt_span *
 }
 
 // Four channels from `o` on, of as many input channels.
-static inline __attribute__((always_inline)) void run_four(const pt_depthwise *x, const patch *p,
+static inline __attribute__((always_inline)) void run_four(const pt_convolution *x, const patch *p,
                                                            int32_t o, bool aligned, int8_t *out) {
     pt_sums sums = {0, 0, 0, 0};
     const int8_t *in = p->in + o, *w = p->weights + o;
@@ -210,15 +195,16 @@ static inline __attribute__((always_inline)) void run_four(const pt_depthwise *x
 }
 
 // Apart, each keeps what it loops over in registers.
-#define DEFINE_RUN_FOUR(name, aligned)                                                           \
-    static __attribute__((noinline)) void name(const pt_depthwise *x, const patch *p, int32_t o, \
-                                               int8_t *out) {                                    \
-        run_four(x, p, o, aligned, out);                                                         \
+#define DEFINE_RUN_FOUR(name, aligned)                                                             \
+    static __attribute__((noinline)) void name(const pt_convolution *x, const patch *p, int32_t o, \
+                                               int8_t *out) {                                      \
+        run_four(x, p, o, aligned, out);                                                           \
     }
 DEFINE_RUN_FOUR(run_four_aligned, true)
 DEFINE_RUN_FOUR(run_four_unaligned, false)
 
-static void run_one(const pt_depthwise *x, const patch *p, int32_t input, int32_t o, int8_t *out) {
+static void run_one(const pt_convolution *x, const patch *p, int32_t input, int32_t o,
+                    int8_t *out) {
     uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
     const int8_t *in = p->in + input, *w = p->weights + o;
     for (int32_t i = p->rows; i > 0; i--) {
@@ -233,8 +219,8 @@ static void run_one(const pt_depthwise *x, const patch *p, int32_t input, int32_
     out[o] = pt_finish(&x->output, o, (int32_t)sum);
 }
 
-static void run_pixel(const pt_depthwise *x, const patch *p, int8_t *out) {
-    int32_t outputs = x->out.channels, fours = x->multiplier == 1 ? outputs & ~3 : 0, o = 0;
+static void run_pixel(const pt_convolution *x, const patch *p, int8_t *out) {
+    int32_t outputs = x->out.channels, fours = x->outputs == 1 ? outputs & ~3 : 0, o = 0;
     uintptr_t addresses = (uintptr_t)x->weights | (uintptr_t)x->in.data | (uint32_t)outputs;
     if ((addresses & 3) == 0) {
         for (; o < fours; o += 4) {
@@ -244,16 +230,16 @@ static void run_pixel(const pt_depthwise *x, const patch *p, int8_t *out) {
     for (; o < fours; o += 4) {
         run_four_unaligned(x, p, o, out);
     }
-    for (int32_t input = o, rest = x->multiplier; o < outputs; o++) {
+    for (int32_t input = o, rest = x->outputs; o < outputs; o++) {
         run_one(x, p, input, o, out);
         if (--rest == 0) {
             input++;
-            rest = x->multiplier;
+            rest = x->outputs;
         }
     }
 }
 
-static __attribute__((noinline)) void run_image(const pt_depthwise *x, const int8_t *in,
+static __attribute__((noinline)) void run_image(const pt_convolution *x, const int8_t *in,
                                                 int8_t *out) {
     for (int32_t i = 0; i < x->out.height; i++) {
         pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
@@ -267,32 +253,32 @@ static __attribute__((noinline)) void run_image(const pt_depthwise *x, const int
 }
 
 // All images in one go each, where the instruction set has a way for them.
-static void run_images(const pt_depthwise *x, void *scratch, uint32_t room) {
+static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
-    pt_geometry g = {.in = {x->in.height, x->in.width},
-                     .out = {x->out.height, x->out.width},
-                     .kernel = {w->kernel[0], w->kernel[1]},
-                     .stride = {w->stride[0], w->stride[1]},
-                     .padding = {w->padding[0], w->padding[1]},
-                     .dilation = {w->dilation[0], w->dilation[1]},
-                     .channels = x->multiplier,
-                     .pixel = x->in.channels};
-    pt_layer layer = {.weights = x->weights,
-                      .depth = w->kernel[0] * w->kernel[1],
-                      .channels = x->out.channels,
-                      .offset = x->offset,
-                      .output = x->output,
-                      .out_stride = x->out.channels};
     for (int32_t i = 0; i < x->in.batch; i++) {
+        pt_geometry g = {.in = {x->in.height, x->in.width},
+                         .out = {x->out.height, x->out.width},
+                         .kernel = {w->kernel[0], w->kernel[1]},
+                         .stride = {w->stride[0], w->stride[1]},
+                         .padding = {w->padding[0], w->padding[1]},
+                         .dilation = {w->dilation[0], w->dilation[1]},
+                         .channels = x->outputs,
+                         .pixel = x->in.channels};
+        pt_layer layer = {.weights = x->weights,
+                          .depth = w->kernel[0] * w->kernel[1],
+                          .channels = x->out.channels,
+                          .offset = x->offset,
+                          .output = x->output,
+                          .out_stride = x->out.channels};
         pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
                               scratch, room);
     }
 }
 
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
-    pt_depthwise x;
+    pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
     x.out.data = pt_get_tensor(c, args[14]).data;
     void *scratch = pt_get_tensor(c, args[13]).data;

@@ -29,7 +29,7 @@ typedef struct planes {
 
 // ---- geometry
 
-static axis make_axis(const pt_depthwise *x, uint32_t d) {
+static axis make_axis(const pt_convolution *x, uint32_t d) {
     const pt_window *w = &x->window;
     int32_t channels = x->in.channels, is_row = d == PT_HEIGHT;
     return (axis){is_row ? x->in.height : x->in.width,
@@ -58,7 +58,7 @@ static bool fits(const axis *a) {
 }
 
 // What is done once a row counts less with more channels.
-static int32_t channels_of_group(const pt_depthwise *x, const axis *a) {
+static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
     int32_t lanes = (x->out.channels + LANES - 1) / LANES;
     int32_t most = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(a)));
     most = most > MOST_LANES ? MOST_LANES : most < 1 ? 1 : most;
@@ -66,7 +66,7 @@ static int32_t channels_of_group(const pt_depthwise *x, const axis *a) {
 }
 
 // Rows along the axis that wastes the fewest lanes. False when the planes fit along neither.
-static bool choose_axes(const pt_depthwise *x, planes *p) {
+static bool choose_axes(const pt_convolution *x, planes *p) {
     axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
     bool wide = blocks_of(&width) * height.out <= blocks_of(&height) * width.out;
     if (!fits(wide ? &width : &height)) {
@@ -82,12 +82,12 @@ static bool choose_axes(const pt_depthwise *x, planes *p) {
     return true;
 }
 
-uint32_t pt_plane_scratch(const pt_depthwise *x) {
+uint32_t pt_plane_scratch(const pt_convolution *x) {
     const pt_window *w = &x->window;
     planes p;
     bool is_3x3 = w->kernel[PT_HEIGHT] == 3 && w->kernel[PT_WIDTH] == 3 &&
                   w->dilation[PT_HEIGHT] == 1 && w->dilation[PT_WIDTH] == 1;
-    return is_3x3 && x->multiplier == 1 && choose_axes(x, &p)
+    return is_3x3 && x->outputs == 1 && choose_axes(x, &p)
                ? (uint32_t)p.channels * channel_bytes(&p.along)
                : 0;
 }
@@ -95,7 +95,7 @@ uint32_t pt_plane_scratch(const pt_depthwise *x) {
 // ---- channels
 
 // One channel's weights and what follows its sums. False when planes do not take its parameters.
-static __attribute__((noinline)) bool prepare_channel(const pt_depthwise *x, const planes *p,
+static __attribute__((noinline)) bool prepare_channel(const pt_convolution *x, const planes *p,
                                                       int32_t c, pt_depthwise_channel *to) {
     const pt_channels *o = &x->output;
     const int8_t *w = x->weights + c;
@@ -116,7 +116,7 @@ static __attribute__((noinline)) bool prepare_channel(const pt_depthwise *x, con
 
 // ---- rows
 
-static void fill(const pt_depthwise *x, pt_plane *to, int32_t n) {
+static void fill(const pt_convolution *x, pt_plane *to, int32_t n) {
     pt_plane padding = (pt_plane)(PT_PLANE_OFFSET ? 0 : -x->offset);
     for (; n > 0; n--) {
         *to++ = padding;
@@ -124,7 +124,7 @@ static void fill(const pt_depthwise *x, pt_plane *to, int32_t n) {
 }
 
 // Values from any address.
-static void widen_channel(const pt_depthwise *x, const pt_pixels *pixels, const int8_t *in,
+static void widen_channel(const pt_convolution *x, const pt_pixels *pixels, const int8_t *in,
                           pt_plane *to) {
     int32_t offset = PT_PLANE_OFFSET ? x->offset : 0;
     for (int32_t n = pixels->n; n > 0; n--, in += pixels->step) {
@@ -133,7 +133,7 @@ static void widen_channel(const pt_depthwise *x, const pt_pixels *pixels, const 
 }
 
 // Row `i` of the padded image, from the channel at `in` on.
-static const pt_plane *make_row(const pt_depthwise *x, planes *p, const int8_t *in, int32_t i,
+static const pt_plane *make_row(const pt_convolution *x, planes *p, const int8_t *in, int32_t i,
                                 int32_t channels) {
     pt_plane *row = p->next, *to = row + p->first;
     i -= p->across.padding;
@@ -165,7 +165,7 @@ static void limit_row(const pt_range *r, const pt_depthwise_row *row) {
     }
 }
 
-static __attribute__((noinline)) void run_group(const pt_depthwise *x, planes *p,
+static __attribute__((noinline)) void run_group(const pt_convolution *x, planes *p,
                                                 pt_depthwise_channel *group, const int8_t *in,
                                                 int8_t *out, int32_t channels) {
     const pt_range *range = &x->output.range;
@@ -192,7 +192,7 @@ static __attribute__((noinline)) void run_group(const pt_depthwise *x, planes *p
     }
 }
 
-static void lay_out_planes(const pt_depthwise *x, planes *p, void *scratch) {
+static void lay_out_planes(const pt_convolution *x, planes *p, void *scratch) {
     p->plane = SLOTS * p->columns;
     p->next = (pt_plane *)(void *)((char *)scratch + p->channels * PT_DEPTHWISE_CHANNEL_BYTES);
     p->padding = p->next + 3 * p->columns;
@@ -203,7 +203,7 @@ static void lay_out_planes(const pt_depthwise *x, planes *p, void *scratch) {
     fill(x, p->next, p->channels * p->plane);
 }
 
-bool pt_run_planes(const pt_depthwise *x, void *scratch) {
+bool pt_run_planes(const pt_convolution *x, void *scratch) {
     pt_depthwise_channel *group = scratch;
     planes p;
     if (!choose_axes(x, &p)) {

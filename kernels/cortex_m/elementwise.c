@@ -165,7 +165,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
     if (add_by_vectors(&x)) {
         return error;
     }
-    if (table_bytes(&x) && pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
+    if (!PT_HAS_VECTORS && table_bytes(&x) && pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
         pt_is_fast_operand(x.b.multiplier, x.b.shift) &&
         pt_scales_fast(x.sum.multiplier, x.sum.shift)) {
         add_by_tables(&x, (void *)c->scratch);
@@ -232,7 +232,7 @@ static int mul_run(pt_context *c, const pt_ref *args) {
     multiplication x;
     int error = read_multiplication(c, args, &x);
     const pairs *p = &x.pairs;
-    bool fast = pt_scales_fast(x.multiplier, x.shift);
+    bool fast = !PT_HAS_VECTORS && pt_scales_fast(x.multiplier, x.shift);
     for (int32_t i = 0; i < p->rows; i++) {
         const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
         int8_t *out = p->out + i * p->size;

@@ -83,6 +83,31 @@ typedef struct pt_product {
     "adds r1, #1\n\t" \
     "5:\n\t"
 
+// Of one pair, by words of four weights.
+#define PT_FOUR \
+    "ldmia r1!, {r5}\n\t" \
+    "sxtb r2, r5\n\t" \
+    "lsls r4, r5, #16\n\t" \
+    "asrs r4, r4, #24\n\t" \
+    PT_ADD("r8", "r3") \
+    "lsls r2, r5, #8\n\t" \
+    "asrs r2, r2, #24\n\t" \
+    "asrs r4, r5, #24\n\t" \
+    PT_ADD("r8", "r3")
+
+#define PT_WORD_PRODUCTS \
+    PT_BEGIN \
+    "b 2f\n\t" \
+    "1:\n\t" PT_FOUR PT_FOUR PT_FOUR PT_FOUR \
+    "2:\n\t" \
+    "cmp r1, r10\n\t" \
+    "bne 1b\n\t" \
+    "b 4f\n\t" \
+    "3:\n\t" PT_FOUR \
+    "4:\n\t" \
+    "cmp r1, r11\n\t" \
+    "bne 3b\n\t"
+
 // The first sum of a pair.
 #define PT_FIRST(first, all, second) \
     "mov " first ", " all "\n\t" \
@@ -276,7 +301,19 @@ static __attribute__((noinline)) void pt_multiply_1x1(pt_product *p, const void 
                        "cc", "memory");
 }
 
-// The same with prepared weights: behind each channel's are its bias, shift and multiplier.
+// The same of words of weights, and a depth that is a multiple of 4.
+static __attribute__((noinline)) void pt_multiply_words(pt_product *p, const void *weights) {
+    register const void *w __asm__("r1") = weights;
+    register pt_product *end __asm__("lr") = p + 1;
+    __asm__ volatile(PT_CHANNELS(PT_WORD_PRODUCTS PT_FIRST("r2", "r8", "r3") PT_STORE("r2, r3", 8),
+                                 PT_PARAMETERS)
+                     : "+r"(w), "+r"(end)
+                     :
+                     : "r0", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12",
+                       "cc", "memory");
+}
+
+// With prepared weights: behind each channel's are its bias, shift and multiplier.
 static __attribute__((noinline)) void pt_multiply_prepared(pt_product *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_product *end __asm__("lr") = p + 1;
@@ -292,6 +329,8 @@ static __attribute__((noinline)) void pt_multiply_prepared(pt_product *p, const 
 #undef PT_WEIGHTS
 #undef PT_ADD
 #undef PT_PRODUCTS
+#undef PT_FOUR
+#undef PT_WORD_PRODUCTS
 #undef PT_FIRST
 #undef PT_ADD_PREPARED
 #undef PT_FOUR_PREPARED

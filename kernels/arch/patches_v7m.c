@@ -103,6 +103,23 @@ static void pack_by_depth(const pt_layer *layer, int32_t i, int32_t k, const int
     }
 }
 
+// Three rows of nine values, as the first layer of an image has them, of a block of one pair.
+static void pack_3x9(uint32_t *to, const int8_t *values, int32_t step, uint32_t offset) {
+    const int8_t *end = values + 3 * step;
+    for (step -= 8; values != end; values += step) {
+        pack_fours(&to, &values, offset, 2);
+        *to++ = (uint32_t)*values + offset;
+    }
+}
+
+static void add_3x9(uint32_t *to, const int8_t *values, int32_t step) {
+    const int8_t *end = values + 3 * step;
+    for (step -= 8; values != end; values += step) {
+        add_fours(&to, &values, 2);
+        *to++ += (uint32_t)*values << PT_PAIR_SHIFT;
+    }
+}
+
 void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step) {
     if (layer->by_depth) {
@@ -112,6 +129,14 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
     uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset;
     int32_t pairs = layer->width / 2, fours = pairs == 1 ? count / 4 : 0;
     offset += offset << PT_PAIR_SHIFT;
+    if (pairs == 1 && count == 9 && rows == 3) {
+        if (i) {
+            add_3x9(to, values, step);
+        } else {
+            pack_3x9(to, values, step, offset);
+        }
+        return;
+    }
     for (step -= count; rows > 0; rows--, values += step) {
         const int8_t *end = values + count;
         if (i & 1) {

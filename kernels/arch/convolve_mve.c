@@ -12,8 +12,10 @@
 
 enum {
     PATCHES = 4,
-    CHANNELS = 64, // whose biases are kept on the stack, where there is no room in scratch
-    LINE = 64,     // longest patch that is put together before it is packed
+    // Channels whose biases are kept on the stack, where there is no room in scratch.
+    CHANNELS = 64,
+    FEW_CHANNELS = 16,
+    LINE = 64, // longest patch that is put together before it is packed
 };
 
 typedef struct convolution {
@@ -287,6 +289,11 @@ static bool has_windows(const pt_geometry *g, const pt_layer *layer, const int8_
             3) == 0;
 }
 
+static uint32_t window_bytes(const pt_geometry *g) {
+    int32_t columns = (PATCHES - 1) * g->stride[1] + 3;
+    return (uint32_t)(3 * columns * g->channels);
+}
+
 static int32_t choose_windows(const pt_geometry *g) {
     int32_t apart = g->stride[0] == 1 ? PT_WINDOWS_16 : PT_WINDOWS_16_APART;
     return apart + (g->channels == 16 ? 0 : g->channels == 32 ? 1 : 2);
@@ -409,6 +416,11 @@ static NOINLINE void convolve_by_stack(convolution *x, int8_t *out) {
     convolve_parts(x, CHANNELS, out, bias);
 }
 
+static NOINLINE void convolve_few_by_stack(convolution *x, int8_t *out) {
+    int32_t bias[FEW_CHANNELS];
+    convolve_parts(x, FEW_CHANNELS, out, bias);
+}
+
 static int32_t multiply_packed(const int8_t *patch, const int8_t *weights, int32_t n) {
     register int32_t sum __asm__("r2") = 0;
     __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
@@ -450,9 +462,12 @@ bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, 
         convolve_singly(&x, out);
         return true;
     }
-    int32_t room_for = (int32_t)((room - needed) / 4);
+    uint32_t used = has_windows(g, layer, out) ? window_bytes(g) : needed;
+    int32_t room_for = (int32_t)((room - used) / 4);
     if (room_for >= CHANNELS || room_for >= layer->channels) {
-        convolve_parts(&x, room_for, out, (int32_t *)(void *)(x.block + needed));
+        convolve_parts(&x, room_for, out, (int32_t *)(void *)(x.block + used));
+    } else if (layer->channels <= FEW_CHANNELS) {
+        convolve_few_by_stack(&x, out);
     } else {
         convolve_by_stack(&x, out);
     }
@@ -477,24 +492,21 @@ static NOINLINE void turn_weights(const int8_t *weights, int32_t step, int32_t n
 }
 
 // One input channel after the other, as convolutions of their own.
-bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                            int8_t *out, void *block, uint32_t room) {
-    pt_geometry one = *g;
-    pt_layer part = *layer;
+bool pt_convolve_multiplied(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                            void *block, uint32_t room) {
     uint32_t rows = ((uint32_t)(g->channels * layer->depth) + 3) & ~3u;
     if (rows + pt_least_scratch(layer->depth) > room || layer->depth > UINT16_MAX / 8) {
         return false;
     }
-    one.channels = 1;
-    part.weights = block;
-    part.channels = g->channels;
-    for (const int8_t *end = in + g->pixel; in != end; in++, out += part.channels) {
-        const int8_t *weights = layer->weights + (g->pixel - (end - in)) * part.channels;
-        turn_weights(weights, layer->channels, part.channels, layer->depth, block);
-        pt_convolve(&one, &part, in, out, (int8_t *)block + rows, room - rows);
-        part.output.bias += part.output.bias ? part.channels : 0;
-        part.output.multipliers += part.channels;
-        part.output.shifts += part.channels;
+    int32_t outputs = layer->channels, n = g->channels;
+    const int8_t *weights = layer->weights;
+    g->channels = 1;
+    layer->channels = n;
+    for (const int8_t *end = in + g->pixel; in != end; in++, out += n, weights += n) {
+        turn_weights(weights, outputs, n, layer->depth, block);
+        layer->weights = block;
+        pt_convolve(g, layer, in, out, (int8_t *)block + rows, room - rows);
+        pt_skip_channels(layer);
     }
     return true;
 }

@@ -451,8 +451,8 @@ static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *laye
     return true;
 }
 
-void pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                           int8_t *out, void *block, uint32_t room) {
+void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                           void *block, uint32_t room) {
     bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
     if (pads) {
         done = g->channels > 1 ? pt_convolve_multiplied(g, layer, in, out, block, room)

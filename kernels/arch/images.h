@@ -34,22 +34,21 @@ static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, cons
 enum { PT_CONVOLVES_ALL = 1, PT_CONVOLVES_DEPTHWISE = 1 };
 
 // The same for a depthwise convolution: g->channels are the outputs of an input channel, the
-// weights (height, width, outputs).
-void pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                           int8_t *out, void *block, uint32_t room);
+// weights (height, width, outputs). What it is told may be changed behind it.
+void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                           void *block, uint32_t room);
 
 // The same with several outputs of each input channel. False, perhaps with some of it done, where
 // there is not enough room.
-bool pt_convolve_multiplied(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
-                            int8_t *out, void *block, uint32_t room);
+bool pt_convolve_multiplied(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                            void *block, uint32_t room);
 
 #else
 
 enum { PT_CONVOLVES_ALL = 0, PT_CONVOLVES_DEPTHWISE = 0 };
 
-static inline void pt_convolve_depthwise(const pt_geometry *g, const pt_layer *layer,
-                                         const int8_t *in, int8_t *out, void *block,
-                                         uint32_t room) {
+static inline void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in,
+                                         int8_t *out, void *block, uint32_t room) {
     (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
 }
 

@@ -77,7 +77,7 @@ static inline uint32_t pt_least_scratch(int32_t depth) {
 
 static inline uint32_t pt_useful_scratch(int32_t depth) {
     uint32_t least = pt_least_scratch(depth);
-    return least <= 2048 ? 3 * least : least;
+    return least <= 170 ? 512 : least <= 2048 ? 3 * least : least;
 }
 
 // More of it, for layers whose patches lie in a row.

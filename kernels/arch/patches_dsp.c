@@ -148,33 +148,32 @@ void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
     }
 }
 
-static void pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
-                       int32_t count) {
-    int16x2_t offsets = pt_pair_of(layer->offset);
-    while (count > 0) {
-        if ((k & 3) || count < 4) {
+void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                   int32_t count) {
+    if (layer->capacity == 0) {
+        memcpy((int8_t *)layer->block + k, values, (size_t)count);
+        return;
+    }
+    for (const int8_t *end = values + count; values != end;) {
+        if ((k & 3) || end - values < 4) {
             pack_value(layer, i, k++, *values++ + layer->offset);
-            count--;
         } else {
+            int16x2_t offsets = pt_pair_of(layer->offset);
             uint32_t *to = place(layer, i, k);
             to[0] = pair_of(values[0], values[2], offsets);
             to[1] = pair_of(values[1], values[3], offsets);
-            k += 4, values += 4, count -= 4;
+            k += 4, values += 4;
         }
+    }
+    if (k == layer->depth) {
+        pt_pad(layer, i, k, 0);
     }
 }
 
-void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
-                   int32_t rows, int32_t step) {
-    for (; rows > 0; rows--, k += count, values += step) {
-        if (layer->capacity == 0) {
-            memcpy((int8_t *)layer->block + k, values, (size_t)count);
-        } else {
-            pack_bytes(layer, i, k, values, count);
-        }
-    }
-    if (layer->capacity > 0 && k == layer->depth) {
-        pt_pad(layer, i, k, 0);
+void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
+                       int32_t rows, int32_t step) {
+    for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
+        pt_pack_bytes(layer, i, k, values, count);
     }
 }
 

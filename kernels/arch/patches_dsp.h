@@ -13,8 +13,10 @@ void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes);
 void pt_take_channels(pt_layer *layer, uint32_t *room);
 void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
                    int32_t rows, int32_t step);
-void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,
-                   int32_t rows, int32_t step);
+void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                   int32_t count);
+void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
+                       int32_t rows, int32_t step);
 void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step);
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
 
@@ -23,7 +25,7 @@ static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const in
     if (layer->capacity > 0 && (((uintptr_t)values | (uint32_t)(k | count)) & 3) == 0) {
         pt_pack_words(layer, i, k, values, count, 1, 0);
     } else {
-        pt_pack_bytes(layer, i, k, values, count, 1, 0);
+        pt_pack_bytes(layer, i, k, values, count);
     }
 }
 
@@ -35,7 +37,7 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
     } else if (layer->capacity > 0 && count == 9 && rows == 3) {
         pt_pack_3x9(layer, i, values, step);
     } else {
-        pt_pack_bytes(layer, i, 0, values, count, rows, step);
+        pt_pack_byte_rows(layer, i, values, count, rows, step);
     }
 }
 #define PT_PACKS_PATCHES

@@ -126,44 +126,6 @@ static bool is_contiguous(const convolution *x) {
     return x->window.dilation[PT_WIDTH] == 1 && x->channels == x->in.channels;
 }
 
-// A row of patch i, from value k on: columns->taps pixels from `in` on, the rest padding.
-static void pack_row(const convolution *x, const pt_layer *layer, const int8_t *in,
-                     const pt_span *columns, int32_t i, int32_t k) {
-    int32_t size = x->channels, end = k + x->window.kernel[PT_WIDTH] * size;
-    pt_pad(layer, i, k, columns->first * size);
-    k += columns->first * size;
-    if (is_contiguous(x)) {
-        pt_pack(layer, i, k, in, columns->taps * size);
-        k += columns->taps * size;
-    } else {
-        int32_t step = x->window.dilation[PT_WIDTH] * x->in.channels;
-        for (int32_t tap = 0; tap < columns->taps; tap++, k += size, in += step) {
-            pt_pack(layer, i, k, in, size);
-        }
-    }
-    pt_pad(layer, i, k, end - k);
-}
-
-// Patch i: the window of these rows and columns, in the group whose first channel is at `in`.
-static __attribute__((noinline)) void pack_patch(const convolution *x, const pt_layer *layer,
-                                                 const int8_t *in, const pt_span *rows,
-                                                 const pt_span *columns, int32_t i) {
-    const pt_window *w = &x->window;
-    int32_t line = x->in.width * x->in.channels, size = w->kernel[PT_WIDTH] * x->channels;
-    int32_t k = rows->first * size;
-    if (rows->taps == 0 || columns->taps == 0) {
-        pt_pad(layer, i, 0, x->depth);
-        return;
-    }
-    pt_pad(layer, i, 0, k);
-    in += rows->start * line + columns->start * x->in.channels;
-    for (int32_t tap = 0; tap < rows->taps; tap++, k += size) {
-        pack_row(x, layer, in, columns, i, k);
-        in += w->dilation[PT_HEIGHT] * line;
-    }
-    pt_pad(layer, i, k, x->depth - k);
-}
-
 // ---- images
 
 // Where the next patch is.
@@ -190,11 +152,29 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     }
 }
 
-// Patch i from a window that is not inside the input, or not in whole rows.
+// Patch i, of a window that is not inside the input or whose rows are not contiguous, in the group
+// whose first channel is at `in`.
 static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_layer *layer,
                                                 const int8_t *in, const walk *at, int32_t i) {
-    pt_span columns = pt_clip_window(&x->window, PT_WIDTH, at->column, x->in.width);
-    pack_patch(x, layer, in, &at->rows, &columns, i);
+    const pt_window *w = &x->window;
+    pt_span columns = pt_clip_window(w, PT_WIDTH, at->column, x->in.width);
+    int32_t taps = is_contiguous(x) ? 1 : columns.taps, k = 0;
+    int32_t size = columns.taps / (taps > 0 ? taps : 1) * x->channels;
+    for (int32_t row = 0; row < w->kernel[PT_HEIGHT]; row++) {
+        int32_t inside = row - at->rows.first, end = k + w->kernel[PT_WIDTH] * x->channels;
+        if (inside >= 0 && inside < at->rows.taps && columns.taps > 0) {
+            int32_t y = at->rows.start + inside * w->dilation[PT_HEIGHT];
+            const int8_t *from = in + (y * x->in.width + columns.start) * x->in.channels;
+            pt_pad(layer, i, k, columns.first * x->channels);
+            k += columns.first * x->channels;
+            for (int32_t tap = 0; tap < taps; tap++, k += size) {
+                pt_pack(layer, i, k, from, size);
+                from += w->dilation[PT_WIDTH] * x->in.channels;
+            }
+        }
+        pt_pad(layer, i, k, end - k);
+        k = end;
+    }
 }
 
 // A block of patches at a time, from row to row.

@@ -257,21 +257,21 @@ static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
-    pt_geometry g = {.in = {x->in.height, x->in.width},
-                     .out = {x->out.height, x->out.width},
-                     .kernel = {w->kernel[0], w->kernel[1]},
-                     .stride = {w->stride[0], w->stride[1]},
-                     .padding = {w->padding[0], w->padding[1]},
-                     .dilation = {w->dilation[0], w->dilation[1]},
-                     .channels = x->outputs,
-                     .pixel = x->in.channels};
-    pt_layer layer = {.weights = x->weights,
-                      .depth = w->kernel[0] * w->kernel[1],
-                      .channels = x->out.channels,
-                      .offset = x->offset,
-                      .output = x->output,
-                      .out_stride = x->out.channels};
     for (int32_t i = 0; i < x->in.batch; i++) {
+        pt_geometry g = {.in = {x->in.height, x->in.width},
+                         .out = {x->out.height, x->out.width},
+                         .kernel = {w->kernel[0], w->kernel[1]},
+                         .stride = {w->stride[0], w->stride[1]},
+                         .padding = {w->padding[0], w->padding[1]},
+                         .dilation = {w->dilation[0], w->dilation[1]},
+                         .channels = x->outputs,
+                         .pixel = x->in.channels};
+        pt_layer layer = {.weights = x->weights,
+                          .depth = w->kernel[0] * w->kernel[1],
+                          .channels = x->out.channels,
+                          .offset = x->offset,
+                          .output = x->output,
+                          .out_stride = x->out.channels};
         pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
                               scratch, room);
     }

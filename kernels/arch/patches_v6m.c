@@ -128,7 +128,8 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
             k += count;
         } else if (layer->width > 2) {
             for (int32_t j = 0; j < count; j++, k++) {
-                pack_value(pt_pair_at(layer, i, k), i, values[j]);
+                pack_value(to, i, values[j]);
+                to += k & 1 ? layer->width - 1 : 1;
             }
         } else {
             to = pack_row(to, i, values, count);

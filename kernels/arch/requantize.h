@@ -23,7 +23,8 @@ int32_t pt_requantize_int64(int64_t value, int32_t multiplier, int32_t shift);
 static inline int32_t pt_requantize(int32_t value, int32_t multiplier, int32_t shift) {
     uint32_t halvings = ~(uint32_t)shift; // all but the last
     if (halvings > 30 || multiplier < 0) {
-        return pt_requantize_int64(value, multiplier, shift);
+        return shift == 0 && multiplier >= 0 ? pt_high_product(value, multiplier)
+                                             : pt_requantize_int64(value, multiplier, shift);
     }
     int32_t high = pt_high_product(value, multiplier);
     return (((high + (high >> 31)) >> halvings) + 1) >> 1;

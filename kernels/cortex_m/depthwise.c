@@ -58,11 +58,12 @@ static bool pads_with_int8(const pt_convolution *x) {
 
 enum { TRANSPOSED_LIMIT = 6144, PADDED_LIMIT = 2048 };
 
-// Bytes of the weights of an input channel with the taps of an output in a row; 0 where there is
-// but one, or they are too many.
+// Bytes of the weights of an input channel with the taps of an output in a row; 0 where it has but
+// one output, they are too many, or planes take them.
 static uint32_t transposed_bytes(const pt_convolution *x) {
     int64_t bytes = ((int64_t)x->depth * x->outputs + 3) & ~3;
-    bool takes = x->outputs > 1 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x);
+    bool takes = x->outputs > 1 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x) &&
+                 pt_plane_scratch(x) == 0;
     return takes ? (uint32_t)bytes : 0;
 }
 

@@ -6,6 +6,7 @@
 enum {
     LANES = 4,           // outputs of a row that are made together, and channels of planes
     MOST_LANES = 4,      // of channels in a group
+    MOST_OUTPUTS = 3,    // of an input channel; more go as patches
     SLOTS = 4,           // rows of a plane: three of the image and one of padding
     USEFUL_BYTES = 3584, // of scratch, for more than the fewest channels
     MOST_BYTES = 8192,
@@ -19,7 +20,7 @@ typedef struct axis {
 
 typedef struct planes {
     axis along, across;     // a row, and from row to row
-    int32_t channels;       // of a group: those of some lanes
+    int32_t channels;       // of the input in a group: those of some lanes
     int32_t columns, plane; // values of a row of a plane, and of a plane
     int32_t first;          // the column with the first value of the image
     pt_pixels pixels;       // those that a row has room for
@@ -31,14 +32,14 @@ typedef struct planes {
 
 static axis make_axis(const pt_convolution *x, uint32_t d) {
     const pt_window *w = &x->window;
-    int32_t channels = x->in.channels, is_row = d == PT_HEIGHT;
+    int32_t inputs = x->in.channels, outputs = x->out.channels, is_row = d == PT_HEIGHT;
     return (axis){is_row ? x->in.height : x->in.width,
                   is_row ? x->out.height : x->out.width,
                   w->stride[d],
                   w->padding[d],
-                  channels * (is_row ? x->in.width : 1),
-                  channels * (is_row ? x->out.width : 1),
-                  channels * (is_row ? 3 : 1)};
+                  inputs * (is_row ? x->in.width : 1),
+                  outputs * (is_row ? x->out.width : 1),
+                  outputs * (is_row ? 3 : 1)};
 }
 
 static int32_t blocks_of(const axis *a) {
@@ -49,18 +50,20 @@ static int32_t columns_of(const axis *a) {
     return LANES * a->stride * blocks_of(a) + 2;
 }
 
-static uint32_t channel_bytes(const axis *a) {
-    return PT_DEPTHWISE_CHANNEL_BYTES + SLOTS * (uint32_t)columns_of(a) * (uint32_t)PT_PLANE_BYTES;
+// Of scratch, for an input channel.
+static uint32_t channel_bytes(const pt_convolution *x, const axis *a) {
+    return (uint32_t)x->outputs * PT_DEPTHWISE_CHANNEL_BYTES +
+           SLOTS * (uint32_t)columns_of(a) * (uint32_t)PT_PLANE_BYTES;
 }
 
-static bool fits(const axis *a) {
-    return a->stride <= 2 && a->out < MOST_BYTES && LANES * channel_bytes(a) <= MOST_BYTES;
+static bool fits(const pt_convolution *x, const axis *a) {
+    return a->stride <= 2 && a->out < MOST_BYTES && LANES * channel_bytes(x, a) <= MOST_BYTES;
 }
 
 // What is done once a row counts less with more channels.
 static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
-    int32_t lanes = (x->out.channels + LANES - 1) / LANES;
-    int32_t most = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(a)));
+    int32_t lanes = (x->in.channels + LANES - 1) / LANES;
+    int32_t most = (int32_t)(USEFUL_BYTES / (LANES * channel_bytes(x, a)));
     most = most > MOST_LANES ? MOST_LANES : most < 1 ? 1 : most;
     return LANES * (lanes < most ? lanes : most);
 }
@@ -69,12 +72,12 @@ static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
 static bool choose_axes(const pt_convolution *x, planes *p) {
     axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
     bool wide = blocks_of(&width) * height.out <= blocks_of(&height) * width.out;
-    if (!fits(wide ? &width : &height)) {
+    if (!fits(x, wide ? &width : &height)) {
         wide = !wide;
     }
     p->along = wide ? width : height;
     p->across = wide ? height : width;
-    if (!fits(&p->along)) {
+    if (!fits(x, &p->along)) {
         return false;
     }
     p->columns = columns_of(&p->along);
@@ -87,8 +90,8 @@ uint32_t pt_plane_scratch(const pt_convolution *x) {
     planes p;
     bool is_3x3 = w->kernel[PT_HEIGHT] == 3 && w->kernel[PT_WIDTH] == 3 &&
                   w->dilation[PT_HEIGHT] == 1 && w->dilation[PT_WIDTH] == 1;
-    return is_3x3 && x->outputs == 1 && choose_axes(x, &p)
-               ? (uint32_t)p.channels * channel_bytes(&p.along)
+    return is_3x3 && x->outputs <= MOST_OUTPUTS && choose_axes(x, &p)
+               ? (uint32_t)p.channels * channel_bytes(x, &p.along)
                : 0;
 }
 
@@ -156,15 +159,35 @@ static const pt_plane *make_row(const pt_convolution *x, planes *p, const int8_t
     return row;
 }
 
-static void limit_row(const pt_range *r, const pt_depthwise_row *row) {
+static void limit_row(const pt_range *r, const pt_depthwise_row *row, int32_t channels) {
     int8_t *out = row->out;
     for (int32_t i = 0; i < row->n; i++, out += row->step) {
-        for (int32_t c = 0; c < row->channels; c++) {
+        for (int32_t c = 0; c < channels; c++) {
             out[c] = (int8_t)pt_clamp(out[c], r->min, r->max);
         }
     }
 }
 
+// A row of several outputs of each input channel, which have the same plane.
+static __attribute__((noinline)) void multiply_shared(pt_depthwise_plan *plan,
+                                                      pt_depthwise_channel *group,
+                                                      const pt_depthwise_row *row,
+                                                      int32_t outputs) {
+    pt_depthwise_row one = *row;
+    one.plane = 0;
+    one.channels = outputs;
+    for (int32_t c = 0; c < row->channels; c++) {
+        pt_plan_rows(plan, group, &one);
+        pt_multiply_rows(plan, group, &one);
+        for (uint32_t i = 0; i < 3; i++) {
+            one.rows[i] += row->plane;
+        }
+        one.out += outputs;
+        group += outputs;
+    }
+}
+
+// The group whose first input and output are at `in` and `out`.
 static __attribute__((noinline)) void run_group(const pt_convolution *x, planes *p,
                                                 pt_depthwise_channel *group, const int8_t *in,
                                                 int8_t *out, int32_t channels) {
@@ -185,16 +208,21 @@ static __attribute__((noinline)) void run_group(const pt_convolution *x, planes 
             row.rows[1] = row.rows[2];
             row.rows[2] = make_row(x, p, in, made, channels);
         }
-        pt_multiply_rows(&plan, group, &row);
+        if (x->outputs == 1) {
+            pt_multiply_rows(&plan, group, &row);
+        } else {
+            multiply_shared(&plan, group, &row, x->outputs);
+        }
         if (range->min > INT8_MIN || range->max < INT8_MAX) {
-            limit_row(range, &row);
+            limit_row(range, &row, channels * x->outputs);
         }
     }
 }
 
 static void lay_out_planes(const pt_convolution *x, planes *p, void *scratch) {
     p->plane = SLOTS * p->columns;
-    p->next = (pt_plane *)(void *)((char *)scratch + p->channels * PT_DEPTHWISE_CHANNEL_BYTES);
+    p->next = (pt_plane *)(void *)((char *)scratch +
+                                   p->channels * x->outputs * PT_DEPTHWISE_CHANNEL_BYTES);
     p->padding = p->next + 3 * p->columns;
     p->first = p->along.padding < p->columns ? p->along.padding : p->columns;
     int32_t room = p->columns - p->first;
@@ -210,18 +238,18 @@ bool pt_run_planes(const pt_convolution *x, void *scratch) {
         return false;
     }
     lay_out_planes(x, &p, scratch);
-    int32_t in_size = x->in.height * x->in.width * x->in.channels;
+    int32_t in_size = x->in.height * x->in.width * x->in.channels, outputs = x->outputs;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
-    for (int32_t c = 0, n; c < x->out.channels; c += n) {
-        n = x->out.channels - c < p.channels ? x->out.channels - c : p.channels;
-        for (int32_t i = 0; i < n; i++) {
-            if (!prepare_channel(x, &p, c + i, &group[i])) {
+    for (int32_t c = 0, n; c < x->in.channels; c += n) {
+        n = x->in.channels - c < p.channels ? x->in.channels - c : p.channels;
+        for (int32_t i = 0; i < n * outputs; i++) {
+            if (!prepare_channel(x, &p, c * outputs + i, &group[i])) {
                 return false;
             }
         }
         for (int32_t i = 0; i < x->in.batch; i++) {
-            run_group(x, &p, group, x->in.data + i * in_size + c, x->out.data + i * out_size + c,
-                      n);
+            run_group(x, &p, group, x->in.data + i * in_size + c,
+                      x->out.data + i * out_size + c * outputs, n);
         }
     }
     return true;

@@ -1,9 +1,14 @@
 """Operators on all cores: the bytes and errors of every board are those of the twin."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import quantized
 import random_operators
+import sanitized
 from board_call import BOARDS, Case, assert_same, call_on_board
 from kernel_call import Tensor
 from test_cortex_m import OPERATORS, REFUSED, VALID, as_argument, blank, calls
@@ -112,6 +117,36 @@ def test_geometries(kind, board):
              for case in layers(n, *geometry)]
     assert not any(case.on_twin().error for case in cases)
     assert_same(board, cases)
+
+
+def run_sanitized(*arguments):
+    environment = sanitized.environment()
+    if environment is None:
+        pytest.skip("gcc has no libasan here")
+    path = os.pathsep.join([environment["PYTHONPATH"], *map(os.path.abspath, sys.path)])
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True,
+                          env=environment | {"PYTHONPATH": path})
+
+
+def test_random_calls_on_a_twin_with_sanitizers():
+    ended = run_sanitized(random_operators.__file__)
+    assert ended.returncode == 0, ended.stderr[:3000]
+
+
+READ_BEHIND = """
+import numpy as np
+from board_call import Case
+from kernel_call import Tensor
+
+short = Tensor(np.zeros(8, np.int8), last=True)
+Case("cortex_m::quantized_activation.out", Tensor(np.zeros(9, np.int8), alias=short),
+     np.zeros(256, np.int8), np.zeros(9, np.int8)).on_twin()
+"""
+
+
+def test_the_sanitizers_see_a_read_behind_the_last_byte():
+    ended = run_sanitized("-c", READ_BEHIND)
+    assert "heap-buffer-overflow" in ended.stderr
 
 
 # ---- the runner itself

@@ -30,7 +30,7 @@ void pt_fold_offset(pt_layer *layer, int32_t *folded);
 // They fit, and patches are long or cannot be taken in larger blocks.
 static inline bool pt_takes_prepared(const pt_layer *layer) {
     const uint32_t *words = layer->prepared;
-    int32_t longest = layer->capacity > 2 ? 127 : 63;
+    int32_t longest = 47;
     return words && layer->depth > longest && words[(layer->depth + 3) / 4 * 2 + 3];
 }
 

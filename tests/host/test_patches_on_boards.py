@@ -119,7 +119,8 @@ def test_sums_beside_halves(board):
             outputs = rng.integers(-300, 300, 300) + 0.5
             bias = np.round(outputs * 2.0 ** (31 + right) / multipliers) + rng.integers(-2, 3, 300)
             bias = bias.clip(-(1 << 29), 1 << 29)
-            cases.append(convolution(x, int8(rng, 300, 1, 1, 2), bias, multipliers, -right, 5, out_offset))
+            cases.append(convolution(x, int8(rng, 300, 1, 1, 2), bias, multipliers, -right, 5,
+                                     out_offset))
     zero = convolution(x, int8(rng, 9, 1, 1, 2), rng.integers(-99, 99, 9), 0, -8, 5)
     assert_same_prepared(board, [*cases, zero])
 

@@ -151,7 +151,7 @@ def main(names, models, modes, output):
         entries += rows(model, boards.load_board(board), modes)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(entries, indent=1) + "\n")
-    Console(width=185).print(table(entries))
+    Console(width=210).print(table(entries))
     click.echo(f"written to {output}")
 
 

@@ -148,7 +148,7 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     at->from = in;
     if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
         at->outside = room / stride + 1;
-        at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
+        at->from = in + ((ptrdiff_t)at->rows.start * x->in.width - padding) * x->in.channels;
     }
 }
 
@@ -196,7 +196,7 @@ static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t 
             } else {
                 pack_edge(x, layer, in, &at, i);
             }
-            at.from += w->stride[PT_WIDTH] * x->in.channels;
+            at.from += (ptrdiff_t)w->stride[PT_WIDTH] * x->in.channels;
         }
         pt_multiply_block(layer, n, out);
         out += n * layer->out_stride;

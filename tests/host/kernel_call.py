@@ -190,7 +190,8 @@ class Call:
         for number, content in contents.items():
             if number != AT_END:
                 content += b"\xA5" * GUARD
-        self.memories = {number: shifted(content, self.shift(number))
+        self.memories = {number: np.frombuffer(content, np.uint8).copy() if number == AT_END
+                         else shifted(content, self.shift(number))
                          for number, content in contents.items()}
         for number, memory in self.memories.items():
             self.context.set_memory(number, memory.data)

@@ -403,3 +403,14 @@ def cases(name):
     """All cases of a class."""
     make = NAMES[name]
     return [make(Draw([seed, *map(ord, name)])) for seed in range(CLASSES[make])]
+
+
+def run_on_twin():
+    """Runs all cases: for a twin that is compiled with sanitizers."""
+    for name in NAMES:
+        for case in cases(name):
+            case.on_twin()
+
+
+if __name__ == "__main__":
+    run_on_twin()

@@ -1,9 +1,14 @@
 """Operators on all cores: the bytes and errors of every board are those of the twin."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import quantized
 import random_operators
+import sanitized
 from board_call import BOARDS, Case, assert_same, call_on_board
 from kernel_call import Tensor
 from test_cortex_m import OPERATORS, REFUSED, VALID, as_argument, blank, calls
@@ -66,6 +71,82 @@ def test_preparing_changes_no_output(name):
         other = Case(case.operator, *case.arguments, prepare=not case.prepare)
         np.testing.assert_array_equal(case.on_twin().outputs[0], other.on_twin().outputs[0],
                                       err_msg=repr(case))
+
+
+# ---- shapes that random calls do not reach
+
+FAR = 1 << 27  # the largest stride, padding and dilation
+# sizes (height, width), kernel, stride, padding, dilation
+GEOMETRIES = {
+    "no output": [((5, 1), (3, 3), (1, 1), (0, 0), (1, 1)), ((1, 5), (3, 3), (2, 2), (0, 0), (1, 1)),
+                  ((0, 5), (3, 3), (1, 1), (0, 1), (1, 1)), ((1, 1), (3, 3), (1, 1), (0, 0), (1, 1))],
+    "dilation along one dim": [((6, 15), (3, 3), (1, 1), (1, 1), (1, 3)),
+                               ((15, 6), (3, 3), (2, 2), (1, 1), (3, 1)),
+                               ((15, 15), (3, 3), (1, 1), (1, 1), (3, 5))],
+    "far apart": [((5, 6), (1, 1), (1, FAR), (0, FAR), (FAR, 1)),
+                  ((5, 6), (2, 3), (1, FAR), (0, FAR), (1, FAR)),
+                  ((5, 6), (3, 3), (FAR, FAR), (FAR, FAR), (FAR, FAR)),
+                  ((5, 6), (3, 3), (FAR, 1), (FAR, 1), (1, 1))]}
+
+
+def layers(channels, size, kernel, *window):
+    """A convolution and depthwise ones, with the offset 3 and zero points of -2."""
+    outputs = [max(0, (n + 2 * p - d * (k - 1) - 1) // s + 1)
+               for n, k, s, p, d in zip(size, kernel, *window, strict=True)]
+    draw = random_operators.Draw([channels, *size])
+
+    def channels_of(n, value):
+        return Tensor(np.full(n, value, np.int32), constant=True)
+
+    def case(operator, weights, n, *multiplier):
+        return Case(f"cortex_m::quantized_{operator}.out", draw.image(2, *size, channels),
+                    draw.weights(*weights), channels_of(n, 9), *map(list, window), *multiplier, 3, -2,
+                    channels_of(n, 3 << 29), channels_of(n, -7), -128, 127,
+                    Tensor(np.zeros(4096, np.uint8), scratch=True),
+                    draw.output(2, n, *outputs, order=random_operators.CHANNELS_LAST))
+
+    yield case("conv2d", (6, *kernel, channels), 6)
+    for m in (1, 2):
+        yield case("depthwise_conv2d", (1, *kernel, channels * m), channels * m, m)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_geometries(kind, board):
+    cases = [case for geometry in GEOMETRIES[kind] for n in (1, 4, 7, 16, 20)
+             for case in layers(n, *geometry)]
+    assert not any(case.on_twin().error for case in cases)
+    assert_same(board, cases)
+
+
+def run_sanitized(*arguments):
+    environment = sanitized.environment()
+    if environment is None:
+        pytest.skip("gcc has no libasan here")
+    path = os.pathsep.join([environment["PYTHONPATH"], *map(os.path.abspath, sys.path)])
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True,
+                          env=environment | {"PYTHONPATH": path})
+
+
+def test_random_calls_on_a_twin_with_sanitizers():
+    ended = run_sanitized(random_operators.__file__)
+    assert ended.returncode == 0, ended.stderr[:3000]
+
+
+READ_BEHIND = """
+import numpy as np
+from board_call import Case
+from kernel_call import Tensor
+
+short = Tensor(np.zeros(8, np.int8), last=True)
+Case("cortex_m::quantized_activation.out", Tensor(np.zeros(9, np.int8), alias=short),
+     np.zeros(256, np.int8), np.zeros(9, np.int8)).on_twin()
+"""
+
+
+def test_the_sanitizers_see_a_read_behind_the_last_byte():
+    ended = run_sanitized("-c", READ_BEHIND)
+    assert "heap-buffer-overflow" in ended.stderr
 
 
 # ---- the runner itself

@@ -282,10 +282,12 @@ void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) 
     }
 }
 
-// The scratch tensor where it suffices, or else the temp memory.
-static __attribute__((noinline)) void *get_scratch(const pt_context *c, pt_ref arg,
-                                                   const convolution *x, uint32_t *bytes) {
-    pt_tensor scratch = pt_get_tensor(c, arg);
+// Sets where the output lies. Returns the scratch tensor where it suffices, or else the temp
+// memory.
+static __attribute__((noinline)) void *get_memories(const pt_context *c, const pt_ref *args,
+                                                    convolution *x, uint32_t *bytes) {
+    pt_tensor scratch = pt_get_tensor(c, args[12]);
+    x->out.data = pt_get_tensor(c, args[13]).data;
     *bytes = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
     if (*bytes < pt_least_scratch(x->depth)) {
         *bytes = useful_scratch(x);
@@ -298,9 +300,8 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     convolution x;
     uint32_t bytes;
     int error = read_convolution(c, args, explicit_layout, &x);
-    void *scratch = get_scratch(c, args[12], &x, &bytes);
+    void *scratch = get_memories(c, args, &x, &bytes);
     x.prepared = pt_prepared(c);
-    x.out.data = pt_get_tensor(c, args[13]).data;
     pt_convolve_images(&x, scratch, bytes);
     return error;
 }

@@ -35,7 +35,8 @@ static inline bool pt_takes_prepared(const pt_layer *layer) {
 }
 
 static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
-    layer->scales_fast = !pt_narrows(&layer->output.range) && pt_layer_scales_fast(layer) &&
+    layer->scales_fast = !pt_narrows(&layer->output.range) &&
+                         (layer->prepared || pt_layer_scales_fast(layer)) &&
                          layer->output.range.offset == (int8_t)layer->output.range.offset;
     layer->by_depth = layer->scales_fast && pt_takes_prepared(layer);
     if (!layer->by_depth) {

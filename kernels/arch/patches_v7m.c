@@ -311,12 +311,13 @@ static void pack_six(const pt_layer *layer, const int8_t *rows, int32_t stride) 
 #undef PT_PAIR
 }
 
-// The last block takes rows of the one before it again, but for a pair or less.
+// The last block takes rows of the one before it again, where pairs would take longer.
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    int32_t taken;
+    int32_t taken, pairs = layer->depth < 64 ? 2 : 4;
+    bool full = n >= PT_PATCHES && pt_takes_all(layer);
     for (int32_t done = 0; done < n; done += taken) {
-        layer->width = n >= PT_PATCHES && n - done > 2 && pt_takes_all(layer) ? PT_PATCHES : 2;
+        layer->width = full && n - done > pairs ? PT_PATCHES : 2;
         taken = layer->width < n ? layer->width : n;
         done = done + taken < n ? done : n - taken;
         const int8_t *row = patches + done * stride;

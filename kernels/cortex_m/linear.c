@@ -123,13 +123,20 @@ static int linear_check(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_product p;
     int error = read_linear(c, args, &x, &w, &p);
-    return error ? error : check_product(c, args[11], &x, &p);
+    error = error ? error : check_product(c, args[11], &x, &p);
+    uint32_t bytes = error ? 0 : pt_prepared_rows(p.depth, p.outputs);
+    void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_prepared(c, bytes) : NULL;
+    if (to) {
+        pt_prepare_rows(&p, w.data, to);
+    }
+    return error;
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_product p;
     int error = read_linear(c, args, &x, &w, &p);
+    p.prepared = pt_prepared(c);
     multiply(&p, x.data, w.data, pt_get_tensor(c, args[11]).data, c->scratch);
     return error;
 }

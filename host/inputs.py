@@ -11,7 +11,14 @@ from pathlib import Path
 
 import numpy as np
 from picotorch import schema
-from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    INVALID_PROGRAM,
+    INVALID_TYPE,
+    NOT_SUPPORTED,
+    fail,
+)
 from picotorch.method_meta import TAG_NAMES, MethodMeta
 
 from .tensors import numpy_dtype
@@ -70,9 +77,15 @@ def checked_inputs(meta: MethodMeta, given: list, quantize: bool = False) -> lis
 def _quantized(meta, i, value):
     array = _as_array(value, i)
     parameters = meta.input_quantization(i)
-    if parameters is None or array.dtype.kind != "f":
+    if parameters is None or array.dtype.kind != "f" or meta.input_tag(i) != TENSOR:
         return value
-    return quantize_array(array, *parameters, numpy_dtype(meta.input_tensor_meta(i)))
+    dtype = numpy_dtype(meta.input_tensor_meta(i))
+    if dtype.kind not in "iu":
+        return value
+    if not 0 < np.float32(parameters[0]) < np.inf:
+        raise fail(INVALID_PROGRAM, f"no values have scale {parameters[0]}", "input", i,
+                   remedy="export the program again, or give integers")
+    return quantize_array(array, *parameters, dtype)
 
 
 def quantize_array(array: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:

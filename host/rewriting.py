@@ -57,11 +57,14 @@ class MethodEditor:
     def _check(self, call):
         kind = type(call).__name__
         if kind == "JumpFalseCall":
-            raise fail(NOT_SUPPORTED, "control flow", self.plan.name)
+            raise fail(NOT_SUPPORTED, "control flow", self.plan.name,
+                       remedy="use the program as it is")
         if kind == "DelegateCall":
-            raise fail(NOT_SUPPORTED, "delegates", self.plan.name)
+            raise fail(NOT_SUPPORTED, "delegates", self.plan.name,
+                       remedy="export without a delegate")
         if kind == "KernelCall" and self._operator(call) not in self.known:
-            raise fail(OPERATOR_MISSING, f"no kernel for {self._operator(call)}", self.plan.name)
+            raise fail(OPERATOR_MISSING, f"no kernel for {self._operator(call)}", self.plan.name,
+                       remedy="change the model; picotorch inspect shows all that are missing")
 
     def _operator(self, call):
         """Its name; "" for a call that is none of a kernel."""
@@ -195,7 +198,7 @@ class MethodEditor:
                 blocks = self._blocks(places, steps)
             except ValueError:
                 raise fail(NOT_SUPPORTED, "an input or output shares memory with other values",
-                           self.plan.name) from None
+                           self.plan.name, remedy="use the program as it is") from None
             offsets, size = planning.plan(places, blocks, _ALIGNMENT)
             bounds.append(planning.least(blocks, _ALIGNMENT))
             for value, offset in offsets.items():

@@ -472,7 +472,7 @@ class Context:
 
     def set_prepares(self, prepares):
         """Whether the checks that follow may ask for memory for what they prepare."""
-        self._c.prepares = prepares
+        self._c.prepares = bool(prepares)
         self._c.prepared_needed = 0
 
     def prepared_bytes(self, method):

@@ -4,10 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from picotorch.host.boards import load_board
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from cycles import Blocks, weigh  # noqa: E402
+from cycles import Blocks, estimate, weigh  # noqa: E402
 from instruction_timings import Instruction, cost  # noqa: E402
 
 LOAD = Instruction("ldr", "r0, [r1, #4]")
@@ -43,6 +44,7 @@ IN: pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 IN: loop
 0x00000200:  6808       ldr      r0, [r1]
 0x00000202:  f8d2 3004  ldr.w    r3, [r2, #4]
@@ -66,7 +68,7 @@ def test_usual_cycles(core, mnemonic, operands, before, taken, usual):
     assert found == usual
 
 
-def test_blocks_are_counted_from_the_third_start_to_the_stop():
+def test_blocks_are_counted_from_the_fourth_start_to_the_stop():
     blocks = Blocks()
     blocks.read(LOG.splitlines(True))
     functions = weigh("cortex-m4", blocks)
@@ -75,3 +77,8 @@ def test_blocks_are_counted_from_the_third_start_to_the_stop():
     assert functions["loop"][0] == 9
     assert functions["loop"][2] == 3 * (2 + 1 + 1) + 2 * 2
     assert "pt_counter_stop" not in functions
+
+
+def test_what_is_traced_is_what_the_board_counts():
+    entry = estimate("add_1", load_board("mps2-an386"), "none")  # raises where the two differ
+    assert 0 < entry["instructions"] <= entry["least"] <= entry["cycles"] <= entry["most"]

@@ -8,11 +8,13 @@ from typing import Any
 
 import fixture_store
 import numpy as np
+import programs
 import pytest
 from calling import assert_error, assert_usage
+from flatbuffer_builder import double_value, int_value
 from picotorch import Error
 from picotorch.host import rewriting, twin
-from picotorch.host.inputs import dequantize_array, quantize_array
+from picotorch.host.inputs import checked_inputs, dequantize_array, quantize_array
 from picotorch.host.parity import same_bits
 from picotorch.host.run import Request
 from picotorch.host.twin import open_program
@@ -114,6 +116,36 @@ def test_quantize_leaves_integers_and_other_programs_alone(call):
     for name in ("int8_io_ds_cnn", "ds_cnn"):
         inputs = path(name).parent / "inputs.npz"
         assert call("run", path(name), "--inputs", inputs, "--quantize")[0] == 0
+
+
+def quantized_plan():
+    """out = relu(x), 4 values of int8."""
+    return programs.relu_plan() | {"values": [programs.tensor([4], 0, dtype=1),
+                                              programs.tensor([4], 16, dtype=1)]}
+
+
+def named_number(name, value):
+    """A method that returns a number."""
+    return programs.plan([value], [], [], [], [0], [0]) | {"name": name}
+
+
+@pytest.mark.parametrize(("scale", "message"), [
+    (0.0, "scale 0.0"), (-1.0, "scale -1.0"), (1e-60, "scale 1e-60"),
+    (float("inf"), "scale inf"), (float("nan"), "scale nan")])
+def test_a_scale_that_quantizes_nothing_is_an_error(scale, message):
+    model = programs.program(quantized_plan(), named_number("input0_scale", double_value(scale)),
+                             named_number("input0_zp", int_value(3)))
+    method = open_program(model).method_meta("forward")
+    with pytest.raises(Error, match="InvalidProgram .*input 0: no values have " + message):
+        checked_inputs(method, [np.zeros(4, np.float32)], True)
+    assert checked_inputs(method, [np.zeros(4, np.int8)], True)[0].dtype == np.int8
+
+
+def test_quantize_leaves_a_float_input_alone_that_has_a_scale():
+    model = programs.program(programs.relu_plan(), named_number("input0_scale", double_value(0.5)),
+                             named_number("input0_zp", int_value(3)))
+    given = [np.ones(4, np.float32)]
+    assert checked_inputs(open_program(model).method_meta("forward"), given, True)[0] is given[0]
 
 
 def test_quantize_needs_inputs(call):

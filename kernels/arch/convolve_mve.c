@@ -239,11 +239,12 @@ static void pack_pixels(const convolution *x, uint32x4_t numbers) {
 
 // The bias with what the input's offset adds to the sums.
 static void fold_offset(const pt_layer *layer, int32_t first, int32_t n, int32_t *bias) {
-    const int8_t *weights = layer->weights + first * layer->depth;
-    for (int32_t i = 0; i < n; i++, weights += layer->depth) {
-        uint32_t sum = layer->offset ? (uint32_t)pt_sum_bytes(weights, layer->depth) : 0;
-        bias[i] = pt_add_int32(pt_bias_of(&layer->output, first + i),
-                               (int32_t)(sum * (uint32_t)layer->offset));
+    int32_t depth = layer->depth, offset = layer->offset;
+    const int8_t *weights = layer->weights + first * depth;
+    const int32_t *from = layer->output.bias ? layer->output.bias + first : NULL;
+    for (int32_t *end = bias + n; bias != end; weights += depth) {
+        uint32_t sum = offset ? (uint32_t)pt_sum_bytes(weights, depth) : 0;
+        *bias++ = (int32_t)(sum * (uint32_t)offset + (uint32_t)(from ? *from++ : 0));
     }
 }
 

@@ -39,7 +39,7 @@ typedef struct pt_pixels {
     int32_t offset;
 } pt_pixels;
 
-// A row of `n` outputs of `channels` channels.
+// A row of `n` outputs, at least one, of `channels` channels.
 typedef struct pt_depthwise_row {
     const pt_plane *rows[3]; // of the first channel
     int32_t plane;           // values from a channel's plane to the next

@@ -207,19 +207,23 @@ static NOINLINE void make_records(const depthwise *x, int32_t first, int32_t n) 
         vst1q_s8(stage + 192 + 16 * i, zero);
     }
     vst1q_s8(stage + 240, zero);
-    for (int32_t c = first; c < first + n; c++, stage += 4, record += RECORD) {
-        uint32_t sum = 0;
-        for (int32_t i = 0; i < 4; i++) {
-            int8x16_t w = vreinterpretq_s8_u32(
-                vldrwq_gather_offset_u32((const uint32_t *)(void *)stage, vld1q_u32(places[i])));
-            vst1q_s8(record + 16 * i, w);
-            sum = (uint32_t)vaddvq_s8(w);
-        }
-        int32_t *parameters = (int32_t *)(void *)(record + 64);
-        parameters[0] =
-            pt_add_int32(pt_bias_of(output, c), (int32_t)(sum * (uint32_t)x->layer->offset));
-        parameters[1] = output->multipliers[c];
-        parameters[2] = output->shifts[c];
+    const uint32x4_t p0 = vld1q_u32(places[0]), p1 = vld1q_u32(places[1]);
+    const uint32x4_t p2 = vld1q_u32(places[2]), p3 = vld1q_u32(places[3]);
+    const int32_t *bias = output->bias ? output->bias + first : NULL;
+    const int32_t *multipliers = output->multipliers + first, *shifts = output->shifts + first;
+    int32_t offset = x->layer->offset;
+    for (const int8_t *end = stage + 4 * n; stage != end; stage += 4, record += RECORD) {
+        uint32_t *to = (uint32_t *)(void *)record;
+        const uint32_t *from = (const uint32_t *)(const void *)stage;
+        uint32x4_t weights = vldrwq_gather_offset_u32(from, p0);
+        uint32_t sum = (uint32_t)vaddvq_s8(vreinterpretq_s8_u32(weights));
+        vst1q_u32(to, weights);
+        vst1q_u32(to + 4, vldrwq_gather_offset_u32(from, p1));
+        vst1q_u32(to + 8, vldrwq_gather_offset_u32(from, p2));
+        vst1q_u32(to + 12, vldrwq_gather_offset_u32(from, p3));
+        to[16] = sum * (uint32_t)offset + (uint32_t)(bias ? *bias++ : 0);
+        to[17] = (uint32_t)*multipliers++;
+        to[18] = (uint32_t)*shifts++;
     }
 }
 
@@ -409,7 +413,7 @@ static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim)
 static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
     int32_t stride = g->stride[0];
     return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
-           (g->dilation[0] & g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
+           (g->dilation[0] | g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
            g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
 }
 

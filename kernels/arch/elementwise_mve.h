@@ -22,13 +22,61 @@ static inline bool pt_is_byte_range(int32_t zero_point) {
     "vqdmlah.s32 " q ", " q ", " fix "\n\t"                     \
     "vrshl.s32 " q ", " shift "\n\t"
 
+// All operands of a scale, by the value as a uint8.
+static inline void pt_fill_table(const pt_scaled *s, int32_t *table) {
+    for (int32_t i = 0; i < 256; i += 4) {
+        int32x4_t value = vreinterpretq_s32_u32(vidupq_n_u32((uint32_t)i, 1));
+        value = vsubq_n_s32(value, (i < 128 ? 0 : 256) + s->zero_point);
+        value = vqrdmulhq_n_s32(vshlq_n_s32(value, 20), s->multiplier);
+        value = vrshlq_n_s32(vqdmlahq_n_s32(value, value, pt_fix(s->shift)), s->shift);
+        vst1q_s32(table + i, value);
+    }
+}
+
+// Looks both operands up in tables, of 256 each.
+static inline void pt_add_by_tables(const pt_scaled *sum, const pt_range *range, const int8_t *a,
+                                    const int8_t *b, int8_t *out, int32_t times,
+                                    const int32_t *tables) {
+    int32x4_t offset = vdupq_n_s32(range->offset);
+    int32x4_t min = vdupq_n_s32(range->min), max = vdupq_n_s32(range->max);
+    const int32_t *of_b = tables + 256;
+    __asm__ volatile("dls lr, %[times]\n"
+                     "1:\n\t"
+                     "vldrb.u32 q0, [%[a]], #4\n\t"
+                     "vldrb.u32 q1, [%[b]], #4\n\t"
+                     "vldrw.u32 q2, [%[of_a], q0, uxtw #2]\n\t"
+                     "vldrw.u32 q3, [%[of_b], q1, uxtw #2]\n\t"
+                     "vadd.i32 q2, q2, q3\n\t"
+                     "vqrdmulh.s32 q2, q2, %[multiplier]\n\t"
+                     "vqdmlah.s32 q2, q2, %[fix]\n\t"
+                     "vrshl.s32 q2, %[shift]\n\t"
+                     "vadd.i32 q2, q2, %q[offset]\n\t"
+                     "vmax.s32 q2, q2, %q[min]\n\t"
+                     "vmin.s32 q2, q2, %q[max]\n\t"
+                     "vstrb.32 q2, [%[out]], #4\n\t"
+                     "le lr, 1b"
+                     : [a] "+l"(a), [b] "+l"(b), [out] "+l"(out)
+                     : [times] "r"(times), [of_a] "r"(tables), [of_b] "r"(of_b),
+                       [multiplier] "r"(sum->multiplier), [fix] "r"(pt_fix(sum->shift)),
+                       [shift] "r"(sum->shift), [offset] "w"(offset), [min] "w"(min), [max] "w"(max)
+                     : "lr", "q0", "q1", "q2", "q3", "memory");
+}
+
+enum { PT_TABLES_PAY = 1024 }; // values
+
 static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_scale,
                                   const pt_scaled *sum, const pt_range *range, const int8_t *a,
-                                  const int8_t *b, int8_t *out, int32_t n) {
+                                  const int8_t *b, int8_t *out, int32_t n, int32_t *tables) {
     if (n < 4 || !pt_has_vector_scale(a_scale->multiplier, a_scale->shift) ||
         !pt_has_vector_scale(b_scale->multiplier, b_scale->shift) ||
         !pt_has_vector_scale(sum->multiplier, sum->shift)) {
         return 0;
+    }
+    if (n >= PT_TABLES_PAY) {
+        pt_fill_table(a_scale, tables);
+        pt_fill_table(b_scale, tables + 256);
+        pt_add_by_tables(sum, range, a, b, out, n / 4, tables);
+        return n & ~3;
     }
     int32x4_t zero_a = vdupq_n_s32(a_scale->zero_point), zero_b = vdupq_n_s32(b_scale->zero_point);
     int32x4_t offset = vdupq_n_s32(range->offset);

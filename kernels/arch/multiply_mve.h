@@ -35,8 +35,8 @@ typedef struct pt_quads {
 #define PT_STEP_2X4 \
     PT_LOAD_4_PATCHES "vldrb.u8 q4, [r1], #16\n\tvldrb.u8 q5, [r3], #16\n\t" PT_MULTIPLY_2X4
 
-// At most 64 products: 16 bytes of three of the patches stay in registers, and of the last 16 of a
-// row only those that count are read. The first sums are set, the next added to.
+// At most 64 products, or 128: 16 bytes of three of the patches stay in registers, and of the last
+// 16 of a row only those that count are read. The first sums are set, the next added to.
 #define PT_FIRST_ROWS(part) \
     "vldrb.u8 q1, [r1, #16*" #part "]\n\tvldrb.u8 q2, [r3, #16*" #part "]\n\t"
 #define PT_LAST_ROWS(part) \
@@ -125,6 +125,8 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         "vctp.8 r9\n\t"
         "mov r9, r8\n\t"
         "add r3, r1, r9\n\t"
+        "cmp r6, #7\n\t"
+        "beq 18f\n\t"
         "cmp r6, #3\n\t"
         "bhi 5f\n\t"
         "tbh [pc, r6, lsl #1]\n"
@@ -151,17 +153,43 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
                                               PT_PART_HELD(2, a, q6) PT_END_PARTS(
                                                   "3") ".balign 4\n"
                                                        "14:\t" PT_BEGIN_PARTS(
-                                                           "4", "vldrw.u32 q4, [r5, #48]\n\t"
-                                                                "vldrw.u32 q5, [r5, #64+48]\n\t"
-                                                                "vldrw.u32 q6, [r5, #128+48]\n\t")
-                                                           PT_FIRST_ROWS(0) PT_PART_HELD(0, , q4)
-                                                               PT_FIRST_ROWS(1) PT_PART_HELD(
-                                                                   1, a, q5) PT_FIRST_ROWS(2)
-                                                                   PT_PART_HELD(2, a, q6)
-                                                                       PT_LAST_ROWS(3)
-                                                                           PT_PART_LOADED(3, a)
-                                                                               PT_END_PARTS("4")
-        // More than four parts: in rounds of four, entered where all but the last are left
+                                                           "4",
+                                                           "vldrw.u32 q4, [r5, #48]\n\t"
+                                                           "vldrw.u32 q5, [r5, #64+48]\n\t"
+                                                           "vldrw.u32 q6, [r5, #128+48]\n\t") PT_FIRST_ROWS(0)
+                                                           PT_PART_HELD(0, , q4) PT_FIRST_ROWS(1) PT_PART_HELD(
+                                                               1, a, q5) PT_FIRST_ROWS(2)
+                                                               PT_PART_HELD(2, a, q6) PT_LAST_ROWS(3) PT_PART_LOADED(3, a) PT_END_PARTS(
+                                                                   "4") ".balign 4\n"
+                                                                        "18:\t" PT_BEGIN_PARTS(
+                                                                            "10",
+                                                                            "vldrw.u32 q4, [r5, "
+                                                                            "#48]\n\t"
+                                                                            "vldrw.u32 q5, [r5, "
+                                                                            "#64+48]\n\t"
+                                                                            "vldrw.u32 q6, [r5, "
+                                                                            "#128+48]\n\t") PT_FIRST_ROWS(0)
+                                                                            PT_PART_HELD(0, , q4) PT_FIRST_ROWS(1) PT_PART_HELD(
+                                                                                1, a,
+                                                                                q5) PT_FIRST_ROWS(2)
+                                                                                PT_PART_HELD(2, a, q6) PT_FIRST_ROWS(
+                                                                                    3) PT_PART_LOADED(3,
+                                                                                                      a)
+                                                                                    PT_FIRST_ROWS(4) PT_PART_LOADED(
+                                                                                        4,
+                                                                                        a) PT_FIRST_ROWS(5)
+                                                                                        PT_PART_LOADED(
+                                                                                            5,
+                                                                                            a) PT_FIRST_ROWS(6)
+                                                                                            PT_PART_LOADED(
+                                                                                                6,
+                                                                                                a) PT_LAST_ROWS(7)
+                                                                                                PT_PART_LOADED(
+                                                                                                    7,
+                                                                                                    a)
+                                                                                                    PT_END_PARTS(
+                                                                                                        "10")
+        // Other numbers of parts: in rounds of four, entered where all but the last are left
         ".balign 4\n"
         "5:\n\t"
         "add r7, r6, #3\n\t"

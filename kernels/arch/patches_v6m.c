@@ -185,6 +185,9 @@ static void multiply_fast(const pt_layer *layer, int32_t n, int8_t *out) {
                           .end = layer->weights + layer->channels * layer->depth};
     if (layer->width == PT_PATCHES) {
         pt_multiply_2x1(&product, layer->weights);
+    } else if ((((uintptr_t)layer->weights | (uint32_t)layer->depth) & 3) == 0) {
+        product.unrolled = layer->depth & ~15;
+        pt_multiply_words(&product, layer->weights);
     } else {
         pt_multiply_1x1(&product, layer->weights);
     }

@@ -30,12 +30,13 @@ void pt_fold_offset(pt_layer *layer, int32_t *folded);
 // They fit, and patches are long or cannot be taken in larger blocks.
 static inline bool pt_takes_prepared(const pt_layer *layer) {
     const uint32_t *words = layer->prepared;
-    int32_t longest = layer->capacity > 2 ? 127 : 63;
+    int32_t longest = 47;
     return words && layer->depth > longest && words[(layer->depth + 3) / 4 * 2 + 3];
 }
 
 static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
-    layer->scales_fast = !pt_narrows(&layer->output.range) && pt_layer_scales_fast(layer) &&
+    layer->scales_fast = !pt_narrows(&layer->output.range) &&
+                         (layer->prepared || pt_layer_scales_fast(layer)) &&
                          layer->output.range.offset == (int8_t)layer->output.range.offset;
     layer->by_depth = layer->scales_fast && pt_takes_prepared(layer);
     if (!layer->by_depth) {

@@ -103,6 +103,23 @@ static void pack_by_depth(const pt_layer *layer, int32_t i, int32_t k, const int
     }
 }
 
+// Three rows of nine values, as the first layer of an image has them, of a block of one pair.
+static void pack_3x9(uint32_t *to, const int8_t *values, int32_t step, uint32_t offset) {
+    const int8_t *end = values + 3 * step;
+    for (step -= 8; values != end; values += step) {
+        pack_fours(&to, &values, offset, 2);
+        *to++ = (uint32_t)*values + offset;
+    }
+}
+
+static void add_3x9(uint32_t *to, const int8_t *values, int32_t step) {
+    const int8_t *end = values + 3 * step;
+    for (step -= 8; values != end; values += step) {
+        add_fours(&to, &values, 2);
+        *to++ += (uint32_t)*values << PT_PAIR_SHIFT;
+    }
+}
+
 void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step) {
     if (layer->by_depth) {
@@ -112,6 +129,14 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
     uint32_t *to = pt_pair_at(layer, i, k), offset = (uint32_t)layer->offset;
     int32_t pairs = layer->width / 2, fours = pairs == 1 ? count / 4 : 0;
     offset += offset << PT_PAIR_SHIFT;
+    if (pairs == 1 && count == 9 && rows == 3) {
+        if (i) {
+            add_3x9(to, values, step);
+        } else {
+            pack_3x9(to, values, step, offset);
+        }
+        return;
+    }
     for (step -= count; rows > 0; rows--, values += step) {
         const int8_t *end = values + count;
         if (i & 1) {
@@ -242,22 +267,57 @@ void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
 
 // ---- rows
 
-static inline void pack_rows(const pt_layer *layer, uint32_t *to, int32_t pairs,
-                             const int8_t *first, const int8_t *second) {
-    uint32_t offsets = (uint32_t)layer->offset + ((uint32_t)layer->offset << PT_PAIR_SHIFT);
+static uint32_t both_offsets(const pt_layer *layer) {
+    return (uint32_t)layer->offset + ((uint32_t)layer->offset << PT_PAIR_SHIFT);
+}
+
+// Two rows, to a block of one pair.
+static inline void pack_pair(const pt_layer *layer, const int8_t *first, const int8_t *second) {
+    uint32_t *to = layer->block, offsets = both_offsets(layer);
     const int8_t *end = first + layer->depth;
 #pragma GCC unroll 4
-    for (; first != end; to += pairs) {
-        *to = offsets + (uint32_t)*first++ + ((uint32_t)*second++ << PT_PAIR_SHIFT);
+    while (first != end) {
+        *to++ = offsets + (uint32_t)*first++ + ((uint32_t)*second++ << PT_PAIR_SHIFT);
     }
 }
 
-// The last block takes rows of the one before it again, but for a pair or less.
+// Six rows, `stride` bytes apart, to a full block.
+static void pack_six(const pt_layer *layer, const int8_t *rows, int32_t stride) {
+#define PT_PAIR(word, first, second)           \
+    "ldrsb.w " word ", [" first "], #1\n\t"    \
+    "ldrsb.w lr, [" second "], #1\n\t"         \
+    "add.w " word ", " word ", %[offsets]\n\t" \
+    "add.w " word ", " word ", lr, lsl %[shift]\n\t"
+    register const int8_t *row __asm__("r0") = rows;
+    register int32_t step __asm__("r12") = stride;
+    uint32_t *to = layer->block;
+    int32_t left = layer->depth;
+    // clang-format off
+    __asm__ volatile(
+        "add r1, r0, r12\n\t"
+        "add r2, r1, r12\n\t"
+        "add r3, r2, r12\n\t"
+        "add r4, r3, r12\n\t"
+        "add r5, r4, r12\n"
+        "1:\n\t"
+        PT_PAIR("r10", "r0", "r1") PT_PAIR("r11", "r2", "r3") PT_PAIR("r12", "r4", "r5")
+        "subs %[left], #1\n\t"
+        "stmia.w %[to]!, {r10, r11, r12}\n\t"
+        "bne 1b"
+        : "+r"(row), "+r"(step), [to] "+r"(to), [left] "+r"(left)
+        : [offsets] "r"(both_offsets(layer)), [shift] "i"(PT_PAIR_SHIFT)
+        : "r1", "r2", "r3", "r4", "r5", "r10", "r11", "lr", "cc", "memory");
+    // clang-format on
+#undef PT_PAIR
+}
+
+// The last block takes rows of the one before it again, where pairs would take longer.
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
-    int32_t taken;
+    int32_t taken, pairs = layer->depth < 64 ? 2 : 4;
+    bool full = n >= PT_PATCHES && pt_takes_all(layer);
     for (int32_t done = 0; done < n; done += taken) {
-        layer->width = n >= PT_PATCHES && n - done > 2 && pt_takes_all(layer) ? PT_PATCHES : 2;
+        layer->width = full && n - done > pairs ? PT_PATCHES : 2;
         taken = layer->width < n ? layer->width : n;
         done = done + taken < n ? done : n - taken;
         const int8_t *row = patches + done * stride;
@@ -266,11 +326,9 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
             pt_pack_values(layer, 0, 0, row, layer->depth, 1, 0);
             pt_pack_values(layer, 1, 0, taken == 2 ? row + stride : row, layer->depth, 1, 0);
         } else if (layer->width == 2) {
-            pack_rows(layer, layer->block, 1, row, taken == 2 ? row + stride : row);
+            pack_pair(layer, row, taken == 2 ? row + stride : row);
         } else {
-            for (int32_t i = 0; i < PT_PATCHES; i += 2, row += 2 * stride) {
-                pack_rows(layer, pt_pair_at(layer, i, 0), PT_PATCHES / 2, row, row + stride);
-            }
+            pack_six(layer, row, stride);
         }
         pt_multiply_block(layer, taken, out + done * layer->out_stride);
     }

@@ -23,7 +23,8 @@ static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes
 
 static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
     (void)room;
-    layer->scales_fast = !pt_narrows(&layer->output.range) && pt_layer_scales_fast(layer);
+    layer->scales_fast =
+        !pt_narrows(&layer->output.range) && (layer->prepared || pt_layer_scales_fast(layer));
 }
 
 // True when blocks of PT_PATCHES can be had; all others are pairs.

@@ -56,12 +56,13 @@ typedef struct pt_pairs {
 
 // ---- three pairs, a channel at a time
 
-#define PT_STEP                      \
-    "ldmia.w r11!, {r6, r8, r9}\n\t" \
-    "ldrsb.w r10, [r7], #1\n\t"      \
-    "smlal r0, r1, r6, r10\n\t"      \
-    "smlal r2, r3, r8, r10\n\t"      \
-    "smlal r4, r5, r9, r10\n\t"
+#define PT_STEP_BY(multiply)                                             \
+    "ldmia.w r11!, {r6, r8, r9}\n\t"                                     \
+    "ldrsb.w r10, [r7], #1\n\t" multiply " r0, r1, r6, r10\n\t" multiply \
+    " r2, r3, r8, r10\n\t" multiply " r4, r5, r9, r10\n\t"
+
+#define PT_STEP PT_STEP_BY("smlal")
+#define PT_SEVEN_STEPS PT_STEP PT_STEP PT_STEP PT_STEP PT_STEP PT_STEP PT_STEP
 
 // The sums of a pair, doubled, with the doubled bias in r6. The borrow of a negative first sum is
 // the carry of the shift.
@@ -74,35 +75,61 @@ typedef struct pt_pairs {
 
 // The outputs of patches 0 to 5, for a depth of at most PT_CHUNK. r7 has the weights.
 static inline void pt_multiply_3x1(pt_pairs *p) {
-    __asm__ volatile("ldr r7, [%[p], #36]\n"
-                     "0:\n\t"
-                     "ldrd r11, r12, [%[p], #24]\n\t"
-                     "movs r0, #0\n\t"
-                     "movs r1, #0\n\t"
-                     "movs r2, #0\n\t"
-                     "movs r3, #0\n\t"
-                     "movs r4, #0\n\t"
-                     "movs r5, #0\n\t" //
-                     PT_LOOP(PT_STEP PT_STEP PT_STEP PT_STEP PT_STEP PT_STEP PT_STEP PT_STEP,
-                             PT_STEP) "str r7, [%[p], #36]\n\t" //
-                     PT_NEXT_CHANNEL "lsls r6, r7, #1\n\t"
-                                      "add r7, r8, #1\n\t"
-                                      "str r7, [%[p], #16]\n\t"                     //
-                     PT_SPLIT("r0", "r1") PT_SPLIT("r2", "r3") PT_SPLIT("r4", "r5") //
-                     PT_SCALE_TO("r0", "r8") PT_SCALE_TO("r1", "r8, r12")
-                         PT_SCALE_TO("r2", "r8, r12, lsl #1")
-                             PT_SCALE_TO("r4", "r8, r12, lsl #2") "add r8, r8, r12\n\t" //
-                     PT_SCALE_TO("r3", "r8, r12, lsl #1")
-                         PT_SCALE_TO("r5", "r8, r12, lsl #2") "ldrd r7, r6, [%[p], #36]\n\t"
-                                                              "cmp r7, r6\n\t"
-                                                              "bne 0b"
-                     :
-                     : [p] "r"(p)
-                     : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
-                       "r12", "cc", "memory");
+    // clang-format off
+    __asm__ volatile(
+        "ldr r7, [%[p], #36]\n"
+        "0:\n\t"
+        "ldrd r11, r12, [%[p], #24]\n\t"
+        "subs r12, #8\n\t"
+        "blo 5f\n\t"
+        PT_STEP_BY("smull") PT_SEVEN_STEPS
+        "subs r12, #8\n\t"
+        "blo 2f\n"
+        "1:\n\t"
+        PT_STEP PT_SEVEN_STEPS
+        "subs r12, #8\n\t"
+        "bhs 1b\n"
+        "2:\n\t"
+        "adds r12, #8\n\t"
+        "beq 4f\n"
+        "3:\n\t"
+        PT_STEP
+        "subs r12, #1\n\t"
+        "bne 3b\n"
+        "4:\n\t"
+        "str r7, [%[p], #36]\n\t"
+        PT_NEXT_CHANNEL
+        "lsls r6, r7, #1\n\t"
+        "add r7, r8, #1\n\t"
+        "str r7, [%[p], #16]\n\t"
+        PT_SPLIT("r0", "r1") PT_SPLIT("r2", "r3") PT_SPLIT("r4", "r5")
+        PT_SCALE_TO("r0", "r8") PT_SCALE_TO("r1", "r8, r12")
+        PT_SCALE_TO("r2", "r8, r12, lsl #1") PT_SCALE_TO("r4", "r8, r12, lsl #2")
+        "add r8, r8, r12\n\t"
+        PT_SCALE_TO("r3", "r8, r12, lsl #1") PT_SCALE_TO("r5", "r8, r12, lsl #2")
+        "ldrd r7, r6, [%[p], #36]\n\t"
+        "cmp r7, r6\n\t"
+        "bne 0b\n\t"
+        "b 6f\n"
+        "5:\n\t" // less than eight values
+        "movs r0, #0\n\t"
+        "movs r1, #0\n\t"
+        "movs r2, #0\n\t"
+        "movs r3, #0\n\t"
+        "movs r4, #0\n\t"
+        "movs r5, #0\n\t"
+        "b 2b\n"
+        "6:"
+        :
+        : [p] "r"(p)
+        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "cc",
+        "memory");
+    // clang-format on
 }
 
+#undef PT_STEP_BY
 #undef PT_STEP
+#undef PT_SEVEN_STEPS
 #undef PT_SPLIT
 
 // ---- a pair, two channels at a time
@@ -137,43 +164,46 @@ static inline void pt_multiply_3x1(pt_pairs *p) {
 
 // The outputs of patches 0 and 1, of an even number of channels.
 static inline void pt_multiply_1x2(pt_pairs *p) {
-    __asm__ volatile("0:\n\t"
-                     "ldr r10, [%[p], #36]\n\t"
-                     "ldrd r11, r12, [%[p], #24]\n\t"
-                     "add r7, r10, r12\n\t"
-                     "movs r0, #0\n\t"
-                     "movs r1, #0\n\t"
-                     "movs r2, #0\n\t"
-                     "movs r3, #0\n\t"
-                     "strd r0, r1, [%[p], #48]\n"
-                     "5:\n\t" // a chunk of the depth
-                     "subs.w r4, r12, %[chunk]\n\t"
-                     "str r4, [%[p], #44]\n\t"
-                     "it hi\n\t"
-                     "movhi r12, %[chunk]\n\t" //
-                     PT_LOOP(PT_FOUR_STEPS PT_FOUR_STEPS,
-                             "ldr.w r4, [r11], #4\n\t" PT_STEP("r4")) "ldr r12, [%[p], #44]\n\t"
-                                                                      "cmp r12, #0\n\t"
-                                                                      "ble 6f\n\t" //
-                     PT_TAKE_FIRST("r0", "r1", "48")
-                         PT_TAKE_FIRST("r2", "r3", "52") "b 5b\n"
-                                                         "6:\n\t"
-                                                         "str r7, [%[p], #36]\n\t"
-                                                         "ldrd r4, r5, [%[p], #48]\n\t" //
-                     PT_SPLIT("r0", "r1", "r4") PT_SPLIT("r2", "r3", "r5")              //
-                     PT_NEXT_CHANNEL PT_DOUBLE("r0") PT_DOUBLE("r1") PT_SCALE_TO("r0", "r8")
-                         PT_SCALE_TO("r1", "r8, r12")                                     //
-                     PT_NEXT_CHANNEL PT_DOUBLE("r2") PT_DOUBLE("r3") "add r8, r8, #1\n\t" //
-                     PT_SCALE_TO("r2", "r8")
-                         PT_SCALE_TO("r3", "r8, r12") "add r8, r8, #1\n\t"
-                                                      "str r8, [%[p], #16]\n\t"
-                                                      "ldrd r7, r6, [%[p], #36]\n\t"
-                                                      "cmp r7, r6\n\t"
-                                                      "bne 0b"
-                     :
-                     : [p] "r"(p), [chunk] "i"(PT_CHUNK)
-                     : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
-                       "r12", "cc", "memory");
+    // clang-format off
+    __asm__ volatile(
+        "0:\n\t"
+        "ldr r10, [%[p], #36]\n\t"
+        "ldrd r11, r12, [%[p], #24]\n\t"
+        "add r7, r10, r12\n\t"
+        "movs r0, #0\n\t"
+        "movs r1, #0\n\t"
+        "movs r2, #0\n\t"
+        "movs r3, #0\n\t"
+        "strd r0, r1, [%[p], #48]\n"
+        "5:\n\t" // a chunk of the depth
+        "subs.w r4, r12, %[chunk]\n\t"
+        "str r4, [%[p], #44]\n\t"
+        "it hi\n\t"
+        "movhi r12, %[chunk]\n\t"
+        PT_LOOP(PT_FOUR_STEPS PT_FOUR_STEPS, "ldr.w r4, [r11], #4\n\t" PT_STEP("r4"))
+        "ldr r12, [%[p], #44]\n\t"
+        "cmp r12, #0\n\t"
+        "ble 6f\n\t"
+        PT_TAKE_FIRST("r0", "r1", "48") PT_TAKE_FIRST("r2", "r3", "52")
+        "b 5b\n"
+        "6:\n\t"
+        "str r7, [%[p], #36]\n\t"
+        "ldrd r4, r5, [%[p], #48]\n\t"
+        PT_SPLIT("r0", "r1", "r4") PT_SPLIT("r2", "r3", "r5") PT_NEXT_CHANNEL
+        PT_DOUBLE("r0") PT_DOUBLE("r1") PT_SCALE_TO("r0", "r8") PT_SCALE_TO("r1", "r8, r12")
+        PT_NEXT_CHANNEL PT_DOUBLE("r2") PT_DOUBLE("r3")
+        "add r8, r8, #1\n\t"
+        PT_SCALE_TO("r2", "r8") PT_SCALE_TO("r3", "r8, r12")
+        "add r8, r8, #1\n\t"
+        "str r8, [%[p], #16]\n\t"
+        "ldrd r7, r6, [%[p], #36]\n\t"
+        "cmp r7, r6\n\t"
+        "bne 0b"
+        :
+        : [p] "r"(p), [chunk] "i"(PT_CHUNK)
+        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
+        "r12", "cc", "memory");
+    // clang-format on
 }
 
 #undef PT_STEP
@@ -222,53 +252,62 @@ typedef struct pt_prepared_pair {
 
 // The outputs of patches 0 and 1.
 static inline void pt_multiply_prepared(pt_prepared_pair *p) {
-    __asm__ volatile("ldr r7, [%[p], #16]\n"
-                     "0:\n\t"
-                     "ldrd r11, r12, [%[p]]\n\t"
-                     "movs r1, #0\n\t"
-                     "movs r3, #0\n\t"
-                     "strd r1, r3, [%[p], #32]\n"
-                     "5:\n\t" // a chunk of the depth
-                     "movs r0, #0\n\t"
-                     "movs r1, #0\n\t"
-                     "movs r2, #0\n\t"
-                     "movs r3, #0\n\t"
-                     "subs.w r4, r12, %[chunk]\n\t"
-                     "str r4, [%[p], #24]\n\t"
-                     "it hi\n\t"
-                     "movhi r12, %[chunk]\n\t"
-                     "subs r12, #4\n\t"
-                     "blo 2f\n"
-                     "1:\n\t" PT_FOUR PT_FOUR PT_FOUR PT_FOUR "subs r12, #4\n\t"
-                     "bhs 1b\n"
-                     "2:\n\t"
-                     "adds r12, #4\n\t"
-                     "beq 4f\n"
-                     "3:\n\t" PT_FOUR "subs r12, #1\n\t"
-                     "bne 3b\n"
-                     "4:\n\t" PT_MIDDLE("r0", "r1")
-                         PT_MIDDLE("r2", "r3") "ldrd r4, r5, [%[p], #32]\n\t"
-                                               "add r1, r1, r4\n\t"
-                                               "add r3, r3, r5\n\t"
-                                               "ldr r12, [%[p], #24]\n\t"
-                                               "cmp r12, #0\n\t"
-                                               "ble 6f\n\t"
-                                               "strd r1, r3, [%[p], #32]\n\t"
-                                               "b 5b\n"
-                                               "6:\n\t"
-                                               "ldmia.w r7!, {r4, r5, r6, r8}\n\t"
-                                               "ldrd r9, r10, [%[p], #8]\n\t"
-                                               "add r1, r4, r1, lsl #1\n\t"
-                                               "add r3, r4, r3, lsl #1\n\t" //
-                     PT_SCALE_TO("r1", "r9") PT_SCALE_TO("r3", "r9, r10") "add r9, r9, #1\n\t"
-                                                                          "str r9, [%[p], #8]\n\t"
-                                                                          "ldr r4, [%[p], #20]\n\t"
-                                                                          "cmp r7, r4\n\t"
-                                                                          "bne 0b"
-                     :
-                     : [p] "r"(p), [chunk] "i"(PT_CHUNK / 4)
-                     : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
-                       "r12", "cc", "memory");
+    // clang-format off
+    __asm__ volatile(
+        "ldr r7, [%[p], #16]\n"
+        "0:\n\t"
+        "ldrd r11, r12, [%[p]]\n\t"
+        "movs r1, #0\n\t"
+        "movs r3, #0\n\t"
+        "strd r1, r3, [%[p], #32]\n"
+        "5:\n\t" // a chunk of the depth
+        "movs r0, #0\n\t"
+        "movs r1, #0\n\t"
+        "movs r2, #0\n\t"
+        "movs r3, #0\n\t"
+        "subs.w r4, r12, %[chunk]\n\t"
+        "str r4, [%[p], #24]\n\t"
+        "it hi\n\t"
+        "movhi r12, %[chunk]\n\t"
+        "subs r12, #4\n\t"
+        "blo 2f\n"
+        "1:\n\t"
+        PT_FOUR PT_FOUR PT_FOUR PT_FOUR
+        "subs r12, #4\n\t"
+        "bhs 1b\n"
+        "2:\n\t"
+        "adds r12, #4\n\t"
+        "beq 4f\n"
+        "3:\n\t"
+        PT_FOUR
+        "subs r12, #1\n\t"
+        "bne 3b\n"
+        "4:\n\t"
+        PT_MIDDLE("r0", "r1") PT_MIDDLE("r2", "r3")
+        "ldrd r4, r5, [%[p], #32]\n\t"
+        "add r1, r1, r4\n\t"
+        "add r3, r3, r5\n\t"
+        "ldr r12, [%[p], #24]\n\t"
+        "cmp r12, #0\n\t"
+        "ble 6f\n\t"
+        "strd r1, r3, [%[p], #32]\n\t"
+        "b 5b\n"
+        "6:\n\t"
+        "ldmia.w r7!, {r4, r5, r6, r8}\n\t"
+        "ldrd r9, r10, [%[p], #8]\n\t"
+        "add r1, r4, r1, lsl #1\n\t"
+        "add r3, r4, r3, lsl #1\n\t"
+        PT_SCALE_TO("r1", "r9") PT_SCALE_TO("r3", "r9, r10")
+        "add r9, r9, #1\n\t"
+        "str r9, [%[p], #8]\n\t"
+        "ldr r4, [%[p], #20]\n\t"
+        "cmp r7, r4\n\t"
+        "bne 0b"
+        :
+        : [p] "r"(p), [chunk] "i"(PT_CHUNK / 4)
+        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
+        "r12", "cc", "memory");
+    // clang-format on
 }
 
 #undef PT_FOUR

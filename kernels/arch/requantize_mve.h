@@ -12,12 +12,16 @@ static inline bool pt_has_fast_scale(int32_t multiplier, int32_t shift) {
 }
 
 static inline bool pt_have_fast_scales(const pt_channels *output, int32_t channels) {
-    for (int32_t i = 0; i < channels; i++) {
-        if (!pt_has_fast_scale(output->multipliers[i], output->shifts[i])) {
-            return false;
-        }
+    const int32_t *multipliers = output->multipliers, *shifts = output->shifts;
+    int32_t least = 0;
+    uint32_t halvings = 0;
+    for (int32_t i = 0; i < channels; i += 4) {
+        mve_pred16_t p = vctp32q((uint32_t)(channels - i));
+        least = vminvq_p_s32(least, vldrwq_z_s32(multipliers + i, p), p);
+        halvings = vmaxvq_p_u32(halvings,
+                                vreinterpretq_u32_s32(vmvnq_s32(vldrwq_z_s32(shifts + i, p))), p);
     }
-    return true;
+    return least >= 0 && halvings <= 30;
 }
 
 // n pixels, `stride` bytes apart, of outputs that are so far only saturated.

@@ -14,6 +14,7 @@ typedef struct pt_product {
     bool exact_addends;     // added as int64: the reference's int32 sums wrap around, not these
     int32_t multiplier, shift;
     pt_range range;
+    const void *prepared; // by pt_prepare_rows, or NULL
 } pt_product;
 
 // A row is taken whole, two bytes a value, or in parts, eight bytes a value and the outputs' sums
@@ -32,6 +33,21 @@ static inline uint32_t pt_row_scratch(int32_t depth, int32_t outputs) {
     uint32_t parts = 8 * (((uint32_t)pt_row_part(depth) + 3) & ~3u) + 4 * (uint32_t)outputs;
     return whole > parts ? whole : parts;
 }
+
+// Bytes that pt_prepare_rows writes: two a weight; 0 where it is of no use.
+static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
+    bool useful = depth % 4 == 0 && depth <= PT_MAX_ROW && outputs % 2 == 0;
+    return useful && outputs < (1 << 24) / PT_MAX_ROW ? 2 * (uint32_t)depth * (uint32_t)outputs : 0;
+}
+
+// At load, if wanted: the weights in the order in which a core with the DSP extension reads them.
+#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+void pt_prepare_rows(const pt_product *p, const int8_t *w, void *to);
+#else
+static inline void pt_prepare_rows(const pt_product *p, const int8_t *w, void *to) {
+    (void)p, (void)w, (void)to;
+}
+#endif
 
 #if defined(__ARM_FEATURE_DSP) || defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
 

@@ -20,16 +20,16 @@ typedef struct strip {
 static void pack_column(const strip *s, int32_t i, int32_t y, int32_t x) {
     const pt_geometry *g = s->g;
     int32_t line = g->in[1] * g->pixel, rows = g->kernel[0], step = g->dilation[0];
-    int32_t last = y + (rows - 1) * step;
-    const int8_t *from = s->in + y * line + x * g->pixel;
     if (x < 0 || x >= g->in[1]) {
         pt_pad(&s->layer, i, 0, rows * g->channels);
-    } else if (y >= 0 && last < g->in[0]) {
-        pt_pack_words(&s->layer, i, 0, from, g->channels, rows, step * line);
+    } else if (y >= 0 && y + (rows - 1) * step < g->in[0]) {
+        pt_pack_words(&s->layer, i, 0, s->in + y * line + x * g->pixel, g->channels, rows,
+                      step * line);
     } else {
-        for (int32_t r = 0; r < rows; r++, y += step, from += step * line) {
+        for (int32_t r = 0; r < rows; r++, y += step) {
             if (y >= 0 && y < g->in[0]) {
-                pt_pack(&s->layer, i, r * g->channels, from, g->channels);
+                pt_pack(&s->layer, i, r * g->channels, s->in + y * line + x * g->pixel,
+                        g->channels);
             } else {
                 pt_pad(&s->layer, i, r * g->channels, g->channels);
             }

@@ -133,7 +133,7 @@ typedef struct walk {
     int32_t row, column;
     pt_span rows;
     int32_t inside, outside; // windows of this row from column to column are inside the input
-    const int8_t *from;      // the first tap of the next window, if it is inside
+    const int8_t *line;      // the first of its rows, if it is inside
 } walk;
 
 static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk *at) {
@@ -145,10 +145,9 @@ static void begin_row(const convolution *x, const int8_t *in, int32_t row, walk 
     at->rows = pt_clip_window(w, PT_HEIGHT, row, x->in.height);
     at->inside = (padding + stride - 1) / stride;
     at->outside = 0;
-    at->from = in;
     if (is_contiguous(x) && at->rows.taps == w->kernel[PT_HEIGHT] && room >= 0) {
         at->outside = room / stride + 1;
-        at->from = in + (at->rows.start * x->in.width - padding) * x->in.channels;
+        at->line = in + at->rows.start * x->in.width * x->in.channels;
     }
 }
 
@@ -190,13 +189,13 @@ static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t 
                 begin_row(x, in, at.row + 1, &at);
             }
             if (at.column >= at.inside && at.column < at.outside) {
-                pt_pack_patch(layer, i, at.from, w->kernel[PT_WIDTH] * x->channels,
-                              w->kernel[PT_HEIGHT],
+                int32_t start = at.column * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
+                pt_pack_patch(layer, i, at.line + start * x->in.channels,
+                              w->kernel[PT_WIDTH] * x->channels, w->kernel[PT_HEIGHT],
                               w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
             } else {
                 pack_edge(x, layer, in, &at, i);
             }
-            at.from += w->stride[PT_WIDTH] * x->in.channels;
         }
         pt_multiply_block(layer, n, out);
         out += n * layer->out_stride;

@@ -8,7 +8,7 @@
 typedef struct patch {
     const int8_t *in, *weights; // of the first tap, channel 0
     int32_t rows, columns;
-    int32_t in_step, in_row; // from a tap to the next of its row; from a row's end to the next
+    ptrdiff_t in_step, in_row; // from a tap to the next of its row; from a row's end to the next
     int32_t weight_step, weight_row;
 } patch;
 
@@ -161,8 +161,8 @@ static patch make_patch(const pt_convolution *x, const int8_t *in, const pt_span
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, outputs = x->out.channels;
     patch p = {in, x->weights, rows->taps, columns->taps, .weight_step = outputs};
-    p.in_step = w->dilation[PT_WIDTH] * x->in.channels;
-    p.in_row = w->dilation[PT_HEIGHT] * line - p.columns * p.in_step;
+    p.in_step = (ptrdiff_t)w->dilation[PT_WIDTH] * x->in.channels;
+    p.in_row = (ptrdiff_t)w->dilation[PT_HEIGHT] * line - p.columns * p.in_step;
     p.weight_row = (w->kernel[PT_WIDTH] - p.columns) * outputs;
     if (p.rows == 0 || p.columns == 0) {
         p.rows = 0;
@@ -178,7 +178,8 @@ static inline __attribute__((always_inline)) void run_four(const pt_convolution 
                                                            int32_t o, bool aligned, int8_t *out) {
     pt_sums sums = {0, 0, 0, 0};
     const int8_t *in = p->in + o, *w = p->weights + o;
-    int32_t in_step = p->in_step, weight_step = p->weight_step, offset = x->offset;
+    ptrdiff_t in_step = p->in_step;
+    int32_t weight_step = p->weight_step, offset = x->offset;
     for (int32_t i = p->rows; i > 0; i--) {
         for (int32_t k = p->columns; k > 0; k--) {
             pt_products_4(in, offset, w, aligned, &sums);

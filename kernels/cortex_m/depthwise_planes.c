@@ -56,8 +56,10 @@ static uint32_t channel_bytes(const pt_convolution *x, const axis *a) {
            SLOTS * (uint32_t)columns_of(a) * (uint32_t)PT_PLANE_BYTES;
 }
 
+// The loops make at least one output of a row.
 static bool fits(const pt_convolution *x, const axis *a) {
-    return a->stride <= 2 && a->out < MOST_BYTES && LANES * channel_bytes(x, a) <= MOST_BYTES;
+    return a->stride <= 2 && a->out > 0 && a->out < MOST_BYTES &&
+           LANES * channel_bytes(x, a) <= MOST_BYTES;
 }
 
 // What is done once a row counts less with more channels.
@@ -140,10 +142,10 @@ static const pt_plane *make_row(const pt_convolution *x, planes *p, const int8_t
                                 int32_t channels) {
     pt_plane *row = p->next, *to = row + p->first;
     i -= p->across.padding;
-    in += i * p->across.in_step;
     if (i < 0 || i >= p->across.in) {
         return p->padding;
     }
+    in += i * p->across.in_step;
     if ((((uintptr_t)in | (uint32_t)p->along.in_step) & 3) == 0) {
         for (; channels >= LANES; channels -= LANES, in += LANES, to += LANES * p->plane) {
             pt_widen(&p->pixels, in, to);

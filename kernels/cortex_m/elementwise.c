@@ -135,12 +135,12 @@ static void add_by_tables(const addition *x, int32_t *tables) {
 }
 
 // False, with nothing done, where the instruction set has no way of its own.
-static bool add_by_vectors(const addition *x) {
+static bool add_by_vectors(const addition *x, int32_t *tables) {
     const pairs *p = &x->pairs;
     for (int32_t i = 0; i < p->rows; i++) {
         const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
         int8_t *out = p->out + i * p->size;
-        int32_t done = pt_add_some(&x->a, &x->b, &x->sum, &x->range, a, b, out, p->size);
+        int32_t done = pt_add_some(&x->a, &x->b, &x->sum, &x->range, a, b, out, p->size, tables);
         if (done == 0) {
             return false;
         }
@@ -162,7 +162,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
     addition x;
     int error = read_addition(c, args, &x);
     const pairs *p = &x.pairs;
-    if (add_by_vectors(&x)) {
+    if (add_by_vectors(&x, (void *)c->scratch)) {
         return error;
     }
     if (!PT_HAS_VECTORS && table_bytes(&x) && pt_is_fast_operand(x.a.multiplier, x.a.shift) &&

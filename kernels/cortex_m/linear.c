@@ -60,7 +60,7 @@ static int check_matrix(pt_context *c, const pt_tensor *t) {
     if (t->dtype != PT_DTYPE_CHAR) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the factors must be int8");
     }
-    if (!pt_lies_in_order(t, rows_first)) {
+    if (!(t->flags & PT_VALUE_CONTIGUOUS) && !pt_lies_in_order(t, rows_first)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the dim order of the factors is not contiguous");
     }
     return PT_ERROR_OK;
@@ -81,14 +81,16 @@ static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, con
 // ---- linear
 
 // Either kernel_sum, which has the products with the input's offset in it, or a bias.
-static int read_linear(pt_context *c, const pt_ref *args, pt_product *p) {
-    pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[1]);
-    int error = check_matrix(c, &x);
-    error = error ? error : check_matrix(c, &w);
+static int read_linear(pt_context *c, const pt_ref *args, pt_tensor *x, pt_tensor *w,
+                       pt_product *p) {
+    *x = pt_get_tensor(c, args[0]);
+    *w = pt_get_tensor(c, args[1]);
+    int error = check_matrix(c, x);
+    error = error ? error : check_matrix(c, w);
     if (error) {
         return error;
     }
-    if (x.rank < 1 || w.rank != 2 || w.sizes[1] != x.sizes[x.rank - 1]) {
+    if (x->rank < 1 || w->rank != 2 || w->sizes[1] != x->sizes[x->rank - 1]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be (outputs, inputs), the input (..., inputs)");
     }
@@ -96,9 +98,9 @@ static int read_linear(pt_context *c, const pt_ref *args, pt_product *p) {
     if (pt_list_ints(c, args[7], 1, &multiplier) < 1 || pt_list_ints(c, args[8], 1, &shift) < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a multiplier and a shift are needed");
     }
-    *p = (pt_product){.rows = 1, .depth = w.sizes[1], .outputs = w.sizes[0]};
-    for (uint32_t d = 0; d + 1 < x.rank; d++) {
-        p->rows *= x.sizes[d];
+    *p = (pt_product){.rows = 1, .depth = w->sizes[1], .outputs = w->sizes[0]};
+    for (uint32_t d = 0; d + 1 < x->rank; d++) {
+        p->rows *= x->sizes[d];
     }
     if (multiplier < INT32_MIN || multiplier > INT32_MAX || shift < -62 || shift > 31) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
@@ -118,17 +120,24 @@ static int read_linear(pt_context *c, const pt_ref *args, pt_product *p) {
 }
 
 static int linear_check(pt_context *c, const pt_ref *args) {
-    pt_tensor x = pt_get_tensor(c, args[0]);
+    pt_tensor x, w;
     pt_product p;
-    int error = read_linear(c, args, &p);
-    return error ? error : check_product(c, args[11], &x, &p);
+    int error = read_linear(c, args, &x, &w, &p);
+    error = error ? error : check_product(c, args[11], &x, &p);
+    uint32_t bytes = error ? 0 : pt_prepared_rows(p.depth, p.outputs);
+    void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_prepared(c, bytes) : NULL;
+    if (to) {
+        pt_prepare_rows(&p, w.data, to);
+    }
+    return error;
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
+    pt_tensor x, w;
     pt_product p;
-    int error = read_linear(c, args, &p);
-    multiply(&p, pt_get_tensor(c, args[0]).data, pt_get_tensor(c, args[1]).data,
-             pt_get_tensor(c, args[11]).data, c->scratch);
+    int error = read_linear(c, args, &x, &w, &p);
+    p.prepared = pt_prepared(c);
+    multiply(&p, x.data, w.data, pt_get_tensor(c, args[11]).data, c->scratch);
     return error;
 }
 

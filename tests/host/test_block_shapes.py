@@ -113,13 +113,27 @@ def rows():
             yield s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)))
 
 
+def sums():
+    """Additions and products of a few values, and of so many that tables pay."""
+    s = Shapes(6)
+    for n in (1, 3, 4, 5, 31, 255, 256, 257, 1023, 1024, 1025, 1030, 3001):
+        for shift in (0, -1, -3):
+            zero_points = [int(z) for z in s.rng.integers(-60, 61, 3)]
+            multiplier = int(s.rng.integers(1 << 30, 1 << 31))
+            yield Case("cortex_m::quantized_add.out", s.int8(n), zero_points[0], 1 << 30, 0, s.int8(n),
+                       zero_points[1], multiplier, shift, zero_points[2], multiplier, -18,
+                       -128, 100, s.int8(n))
+            yield Case("cortex_m::quantized_mul.out", s.int8(n), zero_points[0], s.int8(n),
+                       zero_points[1], zero_points[2], multiplier, shift - 8, s.int8(n))
+
+
 def says_something(case):
     values = case.on_twin().outputs[0]
     return values.size < 30 or len(np.unique(values)) > 2
 
 
 @pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("shapes", [windows, pixels, short_rows, planes, rows])
+@pytest.mark.parametrize("shapes", [windows, pixels, short_rows, planes, rows, sums])
 def test_boards_equal_the_twin(shapes, board):
     cases = list(shapes())
     assert all(map(says_something, cases))

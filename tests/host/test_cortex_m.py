@@ -219,3 +219,14 @@ def test_nhwc_operators_refuse_another_dim_order():
     arguments = list(VALID["quantized_max_pool2d"])
     with pytest.raises(KernelError, match="of an NHWC tensor must be contiguous"):
         call("cortex_m::quantized_max_pool2d_nhwc.out", *arguments)
+
+
+def test_windows_far_outside_of_the_image():
+    x, widest = channels_last(np.arange(16, dtype=np.int8).reshape(1, 16, 1, 1)), 1 << 27
+    weights = Tensor(np.ones((2, 1, 1, 16), np.int8), constant=True)
+    scaling = [ints(2) << 30, -ints(2), -128, 127, BYTES]
+    near, far = [call("cortex_m::quantized_conv2d.out", x, weights, None, [1, stride], [0, padding],
+                      [1, 1], 0, 5, *scaling, channels_last(int8(1, 2, 1, width)))
+                 for stride, padding, width in ((1, 0, 1), (widest, widest, 3))]
+    assert (near == 5 + sum(range(16)) // 4).all()
+    assert (far == [5, near[0, 0, 0, 0], 5]).all()

@@ -103,10 +103,12 @@ def test_largest_sums_equal_numpy():
         np.testing.assert_array_equal(call(OPERATOR, *a), expected(*a))
 
 
-def test_rows_wider_than_the_scratch_allows():
+def test_sizes_and_paddings_larger_than_the_scratch_allows():
     rng = np.random.default_rng(2)
-    for size in ((3, 400), (400, 3), (150, 150)):
-        a = arguments(rng, size, 2)
+    for size, padding, multiplier in (
+            ((3, 400), (1, 1), 1), ((400, 3), (1, 1), 1), ((150, 150), (1, 1), 1),
+            ((2, 3), (500, 0), 1), ((2, 3), (40, 60), 2), ((60, 60), (1, 1), 5)):
+        a = arguments(rng, size, 2, padding=padding, multiplier=multiplier)
         np.testing.assert_array_equal(call(OPERATOR, *a), expected(*a))
 
 

@@ -73,6 +73,52 @@ def test_preparing_changes_no_output(name):
                                       err_msg=repr(case))
 
 
+# ---- shapes that random calls do not reach
+
+FAR = 1 << 27  # the largest stride, padding and dilation
+# sizes (height, width), kernel, stride, padding, dilation
+GEOMETRIES = {
+    "no output": [((5, 1), (3, 3), (1, 1), (0, 0), (1, 1)), ((1, 5), (3, 3), (2, 2), (0, 0), (1, 1)),
+                  ((0, 5), (3, 3), (1, 1), (0, 1), (1, 1)), ((1, 1), (3, 3), (1, 1), (0, 0), (1, 1))],
+    "dilation along one dim": [((6, 15), (3, 3), (1, 1), (1, 1), (1, 3)),
+                               ((15, 6), (3, 3), (2, 2), (1, 1), (3, 1)),
+                               ((15, 15), (3, 3), (1, 1), (1, 1), (3, 5))],
+    "far apart": [((5, 6), (1, 1), (1, FAR), (0, FAR), (FAR, 1)),
+                  ((5, 6), (2, 3), (1, FAR), (0, FAR), (1, FAR)),
+                  ((5, 6), (3, 3), (FAR, FAR), (FAR, FAR), (FAR, FAR)),
+                  ((5, 6), (3, 3), (FAR, 1), (FAR, 1), (1, 1))]}
+
+
+def layers(channels, size, kernel, *window):
+    """A convolution and depthwise ones, with the offset 3 and zero points of -2."""
+    outputs = [max(0, (n + 2 * p - d * (k - 1) - 1) // s + 1)
+               for n, k, s, p, d in zip(size, kernel, *window, strict=True)]
+    draw = random_operators.Draw([channels, *size])
+
+    def channels_of(n, value):
+        return Tensor(np.full(n, value, np.int32), constant=True)
+
+    def case(operator, weights, n, *multiplier):
+        return Case(f"cortex_m::quantized_{operator}.out", draw.image(2, *size, channels),
+                    draw.weights(*weights), channels_of(n, 9), *map(list, window), *multiplier, 3, -2,
+                    channels_of(n, 3 << 29), channels_of(n, -7), -128, 127,
+                    Tensor(np.zeros(4096, np.uint8), scratch=True),
+                    draw.output(2, n, *outputs, order=random_operators.CHANNELS_LAST))
+
+    yield case("conv2d", (6, *kernel, channels), 6)
+    for m in (1, 2):
+        yield case("depthwise_conv2d", (1, *kernel, channels * m), channels * m, m)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("kind", GEOMETRIES)
+def test_geometries(kind, board):
+    cases = [case for geometry in GEOMETRIES[kind] for n in (1, 4, 7, 16, 20)
+             for case in layers(n, *geometry)]
+    assert not any(case.on_twin().error for case in cases)
+    assert_same(board, cases)
+
+
 def run_sanitized(*arguments):
     environment = sanitized.environment()
     if environment is None:

@@ -89,6 +89,7 @@ cycles: all-firmware ## Estimated cycles of the int8 models on M0+, M3 and M4, a
 performance: all-firmware ## Measure all of docs/performance.md and write its tables
 	.venv/bin/python tools/bench.py
 	.venv/bin/python tools/bench_ops.py --totals
+	.venv/bin/python tools/bench_ops.py --totals --prepare pool --output build/bench_ops_pool.json
 	.venv/bin/python tools/cycles.py
 	.venv/bin/python tools/performance.py
 

@@ -106,18 +106,22 @@ def loading(entries):
                  for model, row in rows.items()])
 
 
-def one_of_operator(e):
-    text = "–" if not e["ratio"] else f"{e['ratio']:.2f}"
-    return text if e["limit"] is None else f"{text} ({e['limit']:.0%})"
+def one_of_operator(plain, prepared):
+    """Ratio and share of the limit; both without and with prepared constants where they differ."""
+    modes = [plain] if plain["instructions"] <= prepared["instructions"] else [plain, prepared]
+    text = " / ".join(f"{e['ratio']:.2f}" for e in modes) if plain["ratio"] else "–"
+    if plain["limit"] is None:
+        return text
+    return f"{text} ({' / '.join(format(e['limit'], '.0%') for e in modes)})"
 
 
-def operators(entries, shapes):
-    """Classes, or their shapes, by core: ratio and share of the instruction set's limit."""
+def operators(entries, prepared, shapes):
+    """Classes, or their shapes, by core."""
     rows = {}
-    for e in entries:
+    for e, other in zip(entries, prepared, strict=True):
         if (e["shape"] != "all, in five models") == shapes:
             row = rows.setdefault((e["class"], e["shape"]), {"calls": e["calls"], "macs": e["macs"]})
-            row[core_of(e)] = one_of_operator(e)
+            row[core_of(e)] = one_of_operator(e, other)
     names = [["class", "shape"], ["class"]][not shapes]
     body = [[*key[: len(names)], row["calls"], number(row["macs"] or None),
              *(row.get(core, "–") for core in BOARDS.values())] for key, row in rows.items()]
@@ -144,14 +148,15 @@ def replace(text, name, content):
 
 @click.command(help=__doc__)
 def main():
-    bench, bench_ops = read("bench"), read("bench_ops")
+    bench, plain, prepared = read("bench"), read("bench_ops"), read("bench_ops_pool")
     int8 = selected(bench, benchmark_store.NAMES)
     text = DOCUMENT.read_text()
     for name, content in [
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8)),
         ("fp32 models", models(selected(bench, FLOAT_MODELS))),
         ("loading", loading(selected(bench, [*benchmark_store.NAMES, *FLOAT_MODELS]))),
-        ("classes", operators(bench_ops, False)), ("shapes", operators(bench_ops, True)),
+        ("classes", operators(plain, prepared, False)),
+        ("shapes", operators(plain, prepared, True)),
         ("cycles", cycles(read("cycles"))),
     ]:
         text = replace(text, name, content)

@@ -122,6 +122,18 @@ class Draw:
         bias = None if self.chance(15) else self.constant(bias)
         return bias, self.constant(multipliers), self.constant(shifts)
 
+    def batch(self):
+        return 0 if self.chance(2) else self.pick(1, 1, 2)
+
+    def window_of_three(self, size):
+        """As window(), mostly as networks have it."""
+        while True:
+            stride, padding = self.pick(1, 2), self.pick(1, 1, 1, 0, 2)
+            dilation = self.pick(1, 1, 1, 1, 2, 3)
+            outputs = (size + 2 * padding - 2 * dilation - 1) // stride + 1
+            if outputs > 0:
+                return 3, stride, padding, dilation, outputs
+
     def window(self, size, largest):
         """Kernel, stride, padding, dilation and number of outputs along a dim."""
         while True:
@@ -136,15 +148,15 @@ class Draw:
 def conv2d(draw):
     groups = draw.pick(1, 1, 1, 1, draw.int(2, 3))
     cin, cout = draw.channels(), draw.channels() * groups
-    batch, height, width = draw.pick(1, 1, 2), draw.int(1, 9), draw.int(1, 9)
+    batch, height, width = draw.batch(), draw.int(1, 9), draw.int(1, 9)
     largest = draw.pick(1, 3, 5)
     if largest == 1 and draw.chance(20):
         cin, cout, groups = draw.pick(64, 67, 128, 256), draw.int(1, 20), 1
     elif draw.chance(5):
         width = draw.int(20, 40)
     if draw.chance(30):
-        kernel = (3, 3) if largest > 1 else (1, 1)
-        windows = [(k, 1, k // 2, 1, size) for k, size in zip(kernel, (height, width), strict=True)]
+        make = draw.window_of_three if largest > 1 else lambda size: (1, 1, 0, 1, size)
+        windows = [make(height), make(width)]
     else:
         windows = [draw.window(height, largest), draw.window(width, largest)]
     kernel, stride, padding, dilation, outputs = (list(x) for x in zip(*windows, strict=True))
@@ -160,11 +172,10 @@ def conv2d(draw):
 def depthwise_conv2d(draw):
     multiplier = draw.pick(1, 1, 1, draw.int(2, 4), 8)
     channels = draw.pick(1, draw.int(1, 20), draw.pick(4, 8, 16, 20, 32, 48)) if multiplier < 8 else 1
-    batch, height = draw.pick(1, 1, 2), draw.int(1, 10)
+    batch, height = draw.batch(), draw.int(1, 10)
     width = draw.pick(draw.int(1, 10), draw.int(1, 30))
     if draw.chance(60):
-        stride = draw.pick(1, 2)
-        windows = [(3, stride, 1, 1, (size - 1) // stride + 1) for size in (height, width)]
+        windows = [draw.window_of_three(height), draw.window_of_three(width)]
     else:
         windows = [draw.window(height, 5), draw.window(width, 5)]
     kernel, strides, padding, dilation, outputs = (list(x) for x in zip(*windows, strict=True))
@@ -328,7 +339,7 @@ def pool(draw):
             outputs.append(n - 1 if ceil and (n - 1) * s >= size + p else n)
         if min(outputs) > 0:
             break
-    batch = draw.pick(1, 1, 2)
+    batch = draw.batch()
     return (draw.image(batch, *sizes, channels), kernel, stride, padding, ceil,
             draw.output(batch, channels, *outputs, order=CHANNELS_LAST))
 

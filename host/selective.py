@@ -4,7 +4,6 @@ The operators keep their numbers, so the pool of a loaded method has the same by
 kernels. A model with another operator is refused on the board, by the operator's name.
 """
 
-import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -51,6 +50,8 @@ def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     folder.mkdir(parents=True, exist_ok=True)
     output.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / "lock", "w") as lock:
+        import fcntl  # not on Windows, where there is no firmware to build either
+
         fcntl.flock(lock, fcntl.LOCK_EX)  # one build of a board at a time
         _make(board, text, folder)
         for suffix in (".elf", ".map"):

@@ -139,8 +139,11 @@ def shown(value):
 
 
 @click.command(help=__doc__)
-@click.option("--board", "names", multiple=True, help="default: all boards")
-@click.option("--model", "models", multiple=True, help="default: the benchmark's")
+@click.option("--board", "names", multiple=True, type=click.Choice(boards.board_names()),
+              help="default: all boards")
+@click.option("--model", "models", multiple=True, help="default: the benchmark's",
+              type=click.Choice([*benchmark_store.NAMES, *(f.name for f in fixture_store.load_all())]),
+              metavar="NAME")
 @click.option("--prepare", "modes", multiple=True, type=click.Choice(PREPARE), default=PREPARE,
               help="default: all")
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench.json")

@@ -133,6 +133,9 @@ def shown(value, form):
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_ops.json")
 def main(names, classes, totals, prepare, output):
     operators = [o for o in OPERATORS if not classes or o["class"].startswith(classes)]
+    if not operators:
+        known = sorted({o["class"] for o in OPERATORS})
+        raise click.BadParameter(f"the classes are {', '.join(known)}", param_hint="--class")
     console, everything = Console(width=190), []
     for board in names or BOARDS:
         entries = list(measure(operators, board, prepare == "pool"))

@@ -275,7 +275,8 @@ static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, 
 }
 
 void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
-    for (int32_t i = 0; i < x->in.batch; i++) {
+    int32_t batch = x->out.height > 0 && x->out.width > 0 ? x->in.batch : 0;
+    for (int32_t i = 0; i < batch; i++) {
         convolve_image(x, x->in.data + i * x->in.height * x->in.width * x->in.channels,
                        x->out.data + i * x->out.height * x->out.width * x->out.channels, scratch,
                        bytes);

@@ -25,27 +25,27 @@ void pt_prepare_layer(const pt_layer *layer, void *to) {
 // Four words a time, of a block of one pair. `fours` is not 0.
 static inline void pack_fours(uint32_t **to, const int8_t **values, uint32_t offset,
                               int32_t fours) {
-    __asm__("1:\n\t"
-            "ldrsb.w r4, [%[values]], #1\n\t"
-            "ldrsb.w r5, [%[values]], #1\n\t"
-            "ldrsb.w r6, [%[values]], #1\n\t"
-            "ldrsb.w r8, [%[values]], #1\n\t"
-            "subs %[fours], #1\n\t"
-            "add r4, r4, %[offset]\n\t"
-            "add r5, r5, %[offset]\n\t"
-            "add r6, r6, %[offset]\n\t"
-            "add r8, r8, %[offset]\n\t"
-            "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
-            "bne 1b"
-            : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours)
-            : [offset] "r"(offset)
-            : "r4", "r5", "r6", "r8", "cc", "memory");
+    __asm__ volatile("1:\n\t"
+                     "ldrsb.w r4, [%[values]], #1\n\t"
+                     "ldrsb.w r5, [%[values]], #1\n\t"
+                     "ldrsb.w r6, [%[values]], #1\n\t"
+                     "ldrsb.w r8, [%[values]], #1\n\t"
+                     "subs %[fours], #1\n\t"
+                     "add r4, r4, %[offset]\n\t"
+                     "add r5, r5, %[offset]\n\t"
+                     "add r6, r6, %[offset]\n\t"
+                     "add r8, r8, %[offset]\n\t"
+                     "stmia.w %[to]!, {r4, r5, r6, r8}\n\t"
+                     "bne 1b"
+                     : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours)
+                     : [offset] "r"(offset)
+                     : "r4", "r5", "r6", "r8", "cc", "memory");
 }
 
 // The same of the second patch.
 static inline void add_fours(uint32_t **to, const int8_t **values, int32_t fours) {
     int32_t a, b;
-    __asm__(
+    __asm__ volatile(
         "1:\n\t"
         "ldmia.w %[to], {r4, r5, r6, r8}\n\t"
         "ldrsb.w %[a], [%[values]], #1\n\t"
@@ -67,22 +67,22 @@ static inline void add_fours(uint32_t **to, const int8_t **values, int32_t fours
 // The same by twos of values, of one of two patches.
 static inline void pack_fours_by_depth(uint32_t **to, const int8_t **values, uint32_t offsets,
                                        int32_t fours) {
-    __asm__("1:\n\t"
-            "ldrsb.w r4, [%[values]], #1\n\t"
-            "ldrsb.w r5, [%[values]], #1\n\t"
-            "ldrsb.w r6, [%[values]], #1\n\t"
-            "ldrsb.w r8, [%[values]], #1\n\t"
-            "subs %[fours], #1\n\t"
-            "add r4, r4, %[offsets]\n\t"
-            "add r6, r6, %[offsets]\n\t"
-            "add r4, r4, r5, lsl %[shift]\n\t"
-            "add r6, r6, r8, lsl %[shift]\n\t"
-            "str r4, [%[to]], #8\n\t"
-            "str r6, [%[to]], #8\n\t"
-            "bne 1b"
-            : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours)
-            : [offsets] "r"(offsets), [shift] "i"(PT_PAIR_SHIFT)
-            : "r4", "r5", "r6", "r8", "cc", "memory");
+    __asm__ volatile("1:\n\t"
+                     "ldrsb.w r4, [%[values]], #1\n\t"
+                     "ldrsb.w r5, [%[values]], #1\n\t"
+                     "ldrsb.w r6, [%[values]], #1\n\t"
+                     "ldrsb.w r8, [%[values]], #1\n\t"
+                     "subs %[fours], #1\n\t"
+                     "add r4, r4, %[offsets]\n\t"
+                     "add r6, r6, %[offsets]\n\t"
+                     "add r4, r4, r5, lsl %[shift]\n\t"
+                     "add r6, r6, r8, lsl %[shift]\n\t"
+                     "str r4, [%[to]], #8\n\t"
+                     "str r6, [%[to]], #8\n\t"
+                     "bne 1b"
+                     : [to] "+r"(*to), [values] "+r"(*values), [fours] "+r"(fours)
+                     : [offsets] "r"(offsets), [shift] "i"(PT_PAIR_SHIFT)
+                     : "r4", "r5", "r6", "r8", "cc", "memory");
 }
 
 static void pack_by_depth(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,

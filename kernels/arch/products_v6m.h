@@ -347,22 +347,22 @@ static __attribute__((noinline)) void pt_multiply_prepared(pt_product *p, const 
 static inline int32_t pt_sum_weights(const int8_t **weights, int32_t count) {
     const int8_t *end = *weights + count;
     int32_t sum = 0, k = -count, w, least = INT8_MIN;
-    __asm__("b 2f\n"
-            "1:\n\t"
-            ".rept 4\n\t"
-            "ldrsb %[w], [%[end], %[k]]\n\t"
-            "cmp %[w], %[least]\n\t"
-            "beq 3f\n\t"
-            "adds %[sum], %[sum], %[w]\n\t"
-            "adds %[k], #1\n\t"
-            ".endr\n"
-            "2:\n\t"
-            "cmp %[k], #0\n\t"
-            "bne 1b\n"
-            "3:"
-            : [sum] "+l"(sum), [w] "=&l"(w), [k] "+l"(k)
-            : [end] "l"(end), [least] "h"(least)
-            : "cc", "memory");
+    __asm__ volatile("b 2f\n"
+                     "1:\n\t"
+                     ".rept 4\n\t"
+                     "ldrsb %[w], [%[end], %[k]]\n\t"
+                     "cmp %[w], %[least]\n\t"
+                     "beq 3f\n\t"
+                     "adds %[sum], %[sum], %[w]\n\t"
+                     "adds %[k], #1\n\t"
+                     ".endr\n"
+                     "2:\n\t"
+                     "cmp %[k], #0\n\t"
+                     "bne 1b\n"
+                     "3:"
+                     : [sum] "+l"(sum), [w] "=&l"(w), [k] "+l"(k)
+                     : [end] "l"(end), [least] "h"(least)
+                     : "cc", "memory");
     *weights = end + k;
     return sum;
 }

@@ -14,7 +14,8 @@ CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable quantized corte
 # means to, which MicroPython's own sources never do.
 $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(PT_KERNELS_C)): \
 	CFLAGS += -O2 -ffp-contract=off -fno-math-errno -fno-tree-vectorize \
-	-Wno-double-promotion -Wno-float-conversion
+	-Wno-double-promotion -Wno-float-conversion \
+	$(if $(findstring arm,$(CROSS_COMPILE)),-masm-syntax-unified)
 
 # Loading calls a reader thousands of times. Inlining more would be another 10 % faster and 1,100
 # bytes larger.

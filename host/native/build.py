@@ -89,6 +89,8 @@ ffi.set_source(
     sources=SOURCES,
     include_dirs=["kernels/core", "kernels/portable", "kernels/quantized", "kernels/cortex_m",
                   "kernels/arch"],
+    # the plain forms of kernels/arch, also where the host is an Arm core with these extensions
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
-                        "-Wextra"],
+                        "-Wextra", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
+                        "-U__ARM_FEATURE_SAT"],
 )

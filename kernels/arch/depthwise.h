@@ -49,10 +49,8 @@ typedef struct pt_depthwise_row {
     int32_t n, channels;
 } pt_depthwise_row;
 
-#if defined(__ARM_FEATURE_DSP)
-#include "depthwise_dsp.h"
-#elif defined(__ARM_ARCH_7M__)
-#include "depthwise_v7m.h"
+#if defined(__ARM_FEATURE_DSP) || defined(__ARM_ARCH_7M__)
+#include "depthwise_blocks.h"
 #elif defined(__ARM_ARCH_6M__)
 #include "depthwise_v6m.h"
 #else

@@ -110,7 +110,17 @@ static inline void pt_prepare_layer(const pt_layer *layer, void *to) {
 }
 #endif
 
-#if !defined(PT_PACKS_PATCHES)
+#if defined(PT_PATCHES_PAIRS)
+static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
+                           int32_t count) {
+    pt_pack_values(layer, i, k, values, count, 1, 0);
+}
+
+static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
+                                 int32_t count, int32_t rows, int32_t step) {
+    pt_pack_values(layer, i, 0, values, count, rows, step);
+}
+#elif !defined(PT_PACKS_PATCHES)
 static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
                                  int32_t count, int32_t rows, int32_t step) {
     for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {

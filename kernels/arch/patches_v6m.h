@@ -64,14 +64,3 @@ static inline uint32_t *pt_pair_at(const pt_layer *layer, int32_t i, int32_t k) 
 void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step);
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
-
-static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
-                           int32_t count) {
-    pt_pack_values(layer, i, k, values, count, 1, 0);
-}
-
-static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t *values,
-                                 int32_t count, int32_t rows, int32_t step) {
-    pt_pack_values(layer, i, 0, values, count, rows, step);
-}
-#define PT_PACKS_PATCHES

@@ -33,6 +33,29 @@ static bool is_fast(const pt_product *p) {
 
 // clang-format off
 
+// The row from its start, and two sums that begin with the addends at r0, r1 bytes apart.
+#define BEGIN_OUTPUTS                       \
+    "ldr %[a], %[start]\n\t"                 \
+    "ldr %[s0], [r0]\n\t"                    \
+    "add r0, r1\n\t"                         \
+    "ldr %[s1], [r0]\n\t"                    \
+    "add r0, r1\n\t"                         \
+    "str r0, %[addends]\n\t"
+
+// Two outputs, and back for more.
+#define END_OUTPUTS                         \
+    "ldrd r0, r1, %[scale]\n\t"              \
+    "ldr r2, %[rounding]\n\t"                \
+    FINISH("%[s0]", "r0", "r1", "r2", "r3")  \
+    FINISH("%[s1]", "r0", "r1", "r2", "r3")  \
+    "ldr r0, %[out]\n\t"                     \
+    "ldr r1, %[out_end]\n\t"                 \
+    "strb %[s0], [r0], #1\n\t"               \
+    "strb %[s1], [r0], #1\n\t"               \
+    "str r0, %[out]\n\t"                     \
+    "cmp r0, r1\n\t"                         \
+    "bne 1b"
+
 // Eight products of each of two rows with r0 to r3.
 #define STEP                                \
     "ldmia.w %[a]!, {r0-r3}\n\t"            \
@@ -99,12 +122,7 @@ static void multiply_pairs(const loop *given, const int8_t *w, const uint32_t *e
         "1:\n\t"
         "ldrd r0, r1, %[addends]\n\t"
         "ldr r2, %[depth]\n\t"
-        "ldr %[a], %[start]\n\t"
-        "ldr %[s0], [r0]\n\t"
-        "add r0, r1\n\t"
-        "ldr %[s1], [r0]\n\t"
-        "add r0, r1\n\t"
-        "str r0, %[addends]\n\t"
+        BEGIN_OUTPUTS
         "add %[v], %[w], r2\n\t"
         "ldr r0, %[half]\n\t"
         "add pc, r0\n\t"
@@ -118,17 +136,7 @@ static void multiply_pairs(const loop *given, const int8_t *w, const uint32_t *e
         "cmp %[a], %[end]\n\t"
         "bne 2b\n\t"
         "mov %[w], %[v]\n\t"
-        "ldrd r0, r1, %[scale]\n\t"
-        "ldr r2, %[rounding]\n\t"
-        FINISH("%[s0]", "r0", "r1", "r2", "r3")
-        FINISH("%[s1]", "r0", "r1", "r2", "r3")
-        "ldr r0, %[out]\n\t"
-        "ldr r1, %[out_end]\n\t"
-        "strb %[s0], [r0], #1\n\t"
-        "strb %[s1], [r0], #1\n\t"
-        "str r0, %[out]\n\t"
-        "cmp r0, r1\n\t"
-        "bne 1b"
+        END_OUTPUTS
         : [w] "+r"(w), [v] "=&r"(v), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [x] "=&r"(x),
           [y] "=&r"(y), [even] "=&r"(even), [addends] "+m"(g.addends), [out] "+m"(g.y)
         : [end] "r"(end), [start] "m"(g.start), [half] "m"(g.half), [skip] "m"(g.skip),
@@ -144,12 +152,7 @@ static void multiply_prepared(const loop *given, const int16_t *w, const uint32_
     __asm__ volatile(
         "1:\n\t"
         "ldrd r0, r1, %[addends]\n\t"
-        "ldr %[a], %[start]\n\t"
-        "ldr %[s0], [r0]\n\t"
-        "add r0, r1\n\t"
-        "ldr %[s1], [r0]\n\t"
-        "add r0, r1\n\t"
-        "str r0, %[addends]\n\t"
+        BEGIN_OUTPUTS
         "ldr r0, %[half]\n\t"
         "add pc, r0\n\t"
         "nop\n\t"
@@ -161,17 +164,7 @@ static void multiply_prepared(const loop *given, const int16_t *w, const uint32_
         ".rept 8\n\t" PREPARED_STEP ".endr\n\t"
         "cmp %[a], %[end]\n\t"
         "bne 2b\n\t"
-        "ldrd r0, r1, %[scale]\n\t"
-        "ldr r2, %[rounding]\n\t"
-        FINISH("%[s0]", "r0", "r1", "r2", "r3")
-        FINISH("%[s1]", "r0", "r1", "r2", "r3")
-        "ldr r0, %[out]\n\t"
-        "ldr r1, %[out_end]\n\t"
-        "strb %[s0], [r0], #1\n\t"
-        "strb %[s1], [r0], #1\n\t"
-        "str r0, %[out]\n\t"
-        "cmp r0, r1\n\t"
-        "bne 1b"
+        END_OUTPUTS
         : [w] "+r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [addends] "+m"(g.addends),
           [out] "+m"(g.y)
         : [end] "r"(end), [start] "m"(g.start), [half] "m"(g.half), [skip] "m"(g.skip),

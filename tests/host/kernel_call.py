@@ -212,7 +212,7 @@ class Call:
         Its sizes are stale: others within the bound, or `stale`.
         """
         record, array = self.records[id(argument)], self.tensors[id(argument)][1].array
-        rank, bound = array.ndim, array.size + spare
+        rank, bound = array.ndim, max(array.size + spare, 0)
         if stale is None:
             stale = [bound if spare > 0 else 0] + [1] * (rank - 1)
         position = self.allocate(4 + 4 * rank) + 4

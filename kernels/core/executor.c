@@ -278,9 +278,8 @@ static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
                         "needs more temp memory for these sizes than there is");
     }
     c->scratch_needed = c->scratch_needed > most ? c->scratch_needed : most;
-    return error == PT_ERROR_OK
-               ? pt_operator_kernel(instruction->kernel)->run(c, instruction->args)
-               : error;
+    return error == PT_ERROR_OK ? pt_operator_kernel(instruction->kernel)->run(c, instruction->args)
+                                : error;
 }
 
 // What is no static call: on a jump the position is another one afterwards.

@@ -98,8 +98,7 @@ int pt_settle(pt_context *c, uint32_t method, uint32_t *external) {
     pt_start(c, method);
     c->argument = -1;
     c->reason = NULL;
-    const pt_method *m =
-        (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
+    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
     int error = for_views(c, m->n_instructions, clear);
     if (error == PT_ERROR_OK) {
         error = place_others(c, m, external);

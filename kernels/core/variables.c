@@ -74,8 +74,8 @@ static const uint8_t *evalue_at(const pt_context *c, uint32_t index) {
 
 static bool put_variable(const pt_context *c, pt_value *variable, uint32_t index) {
     const uint8_t *evalue = evalue_at(c, index);
-    pt_ref program = pt_make_ref(
-        PT_MEMORY_PROGRAM, evalue ? (uint32_t)(evalue - c->memory[PT_MEMORY_PROGRAM]) : 0);
+    pt_ref program = pt_make_ref(PT_MEMORY_PROGRAM,
+                                 evalue ? (uint32_t)(evalue - c->memory[PT_MEMORY_PROGRAM]) : 0);
     bool is_null = evalue && pt_value_type(evalue) == PT_TYPE_NULL;
     if (!evalue || !(is_null || pt_has_kind(c, program, 'S'))) {
         return false;
@@ -85,8 +85,8 @@ static bool put_variable(const pt_context *c, pt_value *variable, uint32_t index
         number = pt_get_scalar(c, program);
     }
     *variable = (pt_value){.index = (uint16_t)index};
-    pt_ref place = pt_make_ref(PT_MEMORY_POOL,
-                               (uint32_t)((uint8_t *)variable - c->memory[PT_MEMORY_POOL]));
+    pt_ref place =
+        pt_make_ref(PT_MEMORY_POOL, (uint32_t)((uint8_t *)variable - c->memory[PT_MEMORY_POOL]));
     pt_set_scalar(c, place, number);
     return true;
 }

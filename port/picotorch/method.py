@@ -64,9 +64,9 @@ class Method:
         re-encode constant weights there, once. `data_map`: FlatTensorDataMap or MergedDataMap of the
         tensors that the program leaves to .ptd files; their bytes have to stay where they are.
 
-        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram, NotSupported, or what
-        a kernel answers to its arguments. The method is then not loaded, its memories are as before,
-        and load may be called again.
+        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram,
+        NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
+        memories are as before, and load may be called again.
         """
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")

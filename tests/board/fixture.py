@@ -27,7 +27,7 @@ class Loaded:
         self.name = name
         self.data_map = data_map
         self.pool = MemoryAllocator(self.part("pool"))
-        planned = [take("planned", meta.memory_planned_buffer_size(i))
+        planned = [take(planned_arena(i), meta.memory_planned_buffer_size(i))
                    for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),

@@ -1,6 +1,6 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
-Sections: model; in0, in1 ... (bytes of the input tensors); settings:
+Sections: model; data0, data1 ... (.ptd files); in0, in1 ... (bytes of the input tensors); settings:
 method, prepare (none or pool), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
 (int:3, float:0.5, bool:1, none: for inputs that are no tensors). Writes the files report (lines
 key=value), pool (the records of the loaded method) and out0, out1 ... for the host. host/emulated.py is
@@ -16,9 +16,11 @@ import micropython
 from picotorch import (
     BufferDataLoader,
     Error,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
     Tensor,
@@ -31,6 +33,7 @@ class Arena:
     """A memory of the board, handed out in parts at multiples of 16."""
 
     def __init__(self, name):
+        self.name = name
         self.memory = _board.memory(name)
         self.used = 0
 
@@ -39,9 +42,30 @@ class Arena:
         start = (self.used + 15) & -16
         if start + size > len(self.memory):
             raise out_of_memory(subject, index, size, max(0, len(self.memory) - start),
-                                "the board has no more")
+                                "the board has no more in arena %s, which is in its memory %s"
+                                % (self.name, _board.place(self.name)))
         self.used = start + size
         return self.memory[start : self.used]
+
+
+def _planned_arenas(count):
+    """The arena of each planned buffer: planned1 of buffer 1, planned2 of buffer 2 ... where the board
+    has it, else planned."""
+    arenas = [Arena("planned")]
+    for i in range(1, count):
+        name = "planned%d" % i
+        arenas.append(Arena(name) if name in _board.memories() else arenas[0])
+    return arenas
+
+
+def _data_map(sections):
+    """Of the .ptd files; None where there are none."""
+    maps = []
+    while "data%d" % len(maps) in sections:
+        maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
+    if len(maps) < 2:
+        return maps[0] if maps else None
+    return MergedDataMap.load(maps)
 
 
 def _constant_input(text):
@@ -64,9 +88,10 @@ class Run:
         self.prepare = settings["prepare"] == "pool"
         log.program(len(model), self.program.num_methods(), self.name)
         meta = self.program.method_meta(self.name)
-        arena = Arena("planned")
+        self.data_map = _data_map(sections)
+        arenas = _planned_arenas(meta.num_memory_planned_buffers())
         self.planned = HierarchicalAllocator([
-            arena.take(int(settings["planned%d" % i]), "planned buffer", i)
+            arenas[i].take(int(settings["planned%d" % i]), "planned buffer", i)
             for i in range(meta.num_memory_planned_buffers())])
         pool = Arena("pool").take(int(settings["pool_size"]), "method pool")
         temp = Arena("temp").take(int(settings["temp_size"]), "temp memory")
@@ -81,7 +106,7 @@ class Run:
         self.results = [None] * meta.num_outputs()
         self.unplanned = [None] * meta.num_outputs()
         for i in meta.unplanned_outputs():
-            self.unplanned[i] = arena.take(meta.output_tensor_meta(i).nbytes(), "output", i)
+            self.unplanned[i] = arenas[0].take(meta.output_tensor_meta(i).nbytes(), "output", i)
         self.method = Method(self.manager, max(8, meta.num_outputs()))
         self.stack_load = 0
         self.stack_execute = 0
@@ -106,7 +131,7 @@ class Run:
             _board.stack_paint()
             start()
             try:
-                self.method.load(self.program, self.name, self.prepare)
+                self.method.load(self.program, self.name, self.prepare, self.data_map)
             finally:
                 stop(counts, 4)
                 self.stack_load = _board.stack_used()

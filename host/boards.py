@@ -22,8 +22,8 @@ class Memory:
 
 @dataclass(frozen=True)
 class Arena:
-    """A static memory that the runtime gets: "pool", "temp", "planned", or "planned1", "planned2" ... for
-    the planned buffer of that number."""
+    """A static memory that the runtime gets: "pool", "temp", "planned", or "planned1", "planned2" ...
+    for the planned buffer of that number."""
 
     name: str
     memory: str

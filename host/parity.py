@@ -26,7 +26,7 @@ class Reference:
 
 def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
             prepare: str = "none", quantize: bool = False, files: list[bytes] = ()):
-    """The request, with the bytes of its .ptd files, and the reference to compare with. Raises Error."""
+    """The request, with the bytes of its .ptd files, and the reference. Raises Error."""
     meta = open_program(data).method_meta(method)
     reference = Reference(f"random (seed {seed})")
     path = inputs if inputs is not None else model.parent / "inputs.npz"

@@ -136,8 +136,8 @@ class Runtime:
         debug_buffer_size: int = 0,
         data_path: Path | str | Sequence[Path | str] | None = None,
     ) -> Program:
-        """A program from a path, its bytes or a file object; data_path: of the .ptd file of its external
-        tensors, or of several.
+        """A program from a path, its bytes or a file object; data_path: of the .ptd file of its
+        external tensors, or of several.
 
         Raises AccessFailed, InvalidProgram; NotFound, InvalidExternalData of a .ptd file; NotSupported
         for event tracing.

@@ -10,6 +10,7 @@ from .errors import (
 from .schema import EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME
 
 _NO_FILES = ()
+_REMEDY = "take the .ptd file that was exported with the program"
 
 
 class ExternalTensors:
@@ -55,7 +56,7 @@ class ExternalTensors:
                 return key
         if self.files:
             raise fail(NOT_FOUND, "no data file has this key", "external tensor", source=self,
-                       remedy="take the .ptd file that was exported with the program")
+                       remedy=_REMEDY)
         raise fail(INVALID_STATE if constant else INVALID_EXTERNAL_DATA, "no data file was given",
                    "external tensor", source=self, remedy="give its .ptd file")
 
@@ -74,7 +75,7 @@ class ExternalTensors:
 
     def _bad(self, what, requested=-1, available=-1):
         return fail(INVALID_EXTERNAL_DATA, what, "external tensor", -1, requested, available, source=self,
-                    remedy="take the .ptd file that was exported with the program")
+                    remedy=_REMEDY)
 
     def explain(self, error):
         """The name of the tensor."""

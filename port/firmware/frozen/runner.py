@@ -77,6 +77,16 @@ def _constant_input(text):
     return float(value) if kind == "float" else int(value)
 
 
+def _changeable(data, meta, i, arena):
+    """An input where it lies, or a copy if the method may change it there and gives it as an output."""
+    outputs = [meta.output_value(k) for k in range(meta.num_outputs())]
+    if meta.input_tensor_meta(i).is_memory_planned() or meta.input_value(i) not in outputs:
+        return data
+    copy = arena.take(len(data), "input", i)
+    copy[:] = data
+    return copy
+
+
 class Run:
     """One run: set-up in __init__, then `locked`, which allocates nothing."""
 
@@ -101,7 +111,7 @@ class Run:
         self.inputs = []
         for i in range(meta.num_inputs()):
             key = "in%d" % i
-            self.inputs.append(sections[key] if key in sections
+            self.inputs.append(_changeable(sections[key], meta, i, arenas[0]) if key in sections
                                else _constant_input(settings["input%d" % i]))
         self.results = [None] * meta.num_outputs()
         self.unplanned = [None] * meta.num_outputs()

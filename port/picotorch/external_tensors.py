@@ -74,8 +74,8 @@ class ExternalTensors:
             raise self._bad("has another dim order in the data file")
 
     def _bad(self, what, requested=-1, available=-1):
-        return fail(INVALID_EXTERNAL_DATA, what, "external tensor", -1, requested, available, source=self,
-                    remedy=_REMEDY)
+        return fail(INVALID_EXTERNAL_DATA, what, "external tensor", -1, requested, available,
+                    remedy=_REMEDY, source=self)
 
     def explain(self, error):
         """The name of the tensor."""

@@ -19,7 +19,8 @@ class Request:
     further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
-    firmware: that of the board with all kernels where it says nothing.
+    firmware: that of the board with all kernels where it says nothing. data: bytes of the .ptd files
+    that the program's external tensors are in.
     """
 
     model: bytes
@@ -31,6 +32,7 @@ class Request:
     temp_size: int = TEMP_SIZE
     prepare: str = "none"
     firmware: Path | None = None
+    data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list] = dataclasses.field(default_factory=list)
 
 

@@ -16,7 +16,7 @@ from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSeria
 from picotorch.host.exporting import export_file
 
 from zoo import cortex_m
-from zoo.registry import Model
+from zoo.registry import Function, Model
 
 _DTYPES = {
     "BYTE": "uint8",
@@ -40,7 +40,7 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
         pte = bytes(cortex_m.lower(model).to_executorch(backend).buffer)
         return (export_file(pte, "model", int8_io=True)[0] if model.calibration else pte), {}
     exported = {
-        name: torch.export.export(module, inputs)
+        name: torch.export.export(module, inputs, dynamic_shapes=_dynamic_shapes(model, module))
         for name, (module, inputs) in model.methods().items()
     }
     edge = to_edge(exported, compile_config=EdgeCompileConfig())
@@ -62,6 +62,12 @@ def merge_data(data: dict[str, bytes]) -> bytes:
     stored = store.get_named_data_store_output()
     entries = {key: entry for file in stored.external_data.values() for key, entry in file.items()}
     return bytes(serializer.serialize(DataPayload(buffers=stored.buffers, named_data=entries)))
+
+
+def _dynamic_shapes(model: Model, module: torch.nn.Module) -> tuple | None:
+    """As torch.export asks for them: those of `*arguments` stand in a tuple of their own."""
+    shapes = model.dynamic_shapes
+    return (shapes,) if shapes and isinstance(module, Function) else shapes
 
 
 def inline_constants(pte: bytes) -> bytes:
@@ -122,5 +128,6 @@ def _describe_value(value) -> dict:
             "dim_order": list(value.dim_order),
             "nbytes": math.prod(value.sizes) * np.dtype(dtype).itemsize,
             "planned": value.allocation_info is not None,
+            **({"dynamic": True} if value.shape_dynamism else {}),
         }
     return {"type": type(value).__name__, "value": next(iter(vars(value).values()))}

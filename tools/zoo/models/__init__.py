@@ -3,9 +3,11 @@
 from zoo.models import (  # noqa: F401
     activations,
     channels_last,
+    control_flow,
     convolutions,
     cortex_m,
     dtypes,
+    dynamic_shapes,
     elementwise,
     external_data,
     matrices,

@@ -124,6 +124,10 @@ int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
     return int_of(int_item(c, items_of(pt_at(c, arg)), i));
 }
 
+double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
+    return read_f64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
+}
+
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
     const uint8_t *items = items_of(pt_at(c, arg));
     uint32_t n = items ? pt_read_u32(items) : 0;

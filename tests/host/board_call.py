@@ -133,8 +133,7 @@ class Case:
         failure, call, context = [], self.call, self.call.context
         context._on_failure = failure.append
         context.set_prepares(self.prepare)
-        code, stage = context.check(call.record), "check"
-        self._check_sizes(code, call.pool)
+        code, stage, pool = context.check(call.record), "check", call.pool
         scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
         if not code:
             stage = "run"
@@ -149,6 +148,7 @@ class Case:
             context.execute()
             code = failure[0] if failure else 0
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
+        self._check_sizes(code, pool)
         reason = context.reason() if code else None
         return self._result(code, stage, reason or "", scratch, prepared, call.memories)
 
@@ -187,11 +187,8 @@ class Case:
 
     def _written_once(self, pool):
         """The pool without its reference to what is prepared, and without the sizes that change."""
-        pool = bytearray(pool)
+        pool = self.call.without_sizes(pool)
         pool[PREPARED_REF : PREPARED_REF + 4] = bytes(4)
-        for key, position in self.call.dynamic.items():
-            size = 4 * self.call.tensors[key][1].array.ndim
-            pool[position : position + size] = bytes(size)
         return pool
 
     def from_board(self, data):

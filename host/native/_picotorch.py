@@ -13,6 +13,8 @@ PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
 LIMIT = 2**27  # bytes that a reference reaches
 NOT_READY = 0x02  # InvalidState
+EVENT_BYTES = ffi.sizeof("pt_event")
+_NANOSECONDS = ffi.addressof(lib, "pt_nanoseconds")
 
 
 def _address(buffer):
@@ -317,6 +319,7 @@ class Context:
         self._c = ffi.new("pt_context *")
         self._buffers = [None] * MEMORIES
         self._scratch = None
+        self._events = None
 
     def set_memory(self, memory, buffer):
         """Makes a buffer, or None, the memory of this number."""
@@ -519,6 +522,22 @@ class Context:
     def execute(self):
         """Runs from the first instruction to the end; on_failure(code) as in step."""
         self._run(lib.pt_execute)
+
+    def set_tracer(self, buffer):
+        """Measures what each instruction takes into a buffer, or no longer where it is None.
+
+        It has an event of EVENT_BYTES, u64 ticks and u32 calls, for the end of the loop and then one
+        for each instruction of the started method. On the twin a tick is a nanosecond.
+        """
+        self._events = found = None if buffer is None else _Memory(buffer)
+        if found and found.size // EVENT_BYTES <= self._record("pt_method", self._c.method).n_instructions:
+            raise ValueError
+        events = ffi.cast("pt_event *", found.pointer) if found else ffi.NULL
+        lib.pt_set_tracer(self._c, events, _NANOSECONDS, 2**64 - 1)
+
+    def tracing_overhead(self):
+        """Ticks that measuring takes, of each instruction; they are taken off."""
+        return self._c.tracer.overhead
 
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""

@@ -111,6 +111,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_POOL), MP_ROM_INT(PT_MEMORY_POOL)},
     {MP_ROM_QSTR(MP_QSTR_PLANNED), MP_ROM_INT(PT_MEMORY_PLANNED)},
     {MP_ROM_QSTR(MP_QSTR_MEMORIES), MP_ROM_INT(PT_MEMORIES)},
+    {MP_ROM_QSTR(MP_QSTR_EVENT_BYTES), MP_ROM_INT(sizeof(pt_event))},
     {MP_ROM_QSTR(MP_QSTR_SMALL_INT_MAX), MP_ROM_INT(PT_SMALL_INT_MAX)},
 };
 static MP_DEFINE_CONST_DICT(globals, globals_table);

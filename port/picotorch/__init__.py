@@ -6,6 +6,7 @@
 
 from .data_loader import BufferDataLoader, FileDataLoader
 from .errors import Error
+from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .method_meta import MethodMeta
@@ -18,6 +19,7 @@ __all__ = [
     "STRICT",
     "BufferDataLoader",
     "Error",
+    "EventTracer",
     "FileDataLoader",
     "HierarchicalAllocator",
     "MemoryAllocator",

@@ -42,7 +42,7 @@ class Module:
         return "<Module %r>" % self.program
 
 
-def load_with_exact_memories(program, name, prepare=False):
+def load_with_exact_memories(program, name, prepare=False, event_tracer=None):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
     included."""
     meta = program.method_meta(name)
@@ -54,7 +54,7 @@ def load_with_exact_memories(program, name, prepare=False):
                                 MemoryAllocator(bytearray(temp), "temp memory"))
         method = Method(manager, max(8, meta.num_outputs()))
         try:
-            method.load(program, name, prepare)
+            method.load(program, name, prepare, event_tracer)
             break
         except Error as error:
             if error.code != MEMORY_ALLOCATION_FAILED:

@@ -146,12 +146,12 @@ class Program:
 
         return MethodMeta(self, self.plan(name))
 
-    def load_method(self, name, manager, prepare=False):
+    def load_method(self, name, manager, prepare=False, event_tracer=None):
         """A new Method, loaded; see Method.load."""
         from .method import Method
 
         method = Method(manager)
-        method.load(self, name, prepare)
+        method.load(self, name, prepare, event_tracer)
         return method
 
     def explain(self, error):

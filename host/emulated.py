@@ -7,7 +7,7 @@ from picotorch.schema import KERNEL_TYPES_TENSOR
 from . import emulator
 from .boards import Board
 from .job import Job
-from .run import Request, Result, Usage
+from .run import Request, Result, Usage, read_events
 from .tensors import from_stored, to_stored
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
@@ -26,6 +26,7 @@ def run(request: Request, board: Board, on_line=None) -> Result:
     report = dict(line.split("=", 1) for line in ended.files["report"].decode().split("\n") if line)
     _read_report(result, report, ended.files)
     if result.code == 0:
+        result.events = [read_events(ended.files["events"])] if request.executions else []
         result.outputs = _outputs(request, report, ended.files)
     return result
 
@@ -33,6 +34,7 @@ def run(request: Request, board: Board, on_line=None) -> Result:
 def _job(request):
     job = Job({"model": request.model})
     settings = {"method": request.method, "prepare": request.prepare,
+                "trace": int(request.executions > 0),
                 "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:
         meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)

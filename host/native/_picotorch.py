@@ -57,6 +57,12 @@ def readonly(buffer):
         return True
 
 
+def clear(buffer):
+    """Makes all bytes of a buffer zero."""
+    view = memoryview(buffer).cast("B")
+    view[:] = bytes(len(view))
+
+
 def element_size(dtype):
     """Bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0

@@ -68,8 +68,7 @@ class EventTracer:
 
     def reset(self):
         """Back to zero."""
-        for i in range(len(self._reader)):
-            self.buffer[i] = 0
+        _picotorch.clear(self.buffer)
 
     def calls(self, instruction):
         """How often an instruction ran, failed runs included."""

@@ -1,9 +1,10 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
 Sections: model; in0, in1 ... (bytes of the input tensors); settings:
-method, prepare (none or pool), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
+method, prepare (none or pool), trace (0 or 1), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
 (int:3, float:0.5, bool:1, none: for inputs that are no tensors). Writes the files report (lines
-key=value), pool (the records of the loaded method) and out0, out1 ... for the host. host/emulated.py is
+key=value), pool (the records of the loaded method) and out0, out1 ... for the host, and with trace events, the
+memory of the EventTracer. host/emulated.py is
 the other end.
 """
 
@@ -16,6 +17,7 @@ import micropython
 from picotorch import (
     BufferDataLoader,
     Error,
+    EventTracer,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
@@ -82,6 +84,9 @@ class Run:
         self.unplanned = [None] * meta.num_outputs()
         for i in meta.unplanned_outputs():
             self.unplanned[i] = arena.take(meta.output_tensor_meta(i).nbytes(), "output", i)
+        self.tracer = None
+        if settings.get("trace") == "1":
+            self.tracer = EventTracer(arena.take(EventTracer.nbytes(meta), "event tracer"))
         self.method = Method(self.manager, max(8, meta.num_outputs()))
         self.stack_load = 0
         self.stack_execute = 0
@@ -106,7 +111,7 @@ class Run:
             _board.stack_paint()
             start()
             try:
-                self.method.load(self.program, self.name, self.prepare)
+                self.method.load(self.program, self.name, self.prepare, self.tracer)
             finally:
                 stop(counts, 4)
                 self.stack_load = _board.stack_used()
@@ -157,6 +162,8 @@ def _write_results(run, report):
     if run.error is None:
         report.append("execute=%d" % _count(run, 8))
         report.append("stack_execute=%d" % run.stack_execute)
+        if run.tracer is not None:
+            _board.write_file("events", run.tracer.buffer)
         for i in range(len(run.results)):
             result = run.results[i]
             if isinstance(result, Tensor):

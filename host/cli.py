@@ -1,4 +1,4 @@
-"""The command line: picotorch run | inspect | size | parity | export | firmware | boards."""
+"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards."""
 
 import json
 import os
@@ -9,7 +9,16 @@ import click
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
-from . import exporting, inspecting, listing_boards, parity, running, selective, sizing
+from . import (
+    exporting,
+    inspecting,
+    listing_boards,
+    parity,
+    profiling,
+    running,
+    selective,
+    sizing,
+)
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -122,10 +131,7 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
       picotorch run model.pte --planned-size 0=1024 --json
     """
-    if firmware is not None and board == running.HOST:
-        raise click.UsageError("--firmware is of a board: give --board, too")
-    if quantize and inputs is None:
-        raise click.UsageError("--quantize is for --inputs")
+    _check_options(firmware, board, quantize, inputs)
     try:
         data = running.read_model(model)
         values = _request_inputs(data, method, inputs, seed, quantize)
@@ -143,6 +149,13 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     else:
         show_result(result)
     running.check_result(result)
+
+
+def _check_options(firmware, board, quantize, inputs):
+    if firmware is not None and board == running.HOST:
+        raise click.UsageError("--firmware is of a board: give --board, too")
+    if quantize and inputs is None:
+        raise click.UsageError("--quantize is for --inputs")
 
 
 def _request_inputs(data, method, path, seed, quantize):
@@ -214,6 +227,34 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
     sys.exit(0 if entry["agree"] else 1)
+
+
+@cli.command("profile")
+@_model
+@_method
+@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@_firmware
+@_inputs
+@_quantize
+@_prepare
+@click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
+              show_default=True, help="The rows as the program has them, or the largest share first.")
+@_json
+def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, sort, as_json):
+    """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
+    the twin.
+
+    \b
+    Example:
+      picotorch profile model.pte --board mps2-an386
+    """
+    _check_options(firmware, board, quantize, inputs)
+    data = running.read_model(model)
+    request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize), method,
+                      prepare=prepare, firmware=firmware)
+    entry, events = profiling.profile(request, board)
+    click.echo(json.dumps(entry)) if as_json else profiling.show_text(entry, sort)
 
 
 @cli.command()

@@ -535,9 +535,12 @@ class Context:
         It has an event of EVENT_BYTES, u64 ticks and u32 calls, for the end of the loop and then one
         for each instruction of the started method. On the twin a tick is a nanosecond.
         """
-        self._events = found = None if buffer is None else _Memory(buffer)
-        if found and found.size // EVENT_BYTES <= self._record("pt_method", self._c.method).n_instructions:
-            raise ValueError
+        found = None if buffer is None else _Memory(buffer)
+        if found:
+            method = self._record("pt_method", self._c.method)
+            if found.size // EVENT_BYTES <= method.n_instructions:
+                raise ValueError
+        self._events = found
         events = ffi.cast("pt_event *", found.pointer) if found else ffi.NULL
         lib.pt_set_tracer(self._c, events, _NANOSECONDS, 2**64 - 1)
 

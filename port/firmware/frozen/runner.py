@@ -1,11 +1,10 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
 Sections: model; in0, in1 ... (bytes of the input tensors); settings:
-method, prepare (none or pool), trace (0 or 1), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
-(int:3, float:0.5, bool:1, none: for inputs that are no tensors). Writes the files report (lines
-key=value), pool (the records of the loaded method) and out0, out1 ... for the host, and with trace events, the
-memory of the EventTracer. host/emulated.py is
-the other end.
+method, prepare (none or pool), trace (0 or 1), pool_size, temp_size, planned0, planned1 ... (bytes),
+input0 ... (int:3, float:0.5, bool:1, none: for inputs that are no tensors). Writes the files report
+(lines key=value), pool (the records of the loaded method), out0, out1 ... and, with trace, events (the
+memory of the EventTracer) for the host. host/emulated.py is the other end.
 """
 
 import gc

@@ -19,6 +19,7 @@ from . import (
     selective,
     sizing,
 )
+from . import memory_map as memory_map_module
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -240,19 +241,26 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
 @_prepare
 @click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
               show_default=True, help="The rows as the program has them, or the largest share first.")
+@click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
+              help="Draw the planned memory over the instructions.")
 @_json
-def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, sort, as_json):
+def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, sort, memory_map,
+                    as_json):
     """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
     the twin.
 
     \b
-    Example:
+    Examples:
       picotorch profile model.pte --board mps2-an386
+      picotorch profile model.pte --memory-map memory.svg
     """
     _check_options(firmware, board, quantize, inputs)
     data = running.read_model(model)
     request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize), method,
                       prepare=prepare, firmware=firmware)
+    if memory_map is not None:
+        drawn = memory_map_module.draw(open_program(data).method_meta(method), f"{model}, {method}")
+        memory_map.write_text(drawn, encoding="utf-8")
     entry, events = profiling.profile(request, board)
     click.echo(json.dumps(entry)) if as_json else profiling.show_text(entry, sort)
 

@@ -15,6 +15,7 @@ MOVE_CALL = schema.INSTRUCTION_ARGUMENTS_MOVE_CALL
 JUMP_FALSE_CALL = schema.INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL
 FREE_CALL = schema.INSTRUCTION_ARGUMENTS_FREE_CALL
 
+_WRITTEN = "OWN"  # letters of a signature
 _CONTROL = {MOVE_CALL: "move", JUMP_FALSE_CALL: "jump if false", FREE_CALL: "free"}
 
 
@@ -71,19 +72,19 @@ def _indexes(reader, vector):
 
 def _split(arguments, name):
     """(arguments, outputs). A program names the outputs once more behind the arguments."""
-    known = _count_outputs(name)
-    if known is None:
+    signature = _signature(name)
+    if signature is None:
         count = len(arguments) - 1 if arguments[-1:] == arguments[-2:-1] else len(arguments)
         return arguments[: count - 1], arguments[count - 1 : count]
-    count, n_outputs = known
-    return arguments[: count - n_outputs], arguments[count - n_outputs : count]
+    named = list(zip(arguments, signature, strict=False))
+    return ([argument for argument, letter in named if letter not in _WRITTEN],
+            [argument for argument, letter in named if letter in _WRITTEN])
 
 
 @functools.cache
-def _count_outputs(name):
-    """(arguments, outputs) of an operator that this build knows, else None."""
+def _signature(name):
+    """The letters of an operator that this build knows, see operators.def; else None."""
     for number in range(_picotorch.operator_count()):
         if _picotorch.operator_name(number) == name:
-            signature = _picotorch.operator_signature(number)
-            return len(signature), sum(letter in "OWN" for letter in signature)
+            return _picotorch.operator_signature(number)
     return None

@@ -7,6 +7,8 @@ from picotorch import MethodMeta
 from .instructions import read_instructions
 from .values import Values
 
+INPUT, STATE, SCRATCH = "input", "state", "scratch"
+
 
 @dataclasses.dataclass
 class Box:
@@ -14,7 +16,7 @@ class Box:
 
     first, last: instructions that use it; -1 for what lives before the first (inputs, state), as many
     as there are instructions for what lives behind the last (outputs, state). made_by: instruction
-    that writes it first; None for inputs and state.
+    that writes it first, or INPUT, STATE, SCRATCH.
     """
 
     buffer: int
@@ -22,7 +24,7 @@ class Box:
     nbytes: int
     first: int
     last: int
-    made_by: int | None
+    made_by: int | str
     values: list[int]
 
     def meets(self, other: "Box") -> bool:
@@ -44,35 +46,49 @@ def lifetimes(meta: MethodMeta) -> list[Box]:
 
 def _boxes(meta, values):
     instructions = read_instructions(meta, values)
-    end = len(instructions)
-    inputs = {t for i in range(meta.num_inputs()) for t in values.tensors(meta.input_value(i))}
-    outputs = {t for i in range(meta.num_outputs()) for t in values.tensors(meta.output_value(i))}
-    uses, made_by = {i: [-1] for i in inputs}, dict.fromkeys(inputs)
-    for instruction in instructions:
-        for kind in ("arguments", "outputs"):
-            for value in getattr(instruction, kind):
-                for tensor in values.tensors(value):
-                    uses.setdefault(tensor, []).append(instruction.index)
-                    made_by.setdefault(tensor, instruction.index if kind == "outputs" else None)
-    for tensor in outputs:
-        uses.setdefault(tensor, []).append(end)
-        made_by.setdefault(tensor, None)
+    uses, written = _uses(meta, values, instructions)
     for tensor, found in uses.items():
         memory, offset = values.planned(tensor)
         if memory < 0:
             continue
-        state = made_by[tensor] is None and tensor not in inputs
-        first, last = (-1, end) if state else (found[0], found[-1])
-        yield Box(memory, offset, values.tensor(tensor).nbytes(), first, last, made_by[tensor],
-                  [tensor])
+        info = values.tensor(tensor)
+        first, last, made_by = found[0], found[-1], written.get(tensor, SCRATCH)
+        if first < 0:
+            made_by = INPUT
+        elif made_by != first and (tensor in written or info.name()):  # read before it is written
+            first, last, made_by = -1, len(instructions), STATE
+        yield Box(memory, offset, info.nbytes(), first, last, made_by, [tensor])
+
+
+def _uses(meta, values, instructions):
+    """The instructions that use a tensor, and the first that writes it, by the tensor's index."""
+    uses, written = {}, {}
+
+    def use(value, place):
+        for tensor in values.tensors(value):
+            uses.setdefault(tensor, []).append(place)
+            yield tensor
+
+    for i in range(meta.num_inputs()):
+        list(use(meta.input_value(i), -1))
+    for instruction in instructions:
+        for value in instruction.arguments:
+            list(use(value, instruction.index))
+        for value in instruction.outputs:
+            for tensor in use(value, instruction.index):
+                written.setdefault(tensor, instruction.index)
+    for i in range(meta.num_outputs()):
+        list(use(meta.output_value(i), len(instructions)))
+    return uses, written
 
 
 def _joined(boxes):
-    """Tensors of just the same bytes that an instruction uses together are one box."""
+    """Tensors of just the same bytes that an instruction uses together are one box, and a view, which
+    no instruction writes, is one with what lay there before."""
     found = {}
     for box in boxes:
         same = found.setdefault((box.buffer, box.offset, box.nbytes), [])
-        if same and same[-1].meets(box):
+        if same and (same[-1].meets(box) or box.made_by == SCRATCH):
             same[-1].join(box)
         else:
             same.append(box)

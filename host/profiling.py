@@ -1,5 +1,6 @@
 """picotorch profile: what each instruction of a method takes, on the twin or a board."""
 
+import statistics
 from collections import defaultdict
 
 import click
@@ -26,7 +27,7 @@ def profile(request: Request, board: str) -> tuple[dict, list[list[Event]]]:
     meta = open_program(request.model).method_meta(request.method)
     values = Values(meta.program, meta.plan)
     instructions = read_instructions(meta, values)
-    ticks = _means([[event.ticks for event in events] for events in result.events])
+    ticks = _medians([[event.ticks for event in events] for events in result.events])
     calls = [event.calls for event in result.events[0]]
     rows = [_row(instruction, values, ticks[1 + i], calls[1 + i])
             for i, instruction in enumerate(instructions)]
@@ -44,8 +45,8 @@ def unit(board: str) -> str:
     return "ns" if board == running.HOST else "instructions"
 
 
-def _means(columns):
-    return [round(sum(column) / len(column)) for column in zip(*columns, strict=True)]
+def _medians(executions):
+    return [round(statistics.median(ticks)) for ticks in zip(*executions, strict=True)]
 
 
 def _row(instruction, values, ticks, calls):
@@ -108,7 +109,7 @@ def show_text(entry: dict, order: str) -> None:
                 ["execute", len(rows), sum(row["calls"] for row in rows),
                  *_figures(entry | {"ticks": entry["total"]})]])
     if entry["executions"] > 1:
-        click.echo(f"\nMeans of {entry['executions']} executions on this computer.")
+        click.echo(f"\nMedians of {entry['executions']} executions on this computer.")
 
 
 def _figures(row):

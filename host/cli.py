@@ -10,6 +10,7 @@ from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
 from . import (
+    etdump,
     exporting,
     inspecting,
     listing_boards,
@@ -243,9 +244,11 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
               show_default=True, help="The rows as the program has them, or the largest share first.")
 @click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
               help="Draw the planned memory over the instructions.")
+@click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
+              help="Write an ETDump for the Inspector of executorch.devtools.")
 @_json
 def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, sort, memory_map,
-                    as_json):
+                    etdump_path, as_json):
     """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
     the twin.
 
@@ -258,10 +261,12 @@ def profile_command(model, method, board, firmware, inputs, seed, quantize, prep
     data = running.read_model(model)
     request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize), method,
                       prepare=prepare, firmware=firmware)
+    meta = open_program(data).method_meta(method)
     if memory_map is not None:
-        drawn = memory_map_module.draw(open_program(data).method_meta(method), f"{model}, {method}")
-        memory_map.write_text(drawn, encoding="utf-8")
-    entry, events = profiling.profile(request, board)
+        memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
+    entry, executions = profiling.profile(request, board)
+    if etdump_path is not None:
+        etdump_path.write_bytes(etdump.to_bytes(executions))
     click.echo(json.dumps(entry)) if as_json else profiling.show_text(entry, sort)
 
 

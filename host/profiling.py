@@ -6,9 +6,10 @@ from collections import defaultdict
 import click
 
 from . import running, show
+from .etdump import Execution
 from .instructions import Instruction, read_instructions
 from .macs import factors, macs_of
-from .run import Event, Request
+from .run import Request
 from .twin import open_program
 from .values import Values
 
@@ -16,8 +17,8 @@ EXECUTIONS = 10  # of the twin, whose times differ from one to the next
 SORTED = ("order", "share")
 
 
-def profile(request: Request, board: str) -> tuple[dict, list[list[Event]]]:
-    """The profile as plain data, and the events it comes from, those of each execution by themselves.
+def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
+    """The profile as plain data, and the executions it comes from.
 
     Raises the Error of a run that failed.
     """
@@ -37,7 +38,7 @@ def profile(request: Request, board: str) -> tuple[dict, list[list[Event]]]:
              "instructions": rows, "operators": _operators(rows)}
     for row in [entry, *rows, *entry["operators"]]:
         _derive(row, entry["total"])
-    return entry, result.events
+    return entry, [Execution(instructions, events) for events in result.events]
 
 
 def unit(board: str) -> str:

@@ -6,6 +6,7 @@ from collections import defaultdict
 import click
 
 from . import running, show
+from .boards import load_board
 from .etdump import Execution
 from .instructions import Instruction, read_instructions
 from .macs import factors, macs_of
@@ -13,16 +14,19 @@ from .run import Request
 from .twin import open_program
 from .values import Values
 
+HOST_MEMORY = 1 << 24  # bytes
 EXECUTIONS = 10  # of the twin, whose times differ from one to the next
 SORTED = ("order", "share")
 
 
 def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
-    """The profile as plain data, and the executions it comes from.
+    """The profile as plain data, and the executions it comes from. The method gets all the pool and
+    scratch that the board has.
 
     Raises the Error of a run that failed.
     """
     request.executions = EXECUTIONS if board == running.HOST else 1
+    request.pool_size, request.temp_size = _memories(board)
     result = running.run(request, board)
     running.check_result(result)
     meta = open_program(request.model).method_meta(request.method)
@@ -39,6 +43,14 @@ def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
     for row in [entry, *rows, *entry["operators"]]:
         _derive(row, entry["total"])
     return entry, [Execution(instructions, events) for events in result.events]
+
+
+def _memories(board):
+    """Bytes for the pool and for scratch: all that there are."""
+    if board == running.HOST:
+        return HOST_MEMORY, HOST_MEMORY
+    arenas = load_board(board).arenas
+    return arenas["pool"].size, arenas["temp"].size
 
 
 def unit(board: str) -> str:

@@ -76,7 +76,7 @@ class EventTracer:
 
     def ticks(self, instruction):
         """Ticks that an instruction took in all its calls, with the executor's loop around it."""
-        return self._ticks(instruction + 1)
+        return self._ticks(self._at(instruction + 1))
 
     def executions(self):
         """How often execute ran to the end of the program or to a failure."""
@@ -88,7 +88,7 @@ class EventTracer:
         total = 0
         try:
             for i in range(self._instructions + 1):
-                total += self._ticks(i)
+                total += self._ticks(i * _EVENT_BYTES)
         except MemoryError:
             raise _too_large() from None
         return total
@@ -98,8 +98,7 @@ class EventTracer:
             raise fail(INVALID_ARGUMENT, "there is no such", "instruction", event - 1)
         return event * _EVENT_BYTES
 
-    def _ticks(self, event):
-        at = self._at(event) if event else 0
+    def _ticks(self, at):
         ticks = self._reader.u64_at(at)
         if ticks < _picotorch.SMALL_INT_MAX:
             return ticks

@@ -144,9 +144,9 @@ def test_what_there_is_not():
     assert "aten::grid_sampler_2d.out" in error.message
 
 
-def test_event_tracing_and_external_data_are_refused():
+def test_intermediate_outputs_and_external_data_are_refused():
     runtime, path = Runtime.get(), fixture_store.load("add_1").path
-    assert error_of(runtime.load_program, path, enable_etdump=True).name == "NotSupported"
+    assert error_of(runtime.load_program, path, debug_buffer_size=9).name == "NotSupported"
     assert error_of(runtime.load_program, path, data_path="x.ptd").name == "NotSupported"
     program = runtime.load_program(path)
-    assert error_of(program.write_etdump_result_to_file, "a", "b").name == "NotSupported"
+    assert error_of(program.write_etdump_result_to_file, "a", "b").name == "InvalidState"

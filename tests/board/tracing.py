@@ -4,6 +4,8 @@ printed of them is how they relate.
 Sections: the programs, by name; test_event_tracer.py makes them.
 """
 
+from array import array
+
 from picotorch import EventTracer
 
 
@@ -88,15 +90,6 @@ def failure(program):
     print(counted(tracer))
 
 
-def endless(program):
-    """A jump to itself: 10,000,000 instructions of the same."""
-    method = new_method(program)
-    tracer = EventTracer(bytearray(32))
-    tell("load", lambda: method.load(program, event_tracer=tracer))
-    tell("execute", method.execute)
-    print(tracer.calls(0), tracer.executions())
-
-
 def tell_load(label, method, program, tracer):
     tell(label, lambda: method.load(program, event_tracer=tracer))
 
@@ -110,7 +103,7 @@ def memories(program):
         tell_load(label, method, program, EventTracer(memory))
         tell("unload", method.unload)
     for label, memory in (("bytes", bytes(64)), ("no memory", 5), ("misaligned", take("pool", 64, 4)),
-                          ("no bytes", __import__("array").array("I", [0] * 16))):
+                          ("no bytes", array("I", [0] * 16))):
         try:
             EventTracer(memory)
             print(label, "-> ok")
@@ -118,7 +111,7 @@ def memories(program):
             print(label, "->", error)
 
 
-for name, test in (("branches", branches), ("failure", failure), ("endless", endless),
-                   ("branches", memories)):
-    print("--", test.__name__)
+for title, name, test in (("branches", "branches", branches), ("failure", "failure", failure),
+                          ("memories", "branches", memories)):
+    print("--", title)
     test(open_program(name))

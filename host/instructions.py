@@ -39,8 +39,11 @@ def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
     found = []
     for chain in range(reader.length(chains)):
         vector = reader.table(reader.item(chains, chain), schema.CHAIN_INSTRUCTIONS)
+        start = len(found)
         for i in range(reader.length(vector)):
-            found.append(_instruction(len(found), meta, reader, reader.item(vector, i), names))
+            one = _instruction(start + i, meta, reader, reader.item(vector, i), names)
+            found.append(one if one.destination is None else
+                         one._replace(destination=start + one.destination))
     return found
 
 

@@ -18,6 +18,7 @@ class Request:
     """One run of one method.
 
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
+    further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
     executions: how many are measured, instruction by instruction; on a board one at most.
@@ -34,6 +35,7 @@ class Request:
     prepare: str = "none"
     executions: int = 0
     firmware: Path | None = None
+    further: list[list] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -60,6 +62,8 @@ def read_events(buffer: bytes) -> list[Event]:
 class Result:
     """What a run gave. `code` is 0, or the error's; then the fields behind the failure are None.
 
+    further: outputs of the further executions, of those before the failure.
+
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
     load and execute; instructions also of verify, which is Program.load.
     prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
@@ -83,6 +87,7 @@ class Result:
     pool: bytes = b""
     events: list[list[Event]] = dataclasses.field(default_factory=list)
     log: list[str] = dataclasses.field(default_factory=list)
+    further: list[list[np.ndarray]] = dataclasses.field(default_factory=list)
 
     @property
     def status(self):

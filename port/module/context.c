@@ -505,9 +505,11 @@ static uint64_t ticks(void) {
 static mp_obj_t context_set_tracer(mp_obj_t self_in, mp_obj_t buffer_in) {
     context *self = MP_OBJ_TO_PTR(self_in);
     mp_buffer_info_t buffer = buffer_of(buffer_in);
-    const pt_method *method = buffer.buf ? record_at(&self->c, self->c.method, sizeof(*method)) : 0;
-    if (method && buffer.len / sizeof(pt_event) <= method->n_instructions) {
-        pt_raise_value_error();
+    if (buffer_in != mp_const_none) {
+        const pt_method *method = record_at(&self->c, self->c.method, sizeof(pt_method));
+        if (buffer.len / sizeof(pt_event) <= method->n_instructions) {
+            pt_raise_value_error();
+        }
     }
     self->events = buffer_in;
     pt_set_tracer(&self->c, buffer.buf, ticks, (mp_uint_t)-1);

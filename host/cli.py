@@ -70,6 +70,12 @@ def _quantize(command):
                              "zero point of the program.")(command)
 
 
+def _data(command):
+    return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
+                        metavar="WEIGHTS.PTD", help="A data file of external tensors; may be given "
+                        "more than once.")(command)
+
+
 def _json(command):
     return click.option("--json", "as_json", is_flag=True,
                         help="Print one JSON object instead of text.")(command)
@@ -115,6 +121,7 @@ def cli():
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @_firmware
+@_data
 @_inputs
 @_quantize
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
@@ -130,8 +137,8 @@ def cli():
 @click.option("--atol", type=click.FloatRange(min=0), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="... and A.")
 @_json
-def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_size, planned, temp_size,
-        prepare, rtol, atol, as_json):
+def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, pool_size, planned,
+        temp_size, prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
 
     Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
@@ -141,6 +148,7 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     Examples:
       picotorch run model.pte
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
+      picotorch run model.pte --data weights.ptd
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
@@ -155,7 +163,7 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     try:
         data = running.read_program(model)
         values = _request_inputs(data, method, inputs, seed, quantize)
-        request = Request(data, str(model), values, method, **memories)
+        request = Request(data, str(model), values, method, **memories, data=_read_files(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -175,6 +183,10 @@ def _check_options(firmware, board, quantize, inputs):
         raise click.UsageError("--firmware is of a board: give --board, too")
     if quantize and inputs is None:
         raise click.UsageError("--quantize is for --inputs")
+
+
+def _read_files(files):
+    return [running.read_model(file) for file in files]
 
 
 def _run_bundled(model, method, board, memories, rtol, atol, as_json):
@@ -217,9 +229,10 @@ def inspect(model, method, as_json):
 @_model
 @_method
 @_boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@_data
 @_prepare
 @_json
-def size(model, method, boards, prepare, as_json):
+def size(model, method, boards, files, prepare, as_json):
     """Say what a method of MODEL needs, to the byte, and which boards have it.
 
     \b
@@ -227,7 +240,7 @@ def size(model, method, boards, prepare, as_json):
       picotorch size model.pte --board mps2-an386
     """
     entry = sizing.measure(running.read_program(model), str(model), method,
-                           boards or running.board_names()[1:], prepare)
+                           boards or running.board_names()[1:], prepare, _read_files(files))
     click.echo(json.dumps(entry)) if as_json else sizing.show_text(entry)
 
 
@@ -237,11 +250,12 @@ def size(model, method, boards, prepare, as_json):
 @_boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
          "by default.")
 @_firmware
+@_data
 @_inputs
 @_quantize
 @_prepare
 @_json
-def parity_command(model, method, boards, firmware, inputs, seed, quantize, prepare, as_json):
+def parity_command(model, method, boards, firmware, files, inputs, seed, quantize, prepare, as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -255,7 +269,8 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
-    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize)
+    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize,
+                                         _read_files(files))
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
@@ -271,6 +286,7 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
 @_inputs
 @_quantize
 @_prepare
+@_data
 @click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
               show_default=True, help="The rows as the program has them, or the largest share first.")
 @click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
@@ -278,8 +294,8 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
 @click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
 @_json
-def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, sort, memory_map,
-                    etdump_path, as_json):
+def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, files, sort,
+                    memory_map, etdump_path, as_json):
     """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
     the twin.
 
@@ -291,7 +307,7 @@ def profile_command(model, method, board, firmware, inputs, seed, quantize, prep
     _check_options(firmware, board, quantize, inputs)
     data = running.read_program(model)
     request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize), method,
-                      prepare=prepare, firmware=firmware)
+                      prepare=prepare, firmware=firmware, data=_read_files(files))
     meta = open_program(data).method_meta(method)
     if memory_map is not None:
         memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")

@@ -36,7 +36,7 @@ def run(request: Request, board: Board, on_line=None) -> Result:
 
 
 def _job(request):
-    job = Job({"model": request.model})
+    job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings = {"method": request.method, "prepare": request.prepare,
                 "trace": int(request.executions > 0),
                 "pool_size": request.pool_size, "temp_size": request.temp_size}

@@ -22,7 +22,8 @@ class Request:
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
     executions: how many are measured, instruction by instruction; on a board one at most.
-    firmware: that of the board with all kernels where it says nothing.
+    firmware: that of the board with all kernels where it says nothing. data: bytes of the .ptd files
+    that the program's external tensors are in.
     """
 
     model: bytes
@@ -35,6 +36,7 @@ class Request:
     prepare: str = "none"
     executions: int = 0
     firmware: Path | None = None
+    data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list] = dataclasses.field(default_factory=list)
 
 

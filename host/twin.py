@@ -5,9 +5,11 @@ from picotorch import (
     BufferDataLoader,
     Error,
     EventTracer,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
     schema,
@@ -32,6 +34,12 @@ def open_program(model: bytes) -> Program:
     return Program.load(BufferDataLoader(aligned_copy(model)))
 
 
+def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
+    """The data map of some .ptd files' bytes; None where there are none."""
+    maps = [FlatTensorDataMap.load(BufferDataLoader(aligned_copy(file))) for file in files]
+    return MergedDataMap.load(maps) if len(maps) > 1 else maps[0] if maps else None
+
+
 def run(request: Request) -> Result:
     """Loads and executes the method. An Error of the runtime ends up in the result."""
     result = Result(model=request.name, method=request.method, board=BOARD)
@@ -51,7 +59,7 @@ def _fail(result, error, log):
 
 
 def _run(request, result, log):
-    program = open_program(request.model)
+    program, data_map = open_program(request.model), open_data(request.data)
     meta = program.method_meta(request.method)
     log.program(len(request.model), program.num_methods(), request.method)
     manager = _memories(meta, request)
@@ -59,7 +67,7 @@ def _run(request, result, log):
                  request.temp_size)
     method = Method(manager, max(meta.num_outputs(), 1))
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
-    _load(method, program, request, log, tracer)
+    _load(method, program, data_map, request, log, tracer)
     _report(method, result)
     log.preparing_inputs()
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
@@ -112,10 +120,10 @@ def _measure(method, tracer, executions):
     return measured
 
 
-def _load(method, program, request, log, tracer):
+def _load(method, program, data_map, request, log, tracer):
     log.loading()
     try:
-        method.load(program, request.method, request.prepare == "pool", tracer)
+        method.load(program, request.method, request.prepare == "pool", data_map, tracer)
     except Error as error:
         log.load_failed(request.method, error.code)
         raise

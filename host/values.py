@@ -99,10 +99,12 @@ class Values:
 
     def place(self, index: int) -> tuple[str, int]:
         """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),
-        ("constant", position in the file) or ("unplanned", 0)."""
+        ("constant", position in the file), ("external", 0) or ("unplanned", 0)."""
         memory, offset = self.planned(index)
         if memory >= 0:
             return f"planned buffer {memory}", offset
+        if self.tensor(index).is_external():
+            return "external", 0
         reader, table = self.reader, self._table(index)
         constant = reader.u32(table, schema.TENSOR_DATA_BUFFER_IDX)
         if constant:

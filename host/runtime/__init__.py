@@ -30,7 +30,7 @@ from picotorch.host.instructions import read_instructions
 from picotorch.host.run import read_events
 from picotorch.host.running import read_model
 from picotorch.host.tensors import from_stored
-from picotorch.host.twin import planned_sizes, set_inputs
+from picotorch.host.twin import open_data, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
 
@@ -117,8 +117,9 @@ class Trace:
 class Program:
     """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
 
-    def __init__(self, program: picotorch.Program, enable_etdump: bool = False):
+    def __init__(self, program: picotorch.Program, data_map=None, enable_etdump: bool = False):
         self._program = program
+        self._data_map = data_map
         self._methods: dict[str, Method] = {}
         self._executions: list[Execution] | None = [] if enable_etdump else None
 
@@ -128,14 +129,14 @@ class Program:
 
     def load_method(self, name: str) -> Method:
         """The method, in memories of exactly the bytes that it needs. Raises NotFound,
-        OperatorMissing, NotSupported, InvalidProgram."""
+        OperatorMissing, NotSupported, InvalidProgram, InvalidExternalData."""
         if name not in self._methods:
             meta = self._program.method_meta(name)
             planned_sizes(meta, {})
             trace = None if self._executions is None else Trace(meta, self._executions)
-            self._methods[name] = Method(
-                load_with_exact_memories(self._program, name,
-                                         event_tracer=trace and trace.tracer), trace)
+            self._methods[name] = Method(load_with_exact_memories(
+                self._program, name, data_map=self._data_map,
+                event_tracer=trace and trace.tracer), trace)
         return self._methods[name]
 
     def metadata(self, method_name: str) -> MethodMeta:
@@ -179,20 +180,23 @@ class Runtime:
         verification: Verification = Verification.InternalConsistency,
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
-        data_path: Path | str | None = None,
+        data_path: Path | str | Sequence[Path | str] | None = None,
     ) -> Program:
-        """A program from a path, its bytes or a file object.
+        """A program from a path, its bytes or a file object; data_path: of the .ptd file of its
+        external tensors, or of several.
 
         enable_etdump: what each execution takes is kept for write_etdump_result_to_file. Raises
-        AccessFailed, InvalidProgram; NotSupported for intermediate outputs and external data.
+        AccessFailed, InvalidProgram; NotFound, InvalidExternalData of a .ptd file; NotSupported for
+        intermediate outputs.
         """
         if debug_buffer_size:
             raise fail(NOT_SUPPORTED, "recording intermediate outputs", "etdump",
                        remedy="leave debug_buffer_size 0")
-        if data_path is not None:
-            raise fail(NOT_SUPPORTED, "external data", str(data_path))
         loader = picotorch.BufferDataLoader(aligned_copy(_read(data)))
-        return Program(picotorch.Program.load(loader, verification.value), enable_etdump)
+        paths = [] if data_path is None else [data_path] if isinstance(data_path, str | Path) \
+            else data_path
+        return Program(picotorch.Program.load(loader, verification.value),
+                       open_data([read_model(Path(path)) for path in paths]), enable_etdump)
 
 
 def _read(data):

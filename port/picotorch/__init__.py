@@ -5,6 +5,7 @@
 """
 
 from .data_loader import BufferDataLoader, FileDataLoader
+from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
 from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
@@ -21,13 +22,16 @@ __all__ = [
     "Error",
     "EventTracer",
     "FileDataLoader",
+    "FlatTensorDataMap",
     "HierarchicalAllocator",
     "MemoryAllocator",
     "MemoryManager",
+    "MergedDataMap",
     "Method",
     "MethodMeta",
     "Module",
     "Program",
     "Tensor",
     "TensorInfo",
+    "TensorLayout",
 ]

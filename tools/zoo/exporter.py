@@ -1,5 +1,6 @@
 """From a model of the zoo to the bytes of a .pte, and a summary of what is in them."""
 
+import io
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
+from picotorch.host import torchscript
 from picotorch.host.exporting import export_file
 
 from zoo import cortex_m
@@ -31,6 +33,8 @@ def export(model: Model) -> bytes:
     if model.cortex_m:
         pte = bytes(cortex_m.lower(model).to_executorch(backend).buffer)
         return export_file(pte, "model", int8_io=True)[0] if model.calibration else pte
+    if model.torchscript:
+        return _from_torchscript(model)
     exported = {
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()
@@ -39,6 +43,14 @@ def export(model: Model) -> bytes:
     if model.partitioner is not None:
         edge = edge.to_backend(model.partitioner())
     return bytes(edge.to_executorch(backend).buffer)
+
+
+def _from_torchscript(model: Model) -> bytes:
+    """Scripts the module, saves it to TorchScript, and exports that as picotorch export does."""
+    saved = io.BytesIO()
+    torch.jit.save(torch.jit.script(model.module), saved)
+    examples = [value.numpy() for value in model.inputs]
+    return torchscript.export_file(saved.getvalue(), "model.pt", examples)[0]
 
 
 def inline_constants(pte: bytes) -> bytes:

@@ -119,9 +119,10 @@ def header_source(schema):
             number = f"0x{value:02X}" if enum == "Error" else value
             lines.append(f"    {prefix}_{upper(name)} = {number},")
         lines += ["};", ""]
-    lines.append("// Slots of the tables' fields that the kernels' argument access reads")
+    lines.append("// Slots of the tables' fields that C reads by name")
     lines.append("enum {")
-    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList"):
+    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList",
+                  "Tensor"):
         for name, slot, _ in slots(tables[table]):
             lines.append(f"    PT_SLOT_{upper(table)}_{upper(name)} = {slot},")
     lines += ["};", "", "#endif", ""]

@@ -14,20 +14,43 @@ SOURCES = sorted(
 DECLARATIONS = """
 #define PT_MAX_RANK ...
 #define PT_VALUE_CONTIGUOUS ...
-#define PT_VALUE_LIST ...
+#define PT_FORMATS ...
+#define PT_FORMAT_PROGRAM ...
+#define PT_FORMAT_FLAT_TENSOR ...
+#define PT_VALUE_RANK ...
+#define PT_VALUE_OTHER ...
 #define PT_SLOT_EVALUE_VAL_TYPE ...
 #define PT_SLOT_EVALUE_VAL ...
+#define PT_SLOT_TENSOR_SHAPE_DYNAMISM ...
+#define PT_SLOT_TENSOR_SIZES ...
 #define PT_TYPE_NULL ...
+#define PT_TYPE_INT ...
+#define PT_TYPE_BOOL ...
+#define PT_TYPE_DOUBLE ...
+#define PT_TYPE_INT_LIST ...
 #define PT_TYPE_TENSOR ...
 #define PT_TYPE_TENSOR_LIST ...
 #define PT_TYPE_OPTIONAL_TENSOR_LIST ...
 typedef uint32_t pt_ref;
+typedef struct pt_event {
+    uint64_t ticks;
+    uint32_t calls;
+    uint32_t reserved;
+} pt_event;
+typedef struct pt_tracer {
+    pt_event *events;
+    uint64_t (*clock)(void);
+    uint64_t mask;
+    uint64_t last;
+    uint32_t overhead;
+} pt_tracer;
 typedef struct pt_context {
     uint8_t *memory[32];
     uint32_t memory_size[32];
     uint8_t *scratch;
     uint32_t scratch_size;
     uint32_t scratch_needed;
+    uint8_t checking;
     bool prepares;
     uint32_t prepared_needed;
     uint8_t *prepare_at;
@@ -39,6 +62,7 @@ typedef struct pt_context {
     uint32_t position;
     int32_t argument;
     const char *reason;
+    pt_tracer tracer;
 } pt_context;
 typedef struct pt_value {
     pt_ref data;
@@ -55,7 +79,8 @@ typedef struct pt_instruction {
     ...;
 } pt_instruction;
 typedef struct pt_method {
-    uint32_t n_values;
+    uint16_t n_values;
+    uint16_t n_variables;
     uint32_t n_instructions;
     pt_ref values;
     pt_ref instructions;
@@ -63,29 +88,54 @@ typedef struct pt_method {
     uint32_t scratch;
     pt_ref prepared;
 } pt_method;
-int pt_check_instruction(pt_context *c, uint32_t position);
+int64_t pt_get_int(const pt_context *c, pt_ref arg);
+double pt_get_double(const pt_context *c, pt_ref arg);
+uint32_t pt_list_length(const pt_context *c, pt_ref arg);
+int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+pt_ref pt_find_value(const pt_context *c, uint32_t index);
+pt_ref pt_find_variable(const pt_context *c, uint32_t index);
+uint32_t pt_sort(uint32_t *items, uint32_t n);
+int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
+bool pt_list_has_variable(const pt_context *c, pt_ref list);
+void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
+int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
+int pt_check_method(pt_context *c, uint32_t method);
 void pt_start(pt_context *c, uint32_t method);
 uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
 int pt_step(pt_context *c);
 int pt_execute(pt_context *c);
+void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uint64_t mask);
+uint64_t pt_nanoseconds(void);
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length);
 uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 const char *pt_operator_signature(uint32_t operator_number);
-bool pt_operator_has_lists(uint32_t operator_number);
+uint32_t pt_operator_traits(uint32_t operator_number);
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
 bool pt_is_written(const pt_context *c, uint32_t memory);
-int32_t pt_verify_program(const uint8_t *data, uint32_t size);
+int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format);
 uint32_t pt_element_size(uint8_t dtype);
+"""
+
+SOURCE = """
+#define _POSIX_C_SOURCE 199309L
+#include "core.h"
+#include <time.h>
+
+static uint64_t pt_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 """
 
 ffi = cffi.FFI()
 ffi.cdef(DECLARATIONS)
 ffi.set_source(
     "_picotorch_c",
-    '#include "core.h"',
+    SOURCE,
     sources=SOURCES,
     include_dirs=["kernels/core", "kernels/portable", "kernels/quantized", "kernels/cortex_m",
                   "kernels/arch"],

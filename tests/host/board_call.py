@@ -102,7 +102,7 @@ class Case:
 
     def dynamic(self, spare):
         """The same call with dynamic outputs."""
-        return Case(self.operator, *self.arguments, prepare=self.prepare, spare=spare)
+        return Case(self.operator, *self.arguments, spare=spare)
 
     def __repr__(self):
         return f"{self.operator}({', '.join(map(_shown, self.arguments))})"
@@ -133,7 +133,7 @@ class Case:
         failure, call, context = [], self.call, self.call.context
         context._on_failure = failure.append
         context.set_prepares(self.prepare)
-        code, stage, pool = context.check(call.record), "check", call.pool
+        code, stage, pool = context.check(0), "check", call.pool
         scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
         if not code:
             stage = "run"
@@ -189,6 +189,7 @@ class Case:
         """The pool without its reference to what is prepared, and without the sizes that change."""
         pool = self.call.without_sizes(pool)
         pool[PREPARED_REF : PREPARED_REF + 4] = bytes(4)
+        pool[self.call.record + 3] = 0  # what the instruction does: the check tells static and dynamic
         return pool
 
     def from_board(self, data):

@@ -1,14 +1,13 @@
 // _picotorch.Context: the memories that references lead into, and the executor's state.
 #include "core.h"
 #include "modpicotorch.h"
-#include "py/binary.h"
-#include "py/objarray.h"
 #include "py/runtime.h"
 #include <string.h>
 
 typedef struct context {
     mp_obj_base_t base;
     mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
+    void *starts[PT_MEMORIES];     // so do these where a buffer is a view that may move on
     mp_obj_t scratch;
     mp_obj_t on_failure;
     bool ready;
@@ -21,6 +20,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     context *self = mp_obj_malloc(context, type);
     for (size_t i = 0; i < PT_MEMORIES; i++) {
         self->buffers[i] = mp_const_none;
+        self->starts[i] = NULL;
     }
     self->scratch = mp_const_none;
     self->on_failure = n_args ? args[0] : mp_const_none;
@@ -52,6 +52,7 @@ static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_
     }
     mp_buffer_info_t buffer = buffer_of(buffer_in);
     self->buffers[memory] = buffer_in;
+    self->starts[memory] = pt_view_start(buffer_in);
     self->c.memory[memory] = buffer.buf;
     self->c.memory_size[memory] = buffer.len;
     self->ready = self->ready && buffer_in != mp_const_none;
@@ -180,6 +181,41 @@ static mp_obj_t context_put_tensor(size_t n_args, const mp_obj_t *args) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_tensor_obj, 8, 8, context_put_tensor);
+
+static mp_obj_t context_read_value(mp_obj_t self_in, mp_obj_t position_in, mp_obj_t into_in) {
+    const pt_context *c = context_of(self_in);
+    const pt_value *value = record(c, position_in, sizeof(pt_value));
+    size_t length;
+    mp_obj_t *into;
+    mp_obj_list_get(into_in, &length, &into);
+    if (length < 6 || value->type >= PT_VALUE_LIST) {
+        pt_raise_value_error();
+    }
+    pt_tensor t = pt_get_tensor(
+        c, pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position_in)));
+    into[0] = pt_small_int(value->data);
+    into[1] = pt_small_int(value->sizes);
+    into[2] = pt_small_int(value->dim_order);
+    into[3] = pt_small_int(t.rank);
+    into[4] = pt_small_int(t.dtype);
+    into[5] = pt_small_int((int64_t)pt_numel(&t) * pt_element_size(t.dtype));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_read_value_obj, context_read_value);
+
+static mp_obj_t context_resize(mp_obj_t self_in, mp_obj_t position_in, mp_obj_t sizes_in) {
+    pt_context *c = context_of(self_in);
+    const pt_value *value = record(c, position_in, sizeof(pt_value));
+    mp_buffer_info_t sizes;
+    mp_get_buffer_raise(sizes_in, &sizes, MP_BUFFER_READ);
+    if (value->type >= PT_VALUE_LIST || sizes.len % sizeof(int32_t) ||
+        pt_is_misaligned(sizes.buf, sizes.len, sizeof(int32_t))) {
+        pt_raise_value_error();
+    }
+    pt_ref ref = pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position_in));
+    return pt_small_int(pt_resize_tensor(c, ref, sizes.len / sizeof(int32_t), sizes.buf));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_resize_obj, context_resize);
 
 static mp_obj_t context_put_list(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
@@ -446,47 +482,14 @@ static mp_obj_t context_clear(mp_obj_t self_in, mp_obj_t ref, mp_obj_t size_in) 
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_clear_obj, context_clear);
 
-static bool is_memoryview(mp_obj_t object) {
-    return mp_obj_is_type(object, &mp_type_memoryview);
-}
-
-// Points the view at `data`, inside the memory that starts at `start` and belongs to `buffer`. As
-// MicroPython's own views do, it holds the start of the whole buffer, which the garbage collector
-// follows, and an offset in elements. Where that cannot be expressed it holds `data`, and the
-// context has to keep the buffer alive.
-static void point_view(mp_obj_array_t *view, mp_obj_t buffer, uint8_t *start, uint8_t *data,
-                       size_t element) {
-    if (is_memoryview(buffer)) {
-        start = ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items;
-    }
-    size_t offset = (size_t)(data - start);
-    if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
-        start = data;
-        offset = 0;
-    }
-    view->items = start;
-    view->free = offset / element;
-}
-
 static mp_obj_t context_view(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const context *self = MP_OBJ_TO_PTR(args[0]);
-    if (!is_memoryview(args[1])) {
-        mp_raise_type(&mp_type_TypeError);
-    }
-    mp_obj_array_t *view = MP_OBJ_TO_PTR(args[1]);
     mp_int_t ref = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
-    char typecode = *mp_obj_str_get_str(args[4]);
-    size_t element = mp_binary_get_size('@', typecode, NULL);
     uint8_t *data = data_at(self, ref, size);
-    if ((size_t)size % element) {
-        pt_raise_value_error();
-    }
     uint32_t memory = memory_of(ref);
-    point_view(view, self->buffers[memory], self->c.memory[memory], data, element);
-    view->typecode =
-        (uint8_t)typecode | (memory == PT_MEMORY_PROGRAM ? 0 : MP_OBJ_ARRAY_TYPECODE_FLAG_RW);
-    view->len = (size_t)size / element;
+    pt_point_view(args[1], self->buffers[memory], self->c.memory[memory], data, (size_t)size,
+                  (uint8_t)*mp_obj_str_get_str(args[4]), memory != PT_MEMORY_PROGRAM);
     return args[1];
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_view_obj, 5, 5, context_view);
@@ -508,6 +511,8 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy_in), MP_ROM_PTR(&context_copy_in_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy), MP_ROM_PTR(&context_copy_obj)},
+    {MP_ROM_QSTR(MP_QSTR_read_value), MP_ROM_PTR(&context_read_value_obj)},
+    {MP_ROM_QSTR(MP_QSTR_resize), MP_ROM_PTR(&context_resize_obj)},
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},

@@ -11,7 +11,8 @@ from .method import Method
 from .method_meta import MethodMeta
 from .module import Module
 from .program import MINIMAL, STRICT, Program
-from .tensor import Tensor, TensorInfo
+from .tensor import Tensor, TensorInfo, from_blob
+from .values import ValueList
 
 __all__ = [
     "MINIMAL",
@@ -28,4 +29,6 @@ __all__ = [
     "Program",
     "Tensor",
     "TensorInfo",
+    "ValueList",
+    "from_blob",
 ]

@@ -51,8 +51,13 @@ from .schema import (
     MOVE_CALL_FIELDS,
     OPERATOR_NAME,
     OPERATOR_OVERLOAD,
+    TENSOR_ALLOCATION_INFO,
+    TENSOR_DATA_BUFFER_IDX,
+    TENSOR_EXTRA_TENSOR_INFO,
     TENSOR_FIELDS,
     TENSOR_LIST_ITEMS,
+    TENSOR_SCALAR_TYPE,
+    TENSOR_SIZES,
 )
 from .tensor import bad_dims, bad_nbytes
 
@@ -400,6 +405,23 @@ class MethodLoader:
         """Copies the initial value of a mutable buffer to where it lives."""
         entry = self.reader.u32(extra, EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX) if extra else 0
         self.context.copy(data, self.program.initial_data(entry, constant, nbytes), nbytes)
+
+    def reset_memory(self):
+        """Puts the planned memory of the loaded method back to what load leaves there."""
+        context = self.context
+        for i in range(self.n_planned):
+            context.clear(reference(_PLANNED + i, 0),
+                          planned_buffer_size(self.reader, self.plan, i))
+        fields = self.tensor
+        i = self.reader.read_tensor(self.values, 0, TENSOR_FIELDS, fields)
+        while i >= 0:
+            constant = fields[TENSOR_DATA_BUFFER_IDX]
+            if constant and fields[TENSOR_ALLOCATION_INFO]:
+                dtype = fields[TENSOR_SCALAR_TYPE]
+                nbytes = self.reader.tensor_nbytes(dtype, fields[TENSOR_SIZES], LIMIT)
+                self._set_initial(context.get_ref(context.find_value(i)),
+                                  fields[TENSOR_EXTRA_TENSOR_INFO], constant, nbytes)
+            i = self.reader.read_tensor(self.values, i + 1, TENSOR_FIELDS, fields)
 
     def _external_data(self, index):
         """The next memory of its own: for an input or output that the program leaves unplanned."""

@@ -257,8 +257,14 @@ bool pt_is_written(const pt_context *c, uint32_t memory);
 
 // ---- verification
 
-// Checks the structure of the program of `size` bytes at `data`, which is aligned to 4: -1, or the
+enum {
+    PT_FORMAT_PROGRAM,     // .pte
+    PT_FORMAT_FLAT_TENSOR, // .ptd
+    PT_FORMATS
+};
+
+// Checks the structure of the file of `size` bytes at `data`, which is aligned to 4: -1, or the
 // position in the file at which it is wrong.
-int32_t pt_verify_program(const uint8_t *data, uint32_t size);
+int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format);
 
 #endif

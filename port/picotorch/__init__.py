@@ -5,6 +5,7 @@
 """
 
 from .data_loader import BufferDataLoader, FileDataLoader
+from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
@@ -20,15 +21,18 @@ __all__ = [
     "BufferDataLoader",
     "Error",
     "FileDataLoader",
+    "FlatTensorDataMap",
     "HierarchicalAllocator",
     "MemoryAllocator",
     "MemoryManager",
+    "MergedDataMap",
     "Method",
     "MethodMeta",
     "Module",
     "Program",
     "Tensor",
     "TensorInfo",
+    "TensorLayout",
     "ValueList",
     "from_blob",
 ]

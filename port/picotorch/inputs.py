@@ -99,7 +99,7 @@ class Inputs(Signature):
             raise fail(INVALID_ARGUMENT, "", "input", index, self.bound(which), nbytes,
                        "give as many bytes as the program's sizes say")
         memory = self.data(which) >> 25
-        if memory == _PROGRAM:
+        if self.method.is_constant(memory):
             raise fail(INVALID_ARGUMENT, "is constant in the program", "input", index)
         external = memory >= self.method.first_external()
         if external:
@@ -150,6 +150,6 @@ class Inputs(Signature):
             if nbytes < self.bound(which):
                 raise fail(INVALID_ARGUMENT, "the program writes to it", "input", index,
                            self.bound(which), nbytes, "give as many bytes as the program's sizes say")
-        elif shared == _PROGRAM:
+        elif self.method.is_constant(shared):
             shared = 0
         check_apart(shared, "input", index)

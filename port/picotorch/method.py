@@ -48,15 +48,17 @@ class Method:
         self._pool_mark = 0
         self._pool_end = 0
         self._planned = 0
+        self._external_start = 0
         self._external_end = 0
 
     # ---- loading
 
-    def load(self, program, name="forward", prepare=False):
+    def load(self, program, name="forward", prepare=False, data_map=None):
         """Loads a method of the program into the memories. `prepare` trades pool for speed: kernels
-        re-encode constant weights there, once.
+        re-encode constant weights there, once. `data_map`: FlatTensorDataMap or MergedDataMap of the
+        tensors that the program leaves to .ptd files; their bytes have to stay where they are.
 
-        Raises NotFound, OperatorMissing, MemoryAllocationFailed, InvalidProgram, NotSupported, or what
+        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram, NotSupported, or what
         a kernel answers to its arguments. The method is then not loaded, its memories are as before,
         and load may be called again.
         """
@@ -68,7 +70,7 @@ class Method:
         done = False
         try:
             self.plan = program.plan(name)
-            self._loader.load(program, self.plan, self.manager, prepare)
+            self._loader.load(program, self.plan, self.manager, prepare, data_map)
             self._start()
             done = True
         except ValueError:
@@ -80,6 +82,7 @@ class Method:
     def _start(self):
         loader = self._loader
         self._planned = loader.n_planned
+        self._external_start = _picotorch.PLANNED + loader.n_planned + len(loader.external.files)
         self._external_end = loader.next_external
         self._inputs.check()
         self._outputs.check()
@@ -113,8 +116,13 @@ class Method:
         return self._loaded
 
     def first_external(self):
-        """Number of the first memory behind the planned buffers: that of an unplanned tensor."""
-        return _picotorch.PLANNED + self._planned
+        """Number of the first memory of unplanned tensors."""
+        return self._external_start
+
+    def is_constant(self, memory):
+        """True of the program and of data files."""
+        first = _picotorch.PLANNED + self._planned
+        return memory == _picotorch.PROGRAM or first <= memory < self._external_start
 
     def _check_loaded(self):
         if not self._loaded:
@@ -225,7 +233,7 @@ class Method:
         """Lets execute run when every input has been set and every unplanned tensor has memory."""
         if self._ready or self._inputs.missing:
             return
-        for i in range(self.first_external(), self._external_end):
+        for i in range(self._external_start, self._external_end):
             if not self.context.has_memory(i):
                 return
         self._ready = True

@@ -24,6 +24,7 @@ from .errors import (
     fail,
     out_of_memory,
 )
+from .external_tensors import ExternalTensors
 from .memory import LIMIT, check_memory
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
@@ -51,15 +52,11 @@ from .schema import (
     MOVE_CALL_FIELDS,
     OPERATOR_NAME,
     OPERATOR_OVERLOAD,
-    TENSOR_ALLOCATION_INFO,
-    TENSOR_DATA_BUFFER_IDX,
-    TENSOR_EXTRA_TENSOR_INFO,
+    TENSOR_DATA_LOCATION_EXTERNAL,
     TENSOR_FIELDS,
     TENSOR_LIST_ITEMS,
-    TENSOR_SCALAR_TYPE,
-    TENSOR_SIZES,
 )
-from .tensor import bad_dims, bad_nbytes
+from .tensor import bad_dims, bad_nbytes, is_external
 
 METHOD_BYTES = 28
 _SCRATCH = 20  # where in a pt_method the bytes of scratch stand
@@ -109,6 +106,7 @@ class MethodLoader:
         self.operators = 0
         self.instructions = 0
         self.n_planned = 0
+        self.external = ExternalTensors()  # its files' memories follow the planned buffers'
         self.n_tensors = 0
         self.n_list_bytes = 0
         self.n_instruction_bytes = 0
@@ -129,9 +127,10 @@ class MethodLoader:
         self.allocation = [0] * len(ALLOCATION_DETAILS_FIELDS)
         self.pair = [0] * 2
 
-    def load(self, program, plan, manager, prepare):
+    def load(self, program, plan, manager, prepare, data_map):
         """Writes the records, from `start` (the pt_method) to `records_end` of the pool."""
         reader = program.reader
+        self.external.start(program, data_map)
         self.program = program
         self.reader = reader
         self.plan = plan
@@ -261,24 +260,33 @@ class MethodLoader:
         if self.instruction_at + self.n_instruction_bytes > LIMIT:
             raise fail(NOT_SUPPORTED, "records above 128 MiB", pool.name)
         context.set_memory(_picotorch.PROGRAM, self.program.data)
-        self._check_apart(pool.buffer, _picotorch.POOL, pool.name, -1)
+        self._bind_files()
+        self._check_apart(pool.buffer, pool.name, -1)
         context.set_memory(_picotorch.POOL, pool.buffer)
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
-            self._check_apart(manager.planned_memory.buffers[i], _PLANNED + i, "planned buffer", i)
+            self._check_apart(manager.planned_memory.buffers[i], "planned buffer", i)
             context.set_memory(_PLANNED + i, manager.planned_memory.buffers[i])
             context.limit_memory(_PLANNED + i, size)
             context.clear(reference(_PLANNED + i, 0), size)
-        self.next_external = _PLANNED + self.n_planned
         context.put_method(
             self.start, self.n_tensors, self.reader.length(self.instructions),
             reference(_picotorch.POOL, self.value_at),
             reference(_picotorch.POOL, self.instruction_at),
             reference(_picotorch.PROGRAM, self.values), 0)
 
-    def _check_apart(self, buffer, end, subject, index):
-        """Raises InvalidArgument when a memory shares bytes with one below number `end`."""
-        if self.context.overlap(buffer, end):
+    def _bind_files(self):
+        first = _PLANNED + self.n_planned
+        files = self.external.files
+        self.next_external = first + len(files)
+        if self.next_external > _picotorch.MEMORIES:
+            raise fail(NOT_SUPPORTED, "so many planned buffers and data files")
+        for i in range(len(files)):
+            self.context.set_constant_memory(first + i, files[i].data)
+
+    def _check_apart(self, buffer, subject, index):
+        """Raises InvalidArgument when a memory shares bytes with one that is bound already."""
+        if self.context.overlap(buffer, _picotorch.MEMORIES):
             raise fail(INVALID_ARGUMENT, "shares bytes with the program or with another memory",
                        subject, index, remedy="hand over memories that lie apart")
 
@@ -317,7 +325,7 @@ class MethodLoader:
         temp = manager.temp_allocator
         if temp is not None:
             check_memory(temp.buffer, "temp memory")
-            self._check_apart(temp.buffer, _picotorch.MEMORIES, "temp memory", -1)
+            self._check_apart(temp.buffer, "temp memory", -1)
             self.context.set_scratch(temp.buffer)
         if needed == 0:
             return
@@ -342,6 +350,7 @@ class MethodLoader:
         values = self.values
         limit = LIMIT
         location = EXTRA_TENSOR_INFO_LOCATION
+        in_data_file = TENSOR_DATA_LOCATION_EXTERNAL
         at_program = _AT_PROGRAM
         is_constant = _CONSTANT
         at = self.value_at
@@ -349,7 +358,7 @@ class MethodLoader:
         while i >= 0:
             (dtype, storage_offset, sizes, order, _, constant, allocation, _, dynamism,
              extra) = into
-            if dynamism or storage_offset or (extra and reader.u8(extra, location)):
+            if dynamism or storage_offset:
                 raise self._unsupported(dynamism, storage_offset, i)
             flags = reader.tensor_flags(sizes, order)
             if flags < 0:
@@ -357,7 +366,11 @@ class MethodLoader:
             nbytes = reader.tensor_nbytes(dtype, sizes, limit)
             if nbytes < 0:
                 raise bad_nbytes(dtype)
-            if constant and not allocation:
+            external = extra and reader.u8(extra, location) == in_data_file
+            if external and not allocation:
+                flags |= is_constant
+                data = self._external_constant(extra, dtype, sizes, order, nbytes)
+            elif constant and not allocation:
                 flags |= is_constant
                 data = reader.i64_item(offsets, constant) if constant < n_offsets else -1
                 if 0 <= data <= constants_size - nbytes:
@@ -371,10 +384,12 @@ class MethodLoader:
                 data = 0
             elif allocation:
                 data = self._planned_data(reader, context, allocation, nbytes, i)
-                if constant:
+                if external:
+                    self._copy_external(data, extra, dtype, sizes, order, nbytes)
+                elif constant:
                     self._set_initial(data, extra, constant, nbytes)
             else:
-                data = self._external_data(i)
+                data = self._unplanned_data(i)
             context.put_tensor(at, data, sizes, order, i, dtype, flags)
             at += VALUE_BYTES
             i = reader.read_tensor(values, i + 1, fields, into)
@@ -383,10 +398,7 @@ class MethodLoader:
         if dynamism:
             return fail(NOT_SUPPORTED, "tensors of dynamic shape", "value", index,
                         remedy="export with static shapes")
-        if storage_offset:
-            return fail(NOT_SUPPORTED, "a storage offset", "value", index)
-        return fail(NOT_SUPPORTED, "external data", "value", index,
-                    remedy="export with the constants inside the program")
+        return fail(NOT_SUPPORTED, "a storage offset", "value", index)
 
     def _planned_data(self, reader, context, allocation, nbytes, index):
         fields = self.allocation
@@ -404,26 +416,41 @@ class MethodLoader:
     def _set_initial(self, data, extra, constant, nbytes):
         """Copies the initial value of a mutable buffer to where it lives."""
         entry = self.reader.u32(extra, EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX) if extra else 0
-        self.context.copy(data, self.program.initial_data(entry, constant, nbytes), nbytes)
+        self.context.copy(data, _picotorch.PROGRAM,
+                          self.program.initial_data(entry, constant, nbytes), nbytes)
 
     def reset_memory(self):
         """Puts the planned memory of the loaded method back to what load leaves there."""
         context = self.context
+        reader = self.reader
         for i in range(self.n_planned):
-            context.clear(reference(_PLANNED + i, 0),
-                          planned_buffer_size(self.reader, self.plan, i))
-        fields = self.tensor
-        i = self.reader.read_tensor(self.values, 0, TENSOR_FIELDS, fields)
+            context.clear(reference(_PLANNED + i, 0), planned_buffer_size(reader, self.plan, i))
+        into = self.tensor
+        i = reader.read_tensor(self.values, 0, TENSOR_FIELDS, into)
         while i >= 0:
-            constant = fields[TENSOR_DATA_BUFFER_IDX]
-            if constant and fields[TENSOR_ALLOCATION_INFO]:
-                dtype = fields[TENSOR_SCALAR_TYPE]
-                nbytes = self.reader.tensor_nbytes(dtype, fields[TENSOR_SIZES], LIMIT)
-                self._set_initial(context.get_ref(context.find_value(i)),
-                                  fields[TENSOR_EXTRA_TENSOR_INFO], constant, nbytes)
-            i = self.reader.read_tensor(self.values, i + 1, TENSOR_FIELDS, fields)
+            (dtype, _, sizes, order, _, constant, allocation, _, _, extra) = into
+            nbytes = reader.tensor_nbytes(dtype, sizes, LIMIT)
+            if allocation and nbytes:
+                data = context.get_ref(context.find_value(i))
+                if is_external(reader, extra):
+                    self._copy_external(data, extra, dtype, sizes, order, nbytes)
+                elif constant:
+                    self._set_initial(data, extra, constant, nbytes)
+            i = reader.read_tensor(self.values, i + 1, TENSOR_FIELDS, into)
 
-    def _external_data(self, index):
+    def _external_constant(self, extra, dtype, sizes, order, nbytes):
+        """Reference to the data of a constant where it lies in its file."""
+        external = self.external
+        external.find(extra, dtype, sizes, order, nbytes, True)
+        return reference(_PLANNED + self.n_planned + external.file, external.position)
+
+    def _copy_external(self, data, extra, dtype, sizes, order, nbytes):
+        """Copies the initial value of a mutable buffer from a file to where it lives."""
+        external = self.external
+        external.find(extra, dtype, sizes, order, nbytes, False)
+        self.context.copy(data, _PLANNED + self.n_planned + external.file, external.position, nbytes)
+
+    def _unplanned_data(self, index):
         """The next memory of its own: for an input or output that the program leaves unplanned."""
         if self.next_external >= _picotorch.MEMORIES:
             raise fail(NOT_SUPPORTED, "so many tensors outside the planned memory", "value", index)

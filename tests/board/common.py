@@ -12,9 +12,11 @@ import picotorch
 from picotorch import (
     BufferDataLoader,
     Error,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
     Tensor,

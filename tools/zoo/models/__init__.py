@@ -7,6 +7,7 @@ from zoo.models import (  # noqa: F401
     cortex_m,
     dtypes,
     elementwise,
+    external_data,
     matrices,
     mlperf_tiny,
     networks,

@@ -204,8 +204,8 @@ static mp_obj_t context_read_value(mp_obj_t self_in, mp_obj_t position_in, mp_ob
     if (length < 6 || value->type >= PT_VALUE_LIST) {
         pt_raise_value_error();
     }
-    pt_tensor t = pt_get_tensor(
-        c, pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position_in)));
+    pt_tensor t =
+        pt_get_tensor(c, pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position_in)));
     into[0] = pt_small_int(value->data);
     into[1] = pt_small_int(value->sizes);
     into[2] = pt_small_int(value->dim_order);

@@ -31,9 +31,9 @@ void *pt_view_start(mp_obj_t buffer) {
                : NULL;
 }
 
-// As MicroPython's own views do, it holds the start of the whole buffer, which the garbage collector
-// follows, and an offset in elements. Where that cannot be expressed it holds `data`, and the caller
-// has to keep the buffer alive.
+// As MicroPython's own views do, it holds the start of the whole buffer, which the garbage
+// collector follows, and an offset in elements. Where that cannot be expressed it holds `data`, and
+// the caller has to keep the buffer alive.
 void pt_point_view(mp_obj_t view_in, mp_obj_t buffer, uint8_t *start, uint8_t *data, size_t size,
                    uint8_t typecode, bool writable) {
     size_t element = mp_binary_get_size('@', (char)typecode, NULL);

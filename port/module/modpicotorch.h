@@ -39,8 +39,8 @@ mp_obj_t pt_float(double value, mp_obj_t kept);
 // An int, bool or float; `kept` as in pt_float. MemoryError for an int that needs a locked heap,
 // ValueError for what is no number.
 mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
-// True when `value` is of the type of a number and equal to it, or as close as ExecuTorch asks of an
-// input. ValueError for what is no number.
+// True when `value` is of the type of a number and equal to it, or as close as ExecuTorch asks of
+// an input. ValueError for what is no number.
 bool pt_is_number(pt_scalar s, mp_obj_t value);
 // A string of `length` bytes, which another of 0 follows. While the heap is locked `kept`, one that
 // new_string made, refers to them where they are. ValueError for what is no UTF-8.

@@ -440,8 +440,7 @@ static MP_DEFINE_CONST_FUN_OBJ_3(reader_number_obj, reader_number);
 
 static mp_obj_t reader_is_number(mp_obj_t self_in, mp_obj_t evalue, mp_obj_t value) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
-    return mp_obj_new_bool(
-        pt_is_number(scalar_at(self, (uint32_t)mp_obj_get_int(evalue)), value));
+    return mp_obj_new_bool(pt_is_number(scalar_at(self, (uint32_t)mp_obj_get_int(evalue)), value));
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(reader_is_number_obj, reader_is_number);
 

@@ -19,6 +19,7 @@ from zoo.models import (  # noqa: F401
     refused,
     reported,
     shapes,
+    state,
 )
 from zoo.registry import FIXTURES
 

@@ -1,7 +1,8 @@
-"""Write the constants of .pte and .ptd files from schema/program.toml and schema/flat_tensor.toml.
+"""Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
     python tools/generate_schema.py           # writes port/picotorch/schema.py and flat_tensor.py,
-                                              # kernels/core/schema.h and schema_tables.h
+                                              # kernels/core/schema.h, schema_tables.h,
+                                              # and host/bundled_schema.py
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
 """
 
@@ -16,6 +17,7 @@ PYTHON = ROOT / "port/picotorch/schema.py"
 HEADER = ROOT / "kernels/core/schema.h"
 VERIFIER = ROOT / "kernels/core/schema_tables.h"
 FLAT_TENSOR = ROOT / "port/picotorch/flat_tensor.py"
+BUNDLED = ROOT / "host/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 
 # Bytes of a scalar
@@ -44,13 +46,23 @@ def slots(fields):
         slot += 1
 
 
-def slot_constants(tables):
-    lines = ["", "# Slots of the tables' fields"]
+def slot_lines(tables):
+    lines = ["# Slots of the tables' fields"]
     for table, fields in tables.items():
         for name, slot, kind in slots(fields):
             if kind != "skip":
                 lines.append(f"{upper(table)}_{upper(name)} = {slot}")
     return lines
+
+
+def bundled_source(schema):
+    notice = NOTICE.replace("program.toml", "bundled_program.toml")
+    lines = [f'"""Constants of a .bpte file. {notice}"""', "",
+             f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"']
+    for union, members in schema["union"].items():
+        lines += ["", f"# {union}"]
+        lines += [f"{upper(union)}_{upper(name)} = {i}" for i, name in enumerate(members, 1)]
+    return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
 
 
 def python_source(schema):
@@ -66,7 +78,7 @@ def python_source(schema):
         lines += ["", f"# {enum}"]
         for name, value in schema["enum"][enum].items():
             lines.append(f"{upper(enum)}_{upper(name)} = {value}")
-    lines += slot_constants(schema["table"])
+    lines += ["", *slot_lines(schema["table"])]
     lines += ["", "# Layouts of tables for Reader.read"]
     for table in READ_WHOLE:
         letters = "".join(LAYOUT.get(kind, "o") for _, _, kind in slots(schema["table"][table]))
@@ -86,7 +98,7 @@ def flat_tensor_source(schema):
     for name, value in schema["header"].items():
         written = f'b"{value}"' if isinstance(value, str) else value
         lines.append(f"HEADER_{upper(name)} = {written}")
-    return "\n".join([*lines, *slot_constants(schema["table"]), ""])
+    return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
 
 
 def with_prefix(tables):
@@ -130,9 +142,10 @@ def header_source(schema):
             number = f"0x{value:02X}" if enum == "Error" else value
             lines.append(f"    {prefix}_{upper(name)} = {number},")
         lines += ["};", ""]
-    lines.append("// Slots of the tables' fields that the kernels' argument access reads")
+    lines.append("// Slots of the tables' fields that C reads by name")
     lines.append("enum {")
-    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList"):
+    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList",
+                  "Tensor"):
         for name, slot, _ in slots(tables[table]):
             lines.append(f"    PT_SLOT_{upper(table)}_{upper(name)} = {slot},")
     lines += ["};", "", "#endif", ""]
@@ -176,14 +189,16 @@ def main():
     check = parser.parse_args().check
     schema = tomllib.loads((ROOT / "schema/program.toml").read_text())
     flat_tensor = tomllib.loads((ROOT / "schema/flat_tensor.toml").read_text())
+    bundled = tomllib.loads((ROOT / "schema/bundled_program.toml").read_text())
     stale = False
     for path, text in ((PYTHON, python_source(schema)), (HEADER, header_source(schema)),
                        (VERIFIER, verifier_source(schema, flat_tensor)),
-                       (FLAT_TENSOR, flat_tensor_source(flat_tensor))):
+                       (FLAT_TENSOR, flat_tensor_source(flat_tensor)),
+                       (BUNDLED, bundled_source(bundled))):
         if path.exists() and path.read_text() == text:
             continue
         if check:
-            print(f"{path.relative_to(ROOT)} is not what schema/*.toml say")
+            print(f"{path.relative_to(ROOT)} is not what schema/ says")
             stale = True
         else:
             path.write_text(text)

@@ -1,4 +1,4 @@
-"""External weights: .ptd files, from which load takes the tensors that a program names but does not have.
+"""External weights: .ptd files, with the data of tensors that a program leaves out.
 
     weights = FlatTensorDataMap.load(FileDataLoader("weights.ptd"))
     method.load(program, "forward", data_map=weights)

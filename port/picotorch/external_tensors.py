@@ -1,4 +1,4 @@
-"""Where the data of a program's external tensors lies: the search that load makes, with the heap locked."""
+"""Where the data of a program's external tensors lies: a search in its data files, without a heap."""
 
 from . import flat_tensor
 from .errors import (
@@ -10,6 +10,7 @@ from .errors import (
 from .schema import EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME
 
 _NO_FILES = ()
+_REMEDY = "take the .ptd file that was exported with the program"
 
 
 class ExternalTensors:
@@ -35,7 +36,7 @@ class ExternalTensors:
         """
         self.name = self.program.reader.table(extra, EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME)
         if not self.name:
-            raise self._bad("is external, but has no name")
+            raise self._bad("has no name")
         key = self._search(constant)
         file = self.files[self.file]
         self._check_layout(file.reader, file.layout(key), dtype, sizes, order)
@@ -54,11 +55,10 @@ class ExternalTensors:
                 self.file = i
                 return key
         if self.files:
-            raise fail(NOT_FOUND, "there is no such key", "data file", source=self,
-                       remedy="take the .ptd file that was exported with the program")
-        raise fail(INVALID_STATE if constant else INVALID_EXTERNAL_DATA,
-                   "is external, there is no data file", "tensor", source=self,
-                   remedy="load with the data map of its .ptd file")
+            raise fail(NOT_FOUND, "no data file has this key", "external tensor", source=self,
+                       remedy=_REMEDY)
+        raise fail(INVALID_STATE if constant else INVALID_EXTERNAL_DATA, "no data file was given",
+                   "external tensor", source=self, remedy="give its .ptd file")
 
     def _check_layout(self, reader, layout, dtype, sizes, order):
         if not layout:
@@ -74,8 +74,8 @@ class ExternalTensors:
             raise self._bad("has another dim order in the data file")
 
     def _bad(self, what, requested=-1, available=-1):
-        return fail(INVALID_EXTERNAL_DATA, what, "tensor", -1, requested, available, source=self,
-                    remedy="take the .ptd file that was exported with the program")
+        return fail(INVALID_EXTERNAL_DATA, what, "external tensor", -1, requested, available,
+                    remedy=_REMEDY, source=self)
 
     def explain(self, error):
         """The name of the tensor."""

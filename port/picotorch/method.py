@@ -58,9 +58,9 @@ class Method:
         re-encode constant weights there, once. `data_map`: FlatTensorDataMap or MergedDataMap of the
         tensors that the program leaves to .ptd files; their bytes have to stay where they are.
 
-        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram, NotSupported, or what
-        a kernel answers to its arguments. The method is then not loaded, its memories are as before,
-        and load may be called again.
+        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram,
+        NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
+        memories are as before, and load may be called again.
         """
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")
@@ -302,7 +302,7 @@ class Method:
 
     def _instruction_name(self, index):
         reader = self.program.reader
-        instruction = reader.item(self._loader.instructions, index)
+        instruction = self._loader.instruction(index)
         kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
         if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
             return "control flow"

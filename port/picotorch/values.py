@@ -48,9 +48,7 @@ class Values:
         kind = reader.u8(found, EVALUE_VAL_TYPE)
         if kind == KERNEL_TYPES_TENSOR:
             return self.tensor(index, kept.tensor)
-        if kind == KERNEL_TYPES_NULL:
-            return None
-        if kind in NUMBERS:
+        if kind == KERNEL_TYPES_NULL or kind in NUMBERS:
             return self.number(index, kept)
         table = reader.table(found, EVALUE_VAL)
         if kind == KERNEL_TYPES_STRING:
@@ -75,8 +73,14 @@ class Values:
                                              EVALUE_VAL_TYPE) == KERNEL_TYPES_NULL
 
     def number(self, index, kept):
-        """The int, bool or float that value `index` is. ValueError for what is none."""
+        """The int, bool or float that value `index` is now, or None. ValueError for what is none."""
+        context = self.method.context
+        at = context.find_variable(index)
         try:
+            if at >= 0:  # an instruction writes it
+                return context.number(at, kept.number)
+            if self.is_none(index):
+                return None
             return self.method.program.reader.number(self.position(index), kept.number)
         except MemoryError:
             raise fail(MEMORY_ALLOCATION_FAILED, "an int of more than 30 bits", "value",

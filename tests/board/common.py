@@ -51,6 +51,12 @@ def take(name, size, shift=0):
     return memory[start : start + size]
 
 
+def planned_arena(i):
+    """Name of the board's memory that planned buffer `i` is in."""
+    name = "planned%d" % i
+    return name if name in _board.memories() else "planned"
+
+
 def give_back(name):
     """Lets take() begin at the start of a memory again."""
     _taken[name] = 0

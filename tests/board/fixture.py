@@ -1,9 +1,10 @@
 """Loads every method of a fixture and executes its runs, one after the other, with the heap locked.
 
-Sections: model; data0, data1 ... (.ptd files); settings: methods (names with commas), run0, run1 ... (method of each run), and
-input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:); in<run>_<i>, the
-bytes of the others. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
-out<run>_<i>. Prints what every load and run ended with, and every output that is no tensor.
+Sections: model; data0, data1 ... (.ptd files); settings: methods (names with commas), run0, run1 ...
+(method of each run), and input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5,
+none:); in<run>_<i>, the bytes of the others. Writes the files pool_<method>, as it is after load,
+pool_<method>_after, and out<run>_<i>. Prints what every load and run ended with, and every output that
+is no tensor.
 """
 
 settings = job.settings(sections["settings"])
@@ -27,11 +28,12 @@ class Loaded:
         self.name = name
         self.data_map = data_map
         self.pool = MemoryAllocator(self.part("pool"))
-        planned = [take("planned", meta.memory_planned_buffer_size(i))
+        planned = [take(planned_arena(i), meta.memory_planned_buffer_size(i))
                    for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
                              max(8, meta.num_outputs()))
+        self.output_values = [meta.output_value(i) for i in range(meta.num_outputs())]
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
         self.results = [None] * meta.num_outputs()
         self.inputs = None
@@ -52,6 +54,15 @@ class Loaded:
         has_memory = info.is_memory_planned() or info.is_constant()
         return None if has_memory else take("planned", info.nbytes())
 
+    def changeable(self, i, data):
+        """The bytes of an input; a copy where it is used in place and comes back as an output."""
+        if (self.meta.input_tensor_meta(i).is_memory_planned()
+                or self.meta.input_value(i) not in self.output_values):
+            return data
+        copy = take("planned", len(data))
+        copy[:] = data
+        return copy
+
     def load(self):
         self.method.load(self.program, self.name, data_map=self.data_map)
         for i in range(len(self.outputs)):
@@ -62,7 +73,7 @@ class Loaded:
         self.inputs = []
         for i in range(self.meta.num_inputs()):
             key = "in%d_%d" % (run, i)
-            self.inputs.append(sections[key] if key in sections
+            self.inputs.append(self.changeable(i, sections[key]) if key in sections
                                else constant(settings["input%d_%d" % (run, i)]))
 
     def run(self):

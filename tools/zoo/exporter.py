@@ -1,4 +1,4 @@
-"""From a model of the zoo to the bytes of a .pte and its .ptd files, and a summary of what is in them."""
+"""From a model of the zoo to a .pte and its .ptd files, and a summary of what is in them."""
 
 import math
 import tempfile

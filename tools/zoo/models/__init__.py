@@ -9,6 +9,7 @@ from zoo.models import (  # noqa: F401
     elementwise,
     external_data,
     matrices,
+    memory,
     mlperf_tiny,
     networks,
     normalization,

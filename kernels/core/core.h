@@ -189,6 +189,7 @@ int64_t pt_get_int(const pt_context *c, pt_ref arg); // of an int or bool
 bool pt_get_bool(const pt_context *c, pt_ref arg);
 double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
 double pt_scalar_as_double(pt_scalar s);
+double pt_int_as_double(int64_t i);
 // For a run: the variable `arg` gets a number, and its type with it.
 void pt_set_scalar(const pt_context *c, pt_ref arg, pt_scalar s);
 void pt_set_int(const pt_context *c, pt_ref arg, int64_t value);

@@ -14,6 +14,8 @@ SMALL_INT_MAX = 2**30 - 1
 FLAT_TENSOR = lib.PT_FORMAT_FLAT_TENSOR
 LIMIT = 2**27  # bytes that a reference reaches
 NOT_READY = 0x02  # InvalidState
+EVENT_BYTES = ffi.sizeof("pt_event")
+_NANOSECONDS = ffi.addressof(lib, "pt_nanoseconds")
 
 
 def _address(buffer):
@@ -25,6 +27,36 @@ def misaligned(buffer, alignment):
     if alignment <= 0:
         raise ValueError
     return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
+
+
+def view(view, buffer, offset, size, typecode):
+    """A memoryview of `size` bytes of a buffer, elements of `typecode`, one of bBhHiIqQfd. MicroPython
+    points `view` there instead. ValueError where they lie outside."""
+    data = memoryview(buffer).cast("B")
+    if offset < 0 or size < 0 or offset + size > len(data):
+        raise ValueError
+    return _cast(data[offset : offset + size], typecode)
+
+
+def _cast(data, typecode):
+    if len(data) % struct.calcsize(typecode):
+        raise ValueError
+    return data.cast(typecode) if len(data) else memoryview(bytearray()).cast(typecode)
+
+
+def heap_locked():
+    """Whether nothing can be allocated now, as under MicroPython's heap_lock()."""
+    return False
+
+
+def new_float():
+    """A float for Reader.number to put a value into while the heap is locked."""
+    return 0.0
+
+
+def new_string():
+    """A string for Reader.string to put a text into while the heap is locked."""
+    return ""
 
 
 def nbytes(buffer):
@@ -54,6 +86,12 @@ def readonly(buffer):
         return memoryview(buffer).readonly
     except TypeError:
         return True
+
+
+def clear(buffer):
+    """Makes all bytes of a buffer zero."""
+    view = memoryview(buffer).cast("B")
+    view[:] = bytes(len(view))
 
 
 def element_size(dtype):
@@ -90,6 +128,16 @@ def operator_traits(number):
     if not 0 <= number < lib.pt_operator_count():
         raise ValueError
     return lib.pt_operator_traits(number)
+
+
+def _number(kind, data):
+    """The number of 8 bytes, of which a bool uses the first."""
+    if kind == lib.PT_TYPE_BOOL:
+        return data[0] != 0
+    layout = {lib.PT_TYPE_INT: "<q", lib.PT_TYPE_DOUBLE: "<d"}
+    if kind not in layout:
+        raise ValueError
+    return struct.unpack(layout[kind], data)[0]
 
 
 class Reader:
@@ -289,12 +337,39 @@ class Reader:
     def u64_at(self, position):
         return self._number(position, 8, True)
 
-    def same_double(self, table, slot, value):
-        """True when the double in a field is as close to `value` as ExecuTorch asks of an input."""
-        position = self.field(table, slot)
-        there = struct.unpack("<d", self._bytes(position, 8))[0] if position else 0.0
-        close = math.isfinite(there) and abs(value - there) <= 1e-4 + 1e-5 * abs(there)
-        return close or value == there or (value != value and there != there)
+    def number(self, evalue, kept):
+        """The int, bool or float of an EValue. MicroPython puts a float into `kept`, of new_float,
+        while the heap is locked; an int that would need it is a MemoryError then."""
+        member = self.table(evalue, lib.PT_SLOT_EVALUE_VAL)
+        position = self.field(member, 0)  # the only one that each of them has
+        kind = self._type(evalue)
+        size = 1 if kind == lib.PT_TYPE_BOOL else 8
+        return _number(kind, self._bytes(position, size) if position else bytes(size))
+
+    def is_number(self, evalue, value):
+        """True when a value is of the type of an EValue's number and equal to it, or as close as
+        ExecuTorch asks of an input."""
+        wanted = self.number(evalue, None)
+        if type(wanted) is float and isinstance(value, float):
+            close = math.isfinite(wanted) and abs(value - wanted) <= 1e-4 + 1e-5 * abs(wanted)
+            return close or value == wanted or (value != value and wanted != wanted)
+        same_type = isinstance(value, type(wanted)) and isinstance(value, bool) == (
+            type(wanted) is bool)
+        return same_type and value == wanted
+
+    def double_item(self, vector, i, kept):
+        """Item i of a vector of doubles; `kept` as in number."""
+        return struct.unpack("<d", self._bytes(self._item(vector, i, 8), 8))[0]
+
+    def string(self, string, kept):
+        """The text of the string at a position, "" for 0. While the heap is locked MicroPython lets
+        `kept`, of new_string, refer to it."""
+        if not string:
+            return ""
+        text = bytes(self._bytes(string + 4, self.length(string) + 1))
+        if text[-1]:
+            raise ValueError
+        return text[:-1].decode()
 
     def equals(self, string, text):
         """True when the string at position `string` reads `text`."""
@@ -350,6 +425,7 @@ class Context:
         self._buffers = [None] * MEMORIES
         self._constant = {PROGRAM}  # memories that nothing writes to
         self._scratch = None
+        self._events = None
 
     def set_memory(self, memory, buffer):
         """Makes a buffer, or None, the memory of this number."""
@@ -424,6 +500,19 @@ class Context:
             raise ValueError
         self._put("pt_value", position, data=data, sizes=_reference(PROGRAM, sizes + 4),
                   dim_order=_reference(PROGRAM, dim_order + 4), index=index, type=dtype, flags=flags)
+
+    def _tensor_record(self, position):
+        if self._record("pt_value", position).type >= lib.PT_VALUE_OTHER:
+            raise ValueError
+        return _reference(POOL, position)
+
+    def read_value(self, position, into):
+        """Reads the record of a tensor into a list: references to its data, sizes and dim order, its
+        rank, dtype and bytes."""
+        ref = self._tensor_record(position)
+        value, tensor = self._record("pt_value", position), lib.pt_get_tensor(self._c, ref)
+        nbytes = lib.pt_numel(ffi.addressof(tensor)) * element_size(tensor.dtype)
+        into[:6] = [value.data, value.sizes, value.dim_order, tensor.rank, tensor.dtype, nbytes]
 
     def make_dynamic(self, position, at):
         """Gives the tensor at `position` sizes of its own, at `at`: their bound, then those of the
@@ -579,8 +668,9 @@ class Context:
         copy = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
         return lib.pt_resize_tensor(self._c, _reference(POOL, position), len(given) // 4, copy)
 
-    def number(self, position):
-        """The number in the variable whose record is at `position`: an int, bool, float or None."""
+    def number(self, position, kept):
+        """The number in the variable whose record is at `position`: an int, bool, float, or None before
+        one is written. `kept` as in Reader.number."""
         kind = self._record("pt_value", position).type - lib.PT_VALUE_OTHER
         ref = _reference(POOL, position)
         if kind == lib.PT_TYPE_DOUBLE:
@@ -654,6 +744,25 @@ class Context:
         """Runs from the first instruction to the end; on_failure(code) as in step."""
         self._run(lib.pt_execute)
 
+    def set_tracer(self, buffer):
+        """Measures what each instruction takes into a buffer, or no longer where it is None.
+
+        It has an event of EVENT_BYTES, u64 ticks and u32 calls, for the end of the loop and then one
+        for each instruction of the started method. On the twin a tick is a nanosecond.
+        """
+        found = None if buffer is None else _Memory(buffer)
+        if found:
+            method = self._record("pt_method", self._c.method)
+            if found.size // EVENT_BYTES <= method.n_instructions:
+                raise ValueError
+        self._events = found
+        events = ffi.cast("pt_event *", found.pointer) if found else ffi.NULL
+        lib.pt_set_tracer(self._c, events, _NANOSECONDS, 2**64 - 1)
+
+    def tracing_overhead(self):
+        """Ticks that measuring takes, of each instruction; they are taken off."""
+        return self._c.tracer.overhead
+
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""
         return self._c.instruction
@@ -694,8 +803,4 @@ class Context:
         `size` is in bytes; `typecode` one of bBhHiIqQfd. Of a constant memory it is read-only.
         """
         data = self._data(ref, size)
-        if size % struct.calcsize(typecode):
-            raise ValueError
-        if ref >> 25 in self._constant:
-            data = data.toreadonly()
-        return data.cast(typecode) if size else memoryview(bytearray()).cast(typecode)
+        return _cast(data.toreadonly() if ref >> 25 in self._constant else data, typecode)

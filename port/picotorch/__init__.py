@@ -7,18 +7,21 @@
 from .data_loader import BufferDataLoader, FileDataLoader
 from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
+from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .method_meta import MethodMeta
 from .module import Module
 from .program import MINIMAL, STRICT, Program
-from .tensor import Tensor, TensorInfo
+from .tensor import Tensor, TensorInfo, from_blob
+from .values import ValueList
 
 __all__ = [
     "MINIMAL",
     "STRICT",
     "BufferDataLoader",
     "Error",
+    "EventTracer",
     "FileDataLoader",
     "FlatTensorDataMap",
     "HierarchicalAllocator",
@@ -32,4 +35,6 @@ __all__ = [
     "Tensor",
     "TensorInfo",
     "TensorLayout",
+    "ValueList",
+    "from_blob",
 ]

@@ -1,5 +1,6 @@
 """From a model of the zoo to a .pte and its .ptd files, and a summary of what is in them."""
 
+import io
 import math
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir._serialize.data_serializer import DataPayload
 from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
+from picotorch.host import torchscript
 from picotorch.host.exporting import export_file
 
 from zoo import cortex_m
@@ -39,11 +41,14 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
     if model.cortex_m:
         pte = bytes(cortex_m.lower(model).to_executorch(backend).buffer)
         return (export_file(pte, "model", int8_io=True)[0] if model.calibration else pte), {}
+    if model.torchscript:
+        return _from_torchscript(model), {}
     exported = {
         name: torch.export.export(module, inputs, dynamic_shapes=_dynamic_shapes(model, module))
         for name, (module, inputs) in model.methods().items()
     }
-    edge = to_edge(exported, compile_config=EdgeCompileConfig())
+    edge = to_edge(exported, constant_methods=model.constant_methods or None,
+                   compile_config=EdgeCompileConfig())
     if model.partitioner is not None:
         edge = edge.to_backend(model.partitioner())
     program = edge.to_executorch(backend)
@@ -70,6 +75,14 @@ def _dynamic_shapes(model: Model, module: torch.nn.Module) -> tuple | None:
     return (shapes,) if shapes and isinstance(module, Function) else shapes
 
 
+def _from_torchscript(model: Model) -> bytes:
+    """Scripts the module, saves it to TorchScript, and exports that as picotorch export does."""
+    saved = io.BytesIO()
+    torch.jit.save(torch.jit.script(model.module), saved)
+    examples = [value.numpy() for value in model.inputs]
+    return torchscript.export_file(saved.getvalue(), "model.pt", examples)[0]
+
+
 def inline_constants(pte: bytes) -> bytes:
     """The same program as older exporters wrote it: constants in tables, no segment, no header.
 
@@ -86,10 +99,10 @@ def read_program(pte: bytes) -> Program:
     return deserialize_pte_binary(pte).program
 
 
-def describe_methods(program: Program) -> list[dict]:
+def describe_methods(program: Program, constant: list[str]) -> list[dict]:
     """Per method: signature, sizes of the planned buffers (counted from 0), operators, counts.
 
-    Without the methods that only return a number.
+    Of the methods that only return a number those that are named alone.
     """
     return [
         {
@@ -105,7 +118,7 @@ def describe_methods(program: Program) -> list[dict]:
             "instructions": sum(len(chain.instructions) for chain in plan.chains),
         }
         for plan in program.execution_plan
-        if not _returns_a_number(plan)
+        if plan.name in constant or not _returns_a_number(plan)
     ]
 
 

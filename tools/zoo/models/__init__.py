@@ -22,6 +22,8 @@ from zoo.models import (  # noqa: F401
     refused,
     reported,
     shapes,
+    state,
+    torchscript,
 )
 from zoo.registry import FIXTURES
 

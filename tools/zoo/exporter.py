@@ -12,7 +12,7 @@ from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffe
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir._serialize.data_serializer import DataPayload
-from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
+from executorch.exir.schema import ExecutionPlan, KernelCall, MoveCall, Program, SubsegmentOffsets, Tensor
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
 from picotorch.host import torchscript
 from picotorch.host.exporting import export_file
@@ -108,7 +108,11 @@ def describe_methods(program: Program, constant: list[str]) -> list[dict]:
         {
             "name": plan.name,
             "inputs": [_describe_value(plan.values[index].val) for index in plan.inputs],
-            "outputs": [_describe_value(plan.values[index].val) for index in plan.outputs],
+            "outputs": [
+                _describe_value(plan.values[index].val)
+                | ({"dynamic": True} if index in _written_numbers(plan) else {})
+                for index in plan.outputs
+            ],
             "planned_buffers": plan.non_const_buffer_sizes[1:],
             "backends": sorted(delegate.id for delegate in plan.delegates),
             "operators": sorted(
@@ -120,6 +124,14 @@ def describe_methods(program: Program, constant: list[str]) -> list[dict]:
         for plan in program.execution_plan
         if plan.name in constant or not _returns_a_number(plan)
     ]
+
+
+def _written_numbers(plan: ExecutionPlan) -> set[int]:
+    """Indexes of the values that are no tensors and that instructions write."""
+    calls = [one.instr_args for chain in plan.chains for one in chain.instructions]
+    written = {call.args[-1] for call in calls if isinstance(call, KernelCall)}
+    written |= {call.move_to for call in calls if isinstance(call, MoveCall)}
+    return {index for index in written if not isinstance(plan.values[index].val, Tensor)}
 
 
 def _returns_a_number(plan: ExecutionPlan) -> bool:

@@ -7,6 +7,7 @@
 from .data_loader import BufferDataLoader, FileDataLoader
 from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
+from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .method_meta import MethodMeta
@@ -20,6 +21,7 @@ __all__ = [
     "STRICT",
     "BufferDataLoader",
     "Error",
+    "EventTracer",
     "FileDataLoader",
     "FlatTensorDataMap",
     "HierarchicalAllocator",

@@ -71,6 +71,7 @@ class Model:
         program takes and gives them as they are (picotorch export --int8-io).
     constant_methods: values by the names of methods that only return them; each is run once.
     shares_memory: the methods are run in the same planned buffers, as they share mutable buffers.
+    torchscript: the program is made of TorchScript, by picotorch export.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -86,6 +87,7 @@ class Model:
     calibration: tuple[tuple, ...] = ()
     constant_methods: dict[str, object] = field(default_factory=dict)
     shares_memory: bool = False
+    torchscript: bool = False
 
     @property
     def reference(self) -> str:

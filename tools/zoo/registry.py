@@ -69,9 +69,9 @@ class Model:
         Python implementation gives the expected outputs.
     calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
         program takes and gives them as they are (picotorch export --int8-io).
+    torchscript: the program is made of TorchScript, by picotorch export.
     constant_methods: values by the names of methods that only return them; each is run once.
     shares_memory: the methods are run in the same planned buffers, as they share mutable buffers.
-    torchscript: the program is made of TorchScript, by picotorch export.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -85,9 +85,9 @@ class Model:
     executorch_fails: bool = False
     cortex_m: str | None = None
     calibration: tuple[tuple, ...] = ()
+    torchscript: bool = False
     constant_methods: dict[str, object] = field(default_factory=dict)
     shares_memory: bool = False
-    torchscript: bool = False
 
     @property
     def reference(self) -> str:

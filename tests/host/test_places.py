@@ -131,7 +131,8 @@ def test_planned_buffers_have_arenas_in_different_memories():
 
 def request(name, **sizes):
     fixture = fixture_store.load(name)
-    return Request(fixture.pte, name, fixture.runs[0].inputs, **sizes)
+    return Request(fixture.pte, name, fixture.runs[0].inputs, pool_size=4096, temp_size=1024,
+                   **sizes)
 
 
 @pytest.mark.parametrize("board", [HOST, *BOARDS])

@@ -42,7 +42,8 @@ def test_bounds_that_are_too_small_on_boards(board):
     assert_same(board, cases)
     for case in cases:
         arrays = [getattr(tensor, "array", tensor) for tensor in case.outputs]
-        if any(array.ndim and array.size for array in arrays) and not case.operator.endswith("_"):
+        in_place = case.operator.endswith(("_", "et_copy_index.tensor"))
+        if any(array.ndim and array.size for array in arrays) and not in_place:
             assert case.on_twin().reason == ABOVE_BOUND, case
 
 

@@ -39,7 +39,10 @@ typedef struct pt_context {
     uint32_t position;
     int32_t argument;
     const char *reason;
+    int (*call_delegate)(struct pt_context *c, uint32_t position);
+    void *owner;
 } pt_context;
+extern "Python" int call_delegate(struct pt_context *c, uint32_t position);
 typedef struct pt_value {
     pt_ref data;
     uint32_t sizes;
@@ -65,6 +68,7 @@ typedef struct pt_method {
 } pt_method;
 int pt_check_instruction(pt_context *c, uint32_t position);
 void pt_start(pt_context *c, uint32_t method);
+void pt_ask_scratch(pt_context *c, uint32_t bytes);
 uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
 int pt_step(pt_context *c);

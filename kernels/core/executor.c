@@ -105,8 +105,26 @@ static void go_on(pt_context *c, const pt_instruction *instruction) {
     c->position += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
 }
 
+// Whatever the delegate does to the context meanwhile, the method goes on where it was.
+static int call_delegate(pt_context *c) {
+    uint32_t index = c->instruction, position = c->position;
+    if (!c->call_delegate) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "there are no delegates");
+    }
+    int error = c->call_delegate(c, position);
+    c->instruction = index;
+    c->position = position;
+    return error;
+}
+
 static int run_other(pt_context *c, const pt_instruction *instruction) {
     const pt_ref *args = instruction->args;
+    if (instruction->op == PT_OP_DELEGATE_CALL) {
+        int error = call_delegate(c);
+        if (error != PT_ERROR_OK) {
+            return error;
+        }
+    }
     if (instruction->op == PT_OP_JUMP_FALSE && !is_true(c, args[0])) {
         c->position = offset_of(args[1]);
         c->instruction = args[2];

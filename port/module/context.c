@@ -1,8 +1,6 @@
 // _picotorch.Context: the memories that references lead into, and the executor's state.
 #include "core.h"
 #include "modpicotorch.h"
-#include "py/binary.h"
-#include "py/objarray.h"
 #include "py/runtime.h"
 #include <string.h>
 
@@ -11,21 +9,30 @@ typedef struct context {
     mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
     mp_obj_t scratch;
     mp_obj_t on_failure;
+    mp_obj_t on_delegate;
     bool ready;
     pt_context c;
 } context;
 
+static int call_delegate(pt_context *c, uint32_t position) {
+    const context *self = c->owner;
+    return (int)mp_obj_get_int(mp_call_function_1(self->on_delegate, pt_small_int(position)));
+}
+
 static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
                                  const mp_obj_t *args) {
-    mp_arg_check_num(n_args, n_kw, 0, 1, false);
+    mp_arg_check_num(n_args, n_kw, 0, 2, false);
     context *self = mp_obj_malloc(context, type);
     for (size_t i = 0; i < PT_MEMORIES; i++) {
         self->buffers[i] = mp_const_none;
     }
     self->scratch = mp_const_none;
-    self->on_failure = n_args ? args[0] : mp_const_none;
+    self->on_failure = n_args > 0 ? args[0] : mp_const_none;
+    self->on_delegate = n_args > 1 ? args[1] : mp_const_none;
     self->ready = false;
     memset(&self->c, 0, sizeof(self->c));
+    self->c.owner = self;
+    self->c.call_delegate = n_args > 1 ? call_delegate : NULL;
     return MP_OBJ_FROM_PTR(self);
 }
 
@@ -314,6 +321,12 @@ static mp_obj_t context_scratch_needed(mp_obj_t self_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_scratch_needed_obj, context_scratch_needed);
 
+static mp_obj_t context_ask_scratch(mp_obj_t self_in, mp_obj_t size) {
+    pt_ask_scratch(context_of(self_in), number(size, PT_MEMORY_LIMIT));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_ask_scratch_obj, context_ask_scratch);
+
 static mp_obj_t context_clear_scratch_needed(mp_obj_t self_in) {
     context_of(self_in)->scratch_needed = 0;
     return mp_const_none;
@@ -446,47 +459,14 @@ static mp_obj_t context_clear(mp_obj_t self_in, mp_obj_t ref, mp_obj_t size_in) 
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_clear_obj, context_clear);
 
-static bool is_memoryview(mp_obj_t object) {
-    return mp_obj_is_type(object, &mp_type_memoryview);
-}
-
-// Points the view at `data`, inside the memory that starts at `start` and belongs to `buffer`. As
-// MicroPython's own views do, it holds the start of the whole buffer, which the garbage collector
-// follows, and an offset in elements. Where that cannot be expressed it holds `data`, and the
-// context has to keep the buffer alive.
-static void point_view(mp_obj_array_t *view, mp_obj_t buffer, uint8_t *start, uint8_t *data,
-                       size_t element) {
-    if (is_memoryview(buffer)) {
-        start = ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items;
-    }
-    size_t offset = (size_t)(data - start);
-    if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
-        start = data;
-        offset = 0;
-    }
-    view->items = start;
-    view->free = offset / element;
-}
-
 static mp_obj_t context_view(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const context *self = MP_OBJ_TO_PTR(args[0]);
-    if (!is_memoryview(args[1])) {
-        mp_raise_type(&mp_type_TypeError);
-    }
-    mp_obj_array_t *view = MP_OBJ_TO_PTR(args[1]);
     mp_int_t ref = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
-    char typecode = *mp_obj_str_get_str(args[4]);
-    size_t element = mp_binary_get_size('@', typecode, NULL);
     uint8_t *data = data_at(self, ref, size);
-    if ((size_t)size % element) {
-        pt_raise_value_error();
-    }
     uint32_t memory = memory_of(ref);
-    point_view(view, self->buffers[memory], self->c.memory[memory], data, element);
-    view->typecode =
-        (uint8_t)typecode | (memory == PT_MEMORY_PROGRAM ? 0 : MP_OBJ_ARRAY_TYPECODE_FLAG_RW);
-    view->len = (size_t)size / element;
+    pt_point_view(args[1], self->buffers[memory], self->c.memory[memory], data, (size_t)size,
+                  (uint8_t)*mp_obj_str_get_str(args[4]), memory != PT_MEMORY_PROGRAM);
     return args[1];
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_view_obj, 5, 5, context_view);
@@ -521,6 +501,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_reason), MP_ROM_PTR(&context_reason_obj)},
     {MP_ROM_QSTR(MP_QSTR_instruction), MP_ROM_PTR(&context_instruction_obj)},
     {MP_ROM_QSTR(MP_QSTR_scratch_needed), MP_ROM_PTR(&context_scratch_needed_obj)},
+    {MP_ROM_QSTR(MP_QSTR_ask_scratch), MP_ROM_PTR(&context_ask_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_prepares), MP_ROM_PTR(&context_set_prepares_obj)},
     {MP_ROM_QSTR(MP_QSTR_prepared_bytes), MP_ROM_PTR(&context_prepared_bytes_obj)},
     {MP_ROM_QSTR(MP_QSTR_prepare), MP_ROM_PTR(&context_prepare_obj)},

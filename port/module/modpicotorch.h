@@ -25,6 +25,12 @@ void pt_raise_value_error(void) __attribute__((noreturn));
 // True when `size` bytes at `data` do not start at a multiple of `alignment`.
 bool pt_is_misaligned(const void *data, size_t size, size_t alignment);
 
+// Points a memoryview at the `size` bytes at `data`, elements of `typecode`, inside the memory that
+// starts at `start` and belongs to `buffer`. Raises TypeError for what is no memoryview, ValueError
+// for a size that is no multiple of the elements'.
+void pt_point_view(mp_obj_t view, mp_obj_t buffer, uint8_t *start, uint8_t *data, size_t size,
+                   uint8_t typecode, bool writable);
+
 // A value that an instruction names.
 typedef struct pt_argument {
     uint32_t index;  // among the program's values

@@ -4,6 +4,7 @@
     print(Module("model.pte").forward(x))
 """
 
+from .backend import Backend, register_backend, registered_backend_names, unregister_backend
 from .data_loader import BufferDataLoader, FileDataLoader
 from .errors import Error
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
@@ -16,6 +17,7 @@ from .tensor import Tensor, TensorInfo
 __all__ = [
     "MINIMAL",
     "STRICT",
+    "Backend",
     "BufferDataLoader",
     "Error",
     "FileDataLoader",
@@ -28,4 +30,7 @@ __all__ = [
     "Program",
     "Tensor",
     "TensorInfo",
+    "register_backend",
+    "registered_backend_names",
+    "unregister_backend",
 ]

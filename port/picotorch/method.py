@@ -11,6 +11,7 @@
 import _picotorch
 
 from . import schema
+from .delegates import Delegates
 from .errors import (
     ALREADY_LOADED,
     END_OF_METHOD,
@@ -24,8 +25,8 @@ from .errors import (
     bad_program,
     fail,
 )
-from .memory import check_alignment, check_memory
-from .method_loader import MethodLoader, reference
+from .memory import check_alignment, check_memory, reference
+from .method_loader import MethodLoader
 from .method_meta import MethodMeta
 from .plan import evalue
 from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
@@ -35,19 +36,24 @@ _MAX_INPUTS = 256
 
 
 class Method:
-    """`max_outputs`: how many outputs can be held at once; their objects are made here."""
+    """`max_outputs`: how many outputs can be held at once; their objects are made here. So are those of
+    delegates: `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is
+    registered."""
 
-    def __init__(self, manager, max_outputs=8):
+    def __init__(self, manager, max_outputs=8, max_delegates=None, max_arguments=None):
         self.manager = manager
-        self.context = _picotorch.Context(self._on_failure)
+        self._delegates = Delegates(self, max_delegates, max_arguments)
+        self.context = _picotorch.Context(self._on_failure, self._delegates.call)
+        self._delegates.bind(self.context)
         # the methods below without Python around them: 300 instructions a call instead of 2,000
         self.execute = self.context.execute
         self.step = self.context.step
         self.outputs = [Tensor() for _ in range(max_outputs)]
         self.program = None
         self.plan = 0
-        self._loader = MethodLoader(self, self.context)
+        self._loader = MethodLoader(self, self.context, self._delegates)
         self._loaded = False
+        self._loading = False
         self._ready = False
         self._pool_mark = 0
         self._inputs_set = bytearray(_MAX_INPUTS)  # 1 for each input that was set
@@ -68,18 +74,24 @@ class Method:
         """
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")
+        if self._loading:
+            raise fail(INVALID_STATE, "is being loaded", "method")
         pool = self.manager.method_allocator
         self._pool_mark = pool.used
         self.program = program
+        self._loading = True
         done = False
         try:
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare)
+            self._delegates.init(program, name, self.manager, self._loader.start)
+            self._loader.bind_scratch(self.manager)
             self._start()
             done = True
         except ValueError:
             raise bad_program("something lies outside the file") from None
         finally:
+            self._loading = False
             if not done:
                 self._release()
 
@@ -108,6 +120,7 @@ class Method:
 
     def _release(self):
         """Gives everything back."""
+        self._delegates.destroy()
         self.manager.method_allocator.reset(self._pool_mark)
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
@@ -118,13 +131,17 @@ class Method:
 
     def unload(self):
         """Gives the pool back; load may follow. Raises InvalidState while a method that was loaded into
-        the same pool after this one is there."""
+        the same pool after this one is there; after that, what a backend raised in destroy."""
         if not self._loaded:
             return
+        if self._delegates.is_executing:
+            raise fail(INVALID_STATE, "is executing", "method", remedy="unload it afterwards")
         if self.manager.method_allocator.used != self._pool_end:
             raise fail(INVALID_STATE, "is not the last one in its pool", "method",
                        remedy="unload those that were loaded after it")
         self._release()
+        if self._delegates.error is not None:
+            raise self._delegates.error
 
     def is_loaded(self):
         return self._loaded
@@ -319,6 +336,28 @@ class Method:
                                         tensor_nbytes(reader, table), TYPECODES.get(dtype, "B"))
         return tensor
 
+    def value(self, index, tensor):
+        """Value `index` of the method; a tensor is shown by the Tensor object `tensor`."""
+        reader = self.program.reader
+        found = evalue(reader, reader.table(self.plan, schema.EXECUTION_PLAN_VALUES), index)
+        kind = reader.u8(found, schema.EVALUE_VAL_TYPE)
+        table = reader.table(found, schema.EVALUE_VAL)
+        if kind == schema.KERNEL_TYPES_NULL:
+            return None
+        if kind == schema.KERNEL_TYPES_INT:
+            return self._int(table, "value", index)
+        if kind == schema.KERNEL_TYPES_BOOL:
+            return bool(reader.u8(table, schema.BOOL_BOOL_VAL))
+        if kind != _TENSOR:
+            raise fail(NOT_SUPPORTED, "an argument of this type", "value", index)
+        tensor.program = self.program
+        tensor.table = table
+        data = self.context.get_ref(self.context.find_value(index))
+        dtype = reader.u8(table, schema.TENSOR_SCALAR_TYPE)
+        tensor.data = self.context.view(tensor.data, data or self._anywhere(),
+                                        tensor_nbytes(reader, table), TYPECODES.get(dtype, "B"))
+        return tensor
+
     def get_outputs(self, into=None):
         """All outputs, in the list `into` (whose length is theirs) or a new one."""
         count = self.outputs_size()
@@ -360,9 +399,13 @@ class Method:
         if code == END_OF_METHOD:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
                        remedy="call reset_execution")
+        if self._delegates.is_executing:
+            raise fail(INVALID_STATE, "is executing", "method")
         if not self._ready:
             self._raise_not_ready()
-        error = fail(code, "", "instruction", self.context.instruction(), source=self)
+        error = self._delegates.take_error()
+        if error is None:
+            error = fail(code, "", "instruction", self.context.instruction(), source=self)
         self.reset_execution()
         raise error
 
@@ -379,6 +422,8 @@ class Method:
     def reset_execution(self):
         """Back to the first instruction."""
         self._check_loaded()
+        if self._delegates.is_executing:
+            raise fail(INVALID_STATE, "is executing", "method")
         self.context.start(self._loader.start)
 
     # ---- what it is and needs
@@ -412,13 +457,17 @@ class Method:
         if error.code == OPERATOR_MISSING:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
         if error.code == NOT_FOUND:
-            return ", ".join(MethodMeta(self.program, self.plan).backend_names())
+            return ", ".join(MethodMeta(self.program, self.plan).missing_backends())
         name = self._instruction_name(error.index)
         argument = self.context.argument()
         if argument >= 0:
             name = "%s: argument %d" % (name, argument)
         reason = self.context.reason()
         return "%s: %s" % (name, reason) if reason else name
+
+    def backend_name(self, index):
+        """The name of the backend of delegate `index`."""
+        return MethodMeta(self.program, self.plan).get_backend_name(index)
 
     def _instruction_name(self, index):
         reader = self.program.reader

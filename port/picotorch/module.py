@@ -52,7 +52,8 @@ def load_with_exact_memories(program, name, prepare=False):
     while True:
         manager = MemoryManager(MemoryAllocator(bytearray(pool)), planned,
                                 MemoryAllocator(bytearray(temp), "temp memory"))
-        method = Method(manager, max(8, meta.num_outputs()))
+        method = Method(manager, max(8, meta.num_outputs()), meta.num_backends(),
+                        meta.max_delegate_arguments())
         try:
             method.load(program, name, prepare)
             break

@@ -128,6 +128,11 @@ class Tensor:
         self.program = None
         self.table = 0
 
+    def clear(self):
+        """Shows nothing any more."""
+        self.data = _picotorch.view(self.data, b"", 0, 0, "B")
+        self.program = None
+
     def __len__(self):
         return len(self.data)
 

@@ -17,6 +17,16 @@ NOT_SUPPORTED = {
     "number_outputs": "output 2: an output of this type",  # a float
 }
 
+# Fixtures whose backend, in Python, needs a heap: to load, to run.
+UNLOCKED = {
+    "delegate_demo": "load run",
+    "delegate_executor": "load",
+    "delegate_in_branches": "load run",
+    "delegate_inline": "load run",
+    "delegate_nested": "load run",
+    "delegate_two_backends": "load run",
+}
+
 
 @dataclass(frozen=True)
 class Run:
@@ -66,6 +76,12 @@ class Fixture:
     def refused(self) -> list[str]:
         """The operators and backends for which loading is refused; empty if it runs."""
         return self.entry["refused"]
+
+    @property
+    def backends(self) -> list[str]:
+        """The backends that its methods need and the tests define."""
+        names = {name for method in self.entry["methods"] for name in method["backends"]}
+        return sorted(names - set(self.refused))
 
     @property
     def path(self) -> Path:

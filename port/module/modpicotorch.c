@@ -59,9 +59,9 @@ static mp_obj_t view(size_t n_args, const mp_obj_t *args) {
     if (offset < 0 || size < 0 || (int64_t)offset + size > (int64_t)buffer.len) {
         pt_raise_value_error();
     }
-    bool writable =
-        mp_get_buffer(args[1], &buffer, MP_BUFFER_RW) && (n_args < 6 || mp_obj_is_true(args[5]));
     uint8_t *start = buffer.buf;
+    bool writable =
+        (n_args < 6 || mp_obj_is_true(args[5])) && mp_get_buffer(args[1], &buffer, MP_BUFFER_RW);
     pt_point_view(args[0], args[1], start, start + offset, (size_t)size,
                   (uint8_t)*mp_obj_str_get_str(args[4]), writable);
     return args[0];

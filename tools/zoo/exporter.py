@@ -36,8 +36,8 @@ def export(model: Model) -> bytes:
         for name, (module, inputs) in model.methods().items()
     }
     edge = to_edge(exported, compile_config=EdgeCompileConfig())
-    if model.partitioner is not None:
-        edge = edge.to_backend(model.partitioner())
+    for partitioner in model.partitioners():
+        edge = edge.to_backend(partitioner)
     return bytes(edge.to_executorch(backend).buffer)
 
 

@@ -56,7 +56,8 @@ def _run(request, result, log):
     manager = _memories(meta, request)
     log.memories(request.pool_size, [len(b) for b in manager.planned_memory.buffers],
                  request.temp_size)
-    method = Method(manager, max(meta.num_outputs(), 1))
+    method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
+                    meta.max_delegate_arguments())
     _load(method, program, request, log)
     _report(method, result)
     log.preparing_inputs()

@@ -2,8 +2,9 @@
 
 Sections: model; settings: methods (names with commas), run0, run1 ... (method of each run),
 input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:), and unlocked: of load
-and run those that need a heap, for a backend's sake; in<run>_<i>, the bytes of the others. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
-out<run>_<i>. Prints what every load and run ended with, and every output that is no tensor.
+and run those that need a heap, for a backend's sake; in<run>_<i>, the bytes of the other inputs.
+Writes the files pool_<method>, as it is after load, pool_<method>_after, and out<run>_<i>. Prints what
+every load and run ended with, and every output that is no tensor.
 """
 
 settings = job.settings(sections["settings"])

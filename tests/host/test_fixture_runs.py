@@ -142,9 +142,9 @@ def test_execution_leaves_the_pool_as_it_was_loaded(name):
 def with_one_nan(fixture, result):
     """The files of a result, with one NaN for all of a float output.
 
-    This is the one exception to equal bytes of kernels: the NaN of an operation such as inf - inf has its
-    sign set on x86 and not on Arm. A backend that computes in Python has floats of 32 bits on a board
-    and of 64 on the twin.
+    This is the one exception to equal bytes of kernels: the NaN of an operation such as inf - inf has
+    its sign set on x86 and not on Arm. A backend that computes in Python has floats of 32 bits on a
+    board and of 64 on the twin.
     """
     files = dict(result.files)
     for number, run in enumerate(fixture.runs):

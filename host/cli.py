@@ -9,7 +9,17 @@ import click
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
-from . import exporting, inspecting, listing_boards, parity, running, selective, sizing
+from . import (
+    bundled,
+    exporting,
+    inspecting,
+    listing_boards,
+    parity,
+    running,
+    running_bundled,
+    selective,
+    sizing,
+)
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -57,6 +67,12 @@ def _quantize(command):
                              "zero point of the program.")(command)
 
 
+def _data(command):
+    return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
+                        metavar="WEIGHTS.PTD", help="A data file of external tensors; may be given "
+                        "more than once.")(command)
+
+
 def _json(command):
     return click.option("--json", "as_json", is_flag=True,
                         help="Print one JSON object instead of text.")(command)
@@ -97,10 +113,12 @@ def cli():
 
 @cli.command()
 @_model
-@_method
+@click.option("--method", default=None, metavar="M", help="The method of the program.  [default: "
+              "forward, of a .bpte all that have test sets]")
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @_firmware
+@_data
 @_inputs
 @_quantize
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
@@ -111,26 +129,41 @@ def cli():
                    "by default.")
 @_size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @_prepare
+@click.option("--rtol", type=click.FloatRange(min=0), default=running_bundled.RTOL, show_default=True,
+              metavar="R", help="Of a .bpte: floats may differ by R * |output| ...")
+@click.option("--atol", type=click.FloatRange(min=0), default=running_bundled.ATOL, show_default=True,
+              metavar="A", help="... and A.")
 @_json
-def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_size, planned, temp_size,
-        prepare, as_json):
+def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, pool_size, planned,
+        temp_size, prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
+
+    Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
+    all methods where --method names none; exit status 1 where one differs.
 
     \b
     Examples:
       picotorch run model.pte
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
+      picotorch run model.pte --data weights.ptd
       picotorch run model.pte --planned-size 0=1024 --json
+      picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
     if firmware is not None and board == running.HOST:
         raise click.UsageError("--firmware is of a board: give --board, too")
     if quantize and inputs is None:
         raise click.UsageError("--quantize is for --inputs")
+    memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
+                "prepare": prepare, "firmware": firmware}
+    if inputs is None and running.is_bundled(model):
+        if outputs is not None:
+            raise click.UsageError("--outputs of a bundled program: give --inputs, too")
+        _run_bundled(model, method, board, memories, rtol, atol, as_json)
+    method = method or "forward"
     try:
-        data = running.read_model(model)
+        data = running.read_program(model)
         values = _request_inputs(data, method, inputs, seed, quantize)
-        request = Request(data, str(model), values, method, pool_size, dict(planned), temp_size,
-                          prepare, firmware)
+        request = Request(data, str(model), values, method, **memories, data=_read_files(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -143,6 +176,24 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     else:
         show_result(result)
     running.check_result(result)
+
+
+def _read_files(files):
+    return [running.read_model(file) for file in files]
+
+
+def _run_bundled(model, method, board, memories, rtol, atol, as_json):
+    """Runs the test sets, and exits."""
+    bundle = bundled.read(running.read_model(model))
+    request = Request(bytes(bundle.program), str(model), [], **memories)
+    tested = running_bundled.run(bundle, method, board, rtol, atol, request)
+    if as_json:
+        click.echo(json.dumps(running_bundled.entry(str(model), board, rtol, atol, tested)))
+    else:
+        running_bundled.show_text(tested)
+    for method in tested:
+        running.check_result(method.result)
+    sys.exit(0 if all(method.passed for method in tested) else 1)
 
 
 def _request_inputs(data, method, path, seed, quantize):
@@ -171,17 +222,18 @@ def inspect(model, method, as_json):
 @_model
 @_method
 @_boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@_data
 @_prepare
 @_json
-def size(model, method, boards, prepare, as_json):
+def size(model, method, boards, files, prepare, as_json):
     """Say what a method of MODEL needs, to the byte, and which boards have it.
 
     \b
     Example:
       picotorch size model.pte --board mps2-an386
     """
-    entry = sizing.measure(running.read_model(model), str(model), method,
-                           boards or running.board_names()[1:], prepare)
+    entry = sizing.measure(running.read_program(model), str(model), method,
+                           boards or running.board_names()[1:], prepare, _read_files(files))
     click.echo(json.dumps(entry)) if as_json else sizing.show_text(entry)
 
 
@@ -191,11 +243,12 @@ def size(model, method, boards, prepare, as_json):
 @_boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
          "by default.")
 @_firmware
+@_data
 @_inputs
 @_quantize
 @_prepare
 @_json
-def parity_command(model, method, boards, firmware, inputs, seed, quantize, prepare, as_json):
+def parity_command(model, method, boards, firmware, files, inputs, seed, quantize, prepare, as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -208,8 +261,9 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
     boards = list(boards) or [running.DEFAULT_BOARD]
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
-    data = running.read_model(model)
-    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize)
+    data = running.read_program(model)
+    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize,
+                                         _read_files(files))
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
@@ -241,7 +295,7 @@ def firmware(first, models, board, output, as_json):
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
     if output is not None and output.suffix != ".elf":
         raise click.UsageError(f"--output {output}: the name has to end in .elf")
-    programs = {str(model): open_program(running.read_model(model)) for model in models}
+    programs = {str(model): open_program(running.read_program(model)) for model in models}
     entry = selective.build(board, programs, output or selective.default_output(board))
     click.echo(json.dumps(entry)) if as_json else selective.show_text(entry)
 

@@ -4,9 +4,11 @@ import numpy as np
 from picotorch import (
     BufferDataLoader,
     Error,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
     schema,
@@ -31,6 +33,12 @@ def open_program(model: bytes) -> Program:
     return Program.load(BufferDataLoader(aligned_copy(model)))
 
 
+def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
+    """The data map of some .ptd files' bytes; None where there are none."""
+    maps = [FlatTensorDataMap.load(BufferDataLoader(aligned_copy(file))) for file in files]
+    return MergedDataMap.load(maps) if len(maps) > 1 else maps[0] if maps else None
+
+
 def run(request: Request) -> Result:
     """Loads and executes the method. An Error of the runtime ends up in the result."""
     result = Result(model=request.name, method=request.method, board=BOARD)
@@ -50,7 +58,7 @@ def _fail(result, error, log):
 
 
 def _run(request, result, log):
-    program = open_program(request.model)
+    program, data_map = open_program(request.model), open_data(request.data)
     meta = program.method_meta(request.method)
     log.program(len(request.model), program.num_methods(), request.method)
     manager = _memories(meta, request)
@@ -58,7 +66,7 @@ def _run(request, result, log):
                  request.temp_size)
     method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
                     meta.max_delegate_arguments())
-    _load(method, program, request, log)
+    _load(method, program, data_map, request, log)
     _report(method, result)
     log.preparing_inputs()
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
@@ -68,6 +76,10 @@ def _run(request, result, log):
     log.memory_report(len(request.model), method.memory_report())
     log.outputs(method.get_outputs())
     result.outputs = outputs(method, meta)
+    for values in request.further:
+        set_inputs(method, meta, checked_inputs(meta, values))
+        _execute(method, request.method, log)
+        result.further.append(outputs(method, meta))
 
 
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
@@ -95,10 +107,10 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     return sizes
 
 
-def _load(method, program, request, log):
+def _load(method, program, data_map, request, log):
     log.loading()
     try:
-        method.load(program, request.method, request.prepare == "pool")
+        method.load(program, request.method, request.prepare == "pool", data_map)
     except Error as error:
         log.load_failed(request.method, error.code)
         raise

@@ -89,13 +89,15 @@ class Values:
 
     def place(self, index: int) -> tuple[str, int]:
         """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),
-        ("constant", position in the file) or ("unplanned", 0)."""
+        ("constant", position in the file), ("external", 0) or ("unplanned", 0)."""
         reader, table = self.reader, self._table(index)
         allocation = reader.table(table, schema.TENSOR_ALLOCATION_INFO)
         if allocation:
             memory = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_ID) - 1
             offset = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_OFFSET_LOW)
             return f"planned buffer {memory}", offset
+        if self.tensor(index).is_external():
+            return "external", 0
         constant = reader.u32(table, schema.TENSOR_DATA_BUFFER_IDX)
         if constant:
             return "constant", self.program.constant(constant, self.tensor(index).nbytes())

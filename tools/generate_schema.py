@@ -1,7 +1,8 @@
-"""Write the constants of a .pte file from schema/program.toml.
+"""Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
-    python tools/generate_schema.py           # writes port/picotorch/schema.py and
-                                              # kernels/core/schema.h, schema_tables.h
+    python tools/generate_schema.py           # writes port/picotorch/schema.py and flat_tensor.py,
+                                              # kernels/core/schema.h, schema_tables.h,
+                                              # and host/bundled_schema.py
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
 """
 
@@ -15,6 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "port/picotorch/schema.py"
 HEADER = ROOT / "kernels/core/schema.h"
 VERIFIER = ROOT / "kernels/core/schema_tables.h"
+FLAT_TENSOR = ROOT / "port/picotorch/flat_tensor.py"
+BUNDLED = ROOT / "host/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 
 # Bytes of a scalar
@@ -43,6 +46,25 @@ def slots(fields):
         slot += 1
 
 
+def slot_lines(tables):
+    lines = ["# Slots of the tables' fields"]
+    for table, fields in tables.items():
+        for name, slot, kind in slots(fields):
+            if kind != "skip":
+                lines.append(f"{upper(table)}_{upper(name)} = {slot}")
+    return lines
+
+
+def bundled_source(schema):
+    notice = NOTICE.replace("program.toml", "bundled_program.toml")
+    lines = [f'"""Constants of a .bpte file. {notice}"""', "",
+             f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"']
+    for union, members in schema["union"].items():
+        lines += ["", f"# {union}"]
+        lines += [f"{upper(union)}_{upper(name)} = {i}" for i, name in enumerate(members, 1)]
+    return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
+
+
 def python_source(schema):
     lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
     lines.append(f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"')
@@ -56,11 +78,7 @@ def python_source(schema):
         lines += ["", f"# {enum}"]
         for name, value in schema["enum"][enum].items():
             lines.append(f"{upper(enum)}_{upper(name)} = {value}")
-    lines += ["", "# Slots of the tables' fields"]
-    for table, fields in schema["table"].items():
-        for name, slot, kind in slots(fields):
-            if kind != "skip":
-                lines.append(f"{upper(table)}_{upper(name)} = {slot}")
+    lines += ["", *slot_lines(schema["table"])]
     lines += ["", "# Layouts of tables for Reader.read"]
     for table in READ_WHOLE:
         letters = "".join(LAYOUT.get(kind, "o") for _, _, kind in slots(schema["table"][table]))
@@ -71,6 +89,28 @@ def python_source(schema):
     lines += [f'    0x{value:02X}: "{name}",' for name, value in schema["enum"]["Error"].items()]
     lines += ["}", ""]
     return "\n".join(lines)
+
+
+def flat_tensor_source(schema):
+    notice = NOTICE.replace("program", "flat_tensor")
+    lines = [f'"""Constants of a .ptd file. {notice}"""', ""]
+    lines.append(f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"')
+    for name, value in schema["header"].items():
+        written = f'b"{value}"' if isinstance(value, str) else value
+        lines.append(f"HEADER_{upper(name)} = {written}")
+    return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
+
+
+def with_prefix(tables):
+    """The tables of a .ptd file by names that no table of a .pte file has."""
+    names = {name: "FlatTensor" + name.removeprefix("FlatTensor") for name in tables}
+
+    def renamed(kind):
+        inner = kind.strip("[]")
+        return kind.replace(inner, names.get(inner, inner))
+
+    return {names[table]: [[field, renamed(kind)] for field, kind in fields]
+            for table, fields in tables.items()}
 
 
 def field_descriptor(kind):
@@ -102,19 +142,21 @@ def header_source(schema):
             number = f"0x{value:02X}" if enum == "Error" else value
             lines.append(f"    {prefix}_{upper(name)} = {number},")
         lines += ["};", ""]
-    lines.append("// Slots of the tables' fields that the kernels' argument access reads")
+    lines.append("// Slots of the tables' fields that C reads by name")
     lines.append("enum {")
-    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList"):
+    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList",
+                  "Tensor"):
         for name, slot, _ in slots(tables[table]):
             lines.append(f"    PT_SLOT_{upper(table)}_{upper(name)} = {slot},")
     lines += ["};", "", "#endif", ""]
     return "\n".join(lines)
 
 
-def verifier_source(schema):
-    """The schema as constant tables, which kernels/core/verify.c walks a program along."""
-    tables, unions = schema["table"], schema["union"]
-    lines = [f"// The tables of a .pte file, for the verifier. {NOTICE}", "", "enum {"]
+def verifier_source(schema, flat_tensor):
+    """The schemas as constant tables, which kernels/core/verify.c walks a file along."""
+    tables, unions = schema["table"] | with_prefix(flat_tensor["table"]), schema["union"]
+    notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
+    lines = ["// The tables of .pte and .ptd files, for the verifier.", f"// {notice}", "", "enum {"]
     lines += [f"    TABLE_{upper(table)}," for table in tables]
     lines += ["    TABLES", "};", ""]
     for union, members in unions.items():
@@ -134,7 +176,9 @@ def verifier_source(schema):
     for table, fields in tables.items():
         name = f"{table.lower()}_fields" if fields else "0"
         lines.append(f"    {{{name}, {len(list(slots(fields)))}}},")
-    lines += ["};", ""]
+    lines += ["};", "", "// By format of the file", "static const uint8_t roots[PT_FORMATS] = {",
+              f"    [PT_FORMAT_PROGRAM] = TABLE_{upper(schema['root'])},",
+              f"    [PT_FORMAT_FLAT_TENSOR] = TABLE_{upper(flat_tensor['root'])},", "};", ""]
     return "\n".join(lines)
 
 
@@ -144,13 +188,17 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare only, write nothing")
     check = parser.parse_args().check
     schema = tomllib.loads((ROOT / "schema/program.toml").read_text())
+    flat_tensor = tomllib.loads((ROOT / "schema/flat_tensor.toml").read_text())
+    bundled = tomllib.loads((ROOT / "schema/bundled_program.toml").read_text())
     stale = False
     for path, text in ((PYTHON, python_source(schema)), (HEADER, header_source(schema)),
-                       (VERIFIER, verifier_source(schema))):
+                       (VERIFIER, verifier_source(schema, flat_tensor)),
+                       (FLAT_TENSOR, flat_tensor_source(flat_tensor)),
+                       (BUNDLED, bundled_source(bundled))):
         if path.exists() and path.read_text() == text:
             continue
         if check:
-            print(f"{path.relative_to(ROOT)} is not what schema/program.toml says")
+            print(f"{path.relative_to(ROOT)} is not what schema/ says")
             stale = True
         else:
             path.write_text(text)

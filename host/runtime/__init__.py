@@ -19,7 +19,7 @@ from picotorch.host.aligned import aligned_copy
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.running import read_model
 from picotorch.host.tensors import from_stored
-from picotorch.host.twin import planned_sizes, set_inputs
+from picotorch.host.twin import open_data, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR
 from picotorch.module import load_with_exact_memories
 
@@ -85,8 +85,9 @@ class Method:
 class Program:
     """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
 
-    def __init__(self, program: picotorch.Program):
+    def __init__(self, program: picotorch.Program, data_map=None):
         self._program = program
+        self._data_map = data_map
         self._methods: dict[str, Method] = {}
 
     @property
@@ -95,10 +96,11 @@ class Program:
 
     def load_method(self, name: str) -> Method:
         """The method, in memories of exactly the bytes that it needs. Raises NotFound,
-        OperatorMissing, NotSupported, InvalidProgram."""
+        OperatorMissing, NotSupported, InvalidProgram, InvalidExternalData."""
         if name not in self._methods:
             planned_sizes(self._program.method_meta(name), {})
-            self._methods[name] = Method(load_with_exact_memories(self._program, name))
+            self._methods[name] = Method(load_with_exact_memories(
+                self._program, name, data_map=self._data_map))
         return self._methods[name]
 
     def metadata(self, method_name: str) -> MethodMeta:
@@ -132,18 +134,21 @@ class Runtime:
         verification: Verification = Verification.InternalConsistency,
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
-        data_path: Path | str | None = None,
+        data_path: Path | str | Sequence[Path | str] | None = None,
     ) -> Program:
-        """A program from a path, its bytes or a file object.
+        """A program from a path, its bytes or a file object; data_path: of the .ptd file of its
+        external tensors, or of several.
 
-        Raises AccessFailed, InvalidProgram; NotSupported for event tracing and external data.
+        Raises AccessFailed, InvalidProgram; NotFound, InvalidExternalData of a .ptd file; NotSupported
+        for event tracing.
         """
         if enable_etdump or debug_buffer_size:
             raise fail(NOT_SUPPORTED, "event tracing", "etdump")
-        if data_path is not None:
-            raise fail(NOT_SUPPORTED, "external data", str(data_path))
         loader = picotorch.BufferDataLoader(aligned_copy(_read(data)))
-        return Program(picotorch.Program.load(loader, verification.value))
+        paths = [] if data_path is None else [data_path] if isinstance(data_path, str | Path) \
+            else data_path
+        return Program(picotorch.Program.load(loader, verification.value),
+                       open_data([read_model(Path(path)) for path in paths]))
 
 
 def _read(data):

@@ -51,10 +51,10 @@ static bool delegate_writes_to(const pt_context *c, const pt_instruction *instru
             continue;
         }
         uint8_t type = ((const pt_value *)(const void *)pt_at(c, arg))->type;
-        bool is_list = type == PT_VALUE_LIST + PT_TYPE_TENSOR_LIST ||
-                       type == PT_VALUE_LIST + PT_TYPE_OPTIONAL_TENSOR_LIST;
+        bool is_list = type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST ||
+                       type == PT_VALUE_OTHER + PT_TYPE_OPTIONAL_TENSOR_LIST;
         if ((is_list && list_lies_in(c, arg, memory)) ||
-            (type < PT_VALUE_LIST && memory_of(c, arg) == memory)) {
+            (type < PT_VALUE_OTHER && memory_of(c, arg) == memory)) {
             return true;
         }
     }

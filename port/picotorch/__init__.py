@@ -6,6 +6,7 @@
 
 from .backend import Backend, register_backend, registered_backend_names, unregister_backend
 from .data_loader import BufferDataLoader, FileDataLoader
+from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
@@ -21,15 +22,18 @@ __all__ = [
     "BufferDataLoader",
     "Error",
     "FileDataLoader",
+    "FlatTensorDataMap",
     "HierarchicalAllocator",
     "MemoryAllocator",
     "MemoryManager",
+    "MergedDataMap",
     "Method",
     "MethodMeta",
     "Module",
     "Program",
     "Tensor",
     "TensorInfo",
+    "TensorLayout",
     "register_backend",
     "registered_backend_names",
     "unregister_backend",

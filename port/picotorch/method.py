@@ -60,17 +60,19 @@ class Method:
         self._inputs_missing = 0
         self._pool_end = 0
         self._planned = 0
+        self._external_start = 0
         self._external_end = 0
 
     # ---- loading
 
-    def load(self, program, name="forward", prepare=False):
+    def load(self, program, name="forward", prepare=False, data_map=None):
         """Loads a method of the program into the memories. `prepare` trades pool for speed: kernels
-        re-encode constant weights there, once.
+        re-encode constant weights there, once. `data_map`: FlatTensorDataMap or MergedDataMap of the
+        tensors that the program leaves to .ptd files; their bytes have to stay where they are.
 
-        Raises NotFound, OperatorMissing, MemoryAllocationFailed, InvalidProgram, NotSupported, or what
-        a kernel answers to its arguments. The method is then not loaded, its memories are as before,
-        and load may be called again.
+        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram,
+        NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
+        memories are as before, and load may be called again.
         """
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")
@@ -83,7 +85,7 @@ class Method:
         done = False
         try:
             self.plan = program.plan(name)
-            self._loader.load(program, self.plan, self.manager, prepare)
+            self._loader.load(program, self.plan, self.manager, prepare, data_map)
             self._delegates.init(program, name, self.manager, self._loader.start)
             self._loader.bind_scratch(self.manager)
             self._start()
@@ -98,6 +100,7 @@ class Method:
     def _start(self):
         loader = self._loader
         self._planned = loader.n_planned
+        self._external_start = _picotorch.PLANNED + loader.n_planned + len(loader.external.files)
         self._external_end = loader.next_external
         inputs = self._count(schema.EXECUTION_PLAN_INPUTS)
         self._check_indexes(schema.EXECUTION_PLAN_INPUTS)
@@ -179,8 +182,13 @@ class Method:
         """A reference for a tensor without bytes."""
         return reference(_picotorch.POOL, 0)
 
+    def _is_constant(self, memory):
+        """True of the program and of data files."""
+        return (memory == _picotorch.PROGRAM
+                or _picotorch.PLANNED + self._planned <= memory < self._external_start)
+
     def _is_external(self, data):
-        return data >> 25 >= _picotorch.PLANNED + self._planned
+        return data >> 25 >= self._external_start
 
     # ---- inputs and outputs
 
@@ -256,7 +264,7 @@ class Method:
         data = self._data(schema.EXECUTION_PLAN_INPUTS, index)
         if nbytes == 0:
             return
-        if data >> 25 == _picotorch.PROGRAM:
+        if self._is_constant(data >> 25):
             raise fail(INVALID_ARGUMENT, "is constant in the program", "input", index)
         if self._is_external(data):
             self._check_input_memory(buffer, data >> 25, index)
@@ -268,10 +276,10 @@ class Method:
         """A buffer that becomes the memory of an input. Only if no instruction writes to it, it may be
         read-only or part of the program."""
         check_alignment(buffer, "input", index)
-        shared = self.context.overlap(buffer, _picotorch.PLANNED + self._planned)
+        shared = self.context.overlap(buffer, self._external_start)
         if self.context.is_written(memory):
             check_memory(buffer, "input", index)
-        elif shared == _picotorch.PROGRAM:
+        elif self._is_constant(shared):
             shared = 0
         self._check_apart(shared, "input", index)
 
@@ -301,8 +309,7 @@ class Method:
             raise fail(INVALID_STATE, "has planned memory", "output", index,
                        remedy="read it with get_output")
         check_memory(buffer, "output", index)
-        self._check_apart(self.context.overlap(buffer, _picotorch.PLANNED + self._planned), "output",
-                          index)
+        self._check_apart(self.context.overlap(buffer, self._external_start), "output", index)
         self.context.set_memory(data >> 25, buffer)
         self._update_ready()
 
@@ -388,7 +395,7 @@ class Method:
         """Lets execute run when every input has been set and every unplanned tensor has memory."""
         if self._ready or self._inputs_missing:
             return
-        for i in range(_picotorch.PLANNED + self._planned, self._external_end):
+        for i in range(self._external_start, self._external_end):
             if not self.context.has_memory(i):
                 return
         self._ready = True
@@ -471,7 +478,7 @@ class Method:
 
     def _instruction_name(self, index):
         reader = self.program.reader
-        instruction = reader.item(self._loader.instructions, index)
+        instruction = self._loader.instruction(index)
         kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
         if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
             return "control flow"

@@ -36,6 +36,8 @@ def metas(fixture):
 
 def job_of(fixture):
     job = Job({"model": fixture.pte})
+    for i, data in enumerate(fixture.data):
+        job.add(f"data{i}", data)
     settings = {"methods": ",".join(fixture.methods), "unlocked": UNLOCKED.get(fixture.name, "")}
     signatures = metas(fixture)
     for number, run in enumerate(fixture.runs):

@@ -24,7 +24,8 @@ RUNS = [fixture for fixture in FIXTURES
 
 def request(fixture, run=None, **settings):
     run = run or fixture.runs[0]
-    return Request(fixture.pte, fixture.name, run.inputs, run.method, temp_size=1 << 20, **settings)
+    return Request(fixture.pte, fixture.name, run.inputs, run.method, temp_size=1 << 20,
+                   data=fixture.data, **settings)
 
 
 def run_fixture(name, **settings):
@@ -43,7 +44,8 @@ def test_outputs_are_those_of_executorch(fixture):
         assert relative_difference(output, wanted) <= BOUND
 
 
-@pytest.mark.parametrize("fixture", [f for f in FIXTURES if f.refused or f.backends], ids=lambda f: f.name)
+@pytest.mark.parametrize("fixture", [f for f in FIXTURES if f.refused or f.backends],
+                         ids=lambda f: f.name)
 def test_all_that_is_missing_is_named(fixture):
     lacking = {*fixture.refused, *fixture.backends}
     run = next(run for run in fixture.runs

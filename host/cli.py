@@ -1,4 +1,4 @@
-"""The command line: picotorch run | inspect | size | parity | export | firmware | boards."""
+"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards."""
 
 import json
 import os
@@ -11,15 +11,18 @@ from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, 
 
 from . import (
     bundled,
+    etdump,
     exporting,
     inspecting,
     listing_boards,
     parity,
+    profiling,
     running,
     running_bundled,
     selective,
     sizing,
 )
+from . import memory_map as memory_map_module
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -149,10 +152,7 @@ def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, 
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
-    if firmware is not None and board == running.HOST:
-        raise click.UsageError("--firmware is of a board: give --board, too")
-    if quantize and inputs is None:
-        raise click.UsageError("--quantize is for --inputs")
+    _check_options(firmware, board, quantize, inputs)
     memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
                 "prepare": prepare, "firmware": firmware}
     if inputs is None and running.is_bundled(model):
@@ -176,6 +176,13 @@ def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, 
     else:
         show_result(result)
     running.check_result(result)
+
+
+def _check_options(firmware, board, quantize, inputs):
+    if firmware is not None and board == running.HOST:
+        raise click.UsageError("--firmware is of a board: give --board, too")
+    if quantize and inputs is None:
+        raise click.UsageError("--quantize is for --inputs")
 
 
 def _read_files(files):
@@ -268,6 +275,46 @@ def parity_command(model, method, boards, firmware, files, inputs, seed, quantiz
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
     sys.exit(0 if entry["agree"] else 1)
+
+
+@cli.command("profile")
+@_model
+@_method
+@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@_firmware
+@_inputs
+@_quantize
+@_prepare
+@_data
+@click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
+              show_default=True, help="The rows as the program has them, or the largest share first.")
+@click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
+              help="Draw the planned memory over the instructions.")
+@click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
+              help="Write an ETDump for the Inspector of executorch.devtools.")
+@_json
+def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, files, sort,
+                    memory_map, etdump_path, as_json):
+    """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
+    the twin.
+
+    \b
+    Examples:
+      picotorch profile model.pte --board mps2-an386
+      picotorch profile model.pte --memory-map memory.svg
+    """
+    _check_options(firmware, board, quantize, inputs)
+    data = running.read_program(model)
+    request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize), method,
+                      prepare=prepare, firmware=firmware, data=_read_files(files))
+    meta = open_program(data).method_meta(method)
+    if memory_map is not None:
+        memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
+    entry, executions = profiling.profile(request, board)
+    if etdump_path is not None:
+        etdump_path.write_bytes(etdump.to_bytes(executions))
+    click.echo(json.dumps(entry)) if as_json else profiling.show_text(entry, sort)
 
 
 @cli.command()

@@ -4,6 +4,7 @@ import numpy as np
 from picotorch import (
     BufferDataLoader,
     Error,
+    EventTracer,
     FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
@@ -19,7 +20,7 @@ from picotorch.runner_log import RunnerLog
 
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
-from .run import Request, Result, Usage
+from .run import Request, Result, Usage, read_events
 from .tensors import from_stored, to_stored
 
 BOARD = "host"
@@ -66,13 +67,16 @@ def _run(request, result, log):
                  request.temp_size)
     method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
                     meta.max_delegate_arguments())
-    _load(method, program, data_map, request, log)
+    tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
+    _load(method, program, data_map, request, log, tracer)
     _report(method, result)
     log.preparing_inputs()
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
     attach_outputs(method, meta)
     log.inputs_prepared()
     _execute(method, request.method, log)
+    if tracer:
+        result.events = _measure(method, tracer, request.executions)
     log.memory_report(len(request.model), method.memory_report())
     log.outputs(method.get_outputs())
     result.outputs = outputs(method, meta)
@@ -107,10 +111,20 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     return sizes
 
 
-def _load(method, program, data_map, request, log):
+def _measure(method, tracer, executions):
+    """The events of as many executions, each measured by itself. The one before has warmed caches."""
+    measured = []
+    for _ in range(executions):
+        tracer.reset()
+        method.execute()
+        measured.append(read_events(tracer.buffer))
+    return measured
+
+
+def _load(method, program, data_map, request, log, tracer):
     log.loading()
     try:
-        method.load(program, request.method, request.prepare == "pool", data_map)
+        method.load(program, request.method, request.prepare == "pool", data_map, tracer)
     except Error as error:
         log.load_failed(request.method, error.code)
         raise

@@ -16,6 +16,8 @@ FLAT_TENSOR = lib.PT_FORMAT_FLAT_TENSOR
 LIMIT = 2**27  # bytes that a reference reaches
 INTERNAL = 0x01
 NOT_READY = 0x02  # InvalidState
+EVENT_BYTES = ffi.sizeof("pt_event")
+_NANOSECONDS = ffi.addressof(lib, "pt_nanoseconds")
 
 
 def _address(buffer):
@@ -72,6 +74,12 @@ def readonly(buffer):
         return memoryview(buffer).readonly
     except TypeError:
         return True
+
+
+def clear(buffer):
+    """Makes all bytes of a buffer zero."""
+    view = memoryview(buffer).cast("B")
+    view[:] = bytes(len(view))
 
 
 def element_size(dtype):
@@ -386,6 +394,7 @@ class Context:
         self._buffers = [None] * MEMORIES
         self._constant = {PROGRAM}  # memories that nothing writes to
         self._scratch = None
+        self._events = None
 
     def set_memory(self, memory, buffer):
         """Makes a buffer, or None, the memory of this number."""
@@ -699,6 +708,25 @@ class Context:
     def execute(self):
         """Runs from the first instruction to the end; on_failure(code) as in step."""
         self._run(lib.pt_execute)
+
+    def set_tracer(self, buffer):
+        """Measures what each instruction takes into a buffer, or no longer where it is None.
+
+        It has an event of EVENT_BYTES, u64 ticks and u32 calls, for the end of the loop and then one
+        for each instruction of the started method. On the twin a tick is a nanosecond.
+        """
+        found = None if buffer is None else _Memory(buffer)
+        if found:
+            method = self._record("pt_method", self._c.method)
+            if found.size // EVENT_BYTES <= method.n_instructions:
+                raise ValueError
+        self._events = found
+        events = ffi.cast("pt_event *", found.pointer) if found else ffi.NULL
+        lib.pt_set_tracer(self._c, events, _NANOSECONDS, 2**64 - 1)
+
+    def tracing_overhead(self):
+        """Ticks that measuring takes, of each instruction; they are taken off."""
+        return self._c.tracer.overhead
 
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""

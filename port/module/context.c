@@ -1,6 +1,7 @@
 // _picotorch.Context: the memories that references lead into, and the executor's state.
 #include "core.h"
 #include "modpicotorch.h"
+#include "py/mphal.h"
 #include "py/runtime.h"
 #include <string.h>
 
@@ -8,6 +9,7 @@ typedef struct context {
     mp_obj_base_t base;
     mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
     mp_obj_t scratch;
+    mp_obj_t events;
     mp_obj_t on_failure;
     mp_obj_t on_delegate;
     uint32_t constant; // a bit for each memory that nothing writes to
@@ -28,6 +30,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
         self->buffers[i] = mp_const_none;
     }
     self->scratch = mp_const_none;
+    self->events = mp_const_none;
     self->on_failure = n_args > 0 ? args[0] : mp_const_none;
     self->on_delegate = n_args > 1 ? args[1] : mp_const_none;
     self->constant = 0;
@@ -520,6 +523,31 @@ static mp_obj_t context_execute(mp_obj_t self_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_execute_obj, context_execute);
 
+// The port's counter: of processor cycles on most of them.
+static uint64_t ticks(void) {
+    return mp_hal_ticks_cpu();
+}
+
+static mp_obj_t context_set_tracer(mp_obj_t self_in, mp_obj_t buffer_in) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    if (buffer_in != mp_const_none) {
+        const pt_method *method = record_at(&self->c, self->c.method, sizeof(pt_method));
+        if (buffer.len / sizeof(pt_event) <= method->n_instructions) {
+            pt_raise_value_error();
+        }
+    }
+    self->events = buffer_in;
+    pt_set_tracer(&self->c, buffer.buf, ticks, (mp_uint_t)-1);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_set_tracer_obj, context_set_tracer);
+
+static mp_obj_t context_tracing_overhead(mp_obj_t self_in) {
+    return pt_small_int(context_of(self_in)->tracer.overhead);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_tracing_overhead_obj, context_tracing_overhead);
+
 static mp_obj_t context_instruction(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->instruction);
 }
@@ -627,6 +655,8 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},
+    {MP_ROM_QSTR(MP_QSTR_tracing_overhead), MP_ROM_PTR(&context_tracing_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},
     {MP_ROM_QSTR(MP_QSTR_reason), MP_ROM_PTR(&context_reason_obj)},

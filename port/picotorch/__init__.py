@@ -8,6 +8,7 @@ from .backend import Backend, register_backend, registered_backend_names, unregi
 from .data_loader import BufferDataLoader, FileDataLoader
 from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
+from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .method_meta import MethodMeta
@@ -21,6 +22,7 @@ __all__ = [
     "Backend",
     "BufferDataLoader",
     "Error",
+    "EventTracer",
     "FileDataLoader",
     "FlatTensorDataMap",
     "HierarchicalAllocator",

@@ -9,6 +9,7 @@ import _picotorch
 
 from .errors import INVALID_ARGUMENT, INVALID_STATE, fail, out_of_memory
 from .memory import ALIGNMENT, LIMIT, bytes_at, reference
+from .named_data import DelegateDataMap
 from .schema import COMPILE_SPEC_KEY, COMPILE_SPEC_VALUE
 
 
@@ -57,12 +58,12 @@ class BackendInitContext:
 
     def __init__(self, context):
         self._context = context
-        self._program = None
         self._method_name = None
         self._allocator = BackendAllocator(context)
+        self._named_data = DelegateDataMap()
 
-    def bind(self, program, method_name, allocator, base):
-        self._program = program
+    def bind(self, program, data_map, method_name, allocator, base):
+        self._named_data.bind(program.get_named_data_map(), data_map)
         self._method_name = method_name
         self._allocator.bind(allocator, base)
 
@@ -74,8 +75,8 @@ class BackendInitContext:
         return self._method_name
 
     def get_named_data_map(self):
-        """The NamedDataMap of the program."""
-        return self._program.get_named_data_map()
+        """The named data of the program and of the data files, a DelegateDataMap."""
+        return self._named_data
 
     def ask_temp(self, size):
         """Says at load that execute will allocate `size` bytes of temp memory: where there are not so

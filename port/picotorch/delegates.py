@@ -164,9 +164,9 @@ class Delegates:
             raise fail(OUT_OF_RESOURCES, "has more arguments than Method was made for", "instruction",
                        instruction, remedy="give Method a larger max_arguments")
 
-    def init(self, program, name, manager, start):
+    def init(self, program, data_map, name, manager, start):
         """Makes all delegates ready; what they allocate of the pool counts from `start` on."""
-        self.init_context.bind(program, name, manager.method_allocator, start)
+        self.init_context.bind(program, data_map, name, manager.method_allocator, start)
         self.execution_context.bind(name, manager.temp_allocator)
         for i in range(self.count):
             self._init(program, i)

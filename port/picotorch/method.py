@@ -26,7 +26,7 @@ from .errors import (
     fail,
 )
 from .memory import check_alignment, check_memory, reference
-from .method_loader import MethodLoader
+from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
 from .plan import evalue
 from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
@@ -65,10 +65,11 @@ class Method:
 
     # ---- loading
 
-    def load(self, program, name="forward", prepare=False, data_map=None):
+    def load(self, program, name="forward", prepare=False, data_map=None, event_tracer=None):
         """Loads a method of the program into the memories. `prepare` trades pool for speed: kernels
         re-encode constant weights there, once. `data_map`: FlatTensorDataMap or MergedDataMap of the
         tensors that the program leaves to .ptd files; their bytes have to stay where they are.
+        `event_tracer`: an EventTracer that measures what each instruction takes.
 
         Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram,
         NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
@@ -86,9 +87,13 @@ class Method:
         try:
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
-            self._delegates.init(program, name, self.manager, self._loader.start)
+            self._delegates.init(program, data_map, name, self.manager, self._loader.start)
             self._loader.bind_scratch(self.manager)
             self._start()
+            if event_tracer is not None:
+                event_tracer.attach(self.context,
+                                    self.context.get_ref(self._loader.start + N_INSTRUCTIONS),
+                                    self._external_start)
             done = True
         except ValueError:
             raise bad_program("something lies outside the file") from None
@@ -128,6 +133,7 @@ class Method:
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
         self.context.set_scratch(None)
+        self.context.set_tracer(None)
         self.context.set_ready(False)
         self._ready = False
         self._loaded = False

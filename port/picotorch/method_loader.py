@@ -61,6 +61,7 @@ from .schema import (
 from .tensor import bad_dims, bad_nbytes
 
 METHOD_BYTES = 28
+N_INSTRUCTIONS = 4  # where in a pt_method they are counted
 _SCRATCH = 20  # where in a pt_method the bytes of scratch stand
 VALUE_BYTES = 16
 HEADER_BYTES = 4  # of an instruction, before its arguments

@@ -57,7 +57,7 @@ def _data_map(sources):
     return MergedDataMap.load([FlatTensorDataMap.load(_loader(source)) for source in sources])
 
 
-def load_with_exact_memories(program, name, prepare=False, data_map=None):
+def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
     included."""
     meta = program.method_meta(name)
@@ -70,7 +70,7 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None):
         method = Method(manager, max(8, meta.num_outputs()), meta.num_backends(),
                         meta.max_delegate_arguments())
         try:
-            method.load(program, name, prepare, data_map)
+            method.load(program, name, prepare, data_map, event_tracer)
             break
         except Error as error:
             if error.code != MEMORY_ALLOCATION_FAILED:

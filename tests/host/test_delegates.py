@@ -97,7 +97,7 @@ def test_named_data():
     fixture = fixture_store.load("delegate_named_data")
     opened = Program.load(BufferDataLoader(aligned(fixture.pte)))
     named = opened.get_named_data_map()
-    assert sorted(named.get_key(i) for i in range(len(named))) == ["offset", "scale"]
+    assert sorted(named.keys()) == ["offset", "scale"]
     scale = opened.get_named_data("scale")
     assert scale.readonly and scale.nbytes == 20
     with pytest.raises(Error, match=r"NotFound \(0x20\): weight: there is no named data of this key"):

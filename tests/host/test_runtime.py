@@ -165,8 +165,8 @@ def test_external_data_that_is_not_there():
     assert error_of(partly.load_method, "forward").name == "NotFound"
 
 
-def test_event_tracing_is_refused():
+def test_intermediate_outputs_are_refused():
     runtime, path = Runtime.get(), fixture_store.load("add_1").path
-    assert error_of(runtime.load_program, path, enable_etdump=True).name == "NotSupported"
+    assert error_of(runtime.load_program, path, debug_buffer_size=9).name == "NotSupported"
     program = runtime.load_program(path)
-    assert error_of(program.write_etdump_result_to_file, "a", "b").name == "NotSupported"
+    assert error_of(program.write_etdump_result_to_file, "a", "b").name == "InvalidState"

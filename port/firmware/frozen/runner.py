@@ -1,11 +1,11 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
 Sections: model; data0, data1 ... (.ptd files); in0, in1 ... (bytes of the input tensors); settings:
-method, prepare (none or pool), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
-(int:3, float:0.5, bool:1, none: for inputs that are no tensors), further (number of executions behind
-the first one; their inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files report (lines
-key=value), pool (the records of the loaded method) and out0, out1 ..., out0_1 ... for the host.
-host/emulated.py is the other end.
+method, prepare (none or pool), trace (0 or 1), pool_size, temp_size, planned0, planned1 ... (bytes),
+input0 ... (int:3, float:0.5, bool:1, none: for inputs that are no tensors), further (number of
+executions behind the first one; their inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files
+report (lines key=value), pool (the records of the loaded method), out0, out1 ..., out0_1 ... and, with
+trace, events (the memory of the EventTracer) for the host. host/emulated.py is the other end.
 """
 
 import gc
@@ -17,6 +17,7 @@ import micropython
 from picotorch import (
     BufferDataLoader,
     Error,
+    EventTracer,
     FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
@@ -119,6 +120,9 @@ class Run:
         self.unplanned = [None] * meta.num_outputs()
         for i in meta.unplanned_outputs():
             self.unplanned[i] = arenas[0].take(meta.output_tensor_meta(i).nbytes(), "output", i)
+        self.tracer = None
+        if settings.get("trace") == "1":
+            self.tracer = EventTracer(arenas[0].take(EventTracer.nbytes(meta), "event tracer"))
         self.method = Method(self.manager, max(8, meta.num_outputs()))
         self.stack_load = 0
         self.stack_execute = 0
@@ -143,7 +147,7 @@ class Run:
             _board.stack_paint()
             start()
             try:
-                self.method.load(self.program, self.name, self.prepare, self.data_map)
+                self.method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
             finally:
                 stop(counts, 4)
                 self.stack_load = _board.stack_used()
@@ -223,6 +227,8 @@ def _write_results(run, report):
     if run.error is None:
         report.append("execute=%d" % _count(run, 8))
         report.append("stack_execute=%d" % run.stack_execute)
+        if run.tracer is not None:
+            _board.write_file("events", run.tracer.buffer)
         run.write_outputs(["out%d" % i for i in range(len(run.results))])
         for i in range(len(run.results)):
             if not isinstance(run.results[i], Tensor):

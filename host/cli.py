@@ -1,5 +1,6 @@
 """The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards."""
 
+import functools
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ from . import (
     running_bundled,
     selective,
     sizing,
+    torchscript,
 )
 from . import memory_map as memory_map_module
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
@@ -46,6 +48,18 @@ class PlannedSize(click.ParamType):
             self.fail(f"{value!r} is not I=N: bytes N (at most {LIMIT}) of planned buffer I, "
                       "counted from 0", param, ctx)
         return int(index), int(size)
+
+
+class Shape(click.ParamType):
+    """1,3,224,224[:dtype]: an example input."""
+
+    name = "1,3,224,224[:DTYPE]"
+
+    def convert(self, value, param, ctx):
+        try:
+            return torchscript.parse_shape(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 def _model(command):
@@ -353,24 +367,45 @@ def firmware(first, models, board, output, as_json):
               help="Take off the operators that quantize inputs and dequantize outputs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.PTE",
               help="The program to write.")
+@click.option("--shape", "shapes", multiple=True, type=Shape(),
+              help="Of TorchScript: sizes of an input, and its dtype (float32 by default); once for "
+              "each input.")
+@click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
+              help="Of TorchScript: example inputs, arrays in0, in1 ...")
 @_json
-def export(model, int8_io, output, as_json):
-    """Make of the program MODEL one that needs less memory.
+def export(model, int8_io, output, shapes, inputs, as_json):
+    """Make of TorchScript a program, or of the program MODEL one that needs less memory.
 
-    Values that no instruction names are dropped, and the planned memory is planned anew. With --int8-io
-    the inputs and outputs of a quantized program are the integers themselves; their scale and zero
-    point can be read with method_meta.input_quantization(i) and output_quantization(i). Needs the
-    package executorch (pip install -e '.[export]').
+    TorchScript is a file that torch.jit.save wrote, of a traced or scripted module; the program is for
+    inputs of the shapes given. Of a program (.pte) values that no instruction names are dropped, and
+    the planned memory is planned anew. With --int8-io the inputs and outputs of a quantized program are
+    the integers themselves; their scale and zero point can be read with
+    method_meta.input_quantization(i) and output_quantization(i). Needs the packages torch and
+    executorch (pip install -e '.[export]').
 
     \b
     Examples:
+      picotorch export model.pt --shape 1,3,224,224 -o model.pte
       picotorch export model.pte -o smaller.pte
       picotorch export model.pte --int8-io -o model_int8.pte
     """
-    written, entry = exporting.export_file(running.read_model(model), str(model), int8_io)
+    data = running.read_model(model)
+    if torchscript.is_meant(data, model):
+        if int8_io:
+            raise click.UsageError("--int8-io is for a quantized program (.pte)")
+        if shapes and inputs is not None:
+            raise click.UsageError("give --shape or --inputs, not both")
+        tell = None if as_json else functools.partial(click.echo, nl=False)
+        given = list(shapes) if inputs is None else read_npz(inputs)
+        written, entry = torchscript.export_file(data, str(model), given, tell)
+    else:
+        if shapes or inputs is not None:
+            raise click.UsageError("--shape and --inputs are for TorchScript")
+        written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
     output.write_bytes(written)
     entry["output"] = str(output)
-    click.echo(json.dumps(entry)) if as_json else exporting.show_text(entry)
+    show = torchscript.show_text if torchscript.is_meant(data, model) else exporting.show_text
+    click.echo(json.dumps(entry)) if as_json else show(entry)
 
 
 @cli.command("boards")

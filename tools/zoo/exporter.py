@@ -1,5 +1,6 @@
 """From a model of the zoo to a .pte and its .ptd files, and a summary of what is in them."""
 
+import io
 import math
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir._serialize.data_serializer import DataPayload
 from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
+from picotorch.host import torchscript
 from picotorch.host.exporting import export_file
 
 from zoo import cortex_m
@@ -39,6 +41,8 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
     if model.cortex_m:
         pte = bytes(cortex_m.lower(model).to_executorch(backend).buffer)
         return (export_file(pte, "model", int8_io=True)[0] if model.calibration else pte), {}
+    if model.torchscript:
+        return _from_torchscript(model), {}
     exported = {
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()
@@ -62,6 +66,14 @@ def merge_data(data: dict[str, bytes]) -> bytes:
     stored = store.get_named_data_store_output()
     entries = {key: entry for file in stored.external_data.values() for key, entry in file.items()}
     return bytes(serializer.serialize(DataPayload(buffers=stored.buffers, named_data=entries)))
+
+
+def _from_torchscript(model: Model) -> bytes:
+    """Scripts the module, saves it to TorchScript, and exports that as picotorch export does."""
+    saved = io.BytesIO()
+    torch.jit.save(torch.jit.script(model.module), saved)
+    examples = [value.numpy() for value in model.inputs]
+    return torchscript.export_file(saved.getvalue(), "model.pt", examples)[0]
 
 
 def inline_constants(pte: bytes) -> bytes:

@@ -70,6 +70,7 @@ class Model:
         Python implementation gives the expected outputs.
     calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
         program takes and gives them as they are (picotorch export --int8-io).
+    torchscript: the program is made of TorchScript, by picotorch export.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -83,6 +84,7 @@ class Model:
     executorch_fails: bool = False
     cortex_m: str | None = None
     calibration: tuple[tuple, ...] = ()
+    torchscript: bool = False
 
     def partitioners(self) -> list:
         """New partitioners, in the order of their use."""

@@ -21,6 +21,7 @@ from zoo.models import (  # noqa: F401
     refused,
     reported,
     shapes,
+    torchscript,
 )
 from zoo.registry import FIXTURES
 

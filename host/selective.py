@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 from picotorch import Program
-from picotorch.errors import INTERNAL, fail
+from picotorch.errors import ACCESS_FAILED, INTERNAL, fail
 
 from . import emulator, show
 from .boards import load_board
@@ -42,13 +42,14 @@ def default_output(board: str) -> Path:
 def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     """Builds the firmware and says what is in it. What is made on the way is told on stderr.
 
-    Raises OperatorMissing, Internal when the build fails.
+    Raises AccessFailed where the output cannot be written, OperatorMissing, Internal when the build
+    fails.
     """
+    _check_output(output)
     names = needed_operators(programs)
     text = operator_file(names)
     folder = emulator.FIRMWARE_DIR / f"{board}-run" / "selected" / _digest(text)
     folder.mkdir(parents=True, exist_ok=True)
-    output.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / "lock", "w") as lock:
         import fcntl  # not on Windows, where there is no firmware to build either
 
@@ -67,6 +68,19 @@ def _backends(programs):
     """Names of the backends that delegates of the programs need."""
     return sorted({name for program in programs.values() for method in program.method_names
                    for name in program.method_meta(method).backend_names()})
+
+
+def _check_output(output):
+    """Tries to write both files before minutes go into a build; makes their folder."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for path in (output, output.with_suffix(".map")):
+        new = not path.exists()
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+        if new:
+            path.unlink()
 
 
 def _digest(text):

@@ -8,6 +8,7 @@
 typedef struct context {
     mp_obj_base_t base;
     mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
+    void *starts[PT_MEMORIES];     // so do these where a buffer is a view that may move on
     mp_obj_t scratch;
     mp_obj_t events;
     mp_obj_t on_failure;
@@ -28,6 +29,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     context *self = mp_obj_malloc(context, type);
     for (size_t i = 0; i < PT_MEMORIES; i++) {
         self->buffers[i] = mp_const_none;
+        self->starts[i] = NULL;
     }
     self->scratch = mp_const_none;
     self->events = mp_const_none;
@@ -63,6 +65,7 @@ static void set_memory(context *self, mp_obj_t memory_in, mp_obj_t buffer_in, bo
     }
     mp_buffer_info_t buffer = buffer_of(buffer_in);
     self->buffers[memory] = buffer_in;
+    self->starts[memory] = pt_view_start(buffer_in);
     self->c.memory[memory] = buffer.buf;
     self->c.memory_size[memory] = buffer.len;
     self->constant = (self->constant & ~(1u << memory)) | (uint32_t)constant << memory;
@@ -203,6 +206,27 @@ static mp_obj_t context_put_tensor(size_t n_args, const mp_obj_t *args) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_tensor_obj, 8, 8, context_put_tensor);
+
+static mp_obj_t context_read_value(mp_obj_t self_in, mp_obj_t position_in, mp_obj_t into_in) {
+    const pt_context *c = context_of(self_in);
+    const pt_value *value = record(c, position_in, sizeof(pt_value));
+    size_t length;
+    mp_obj_t *into;
+    mp_obj_list_get(into_in, &length, &into);
+    if (length < 6 || value->type >= PT_VALUE_OTHER) {
+        pt_raise_value_error();
+    }
+    pt_tensor t =
+        pt_get_tensor(c, pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position_in)));
+    into[0] = pt_small_int(value->data);
+    into[1] = pt_small_int(value->sizes);
+    into[2] = pt_small_int(value->dim_order);
+    into[3] = pt_small_int(t.rank);
+    into[4] = pt_small_int(t.dtype);
+    into[5] = pt_small_int((int64_t)pt_numel(&t) * pt_element_size(t.dtype));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_read_value_obj, context_read_value);
 
 static mp_obj_t context_make_dynamic(mp_obj_t self_in, mp_obj_t position, mp_obj_t at) {
     const pt_context *c = context_of(self_in);
@@ -406,22 +430,21 @@ static mp_obj_t context_resize(mp_obj_t self_in, mp_obj_t position, mp_obj_t siz
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_resize_obj, context_resize);
 
-static mp_obj_t context_number(mp_obj_t self_in, mp_obj_t position) {
+static mp_obj_t context_number(mp_obj_t self_in, mp_obj_t position, mp_obj_t kept) {
     const pt_context *c = context_of(self_in);
     const pt_value *value = record(c, position, sizeof(pt_value));
-    pt_ref variable = pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position));
     switch (value->type) {
     case PT_VALUE_OTHER + PT_TYPE_INT:
-        return mp_obj_new_int_from_ll(pt_get_int(c, variable));
     case PT_VALUE_OTHER + PT_TYPE_BOOL:
-        return mp_obj_new_bool(pt_get_bool(c, variable));
     case PT_VALUE_OTHER + PT_TYPE_DOUBLE:
-        return mp_obj_new_float((mp_float_t)pt_get_double(c, variable));
+        return pt_number(
+            pt_get_scalar(c, pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position))),
+            kept);
     default:
         return mp_const_none;
     }
 }
-static MP_DEFINE_CONST_FUN_OBJ_2(context_number_obj, context_number);
+static MP_DEFINE_CONST_FUN_OBJ_3(context_number_obj, context_number);
 
 static mp_obj_t context_argument(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->argument);
@@ -640,6 +663,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy_in), MP_ROM_PTR(&context_copy_in_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy), MP_ROM_PTR(&context_copy_obj)},
+    {MP_ROM_QSTR(MP_QSTR_read_value), MP_ROM_PTR(&context_read_value_obj)},
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_resize), MP_ROM_PTR(&context_resize_obj)},

@@ -25,6 +25,12 @@ static mp_obj_t misaligned(mp_obj_t buffer_in, mp_obj_t alignment_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(misaligned_obj, misaligned);
 
+void *pt_view_start(mp_obj_t buffer) {
+    return mp_obj_is_type(buffer, &mp_type_memoryview)
+               ? ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items
+               : NULL;
+}
+
 // As MicroPython's own views do, it holds the start of the whole buffer, which the garbage
 // collector follows, and an offset in elements. Where that cannot be expressed it holds `data`, and
 // the caller has to keep the buffer alive.
@@ -37,9 +43,7 @@ void pt_point_view(mp_obj_t view_in, mp_obj_t buffer, uint8_t *start, uint8_t *d
     if (size % element) {
         pt_raise_value_error();
     }
-    if (mp_obj_is_type(buffer, &mp_type_memoryview)) {
-        start = ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items;
-    }
+    start = pt_view_start(buffer) ? pt_view_start(buffer) : start;
     size_t offset = (size_t)(data - start);
     if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
         start = data;
@@ -151,6 +155,9 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_Context), MP_ROM_PTR(&pt_context_type)},
     {MP_ROM_QSTR(MP_QSTR_misaligned), MP_ROM_PTR(&misaligned_obj)},
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&view_obj)},
+    {MP_ROM_QSTR(MP_QSTR_heap_locked), MP_ROM_PTR(&pt_heap_locked_obj)},
+    {MP_ROM_QSTR(MP_QSTR_new_float), MP_ROM_PTR(&pt_new_float_obj)},
+    {MP_ROM_QSTR(MP_QSTR_new_string), MP_ROM_PTR(&pt_new_string_obj)},
     {MP_ROM_QSTR(MP_QSTR_nbytes), MP_ROM_PTR(&nbytes_obj)},
     {MP_ROM_QSTR(MP_QSTR_typecode), MP_ROM_PTR(&typecode_obj)},
     {MP_ROM_QSTR(MP_QSTR_readonly), MP_ROM_PTR(&readonly_obj)},

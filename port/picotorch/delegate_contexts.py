@@ -87,7 +87,8 @@ class BackendInitContext:
 class BackendExecutionContext:
     """What execute may use, until it returns. One is made with each Method."""
 
-    def __init__(self):
+    def __init__(self, arguments):
+        self._arguments = arguments
         self._method_name = None
         self._allocator = BackendAllocator()
 
@@ -102,6 +103,11 @@ class BackendExecutionContext:
     def allocate(self, size, alignment=ALIGNMENT, view=None):
         """From the temp allocator."""
         return self._allocator.allocate(size, alignment, view)
+
+    def resize_tensor(self, tensor, sizes):
+        """Gives an argument of dynamic shape, an output, other sizes: a buffer of int32, array("i") or
+        raw_sizes() of another Tensor. Raises NotSupported for another rank and above the bound."""
+        self._arguments.resize(tensor, sizes)
 
     def get_method_name(self):
         return self._method_name

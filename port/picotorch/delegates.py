@@ -15,6 +15,7 @@ from .delegate_contexts import (
 from .errors import (
     DELEGATE_MEMORY_ALLOCATION_FAILED,
     INTERNAL,
+    INVALID_ARGUMENT,
     NOT_FOUND,
     OUT_OF_RESOURCES,
     Error,
@@ -27,7 +28,7 @@ from .schema import (
     BACKEND_DELEGATE_PROCESSED,
     EXECUTION_PLAN_DELEGATES,
 )
-from .tensor import Tensor
+from .values import Kept, ValueList, Values
 
 _DELEGATES = 4  # that a method can have, and
 _ARGUMENTS = 8  # that a call can have, where the Method is not told
@@ -65,13 +66,61 @@ class Delegate:
         backend.destroy(handle)
 
 
+class Argument(Kept):
+    """One argument of a call, and the objects for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.list = ValueList()
+        self.index = 0  # among the method's values
+        self.value = None
+
+    def clear(self):
+        """What a backend has kept of it shows nothing any more."""
+        self.value = None
+        self.tensor.clear()
+        self.list.clear()
+
+
 class Arguments:
     """The arguments of the delegate call that runs, a sequence."""
 
-    def __init__(self, most):
-        self.values = [None] * most
-        self.tensors = [Tensor() for _ in range(most)]
+    def __init__(self, method, most):
+        self.values = Values(method)
+        self.items = [Argument() for _ in range(most)]
         self.count = 0
+
+    def read(self, vector, count):
+        """Takes the arguments whose value indexes the program lists at a position."""
+        self.count = count
+        reader = self.values.method.program.reader
+        for i in range(count):
+            argument = self.items[i]
+            try:
+                argument.index = reader.i32_item(vector, i)
+                argument.value = self.values.get(argument.index, argument)
+            except ValueError:
+                raise bad_program("lies outside the file", "argument", i) from None
+
+    def clear(self):
+        for i in range(self.count):
+            self.items[i].clear()
+        self.count = 0
+
+    def resize(self, tensor, sizes):
+        """See BackendExecutionContext.resize_tensor."""
+        context = self.values.method.context
+        for i in range(self.count):
+            if self.items[i].value is tensor:
+                code = context.resize(context.find_value(self.items[i].index), sizes)
+                if code:
+                    raise fail(code, "", "argument", i, source=self)
+                self.values.tensor(self.items[i].index, tensor)
+                return
+        raise fail(INVALID_ARGUMENT, "is no argument of this call", "tensor")
+
+    def explain(self, error):
+        return self.values.method.context.reason()
 
     def __len__(self):
         return self.count
@@ -81,10 +130,10 @@ class Arguments:
             index += self.count
         if not 0 <= index < self.count:
             raise IndexError
-        return self.values[index]
+        return self.items[index].value
 
     def __repr__(self):
-        return "<Arguments %r>" % [self.values[i] for i in range(self.count)]
+        return "<Arguments %r>" % [self.items[i].value for i in range(self.count)]
 
 
 class Delegates:
@@ -100,8 +149,8 @@ class Delegates:
         self.method = method
         self.context = None
         self.init_context = None
-        self.execution_context = BackendExecutionContext()
-        self.arguments = Arguments(max_arguments)
+        self.arguments = Arguments(method, max_arguments)
+        self.execution_context = BackendExecutionContext(self.arguments)
         self.items = [Delegate() for _ in range(max_delegates)]
         self.vector = 0  # of the program's delegates
         self.count = 0
@@ -160,7 +209,7 @@ class Delegates:
         arguments than there are objects for."""
         if not 0 <= index < self.count:
             raise bad_program("calls a delegate that there is not", "instruction", instruction)
-        if count > len(self.arguments.values) or count > _MOST_ARGUMENTS:
+        if count > len(self.arguments.items) or count > _MOST_ARGUMENTS:
             raise fail(OUT_OF_RESOURCES, "has more arguments than Method was made for", "instruction",
                        instruction, remedy="give Method a larger max_arguments")
 
@@ -213,22 +262,13 @@ class Delegates:
         return 0 if self.error is None else self.error.code
 
     def _execute(self, delegate, position, count):
-        arguments = self.arguments
-        arguments.count = count
         vector = self.context.get_ref(position + _HEADER_BYTES + 4 * count)
-        vector = (vector & 0x1FFFFFF) << 2
-        for i in range(count):
-            value = self.method.program.reader.i32_item(vector, i)
-            arguments.values[i] = self.method.value(value, arguments.tensors[i])
-        delegate.backend.execute(self.execution_context, delegate.handle, arguments)
+        self.arguments.read((vector & 0x1FFFFFF) << 2, count)
+        delegate.backend.execute(self.execution_context, delegate.handle, self.arguments)
 
     def _give_back(self):
         """A Tensor that a backend kept has no elements afterwards."""
-        arguments = self.arguments
-        for i in range(arguments.count):
-            arguments.values[i] = None
-            arguments.tensors[i].clear()
-        arguments.count = 0
+        self.arguments.clear()
         temp = self.method.manager.temp_allocator
         if temp is not None:
             temp.reset()

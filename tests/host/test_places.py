@@ -1,4 +1,4 @@
-"""Where things lie: constants in the program, unplanned tensors, planned buffers in a board's memories."""
+"""Where constants, unplanned tensors and planned buffers lie."""
 
 import functools
 import subprocess
@@ -131,7 +131,8 @@ def test_planned_buffers_have_arenas_in_different_memories():
 
 def request(name, **sizes):
     fixture = fixture_store.load(name)
-    return Request(fixture.pte, name, fixture.runs[0].inputs, **sizes)
+    return Request(fixture.pte, name, fixture.runs[0].inputs, pool_size=4096, temp_size=1024,
+                   **sizes)
 
 
 @pytest.mark.parametrize("board", [HOST, *BOARDS])
@@ -145,10 +146,10 @@ def test_planned_buffers_in_several_memories(name, board):
 
 
 @pytest.mark.parametrize(("board", "index", "text"), [
-    ("mps2-an386", 1, "planned buffer 1: 300000B requested, 262144B available; the board has no more in "
-                      "arena planned1, which is in its memory ram"),
-    ("mps3-an547", 2, "planned buffer 2: 300000B requested, 262144B available; the board has no more in "
-                      "arena planned2, which is in its memory dtcm")])
+    ("mps2-an386", 1, "planned buffer 1: 300000B requested, 262144B available; the board has no more "
+                      "in arena planned1, which is in its memory ram"),
+    ("mps3-an547", 2, "planned buffer 2: 300000B requested, 262144B available; the board has no more "
+                      "in arena planned2, which is in its memory dtcm")])
 def test_an_arena_that_is_too_small_is_named_with_its_memory(board, index, text):
     result = running.run(request("planned_in_three", planned_sizes={index: 300_000}), board)
     assert (result.status, result.message) == ("MemoryAllocationFailed", text)

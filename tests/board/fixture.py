@@ -1,14 +1,19 @@
 """Loads every method of a fixture and executes its runs, one after the other, with the heap locked.
 
 Sections: model; data0, data1 ... (.ptd files); settings: methods (names with commas), run0, run1 ...
-(method of each run), and input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5,
-none:); in<run>_<i>, the bytes of the others. Writes the files pool_<method>, as it is after load,
-pool_<method>_after, and out<run>_<i>. Prints what every load and run ended with, and every output that
-is no tensor.
+(method of each run), input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:),
+and unlocked: of load and run those that need a heap, for a backend's sake; in<run>_<i>, the bytes of
+the other inputs. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
+out<run>_<i>. Prints what every load and run ended with, and every output that is no tensor.
 """
 
 settings = job.settings(sections["settings"])
 names = settings["methods"].split(",")
+
+
+def call(phase, function):
+    """Calls function(): the Error that it raised or None."""
+    return (unlocked if phase in settings.get("unlocked", "") else locked)(function)
 
 
 def constant(text):
@@ -106,7 +111,7 @@ def main():
     methods = {}
     for name in names:
         loaded = Loaded(program, name, data_map)
-        error = locked(loaded.load)
+        error = call("load", loaded.load)
         print("load", name, error or "ok")
         if error is None:
             loaded.write_pool("pool_" + name)
@@ -116,7 +121,7 @@ def main():
         loaded = methods.get(settings["run%d" % run])
         if loaded is not None:
             loaded.read_inputs(run)
-            error = locked(loaded.run)
+            error = call("run", loaded.run)
             print("run", run, error or "ok")
             if error is None:
                 loaded.write_outputs(run)

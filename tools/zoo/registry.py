@@ -62,7 +62,8 @@ class Model:
     stride: expected outputs are stored as every stride-th element of the flattened output.
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
-    partitioner: makes the partitioner that hands operators to a delegate.
+    partitioner: makes the partitioner that hands operators to a delegate, or a list of them, each of
+        which gets what the one before it has left.
     executorch_fails: ExecuTorch refuses the program or differs from PyTorch; the expected
         outputs are PyTorch's.
     cortex_m: quantized to int8 for this core, "M4" say, in ExecuTorch's Cortex-M dialect, whose
@@ -88,6 +89,11 @@ class Model:
     torchscript: bool = False
     constant_methods: dict[str, object] = field(default_factory=dict)
     shares_memory: bool = False
+
+    def partitioners(self) -> list:
+        """New partitioners, in the order of their use."""
+        made = self.partitioner() if self.partitioner is not None else []
+        return made if isinstance(made, list) else [made]
 
     @property
     def reference(self) -> str:

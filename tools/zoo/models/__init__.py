@@ -5,6 +5,7 @@ from zoo.models import (  # noqa: F401
     channels_last,
     convolutions,
     cortex_m,
+    delegates,
     dtypes,
     elementwise,
     external_data,

@@ -40,6 +40,7 @@ class Loaded:
                              max(8, meta.num_outputs()))
         self.output_values = [meta.output_value(i) for i in range(meta.num_outputs())]
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
+        self.state = [self.state_memory(info) for info in meta.unplanned_attributes()]
         self.results = [None] * meta.num_outputs()
         self.inputs = None
 
@@ -68,11 +69,19 @@ class Loaded:
         copy[:] = data
         return copy
 
+    def state_memory(self, info):
+        """The name of a mutable buffer that has no memory, and zeros for it."""
+        memory = take("planned", info.nbytes())
+        memory[:] = bytes(len(memory))
+        return [info.name(), memory]
+
     def load(self):
         self.method.load(self.program, self.name, data_map=self.data_map)
         for i in range(len(self.outputs)):
             if self.outputs[i] is not None:
                 self.method.set_output_data_ptr(self.outputs[i], i)
+        for name, memory in self.state:
+            self.method.set_attribute_data_ptr(memory, name)
 
     def read_inputs(self, run):
         self.inputs = []

@@ -66,6 +66,7 @@ class Model:
         which gets what the one before it has left.
     executorch_fails: ExecuTorch refuses the program or differs from PyTorch; the expected
         outputs are PyTorch's.
+    executorch_crashes: its Python runtime cannot run the program at all; likewise.
     cortex_m: quantized to int8 for this core, "M4" say, in ExecuTorch's Cortex-M dialect, whose
         Python implementation gives the expected outputs.
     calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
@@ -84,6 +85,7 @@ class Model:
     inline_constants: bool = False
     partitioner: Callable | None = None
     executorch_fails: bool = False
+    executorch_crashes: bool = False
     cortex_m: str | None = None
     calibration: tuple[tuple, ...] = ()
     torchscript: bool = False
@@ -100,7 +102,7 @@ class Model:
         """What computes the expected outputs."""
         if self.cortex_m:
             return "dialect"
-        return "pytorch" if self.executorch_fails else "executorch"
+        return "pytorch" if self.executorch_fails or self.executorch_crashes else "executorch"
 
     def methods(self) -> dict[str, tuple[nn.Module, tuple]]:
         """Module and example inputs of each method."""

@@ -3,8 +3,9 @@
 Sections: model; data0, data1 ... (.ptd files); settings: methods (names with commas), run0, run1 ...
 (method of each run), input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:),
 and unlocked: of load and run those that need a heap, for a backend's sake; in<run>_<i>, the bytes of
-the other inputs. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
-out<run>_<i>. Prints what every load and run ended with, and every output that is no tensor.
+the other inputs, and sizes<run>_<i> for those that are dynamic. Writes the files pool_<method>, as it
+is after load, pool_<method>_after, and out<run>_<i>. Prints what every load and run ended with, every
+output that is no tensor, and the sizes of those that are dynamic.
 """
 
 settings = job.settings(sections["settings"])
@@ -87,8 +88,18 @@ class Loaded:
         self.inputs = []
         for i in range(self.meta.num_inputs()):
             key = "in%d_%d" % (run, i)
-            self.inputs.append(self.changeable(i, sections[key]) if key in sections
-                               else constant(settings["input%d_%d" % (run, i)]))
+            if key in sections:
+                self.inputs.append(self.sized(run, i, self.changeable(i, sections[key])))
+            else:
+                self.inputs.append(constant(settings["input%d_%d" % (run, i)]))
+
+    def sized(self, run, i, data):
+        """The bytes of an input, with its sizes if these may be others than the program's."""
+        sizes = settings.get("sizes%d_%d" % (run, i))
+        if sizes is None:
+            return data
+        return from_blob(data, [int(size) for size in sizes.split(",")],
+                         self.meta.input_tensor_meta(i).dtype)
 
     def run(self):
         self.method.set_inputs(self.inputs)
@@ -102,6 +113,8 @@ class Loaded:
         for i in range(len(self.results)):
             if isinstance(self.results[i], Tensor):
                 _board.write_file("out%d_%d" % (run, i), self.results[i].data)
+                if self.meta.output_tensor_meta(i).is_dynamic():
+                    print("sizes", run, i, self.results[i].sizes())
             else:
                 print("output", run, i, self.results[i])
 

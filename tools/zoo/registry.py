@@ -57,6 +57,8 @@ class Model:
 
     module: one module, exported as the method "forward", or modules by method name.
     inputs: the example inputs; by method name if module is.
+    dynamic_shapes: of torch.export.export, for the inputs of each method; `further` may then have
+        other sizes.
     further: inputs of further executions, after the first and on the same loaded method.
     backend: arguments of ExecutorchBackendConfig, as a function since passes hold state.
     stride: expected outputs are stored as every stride-th element of the flattened output.
@@ -78,6 +80,7 @@ class Model:
 
     module: nn.Module | dict[str, nn.Module]
     inputs: tuple | dict[str, tuple]
+    dynamic_shapes: tuple | None = None
     further: tuple[tuple, ...] = ()
     backend: Callable[[], dict] = dict
     stride: int = 1

@@ -162,6 +162,12 @@ class Tensor:
         self._dtype = 0
         self._buffer = None  # of from_blob
 
+    def clear(self):
+        """Shows nothing any more."""
+        self.data = _picotorch.view(self.data, b"", 0, 0, "B")
+        self._sizes = _picotorch.view(self._sizes, b"", 0, 0, "i")
+        self._dim_order = _picotorch.view(self._dim_order, b"", 0, 0, "B")
+
     def __len__(self):
         return len(self.data)
 

@@ -63,6 +63,15 @@ def give_back(name):
     _taken[name] = 0
 
 
+def unlocked(function):
+    """Calls function(): the Error that it raised or None."""
+    try:
+        function()
+    except Error as error:
+        return error
+    return None
+
+
 def locked(function):
     """Calls function() with the heap locked: the Error that it raised or None. Anything allocated,
     and any other exception, ends the script."""

@@ -49,8 +49,8 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
     }
     edge = to_edge(exported, constant_methods=model.constant_methods or None,
                    compile_config=EdgeCompileConfig())
-    if model.partitioner is not None:
-        edge = edge.to_backend(model.partitioner())
+    for partitioner in model.partitioners():
+        edge = edge.to_backend(partitioner)
     program = edge.to_executorch(backend)
     with tempfile.TemporaryDirectory() as folder:
         program.write_tensor_data_to_file(folder)

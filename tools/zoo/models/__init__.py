@@ -6,6 +6,7 @@ from zoo.models import (  # noqa: F401
     control_flow,
     convolutions,
     cortex_m,
+    delegates,
     dtypes,
     dynamic_shapes,
     elementwise,

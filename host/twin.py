@@ -65,7 +65,8 @@ def _run(request, result, log):
     manager = _memories(meta, request)
     log.memories(request.pool_size, [len(b) for b in manager.planned_memory.buffers],
                  request.temp_size)
-    method = Method(manager, max(meta.num_outputs(), 1))
+    method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
+                    meta.max_delegate_arguments())
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
     _load(method, program, data_map, request, log, tracer)
     _report(method, result)

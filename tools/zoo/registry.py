@@ -57,12 +57,15 @@ class Model:
 
     module: one module, exported as the method "forward", or modules by method name.
     inputs: the example inputs; by method name if module is.
+    dynamic_shapes: of torch.export.export, for the inputs of each method; `further` may then have
+        other sizes.
     further: inputs of further executions, after the first and on the same loaded method.
     backend: arguments of ExecutorchBackendConfig, as a function since passes hold state.
     stride: expected outputs are stored as every stride-th element of the flattened output.
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
-    partitioner: makes the partitioner that hands operators to a delegate.
+    partitioner: makes the partitioner that hands operators to a delegate, or a list of them, each of
+        which gets what the one before it has left.
     executorch_fails: ExecuTorch refuses the program or differs from PyTorch; the expected
         outputs are PyTorch's.
     executorch_crashes: its Python runtime cannot run the program at all; likewise.
@@ -77,6 +80,7 @@ class Model:
 
     module: nn.Module | dict[str, nn.Module]
     inputs: tuple | dict[str, tuple]
+    dynamic_shapes: tuple | None = None
     further: tuple[tuple, ...] = ()
     backend: Callable[[], dict] = dict
     stride: int = 1
@@ -90,6 +94,11 @@ class Model:
     torchscript: bool = False
     constant_methods: dict[str, object] = field(default_factory=dict)
     shares_memory: bool = False
+
+    def partitioners(self) -> list:
+        """New partitioners, in the order of their use."""
+        made = self.partitioner() if self.partitioner is not None else []
+        return made if isinstance(made, list) else [made]
 
     @property
     def reference(self) -> str:

@@ -9,12 +9,15 @@ is no tensor.
 
 settings = job.settings(sections["settings"])
 names = settings["methods"].split(",")
+_shared = {}  # planned buffers by index
 
 
 def constant(text):
     kind, value = text.split(":")
     if kind == "none":
         return None
+    if kind == "str":
+        return value
     return bool(int(value)) if kind == "bool" else int(value) if kind == "int" else float(value)
 
 
@@ -28,8 +31,7 @@ class Loaded:
         self.name = name
         self.data_map = data_map
         self.pool = MemoryAllocator(self.part("pool"))
-        planned = [take(planned_arena(i), meta.memory_planned_buffer_size(i))
-                   for i in range(meta.num_memory_planned_buffers())]
+        planned = [self.planned(i) for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
                              max(8, meta.num_outputs()))
@@ -37,6 +39,16 @@ class Loaded:
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
         self.results = [None] * meta.num_outputs()
         self.inputs = None
+
+    def planned(self, i):
+        """Planned buffer `i`: one for all methods where they share their state."""
+        if not settings.get("shares_memory"):
+            return take(planned_arena(i), self.meta.memory_planned_buffer_size(i))
+        if i not in _shared:
+            metas = [self.program.method_meta(name) for name in names]
+            _shared[i] = take(planned_arena(i), max([m.memory_planned_buffer_size(i)
+                              for m in metas if i < m.num_memory_planned_buffers()]))
+        return _shared[i]
 
     def part(self, name):
         """As much of a board's memory as every method gets."""

@@ -136,4 +136,4 @@ def _describe_value(value) -> dict:
             "nbytes": math.prod(value.sizes) * np.dtype(dtype).itemsize,
             "planned": value.allocation_info is not None,
         }
-    return {"type": type(value).__name__, "value": next(iter(vars(value).values()))}
+    return {"type": type(value).__name__, "value": next(iter(vars(value).values()), None)}

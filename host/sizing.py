@@ -108,8 +108,10 @@ def _together(sizes):
 
 
 def _output_sizes(meta):
-    """Bytes of the outputs outside the planned buffers; the board's runner puts them behind these."""
-    return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()]
+    """Bytes of the outputs and mutable buffers outside the planned buffers; the board's runner puts
+    them behind these."""
+    return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()] + [
+        info.nbytes() for info in meta.unplanned_attributes()]
 
 
 def _input_bytes(meta):

@@ -224,6 +224,15 @@ class Method:
         self._check_loaded()
         return self._attributes.get(name)
 
+    def set_attribute_data_ptr(self, buffer, name):
+        """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
+        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They stay
+        the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
+        InvalidArgument, InvalidState."""
+        self._check_loaded()
+        self._attributes.set_memory(buffer, name)
+        self._update_ready()
+
     def reset_state(self):
         """Takes buffers back to their initial values, or to zero, and the execution to its start.
 
@@ -281,7 +290,7 @@ class Method:
         self._check_loaded()
         self._inputs.check_all_set()
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
-                   remedy="call set_input and set_output_data_ptr for all that are not planned")
+                   remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
 
     def reset_execution(self):
         """Back to the first instruction."""

@@ -92,6 +92,12 @@ class MethodMeta:
         return self._info(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"), "output",
                           index)
 
+    def unplanned_attributes(self):
+        """TensorInfo of the mutable buffers for which set_attribute_data_ptr has to give memory."""
+        found = [self.attribute_tensor_meta(i) for i in range(self.num_attributes())]
+        return [info for info in found if info.nbytes() and not info.is_memory_planned()
+                and not info.is_constant()]
+
     def unplanned_outputs(self):
         """Indexes of the outputs for which Method.set_output_data_ptr has to give memory."""
         return [i for i in range(self.num_outputs()) if self._is_unplanned(i)]

@@ -236,13 +236,17 @@ class Tensor:
     def point(self, context, at, record):
         """Shows the tensor whose record is at `at` of the context's pool. `record` is a list of 6 to
         work in. ValueError where a place lies outside its memory."""
+        self.describe(context, at, record)
+        data = record[0] if record[5] else _NOWHERE
+        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
+
+    def describe(self, context, at, record):
+        """As point, but without the data, which may have no memory yet."""
         context.read_value(at, record)
         rank = record[3]
         self._dtype = record[4]
         self._sizes = context.view(self._sizes, record[1], 4 * rank, "i")
         self._dim_order = context.view(self._dim_order, record[2], rank, "B")
-        data = record[0] if record[5] else _NOWHERE
-        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
 
     def __repr__(self):
         shown = ", ".join(["%g" % self.data[i] for i in range(min(6, len(self.data)))])

@@ -20,6 +20,7 @@ from picotorch import (
     Method,
     Program,
     Tensor,
+    from_blob,
     errors,
     schema,
 )

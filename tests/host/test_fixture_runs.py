@@ -1,5 +1,6 @@
 """Every fixture on the twin and on the boards: against ExecuTorch's outputs, and one by the other."""
 
+import ast
 import functools
 import re
 
@@ -45,8 +46,10 @@ def job_of(fixture):
         meta = signatures[run.method]
         for i, value in enumerate(run.inputs):
             if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
-                order = meta.input_tensor_meta(i).dim_order()
-                job.add(f"in{number}_{i}", to_stored(value, order))
+                info = meta.input_tensor_meta(i)
+                job.add(f"in{number}_{i}", to_stored(value, info.dim_order()))
+                if info.is_dynamic():
+                    settings[f"sizes{number}_{i}"] = ",".join(map(str, value.shape))
             else:
                 settings[f"input{number}_{i}"] = constant(value)
     job.add_settings("settings", settings)
@@ -67,9 +70,17 @@ def on_host(name):
 def outputs(fixture, number, result):
     """The outputs of a run as arrays; None for a value that is no tensor."""
     meta = metas(fixture)[fixture.runs[number].method]
-    return [from_stored(result.files[f"out{number}_{i}"], meta.output_tensor_meta(i))
+    return [output(result, number, i, meta.output_tensor_meta(i))
             if meta.output_tag(i) == KERNEL_TYPES_TENSOR else None
             for i in range(meta.num_outputs())]
+
+
+def output(result, number, i, info):
+    start = f"sizes {number} {i} "
+    sizes = [ast.literal_eval(line.removeprefix(start)) for line in result.lines
+             if line.startswith(start)]
+    assert len(sizes) == info.is_dynamic()
+    return from_stored(result.files[f"out{number}_{i}"], info, *sizes)
 
 
 def assert_close(actual, expected):
@@ -130,7 +141,15 @@ def test_outputs_are_those_of_executorch(name):
                 assert_close(run.sampled(actual), expected)
 
 
-@every_fixture
+def is_static(fixture):
+    """True when no size and no number changes."""
+    return not any(value.get("dynamic") for method in fixture.methods.values()
+                   for value in (*method["inputs"], *method["outputs"])) and not any(
+        name.startswith("executorch_prim::") or name in ("aten::sym_size.int", "aten::_local_scalar_dense")
+        for method in fixture.methods.values() for name in method["operators"])
+
+
+@pytest.mark.parametrize("name", [name for name in FIXTURES if is_static(FIXTURES[name])])
 def test_execution_leaves_the_pool_as_it_was_loaded(name):
     """But for a delegate's own part of it."""
     if "ExecutorBackend" in FIXTURES[name].backends:

@@ -47,7 +47,8 @@ def profile(call, name, *options):
 
 
 def fixtures_that_run():
-    return [fixture for fixture in fixture_store.load_all() if not fixture.refused]
+    return [fixture for fixture in fixture_store.load_all()
+            if not fixture.refused and not fixture.backends]
 
 
 # ---- the table

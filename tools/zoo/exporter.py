@@ -183,4 +183,4 @@ def _describe_value(value) -> dict:
             "planned": value.allocation_info is not None,
             **({"dynamic": True} if value.shape_dynamism else {}),
         }
-    return {"type": type(value).__name__, "value": next(iter(vars(value).values()))}
+    return {"type": type(value).__name__, "value": next(iter(vars(value).values()), None)}

@@ -226,8 +226,8 @@ class Method:
 
     def set_attribute_data_ptr(self, buffer, name):
         """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
-        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They stay
-        the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
+        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value and
+        stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
         self._check_loaded()
         self._attributes.set_memory(buffer, name)

@@ -10,6 +10,7 @@ output that is no tensor, and the sizes of those that are dynamic.
 
 settings = job.settings(sections["settings"])
 names = settings["methods"].split(",")
+_shared = {}  # planned buffers by index
 
 
 def call(phase, function):
@@ -21,6 +22,8 @@ def constant(text):
     kind, value = text.split(":")
     if kind == "none":
         return None
+    if kind == "str":
+        return value
     return bool(int(value)) if kind == "bool" else int(value) if kind == "int" else float(value)
 
 
@@ -34,8 +37,7 @@ class Loaded:
         self.name = name
         self.data_map = data_map
         self.pool = MemoryAllocator(self.part("pool"))
-        planned = [take(planned_arena(i), meta.memory_planned_buffer_size(i))
-                   for i in range(meta.num_memory_planned_buffers())]
+        planned = [self.planned(i) for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
                              max(8, meta.num_outputs()))
@@ -45,21 +47,25 @@ class Loaded:
         self.results = [None] * meta.num_outputs()
         self.inputs = None
 
+    def planned(self, i):
+        """Planned buffer `i`: one for all methods where they share their state."""
+        if not settings.get("shares_memory"):
+            return take(planned_arena(i), self.meta.memory_planned_buffer_size(i))
+        if i not in _shared:
+            metas = [self.program.method_meta(name) for name in names]
+            _shared[i] = take(planned_arena(i), max([m.memory_planned_buffer_size(i)
+                              for m in metas if i < m.num_memory_planned_buffers()]))
+        return _shared[i]
+
     def part(self, name):
         """As much of a board's memory as every method gets."""
         return take(name, (len(_board.memory(name)) // len(names)) & -16)
 
     def output_memory(self, i):
         """A buffer for an output that has none of its own, or None."""
-        meta = self.meta
-        if meta.output_tag(i) != schema.KERNEL_TYPES_TENSOR:
+        if i not in self.meta.unplanned_outputs():
             return None
-        for k in range(meta.num_inputs()):
-            if meta.input_value(k) == meta.output_value(i):
-                return None
-        info = meta.output_tensor_meta(i)
-        has_memory = info.is_memory_planned() or info.is_constant()
-        return None if has_memory else take("planned", info.nbytes())
+        return take("planned", self.meta.output_tensor_meta(i).nbytes())
 
     def changeable(self, i, data):
         """The bytes of an input; a copy where it is used in place and comes back as an output."""

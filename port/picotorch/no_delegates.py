@@ -1,4 +1,4 @@
-"""The delegates of a Method that was made for none: all that it takes to refuse a program that has some.
+"""The delegates of a Method that was made for none: what it takes to refuse a program that has some.
 
 The other half of this, with what it imports, is loaded only where a backend is registered.
 """
@@ -12,7 +12,7 @@ _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Me
 
 
 def make_delegates(method, max_delegates, max_arguments):
-    """Objects for so many delegates and arguments of a call; None: some if any backend is registered."""
+    """Objects for so many delegates and arguments of a call; None: some, if a backend is registered."""
     some = num_registered_backends() > 0
     if max_delegates is None:
         max_delegates = _DELEGATES if some else 0

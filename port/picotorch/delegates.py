@@ -28,7 +28,7 @@ from .schema import (
     BACKEND_DELEGATE_PROCESSED,
     EXECUTION_PLAN_DELEGATES,
 )
-from .values import Kept, ValueList, Values
+from .values import Kept
 
 _DELEGATES = 4  # that a method can have, and
 _ARGUMENTS = 8  # that a call can have, where the Method is not told
@@ -71,7 +71,6 @@ class Argument(Kept):
 
     def __init__(self):
         super().__init__()
-        self.list = ValueList()
         self.index = 0  # among the method's values
         self.value = None
 
@@ -86,7 +85,7 @@ class Arguments:
     """The arguments of the delegate call that runs, a sequence."""
 
     def __init__(self, method, most):
-        self.values = Values(method)
+        self.values = method.values
         self.items = [Argument() for _ in range(most)]
         self.count = 0
 

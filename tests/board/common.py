@@ -20,8 +20,8 @@ from picotorch import (
     Method,
     Program,
     Tensor,
-    from_blob,
     errors,
+    from_blob,
     schema,
 )
 

@@ -63,15 +63,9 @@ class Loaded:
 
     def output_memory(self, i):
         """A buffer for an output that has none of its own, or None."""
-        meta = self.meta
-        if meta.output_tag(i) != schema.KERNEL_TYPES_TENSOR:
+        if i not in self.meta.unplanned_outputs():
             return None
-        for k in range(meta.num_inputs()):
-            if meta.input_value(k) == meta.output_value(i):
-                return None
-        info = meta.output_tensor_meta(i)
-        has_memory = info.is_memory_planned() or info.is_constant()
-        return None if has_memory else take("planned", info.nbytes())
+        return take("planned", self.meta.output_tensor_meta(i).nbytes())
 
     def changeable(self, i, data):
         """The bytes of an input; a copy where it is used in place and comes back as an output."""

@@ -19,6 +19,7 @@ from targets import HOST, TOO_LARGE, aligned, on_boards, run_script
 
 TOLERANCE = 1e-5  # of the largest magnitude of an output
 
+WRITE_NUMBERS = ("aten::sym_size.int", "aten::sym_numel", "aten::_local_scalar_dense")
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 COMPUTED_IN_PYTHON = ("delegate_two_backends",)
 every_fixture = pytest.mark.parametrize("name", FIXTURES)
@@ -152,7 +153,7 @@ def is_static(fixture):
     """True when no size and no number changes."""
     return not any(value.get("dynamic") for method in fixture.methods.values()
                    for value in (*method["inputs"], *method["outputs"])) and not any(
-        name.startswith("executorch_prim::") or name in ("aten::sym_size.int", "aten::_local_scalar_dense")
+        name.startswith("executorch_prim::") or name in WRITE_NUMBERS
         for method in fixture.methods.values() for name in method["operators"])
 
 

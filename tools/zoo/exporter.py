@@ -12,7 +12,14 @@ from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffe
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir._serialize.data_serializer import DataPayload
-from executorch.exir.schema import ExecutionPlan, KernelCall, MoveCall, Program, SubsegmentOffsets, Tensor
+from executorch.exir.schema import (
+    ExecutionPlan,
+    KernelCall,
+    MoveCall,
+    Program,
+    SubsegmentOffsets,
+    Tensor,
+)
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
 from picotorch.host import torchscript
 from picotorch.host.exporting import export_file

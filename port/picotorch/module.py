@@ -67,7 +67,7 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
     while True:
         manager = MemoryManager(MemoryAllocator(bytearray(pool)), planned,
                                 MemoryAllocator(bytearray(temp), "temp memory"))
-        method = Method(manager, max(8, meta.num_outputs()), meta.num_backends(),
+        method = Method(manager, meta.num_outputs(), meta.num_backends(),
                         meta.max_delegate_arguments())
         try:
             method.load(program, name, prepare, data_map, event_tracer)

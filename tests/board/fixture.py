@@ -40,7 +40,7 @@ class Loaded:
         planned = [self.planned(i) for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
-                             max(8, meta.num_outputs()))
+                             meta.num_outputs())
         self.output_values = [meta.output_value(i) for i in range(meta.num_outputs())]
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
         self.state = [self.state_memory(info) for info in meta.unplanned_attributes()]

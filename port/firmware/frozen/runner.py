@@ -127,7 +127,7 @@ class Run:
         self.tracer = None
         if settings.get("trace") == "1":
             self.tracer = EventTracer(arenas[0].take(EventTracer.nbytes(meta), "event tracer"))
-        self.method = Method(self.manager, max(8, meta.num_outputs()))
+        self.method = Method(self.manager, meta.num_outputs())
         self.stack_load = 0
         self.stack_execute = 0
         self.error = None

@@ -253,6 +253,14 @@ static void add_row(float *out, const float *self, int32_t n, int32_t step, floa
     }
 }
 
+// Avoids double arithmetic for the usual small integers.
+static float as_float(pt_scalar s) {
+    if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
+        return (float)(int32_t)s.as.i;
+    }
+    return (float)pt_scalar_as_double(s);
+}
+
 // The same for one element of any other dtype.
 static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
                         pt_scalar alpha, pt_scalar beta) {
@@ -263,17 +271,31 @@ static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8
         ((double *)out)[i] = product + add;
         return;
     }
+    if (pt_is_half(dtype)) {
+        const float scale = as_float(alpha), self_scale = as_float(beta);
+        const float product = scale == 0 ? 0 : scale * pt_load_float(out, i, dtype);
+        const float add = self_scale == 0 ? 0 : self_scale * pt_load_float(self, j, dtype);
+        pt_store_float(out, i, dtype, product + add);
+        return;
+    }
     const uint64_t sum = (uint64_t)pt_load_int(out, i, dtype);
     const uint64_t add = (uint64_t)pt_load_int(self, j, dtype);
     pt_store_int(out, i, dtype, (int64_t)((uint64_t)alpha.as.i * sum + (uint64_t)beta.as.i * add));
 }
 
-// Avoids double arithmetic for the usual small integers.
-static float as_float(pt_scalar s) {
-    if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
-        return (float)(int32_t)s.as.i;
-    }
-    return (float)pt_scalar_as_double(s);
+// out = a times b, plus the row `self` in each row. Rounds once, unlike a product that is there
+// before self is added.
+static void multiply_and_add_row(const pt_tensor *a, const pt_tensor *b, const void *self,
+                                 void *out) {
+    const int32_t m = a->sizes[0], k = a->sizes[1], n = b->sizes[1];
+    pt_products p = make_products(b->data, a->data, out, n, k, 1);
+    p.a_row = 1;
+    p.a_step[2] = n;
+    p.b_step[2] = 1;
+    p.columns = (pt_line){m, k, n};
+    p.out_row = 1;
+    p.bias = self;
+    pt_sum_products(&p, a->dtype);
 }
 
 static int run_addmm(pt_context *c, const pt_ref *args) {
@@ -284,13 +306,17 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     const pt_scalar alpha = pt_get_scalar(c, args[ALPHA]);
     const pt_scalar beta = pt_get_scalar(c, args[BETA]);
     const int32_t m = a.sizes[0], n = b.sizes[1];
-    if (n == 0) {
+    const int32_t step = self.rank > 0 && self.sizes[self.rank - 1] != 1;
+    const int32_t row_step = self.rank == 2 && self.sizes[0] != 1 ? self.sizes[1] : 0;
+    if (m == 0 || n == 0) {
+        return PT_ERROR_OK;
+    }
+    if (pt_is_half(a.dtype) && step == 1 && row_step == 0 && as_float(alpha) == 1 &&
+        as_float(beta) == 1) {
+        multiply_and_add_row(&a, &b, self.data, out);
         return PT_ERROR_OK;
     }
     multiply(a.data, b.data, out, a.dtype, m, a.sizes[1], n);
-
-    const int32_t step = self.rank > 0 && self.sizes[self.rank - 1] != 1;
-    const int32_t row_step = self.rank == 2 && self.sizes[0] != 1 ? self.sizes[1] : 0;
     for (int32_t i = 0; i < m; i++) {
         if (a.dtype == PT_DTYPE_FLOAT) {
             add_row((float *)out + i * n, (const float *)self.data + i * row_step, n, step,

@@ -1,7 +1,7 @@
 #include "products.h"
 #include "../arch/float_products_mve.h"
 #include "../arch/float_products_plain.h"
-#include "element.h"
+#include "half.h"
 
 // Their frames do not add up in one.
 #define NOINLINE static __attribute__((noinline))
@@ -116,13 +116,40 @@ static void add_product(number *sum, const void *a, int32_t i, const void *b, in
 
 static void store_sum(const number *sum, const void *bias, int32_t row, void *out, int32_t i,
                       uint8_t dtype) {
-    if (dtype == PT_DTYPE_FLOAT) {
-        ((float *)out)[i] = sum->f + (bias ? ((const float *)bias)[row] : 0);
+    if (dtype == PT_DTYPE_FLOAT || pt_is_half(dtype)) {
+        pt_store_float(out, i, dtype, sum->f + (bias ? pt_load_float(bias, row, dtype) : 0));
     } else if (dtype == PT_DTYPE_DOUBLE) {
         ((double *)out)[i] = sum->d + (bias ? ((const double *)bias)[row] : 0);
     } else {
         const uint64_t add = bias ? (uint64_t)pt_load_int(bias, row, dtype) : 0;
         pt_store_int(out, i, dtype, (int64_t)(sum->u + add));
+    }
+}
+
+#define SUM_TAPS(name, to_float)                                                          \
+    static float name(float sum, const uint16_t *a, int32_t a_step, const uint16_t *b, \
+                      int32_t b_step, int32_t taps) {                                     \
+        for (; taps > 0; taps--, a += a_step, b += b_step) {                              \
+            sum += to_float(*a) * to_float(*b);                                           \
+        }                                                                                 \
+        return sum;                                                                       \
+    }
+
+SUM_TAPS(sum_half_taps, pt_half_to_float)
+SUM_TAPS(sum_bfloat16_taps, pt_bfloat16_to_float)
+
+// Adds the products of the inner taps, from a[i] and b[j] on.
+static void add_taps(number *sum, const pt_products *p, int32_t i, int32_t j, uint8_t dtype) {
+    if (pt_is_half(dtype)) {
+        sum->f = (dtype == PT_DTYPE_HALF ? sum_half_taps : sum_bfloat16_taps)(
+            sum->f, (const uint16_t *)p->a + i, p->a_step[2], (const uint16_t *)p->b + j,
+            p->b_step[2], p->taps[2]);
+        return;
+    }
+    for (int32_t inner = 0; inner < p->taps[2]; inner++) {
+        add_product(sum, p->a, i, p->b, j, dtype);
+        i += p->a_step[2];
+        j += p->b_step[2];
     }
 }
 
@@ -134,11 +161,7 @@ NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t 
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
             int32_t b = b_place + row * p->b_row + outer * p->b_step[0] + middle * p->b_step[1];
-            for (int32_t inner = 0; inner < p->taps[2]; inner++) {
-                add_product(&sum, p->a, a, p->b, b, dtype);
-                a += p->a_step[2];
-                b += p->b_step[2];
-            }
+            add_taps(&sum, p, a, b, dtype);
         }
     }
     store_sum(&sum, p->bias, row, p->out, out_place + row * p->out_row, dtype);

@@ -40,13 +40,14 @@ enum {
     PT_VALUE_RANK = 0x1F,
     PT_VALUE_CONTIGUOUS = 0x20, // dim order 0, 1, 2, ...
     PT_VALUE_CONSTANT = 0x40,   // its data lies in the program
-    PT_VALUE_DYNAMIC = 0x80,    // its sizes lie in the pool and may change
+    PT_VALUE_DYNAMIC = 0x80,    // its sizes lie in the pool, behind their bound, and may change
 };
 
 // A value that may change, or whose record saves time: tensors, and lists of them.
 typedef struct pt_value {
     pt_ref data;
-    uint32_t sizes;   // tensor: reference to int32_t[rank]; list: number of items
+    uint32_t sizes;   // tensor: reference to int32_t[rank]; list: number of items. Of a dynamic
+                      // tensor the word before the sizes is the most elements that it may have
     pt_ref dim_order; // tensor: reference to uint8_t[rank]
     uint16_t index;   // place among the program's values; records are sorted by it
     uint8_t type;
@@ -176,8 +177,13 @@ bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
 // True when both have the same dim order.
 bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 
-// For a check: the sizes of the output `arg` are to be `sizes`. A static output must have them
-// already: otherwise InvalidArgument. (A dynamic one will take them, within its bound.)
+// Gives the tensor `arg` these sizes. A static one must have them already, a dynamic one takes any
+// of its rank whose number of elements is within its bound: otherwise NotSupported, with no size
+// changed. `sizes` may be any tensor's own.
+int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+// For a check: the sizes of the output `arg` are to be `sizes`. As pt_resize_tensor, but the error
+// is InvalidArgument. What a tensor's sizes refer to changes with it: a check looks at an output's
+// sizes, and derives from them, only behind this.
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);

@@ -1,5 +1,8 @@
 // Sizes, strides and dim orders of tensors.
 #include "core.h"
+#include <string.h>
+
+#define REASON_BOUND "the sizes have more elements than the tensor's upper bound"
 
 pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg) {
     const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
@@ -89,15 +92,62 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b) {
     return true;
 }
 
-int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
-    pt_tensor t = pt_get_tensor(c, arg);
-    bool same = t.rank == rank;
-    for (uint32_t i = 0; same && i < rank; i++) {
-        same = t.sizes[i] == sizes[i];
+static const pt_value *record(const pt_context *c, pt_ref arg) {
+    return (const pt_value *)(const void *)pt_at(c, arg);
+}
+
+// At most `bound` elements, none of the sizes negative; beside a size of 0 the others may be any.
+static bool is_within(uint32_t bound, uint32_t rank, const int32_t *sizes) {
+    uint64_t n = 1;
+    bool empty = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (sizes[i] < 0) {
+            return false;
+        }
+        empty |= sizes[i] == 0;
+        n = n > bound ? n : n * (uint32_t)sizes[i];
     }
-    return same ? PT_ERROR_OK
-                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                          "the output's sizes are not those that the inputs lead to");
+    return empty || n <= bound;
+}
+
+static bool has_sizes(const pt_context *c, const pt_value *value, uint32_t rank,
+                      const int32_t *sizes) {
+    const int32_t *own = (const int32_t *)(const void *)pt_at(c, value->sizes);
+    bool same = (value->flags & PT_VALUE_RANK) == rank;
+    for (uint32_t i = 0; same && i < rank; i++) {
+        same = own[i] == sizes[i];
+    }
+    return same;
+}
+
+int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
+    const pt_value *value = record(c, arg);
+    if (has_sizes(c, value, rank, sizes)) {
+        return PT_ERROR_OK;
+    }
+    if (!(value->flags & PT_VALUE_DYNAMIC)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensor is static: it keeps its sizes");
+    }
+    if ((value->flags & PT_VALUE_RANK) != rank) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a tensor keeps its rank");
+    }
+    int32_t *own = (int32_t *)(void *)pt_at(c, value->sizes);
+    if (!is_within((uint32_t)own[-1], rank, sizes)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, REASON_BOUND);
+    }
+    memmove(own, sizes, rank * sizeof(*own));
+    return PT_ERROR_OK;
+}
+
+int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
+    if (pt_resize_tensor(c, arg, rank, sizes) == PT_ERROR_OK) {
+        return PT_ERROR_OK;
+    }
+    const pt_value *value = record(c, arg);
+    bool above = value->flags & PT_VALUE_DYNAMIC && (value->flags & PT_VALUE_RANK) == rank;
+    return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                   above ? REASON_BOUND
+                         : "the output's sizes are not those that the inputs lead to");
 }
 
 void pt_ask_scratch(pt_context *c, uint32_t bytes) {

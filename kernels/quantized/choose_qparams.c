@@ -70,6 +70,15 @@ static int check_dtypes(pt_context *c, const pt_tensor *in, const pt_tensor *sca
 
 // ---- (input, quant_min, quant_max, eps, dtype, scale_out, zero_point_out); eps is not used
 
+// The output has one element, of any rank.
+static int expect_one(pt_context *c, pt_ref arg, const pt_tensor *out) {
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d < out->rank; d++) {
+        sizes[d] = 1;
+    }
+    return pt_expect_sizes(c, arg, out->rank, sizes);
+}
+
 static int check_tensor(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor scale = pt_get_tensor(c, args[5]);
@@ -83,10 +92,8 @@ static int check_tensor(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "quant_min must be below quant_max, both within int32");
     }
-    if (pt_numel(&scale) != 1 || pt_numel(&zero_point) != 1) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the outputs must have one element");
-    }
-    return PT_ERROR_OK;
+    error = expect_one(c, args[5], &scale);
+    return error ? error : expect_one(c, args[6], &zero_point);
 }
 
 static int run_tensor(pt_context *c, const pt_ref *args) {

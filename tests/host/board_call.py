@@ -25,7 +25,7 @@ from pathlib import Path
 
 import _picotorch
 import numpy as np
-from kernel_call import AT_END, GUARD, Call
+from kernel_call import AT_END, GUARD, Call, make_outputs_dynamic
 from picotorch import schema
 from picotorch.host import emulator
 from picotorch.host.boards import load_board
@@ -80,9 +80,12 @@ class Result:
 
 
 class Case:
-    """One call of an operator, for any number of targets. `prepare`: as Method.load's."""
+    """One call of an operator, for any number of targets. `prepare`: as Method.load's.
 
-    def __init__(self, operator, *arguments, prepare=False):
+    `spare`: the outputs are dynamic, of stale sizes and bounds of so many elements more than they need.
+    """
+
+    def __init__(self, operator, *arguments, prepare=False, spare=None):
         self.operator, self.arguments, self.prepare = operator, arguments, prepare
         numbers = [i for i in range(_picotorch.operator_count())
                    if _picotorch.operator_name(i) == operator]
@@ -92,8 +95,14 @@ class Case:
         self.call = Call(operator, arguments)
         outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
         self.outputs = [t for a in outputs for t in (a if isinstance(a, list) else [a])]
+        if spare is not None:
+            make_outputs_dynamic(self.call, signature, arguments, spare)
         self.initial = {number: memory.copy() for number, memory in self.call.memories.items()}
         self.blob, self.twin = self._blob(), None
+
+    def dynamic(self, spare):
+        """The same call with dynamic outputs."""
+        return Case(self.operator, *self.arguments, prepare=self.prepare, spare=spare)
 
     def __repr__(self):
         return f"{self.operator}({', '.join(map(_shown, self.arguments))})"
@@ -125,6 +134,7 @@ class Case:
         context._on_failure = failure.append
         context.set_prepares(self.prepare)
         code, stage = context.check(call.record), "check"
+        self._check_sizes(code, call.pool)
         scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
         if not code:
             stage = "run"
@@ -168,6 +178,22 @@ class Case:
             assert not differ.any(), \
                 f"{self}: wrote beside its outputs, at {np.flatnonzero(differ)[0]} of memory {number}"
 
+    def _check_sizes(self, code, pool):
+        """Dynamic outputs have the sizes that they should."""
+        for tensor in self.outputs:
+            if id(tensor) in self.call.dynamic and not code:
+                wanted = self.call.tensors[id(tensor)][1].array.shape
+                assert self.call.sizes(tensor, pool) == wanted, f"{self}: other sizes"
+
+    def _written_once(self, pool):
+        """The pool without its reference to what is prepared, and without the sizes that change."""
+        pool = bytearray(pool)
+        pool[PREPARED_REF : PREPARED_REF + 4] = bytes(4)
+        for key, position in self.call.dynamic.items():
+            size = 4 * self.call.tensors[key][1].array.ndim
+            pool[position : position + size] = bytes(size)
+        return pool
+
     def from_board(self, data):
         """The result in a file that the board wrote."""
         code, stage, _, scratch, stack, used, instructions, prepared, reason = RESULT.unpack_from(data)
@@ -180,17 +206,13 @@ class Case:
             memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
             at += len(memory)
         pool = data[_aligned(at) :][: self.call.used]
-        assert _written_once(pool) == _written_once(self.call.pool[: self.call.used]), \
+        self._check_sizes(code, pool)
+        assert self._written_once(pool) == self._written_once(self.call.pool[: self.call.used]), \
             f"{self}: wrote into the pool"
         if STAGES[stage] == "run":
             assert data[used + scratch :] == bytes([FILL]) * GUARD, f"{self}: wrote behind scratch"
         return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, prepared,
                             memories, instructions=instructions, stack=stack)
-
-
-def _written_once(pool):
-    """The pool without its reference to what is prepared."""
-    return bytes(pool[:PREPARED_REF]) + bytes(pool[PREPARED_REF + 4 :])
 
 
 def _aligned(size):

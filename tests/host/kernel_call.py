@@ -26,8 +26,12 @@ GUARD = 64
 AT_END = 19  # number of the memory that ends with its only tensor
 DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
           "float64": 7, "bool": 11, "uint16": 27, "uint32": 28, "uint64": 29}
-CONTIGUOUS, CONSTANT = 0x20, 0x40
+CONTIGUOUS, CONSTANT, DYNAMIC = 0x20, 0x40, 0x80
+SPARE = 7  # elements by which an upper bound may be above what is needed: their bytes are a GUARD's
 VALUE = struct.Struct("<IIIHBB")  # pt_value
+
+
+ABOVE_BOUND = "the sizes have more elements than the tensor's upper bound"
 
 
 class KernelError(Exception):
@@ -79,7 +83,8 @@ class Call:
     """One call: the program that holds the scalars and sizes, a pool with the records, a memory."""
 
     def __init__(self, operator, arguments, prepare=False):
-        self.values, self.tensors, self.order = [], {}, []
+        self.values, self.tensors, self.order, self.dynamic = [], {}, [], {}
+        self.operator = operator
         indexes = [self.add(argument) for argument in arguments]
         sizes = [t.array.shape for t in self.order]
         program = build({"execution_plan": [{
@@ -205,6 +210,27 @@ class Call:
         """Bytes by which the address of a memory is above a multiple of 128."""
         return 0 if number == AT_END else number - _picotorch.PLANNED
 
+    def make_dynamic(self, argument, spare, stale=None):
+        """Gives the tensor of an argument a bound of `spare` elements more than it has.
+
+        Its sizes are stale: others within the bound, or `stale`.
+        """
+        record, array = self.records[id(argument)], self.tensors[id(argument)][1].array
+        rank, bound = array.ndim, max(array.size + spare, 0)
+        if stale is None:
+            stale = [bound if spare > 0 else 0] + [1] * (rank - 1)
+        position = self.allocate(4 + 4 * rank) + 4
+        struct.pack_into(f"<I{rank}i", self.pool, position - 4, bound, *stale[:rank])
+        struct.pack_into("<I", self.pool, record + 4, ref(_picotorch.POOL, position))
+        self.pool[record + 15] |= DYNAMIC
+        self.dynamic[id(argument)] = position
+        self.records_end = (self.used + 7) & ~7
+
+    def sizes(self, argument, pool=None):
+        """The present sizes of a tensor that is dynamic."""
+        position, rank = self.dynamic[id(argument)], self.tensors[id(argument)][1].array.ndim
+        return struct.unpack_from(f"<{rank}i", pool or self.pool, position)
+
     def argument_ref(self, key):
         if key is None:
             return 0
@@ -290,4 +316,46 @@ def call(operator, *arguments, prepare=False):
             assert one.result(argument).tobytes() == tensor.array.tobytes(), "an input was written"
     results = [[one.result(t) for t in a] if isinstance(a, list) else one.result(a)
                for a in outputs]
+    call_dynamic(one, signature, arguments)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def outputs_of(signature, arguments):
+    """The output tensors among the arguments, and whether each of them is no input, too."""
+    def tensors(letters):
+        for argument, letter in zip(arguments, signature, strict=True):
+            if letter in letters:
+                yield from argument if isinstance(argument, (list, tuple)) else [argument]
+
+    inputs = {id(tensor) for tensor in tensors("TVUtvu")}
+    in_place = signature[0] == "O"  # copy_ and the like: the output is what they start from
+    return [(tensor, not in_place and id(tensor) not in inputs) for tensor in tensors("OW")]
+
+
+def make_outputs_dynamic(one, signature, arguments, spare, few=None):
+    """All outputs of a call dynamic; `few`: the output whose bound is one element below its need."""
+    for tensor, free in outputs_of(signature, arguments):
+        if id(tensor) not in one.dynamic:
+            stale = None if free else one.tensors[id(tensor)][1].array.shape
+            one.make_dynamic(tensor, -1 if tensor is few else spare, stale)
+
+
+def call_dynamic(static, signature, arguments):
+    """The call once more, with dynamic outputs of stale sizes; a bound that is too small is refused."""
+    operator, arguments = static.operator, list(arguments)
+    for spare in (SPARE, 0):
+        one = Call(operator, arguments)
+        make_outputs_dynamic(one, signature, arguments, spare)
+        one.run()
+        for tensor, _ in outputs_of(signature, arguments):
+            assert one.sizes(tensor) == one.tensors[id(tensor)][1].array.shape
+            assert one.result(tensor).tobytes() == static.result(tensor).tobytes(), "others"
+    for tensor, free in outputs_of(signature, arguments):
+        array = one.tensors[id(tensor)][1].array
+        if free and array.ndim and array.size:
+            one = Call(operator, arguments)
+            make_outputs_dynamic(one, signature, arguments, 0, tensor)
+            before = {number: memory.copy() for number, memory in one.memories.items()}
+            assert schema.ERROR_NAMES[one.check()] == "InvalidArgument"
+            assert one.context.reason() == ABOVE_BOUND
+            assert all((memory == before[number]).all() for number, memory in one.memories.items())

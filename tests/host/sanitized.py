@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "sanitized"
 SANITIZERS = "-fsanitize=address,undefined"
@@ -51,3 +53,13 @@ def environment():
     return os.environ | {"LD_PRELOAD": " ".join(libraries), "PYTHONPATH": str(FOLDER),
                          "ASAN_OPTIONS": "detect_leaks=0",
                          "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+def run(*arguments):
+    """A python with these arguments that uses the sanitized extension; skips without sanitizers."""
+    found = environment()
+    if found is None:
+        pytest.skip("gcc has no libasan here")
+    path = os.pathsep.join([found["PYTHONPATH"], *map(os.path.abspath, sys.path)])
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True,
+                          env=found | {"PYTHONPATH": path})

@@ -1,9 +1,6 @@
 """Operators on all cores: the bytes and errors of every board are those of the twin."""
 
-import os
-import subprocess
-import sys
-
+import example_calls
 import numpy as np
 import pytest
 import quantized
@@ -119,17 +116,9 @@ def test_geometries(kind, board):
     assert_same(board, cases)
 
 
-def run_sanitized(*arguments):
-    environment = sanitized.environment()
-    if environment is None:
-        pytest.skip("gcc has no libasan here")
-    path = os.pathsep.join([environment["PYTHONPATH"], *map(os.path.abspath, sys.path)])
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True,
-                          env=environment | {"PYTHONPATH": path})
-
-
-def test_random_calls_on_a_twin_with_sanitizers():
-    ended = run_sanitized(random_operators.__file__)
+@pytest.mark.parametrize("module", [random_operators, example_calls], ids=lambda m: m.__name__)
+def test_calls_on_a_twin_with_sanitizers(module):
+    ended = sanitized.run(module.__file__)
     assert ended.returncode == 0, ended.stderr[:3000]
 
 
@@ -145,7 +134,7 @@ Case("cortex_m::quantized_activation.out", Tensor(np.zeros(9, np.int8), alias=sh
 
 
 def test_the_sanitizers_see_a_read_behind_the_last_byte():
-    ended = run_sanitized("-c", READ_BEHIND)
+    ended = sanitized.run("-c", READ_BEHIND)
     assert "heap-buffer-overflow" in ended.stderr
 
 

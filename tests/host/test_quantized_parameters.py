@@ -93,7 +93,8 @@ REFUSED = [
     *((OF_TENSOR, (F, low, high, 0.0, 1, SCALE, POINT),
        "quant_min must be below quant_max, both within int32")
       for low, high in ((1, 1), (-(2**31) - 1, 0), (0, 2**31), (-(2**63), 2**63 - 1))),
-    (OF_TENSOR, (F, 0, 1, 0.0, 1, np.zeros(2), POINT), "the outputs must have one element"),
+    (OF_TENSOR, (F, 0, 1, 0.0, 1, np.zeros(2), POINT),
+     "the output's sizes are not those that the inputs lead to"),
     (OF_TOKENS, (np.zeros((), "float32"), 1, SCALE, POINT), "the input must have a dim"),
     (OF_TOKENS, (Tensor(F, (1, 0)), 1, SCALES, POINTS), "the tensors must be contiguous"),
 ]

@@ -1,0 +1,104 @@
+"""Dynamic outputs: every operator gives them the sizes that its inputs lead to, within their bound.
+
+kernel_call.call makes each accepted call of any test with dynamic outputs, too, and refuses a bound of
+one element too few. Here are all operators, and the boards.
+"""
+
+import _picotorch
+import numpy as np
+import pytest
+import random_operators
+from board_call import BOARDS, Case, assert_same
+from example_calls import EXAMPLES
+from kernel_call import ABOVE_BOUND, SPARE, Call, call
+from picotorch import schema
+
+
+def operators():
+    names = [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())]
+    return [name for name in names if name]
+
+
+def test_every_operator_has_an_example():
+    assert set(operators()) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("operator", operators())
+def test_every_operator_takes_dynamic_outputs(operator):
+    call(operator, *EXAMPLES[operator])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_every_operator_takes_dynamic_outputs_on_boards(board):
+    cases = [Case(operator, *arguments, spare=spare) for operator, arguments in EXAMPLES.items()
+             for spare in (SPARE, 0)]
+    assert not any(case.on_twin().error for case in cases)
+    assert_same(board, cases)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_bounds_that_are_too_small_on_boards(board):
+    """Also of outputs of rank 0 or without elements, whose sizes fit any bound."""
+    cases = [Case(operator, *arguments, spare=-1) for operator, arguments in EXAMPLES.items()]
+    assert_same(board, cases)
+    refused = [case.on_twin().reason for case in cases if case.on_twin().error]
+    assert set(refused) == {ABOVE_BOUND} and len(refused) > 0.9 * len(cases)
+
+
+@pytest.mark.parametrize("name", random_operators.NAMES)
+def test_random_calls(name):
+    for dynamic, static in zip(random_operators.dynamic_cases(name), random_operators.cases(name)[::5],
+                               strict=True):
+        difference = "" if static.on_twin().error else dynamic.on_twin().difference(static.on_twin())
+        assert not difference, f"{static}: {difference}"
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_random_calls_on_boards(board):
+    assert_same(board, [case for name in random_operators.NAMES
+                        for case in random_operators.dynamic_cases(name)[::2]])
+
+
+# ---- what fits a bound
+
+SIZES = {"two dims": (2, 3), "one dim": (6,), "none": ()}
+
+
+def relu(x, **dynamic):
+    """The error and sizes of a relu of x to an output of the same rank."""
+    out = np.zeros_like(x)
+    one = Call("aten::relu.out", [x, out])
+    one.make_dynamic(out, **dynamic)
+    return one.check() and schema.ERROR_NAMES[one.check()], one.sizes(out), one.context.reason()
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_a_bound_of_just_enough_elements(sizes):
+    assert relu(np.ones(sizes, np.float32), spare=0) == (0, sizes, None)
+
+
+def test_a_refusal_leaves_the_sizes():
+    error, sizes, reason = relu(np.ones((2, 3), np.float32), spare=-1, stale=(5, 1))
+    assert (error, sizes, reason) == ("InvalidArgument", (5, 1), ABOVE_BOUND)
+
+
+def test_no_elements_fit_any_bound():
+    empty = np.ones((70000, 0, 70000), np.float32)
+    assert relu(empty, spare=0)[:2] == (0, empty.shape)
+
+
+def test_a_product_of_sizes_does_not_overflow():
+    """Twice 2**16 are 2**32 elements, which is 0 in 32 bits."""
+    out = np.zeros((1, 1), np.float32)
+    one = Call("aten::full.out", [[1 << 16, 1 << 16], 0.0, out])
+    one.make_dynamic(out, 0)
+    assert schema.ERROR_NAMES[one.check()] == "InvalidArgument"
+    assert one.context.reason() == ABOVE_BOUND
+
+
+def test_the_rank_does_not_change():
+    out = np.zeros((1, 6), np.float32)
+    one = Call("aten::relu.out", [np.ones(6, np.float32), out])
+    one.make_dynamic(out, SPARE)
+    assert schema.ERROR_NAMES[one.check()] == "InvalidArgument"
+    assert "sizes are not those" in one.context.reason()

@@ -43,6 +43,7 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
     p.lines = (pt_line){1, 0, 0};
     p.columns = (pt_line){n, 1, 1};
     p.padded = false;
+    p.to_float = false;
     for (int i = 0; i < 2; i++) {
         p.taps[i] = 1;
         p.a_step[i] = 0;
@@ -233,6 +234,9 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "beta and alpha of integer matrices are integers");
     }
+    if (pt_is_half(t[0].dtype) && sizes[0] > 0) {
+        pt_ask_scratch(c, (uint32_t)sizes[1] * sizeof(float));
+    }
     return pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes);
 }
 
@@ -271,31 +275,33 @@ static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8
         ((double *)out)[i] = product + add;
         return;
     }
-    if (pt_is_half(dtype)) {
-        const float scale = as_float(alpha), self_scale = as_float(beta);
-        const float product = scale == 0 ? 0 : scale * pt_load_float(out, i, dtype);
-        const float add = self_scale == 0 ? 0 : self_scale * pt_load_float(self, j, dtype);
-        pt_store_float(out, i, dtype, product + add);
-        return;
-    }
     const uint64_t sum = (uint64_t)pt_load_int(out, i, dtype);
     const uint64_t add = (uint64_t)pt_load_int(self, j, dtype);
     pt_store_int(out, i, dtype, (int64_t)((uint64_t)alpha.as.i * sum + (uint64_t)beta.as.i * add));
 }
 
-// out = a times b, plus the row `self` in each row. Rounds once, unlike a product that is there
-// before self is added.
-static void multiply_and_add_row(const pt_tensor *a, const pt_tensor *b, const void *self,
-                                 void *out) {
+typedef struct addmm {
+    const void *self;
+    void *out;
+    int32_t step, row_step; // of self
+    pt_scalar alpha, beta;
+} addmm;
+
+// float16 and bfloat16, by way of a row of float32: `sums` has room for one.
+static void run_half_addmm(const pt_tensor *a, const pt_tensor *b, const addmm *v, float *sums) {
     const int32_t m = a->sizes[0], k = a->sizes[1], n = b->sizes[1];
-    pt_products p = make_products(b->data, a->data, out, n, k, 1);
-    p.a_row = 1;
-    p.a_step[2] = n;
-    p.b_step[2] = 1;
-    p.columns = (pt_line){m, k, n};
-    p.out_row = 1;
-    p.bias = self;
-    pt_sum_products(&p, a->dtype);
+    const float alpha = as_float(v->alpha), beta = as_float(v->beta);
+    for (int32_t i = 0; i < m; i++) {
+        pt_products p = make_products((const uint16_t *)a->data + i * k, b->data, sums, 1, k, n);
+        p.to_float = true;
+        pt_sum_products(&p, a->dtype);
+        for (int32_t j = 0; j < n; j++) {
+            const int32_t at = i * v->row_step + j * v->step;
+            const float sum = alpha == 0 ? 0 : alpha * sums[j];
+            const float add = beta == 0 ? 0 : beta * pt_load_float(v->self, at, a->dtype);
+            pt_store_float(v->out, i * n + j, a->dtype, sum + add);
+        }
+    }
 }
 
 static int run_addmm(pt_context *c, const pt_ref *args) {
@@ -311,9 +317,9 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     if (m == 0 || n == 0) {
         return PT_ERROR_OK;
     }
-    if (pt_is_half(a.dtype) && step == 1 && row_step == 0 && as_float(alpha) == 1 &&
-        as_float(beta) == 1) {
-        multiply_and_add_row(&a, &b, self.data, out);
+    if (pt_is_half(a.dtype)) {
+        const addmm v = {self.data, out, step, row_step, alpha, beta};
+        run_half_addmm(&a, &b, &v, (float *)(void *)c->scratch);
         return PT_ERROR_OK;
     }
     multiply(a.data, b.data, out, a.dtype, m, a.sizes[1], n);

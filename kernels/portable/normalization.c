@@ -1,5 +1,6 @@
-// Normalizations of float32, float16 and bfloat16: batch norm (aten::_native_batch_norm_legit_no_training and, for
-// instance norm, _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
+// Normalizations of float32, float16 and bfloat16: batch norm
+// (aten::_native_batch_norm_legit_no_training and, for instance norm,
+// _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
 #include "../arch/float_rows.h"
 #include "arguments.h"
 #include "element.h"
@@ -278,8 +279,7 @@ static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
     const int32_t step = pt_numel(&in) ? get_channel(&in, &s) : 0;
     for (int32_t i = 0; i < in.sizes[1]; i++) {
         const moments m = measure_and_store(&s, &in, i * step, eps, &mean, &invstd, i);
-        normalize(&s, &out, &in, i * step, m.mean, m.rstd * load(&weight, i, 1),
-                  load(&bias, i, 0));
+        normalize(&s, &out, &in, i * step, m.mean, m.rstd * load(&weight, i, 1), load(&bias, i, 0));
     }
     return PT_ERROR_OK;
 }

@@ -114,25 +114,27 @@ static void add_product(number *sum, const void *a, int32_t i, const void *b, in
     }
 }
 
-static void store_sum(const number *sum, const void *bias, int32_t row, void *out, int32_t i,
+static void store_sum(const pt_products *p, const number *sum, int32_t row, int32_t i,
                       uint8_t dtype) {
+    const void *bias = p->bias;
     if (dtype == PT_DTYPE_FLOAT || pt_is_half(dtype)) {
-        pt_store_float(out, i, dtype, sum->f + (bias ? pt_load_float(bias, row, dtype) : 0));
+        const float v = sum->f + (bias ? pt_load_float(bias, row, dtype) : 0);
+        pt_store_float(p->out, i, p->to_float ? PT_DTYPE_FLOAT : dtype, v);
     } else if (dtype == PT_DTYPE_DOUBLE) {
-        ((double *)out)[i] = sum->d + (bias ? ((const double *)bias)[row] : 0);
+        ((double *)p->out)[i] = sum->d + (bias ? ((const double *)bias)[row] : 0);
     } else {
         const uint64_t add = bias ? (uint64_t)pt_load_int(bias, row, dtype) : 0;
-        pt_store_int(out, i, dtype, (int64_t)(sum->u + add));
+        pt_store_int(p->out, i, dtype, (int64_t)(sum->u + add));
     }
 }
 
-#define SUM_TAPS(name, to_float)                                                          \
+#define SUM_TAPS(name, to_float)                                                       \
     static float name(float sum, const uint16_t *a, int32_t a_step, const uint16_t *b, \
-                      int32_t b_step, int32_t taps) {                                     \
-        for (; taps > 0; taps--, a += a_step, b += b_step) {                              \
-            sum += to_float(*a) * to_float(*b);                                           \
-        }                                                                                 \
-        return sum;                                                                       \
+                      int32_t b_step, int32_t taps) {                                  \
+        for (; taps > 0; taps--, a += a_step, b += b_step) {                           \
+            sum += to_float(*a) * to_float(*b);                                        \
+        }                                                                              \
+        return sum;                                                                    \
     }
 
 SUM_TAPS(sum_half_taps, pt_half_to_float)
@@ -164,7 +166,7 @@ NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t 
             add_taps(&sum, p, a, b, dtype);
         }
     }
-    store_sum(&sum, p->bias, row, p->out, out_place + row * p->out_row, dtype);
+    store_sum(p, &sum, row, out_place + row * p->out_row, dtype);
 }
 
 void pt_sum_products(const pt_products *p, uint8_t dtype) {

@@ -1,4 +1,6 @@
-// Matrix products of a float32 input with an int8 weight that has scales, but no zero points.
+// Matrix products of an input with an int8 weight that has scales, but no zero points. Input,
+// scales and output are float32, float16 or bfloat16, the latter computed in float32; input and
+// scales have one dtype, and mixed_mm's output, too.
 #include "affine.h"
 
 // (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
@@ -18,9 +20,19 @@ static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tenso
     if (!(in.flags & weight.flags & scales.flags & out->flags & PT_VALUE_CONTIGUOUS)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
     }
-    int error = pt_check_float(c, &in);
-    error = error ? error : pt_check_float(c, &scales);
-    return error ? error : pt_check_real_output(c, out, dtype);
+    int error = pt_check_real(c, &in);
+    error = error ? error : pt_check_real_output(c, out, dtype);
+    if (error) {
+        return error;
+    }
+    return scales.dtype == in.dtype
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scales must have the dtype of the input");
+}
+
+static inline float load(const pt_tensor *t, int32_t i) {
+    return t->dtype == PT_DTYPE_FLOAT ? ((const float *)t->data)[i]
+                                      : pt_load_float(t->data, i, t->dtype);
 }
 
 // ---- mixed_mm: out[i, j] = sum over k of input[i, k] * weight[k, j] * scales[k]
@@ -34,6 +46,9 @@ static int check_mm(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
+    if (out.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the input's dtype");
+    }
     if (in.sizes[1] != weight.sizes[0] || scales.rank != 1 || scales.sizes[0] != weight.sizes[0]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "input must have a column, and scales an element, for each row of weight");
@@ -45,22 +60,20 @@ static int check_mm(pt_context *c, const pt_ref *args) {
 static int run_mm(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor weight = pt_get_tensor(c, args[1]);
-    const float *scales = pt_get_tensor(c, args[2]).data;
-    pt_tensor result = pt_get_tensor(c, args[4]);
-    if (pt_numel(&result) == 0) {
+    pt_tensor scales = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
+    if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    float *out = result.data;
-    int32_t terms = weight.sizes[0], columns = weight.sizes[1];
-    const float *row = in.data;
-    for (int32_t i = 0; i < in.sizes[0]; i++, row += terms) {
+    int32_t terms = weight.sizes[0], columns = weight.sizes[1], to = 0;
+    for (int32_t i = 0; i < in.sizes[0]; i++) {
         for (int32_t j = 0; j < columns; j++) {
             const int8_t *column = (const int8_t *)weight.data + j;
             float sum = 0;
             for (int32_t k = 0; k < terms; k++, column += columns) {
-                sum += row[k] * (float)*column * scales[k];
+                sum += load(&in, i * terms + k) * (float)*column * load(&scales, k);
             }
-            *out++ = sum;
+            pt_store_float(out.data, to++, out.dtype, sum);
         }
     }
     return PT_ERROR_OK;
@@ -99,16 +112,17 @@ static int check_linear(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[5], 2, sizes);
 }
 
-static float sum_groups(const float *in, const int8_t *weight, const float *scales, int32_t terms,
-                        int32_t group) {
+// Of the row of `in` that begins at element `first`, with the scales from `scale` on.
+static float sum_groups(const pt_tensor *in, int32_t first, const int8_t *weight,
+                        const pt_tensor *scales, int32_t scale, int32_t terms, int32_t group) {
     float sum = 0;
     for (int32_t k = 0; k < terms;) {
         int32_t end = terms - k > group ? k + group : terms;
         float part = 0;
         for (; k < end; k++) {
-            part += in[k] * (float)weight[k];
+            part += load(in, first + k) * (float)weight[k];
         }
-        sum += part * *scales++;
+        sum += part * load(scales, scale++);
     }
     return sum;
 }
@@ -117,18 +131,17 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor weight = pt_get_tensor(c, args[1]);
     pt_tensor scales = pt_get_tensor(c, args[2]);
-    pt_tensor result = pt_get_tensor(c, args[5]);
-    if (pt_numel(&result) == 0) {
+    pt_tensor out = pt_get_tensor(c, args[5]);
+    if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    float *out = result.data;
     int32_t terms = weight.sizes[1], groups = scales.rank == 2 ? scales.sizes[1] : 1;
-    int32_t group = size_of_group(&weight, &scales);
+    int32_t group = size_of_group(&weight, &scales), to = 0;
     for (int32_t i = 0; i < in.sizes[0]; i++) {
         for (int32_t j = 0; j < weight.sizes[0]; j++) {
-            *out++ = sum_groups((const float *)in.data + i * terms,
-                                (const int8_t *)weight.data + j * terms,
-                                (const float *)scales.data + j * groups, terms, group);
+            float sum = sum_groups(&in, i * terms, (const int8_t *)weight.data + j * terms, &scales,
+                                   j * groups, terms, group);
+            pt_store_float(out.data, to++, out.dtype, sum);
         }
     }
     return PT_ERROR_OK;

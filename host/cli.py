@@ -9,7 +9,17 @@ import click
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
-from . import exporting, inspecting, listing_boards, parity, running, selective, sizing
+from . import (
+    bundled,
+    exporting,
+    inspecting,
+    listing_boards,
+    parity,
+    running,
+    running_bundled,
+    selective,
+    sizing,
+)
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -97,7 +107,8 @@ def cli():
 
 @cli.command()
 @_model
-@_method
+@click.option("--method", default=None, metavar="M", help="The method of the program.  [default: "
+              "forward, of a .bpte all that have test sets]")
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @_firmware
@@ -111,26 +122,40 @@ def cli():
                    "by default.")
 @_size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @_prepare
+@click.option("--rtol", type=click.FloatRange(min=0), default=running_bundled.RTOL, show_default=True,
+              metavar="R", help="Of a .bpte: floats may differ by R * |output| ...")
+@click.option("--atol", type=click.FloatRange(min=0), default=running_bundled.ATOL, show_default=True,
+              metavar="A", help="... and A.")
 @_json
 def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_size, planned, temp_size,
-        prepare, as_json):
+        prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
+
+    Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
+    all methods where --method names none; exit status 1 where one differs.
 
     \b
     Examples:
       picotorch run model.pte
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
       picotorch run model.pte --planned-size 0=1024 --json
+      picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
     if firmware is not None and board == running.HOST:
         raise click.UsageError("--firmware is of a board: give --board, too")
     if quantize and inputs is None:
         raise click.UsageError("--quantize is for --inputs")
+    memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
+                "prepare": prepare, "firmware": firmware}
+    if inputs is None and running.is_bundled(model):
+        if outputs is not None:
+            raise click.UsageError("--outputs of a bundled program: give --inputs, too")
+        _run_bundled(model, method, board, memories, rtol, atol, as_json)
+    method = method or "forward"
     try:
-        data = running.read_model(model)
+        data = running.read_program(model)
         values = _request_inputs(data, method, inputs, seed, quantize)
-        request = Request(data, str(model), values, method, pool_size, dict(planned), temp_size,
-                          prepare, firmware)
+        request = Request(data, str(model), values, method, **memories)
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -143,6 +168,20 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     else:
         show_result(result)
     running.check_result(result)
+
+
+def _run_bundled(model, method, board, memories, rtol, atol, as_json):
+    """Runs the test sets, and exits."""
+    bundle = bundled.read(running.read_model(model))
+    request = Request(bytes(bundle.program), str(model), [], **memories)
+    tested = running_bundled.run(bundle, method, board, rtol, atol, request)
+    if as_json:
+        click.echo(json.dumps(running_bundled.entry(str(model), board, rtol, atol, tested)))
+    else:
+        running_bundled.show_text(tested)
+    for method in tested:
+        running.check_result(method.result)
+    sys.exit(0 if all(method.passed for method in tested) else 1)
 
 
 def _request_inputs(data, method, path, seed, quantize):
@@ -180,7 +219,7 @@ def size(model, method, boards, prepare, as_json):
     Example:
       picotorch size model.pte --board mps2-an386
     """
-    entry = sizing.measure(running.read_model(model), str(model), method,
+    entry = sizing.measure(running.read_program(model), str(model), method,
                            boards or running.board_names()[1:], prepare)
     click.echo(json.dumps(entry)) if as_json else sizing.show_text(entry)
 
@@ -208,7 +247,7 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
     boards = list(boards) or [running.DEFAULT_BOARD]
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
-    data = running.read_model(model)
+    data = running.read_program(model)
     request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize)
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
@@ -241,7 +280,7 @@ def firmware(first, models, board, output, as_json):
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
     if output is not None and output.suffix != ".elf":
         raise click.UsageError(f"--output {output}: the name has to end in .elf")
-    programs = {str(model): open_program(running.read_model(model)) for model in models}
+    programs = {str(model): open_program(running.read_program(model)) for model in models}
     entry = selective.build(board, programs, output or selective.default_output(board))
     click.echo(json.dumps(entry)) if as_json else selective.show_text(entry)
 

@@ -25,8 +25,11 @@ def run(request: Request, board: Board, on_line=None) -> Result:
             f"{board.name} ended with status {ended.status}: " + " | ".join(ended.lines[-12:]))
     report = dict(line.split("=", 1) for line in ended.files["report"].decode().split("\n") if line)
     _read_report(result, report, ended.files)
-    if result.code == 0:
-        result.outputs = _outputs(request, report, ended.files)
+    executed = int(report.get("executed", 0))
+    if executed:
+        result.outputs = _outputs(request, report, ended.files, "")
+        result.further = [_outputs(request, report, ended.files, _suffix(number))
+                          for number in range(1, executed)]
     return result
 
 
@@ -42,13 +45,24 @@ def _job(request):
         for i in range(meta.num_memory_planned_buffers()):
             settings[f"planned{i}"] = request.planned_sizes.get(
                 i, meta.memory_planned_buffer_size(i))
-        for i, value in enumerate(request.inputs):
-            if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
-                job.add(f"in{i}", to_stored(value, meta.input_tensor_meta(i).dim_order()))
-            else:
-                settings[f"input{i}"] = _constant(value)
+        settings["further"] = len(request.further)
+        for number, values in enumerate([request.inputs, *request.further]):
+            _add_inputs(job, settings, meta, values, _suffix(number))
     job.add_settings("settings", settings)
     return job
+
+
+def _suffix(number):
+    """What the names of inputs and outputs of an execution end with."""
+    return f"_{number}" if number else ""
+
+
+def _add_inputs(job, settings, meta, values, suffix):
+    for i, value in enumerate(values):
+        if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
+            job.add(f"in{i}{suffix}", to_stored(value, meta.input_tensor_meta(i).dim_order()))
+        else:
+            settings[f"input{i}{suffix}"] = _constant(value)
 
 
 def _constant(value):
@@ -88,10 +102,12 @@ def _usage(report, name):
     return Usage(int(report[name + "_used"]), int(report[name + "_size"]))
 
 
-def _outputs(request, report, files):
+def _outputs(request, report, files, suffix):
+    """The outputs of one execution; of the further ones only tensors are known."""
     meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
-    return [from_stored(files[f"out{i}"], meta.output_tensor_meta(i))
-            if meta.output_tag(i) == KERNEL_TYPES_TENSOR else np.array(_value(report[f"output{i}"]))
+    return [from_stored(files[f"out{i}{suffix}"], meta.output_tensor_meta(i))
+            if meta.output_tag(i) == KERNEL_TYPES_TENSOR
+            else np.array(_value(report.get(f"output{i}{suffix}", "None")))
             for i in range(meta.num_outputs())]
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from . import show
+from . import bundled, show
 from .description import constant_methods, describe
 from .twin import open_program
 
@@ -10,12 +10,30 @@ _ARGUMENT_WIDTH = 70
 
 
 def inspect(model: bytes, name: str, method: str | None = None) -> dict:
-    """The program as plain data; all methods, or the one asked for."""
-    program = open_program(model)
+    """The program of a .pte or .bpte as plain data; all methods, or the one asked for."""
+    bundle = bundled.read(model) if bundled.is_bundled(model) else None
+    program = open_program(model if bundle is None else bundle.program)
     constants = constant_methods(program)
     names = [name for name in program.method_names if name not in constants]
-    return {"model": name, "bytes": len(model), "constant_methods": constants,
-            "methods": describe(program, [method] if method is not None else names)}
+    entry = {"model": name, "bytes": len(model), "constant_methods": constants,
+             "methods": describe(program, [method] if method is not None else names)}
+    if bundle is not None:
+        entry["test_sets"] = [_test_set(case) for case in bundle.sets
+                              if method in (None, case.method)]
+    return entry
+
+
+def _test_set(case):
+    return {"method": case.method, "index": case.index,
+            "inputs": [_bundled_value(value) for value in case.inputs],
+            "expected_outputs": [_bundled_value(value) for value in case.expected]}
+
+
+def _bundled_value(value):
+    if isinstance(value, bundled.BundledTensor):
+        return {"type": "Tensor", "dtype": value.dtype, "sizes": list(value.sizes()),
+                "dim_order": list(value.dim_order()), "nbytes": len(value.data)}
+    return {"type": {int: "Int", bool: "Bool", float: "Double"}[type(value)], "value": value}
 
 
 def _show_method(entry: dict) -> None:
@@ -83,3 +101,9 @@ def show_text(entry: dict) -> None:
     if entry["constant_methods"]:
         show.heading("Methods that return a number")
         show.table(["method", "returns>"], list(entry["constant_methods"].items()))
+    if "test_sets" in entry:
+        show.heading(f"{len(entry['test_sets'])} test sets")
+        show.table(["method", "set>", "inputs", "expected outputs"], [
+            [case["method"], case["index"], *(", ".join(map(_value, case[values]))
+                                              for values in ("inputs", "expected_outputs"))]
+            for case in entry["test_sets"]])

@@ -16,6 +16,7 @@ class Request:
     """One run of one method.
 
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
+    further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
     firmware: that of the board with all kernels where it says nothing.
@@ -30,6 +31,7 @@ class Request:
     temp_size: int = TEMP_SIZE
     prepare: str = "none"
     firmware: Path | None = None
+    further: list[list] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -43,6 +45,8 @@ class Usage:
 @dataclasses.dataclass
 class Result:
     """What a run gave. `code` is 0, or the error's; then the fields behind the failure are None.
+
+    further: outputs of the further executions, of those before the failure.
 
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
     load and execute; instructions also of verify, which is Program.load.
@@ -65,6 +69,7 @@ class Result:
     outputs: list[np.ndarray] = dataclasses.field(default_factory=list)
     pool: bytes = b""
     log: list[str] = dataclasses.field(default_factory=list)
+    further: list[list[np.ndarray]] = dataclasses.field(default_factory=list)
 
     @property
     def status(self):

@@ -12,7 +12,7 @@ from picotorch.errors import (
     fail,
 )
 
-from . import boards, emulated, emulator, twin
+from . import boards, bundled, emulated, emulator, twin
 from .run import Request, Result
 
 HOST = twin.BOARD
@@ -53,6 +53,20 @@ def read_model(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+
+
+def is_bundled(path: Path) -> bool:
+    """True for a .bpte file; False also for one that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return bundled.is_bundled(file.read(8))
+    except OSError:
+        return False
+
+
+def read_program(path: Path) -> bytes:
+    """The bytes of a program, a .pte file or inside of a .bpte. Raises AccessFailed, InvalidProgram."""
+    return bundled.program_of(read_model(path))
 
 
 def failed(name: str, method: str, board: str, error: Error) -> Result:

@@ -67,6 +67,10 @@ def _run(request, result, log):
     log.memory_report(len(request.model), method.memory_report())
     log.outputs(method.get_outputs())
     result.outputs = outputs(method, meta)
+    for values in request.further:
+        set_inputs(method, meta, checked_inputs(meta, values))
+        _execute(method, request.method, log)
+        result.further.append(outputs(method, meta))
 
 
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:

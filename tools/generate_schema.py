@@ -1,7 +1,8 @@
-"""Write the constants of a .pte file from schema/program.toml.
+"""Write the constants of .pte and .bpte files from schema/program.toml and bundled_program.toml.
 
-    python tools/generate_schema.py           # writes port/picotorch/schema.py and
-                                              # kernels/core/schema.h, schema_tables.h
+    python tools/generate_schema.py           # writes port/picotorch/schema.py,
+                                              # kernels/core/schema.h, schema_tables.h,
+                                              # and host/bundled_schema.py
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
 """
 
@@ -15,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "port/picotorch/schema.py"
 HEADER = ROOT / "kernels/core/schema.h"
 VERIFIER = ROOT / "kernels/core/schema_tables.h"
+BUNDLED = ROOT / "host/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 
 # Bytes of a scalar
@@ -43,6 +45,25 @@ def slots(fields):
         slot += 1
 
 
+def slot_lines(tables):
+    lines = ["# Slots of the tables' fields"]
+    for table, fields in tables.items():
+        for name, slot, kind in slots(fields):
+            if kind != "skip":
+                lines.append(f"{upper(table)}_{upper(name)} = {slot}")
+    return lines
+
+
+def bundled_source(schema):
+    notice = NOTICE.replace("program.toml", "bundled_program.toml")
+    lines = [f'"""Constants of a .bpte file. {notice}"""', "",
+             f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"']
+    for union, members in schema["union"].items():
+        lines += ["", f"# {union}"]
+        lines += [f"{upper(union)}_{upper(name)} = {i}" for i, name in enumerate(members, 1)]
+    return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
+
+
 def python_source(schema):
     lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
     lines.append(f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"')
@@ -56,11 +77,7 @@ def python_source(schema):
         lines += ["", f"# {enum}"]
         for name, value in schema["enum"][enum].items():
             lines.append(f"{upper(enum)}_{upper(name)} = {value}")
-    lines += ["", "# Slots of the tables' fields"]
-    for table, fields in schema["table"].items():
-        for name, slot, kind in slots(fields):
-            if kind != "skip":
-                lines.append(f"{upper(table)}_{upper(name)} = {slot}")
+    lines += ["", *slot_lines(schema["table"])]
     lines += ["", "# Layouts of tables for Reader.read"]
     for table in READ_WHOLE:
         letters = "".join(LAYOUT.get(kind, "o") for _, _, kind in slots(schema["table"][table]))
@@ -102,9 +119,10 @@ def header_source(schema):
             number = f"0x{value:02X}" if enum == "Error" else value
             lines.append(f"    {prefix}_{upper(name)} = {number},")
         lines += ["};", ""]
-    lines.append("// Slots of the tables' fields that the kernels' argument access reads")
+    lines.append("// Slots of the tables' fields that C reads by name")
     lines.append("enum {")
-    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList"):
+    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList",
+                  "Tensor"):
         for name, slot, _ in slots(tables[table]):
             lines.append(f"    PT_SLOT_{upper(table)}_{upper(name)} = {slot},")
     lines += ["};", "", "#endif", ""]
@@ -144,13 +162,14 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare only, write nothing")
     check = parser.parse_args().check
     schema = tomllib.loads((ROOT / "schema/program.toml").read_text())
+    bundled = tomllib.loads((ROOT / "schema/bundled_program.toml").read_text())
     stale = False
     for path, text in ((PYTHON, python_source(schema)), (HEADER, header_source(schema)),
-                       (VERIFIER, verifier_source(schema))):
+                       (VERIFIER, verifier_source(schema)), (BUNDLED, bundled_source(bundled))):
         if path.exists() and path.read_text() == text:
             continue
         if check:
-            print(f"{path.relative_to(ROOT)} is not what schema/program.toml says")
+            print(f"{path.relative_to(ROOT)} is not what schema/ says")
             stale = True
         else:
             path.write_text(text)

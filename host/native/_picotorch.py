@@ -83,11 +83,12 @@ def operator_arguments(number):
     return len(operator_signature(number))
 
 
-def operator_has_lists(number):
-    """True when the operator takes or gives lists of tensors."""
+def operator_traits(number):
+    """What the operator has that loading has to know: 1 lists of tensors, 2 a number that it writes as
+    its last argument, 4 a view as its last."""
     if not 0 <= number < lib.pt_operator_count():
         raise ValueError
-    return lib.pt_operator_has_lists(number)
+    return lib.pt_operator_traits(number)
 
 
 class Reader:
@@ -198,10 +199,20 @@ class Reader:
     def _type(self, evalue):
         return self.u8(evalue, lib.PT_SLOT_EVALUE_VAL_TYPE)
 
-    def count_tensors(self, values):
-        """How many EValues of a vector hold a tensor."""
-        return sum(self._type(self.item(values, i)) == lib.PT_TYPE_TENSOR
-                   for i in range(self.length(values)))
+    def count_tensors(self, values, into):
+        """Sets into[0] to the number of tensors in a vector of values, into[1] to the words that the
+        sizes of the dynamic ones take in the pool."""
+        tensors = words = 0
+        for i in range(self.length(values)):
+            evalue = self.item(values, i)
+            if self._type(evalue) == lib.PT_TYPE_TENSOR:
+                tensors += 1
+                tensor = self.table(evalue, lib.PT_SLOT_EVALUE_VAL)
+                if self.u8(tensor, lib.PT_SLOT_TENSOR_SHAPE_DYNAMISM):
+                    words += 1 + self.length(self.table(tensor, lib.PT_SLOT_TENSOR_SIZES))
+        if len(into) < 2:
+            raise ValueError
+        into[0], into[1] = min(tensors, SMALL_INT_MAX), min(words, SMALL_INT_MAX)
 
     def read_tensor(self, values, start, layout, into):
         """Index of the first EValue of a vector, from `start` on, that holds a tensor, whose fields it
@@ -369,10 +380,10 @@ class Context:
             raise ValueError from None
 
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
-                   scratch):
-        self._put("pt_method", position, n_values=n_values, n_instructions=n_instructions,
-                  values=values, instructions=instructions, program_values=program_values,
-                  scratch=scratch)
+                   scratch, n_variables=0):
+        self._put("pt_method", position, n_values=n_values, n_variables=n_variables,
+                  n_instructions=n_instructions, values=values, instructions=instructions,
+                  program_values=program_values, scratch=scratch)
         self._c.program_values = program_values
         self._c.method = position
 
@@ -383,11 +394,18 @@ class Context:
         self._put("pt_value", position, data=data, sizes=_reference(PROGRAM, sizes + 4),
                   dim_order=_reference(PROGRAM, dim_order + 4), index=index, type=dtype, flags=flags)
 
+    def make_dynamic(self, position, at):
+        """Gives the tensor at `position` sizes of its own, at `at`: their bound, then those of the
+        program, which are the upper bounds."""
+        rank = self._record("pt_value", position).flags & lib.PT_VALUE_RANK
+        self._record("int32_t", at, 4 + 4 * rank)
+        lib.pt_make_dynamic(self._c, position, at)
+
     def put_list(self, position, items, count, kind):
         """`items` is a reference to as many references as `count` says."""
-        if not 0 <= kind < lib.PT_VALUE_LIST:
+        if not 0 <= kind < lib.PT_VALUE_OTHER:
             raise ValueError
-        self._put("pt_value", position, data=items, sizes=count, type=lib.PT_VALUE_LIST + kind)
+        self._put("pt_value", position, data=items, sizes=count, type=lib.PT_VALUE_OTHER + kind)
 
     def put_instruction(self, position, kernel, n_args, op):
         self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
@@ -401,60 +419,145 @@ class Context:
     def get_ref(self, position):
         return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
 
-    def find_value(self, index):
-        """Position of the record of the value `index` of the method, or -1."""
+    def _method(self):
+        """The method's record, whose records of values lie in the pool."""
         method = self._record("pt_method", self._c.method)
-        values, low, high = _offset(method.values), 0, method.n_values - 1
-        self._record("pt_value", values, 16 * method.n_values)
-        while low <= high:
-            middle = (low + high) // 2
-            found = self._record("pt_value", values + 16 * middle).index
-            if found == index:
-                return values + 16 * middle
-            if found < index:
-                low = middle + 1
-            else:
-                high = middle - 1
-        return -1
+        self._record("pt_value", _offset(method.values),
+                     16 * (method.n_values + method.n_variables))
+        return method
+
+    def _find(self, function, index):
+        self._method()
+        found = function(self._c, index) if 0 <= index < 2**31 else 0
+        return _offset(found) if found else -1
+
+    def find_value(self, index):
+        """Position of the record of the tensor that is value `index` of the method, or -1."""
+        return self._find(lib.pt_find_value, index)
+
+    def find_variable(self, index):
+        """Position of the record of the variable that is value `index` of the method, or -1."""
+        return self._find(lib.pt_find_variable, index)
+
+    def sort(self, position, count):
+        """Sorts the numbers of 32 bits at `position` and drops those that stand there twice; how many
+        are left."""
+        if not 0 <= count <= LIMIT // 4:
+            raise ValueError
+        return lib.pt_sort(self._record("uint32_t", position, 4 * count), count)
+
+    def put_variables(self, position, count):
+        """Turns the sorted indexes of values at `position` into records there, with the numbers of the
+        program. -1, or the first index that names no number."""
+        if not 0 <= count < 2**16:
+            raise ValueError
+        self._record("pt_value", position, 16 * count)
+        return lib.pt_put_variables(self._c, position, count)
+
+    def _read_argument(self, reader, arguments, i):
+        """Index, position and type of the value that item `i` of the arguments names."""
+        index = reader.i32_item(arguments, i)
+        evalue = reader.item(_offset(self._c.program_values), index)
+        return index, evalue, reader.u8(evalue, lib.PT_SLOT_EVALUE_VAL_TYPE)
+
+    def _has_variable(self, kind, evalue):
+        return kind == lib.PT_TYPE_INT_LIST and lib.pt_list_has_variable(
+            self._c, _reference(PROGRAM, evalue))
+
+    def count_lists(self, reader, arguments, count):
+        """Bytes of the records of those of the first `count` arguments that are lists of ints with a
+        variable."""
+        self._method()
+        if not isinstance(reader, Reader):
+            raise TypeError
+        if not 0 <= count < 256:
+            raise ValueError
+        found = 0
+        for i in range(count):
+            _, evalue, kind = self._read_argument(reader, arguments, i)
+            if self._has_variable(kind, evalue):
+                found += 16 + 4 * lib.pt_list_length(self._c, _reference(PROGRAM, evalue))
+        return min(found, SMALL_INT_MAX)
 
     def put_arguments(self, position, reader, arguments, start):
         """Writes the references of the arguments of the instruction at `position`, from number `start`
-        on: to the record of a tensor, to another EValue in the program, 0 for None. `arguments` is the
-        program's vector of value indexes. Returns the number of the first one that is a list of
-        tensors, which is not written, or -1.
+        on: to the record of a tensor or variable, to another EValue in the program, 0 for None.
+        `arguments` is the program's vector of value indexes. Returns the number of the first one that
+        is a list of tensors or has variables, which is not written, or -1.
         """
+        count = self._record("pt_instruction", position).n_args
+        self._record("pt_instruction", position, 4 + 4 * count)
+        variables = self._method().n_variables > 0
         if not isinstance(reader, Reader):
             raise TypeError
         if not 0 <= start < 256:
             raise ValueError
-        count = self._record("pt_instruction", position).n_args
-        self._record("pt_instruction", position, 4 + 4 * count)
         for i in range(start, count):
-            index = reader.i32_item(arguments, i)
-            evalue = reader.item(_offset(self._c.program_values), index)
-            kind = reader.u8(evalue, lib.PT_SLOT_EVALUE_VAL_TYPE)
+            index, evalue, kind = self._read_argument(reader, arguments, i)
             if kind in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
+                return i
+            if variables and self._has_variable(kind, evalue):
                 return i
             self.put_ref(position + 4 + 4 * i, self._argument(kind, index, evalue))
         return -1
 
     def _argument(self, kind, index, evalue):
-        if kind == lib.PT_TYPE_NULL:
-            return 0
-        if kind != lib.PT_TYPE_TENSOR:
-            return _reference(PROGRAM, evalue)
-        record = self.find_value(index)
-        if record < 0:
+        record = (self.find_value if kind == lib.PT_TYPE_TENSOR else self.find_variable)(index)
+        if record >= 0:
+            return _reference(POOL, record)
+        if kind == lib.PT_TYPE_TENSOR:
             raise ValueError
-        return _reference(POOL, record)
+        return 0 if kind == lib.PT_TYPE_NULL else _reference(PROGRAM, evalue)
 
-    def check(self, position):
-        """Checks the instruction record at `position`: an error code."""
-        instruction = self._record("pt_instruction", position)
-        self._record("pt_instruction", position, 4 + 4 * instruction.n_args)
-        if instruction.kernel >= lib.pt_operator_count():
+    def _check_instructions(self, method):
+        """The instructions of the method lie in the pool, and their kernels among the known ones."""
+        found = self._record("pt_method", method)
+        at = _offset(found.instructions)
+        for _ in range(found.n_instructions):
+            instruction = self._record("pt_instruction", at, 4)
+            size = 4 + 4 * instruction.n_args
+            self._record("pt_instruction", at, size)
+            if instruction.kernel >= lib.pt_operator_count():
+                raise ValueError
+            at += size
+
+    def settle(self, method, external):
+        """Finds out where the unplanned tensors of the method at `method` lie, whose records are all
+        written: memories from number `external` on are theirs. One more than the last of these, or
+        -code of an error: instruction() is that of a view, or argument() a value without memory.
+        """
+        self._check_instructions(method)
+        if not 0 <= external <= MEMORIES:
             raise ValueError
-        return lib.pt_check_instruction(self._c, position)
+        end = ffi.new("uint32_t *", external)
+        return -lib.pt_settle(self._c, method, end) or end[0]
+
+    def check(self, method):
+        """Checks the instructions of the method at `method`: the code of the first error, which is in
+        instruction(), or 0."""
+        self._check_instructions(method)
+        return lib.pt_check_method(self._c, method)
+
+    def resize(self, position, sizes):
+        """Gives the tensor whose record is at `position` the sizes (int32) in a buffer: 0 or an error
+        code, with the sizes as before."""
+        self._record("pt_value", position)
+        given = bytes(memoryview(sizes).cast("B"))
+        if len(given) % 4 or len(given) > 4 * lib.PT_MAX_RANK:
+            raise ValueError
+        copy = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
+        return lib.pt_resize_tensor(self._c, _reference(POOL, position), len(given) // 4, copy)
+
+    def number(self, position):
+        """The number in the variable whose record is at `position`: an int, bool, float or None."""
+        kind = self._record("pt_value", position).type - lib.PT_VALUE_OTHER
+        ref = _reference(POOL, position)
+        if kind == lib.PT_TYPE_DOUBLE:
+            return lib.pt_get_double(self._c, ref)
+        if kind not in (lib.PT_TYPE_INT, lib.PT_TYPE_BOOL):
+            return None
+        value = lib.pt_get_int(self._c, ref)
+        return bool(value) if kind == lib.PT_TYPE_BOOL else value
 
     def argument(self):
         """Which argument the last check refused for its kind, or -1."""

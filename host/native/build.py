@@ -14,10 +14,17 @@ SOURCES = sorted(
 DECLARATIONS = """
 #define PT_MAX_RANK ...
 #define PT_VALUE_CONTIGUOUS ...
-#define PT_VALUE_LIST ...
+#define PT_VALUE_RANK ...
+#define PT_VALUE_OTHER ...
 #define PT_SLOT_EVALUE_VAL_TYPE ...
 #define PT_SLOT_EVALUE_VAL ...
+#define PT_SLOT_TENSOR_SHAPE_DYNAMISM ...
+#define PT_SLOT_TENSOR_SIZES ...
 #define PT_TYPE_NULL ...
+#define PT_TYPE_INT ...
+#define PT_TYPE_BOOL ...
+#define PT_TYPE_DOUBLE ...
+#define PT_TYPE_INT_LIST ...
 #define PT_TYPE_TENSOR ...
 #define PT_TYPE_TENSOR_LIST ...
 #define PT_TYPE_OPTIONAL_TENSOR_LIST ...
@@ -28,6 +35,7 @@ typedef struct pt_context {
     uint8_t *scratch;
     uint32_t scratch_size;
     uint32_t scratch_needed;
+    uint8_t checking;
     bool prepares;
     uint32_t prepared_needed;
     uint8_t *prepare_at;
@@ -55,7 +63,8 @@ typedef struct pt_instruction {
     ...;
 } pt_instruction;
 typedef struct pt_method {
-    uint32_t n_values;
+    uint16_t n_values;
+    uint16_t n_variables;
     uint32_t n_instructions;
     pt_ref values;
     pt_ref instructions;
@@ -63,7 +72,18 @@ typedef struct pt_method {
     uint32_t scratch;
     pt_ref prepared;
 } pt_method;
-int pt_check_instruction(pt_context *c, uint32_t position);
+int64_t pt_get_int(const pt_context *c, pt_ref arg);
+double pt_get_double(const pt_context *c, pt_ref arg);
+uint32_t pt_list_length(const pt_context *c, pt_ref arg);
+int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
+pt_ref pt_find_value(const pt_context *c, uint32_t index);
+pt_ref pt_find_variable(const pt_context *c, uint32_t index);
+uint32_t pt_sort(uint32_t *items, uint32_t n);
+int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
+bool pt_list_has_variable(const pt_context *c, pt_ref list);
+void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
+int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
+int pt_check_method(pt_context *c, uint32_t method);
 void pt_start(pt_context *c, uint32_t method);
 uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
@@ -74,7 +94,7 @@ int pt_find_operator(const char *name, uint32_t name_length, const char *overloa
 uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 const char *pt_operator_signature(uint32_t operator_number);
-bool pt_operator_has_lists(uint32_t operator_number);
+uint32_t pt_operator_traits(uint32_t operator_number);
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
 bool pt_is_written(const pt_context *c, uint32_t memory);
 int32_t pt_verify_program(const uint8_t *data, uint32_t size);

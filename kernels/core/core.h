@@ -33,8 +33,8 @@ enum {
 
 // ---- records
 
-// What a value record holds; a tensor's is its scalar type.
-enum { PT_VALUE_LIST = 0x40 }; // + KernelTypes of the list: `data` refers to an array of pt_ref
+// What a value record holds. Of a tensor: its scalar type.
+enum { PT_VALUE_OTHER = 0x40 }; // + KernelTypes of a list or of a variable
 
 enum {
     PT_VALUE_RANK = 0x1F,
@@ -43,16 +43,21 @@ enum {
     PT_VALUE_DYNAMIC = 0x80,    // its sizes lie in the pool, behind their bound, and may change
 };
 
-// A value that may change, or whose record saves time: tensors, and lists of them.
+// A value that may change, or whose record saves time: tensors, variables (numbers that an
+// instruction writes) and lists of either.
 typedef struct pt_value {
-    pt_ref data;
-    uint32_t sizes;   // tensor: reference to int32_t[rank]; list: number of items. Of a dynamic
-                      // tensor the word before the sizes is the most elements that it may have
+    pt_ref data;      // list: reference to pt_ref[]; variable: the low half of its number
+    uint32_t sizes;   // tensor: reference to int32_t[rank]; list: number of items; variable: the
+                      // high half. Of a dynamic tensor the word before the sizes is the most
+                      // elements that it may have
     pt_ref dim_order; // tensor: reference to uint8_t[rank]
     uint16_t index;   // place among the program's values; records are sorted by it
     uint8_t type;
     uint8_t flags; // rank in the low bits
 } pt_value;
+
+// `data` of a tensor outside the planned memory until pt_settle finds where it lies.
+enum { PT_DATA_UNPLANNED = 1 };
 
 typedef struct pt_instruction {
     uint16_t kernel; // place in the list of operators, see operators.def
@@ -65,8 +70,9 @@ typedef struct pt_instruction {
 enum {
     PT_OP_KERNEL_CALL, // those of the kernel
     PT_OP_JUMP_FALSE,  // condition; reference to the instruction to go on with; its index
-    PT_OP_MOVE,        // tensor; tensor that gets its data
+    PT_OP_MOVE,        // tensor or number; tensor or variable that gets its value
     PT_OP_NOTHING,
+    PT_OP_DYNAMIC_CALL, // those of the kernel, whose check is repeated before each run
 };
 
 // A method that executes more instructions is taken never to end.
@@ -74,9 +80,10 @@ enum { PT_MAX_STEPS = 10000000 };
 
 // The start of a loaded method.
 typedef struct pt_method {
-    uint32_t n_values;
+    uint16_t n_values;    // tensors
+    uint16_t n_variables; // whose records follow the tensors'
     uint32_t n_instructions;
-    pt_ref values;         // pt_value[n_values]
+    pt_ref values;         // pt_value[n_values + n_variables]
     pt_ref instructions;   // the first pt_instruction; the others follow
     pt_ref program_values; // the plan's vector of EValue, in the program
     uint32_t scratch;      // bytes of temp memory that the kernels ask for
@@ -85,12 +92,20 @@ typedef struct pt_method {
 
 // ---- context
 
+// What sizes and variables are while a kernel's check runs.
+enum {
+    PT_CHECK_STATIC, // nothing that it sees will change
+    PT_CHECK_BOUNDS, // sizes are upper bounds, variables have no value yet: it asks for scratch
+    PT_CHECK_RUN,    // those of the run that follows
+};
+
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
     uint32_t memory_size[PT_MEMORIES];
     uint8_t *scratch; // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed;  // most that any check has asked for
+    uint8_t checking;         // PT_CHECK_...
     bool prepares;            // checks may ask for memory for what they prepare
     uint32_t prepared_needed; // bytes that they asked for together
     uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
@@ -100,7 +115,7 @@ typedef struct pt_context {
     uint32_t method;      // offset of the pt_method in the pool
     uint32_t instruction; // index of the next instruction
     uint32_t position;    // its offset in the pool
-    int32_t argument;     // which one pt_check_instruction refused for its kind, or -1
+    int32_t argument;     // which one a check refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
 } pt_context;
 
@@ -140,7 +155,7 @@ static inline bool pt_is_none(pt_ref arg) {
 // The tensor that an argument refers to; the argument is not None.
 pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg);
 
-// A number of the program: int, bool or double.
+// A number, of the program or of a variable: int, bool or double.
 typedef struct pt_scalar {
     uint8_t type; // PT_TYPE_INT, PT_TYPE_BOOL or PT_TYPE_DOUBLE
     union {
@@ -154,6 +169,11 @@ int64_t pt_get_int(const pt_context *c, pt_ref arg); // of an int or bool
 bool pt_get_bool(const pt_context *c, pt_ref arg);
 double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
 double pt_scalar_as_double(pt_scalar s);
+// For a run: the variable `arg` gets a number, and its type with it.
+void pt_set_scalar(const pt_context *c, pt_ref arg, pt_scalar s);
+void pt_set_int(const pt_context *c, pt_ref arg, int64_t value);
+void pt_set_bool(const pt_context *c, pt_ref arg, bool value);
+void pt_set_double(const pt_context *c, pt_ref arg, double value);
 // The bytes of a string, not terminated.
 const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 
@@ -199,13 +219,34 @@ static inline const void *pt_prepared(const pt_context *c) {
     return ref ? pt_at(c, ref) : NULL;
 }
 
+// ---- records of values
+
+// Type of an EValue: PT_TYPE_...
+uint8_t pt_value_type(const uint8_t *evalue);
+// Index of the value that item i of a list of ints in the program names.
+int64_t pt_list_index(const pt_context *c, pt_ref list, uint32_t i);
+// The record of a tensor or of a variable of the method by the index of the value; 0 for none.
+pt_ref pt_find_value(const pt_context *c, uint32_t index);
+pt_ref pt_find_variable(const pt_context *c, uint32_t index);
+// Sorts numbers and removes those that stand there twice; how many are left.
+uint32_t pt_sort(uint32_t *items, uint32_t n);
+// Turns the indexes of n values, sorted at `position` of the pool, into records of variables there,
+// with the numbers of the program. -1, or the first index that names no number.
+int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
+// True when a list of ints in the program has an item that is a variable.
+bool pt_list_has_variable(const pt_context *c, pt_ref list);
+// Gives the tensor whose record is at `position` of the pool sizes of its own, from offset `at` of
+// the pool on: a word for the bound, then the sizes, which are at first those of the program.
+void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
+
 // ---- kernels and their registry
 
 // `args` has an entry for each letter of the operator's signature.
 typedef struct pt_kernel {
     // At load: refuses what the kernel cannot do (dtypes, ranks, sizes, dim orders, values of
     // scalars) and asks for scratch. Reads sizes, scalars and lists, no data. After it has returned
-    // PT_ERROR_OK run may rely on all it has checked.
+    // PT_ERROR_OK run may rely on all it has checked. Where sizes or numbers change it is called
+    // once more before each run.
     int (*check)(pt_context *c, const pt_ref *args);
     // At each execution: checks only what depends on data, before it writes.
     int (*run)(pt_context *c, const pt_ref *args);
@@ -221,19 +262,32 @@ uint32_t pt_operator_count(void);
 const char *pt_operator_name(uint32_t operator_number);
 // One letter an argument, see operators.def; "" for an operator that is not linked.
 const char *pt_operator_signature(uint32_t operator_number);
-// True when the signature has V, W or U: lists of tensors, which have records in the pool.
-bool pt_operator_has_lists(uint32_t operator_number);
+// What a signature has that loading has to know.
+enum {
+    PT_HAS_LISTS = 1,    // V, W or U: lists of tensors, which have records in the pool
+    PT_HAS_VARIABLE = 2, // N, always the last letter
+    PT_HAS_VIEW = 4,     // A, always the last letter
+};
+uint32_t pt_operator_traits(uint32_t operator_number);
 // NULL where the build has no kernel for it.
 const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 
 // ---- executor
 
-// True when `arg` is of the kind of `letter`, see operators.def.
+// True when `arg` is of the kind of `letter`, see operators.def. In a check of upper bounds a
+// variable is of every kind that a number may be.
 bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
+// Finds out where tensors lie whose data is PT_DATA_UNPLANNED, after all records of the method are
+// written: a view where its source does, any other in a memory of its own, from number *external
+// on; *external is then one more than the last. On an error c->instruction is that of a view, or
+// c->argument the index of a value for which there is no memory.
+int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
 // Checks the instruction record at `position` of the pool: kinds of the arguments (of a kernel
 // call: against the signature of its operator), then the kernel's own check. The loader checks
 // where a jump leads.
 int pt_check_instruction(pt_context *c, uint32_t position);
+// Checks all instructions of the method. c->instruction is the first one that is refused.
+int pt_check_method(pt_context *c, uint32_t method);
 // To the first instruction of the method whose pt_method is at offset `method` of the pool.
 void pt_start(pt_context *c, uint32_t method);
 // Bytes of pool that pt_prepare needs, after all instructions were checked with c->prepares; 0 when

@@ -6,15 +6,11 @@ static const pt_method *method_of(const pt_context *c) {
     return (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
 }
 
-static const pt_instruction *instruction_at(const pt_context *c, uint32_t position) {
-    return (const pt_instruction *)(const void *)(c->memory[PT_MEMORY_POOL] + position);
+static pt_instruction *instruction_at(const pt_context *c, uint32_t position) {
+    return (pt_instruction *)(void *)(c->memory[PT_MEMORY_POOL] + position);
 }
 
-static int check_kernel_call(pt_context *c, const pt_instruction *instruction) {
-    const pt_kernel *kernel = pt_operator_kernel(instruction->kernel);
-    if (!kernel) {
-        return pt_fail(c, PT_ERROR_OPERATOR_MISSING, "this build has no kernel of this number");
-    }
+static int check_kinds(pt_context *c, const pt_instruction *instruction) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         if (!signature[i]) {
@@ -28,7 +24,72 @@ static int check_kernel_call(pt_context *c, const pt_instruction *instruction) {
     if (signature[instruction->n_args]) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "fewer arguments than the operator has");
     }
-    return kernel->check(c, instruction->args);
+    return PT_ERROR_OK;
+}
+
+static int check_kernel(pt_context *c, const pt_instruction *instruction) {
+    return pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
+}
+
+static const pt_value *record(const pt_context *c, pt_ref arg) {
+    return arg >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL
+               ? (const pt_value *)(const void *)pt_at(c, arg)
+               : NULL;
+}
+
+static bool is_dynamic_tensor(const pt_context *c, pt_ref arg) {
+    const pt_value *value = record(c, arg);
+    return value && value->type < PT_VALUE_OTHER && value->flags & PT_VALUE_DYNAMIC;
+}
+
+static bool is_variable(const pt_context *c, pt_ref arg) {
+    return !pt_is_none(arg) && pt_has_kind(c, arg, 'N');
+}
+
+// True when what a check sees of the argument may be different in each run.
+static bool is_dynamic(const pt_context *c, pt_ref arg, char letter) {
+    const pt_value *value = record(c, arg);
+    if (!value || letter == 'N') {
+        return false;
+    }
+    if (value->type < PT_VALUE_OTHER) {
+        return value->flags & PT_VALUE_DYNAMIC;
+    }
+    if (is_variable(c, arg) || value->type == PT_VALUE_OTHER + PT_TYPE_INT_LIST) {
+        return true;
+    }
+    for (uint32_t i = 0; i < value->sizes; i++) {
+        if (is_dynamic_tensor(c, pt_list_item(c, arg, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_dynamic_call(const pt_context *c, const pt_instruction *instruction) {
+    const char *signature = pt_operator_signature(instruction->kernel);
+    for (uint32_t i = 0; i < instruction->n_args && signature[i]; i++) {
+        if (is_dynamic(c, instruction->args[i], signature[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// At load. What a check of upper bounds says is of no account, only the scratch it asks for.
+static int check_kernel_call(pt_context *c, pt_instruction *instruction) {
+    if (!pt_operator_kernel(instruction->kernel)) {
+        return pt_fail(c, PT_ERROR_OPERATOR_MISSING, "this build has no kernel of this number");
+    }
+    bool is_static = !is_dynamic_call(c, instruction);
+    instruction->op = is_static ? PT_OP_KERNEL_CALL : PT_OP_DYNAMIC_CALL;
+    c->checking = is_static ? PT_CHECK_STATIC : PT_CHECK_BOUNDS;
+    int error = check_kinds(c, instruction);
+    if (error == PT_ERROR_OK) {
+        error = check_kernel(c, instruction);
+        error = is_static ? error : PT_ERROR_OK;
+    }
+    return error;
 }
 
 static int check_condition(pt_context *c, pt_ref condition) {
@@ -41,22 +102,30 @@ static int check_condition(pt_context *c, pt_ref condition) {
 }
 
 static int check_move(pt_context *c, pt_ref from, pt_ref to) {
+    if (pt_has_kind(c, to, 'N') && (pt_has_kind(c, from, 'S') || pt_has_kind(c, from, 'N'))) {
+        return PT_ERROR_OK;
+    }
     if (!pt_has_kind(c, from, 'T') || !pt_has_kind(c, to, 'O')) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "moves of values that are no tensors");
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "moves other than of a tensor to a tensor and of a number to a number");
     }
     pt_tensor in = pt_get_tensor(c, from), out = pt_get_tensor(c, to);
-    if (in.dtype != out.dtype || !pt_same_sizes(&in, &out) || !pt_same_dim_order(&in, &out)) {
+    bool is_dynamic = (in.flags | out.flags) & PT_VALUE_DYNAMIC;
+    if (in.dtype != out.dtype || !(is_dynamic || pt_same_sizes(&in, &out)) ||
+        !pt_same_dim_order(&in, &out)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "moves to a tensor of another dtype or layout");
     }
     return PT_ERROR_OK;
 }
 
 int pt_check_instruction(pt_context *c, uint32_t position) {
-    const pt_instruction *instruction = instruction_at(c, position);
+    pt_instruction *instruction = instruction_at(c, position);
     c->reason = NULL;
     c->argument = -1;
+    c->checking = PT_CHECK_BOUNDS;
     switch (instruction->op) {
     case PT_OP_KERNEL_CALL:
+    case PT_OP_DYNAMIC_CALL:
         return check_kernel_call(c, instruction);
     case PT_OP_JUMP_FALSE:
         return check_condition(c, instruction->args[0]);
@@ -80,43 +149,21 @@ void pt_start(pt_context *c, uint32_t method) {
     c->position = offset_of(m->instructions);
 }
 
-// A tensor is true when all its elements are.
-static bool is_true(const pt_context *c, pt_ref condition) {
-    if (!pt_has_kind(c, condition, 'T')) {
-        return pt_get_bool(c, condition);
-    }
-    pt_tensor t = pt_get_tensor(c, condition);
-    const uint8_t *element = t.data;
-    for (int32_t n = pt_numel(&t); n > 0; n--) {
-        if (!*element++) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void move(const pt_context *c, pt_ref from, pt_ref to) {
-    pt_tensor in = pt_get_tensor(c, from), out = pt_get_tensor(c, to);
-    memmove(out.data, in.data, (size_t)pt_numel(&in) * pt_element_size(in.dtype));
-}
-
 static void go_on(pt_context *c, const pt_instruction *instruction) {
     c->instruction++;
     c->position += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
 }
 
-static int run_other(pt_context *c, const pt_instruction *instruction) {
-    const pt_ref *args = instruction->args;
-    if (instruction->op == PT_OP_JUMP_FALSE && !is_true(c, args[0])) {
-        c->position = offset_of(args[1]);
-        c->instruction = args[2];
-        return PT_ERROR_OK;
+int pt_check_method(pt_context *c, uint32_t method) {
+    int error = PT_ERROR_OK;
+    pt_start(c, method);
+    while (error == PT_ERROR_OK && c->instruction < method_of(c)->n_instructions) {
+        error = pt_check_instruction(c, c->position);
+        if (error == PT_ERROR_OK) {
+            go_on(c, instruction_at(c, c->position));
+        }
     }
-    if (instruction->op == PT_OP_MOVE) {
-        move(c, args[0], args[1]);
-    }
-    go_on(c, instruction);
-    return PT_ERROR_OK;
+    return error;
 }
 
 // ---- preparing
@@ -132,7 +179,7 @@ uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method) {
 }
 
 void *pt_ask_prepared(pt_context *c, uint32_t bytes) {
-    if (!c->prepares || bytes > PT_MEMORY_LIMIT) {
+    if (!c->prepares || c->checking != PT_CHECK_STATIC || bytes > PT_MEMORY_LIMIT) {
         return NULL;
     }
     bytes = (bytes + 7) & ~7u;
@@ -170,6 +217,93 @@ void pt_prepare(pt_context *c, uint32_t method, uint32_t position) {
 
 // ---- running
 
+// A tensor is true when all its elements are.
+static int find_truth(pt_context *c, pt_ref condition, bool *is_true) {
+    if (pt_has_kind(c, condition, 'B')) {
+        *is_true = pt_get_bool(c, condition);
+        return PT_ERROR_OK;
+    }
+    if (!pt_has_kind(c, condition, 'T')) {
+        return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a condition is no bool");
+    }
+    pt_tensor t = pt_get_tensor(c, condition);
+    const uint8_t *element = t.data;
+    *is_true = true;
+    for (int32_t n = pt_numel(&t); n > 0 && *is_true; n--) {
+        *is_true = *element++;
+    }
+    return PT_ERROR_OK;
+}
+
+static int jump(pt_context *c, const pt_instruction *instruction) {
+    bool is_true;
+    int error = find_truth(c, instruction->args[0], &is_true);
+    if (error != PT_ERROR_OK) {
+        return error;
+    }
+    if (is_true) {
+        go_on(c, instruction);
+        return PT_ERROR_OK;
+    }
+    c->position = offset_of(instruction->args[1]);
+    c->instruction = instruction->args[2];
+    return PT_ERROR_OK;
+}
+
+static int move(pt_context *c, pt_ref from, pt_ref to) {
+    if (is_variable(c, to)) {
+        pt_set_scalar(c, to, pt_get_scalar(c, from));
+        return PT_ERROR_OK;
+    }
+    pt_tensor in = pt_get_tensor(c, from);
+    size_t nbytes = (size_t)pt_numel(&in) * pt_element_size(in.dtype);
+    int error = pt_resize_tensor(c, to, in.rank, in.sizes);
+    if (error == PT_ERROR_OK && nbytes > 0) {
+        memmove(pt_get_tensor(c, to).data, in.data, nbytes);
+    }
+    return error;
+}
+
+// Runs a kernel after checking it with the sizes and numbers that there are now.
+static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
+    uint32_t most = c->scratch_needed;
+    c->scratch_needed = 0;
+    c->argument = -1;
+    int error = check_kinds(c, instruction);
+    if (error == PT_ERROR_OK) {
+        error = check_kernel(c, instruction);
+    }
+    if (error == PT_ERROR_OK && c->scratch_needed > c->scratch_size) {
+        error = pt_fail(c, PT_ERROR_MEMORY_ALLOCATION_FAILED,
+                        "needs more temp memory for these sizes than there is");
+    }
+    c->scratch_needed = c->scratch_needed > most ? c->scratch_needed : most;
+    return error == PT_ERROR_OK ? pt_operator_kernel(instruction->kernel)->run(c, instruction->args)
+                                : error;
+}
+
+// What is no static call: on a jump the position is another one afterwards.
+static int run_other(pt_context *c, const pt_instruction *instruction) {
+    const pt_ref *args = instruction->args;
+    int error = PT_ERROR_OK;
+    switch (instruction->op) {
+    case PT_OP_JUMP_FALSE:
+        return jump(c, instruction);
+    case PT_OP_MOVE:
+        error = move(c, args[0], args[1]);
+        break;
+    case PT_OP_DYNAMIC_CALL:
+        error = call_dynamic(c, instruction);
+        break;
+    default:
+        break;
+    }
+    if (error == PT_ERROR_OK) {
+        go_on(c, instruction);
+    }
+    return error;
+}
+
 // Runs the instruction at the position and moves on when it succeeded.
 static inline int run_next(pt_context *c) {
     const pt_instruction *instruction = instruction_at(c, c->position);
@@ -185,6 +319,7 @@ static inline int run_next(pt_context *c) {
 
 int pt_step(pt_context *c) {
     c->reason = NULL;
+    c->checking = PT_CHECK_RUN;
     return c->instruction < method_of(c)->n_instructions ? run_next(c) : PT_ERROR_END_OF_METHOD;
 }
 
@@ -192,6 +327,7 @@ int pt_execute(pt_context *c) {
     uint32_t n = method_of(c)->n_instructions;
     int error = PT_ERROR_OK;
     c->reason = NULL;
+    c->checking = PT_CHECK_RUN;
     if (c->instruction != 0) {
         pt_start(c, c->method);
     }

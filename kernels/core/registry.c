@@ -53,21 +53,26 @@ const char *pt_operator_signature(uint32_t number) {
     return entry(number)->signature;
 }
 
-bool pt_operator_has_lists(uint32_t number) {
+uint32_t pt_operator_traits(uint32_t number) {
+    uint32_t traits = 0;
     for (const char *letter = pt_operator_signature(number); *letter; letter++) {
-        switch (*letter) {
+        switch (*letter & ~0x20) {
         case 'U':
         case 'V':
         case 'W':
-        case 'u':
-        case 'v':
-        case 'w':
-            return true;
+            traits |= PT_HAS_LISTS;
+            break;
+        case 'N':
+            traits |= PT_HAS_VARIABLE;
+            break;
+        case 'A':
+            traits |= PT_HAS_VIEW;
+            break;
         default:
             break;
         }
     }
-    return false;
+    return traits;
 }
 
 const pt_kernel *pt_operator_kernel(uint32_t number) {

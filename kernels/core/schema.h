@@ -69,7 +69,7 @@ enum {
     PT_TYPE_OPTIONAL_TENSOR_LIST = 11,
 };
 
-// Slots of the tables' fields that the kernels' argument access reads
+// Slots of the tables' fields that C reads by name
 enum {
     PT_SLOT_EVALUE_VAL_TYPE = 0,
     PT_SLOT_EVALUE_VAL = 1,
@@ -80,6 +80,16 @@ enum {
     PT_SLOT_INT_LIST_ITEMS = 0,
     PT_SLOT_DOUBLE_LIST_ITEMS = 0,
     PT_SLOT_BOOL_LIST_ITEMS = 0,
+    PT_SLOT_TENSOR_SCALAR_TYPE = 0,
+    PT_SLOT_TENSOR_STORAGE_OFFSET = 1,
+    PT_SLOT_TENSOR_SIZES = 2,
+    PT_SLOT_TENSOR_DIM_ORDER = 3,
+    PT_SLOT_TENSOR_REQUIRES_GRAD = 4,
+    PT_SLOT_TENSOR_DATA_BUFFER_IDX = 5,
+    PT_SLOT_TENSOR_ALLOCATION_INFO = 6,
+    PT_SLOT_TENSOR_LAYOUT = 7,
+    PT_SLOT_TENSOR_SHAPE_DYNAMISM = 8,
+    PT_SLOT_TENSOR_EXTRA_TENSOR_INFO = 9,
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define REASON_BOUND "the sizes have more elements than the tensor's upper bound"
+#define REASON_RANK "a tensor keeps its rank"
 
 pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg) {
     const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
@@ -129,7 +130,7 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensor is static: it keeps its sizes");
     }
     if ((value->flags & PT_VALUE_RANK) != rank) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a tensor keeps its rank");
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, REASON_RANK);
     }
     int32_t *own = (int32_t *)(void *)pt_at(c, value->sizes);
     if (!is_within((uint32_t)own[-1], rank, sizes)) {
@@ -140,6 +141,11 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
 }
 
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
+    uint8_t flags = record(c, arg)->flags;
+    if (c->checking == PT_CHECK_BOUNDS && flags & PT_VALUE_DYNAMIC) {
+        return (flags & PT_VALUE_RANK) == rank ? PT_ERROR_OK
+                                               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, REASON_RANK);
+    }
     if (pt_resize_tensor(c, arg, rank, sizes) == PT_ERROR_OK) {
         return PT_ERROR_OK;
     }
@@ -148,6 +154,17 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
     return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                    above ? REASON_BOUND
                          : "the output's sizes are not those that the inputs lead to");
+}
+
+void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at) {
+    pt_ref tensor = pt_make_ref(PT_MEMORY_POOL, position);
+    pt_value *value = (pt_value *)(void *)pt_at(c, tensor);
+    pt_tensor t = pt_get_tensor(c, tensor);
+    int32_t *bound = (int32_t *)(void *)(c->memory[PT_MEMORY_POOL] + at);
+    *bound = pt_numel(&t);
+    memcpy(bound + 1, t.sizes, t.rank * sizeof(*t.sizes));
+    value->sizes = pt_make_ref(PT_MEMORY_POOL, at + sizeof(*bound));
+    value->flags |= PT_VALUE_DYNAMIC;
 }
 
 void pt_ask_scratch(pt_context *c, uint32_t bytes) {

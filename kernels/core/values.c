@@ -1,11 +1,11 @@
-// What a kernel reads of its arguments: scalars and lists from the program, tensors from the pool.
-// The loader has verified the program and pt_check_instruction the kinds, so nothing is checked
-// here.
+// What a kernel reads of its arguments: scalars and lists from the program or, where they change,
+// from the pool. The loader has verified the program and pt_check_instruction the kinds, so nothing
+// is checked here.
 #include "core.h"
 #include "reading.h"
 #include <string.h>
 
-static uint8_t value_type(const uint8_t *evalue) {
+uint8_t pt_value_type(const uint8_t *evalue) {
     const uint8_t *type = pt_table_field(evalue, PT_SLOT_EVALUE_VAL_TYPE);
     return type ? *type : PT_TYPE_NONE;
 }
@@ -29,16 +29,15 @@ static double read_f64(const uint8_t *p) {
 
 // Of an int or bool.
 static int64_t int_of(const uint8_t *evalue) {
-    if (value_type(evalue) == PT_TYPE_BOOL) {
+    if (pt_value_type(evalue) == PT_TYPE_BOOL) {
         const uint8_t *p = union_field(evalue, PT_SLOT_BOOL_BOOL_VAL);
         return p && *p;
     }
     return read_i64(union_field(evalue, PT_SLOT_INT_INT_VAL));
 }
 
-pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
-    const uint8_t *evalue = pt_at(c, arg);
-    pt_scalar s = {.type = value_type(evalue)};
+static pt_scalar scalar_of(const uint8_t *evalue) {
+    pt_scalar s = {.type = pt_value_type(evalue)};
     if (s.type == PT_TYPE_DOUBLE) {
         s.as.d = read_f64(union_field(evalue, PT_SLOT_DOUBLE_DOUBLE_VAL));
     } else {
@@ -47,12 +46,55 @@ pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
     return s;
 }
 
+// ---- records in the pool
+
+static bool is_record(pt_ref arg) {
+    return arg >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
+}
+
+static pt_value *record(const pt_context *c, pt_ref arg) {
+    return (pt_value *)(void *)pt_at(c, arg);
+}
+
+static int64_t variable_int(const pt_value *variable) {
+    return (int64_t)((uint64_t)variable->sizes << 32 | variable->data);
+}
+
+// ---- numbers
+
+pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
+    if (!is_record(arg)) {
+        return scalar_of(pt_at(c, arg));
+    }
+    const pt_value *variable = record(c, arg);
+    return (pt_scalar){.type = variable->type - PT_VALUE_OTHER, .as.i = variable_int(variable)};
+}
+
 int64_t pt_get_int(const pt_context *c, pt_ref arg) {
-    return int_of(pt_at(c, arg));
+    return is_record(arg) ? variable_int(record(c, arg)) : int_of(pt_at(c, arg));
 }
 
 bool pt_get_bool(const pt_context *c, pt_ref arg) {
-    return int_of(pt_at(c, arg)) != 0;
+    return pt_get_int(c, arg) != 0;
+}
+
+void pt_set_scalar(const pt_context *c, pt_ref arg, pt_scalar s) {
+    pt_value *variable = record(c, arg);
+    variable->data = (uint32_t)s.as.i;
+    variable->sizes = (uint32_t)((uint64_t)s.as.i >> 32);
+    variable->type = PT_VALUE_OTHER + s.type;
+}
+
+void pt_set_int(const pt_context *c, pt_ref arg, int64_t value) {
+    pt_set_scalar(c, arg, (pt_scalar){.type = PT_TYPE_INT, .as.i = value});
+}
+
+void pt_set_bool(const pt_context *c, pt_ref arg, bool value) {
+    pt_set_scalar(c, arg, (pt_scalar){.type = PT_TYPE_BOOL, .as.i = value});
+}
+
+void pt_set_double(const pt_context *c, pt_ref arg, double value) {
+    pt_set_scalar(c, arg, (pt_scalar){.type = PT_TYPE_DOUBLE, .as.d = value});
 }
 
 // As (double)i, which would link the addition of doubles on cores that have none.
@@ -82,6 +124,8 @@ double pt_get_double(const pt_context *c, pt_ref arg) {
     return pt_scalar_as_double(pt_get_scalar(c, arg));
 }
 
+// ---- strings and lists
+
 // Every list table has its items in slot 0, a string its characters.
 static const uint8_t *items_of(const uint8_t *evalue) {
     return pt_table_follow(pt_table_follow(evalue, PT_SLOT_EVALUE_VAL), 0);
@@ -93,20 +137,16 @@ const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length) {
     return (const char *)(items ? items + 4 : items);
 }
 
-static bool is_record(pt_ref arg) {
-    return arg >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
-}
-
-static const pt_value *record(const pt_context *c, pt_ref arg) {
-    return (const pt_value *)(const void *)pt_at(c, arg);
-}
-
 uint32_t pt_list_length(const pt_context *c, pt_ref arg) {
     if (is_record(arg)) {
         return record(c, arg)->sizes;
     }
     const uint8_t *items = items_of(pt_at(c, arg));
     return items ? pt_read_u32(items) : 0;
+}
+
+int64_t pt_list_index(const pt_context *c, pt_ref arg, uint32_t i) {
+    return read_i64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
 // The EValue that item i of the items of a list of ints names; NULL when it names none.
@@ -121,14 +161,15 @@ static const uint8_t *int_item(const pt_context *c, const uint8_t *items, uint32
 }
 
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
-    return int_of(int_item(c, items_of(pt_at(c, arg)), i));
+    return is_record(arg) ? pt_get_int(c, pt_list_item(c, arg, i))
+                          : int_of(int_item(c, items_of(pt_at(c, arg)), i));
 }
 
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
-    const uint8_t *items = items_of(pt_at(c, arg));
-    uint32_t n = items ? pt_read_u32(items) : 0;
+    uint32_t n = pt_list_length(c, arg);
+    const uint8_t *items = is_record(arg) ? NULL : items_of(pt_at(c, arg));
     for (uint32_t i = 0; i < n && i < most; i++) {
-        values[i] = int_of(int_item(c, items, i));
+        values[i] = items ? int_of(int_item(c, items, i)) : pt_list_int(c, arg, i);
     }
     return n;
 }
@@ -139,44 +180,78 @@ pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i) {
 
 // ---- kinds of arguments
 
+static bool is_tensor(const pt_value *value) {
+    return value->type < PT_VALUE_OTHER;
+}
+
+// True when all items of a list in the program name ints.
 static bool ints_are_ints(const pt_context *c, pt_ref arg) {
     const uint8_t *items = items_of(pt_at(c, arg));
     uint32_t n = items ? pt_read_u32(items) : 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint8_t *item = int_item(c, items, i);
-        if (!item || value_type(item) != PT_TYPE_INT) {
+        if (!item || pt_value_type(item) != PT_TYPE_INT) {
             return false;
         }
     }
     return true;
 }
 
-static bool tensors_are_written(const pt_context *c, pt_ref arg) {
+static bool items_are(const pt_context *c, pt_ref arg, char letter) {
     for (uint32_t i = 0; i < record(c, arg)->sizes; i++) {
-        pt_ref item = pt_list_item(c, arg, i);
-        if (item == 0 || record(c, item)->flags & PT_VALUE_CONSTANT) {
+        if (!pt_has_kind(c, pt_list_item(c, arg, i), letter)) {
             return false;
         }
     }
     return true;
+}
+
+// True when a number of this type is of the kind of `letter`.
+static bool number_has_kind(uint8_t type, char letter) {
+    bool is_int = type == PT_TYPE_INT, is_bool = type == PT_TYPE_BOOL,
+         is_double = type == PT_TYPE_DOUBLE;
+    switch (letter) {
+    case 'S':
+        return is_int || is_bool || is_double;
+    case 'I':
+        return is_int;
+    case 'B':
+        return is_bool;
+    case 'D':
+        return is_double || is_int;
+    default:
+        return false;
+    }
+}
+
+static bool variable_has_kind(const pt_context *c, uint8_t type, char letter) {
+    bool is_number = number_has_kind(type, 'S') || type == PT_TYPE_NULL;
+    if (letter == 'N' || c->checking == PT_CHECK_BOUNDS) {
+        return is_number && (letter == 'N' || number_has_kind(PT_TYPE_INT, letter) ||
+                             number_has_kind(PT_TYPE_BOOL, letter));
+    }
+    return number_has_kind(type, letter);
 }
 
 static bool record_has_kind(const pt_context *c, pt_ref arg, char letter) {
     const pt_value *value = record(c, arg);
     switch (letter) {
     case 'T':
-        return value->type < PT_VALUE_LIST;
+    case 'A':
+        return is_tensor(value);
     case 'O':
-        return value->type < PT_VALUE_LIST && !(value->flags & PT_VALUE_CONSTANT);
+        return is_tensor(value) && !(value->flags & PT_VALUE_CONSTANT);
     case 'V':
-        return value->type == PT_VALUE_LIST + PT_TYPE_TENSOR_LIST;
+        return value->type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST;
     case 'W':
-        return value->type == PT_VALUE_LIST + PT_TYPE_TENSOR_LIST && tensors_are_written(c, arg);
+        return value->type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST && items_are(c, arg, 'O');
     case 'U':
-        return value->type == PT_VALUE_LIST + PT_TYPE_TENSOR_LIST ||
-               value->type == PT_VALUE_LIST + PT_TYPE_OPTIONAL_TENSOR_LIST;
+        return value->type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST ||
+               value->type == PT_VALUE_OTHER + PT_TYPE_OPTIONAL_TENSOR_LIST;
+    case 'L':
+        return value->type == PT_VALUE_OTHER + PT_TYPE_INT_LIST && items_are(c, arg, 'I');
     default:
-        return false;
+        return !is_tensor(value) && variable_has_kind(c, value->type - PT_VALUE_OTHER, letter);
     }
 }
 
@@ -193,16 +268,8 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter) {
     if (is_record(arg)) {
         return record_has_kind(c, arg, letter);
     }
-    uint8_t type = value_type(pt_at(c, arg));
+    uint8_t type = pt_value_type(pt_at(c, arg));
     switch (letter) {
-    case 'S':
-        return type == PT_TYPE_INT || type == PT_TYPE_BOOL || type == PT_TYPE_DOUBLE;
-    case 'I':
-        return type == PT_TYPE_INT;
-    case 'B':
-        return type == PT_TYPE_BOOL;
-    case 'D':
-        return type == PT_TYPE_DOUBLE || type == PT_TYPE_INT;
     case 'M':
         return type == PT_TYPE_STRING;
     case 'L':
@@ -212,6 +279,6 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter) {
     case 'R':
         return type == PT_TYPE_DOUBLE_LIST;
     default:
-        return false;
+        return number_has_kind(type, letter);
     }
 }

@@ -156,3 +156,31 @@ static int gelu_run(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_gelu_out = {gelu_check, gelu_run};
+
+// ---- logit: (self, eps, out); log(y / (1 - y)) of y, self limited to eps..1 - eps if there is one
+
+// p: the limits
+PT_UNARY_F32(logit_limited, x<p[0].f32 ? p[0].f32 : x> p[1].f32 ? p[1].f32 : x)
+
+static float logit_f32(float x, const pt_number *p) {
+    float y = logit_limited_f32(x, p);
+    return pt_logf(y / (1 - y));
+}
+
+static const pt_unary logit_op = {NULL, logit_f32, NULL, NULL, PT_RULE_FLOATING};
+
+static int logit_check(pt_context *c, const pt_ref *args) {
+    return pt_unary_check_as(c, args[0], args[2], &logit_op, pt_get_tensor(c, args[0]).dtype);
+}
+
+static int logit_run(pt_context *c, const pt_ref *args) {
+    float eps = pt_is_none(args[1]) ? -1 : (float)pt_get_double(c, args[1]);
+    pt_number p[2] = {pt_no_bound(true, PT_DTYPE_FLOAT), pt_no_bound(false, PT_DTYPE_FLOAT)};
+    if (eps >= 0) {
+        p[0].f32 = eps;
+        p[1].f32 = 1 - eps;
+    }
+    return pt_unary_run_as(c, args[0], args[2], &logit_op, pt_get_tensor(c, args[0]).dtype, p);
+}
+
+const pt_kernel pt_aten_logit_out = {logit_check, logit_run};

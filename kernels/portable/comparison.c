@@ -37,6 +37,19 @@ BITWISE(bitwise_and, &)
 BITWISE(bitwise_or, |)
 BITWISE(bitwise_xor, ^)
 
+// By as many places as other says. Past the dtype's bits, or by a negative number, what is left is
+// 0, or what is right the sign.
+#define IS_FAR(limit) (y < 0 || y >= (limit))
+
+#define SHIFT(name, expression)                                                               \
+    PT_BINARY_I64(name, expression)                                                           \
+    static const pt_binary name##_op = {NULL, NULL, NULL, name##_i64, PT_RULE_NUMBER, false}; \
+    PT_BINARY_KERNEL(aten_##name##_Tensor_out, name##_op, PT_FORM_TENSORS)                    \
+    PT_BINARY_KERNEL(aten_##name##_Tensor_Scalar_out, name##_op, PT_FORM_SCALAR)
+
+SHIFT(bitwise_left_shift, IS_FAR(64) ? 0 : (int64_t)((uint64_t)x << y))
+SHIFT(bitwise_right_shift, x >> (IS_FAR(63) ? 63 : y))
+
 PT_UNARY_F32(logical_not, x == 0)
 PT_UNARY_F64(logical_not, x == 0)
 PT_UNARY_I64(logical_not, x == 0)

@@ -359,6 +359,22 @@ static int var_unbiased_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_var_correction_out = {var_check, var_correction_run};
 const pt_kernel pt_aten_var_out = {var_check, var_unbiased_run};
 
+// ---- var_mean: (self, dim, correction, keepdim, var, mean)
+
+static int var_mean_check(pt_context *c, const pt_ref *args) {
+    int error = var_check(c, args);
+    const pt_ref mean[] = {args[0], args[1], args[2], args[3], args[5]};
+    return error ? error : var_check(c, mean);
+}
+
+static int var_mean_run(pt_context *c, const pt_ref *args) {
+    const pt_ref mean[] = {args[0], args[1], args[3], 0, args[5]};
+    int error = run_over_dims(c, mean, mean_one);
+    return error ? error : var_correction_run(c, args);
+}
+
+const pt_kernel pt_aten_var_mean_correction_out = {var_mean_check, var_mean_run};
+
 // ---- any
 
 static int check_any(pt_context *c, const pt_tensor *in, pt_ref out_arg) {

@@ -143,11 +143,11 @@ static void *record(const pt_context *c, mp_obj_t position_in, uint32_t size) {
 }
 
 static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
-    (void)n_args;
     pt_context *c = context_of(args[0]);
     pt_method *method = record(c, args[1], sizeof(pt_method));
     *method = (pt_method){
-        .n_values = number(args[2], UINT32_MAX),
+        .n_values = (uint16_t)number(args[2], UINT16_MAX),
+        .n_variables = n_args > 8 ? (uint16_t)number(args[8], UINT16_MAX) : 0,
         .n_instructions = number(args[3], UINT32_MAX),
         .values = number(args[4], UINT32_MAX),
         .instructions = number(args[5], UINT32_MAX),
@@ -159,7 +159,7 @@ static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
     c->method = (uint32_t)mp_obj_get_int(args[1]);
     return mp_const_none;
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_method_obj, 8, 8, context_put_method);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_method_obj, 8, 9, context_put_method);
 
 // Reference to the items of the vector at a position of the program.
 static pt_ref items_of(mp_obj_t vector) {
@@ -181,13 +181,22 @@ static mp_obj_t context_put_tensor(size_t n_args, const mp_obj_t *args) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_tensor_obj, 8, 8, context_put_tensor);
 
+static mp_obj_t context_make_dynamic(mp_obj_t self_in, mp_obj_t position, mp_obj_t at) {
+    const pt_context *c = context_of(self_in);
+    const pt_value *value = record(c, position, sizeof(pt_value));
+    record(c, at, (1 + (value->flags & PT_VALUE_RANK)) * sizeof(int32_t));
+    pt_make_dynamic(c, (uint32_t)mp_obj_get_int(position), (uint32_t)mp_obj_get_int(at));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_make_dynamic_obj, context_make_dynamic);
+
 static mp_obj_t context_put_list(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     pt_value *value = record(context_of(args[0]), args[1], sizeof(pt_value));
     *value = (pt_value){
         .data = number(args[2], UINT32_MAX),
         .sizes = number(args[3], UINT32_MAX),
-        .type = (uint8_t)(PT_VALUE_LIST + number(args[4], PT_VALUE_LIST - 1)),
+        .type = (uint8_t)(PT_VALUE_OTHER + number(args[4], PT_VALUE_OTHER - 1)),
     };
     return mp_const_none;
 }
@@ -217,42 +226,92 @@ static mp_obj_t context_get_ref(mp_obj_t self_in, mp_obj_t position) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_get_ref_obj, context_get_ref);
 
-// Position of the record of the value `index` of the method, or -1.
-static int64_t find_value(const pt_context *c, mp_int_t index) {
+// The record of the method, whose records of values lie in the pool.
+static const pt_method *method_in_pool(const pt_context *c) {
     const pt_method *method = record_at(c, c->method, sizeof(pt_method));
-    uint32_t n = method->n_values, position = offset_of(method->values);
-    if (n > PT_MEMORY_LIMIT / sizeof(pt_value)) {
-        pt_raise_value_error();
-    }
-    const pt_value *values = record_at(c, position, n * (uint32_t)sizeof(pt_value));
-    int32_t low = 0, high = (int32_t)n - 1;
-    while (low <= high) {
-        int32_t middle = (low + high) / 2;
-        if (values[middle].index == index) {
-            return position + middle * (int32_t)sizeof(pt_value);
-        }
-        if (values[middle].index < index) {
-            low = middle + 1;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return -1;
+    record_at(c, offset_of(method->values),
+              (method->n_values + method->n_variables) * (uint32_t)sizeof(pt_value));
+    return method;
 }
 
-// Reference to the record of a value that has one.
-static pt_ref record_of(const pt_context *c, uint32_t index) {
-    int64_t position = find_value(c, (mp_int_t)index);
-    if (position < 0) {
-        pt_raise_value_error();
-    }
-    return pt_make_ref(PT_MEMORY_POOL, (uint32_t)position);
+static mp_obj_t find(mp_obj_t self_in, mp_obj_t index_in,
+                     pt_ref (*function)(const pt_context *c, uint32_t index)) {
+    const pt_context *c = context_of(self_in);
+    method_in_pool(c);
+    mp_int_t index = mp_obj_get_int(index_in);
+    pt_ref found = index >= 0 ? function(c, (uint32_t)index) : 0;
+    return found ? pt_small_int(offset_of(found)) : MP_OBJ_NEW_SMALL_INT(-1);
 }
 
 static mp_obj_t context_find_value(mp_obj_t self_in, mp_obj_t index) {
-    return pt_small_int(find_value(context_of(self_in), mp_obj_get_int(index)));
+    return find(self_in, index, pt_find_value);
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_find_value_obj, context_find_value);
+
+static mp_obj_t context_find_variable(mp_obj_t self_in, mp_obj_t index) {
+    return find(self_in, index, pt_find_variable);
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_find_variable_obj, context_find_variable);
+
+static mp_obj_t context_sort(mp_obj_t self_in, mp_obj_t position, mp_obj_t n_in) {
+    uint32_t n = number(n_in, PT_MEMORY_LIMIT / 4);
+    return pt_small_int(pt_sort(record(context_of(self_in), position, 4 * n), n));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_sort_obj, context_sort);
+
+static mp_obj_t context_put_variables(mp_obj_t self_in, mp_obj_t position, mp_obj_t n_in) {
+    const pt_context *c = context_of(self_in);
+    uint32_t n = number(n_in, UINT16_MAX);
+    record(c, position, n * (uint32_t)sizeof(pt_value));
+    return pt_small_int(pt_put_variables(c, (uint32_t)mp_obj_get_int(position), n));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_put_variables_obj, context_put_variables);
+
+static void check_reader(mp_obj_t reader_in) {
+    if (!mp_obj_is_type(reader_in, &pt_reader_type)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+}
+
+static bool has_variable(const pt_context *c, const pt_argument *a) {
+    return a->type == PT_TYPE_INT_LIST &&
+           pt_list_has_variable(c, pt_make_ref(PT_MEMORY_PROGRAM, a->evalue));
+}
+
+static mp_obj_t context_count_lists(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const pt_context *c = context_of(args[0]);
+    method_in_pool(c);
+    check_reader(args[1]);
+    uint32_t arguments = (uint32_t)mp_obj_get_int(args[2]), n = number(args[3], UINT8_MAX);
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        pt_argument a = pt_read_argument(args[1], arguments, i, offset_of(c->program_values));
+        if (has_variable(c, &a)) {
+            pt_ref list = pt_make_ref(PT_MEMORY_PROGRAM, a.evalue);
+            bytes += (int64_t)sizeof(pt_value) + 4 * (int64_t)pt_list_length(c, list);
+        }
+    }
+    return pt_small_int(bytes);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_count_lists_obj, 4, 4, context_count_lists);
+
+// The reference to what is an argument and has no list of records.
+static pt_ref argument_of(const pt_context *c, const pt_method *method, const pt_argument *a) {
+    pt_ref found = 0;
+    if (a->type == PT_TYPE_TENSOR) {
+        found = pt_find_value(c, a->index);
+        if (!found) {
+            pt_raise_value_error();
+        }
+    } else if (method->n_variables) {
+        found = pt_find_variable(c, a->index);
+    }
+    if (!found && a->type != PT_TYPE_NULL) {
+        found = pt_make_ref(PT_MEMORY_PROGRAM, a->evalue);
+    }
+    return found;
+}
 
 static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
@@ -260,25 +319,16 @@ static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
     mp_int_t position = mp_obj_get_int(args[1]);
     pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
     record_at(c, position, sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref));
-    if (!mp_obj_is_type(args[2], &pt_reader_type)) {
-        mp_raise_type(&mp_type_TypeError);
-    }
+    const pt_method *method = method_in_pool(c);
+    check_reader(args[2]);
     uint32_t arguments = (uint32_t)mp_obj_get_int(args[3]), i = number(args[4], UINT8_MAX);
     for (; i < instruction->n_args; i++) {
         pt_argument a = pt_read_argument(args[2], arguments, i, offset_of(c->program_values));
-        switch (a.type) {
-        case PT_TYPE_TENSOR:
-            instruction->args[i] = record_of(c, a.index);
-            break;
-        case PT_TYPE_NULL:
-            instruction->args[i] = 0;
-            break;
-        case PT_TYPE_TENSOR_LIST:
-        case PT_TYPE_OPTIONAL_TENSOR_LIST:
+        if (a.type == PT_TYPE_TENSOR_LIST || a.type == PT_TYPE_OPTIONAL_TENSOR_LIST ||
+            (method->n_variables && has_variable(c, &a))) {
             return MP_OBJ_NEW_SMALL_INT(i);
-        default:
-            instruction->args[i] = pt_make_ref(PT_MEMORY_PROGRAM, a.evalue);
         }
+        instruction->args[i] = argument_of(c, method, &a);
     }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
@@ -286,17 +336,69 @@ static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_arguments_obj, 5, 5, cont
 
 // ---- checking and executing
 
-static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t position_in) {
-    pt_context *c = context_of(self_in);
-    mp_int_t position = mp_obj_get_int(position_in);
-    const pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
-    record_at(c, position, sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref));
-    if (instruction->kernel >= pt_operator_count()) {
-        pt_raise_value_error();
+// The instructions of a method lie in the pool, and their kernels among the known ones.
+static void check_instructions(const pt_context *c, mp_int_t position) {
+    const pt_method *method = record_at(c, position, sizeof(pt_method));
+    int64_t at = offset_of(method->instructions);
+    for (uint32_t i = 0; i < method->n_instructions; i++) {
+        const pt_instruction *instruction = record_at(c, at, sizeof(pt_instruction));
+        uint32_t size = sizeof(pt_instruction) + instruction->n_args * (uint32_t)sizeof(pt_ref);
+        record_at(c, at, size);
+        if (instruction->kernel >= pt_operator_count()) {
+            pt_raise_value_error();
+        }
+        at += size;
     }
-    return pt_small_int(pt_check_instruction(c, (uint32_t)position));
+}
+
+static mp_obj_t context_settle(mp_obj_t self_in, mp_obj_t method_in, mp_obj_t external_in) {
+    pt_context *c = context_of(self_in);
+    mp_int_t method = mp_obj_get_int(method_in);
+    check_instructions(c, method);
+    uint32_t external = number(external_in, PT_MEMORIES);
+    int error = pt_settle(c, (uint32_t)method, &external);
+    return pt_small_int(error ? -error : (int64_t)external);
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_settle_obj, context_settle);
+
+static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t method_in) {
+    pt_context *c = context_of(self_in);
+    mp_int_t method = mp_obj_get_int(method_in);
+    check_instructions(c, method);
+    return pt_small_int(pt_check_method(c, (uint32_t)method));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_check_obj, context_check);
+
+static mp_obj_t context_resize(mp_obj_t self_in, mp_obj_t position, mp_obj_t sizes_in) {
+    pt_context *c = context_of(self_in);
+    record(c, position, sizeof(pt_value));
+    mp_buffer_info_t sizes = buffer_of(sizes_in);
+    int32_t copy[PT_MAX_RANK];
+    if (sizes.len % sizeof(*copy) || sizes.len > sizeof(copy)) {
+        pt_raise_value_error();
+    }
+    memcpy(copy, sizes.buf, sizes.len);
+    pt_ref tensor = pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position));
+    return pt_small_int(pt_resize_tensor(c, tensor, sizes.len / sizeof(*copy), copy));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_resize_obj, context_resize);
+
+static mp_obj_t context_number(mp_obj_t self_in, mp_obj_t position) {
+    const pt_context *c = context_of(self_in);
+    const pt_value *value = record(c, position, sizeof(pt_value));
+    pt_ref variable = pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position));
+    switch (value->type) {
+    case PT_VALUE_OTHER + PT_TYPE_INT:
+        return mp_obj_new_int_from_ll(pt_get_int(c, variable));
+    case PT_VALUE_OTHER + PT_TYPE_BOOL:
+        return mp_obj_new_bool(pt_get_bool(c, variable));
+    case PT_VALUE_OTHER + PT_TYPE_DOUBLE:
+        return mp_obj_new_float((mp_float_t)pt_get_double(c, variable));
+    default:
+        return mp_const_none;
+    }
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_number_obj, context_number);
 
 static mp_obj_t context_argument(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->argument);
@@ -498,6 +600,8 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_put_instruction), MP_ROM_PTR(&context_put_instruction_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_arguments), MP_ROM_PTR(&context_put_arguments_obj)},
     {MP_ROM_QSTR(MP_QSTR_check), MP_ROM_PTR(&context_check_obj)},
+    {MP_ROM_QSTR(MP_QSTR_make_dynamic), MP_ROM_PTR(&context_make_dynamic_obj)},
+    {MP_ROM_QSTR(MP_QSTR_find_variable), MP_ROM_PTR(&context_find_variable_obj)},
     {MP_ROM_QSTR(MP_QSTR_find_value), MP_ROM_PTR(&context_find_value_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_list), MP_ROM_PTR(&context_put_list_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_ref), MP_ROM_PTR(&context_put_ref_obj)},
@@ -510,6 +614,12 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_copy), MP_ROM_PTR(&context_copy_obj)},
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
+    {MP_ROM_QSTR(MP_QSTR_resize), MP_ROM_PTR(&context_resize_obj)},
+    {MP_ROM_QSTR(MP_QSTR_number), MP_ROM_PTR(&context_number_obj)},
+    {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
+    {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},
+    {MP_ROM_QSTR(MP_QSTR_put_variables), MP_ROM_PTR(&context_put_variables_obj)},
+    {MP_ROM_QSTR(MP_QSTR_count_lists), MP_ROM_PTR(&context_count_lists_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},

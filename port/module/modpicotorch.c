@@ -88,10 +88,10 @@ static mp_obj_t operator_arguments(mp_obj_t number_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(operator_arguments_obj, operator_arguments);
 
-static mp_obj_t operator_has_lists(mp_obj_t number_in) {
-    return mp_obj_new_bool(pt_operator_has_lists(operator_number(number_in)));
+static mp_obj_t operator_traits(mp_obj_t number_in) {
+    return pt_small_int(pt_operator_traits(operator_number(number_in)));
 }
-static MP_DEFINE_CONST_FUN_OBJ_1(operator_has_lists_obj, operator_has_lists);
+static MP_DEFINE_CONST_FUN_OBJ_1(operator_traits_obj, operator_traits);
 
 static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__picotorch)},
@@ -102,7 +102,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_typecode), MP_ROM_PTR(&typecode_obj)},
     {MP_ROM_QSTR(MP_QSTR_readonly), MP_ROM_PTR(&readonly_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_arguments), MP_ROM_PTR(&operator_arguments_obj)},
-    {MP_ROM_QSTR(MP_QSTR_operator_has_lists), MP_ROM_PTR(&operator_has_lists_obj)},
+    {MP_ROM_QSTR(MP_QSTR_operator_traits), MP_ROM_PTR(&operator_traits_obj)},
     {MP_ROM_QSTR(MP_QSTR_element_size), MP_ROM_PTR(&element_size_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_count), MP_ROM_PTR(&operator_count_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_name), MP_ROM_PTR(&operator_name_obj)},

@@ -263,17 +263,41 @@ static mp_obj_t reader_read_union(size_t n_args, const mp_obj_t *args) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_read_union_obj, 5, 5, reader_read_union);
 
-static mp_obj_t reader_count_tensors(mp_obj_t self_in, mp_obj_t values_in) {
+// Words that the sizes of a tensor take in the pool: none of a static one.
+static uint32_t dynamic_words(const reader *r, const table *evalue) {
+    uint32_t position = field(r, evalue, PT_SLOT_EVALUE_VAL);
+    table tensor = table_at(r, position ? follow(r, position) : 0);
+    uint32_t dynamism = field(r, &tensor, PT_SLOT_TENSOR_SHAPE_DYNAMISM);
+    if (!dynamism || !u8_at(r, dynamism)) {
+        return 0;
+    }
+    uint32_t sizes = field(r, &tensor, PT_SLOT_TENSOR_SIZES);
+    return 1 + (sizes ? length(r, follow(r, sizes)) : 0);
+}
+
+static mp_obj_t reader_count_tensors(mp_obj_t self_in, mp_obj_t values_in, mp_obj_t into_in) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
     uint32_t values = (uint32_t)mp_obj_get_int(values_in);
     uint32_t n = length(self, values), tensors = 0;
+    uint64_t words = 0;
     for (uint32_t i = 0; i < n; i++) {
         table evalue = table_item(self, values, i);
-        tensors += union_type(self, &evalue) == PT_TYPE_TENSOR;
+        if (union_type(self, &evalue) == PT_TYPE_TENSOR) {
+            tensors++;
+            words += dynamic_words(self, &evalue);
+        }
     }
-    return pt_small_int(tensors);
+    size_t length;
+    mp_obj_t *into;
+    mp_obj_list_get(into_in, &length, &into);
+    if (length < 2) {
+        pt_raise_value_error();
+    }
+    into[0] = pt_small_int(tensors);
+    into[1] = pt_small_int((int64_t)words);
+    return mp_const_none;
 }
-static MP_DEFINE_CONST_FUN_OBJ_2(reader_count_tensors_obj, reader_count_tensors);
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_count_tensors_obj, reader_count_tensors);
 
 static mp_obj_t reader_read_tensor(size_t n_args, const mp_obj_t *args) {
     (void)n_args;

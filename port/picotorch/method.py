@@ -422,7 +422,7 @@ class Method:
 
     def _instruction_name(self, index):
         reader = self.program.reader
-        instruction = reader.item(self._loader.instructions, index)
+        instruction = self._loader.instruction(index)
         kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
         if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
             return "control flow"

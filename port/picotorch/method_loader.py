@@ -1,9 +1,10 @@
 """Loading: from a program's tables to the records of a method in its pool.
 
-The layout of a loaded method, which is allocated in one piece so that its size is known before
-anything is written:
+The layout of a loaded method, whose size is known before any of it is written but where numbers
+change:
 
-    pt_method | pt_value of each tensor, by value index | lists: pt_value and references | instructions
+    pt_method | pt_value of each tensor, by value index | pt_value of each variable, by value index |
+    bound and sizes of each dynamic tensor | lists: pt_value and references | instructions
 
 What the kernels prepare for a faster run, where that was asked for, follows at a multiple of 8. Its
 size is the same on every machine; its bytes are not.
@@ -44,6 +45,7 @@ from .schema import (
     INSTRUCTION_ARGUMENTS_NONE,
     JUMP_FALSE_CALL_FIELDS,
     KERNEL_CALL_FIELDS,
+    KERNEL_TYPES_INT_LIST,
     KERNEL_TYPES_NULL,
     KERNEL_TYPES_OPTIONAL_TENSOR_LIST,
     KERNEL_TYPES_TENSOR,
@@ -77,9 +79,17 @@ _MOVE_ARGUMENTS = 2  # source, target
 _CALLS = (None, KERNEL_CALL_FIELDS, None, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS)
 
 _CONSTANT = 0x40
-_MAX_VALUES = 65536
+_RANK = 0x1F
+_UNPLANNED = 1  # data of a tensor until settle has found where it lies
+_DYNAMIC_BOUND = 1
+_DYNAMIC_UNBOUND = 2
+_MAX_VALUES = 65535
 _LONGEST_WALK = 1 << 18  # instructions, of all walks to the destinations of jumps
 _KERNELS_KEPT = 64
+
+# What an operator has that has to be known, see _picotorch.operator_traits
+_HAS_LISTS = 1
+_HAS_VARIABLE = 2
 
 _TENSOR = KERNEL_TYPES_TENSOR
 _NULL = KERNEL_TYPES_NULL
@@ -102,17 +112,28 @@ class MethodLoader:
         self.plan = 0
         self.values = 0
         self.operators = 0
-        self.instructions = 0
+        self.chains = 0
+        self.n_chains = 0
+        self.n_instructions = 0
         self.n_planned = 0
         self.n_tensors = 0
+        self.n_variables = 0  # until they are known: how often one is written
+        self.n_written = 0
+        self.n_size_bytes = 0
         self.n_list_bytes = 0
         self.n_instruction_bytes = 0
         self.start = 0
         self.records_end = 0
         self.value_at = 0
+        self.variable_at = 0
+        self.size_at = 0
         self.list_at = 0
         self.instruction_at = 0
         self.next_external = 0
+        self.has_jumps = False
+        # made here: a bound method needs the heap
+        self.put_index = self._put_index
+        self.count_variable_lists = self._count_variable_lists
         # the walk to the destinations of jumps: instructions in all, the last one's place
         self.walked = 0
         self.walked_at = 0
@@ -132,27 +153,42 @@ class MethodLoader:
         self.plan = plan
         self.values = reader.table(plan, EXECUTION_PLAN_VALUES)
         self.operators = reader.table(plan, EXECUTION_PLAN_OPERATORS)
-        self._find_chain()
+        self.has_jumps = False
+        self._find_chains()
         self._check_operators()
         self._count()
         self._bind(manager)
         self._write_values()
-        self.context.set_prepares(prepare)
         self._write_instructions()
+        self._settle()
+        self._check(prepare)
         self._prepare(manager.method_allocator)
         self._bind_scratch(manager)
 
-    def _find_chain(self):
+    def _find_chains(self):
         reader = self.reader
         if reader.length(self.values) > _MAX_VALUES:
-            raise fail(NOT_SUPPORTED, "more than 65536 values")
-        chains = reader.table(self.plan, EXECUTION_PLAN_CHAINS)
-        if reader.length(chains) != 1:
-            raise fail(NOT_SUPPORTED, "a method with other than one chain of instructions")
-        self.instructions = reader.table(reader.item(chains, 0), CHAIN_INSTRUCTIONS)
+            raise fail(NOT_SUPPORTED, "more than 65535 values")
+        self.chains = reader.table(self.plan, EXECUTION_PLAN_CHAINS)
+        self.n_chains = reader.length(self.chains)
+        self.n_instructions = 0
+        for i in range(self.n_chains):
+            self.n_instructions += reader.length(self._instructions(i))
         if reader.length(reader.table(self.plan, EXECUTION_PLAN_DELEGATES)):
             raise fail(NOT_FOUND, "no backend of this name", source=self.method,
                        remedy="export without a delegate")
+
+    def _instructions(self, chain):
+        """The vector of instructions of a chain. Each chain is run after the one before it."""
+        return self.reader.table(self.reader.item(self.chains, chain), CHAIN_INSTRUCTIONS)
+
+    def instruction(self, index):
+        """Position of instruction `index` in the program, counted through all chains."""
+        chain = 0
+        while index >= self.reader.length(self._instructions(chain)):
+            index -= self.reader.length(self._instructions(chain))
+            chain += 1
+        return self.reader.item(self._instructions(chain), index)
 
     # ---- what there is
 
@@ -179,20 +215,33 @@ class MethodLoader:
         self.n_kernels = min(count, _KERNELS_KEPT)
 
     def _count(self):
-        """Counts tensors, bytes of lists and bytes of instructions, after checking each of these.
+        """Counts tensors, variables, bytes of sizes, of lists and of instructions, after checking each
+        of these.
 
         The program may name the output of a kernel once more behind the operator's arguments.
         """
+        self.reader.count_tensors(self.values, self.pair)
+        self.n_tensors, size_words = self.pair
+        self.n_size_bytes = 4 * size_words
+        self.n_variables = self.n_list_bytes = 0
+        self.n_instruction_bytes = HEADER_BYTES * self.n_instructions
+        first = 0
+        for i in range(self.n_chains):
+            instructions = self._instructions(i)
+            self._count_instructions(instructions, first)
+            first += self.reader.length(instructions)
+        if self.n_size_bytes > LIMIT or self.n_instruction_bytes > LIMIT:
+            raise fail(NOT_SUPPORTED, "records above 128 MiB", "method")
+
+    def _count_instructions(self, instructions, first):
+        """Of one chain, whose first instruction is number `first`."""
         reader = self.reader
-        self.n_tensors = reader.count_tensors(self.values)
-        self.n_list_bytes = 0
         # names of the loop's own: a global or an attribute is another 100 to 200 instructions each time
-        instructions = self.instructions
         pair = self.pair
         kernels = self.kernels
         n_kernels = self.n_kernels
         operator_arguments = _picotorch.operator_arguments
-        operator_has_lists = _picotorch.operator_has_lists
+        operator_traits = _picotorch.operator_traits
         kernel_call = INSTRUCTION_ARGUMENTS_KERNEL_CALL
         layouts = _CALLS
         total = 0
@@ -204,19 +253,24 @@ class MethodLoader:
                 count = operator_arguments(kernel)
                 if not count <= reader.length(arguments) <= count + 1:
                     raise fail(INVALID_PROGRAM, "has another number of arguments than its operator",
-                               "instruction", i)
-                if operator_has_lists(kernel):
+                               "instruction", first + i)
+                traits = operator_traits(kernel)
+                if traits & _HAS_LISTS:
                     self._count_lists(arguments, count)
+                if traits & _HAS_VARIABLE:
+                    self.n_variables += 1
                 total += count
             else:
-                total += self._count_other(kind, i)
-        self.n_instruction_bytes = HEADER_BYTES * reader.length(instructions) + 4 * total
+                total += self._count_other(kind, first + i)
+        self.n_instruction_bytes += 4 * total
 
     def _count_other(self, kind, i):
-        """How many arguments an instruction has that calls no kernel."""
+        """How many arguments instruction `i` has, which calls no kernel."""
         if kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
             return _JUMP_ARGUMENTS
         if kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
+            if not self._is_tensor(self.pair[1]):
+                self.n_variables += 1
             return _MOVE_ARGUMENTS
         if kind == INSTRUCTION_ARGUMENTS_FREE_CALL:  # planned memory is never freed
             return 0
@@ -224,17 +278,24 @@ class MethodLoader:
             raise bad_program("is empty", "instruction", i)
         raise fail(NOT_SUPPORTED, "delegate calls", "instruction", i)
 
+    def _is_tensor(self, index):
+        value = evalue(self.reader, self.values, index)
+        return self.reader.u8(value, EVALUE_VAL_TYPE) == _TENSOR
+
     def _count_lists(self, arguments, count):
         reader = self.reader
         for k in range(count):
             value = evalue(reader, self.values, reader.i32_item(arguments, k))
             if reader.u8(value, EVALUE_VAL_TYPE) in _LISTS:
-                self.n_list_bytes += VALUE_BYTES + 4 * reader.length(self._list_items(value))
-                if self.n_list_bytes > LIMIT:  # many instructions may name one long list
-                    raise bad_program("lists of tensors that need more than 128 MiB")
+                self._add_list_bytes(VALUE_BYTES + 4 * reader.length(self._list_items(value)))
+
+    def _add_list_bytes(self, count):
+        self.n_list_bytes += count
+        if self.n_list_bytes > LIMIT:  # many instructions may name one long list
+            raise bad_program("lists that need more than 128 MiB")
 
     def _list_items(self, value):
-        """Position of the value indexes of a list of tensors; both kinds have them in one slot."""
+        """Position of the value indexes of a list of tensors or ints; all have them in one slot."""
         table = self.reader.table(value, EVALUE_VAL)
         return self.reader.table(table, TENSOR_LIST_ITEMS) if table else 0
 
@@ -246,15 +307,10 @@ class MethodLoader:
         pool = manager.method_allocator
         check_memory(pool.buffer, pool.name)
         self._check_planned(manager.planned_memory)
-        values = METHOD_BYTES
-        lists = values + VALUE_BYTES * self.n_tensors
-        instructions = lists + self.n_list_bytes
-        self.start = pool.allocate(instructions + self.n_instruction_bytes)
-        self.value_at = self.start + values
-        self.list_at = self.start + lists
-        self.instruction_at = self.start + instructions
-        if self.instruction_at + self.n_instruction_bytes > LIMIT:
-            raise fail(NOT_SUPPORTED, "records above 128 MiB", pool.name)
+        written = self.n_variables
+        self.n_variables = 0
+        self.start = pool.used
+        self._allocate(pool)
         context.set_memory(_picotorch.PROGRAM, self.program.data)
         self._check_apart(pool.buffer, _picotorch.POOL, pool.name, -1)
         context.set_memory(_picotorch.POOL, pool.buffer)
@@ -265,11 +321,85 @@ class MethodLoader:
             context.limit_memory(_PLANNED + i, size)
             context.clear(reference(_PLANNED + i, 0), size)
         self.next_external = _PLANNED + self.n_planned
-        context.put_method(
-            self.start, self.n_tensors, self.reader.length(self.instructions),
+        if written:
+            self._find_variables(pool, written)
+        self._put_method()
+
+    def _allocate(self, pool):
+        """Takes what is known to be needed of the pool, and says where it all begins."""
+        pool.reset(self.start)
+        end = METHOD_BYTES + VALUE_BYTES * (self.n_tensors + self.n_variables)
+        end += self.n_size_bytes + self.n_list_bytes + self.n_instruction_bytes
+        self.start = pool.allocate(end)
+        self.value_at = self.start + METHOD_BYTES
+        self.variable_at = self.value_at + VALUE_BYTES * self.n_tensors
+        self.size_at = self.variable_at + VALUE_BYTES * self.n_variables
+        self.list_at = self.size_at + self.n_size_bytes
+        self.instruction_at = self.list_at + self.n_list_bytes
+        if self.start + end > LIMIT:
+            raise fail(NOT_SUPPORTED, "records above 128 MiB", pool.name)
+
+    def _put_method(self):
+        self.context.put_method(
+            self.start, self.n_tensors, self.n_instructions,
             reference(_picotorch.POOL, self.value_at),
             reference(_picotorch.POOL, self.instruction_at),
-            reference(_picotorch.PROGRAM, self.values), 0)
+            reference(_picotorch.PROGRAM, self.values), 0, self.n_variables)
+
+    # ---- variables
+
+    def _find_variables(self, pool, written):
+        """Writes the records of the variables, which instructions write `written` times, and takes the
+        pool for the lists of ints that they are in.
+
+        Their indexes stand first where their records will: an index has 4 bytes, and an instruction
+        that writes a variable at least 12.
+        """
+        context = self.context
+        self._put_method()
+        self.n_written = 0
+        self._for_calls(self.put_index)
+        self.n_variables = context.sort(self.variable_at, written)
+        self._allocate(pool)
+        bad = context.put_variables(self.variable_at, self.n_variables)
+        if bad >= 0:
+            raise bad_program("is written like a number", "value", bad)
+        self._put_method()
+        self._for_calls(self.count_variable_lists)
+        self._allocate(pool)
+
+    def _for_calls(self, function):
+        """Calls function(kernel, value, count) for each call of a kernel, with the position of its
+        arguments and how many the operator has, and for each move, with kernel -1 and its target."""
+        reader = self.reader
+        pair = self.pair
+        for chain in range(self.n_chains):
+            instructions = self._instructions(chain)
+            for i in range(reader.length(instructions)):
+                kind = reader.read_union(instructions, i, _CALLS, pair)
+                if kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+                    kernel = self._operator(pair[0])
+                    function(kernel, pair[1], _picotorch.operator_arguments(kernel))
+                elif kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
+                    function(-1, pair[1], 0)
+
+    def _put_index(self, kernel, value, count):
+        """Adds the index of the variable that a call or a move writes."""
+        if kernel < 0:
+            if self._is_tensor(value):
+                return
+        elif _picotorch.operator_traits(kernel) & _HAS_VARIABLE:
+            value = self.reader.i32_item(value, count - 1)
+        else:
+            return
+        if not 0 <= value < self.reader.length(self.values):
+            raise bad_program("there is no such value", "value", value)
+        self.context.put_ref(self.variable_at + 4 * self.n_written, value)
+        self.n_written += 1
+
+    def _count_variable_lists(self, kernel, arguments, count):
+        if kernel >= 0:
+            self._add_list_bytes(self.context.count_lists(self.reader, arguments, count))
 
     def _check_apart(self, buffer, end, subject, index):
         """Raises InvalidArgument when a memory shares bytes with one below number `end`."""
@@ -337,6 +467,7 @@ class MethodLoader:
         values = self.values
         limit = LIMIT
         location = EXTRA_TENSOR_INFO_LOCATION
+        bound = _DYNAMIC_BOUND
         at_program = _AT_PROGRAM
         is_constant = _CONSTANT
         at = self.value_at
@@ -344,7 +475,7 @@ class MethodLoader:
         while i >= 0:
             (dtype, storage_offset, sizes, order, _, constant, allocation, _, dynamism,
              extra) = into
-            if dynamism or storage_offset or (extra and reader.u8(extra, location)):
+            if dynamism > bound or storage_offset or (extra and reader.u8(extra, location)):
                 raise self._unsupported(dynamism, storage_offset, i)
             flags = reader.tensor_flags(sizes, order)
             if flags < 0:
@@ -369,15 +500,19 @@ class MethodLoader:
                 if constant:
                     self._set_initial(data, extra, constant, nbytes)
             else:
-                data = self._external_data(i)
+                data = _UNPLANNED
             context.put_tensor(at, data, sizes, order, i, dtype, flags)
+            if dynamism:
+                self._make_dynamic(at, flags)
             at += VALUE_BYTES
             i = reader.read_tensor(values, i + 1, fields, into)
 
     def _unsupported(self, dynamism, storage_offset, index):
-        if dynamism:
-            return fail(NOT_SUPPORTED, "tensors of dynamic shape", "value", index,
-                        remedy="export with static shapes")
+        if dynamism == _DYNAMIC_UNBOUND:
+            return fail(NOT_SUPPORTED, "a tensor of dynamic shape without upper bound", "value", index,
+                        remedy="export with upper bounds: Dim(name, max=...)")
+        if dynamism > _DYNAMIC_UNBOUND:
+            return bad_program("there is no such kind of shape", "value", index)
         if storage_offset:
             return fail(NOT_SUPPORTED, "a storage offset", "value", index)
         return fail(NOT_SUPPORTED, "external data", "value", index,
@@ -401,43 +536,60 @@ class MethodLoader:
         entry = self.reader.u32(extra, EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX) if extra else 0
         self.context.copy(data, self.program.initial_data(entry, constant, nbytes), nbytes)
 
-    def _external_data(self, index):
-        """The next memory of its own: for an input or output that the program leaves unplanned."""
-        if self.next_external >= _picotorch.MEMORIES:
-            raise fail(NOT_SUPPORTED, "so many tensors outside the planned memory", "value", index)
-        self.next_external += 1
-        return reference(self.next_external - 1, 0)
+    def _make_dynamic(self, at, flags):
+        self.context.make_dynamic(at, self.size_at)
+        self.size_at += 4 + 4 * (flags & _RANK)
 
     # ---- instructions
 
     def _write_instructions(self):
+        at = self.instruction_at
+        first = 0
+        for i in range(self.n_chains):
+            instructions = self._instructions(i)
+            at = self._write_chain(at, instructions, first)
+            first += self.reader.length(instructions)
+        if self.has_jumps:
+            self._resolve_jumps()
+
+    def _write_chain(self, at, instructions, first):
+        """The instructions of a chain, whose first is number `first`; where the next one begins."""
         reader = self.reader
         context = self.context
-        instructions = self.instructions
         pair = self.pair
         kernel_call = INSTRUCTION_ARGUMENTS_KERNEL_CALL
         layouts = _CALLS
-        at = self.instruction_at
-        jumps = False
-        context.clear_scratch_needed()
-        for i in range(reader.length(instructions)):
+        length = reader.length(instructions)
+        for i in range(length):
             kind = reader.read_union(instructions, i, layouts, pair)
             if kind == kernel_call:
                 count = self._write_call(at)
             elif kind == INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL:
-                count = self._write_jump(at)
-                jumps = True
+                count = self._write_jump(at, first, length)
             elif kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
                 count = self._write_move(at)
             else:  # planned memory is never freed
                 context.put_instruction(at, 0, 0, _NOTHING)
                 count = 0
-            code = context.check(at)
-            if code:
-                raise fail(code, "", "instruction", i, source=self.method)
             at += HEADER_BYTES + 4 * count
-        if jumps:
-            self._resolve_jumps()
+        return at
+
+    def _settle(self):
+        end = self.context.settle(self.start, self.next_external)
+        if end < 0:
+            value = self.context.argument()
+            if value >= 0:
+                raise fail(NOT_SUPPORTED, "so many tensors outside the planned memory", "value", value)
+            raise fail(-end, "", "instruction", self.context.instruction(), source=self.method)
+        self.next_external = end
+
+    def _check(self, prepare):
+        context = self.context
+        context.set_prepares(prepare)
+        context.clear_scratch_needed()
+        code = context.check(self.start)
+        if code:
+            raise fail(code, "", "instruction", context.instruction(), source=self.method)
 
     def _write_call(self, at):
         """The call of a kernel. Each of these three returns how many arguments there are."""
@@ -453,14 +605,16 @@ class MethodLoader:
             k = context.put_arguments(at, reader, arguments, k + 1)
         return count
 
-    def _write_jump(self, at):
-        """The destination stays an index until the place of every instruction is known."""
+    def _write_jump(self, at, first, length):
+        """The destination, in a chain of `length` instructions from number `first` on, stays an index
+        until the place of every instruction is known."""
         condition, destination = self.pair
-        if not 0 <= destination <= self.reader.length(self.instructions):
+        if not 0 <= destination <= length:
             raise bad_program("there is no such destination of a jump", "instruction", destination)
+        self.has_jumps = True
         self.context.put_instruction(at, 0, _JUMP_ARGUMENTS, _JUMP_FALSE)
         self.context.put_ref(at + HEADER_BYTES, self._reference_of(condition))
-        self.context.put_ref(at + HEADER_BYTES + 8, destination)
+        self.context.put_ref(at + HEADER_BYTES + 8, first + destination)
         return _JUMP_ARGUMENTS
 
     def _write_move(self, at):
@@ -474,13 +628,14 @@ class MethodLoader:
         value = evalue(self.reader, self.values, index)
         if self.reader.u8(value, EVALUE_VAL_TYPE) == _TENSOR:
             return self._tensor(index)
-        return _AT_PROGRAM + (value >> 2)
+        variable = self.context.find_variable(index)
+        return _AT_PROGRAM + (value >> 2) if variable < 0 else _AT_POOL + (variable >> 2)
 
     def _resolve_jumps(self):
         context = self.context
         at = self.instruction_at
         self.walked = self.walked_at = self.walked_bytes = 0
-        for _ in range(self.reader.length(self.instructions)):
+        for _ in range(self.n_instructions):
             header = context.get_ref(at)
             if header >> 24 == _JUMP_FALSE:
                 self._walk_to(context.get_ref(at + HEADER_BYTES + 8))
@@ -512,7 +667,7 @@ class MethodLoader:
         return reference(_picotorch.POOL, at)
 
     def _write_list(self, to, index):
-        """The record of value `index`, a list of tensors, and a reference to it at `to`."""
+        """The record of value `index`, a list of tensors or of ints, and a reference to it at `to`."""
         context = self.context
         value = self.reader.item(self.values, index)
         kind = self.reader.u8(value, EVALUE_VAL_TYPE)
@@ -524,11 +679,16 @@ class MethodLoader:
             raise bad_program("a list stands where the operator takes none")
         context.put_list(at, reference(_picotorch.POOL, at + VALUE_BYTES), count, kind)
         for i in range(count):
-            index = self.reader.i32_item(items, i)
-            optional = kind == KERNEL_TYPES_OPTIONAL_TENSOR_LIST
-            context.put_ref(at + VALUE_BYTES + 4 * i,
-                            0 if optional and self._is_none(index) else self._tensor(index))
+            context.put_ref(at + VALUE_BYTES + 4 * i, self._item(kind, items, i))
         context.put_ref(to, reference(_picotorch.POOL, at))
+
+    def _item(self, kind, items, i):
+        """Reference to item `i` of a list of this kind, 0 for None."""
+        if kind == KERNEL_TYPES_INT_LIST:
+            return self._reference_of(self.reader.i64_item(items, i))
+        index = self.reader.i32_item(items, i)
+        optional = kind == KERNEL_TYPES_OPTIONAL_TENSOR_LIST
+        return 0 if optional and self._is_none(index) else self._tensor(index)
 
     def _is_none(self, index):
         """An optional tensor is left out as -1 or as a value that is Null."""

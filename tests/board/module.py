@@ -132,9 +132,9 @@ def program_cases(r):
         ("inputs", lambda: r.i32_item(inputs, 1)),
         ("value", lambda: r.i64(r.table(r.item(values, 0), value), 0)),
         ("types", lambda: r.u8(r.item(values, 1), 0) * 16 + r.u8(r.item(values, 2), 0)),
-        ("count_tensors", lambda: r.count_tensors(values)),
-        ("count_tensors of nothing", lambda: r.count_tensors(0)),
-        ("count_tensors outside", lambda: r.count_tensors(len(r) - 4)),
+        ("count_tensors", lambda: count(r, values)),
+        ("count_tensors of nothing", lambda: count(r, 0)),
+        ("count_tensors outside", lambda: count(r, len(r) - 4)),
         ("read_tensor", lambda: r.read_tensor(values, 0, fields, tensor) + sum(tensor)),
         ("read_tensor from one", lambda: r.read_tensor(values, 1, b"B", tensor) + tensor[0]),
         ("read_tensor from the next", lambda: r.read_tensor(values, 2, fields, tensor)),
@@ -179,6 +179,14 @@ def damage(data, seed):
         data[seed % len(data)] = (seed >> 8) & 0xFF
 
 
+counted = [0, 0]
+
+
+def count(r, values):
+    r.count_tensors(values, counted)
+    return counted[0] + 100 * counted[1]
+
+
 def sweep_one(function, size):
     total = 0
     for position in range(-3, size):
@@ -202,7 +210,7 @@ def sweep_two(function, size):
 
 def sweep(data):
     r = _picotorch.Reader(data)
-    one = (r.length, r.count_tensors, r.u32_at, r.u64_at)
+    one = (r.length, lambda position: count(r, position), r.u32_at, r.u64_at)
     two = (r.field, r.table, r.u8, r.i32, r.u32, r.i64, r.item, r.u8_item, r.i32_item, r.i64_item,
            r.operator, r.tensor_flags)
     sums = [0] * (len(one) + len(two) + 1)
@@ -281,14 +289,14 @@ def tensor_cases(c, r, values, sizes, order):
         ("values far beyond", lambda: c.put_method(METHOD, SMALL_INT_MAX, 1, at, 0, 0, 64)),
         ("find", lambda: c.find_value(1)),
         ("clear_scratch_needed", lambda: c.clear_scratch_needed()),
-        ("check", lambda: c.check(INSTRUCTION)),
+        ("check", lambda: c.check(METHOD)),
         ("scratch_needed", lambda: c.scratch_needed()),
         ("wrong argument", lambda: c.put_ref(INSTRUCTION + 8, 0)),
-        ("check", lambda: c.check(INSTRUCTION)),
+        ("check", lambda: c.check(METHOD)),
         ("argument", lambda: c.argument()),
         ("right argument", lambda: c.put_ref(INSTRUCTION + 8, ref(POOL, VALUES + 16))),
         ("wrong kernel", lambda: c.put_instruction(INSTRUCTION, 0xFFFF, 2, 0)),
-        ("check", lambda: c.check(INSTRUCTION)),
+        ("check", lambda: c.check(METHOD)),
         ("right kernel", lambda: c.put_instruction(INSTRUCTION, NUMBER, 2, 0)),
     ]
 
@@ -433,8 +441,8 @@ def module_cases(data):
         ("writable", lambda: _picotorch.readonly(shorts)),
         ("arguments", lambda: _picotorch.operator_arguments(NUMBER)),
         ("arguments", lambda: _picotorch.operator_arguments(last)),
-        ("lists", lambda: _picotorch.operator_has_lists(NUMBER)),
-        ("lists", lambda: _picotorch.operator_has_lists(-1)),
+        ("traits", lambda: _picotorch.operator_traits(NUMBER)),
+        ("traits", lambda: _picotorch.operator_traits(-1)),
         ("name", lambda: _picotorch.operator_name(last)),
         ("name", lambda: _picotorch.operator_name(-1)),
         ("signature", lambda: _picotorch.operator_signature(last)),
@@ -495,9 +503,9 @@ run("tensors", tensor_cases(context, reader, values, sizes, order))
 run("arguments", argument_cases(context, reader, values, arguments))
 print("reason", context.reason())
 context.put_ref(INSTRUCTION + 8, ref(POOL, VALUES))
-print("check", context.check(INSTRUCTION), context.reason())
+print("check", context.check(METHOD), context.reason())
 context.put_ref(INSTRUCTION + 8, ref(POOL, VALUES + 16))
-print("check", context.check(INSTRUCTION), context.reason())
+print("check", context.check(METHOD), context.reason())
 source = memoryview(struct.pack("<6i", 10, 20, 30, 40, 50, 60))
 run("execute", execute_cases(context, view, source))
 print("pool", words(pool))

@@ -62,6 +62,8 @@ def unary():
     yield "aten::gelu.out", (X, "none", out(2, 3, 4))
     yield "aten::hardtanh.out", (X, 0.25, 0.5, out(2, 3, 4))
     yield "aten::leaky_relu.out", (X, 0.25, out(2, 3, 4))
+    yield "aten::logit.out", (X, 0.25, out(2, 3, 4))
+    yield "aten::glu.out", (X, 2, out(2, 3, 2))
 
 
 def binary():
@@ -76,6 +78,11 @@ def binary():
         yield f"aten::logical_{name}.out", (bools(3, 1), bools(4), out(3, 4, dtype=bool))
         yield f"aten::bitwise_{name}.Tensor_out", (ints(3, 1), ints(4), out(3, 4, dtype=np.int64))
         yield f"aten::bitwise_{name}.Scalar_out", (ints(3, 2), 3, out(3, 2, dtype=np.int64))
+    for name in ("left", "right"):
+        yield (f"aten::bitwise_{name}_shift.Tensor_out",
+               (ints(3, 1), ints(4), out(3, 4, dtype=np.int64)))
+        yield (f"aten::bitwise_{name}_shift.Tensor_Scalar_out",
+               (ints(3, 2), 3, out(3, 2, dtype=np.int64)))
     for name in ("add", "sub"):
         yield f"aten::{name}.out", (floats(3, 1), floats(4), 1, out(3, 4))
         yield f"aten::{name}.Scalar_out", (X, 0.5, 2, out(2, 3, 4))
@@ -109,6 +116,8 @@ def reductions():
     yield "aten::prod.out", (X, None, out())
     yield "aten::sum.IntList_out", (*over, None, out(2, 4))
     yield "aten::var.correction_out", (X, [1], 1, False, out(2, 4))
+    yield "aten::var_mean.correction_out", (X, [1], 1, False, *outs((2, 4), (2, 4)))
+    yield "aten::topk.values", (X, 2, 1, True, True, out(2, 2, 4), out(2, 2, 4, dtype=np.int64))
     yield "aten::var.out", (X, [1], True, False, out(2, 4))
     for name in ("_softmax", "_log_softmax"):
         yield f"aten::{name}.out", (X, 1, False, out(2, 3, 4))
@@ -142,6 +151,17 @@ def copies():
     yield "aten::unbind_copy.int_out", (X, 1, outs((2, 4), (2, 4), (2, 4)))
     yield "aten::unsqueeze_copy.out", (MATRIX, 1, out(3, 1, 4))
     yield "aten::view_copy.out", (X, [4, -1], out(4, 6))
+    yield "aten::diagonal_copy.out", (X, 1, 1, 2, out(2, 3))
+    yield "aten::pixel_shuffle.out", (IMAGE, 2, out(2, 1, 10, 12))
+    yield "aten::pixel_unshuffle.out", (IMAGE[:, :, :4], 2, out(2, 16, 2, 3))
+    yield "aten::roll.out", (X, [1, -1], [0, 2], out(2, 3, 4))
+    yield "aten::unfold_copy.out", (X, 2, 3, 1, out(2, 3, 2, 3))
+    for name in ("reflection", "replication"):
+        yield f"aten::{name}_pad1d.out", (MATRIX, [1, 2], out(3, 7))
+        yield f"aten::{name}_pad2d.out", (IMAGE, [1, 2, 0, 3], out(2, 4, 8, 9))
+        yield f"aten::{name}_pad3d.out", (IMAGE, [1, 0, 0, 2, 1, 1], out(2, 6, 7, 7))
+    for name in ("d2h", "h2d"):
+        yield f"et_copy::_{name}_copy.out", (X, out(2, 3, 4))
     for name in ("_clone_dim_order", "_to_dim_order_copy"):
         yield (f"dim_order_ops::{name}.out",
                (IMAGE, False, [0, 2, 3, 1], channels_last(out(2, 4, 5, 6))))

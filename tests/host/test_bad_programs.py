@@ -247,9 +247,9 @@ def dim_order_too_short():
     return relu_of(tensor([2, 2], 0, dim_order=[0]))
 
 
-@case("NotSupported (0x10): value 0: tensors of dynamic shape")
+@case("NotSupported (0x10): value 0: a tensor of dynamic shape without upper bound")
 def dynamic_shape():
-    return relu_of(tensor([4], 0, shape_dynamism=1))
+    return relu_of(tensor([4], 0, shape_dynamism=2))
 
 
 @case("NotSupported (0x10): value 0: a storage offset")
@@ -391,11 +391,6 @@ def later_schema():
     return program(relu_plan(), version=1)
 
 
-@case("NotSupported (0x10): a method with other than one chain")
-def two_chains():
-    return relu(chains=[{"instructions": []}, {"instructions": []}])
-
-
 def jump(condition, destination):
     fields = {"cond_value_index": condition, "destination_instruction": destination}
     return {"instr_args": ("JumpFalseCall", fields)}
@@ -460,12 +455,12 @@ def move_to_a_constant():
                    constant_buffer=[{}, {"storage": bytes(16)}])
 
 
-@case("NotSupported (0x10): more than 65536 values")
+@case("NotSupported (0x10): more than 65535 values")
 def too_many_values():
-    return relu(values=[int_value(3)] * 65537, inputs=[], outputs=[])
+    return relu(values=[int_value(3)] * 65536, inputs=[], outputs=[])
 
 
-@case("InvalidProgram (0x23): lists of tensors that need more than 128 MiB")
+@case("InvalidProgram (0x23): lists that need more than 128 MiB")
 def lists_that_many_instructions_name():
     return program(cat_plan([0] * 8000, chains=[{"instructions": [call(0, 2, 3, 4, 4)] * 5000}]))
 

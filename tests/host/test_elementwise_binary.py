@@ -316,3 +316,25 @@ def test_a_divisor_that_the_output_overwrites_by_zero_ends_in_a_number(operator)
     divisor = Tensor(np.array([3], np.int32), alias=out)
     result = call(f"aten::{operator}", np.array([0, 5, 7], np.int32), divisor, out)
     assert result.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_shifts(dtype):
+    """By as many places as the dtype has, or more, all bits are gone but the sign."""
+    x = np.array([1, 3, 100, 127, 0], dtype)
+    x = np.concatenate([x, -x, ~x])
+    bits = x.dtype.itemsize * 8
+    for places in (0, 1, 3, 7, 8, 15, 16, 31, 32, 63, 64, 1000, -1):
+        is_far = places < 0 or places >= bits
+        left = np.zeros_like(x) if is_far else np.left_shift(x, places, dtype=dtype)
+        right = np.right_shift(x, bits - 1 if is_far else places, dtype=dtype)
+        right = np.zeros_like(x) if is_far and dtype == "uint8" else right
+        for name, expected in (("left", left), ("right", right)):
+            out = call(f"aten::bitwise_{name}_shift.Tensor_Scalar_out", x, places, np.zeros_like(x))
+            np.testing.assert_array_equal(out, expected)
+            if places < 128:
+                other = np.full((2, 1), places).astype(dtype)
+                if not (places < 0 and dtype == "uint8"):
+                    out = call(f"aten::bitwise_{name}_shift.Tensor_out", x, other,
+                               np.zeros((2, x.size), dtype))
+                    np.testing.assert_array_equal(out, np.stack([expected] * 2))

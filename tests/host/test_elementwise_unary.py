@@ -175,3 +175,33 @@ def test_refusals():
     assert refusal("gelu.out", x, "both", x)[0] == "InvalidArgument"
     assert refusal("gelu.out", x.astype("float64"), "none", x.astype("float64")) == DTYPE
     assert refusal("elu.out", x.astype("int32"), 1, 1, 1, x.astype("int32")) == DTYPE
+
+
+@pytest.mark.parametrize("eps", [None, 0.0, 0.01, 0.3, -1.0])
+def test_logit(eps):
+    x = np.linspace(-0.25, 1.25, 61).astype(np.float32)
+    limited = x if eps is None or eps < 0 else np.clip(x, np.float32(eps), 1 - np.float32(eps))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = np.log(limited / (1 - limited))
+    result = call("aten::logit.out", x, eps, np.zeros_like(x))
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_glu(dim):
+    x = np.random.default_rng(dim + 1).normal(size=(2, 4, 6)).astype(np.float32)
+    a, b = np.split(x, 2, dim)
+    for order in ((0, 1, 2), (2, 0, 1)):
+        result = call("aten::glu.out", Tensor(x, order), dim, Tensor(np.zeros_like(a), (1, 0, 2)))
+        np.testing.assert_allclose(result, a / (1 + np.exp(-b)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    ((np.zeros((2, 3), np.float32), 1, np.zeros((2, 1), np.float32)), "must be even"),
+    ((np.zeros((), np.float32), 0, np.zeros((), np.float32)), "must be even"),
+    ((np.zeros((2, 2)), 1, np.zeros((2, 1))), "does not support this dtype"),
+    ((np.zeros((2, 2), np.float32), 2, np.zeros((2, 1), np.float32)), "dim is out of range"),
+])
+def test_glu_refuses(arguments, reason):
+    with pytest.raises(KernelError, match=reason):
+        call("aten::glu.out", *arguments)

@@ -179,6 +179,17 @@ def test_places_of_extrema(case, dtype, nan, keep, data):
         assert got == places(x)
 
 
+@pytest.mark.parametrize("dims", [None, [], [0], [1, -1]])
+@pytest.mark.parametrize("keep", [False, True])
+def test_var_mean(dims, keep):
+    x = np.random.default_rng(3).normal(size=(3, 4, 5)).astype(np.float32)
+    over = dict(axis=tuple(dims) if dims else None, keepdims=keep)
+    expected = x.var(**over, ddof=2), x.mean(**over)
+    result = call("aten::var_mean.correction_out", x, dims, 2, keep, *map(np.zeros_like, expected))
+    for mine, wanted in zip(result, expected, strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-5)
+
+
 def test_zero_dims():
     x = np.array(2.5, np.float32)
     assert call("aten::sum.IntList_out", x, [0], False, None, np.zeros((), np.float32)) == 2.5

@@ -13,6 +13,7 @@ from picotorch import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 TOML = tomllib.loads((ROOT / "schema" / "program.toml").read_text())
+BUNDLED = tomllib.loads((ROOT / "schema" / "bundled_program.toml").read_text())
 SCALARS = {"byte": "i8", "ubyte": "u8", "int": "i32", "uint": "u32", "int32": "i32",
            "uint32": "u32", "long": "i64", "int64": "i64", "ulong": "u64", "uint64": "u64",
            "double": "f64", "bool": "bool", "string": "string"}
@@ -36,9 +37,9 @@ def blocks(text, keyword):
     return dict(re.findall(keyword + r"\s+(\w+)[^{]*\{([^}]*)\}", text))
 
 
-def exported_tables():
-    """Tables of program.fbs with the fields as schema/program.toml writes them."""
-    text = fbs("program.fbs")
+def exported_tables(name="program.fbs"):
+    """Tables of a schema with the fields as schema/*.toml write them."""
+    text = fbs(name)
     enums = {name: re.search(r"enum\s+" + name + r"\s*:\s*(\w+)", text).group(1)
              for name in blocks(text, "enum")}
     unions = blocks(text, "union")
@@ -75,6 +76,14 @@ def test_tables_have_the_exporters_slots():
         assert [field for field, _ in fields] == [field for field, _ in exported[name]], name
         for (field, ours), (_, theirs) in zip(fields, exported[name], strict=True):
             assert ours in (theirs, "skip"), f"{name}.{field}"
+
+
+def test_bundled_programs_are_the_exporters():
+    text = fbs("bundled_program_schema.fbs")
+    assert BUNDLED["table"] == exported_tables("bundled_program_schema.fbs")
+    assert BUNDLED["union"] == {name: re.findall(r"\w+", members)
+                                for name, members in blocks(text, "union").items()}
+    assert f'file_identifier "{BUNDLED["file_identifier"]}"' in text
 
 
 def test_unions_have_the_exporters_members():

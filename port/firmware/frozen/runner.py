@@ -2,9 +2,10 @@
 
 Sections: model; in0, in1 ... (bytes of the input tensors); settings:
 method, prepare (none or pool), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
-(int:3, float:0.5, bool:1, none: for inputs that are no tensors). Writes the files report (lines
-key=value), pool (the records of the loaded method) and out0, out1 ... for the host. host/emulated.py is
-the other end.
+(int:3, float:0.5, bool:1, none: for inputs that are no tensors), further (number of executions behind
+the first one; their inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files report (lines
+key=value), pool (the records of the loaded method) and out0, out1 ..., out0_1 ... for the host.
+host/emulated.py is the other end.
 """
 
 import gc
@@ -73,11 +74,12 @@ class Run:
         self.manager = MemoryManager(MemoryAllocator(pool), self.planned,
                                      MemoryAllocator(temp, "temp memory"))
         log.memories(len(pool), [len(b) for b in self.planned.buffers], len(temp))
-        self.inputs = []
-        for i in range(meta.num_inputs()):
-            key = "in%d" % i
-            self.inputs.append(sections[key] if key in sections
-                               else _constant_input(settings["input%d" % i]))
+        self.inputs = _inputs(meta, sections, settings, "")
+        self.further = [_inputs(meta, sections, settings, "_%d" % k)
+                        for k in range(1, int(settings["further"]) + 1)]
+        self.further_names = [["out%d_%d" % (i, k) for i in range(meta.num_outputs())]
+                              for k in range(1, len(self.further) + 1)]
+        self.executed = 0
         self.results = [None] * meta.num_outputs()
         self.unplanned = [None] * meta.num_outputs()
         for i in meta.unplanned_outputs():
@@ -122,8 +124,37 @@ class Run:
                 stop(counts, 8)
                 self.stack_execute = _board.stack_used()
             self.method.get_outputs(self.results)
+            self.executed = 1
         except Error as error:
             self.error = error
+
+    def write_outputs(self, names):
+        """Writes the outputs that are tensors; works with the heap locked."""
+        for i in range(len(self.results)):
+            if isinstance(self.results[i], Tensor):
+                _board.write_file(names[i], self.results[i].data)
+
+    def locked_further(self):
+        """The further executions, behind the one that is measured."""
+        try:
+            for k in range(len(self.further)):
+                self.method.set_inputs(self.further[k])
+                self.method.execute()
+                self.method.get_outputs(self.results)
+                self.write_outputs(self.further_names[k])
+                self.executed += 1
+        except Error as error:
+            self.error = error
+
+
+def _inputs(meta, sections, settings, suffix):
+    """The inputs of one execution."""
+    inputs = []
+    for i in range(meta.num_inputs()):
+        key = "in%d%s" % (i, suffix)
+        inputs.append(sections[key] if key in sections
+                      else _constant_input(settings["input%d%s" % (i, suffix)]))
+    return inputs
 
 
 def _log_run(run, log):
@@ -157,12 +188,10 @@ def _write_results(run, report):
     if run.error is None:
         report.append("execute=%d" % _count(run, 8))
         report.append("stack_execute=%d" % run.stack_execute)
+        run.write_outputs(["out%d" % i for i in range(len(run.results))])
         for i in range(len(run.results)):
-            result = run.results[i]
-            if isinstance(result, Tensor):
-                _board.write_file("out%d" % i, result.data)
-            else:
-                report.append("output%d=%r" % (i, result))
+            if not isinstance(run.results[i], Tensor):
+                report.append("output%d=%r" % (i, run.results[i]))
 
 
 def _write_memories(run, report):
@@ -208,4 +237,10 @@ def main(sections):
     report.append("heap=%d" % (gc.mem_alloc() - before))
     _log_run(run, log)
     _write_results(run, report)
+    if run.error is None:
+        gc.collect()
+        micropython.heap_lock()
+        run.locked_further()
+        micropython.heap_unlock()
+    report.append("executed=%d" % run.executed)
     _end(report, run.error, log)

@@ -1,0 +1,110 @@
+// Where tensors lie that the program leaves unplanned: views share the data of others, the rest
+// has memories of its own.
+#include "core.h"
+#include <string.h>
+
+static pt_value *record(const pt_context *c, pt_ref arg) {
+    return (pt_value *)(void *)pt_at(c, arg);
+}
+
+// Elements for which a tensor has memory.
+static uint32_t capacity(const pt_context *c, pt_ref arg) {
+    const pt_value *value = record(c, arg);
+    pt_tensor t = pt_get_tensor(c, arg);
+    return value->flags & PT_VALUE_DYNAMIC ? ((const uint32_t *)(const void *)t.sizes)[-1]
+                                           : (uint32_t)pt_numel(&t);
+}
+
+// Leaves a view at most the elements of its source.
+static void limit(const pt_context *c, pt_ref view, uint32_t most) {
+    pt_tensor t = pt_get_tensor(c, view);
+    uint32_t *sizes = (uint32_t *)(void *)pt_at(c, record(c, view)->sizes);
+    if ((uint32_t)pt_numel(&t) > most) {
+        memset(sizes, 0, t.rank * sizeof(*sizes));
+    }
+    sizes[-1] = sizes[-1] < most ? sizes[-1] : most;
+}
+
+static int share(pt_context *c, pt_ref from, pt_ref to) {
+    const pt_value *source = record(c, from);
+    pt_value *view = record(c, to);
+    uint32_t most = capacity(c, from);
+    if (source->type != view->type) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of another dtype than its source");
+    }
+    if (capacity(c, to) > most) {
+        if (!(view->flags & PT_VALUE_DYNAMIC)) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of more elements than its source");
+        }
+        limit(c, to, most);
+    }
+    view->data = source->data;
+    view->flags &= (uint8_t)~PT_VALUE_CONSTANT;
+    view->flags |= source->flags & PT_VALUE_CONSTANT;
+    return PT_ERROR_OK;
+}
+
+// ---- the steps, for the arguments of each view
+
+static int clear(pt_context *c, pt_ref from, pt_ref to) {
+    if (!pt_has_kind(c, from, 'T') || !pt_has_kind(c, to, 'A')) {
+        return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a view that is no tensor, or of none");
+    }
+    pt_value *view = record(c, to);
+    view->data = view->data == PT_DATA_UNPLANNED ? 0 : view->data;
+    return PT_ERROR_OK;
+}
+
+static int confirm(pt_context *c, pt_ref from, pt_ref to) {
+    return record(c, from)->data == record(c, to)->data
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                         "a view of different tensors, or before its source is one");
+}
+
+static int for_views(pt_context *c, uint32_t n,
+                     int (*step)(pt_context *c, pt_ref from, pt_ref to)) {
+    int error = PT_ERROR_OK;
+    const uint8_t *at = c->memory[PT_MEMORY_POOL] + c->position;
+    for (c->instruction = 0; error == PT_ERROR_OK && c->instruction < n; c->instruction++) {
+        const pt_instruction *instruction = (const pt_instruction *)(const void *)at;
+        uint8_t last = instruction->n_args - 1;
+        if (instruction->op == PT_OP_KERNEL_CALL && instruction->n_args > 1 &&
+            pt_operator_signature(instruction->kernel)[last] == 'A') {
+            error = step(c, instruction->args[0], instruction->args[last]);
+        }
+        at += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
+    }
+    c->instruction -= error != PT_ERROR_OK;
+    return error;
+}
+
+static int place_others(pt_context *c, const pt_method *method, uint32_t *external) {
+    pt_value *value = record(c, method->values);
+    for (uint32_t i = 0; i < method->n_values; i++, value++) {
+        if (value->data != PT_DATA_UNPLANNED) {
+            continue;
+        }
+        if (*external >= PT_MEMORIES) {
+            c->argument = value->index;
+            return PT_ERROR_OUT_OF_RESOURCES;
+        }
+        value->data = pt_make_ref((*external)++, 0);
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_settle(pt_context *c, uint32_t method, uint32_t *external) {
+    pt_start(c, method);
+    c->argument = -1;
+    c->reason = NULL;
+    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
+    int error = for_views(c, m->n_instructions, clear);
+    if (error == PT_ERROR_OK) {
+        error = place_others(c, m, external);
+    }
+    if (error == PT_ERROR_OK) {
+        error = for_views(c, m->n_instructions, share);
+    }
+    return error == PT_ERROR_OK ? for_views(c, m->n_instructions, confirm) : error;
+}

@@ -1,0 +1,102 @@
+// Padding with the tensor's own elements: replication_pad and reflection_pad in one to three dims.
+#include "arguments.h"
+#include "copy.h"
+
+// (self, padding, out); padding: before and after, from the last dim on
+typedef struct edges {
+    uint32_t dims; // the last ones, which are padded
+    bool reflects; // else it repeats the outermost element
+} edges;
+
+static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    if (self.rank != e.dims + 1 && self.rank != e.dims + 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the input must have one or two dims more than are padded");
+    }
+    if (pt_list_length(c, args[1]) != 2 * e.dims) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding must have two items for each dim");
+    }
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d < self.rank; d++) {
+        sizes[d] = self.sizes[d];
+    }
+    for (uint32_t i = 0; i < e.dims; i++) {
+        int64_t before = pt_list_int(c, args[1], 2 * i), after = pt_list_int(c, args[1], 2 * i + 1);
+        int32_t *size = &sizes[self.rank - 1 - i];
+        int64_t most = e.reflects ? *size - 1 : *size ? INT32_MAX : 0;
+        if (before < 0 || after < 0 || before > most || after > most ||
+            *size + before + after > INT32_MAX) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a padding is out of range");
+        }
+        *size += (int32_t)(before + after);
+    }
+    int error = pt_check_same_dtype(c, &out, &self);
+    return error ? error : pt_expect_sizes(c, args[2], self.rank, sizes);
+}
+
+// One place of dim `dim` to another.
+static void copy_place(const pt_tensor *t, uint32_t dim, int32_t to, int32_t from) {
+    pt_walk w;
+    pt_copy_start(&w, t, t);
+    w.sizes[dim] = 1;
+    w.offset[0] = to * w.strides[0][dim];
+    w.offset[1] = from * w.strides[1][dim];
+    pt_copy_run(&w, t, t);
+}
+
+static int32_t padding(const pt_context *c, const pt_ref *args, uint32_t i) {
+    return (int32_t)pt_list_int(c, args[1], i);
+}
+
+static void copy_inside(const pt_context *c, const pt_ref *args, edges e, const pt_tensor *self,
+                        const pt_tensor *out) {
+    pt_walk w;
+    pt_copy_start(&w, out, self);
+    for (uint32_t i = 0; i < e.dims; i++) {
+        uint32_t d = self->rank - 1 - i;
+        w.sizes[d] = self->sizes[d];
+        w.offset[0] += padding(c, args, 2 * i) * w.strides[0][d];
+    }
+    pt_copy_run(&w, out, self);
+}
+
+// First what is inside, then dim by dim what is before and behind: what a dim takes from places
+// that are not padded yet, the dims after it write once more.
+static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    copy_inside(c, args, e, &self, &out);
+    for (uint32_t i = 0; i < e.dims; i++) {
+        uint32_t d = self.rank - 1 - i;
+        int32_t first = padding(c, args, 2 * i), after = padding(c, args, 2 * i + 1);
+        int32_t last = first + self.sizes[d] - 1;
+        for (int32_t k = 1; k <= first; k++) {
+            copy_place(&out, d, first - k, e.reflects ? first + k : first);
+        }
+        for (int32_t k = 1; k <= after; k++) {
+            copy_place(&out, d, last + k, e.reflects ? last - k : last);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+#define EDGE_PAD_KERNEL(name, dims, reflects)                    \
+    static int check_##name(pt_context *c, const pt_ref *args) { \
+        return check_edge_pad(c, args, (edges){dims, reflects}); \
+    }                                                            \
+    static int run_##name(pt_context *c, const pt_ref *args) {   \
+        return run_edge_pad(c, args, (edges){dims, reflects});   \
+    }                                                            \
+    const pt_kernel pt_aten_##name##_out = {check_##name, run_##name};
+
+EDGE_PAD_KERNEL(replication_pad1d, 1, false)
+EDGE_PAD_KERNEL(replication_pad2d, 2, false)
+EDGE_PAD_KERNEL(replication_pad3d, 3, false)
+EDGE_PAD_KERNEL(reflection_pad1d, 1, true)
+EDGE_PAD_KERNEL(reflection_pad2d, 2, true)
+EDGE_PAD_KERNEL(reflection_pad3d, 3, true)

@@ -1,0 +1,55 @@
+// glu: (self, dim, out). The first half of self along a dim times the sigmoid of the second one.
+#include "arguments.h"
+#include "element.h"
+#include "float_math.h"
+
+static int check_glu(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    uint32_t dim;
+    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    error = error ? error : pt_check_same_dtype(c, &out, &self);
+    if (error) {
+        return error;
+    }
+    if (!pt_is_floating(self.dtype) || self.dtype == PT_DTYPE_DOUBLE) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
+    }
+    if (self.rank == 0 || self.sizes[dim] % 2 != 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the size of the dim must be even");
+    }
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d < self.rank; d++) {
+        sizes[d] = d == dim ? self.sizes[d] / 2 : self.sizes[d];
+    }
+    return pt_expect_sizes(c, args[2], self.rank, sizes);
+}
+
+static int run_glu(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    uint32_t dim;
+    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    if (error || pt_numel(&out) == 0) {
+        return error;
+    }
+    pt_walk w = {.rank = out.rank, .operands = 2};
+    pt_strides(&out, w.strides[0]);
+    pt_strides(&self, w.strides[1]);
+    for (uint32_t d = 0; d < out.rank; d++) {
+        w.sizes[d] = out.sizes[d];
+    }
+    int32_t gate = w.strides[1][dim] * out.sizes[dim];
+    pt_walk_start(&w);
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            int32_t from = w.offset[1] + i * w.strides[1][0];
+            float x = pt_load_float(self.data, from, self.dtype);
+            float y = pt_sigmoidf(pt_load_float(self.data, from + gate, self.dtype));
+            pt_store_float(out.data, w.offset[0] + i * w.strides[0][0], out.dtype, x * y);
+        }
+    } while (pt_walk_next(&w));
+    return error;
+}
+
+const pt_kernel pt_aten_glu_out = {check_glu, run_glu};

@@ -1,0 +1,126 @@
+// Copies of views that are made by other sizes and strides: unfold_copy, diagonal_copy.
+#include "arguments.h"
+#include "copy.h"
+
+// What the elements of the view are in self: the walk's operand 1, and its sizes.
+static void start_view(pt_walk *w, const pt_tensor *self) {
+    w->rank = self->rank;
+    w->operands = 2;
+    w->offset[0] = w->offset[1] = 0;
+    pt_strides(self, w->strides[1]);
+    for (uint32_t d = 0; d < self->rank; d++) {
+        w->sizes[d] = self->sizes[d];
+    }
+}
+
+static int check_view(pt_context *c, const pt_walk *w, const pt_tensor *self, pt_ref out_arg) {
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    int error = pt_check_same_dtype(c, &out, self);
+    return error ? error : pt_expect_sizes(c, out_arg, w->rank, w->sizes);
+}
+
+static int run_view(pt_context *c, pt_walk *w, const pt_tensor *self, pt_ref out_arg) {
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    if (pt_numel(&out) != 0) {
+        pt_strides(&out, w->strides[0]);
+        pt_copy_run(w, &out, self);
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- unfold_copy: (self, dimension, size, step, out); the windows along a dim, their elements as
+// a new last dim
+
+static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_walk *w) {
+    int64_t size = pt_get_int(c, args[2]), step = pt_get_int(c, args[3]);
+    uint32_t dim;
+    int error = pt_read_dim(c, pt_get_int(c, args[1]), self->rank, &dim);
+    if (error) {
+        return error;
+    }
+    if (self->rank == PT_MAX_RANK) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
+    }
+    int32_t room = self->rank ? self->sizes[dim] : 1;
+    if (size < 0 || size > room || step < 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "size or step of the windows is out of range");
+    }
+    start_view(w, self);
+    int32_t stride = self->rank ? w->strides[1][dim] : 0;
+    w->sizes[self->rank] = (int32_t)size;
+    w->strides[1][self->rank] = stride;
+    w->rank++;
+    if (self->rank) {
+        int64_t n = (room - size) / step + 1;
+        w->sizes[dim] = (int32_t)n;
+        w->strides[1][dim] = n > 1 ? stride * (int32_t)step : 0;
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_unfold(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_walk w;
+    int error = read_unfold(c, args, &self, &w);
+    return error ? error : check_view(c, &w, &self, args[4]);
+}
+
+static int run_unfold(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_walk w;
+    int error = read_unfold(c, args, &self, &w);
+    return error ? error : run_view(c, &w, &self, args[4]);
+}
+
+const pt_kernel pt_aten_unfold_copy_out = {check_unfold, run_unfold};
+
+// ---- diagonal_copy: (self, offset, dim1, dim2, out); the diagonal of two dims as a new last dim
+
+static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_walk *w) {
+    uint32_t row, column;
+    int error = pt_read_dim(c, pt_get_int(c, args[2]), self->rank, &row);
+    error = error ? error : pt_read_dim(c, pt_get_int(c, args[3]), self->rank, &column);
+    if (error) {
+        return error;
+    }
+    if (self->rank < 2 || row == column) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a diagonal is one of two dims");
+    }
+    start_view(w, self);
+    int32_t rows = self->sizes[row], columns = self->sizes[column];
+    int64_t offset = pt_get_int(c, args[1]);
+    offset = offset < -rows ? -rows : offset > columns ? columns : offset;
+    int32_t below = offset < 0 ? (int32_t)-offset : 0, right = offset > 0 ? (int32_t)offset : 0;
+    int32_t n = rows - below < columns - right ? rows - below : columns - right;
+    int32_t stride = n > 1 ? w->strides[1][row] + w->strides[1][column] : 0;
+    if (n > 0) {
+        w->offset[1] = below * w->strides[1][row] + right * w->strides[1][column];
+    }
+    uint32_t kept = 0;
+    for (uint32_t d = 0; d < self->rank; d++) {
+        if (d != row && d != column) {
+            w->sizes[kept] = w->sizes[d];
+            w->strides[1][kept++] = w->strides[1][d];
+        }
+    }
+    w->sizes[kept] = n;
+    w->strides[1][kept] = stride;
+    w->rank--;
+    return PT_ERROR_OK;
+}
+
+static int check_diagonal(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_walk w;
+    int error = read_diagonal(c, args, &self, &w);
+    return error ? error : check_view(c, &w, &self, args[4]);
+}
+
+static int run_diagonal(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_walk w;
+    int error = read_diagonal(c, args, &self, &w);
+    return error ? error : run_view(c, &w, &self, args[4]);
+}
+
+const pt_kernel pt_aten_diagonal_copy_out = {check_diagonal, run_diagonal};

@@ -67,7 +67,11 @@ static pt_tensor parameter(const pt_context *c, pt_ref arg) {
 }
 
 static float load(const pt_tensor *parameter, int32_t i, float missing) {
-    return parameter->data ? pt_load_float(parameter->data, i, parameter->dtype) : missing;
+    if (!parameter->data) {
+        return missing;
+    }
+    return parameter->dtype == PT_DTYPE_FLOAT ? ((const float *)parameter->data)[i]
+                                              : pt_load_float(parameter->data, i, parameter->dtype);
 }
 
 // What is normalized together: `rows` rows of `n` elements, in element steps.

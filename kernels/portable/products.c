@@ -105,9 +105,7 @@ typedef union number {
 
 static void add_product(number *sum, const void *a, int32_t i, const void *b, int32_t j,
                         uint8_t dtype) {
-    if (dtype == PT_DTYPE_FLOAT) {
-        sum->f += ((const float *)a)[i] * ((const float *)b)[j];
-    } else if (dtype == PT_DTYPE_DOUBLE) {
+    if (dtype == PT_DTYPE_DOUBLE) {
         sum->d += ((const double *)a)[i] * ((const double *)b)[j];
     } else {
         sum->u += (uint64_t)pt_load_int(a, i, dtype) * (uint64_t)pt_load_int(b, j, dtype);
@@ -128,30 +126,39 @@ static void store_sum(const pt_products *p, const number *sum, int32_t row, int3
     }
 }
 
-#define SUM_TAPS(name, to_float)                                                       \
-    static float name(float sum, const uint16_t *a, int32_t a_step, const uint16_t *b, \
-                      int32_t b_step, int32_t taps) {                                  \
-        for (; taps > 0; taps--, a += a_step, b += b_step) {                           \
-            sum += to_float(*a) * to_float(*b);                                        \
-        }                                                                              \
-        return sum;                                                                    \
+// `sum` and the products of the inner taps, from a[i] and b[j] on.
+#define SUM_TAPS(name, type, to_float)                                                \
+    static inline float name(float sum, const pt_products *p, int32_t i, int32_t j) { \
+        const type *a = (const type *)p->a + i, *b = (const type *)p->b + j;          \
+        const int32_t a_step = p->a_step[2], b_step = p->b_step[2];                   \
+        for (int32_t taps = p->taps[2]; taps > 0; taps--, a += a_step, b += b_step) { \
+            sum += to_float(*a) * to_float(*b);                                       \
+        }                                                                             \
+        return sum;                                                                   \
     }
 
-SUM_TAPS(sum_half_taps, pt_half_to_float)
-SUM_TAPS(sum_bfloat16_taps, pt_bfloat16_to_float)
+SUM_TAPS(sum_float_taps, float, )
+SUM_TAPS(sum_half_taps, uint16_t, pt_half_to_float)
+SUM_TAPS(sum_bfloat16_taps, uint16_t, pt_bfloat16_to_float)
 
-// Adds the products of the inner taps, from a[i] and b[j] on.
-static void add_taps(number *sum, const pt_products *p, int32_t i, int32_t j, uint8_t dtype) {
-    if (pt_is_half(dtype)) {
-        sum->f = (dtype == PT_DTYPE_HALF ? sum_half_taps : sum_bfloat16_taps)(
-            sum->f, (const uint16_t *)p->a + i, p->a_step[2], (const uint16_t *)p->b + j,
-            p->b_step[2], p->taps[2]);
-        return;
-    }
-    for (int32_t inner = 0; inner < p->taps[2]; inner++) {
-        add_product(sum, p->a, i, p->b, j, dtype);
-        i += p->a_step[2];
-        j += p->b_step[2];
+static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_t j,
+                            uint8_t dtype) {
+    switch (dtype) {
+    case PT_DTYPE_FLOAT:
+        sum->f = sum_float_taps(sum->f, p, i, j);
+        break;
+    case PT_DTYPE_HALF:
+        sum->f = sum_half_taps(sum->f, p, i, j);
+        break;
+    case PT_DTYPE_BFLOAT16:
+        sum->f = sum_bfloat16_taps(sum->f, p, i, j);
+        break;
+    default:
+        for (int32_t taps = p->taps[2]; taps > 0; taps--) {
+            add_product(sum, p->a, i, p->b, j, dtype);
+            i += p->a_step[2];
+            j += p->b_step[2];
+        }
     }
 }
 

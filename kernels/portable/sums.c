@@ -39,10 +39,10 @@ static float sum_half_block(const pt_tensor *in, int32_t at, int32_t n, int32_t 
 }
 
 static float sum_line(const pt_tensor *in, int32_t at, int32_t n, int32_t step) {
-    if (in->dtype == PT_DTYPE_FLOAT && n <= SUM_BLOCK) {
-        return sum_block(0, (const float *)in->data + at, n, step);
-    }
     float sum = 0;
+    if (in->dtype == PT_DTYPE_FLOAT && n <= SUM_BLOCK) {
+        return sum_block(sum, (const float *)in->data + at, n, step);
+    }
     for (; n > 0; n -= SUM_BLOCK, at += SUM_BLOCK * step) {
         const int32_t some = n < SUM_BLOCK ? n : SUM_BLOCK;
         sum += in->dtype == PT_DTYPE_FLOAT ? sum_block(0, (const float *)in->data + at, some, step)

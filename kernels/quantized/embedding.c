@@ -96,14 +96,15 @@ static void dequantize_row(const table *t, packing p, int32_t row, const pt_tens
     int32_t group_size = t->columns / t->groups;
     const void *zero_points = t->zero_points.data;
     const uint8_t dtype = t->scales.dtype;
+    float *floats = out->dtype == PT_DTYPE_FLOAT ? out->data : NULL;
     for (int32_t group = 0; group < t->groups; group++) {
         int32_t i = row * t->groups + group;
         float scale = pt_load_float(t->scales.data, i, dtype);
         float zero_point = zero_points ? pt_load_float(zero_points, i, dtype) : 0;
         for (int32_t j = group * group_size; j < (group + 1) * group_size; j++) {
             float x = ((float)weight_value(t, p, row, j) - zero_point) * scale;
-            if (out->dtype == PT_DTYPE_FLOAT) {
-                ((float *)out->data)[to++] = x;
+            if (floats) {
+                floats[to++] = x;
             } else {
                 pt_store_float(out->data, to++, out->dtype, x);
             }

@@ -1,6 +1,7 @@
 // Matrix products of an input with an int8 weight that has scales, but no zero points. Input,
 // scales and output are float32, float16 or bfloat16, the latter computed in float32; input and
 // scales have one dtype, and mixed_mm's output, too.
+#include "../portable/half.h"
 #include "affine.h"
 
 // (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
@@ -25,14 +26,22 @@ static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tenso
     if (error) {
         return error;
     }
-    return scales.dtype == in.dtype
-               ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scales must have the dtype of the input");
+    if (scales.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scales must have the dtype of the input");
+    }
+    if (in.dtype != PT_DTYPE_FLOAT) {
+        pt_ask_scratch(c, ((uint32_t)pt_numel(&scales) + (uint32_t)in.sizes[1]) * sizeof(float));
+    }
+    return PT_ERROR_OK;
 }
 
-static inline float load(const pt_tensor *t, int32_t i) {
-    return t->dtype == PT_DTYPE_FLOAT ? ((const float *)t->data)[i]
-                                      : pt_load_float(t->data, i, t->dtype);
+// Elements `first` to `first` + n as float32: where they are, or converted to `buffer`.
+static const float *as_floats(const pt_tensor *t, int32_t first, int32_t n, float *buffer) {
+    if (t->dtype == PT_DTYPE_FLOAT) {
+        return (const float *)t->data + first;
+    }
+    pt_read_halves(buffer, t->data, first, 1, n, t->dtype);
+    return buffer;
 }
 
 // ---- mixed_mm: out[i, j] = sum over k of input[i, k] * weight[k, j] * scales[k]
@@ -60,18 +69,21 @@ static int check_mm(pt_context *c, const pt_ref *args) {
 static int run_mm(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor weight = pt_get_tensor(c, args[1]);
-    pt_tensor scales = pt_get_tensor(c, args[2]);
+    pt_tensor scale = pt_get_tensor(c, args[2]);
     pt_tensor out = pt_get_tensor(c, args[4]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
     int32_t terms = weight.sizes[0], columns = weight.sizes[1], to = 0;
+    float *buffer = (float *)(void *)c->scratch;
+    const float *scales = as_floats(&scale, 0, terms, buffer + terms);
     for (int32_t i = 0; i < in.sizes[0]; i++) {
+        const float *row = as_floats(&in, i * terms, terms, buffer);
         for (int32_t j = 0; j < columns; j++) {
             const int8_t *column = (const int8_t *)weight.data + j;
             float sum = 0;
             for (int32_t k = 0; k < terms; k++, column += columns) {
-                sum += load(&in, i * terms + k) * (float)*column * load(&scales, k);
+                sum += row[k] * (float)*column * scales[k];
             }
             pt_store_float(out.data, to++, out.dtype, sum);
         }
@@ -112,17 +124,16 @@ static int check_linear(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[5], 2, sizes);
 }
 
-// Of the row of `in` that begins at element `first`, with the scales from `scale` on.
-static float sum_groups(const pt_tensor *in, int32_t first, const int8_t *weight,
-                        const pt_tensor *scales, int32_t scale, int32_t terms, int32_t group) {
+static float sum_groups(const float *in, const int8_t *weight, const float *scales, int32_t terms,
+                        int32_t group) {
     float sum = 0;
     for (int32_t k = 0; k < terms;) {
         int32_t end = terms - k > group ? k + group : terms;
         float part = 0;
         for (; k < end; k++) {
-            part += load(in, first + k) * (float)weight[k];
+            part += in[k] * (float)weight[k];
         }
-        sum += part * load(scales, scale++);
+        sum += part * *scales++;
     }
     return sum;
 }
@@ -137,10 +148,13 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     }
     int32_t terms = weight.sizes[1], groups = scales.rank == 2 ? scales.sizes[1] : 1;
     int32_t group = size_of_group(&weight, &scales), to = 0;
+    float *buffer = (float *)(void *)c->scratch;
+    const float *scale = as_floats(&scales, 0, pt_numel(&scales), buffer + terms);
     for (int32_t i = 0; i < in.sizes[0]; i++) {
+        const float *row = as_floats(&in, i * terms, terms, buffer);
         for (int32_t j = 0; j < weight.sizes[0]; j++) {
-            float sum = sum_groups(&in, i * terms, (const int8_t *)weight.data + j * terms, &scales,
-                                   j * groups, terms, group);
+            float sum = sum_groups(row, (const int8_t *)weight.data + j * terms, scale + j * groups,
+                                   terms, group);
             pt_store_float(out.data, to++, out.dtype, sum);
         }
     }

@@ -22,7 +22,8 @@ class Memory:
 
 @dataclass(frozen=True)
 class Arena:
-    """A static memory that the runtime gets: "pool", "temp" or "planned"."""
+    """A static memory that the runtime gets: "pool", "temp", "planned", or "planned1", "planned2" ...
+    for the planned buffer of that number."""
 
     name: str
     memory: str
@@ -61,6 +62,10 @@ class Board:
     stack_size: int
     heap_size: int
     emulator: Emulator
+
+    def planned_arena(self, index: int) -> Arena:
+        """The arena that planned buffer `index` is in."""
+        return self.arenas.get(f"planned{index}", self.arenas["planned"])
 
 
 def board_names() -> list[str]:

@@ -1,5 +1,6 @@
-"""The command line: picotorch run | inspect | size | parity | export | firmware | boards."""
+"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards."""
 
+import functools
 import json
 import os
 import sys
@@ -11,15 +12,19 @@ from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, 
 
 from . import (
     bundled,
+    etdump,
     exporting,
     inspecting,
     listing_boards,
     parity,
+    profiling,
     running,
     running_bundled,
     selective,
     sizing,
+    torchscript,
 )
+from . import memory_map as memory_map_module
 from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
 from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
@@ -45,6 +50,18 @@ class PlannedSize(click.ParamType):
         return int(index), int(size)
 
 
+class Shape(click.ParamType):
+    """1,3,224,224[:dtype]: an example input."""
+
+    name = "1,3,224,224[:DTYPE]"
+
+    def convert(self, value, param, ctx):
+        try:
+            return torchscript.parse_shape(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 def _model(command):
     return click.argument("model", type=click.Path(path_type=Path))(command)
 
@@ -65,6 +82,12 @@ def _quantize(command):
     return click.option("--quantize", is_flag=True,
                         help="Quantize float arrays for inputs that take integers, by the scale and "
                              "zero point of the program.")(command)
+
+
+def _data(command):
+    return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
+                        metavar="WEIGHTS.PTD", help="A data file of external tensors; may be given "
+                        "more than once.")(command)
 
 
 def _json(command):
@@ -112,6 +135,7 @@ def cli():
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @_firmware
+@_data
 @_inputs
 @_quantize
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
@@ -127,8 +151,8 @@ def cli():
 @click.option("--atol", type=click.FloatRange(min=0), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="... and A.")
 @_json
-def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_size, planned, temp_size,
-        prepare, rtol, atol, as_json):
+def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, pool_size, planned,
+        temp_size, prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
 
     Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
@@ -138,13 +162,11 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     Examples:
       picotorch run model.pte
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
+      picotorch run model.pte --data weights.ptd
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
-    if firmware is not None and board == running.HOST:
-        raise click.UsageError("--firmware is of a board: give --board, too")
-    if quantize and inputs is None:
-        raise click.UsageError("--quantize is for --inputs")
+    _check_options(firmware, board, quantize, inputs)
     memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
                 "prepare": prepare, "firmware": firmware}
     if inputs is None and running.is_bundled(model):
@@ -155,7 +177,7 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     try:
         data = running.read_program(model)
         values = _request_inputs(data, method, inputs, seed, quantize)
-        request = Request(data, str(model), values, method, **memories)
+        request = Request(data, str(model), values, method, **memories, data=_read_files(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -168,6 +190,17 @@ def run(model, method, board, firmware, inputs, seed, quantize, outputs, pool_si
     else:
         show_result(result)
     running.check_result(result)
+
+
+def _check_options(firmware, board, quantize, inputs):
+    if firmware is not None and board == running.HOST:
+        raise click.UsageError("--firmware is of a board: give --board, too")
+    if quantize and inputs is None:
+        raise click.UsageError("--quantize is for --inputs")
+
+
+def _read_files(files):
+    return [running.read_model(file) for file in files]
 
 
 def _run_bundled(model, method, board, memories, rtol, atol, as_json):
@@ -210,9 +243,10 @@ def inspect(model, method, as_json):
 @_model
 @_method
 @_boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@_data
 @_prepare
 @_json
-def size(model, method, boards, prepare, as_json):
+def size(model, method, boards, files, prepare, as_json):
     """Say what a method of MODEL needs, to the byte, and which boards have it.
 
     \b
@@ -220,7 +254,7 @@ def size(model, method, boards, prepare, as_json):
       picotorch size model.pte --board mps2-an386
     """
     entry = sizing.measure(running.read_program(model), str(model), method,
-                           boards or running.board_names()[1:], prepare)
+                           boards or running.board_names()[1:], prepare, _read_files(files))
     click.echo(json.dumps(entry)) if as_json else sizing.show_text(entry)
 
 
@@ -230,11 +264,12 @@ def size(model, method, boards, prepare, as_json):
 @_boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
          "by default.")
 @_firmware
+@_data
 @_inputs
 @_quantize
 @_prepare
 @_json
-def parity_command(model, method, boards, firmware, inputs, seed, quantize, prepare, as_json):
+def parity_command(model, method, boards, firmware, files, inputs, seed, quantize, prepare, as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -248,11 +283,52 @@ def parity_command(model, method, boards, firmware, inputs, seed, quantize, prep
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
-    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize)
+    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize,
+                                         _read_files(files))
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
     sys.exit(0 if entry["agree"] else 1)
+
+
+@cli.command("profile")
+@_model
+@_method
+@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@_firmware
+@_inputs
+@_quantize
+@_prepare
+@_data
+@click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
+              show_default=True, help="The rows as the program has them, or the largest share first.")
+@click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
+              help="Draw the planned memory over the instructions.")
+@click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
+              help="Write an ETDump for the Inspector of executorch.devtools.")
+@_json
+def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, files, sort,
+                    memory_map, etdump_path, as_json):
+    """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
+    the twin.
+
+    \b
+    Examples:
+      picotorch profile model.pte --board mps2-an386
+      picotorch profile model.pte --memory-map memory.svg
+    """
+    _check_options(firmware, board, quantize, inputs)
+    data = running.read_program(model)
+    request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize), method,
+                      prepare=prepare, firmware=firmware, data=_read_files(files))
+    meta = open_program(data).method_meta(method)
+    if memory_map is not None:
+        memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
+    entry, executions = profiling.profile(request, board)
+    if etdump_path is not None:
+        etdump_path.write_bytes(etdump.to_bytes(executions))
+    click.echo(json.dumps(entry)) if as_json else profiling.show_text(entry, sort)
 
 
 @cli.command()
@@ -291,24 +367,45 @@ def firmware(first, models, board, output, as_json):
               help="Take off the operators that quantize inputs and dequantize outputs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.PTE",
               help="The program to write.")
+@click.option("--shape", "shapes", multiple=True, type=Shape(),
+              help="Of TorchScript: sizes of an input, and its dtype (float32 by default); once for "
+              "each input.")
+@click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
+              help="Of TorchScript: example inputs, arrays in0, in1 ...")
 @_json
-def export(model, int8_io, output, as_json):
-    """Make of the program MODEL one that needs less memory.
+def export(model, int8_io, output, shapes, inputs, as_json):
+    """Make of TorchScript a program, or of the program MODEL one that needs less memory.
 
-    Values that no instruction names are dropped, and the planned memory is planned anew. With --int8-io
-    the inputs and outputs of a quantized program are the integers themselves; their scale and zero
-    point can be read with method_meta.input_quantization(i) and output_quantization(i). Needs the
-    package executorch (pip install -e '.[export]').
+    TorchScript is a file that torch.jit.save wrote, of a traced or scripted module; the program is for
+    inputs of the shapes given. Of a program (.pte) values that no instruction names are dropped, and
+    the planned memory is planned anew. With --int8-io the inputs and outputs of a quantized program are
+    the integers themselves; their scale and zero point can be read with
+    method_meta.input_quantization(i) and output_quantization(i). Needs the packages torch and
+    executorch (pip install -e '.[export]').
 
     \b
     Examples:
+      picotorch export model.pt --shape 1,3,224,224 -o model.pte
       picotorch export model.pte -o smaller.pte
       picotorch export model.pte --int8-io -o model_int8.pte
     """
-    written, entry = exporting.export_file(running.read_model(model), str(model), int8_io)
+    data = running.read_model(model)
+    if torchscript.is_meant(data, model):
+        if int8_io:
+            raise click.UsageError("--int8-io is for a quantized program (.pte)")
+        if shapes and inputs is not None:
+            raise click.UsageError("give --shape or --inputs, not both")
+        tell = None if as_json else functools.partial(click.echo, nl=False)
+        given = list(shapes) if inputs is None else read_npz(inputs)
+        written, entry = torchscript.export_file(data, str(model), given, tell)
+    else:
+        if shapes or inputs is not None:
+            raise click.UsageError("--shape and --inputs are for TorchScript")
+        written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
     output.write_bytes(written)
     entry["output"] = str(output)
-    click.echo(json.dumps(entry)) if as_json else exporting.show_text(entry)
+    show = torchscript.show_text if torchscript.is_meant(data, model) else exporting.show_text
+    click.echo(json.dumps(entry)) if as_json else show(entry)
 
 
 @cli.command("boards")

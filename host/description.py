@@ -1,14 +1,11 @@
 """What a program holds, as plain dicts and lists: for `inspect`, for people and as JSON."""
 
-import _picotorch
-from picotorch import MethodMeta, Program, TensorInfo, schema
+from picotorch import MethodMeta, Program, TensorInfo
 from picotorch.errors import bad_program
 from picotorch.method_meta import TAG_NAMES
 
+from .instructions import MOVE_CALL, read_instructions
 from .values import TENSOR, Values
-
-_KERNEL_CALL = schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL
-_DELEGATE_CALL = schema.INSTRUCTION_ARGUMENTS_DELEGATE_CALL
 
 
 def describe(program: Program, names: list[str]) -> list[dict]:
@@ -34,18 +31,17 @@ def constant_methods(program: Program) -> dict:
 def _method(program, name):
     meta = program.method_meta(name)
     values = Values(program, meta.plan)
-    operators = operator_list(meta)
     return {
         "name": name,
         "inputs": [_input(meta, values, i) for i in range(meta.num_inputs())],
         "outputs": [_output(meta, i) for i in range(meta.num_outputs())],
         "attributes": [{"name": info.name(), **tensor_entry(info)} for info in _attributes(meta)],
         "backends": meta.backend_names(),
-        "operators": operators,
+        "operators": operator_list(meta),
         "planned_buffers": planned_buffers(meta),
         "constant_bytes": constant_bytes(values),
         "tensors": [_tensor(values, i) for i in range(len(values)) if values.kind(i) == TENSOR],
-        "instructions": _instructions(meta, values, operators),
+        "instructions": _instructions(meta, values),
     }
 
 
@@ -113,70 +109,15 @@ def constant_bytes(values: Values) -> int:
 # ---- instructions
 
 
-def _instructions(meta, values, operators):
-    reader = values.reader
-    outputs = {name: _count_outputs(name) for name in {entry["name"] for entry in operators}}
-    chains = reader.table(meta.plan, schema.EXECUTION_PLAN_CHAINS)
-    listing = []
-    for chain in range(reader.length(chains)):
-        vector = reader.table(reader.item(chains, chain), schema.CHAIN_INSTRUCTIONS)
-        for i in range(reader.length(vector)):
-            entry = _instruction(meta, values, reader.item(vector, i), operators, outputs)
-            listing.append({"index": i, **entry})
-    return listing
+def _instructions(meta, values):
+    return [{"index": i.index, "call": i.call,
+             "arguments": [values.text(value) for value in i.arguments] + _target(i, values),
+             "outputs": [] if i.kind == MOVE_CALL else [values.text(value) for value in i.outputs]}
+            for i in read_instructions(meta, values)]
 
 
-def _count_outputs(name):
-    """(arguments, outputs) of an operator that this build knows, else None."""
-    for number in range(_picotorch.operator_count()):
-        if _picotorch.operator_name(number) == name:
-            signature = _picotorch.operator_signature(number)
-            return len(signature), sum(letter in "OW" for letter in signature)
-    return None
-
-
-def _instruction(meta, values, position, operators, outputs):
-    reader = values.reader
-    kind = reader.u8(position, schema.INSTRUCTION_INSTR_ARGS_TYPE)
-    call = reader.table(position, schema.INSTRUCTION_INSTR_ARGS)
-    if kind == _KERNEL_CALL:
-        index = reader.i32(call, schema.KERNEL_CALL_OP_INDEX)
-        if not 0 <= index < len(operators):
-            raise bad_program("there is no such operator", "operator", index)
-        name = operators[index]["name"]
-        arguments = _arguments(values, reader.table(call, schema.KERNEL_CALL_ARGS))
-        taken, given = _split(arguments, outputs[name])
-        return {"call": name, "arguments": taken, "outputs": given}
-    if kind == _DELEGATE_CALL:
-        arguments = _arguments(values, reader.table(call, schema.DELEGATE_CALL_ARGS))
-        index = reader.i32(call, schema.DELEGATE_CALL_DELEGATE_INDEX)
-        return {"call": f"delegate {meta.get_backend_name(index)}", "arguments": arguments,
-                "outputs": []}
-    return {"call": _CONTROL[kind][0] if kind in _CONTROL else "none", "outputs": [],
-            "arguments": [_control_argument(values, call, kind, slot) for slot in range(2)
-                          if kind in _CONTROL and slot < _CONTROL[kind][1]]}
-
-
-_CONTROL = {schema.INSTRUCTION_ARGUMENTS_MOVE_CALL: ("move", 2),
-            schema.INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL: ("jump if false", 2),
-            schema.INSTRUCTION_ARGUMENTS_FREE_CALL: ("free", 1)}
-
-
-def _control_argument(values, call, kind, slot):
-    number = values.reader.i32(call, slot)
-    is_destination = kind == schema.INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL and slot == 1
-    return f"to {number}" if is_destination else values.text(number)
-
-
-def _arguments(values, vector):
-    reader = values.reader
-    return [values.text(reader.i32_item(vector, i)) for i in range(reader.length(vector))]
-
-
-def _split(arguments, known):
-    """(arguments, outputs). A program names the outputs once more behind the arguments."""
-    if known is None:
-        count = len(arguments) - 1 if arguments[-1:] == arguments[-2:-1] else len(arguments)
-        return arguments[: count - 1], arguments[count - 1 : count]
-    count, n_outputs = known
-    return arguments[: count - n_outputs], arguments[count - n_outputs : count]
+def _target(instruction, values):
+    """What control flow names besides."""
+    if instruction.kind == MOVE_CALL:
+        return [values.text(instruction.outputs[0])]
+    return [] if instruction.destination is None else [f"to {instruction.destination}"]

@@ -7,7 +7,7 @@ from picotorch.schema import KERNEL_TYPES_TENSOR
 from . import emulator
 from .boards import Board
 from .job import Job
-from .run import Request, Result, Usage
+from .run import Request, Result, Usage, read_events
 from .tensors import from_stored, to_stored
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
@@ -30,12 +30,15 @@ def run(request: Request, board: Board, on_line=None) -> Result:
         result.outputs = _outputs(request, report, ended.files, "")
         result.further = [_outputs(request, report, ended.files, _suffix(number))
                           for number in range(1, executed)]
+    if result.code == 0 and request.executions:
+        result.events = [read_events(ended.files["events"])]
     return result
 
 
 def _job(request):
-    job = Job({"model": request.model})
+    job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings = {"method": request.method, "prepare": request.prepare,
+                "trace": int(request.executions > 0),
                 "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:
         meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)

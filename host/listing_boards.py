@@ -19,6 +19,7 @@ def _entry(board: Board) -> dict:
         "core": board.core,
         "default": board.name == DEFAULT_BOARD,
         "arenas": {arena.name: arena.size for arena in board.arenas.values()},
+        "places": {arena.name: arena.memory for arena in board.arenas.values()},
         "code": board.code.size,
         "model": board.job.size,
         "stack": board.stack_size,
@@ -37,13 +38,22 @@ def is_built(board: Board) -> bool:
 
 
 def show_text(entries: list[dict]) -> None:
-    show.table(["board", "core", "pool>", "planned>", "temp>", "stack>", "model>", "firmware", ""], [
-        [entry["board"], entry["core"], *[_kib(entry["arenas"][name])
-                                          for name in ("pool", "planned", "temp")],
+    planned = sorted({name for entry in entries for name in entry["arenas"]
+                      if name.startswith("planned")})
+    names = ["pool", *planned, "temp"]
+    show.table(["board", "core", *[name + ">" for name in names], "stack>", "model>", "firmware", ""], [
+        [entry["board"], entry["core"], *[_arena(entry, name) for name in names],
          _kib(entry["stack"]), _kib(entry["model"]),
          "built" if entry["built"] else f"make firmware BOARD={entry['board']}",
          "default" if entry["default"] else ""] for entry in entries])
     click.echo("\nhost: the twin, which runs the same loader and kernels; it has what you give it.")
+
+
+def _arena(entry, name):
+    """Size and memory of an arena."""
+    if name not in entry["arenas"]:
+        return "-"
+    return f"{_kib(entry['arenas'][name])} {entry['places'][name]}"
 
 
 def _kib(count):

@@ -25,8 +25,8 @@ class Reference:
 
 
 def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
-            prepare: str = "none", quantize: bool = False):
-    """The request, and the reference to compare with. Raises Error."""
+            prepare: str = "none", quantize: bool = False, files: list[bytes] = ()):
+    """The request, with the bytes of its .ptd files, and the reference. Raises Error."""
     meta = open_program(data).method_meta(method)
     reference = Reference(f"random (seed {seed})")
     path = inputs if inputs is not None else model.parent / "inputs.npz"
@@ -38,7 +38,7 @@ def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: in
             reference.path, reference.outputs = expected, read_npz(expected, "out")
     else:
         values = random_inputs(meta, seed)
-    return Request(data, str(model), values, method, prepare=prepare), reference
+    return Request(data, str(model), values, method, prepare=prepare, data=list(files)), reference
 
 
 def compare(request: Request, boards: list[str], reference: Reference) -> dict:

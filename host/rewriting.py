@@ -271,10 +271,16 @@ def _renumber(call, place):
             setattr(call, name, place[getattr(call, name)])
 
 
+def _is_external(tensor):
+    extra = tensor.extra_tensor_info
+    return extra is not None and extra.location.name == "EXTERNAL"
+
+
 def drop_unused_constants(program):
     """Drops the constants that no value refers to; number 0 is reserved."""
     tensors = [value.val for plan in program.execution_plan for value in plan.values
-               if type(value.val).__name__ == "Tensor" and not value.val.allocation_info]
+               if type(value.val).__name__ == "Tensor" and not value.val.allocation_info
+               and not _is_external(value.val)]
     used = sorted({0, *(tensor.data_buffer_idx for tensor in tensors)})
     place = {old: new for new, old in enumerate(used)}
     if program.constant_buffer:

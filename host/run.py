@@ -1,7 +1,9 @@
 """What a run is asked to do and what comes of it, the same on the twin and on every board."""
 
 import dataclasses
+import struct
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from picotorch.schema import ERROR_NAMES
@@ -19,7 +21,9 @@ class Request:
     further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
-    firmware: that of the board with all kernels where it says nothing.
+    executions: how many are measured, instruction by instruction; on a board one at most.
+    firmware: that of the board with all kernels where it says nothing. data: bytes of the .ptd files
+    that the program's external tensors are in.
     """
 
     model: bytes
@@ -30,7 +34,9 @@ class Request:
     planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
     temp_size: int = TEMP_SIZE
     prepare: str = "none"
+    executions: int = 0
     firmware: Path | None = None
+    data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list] = dataclasses.field(default_factory=list)
 
 
@@ -42,6 +48,18 @@ class Usage:
     size: int
 
 
+class Event(NamedTuple):
+    """Ticks that an instruction took in so many calls; see picotorch.EventTracer."""
+
+    ticks: int
+    calls: int
+
+
+def read_events(buffer: bytes) -> list[Event]:
+    """The events of an EventTracer's memory."""
+    return [Event(ticks, calls) for ticks, calls in struct.iter_unpack("<QI4x", buffer)]
+
+
 @dataclasses.dataclass
 class Result:
     """What a run gave. `code` is 0, or the error's; then the fields behind the failure are None.
@@ -51,7 +69,8 @@ class Result:
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
     load and execute; instructions also of verify, which is Program.load.
     prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
-    which are the same everywhere. log: the lines it wrote.
+    which are the same everywhere. log: the lines it wrote. events: of each measured execution those of
+    the loop's end and of every instruction.
     """
 
     model: str
@@ -68,6 +87,7 @@ class Result:
     heap_bytes_allocated: int | None = None
     outputs: list[np.ndarray] = dataclasses.field(default_factory=list)
     pool: bytes = b""
+    events: list[list[Event]] = dataclasses.field(default_factory=list)
     log: list[str] = dataclasses.field(default_factory=list)
     further: list[list[np.ndarray]] = dataclasses.field(default_factory=list)
 

@@ -16,16 +16,19 @@ from .elf import flash_bytes
 from .flash import flash_of_operators, flash_rows
 from .inputs import random_inputs
 from .run import Request
-from .twin import open_program, planned_sizes
+from .twin import open_data, open_program, planned_sizes
 from .values import TENSOR, Values
 
 
-def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str) -> dict:
-    """What the method needs and how it fits each board. Raises what loading raises."""
+def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
+            data: list[bytes] = ()) -> dict:
+    """What the method needs and how it fits each board; `data`: its .ptd files. Raises what loading
+    raises."""
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
-    report = load_with_exact_memories(program, method, prepare == "pool").memory_report()
+    report = load_with_exact_memories(program, method, prepare == "pool",
+                                      open_data(data)).memory_report()
     need = {
         "model": name,
         "method": method,
@@ -34,11 +37,12 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "planned": planned,
         "temp": report["temp"]["used"],
         "program_bytes": len(model),
+        "data_bytes": [len(file) for file in data],
         "constant_bytes": constant_bytes(Values(program, meta.plan)),
         "operators": [operator["name"] for operator in operator_list(meta)],
     }
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
-                      temp_size=need["temp"], prepare=prepare)
+                      temp_size=need["temp"], prepare=prepare, data=list(data))
     need["boards"] = [_on_board(load_board(board), need, request, meta) for board in boards]
     return need
 
@@ -46,10 +50,10 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
 def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> dict:
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
-        "planned": (_together([*need["planned"], *_output_sizes(meta)]),
-                    board.arenas["planned"].size),
+        **_planned_arenas(board, need["planned"], _output_sizes(meta)),
         "temp": (need["temp"], board.arenas["temp"].size),
-        "model": (need["program_bytes"] + _input_bytes(meta), board.job.size),
+        "model": (need["program_bytes"] + sum(need["data_bytes"]) + _input_bytes(meta),
+                  board.job.size),
     }
     entry = {
         "board": board.name,
@@ -64,6 +68,15 @@ def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> d
     if entry["fits"]:
         _measure_stack(entry, board, request)
     return entry
+
+
+def _planned_arenas(board, planned, outputs):
+    """Bytes needed and there of each arena that a planned buffer or an unplanned output is in."""
+    sizes = {"planned": []}
+    for i, size in enumerate(planned):
+        sizes.setdefault(board.planned_arena(i).name, []).append(size)
+    sizes["planned"] += outputs
+    return {name: (_together(found), board.arenas[name].size) for name, found in sizes.items()}
 
 
 def _together(sizes):
@@ -109,10 +122,13 @@ def show_text(need: dict) -> None:
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
         ["temp memory", need["temp"]],
         ["program (flash)", need["program_bytes"]],
-        ["  constants in it", need["constant_bytes"]]])
+        ["  constants in it", need["constant_bytes"]],
+        *[[f"data file {i} (flash)", size] for i, size in enumerate(need["data_bytes"])]])
     show.heading("Boards: needed of what there is")
-    show.table(["board", "pool>", "planned>", "temp>", "model>", "stack load>", "stack execute>",
-                "of>", ""], [_row(entry) for entry in need["boards"]])
+    names = ["pool", *sorted({name for entry in need["boards"] for name in entry["memories"]
+                              if name.startswith("planned")}), "temp", "model"]
+    show.table(["board", *[name + ">" for name in names], "stack load>", "stack execute>", "of>", ""],
+               [_row(entry, names) for entry in need["boards"]])
     for entry in need["boards"]:
         if entry["message"]:
             click.echo(f"{entry['board']}: {entry['message']}")
@@ -133,10 +149,10 @@ def _show_flash(boards):
                "firmware builds one with these kernels.")
 
 
-def _row(entry):
+def _row(entry, names):
     memories = entry["memories"]
     stack = entry["stack"] or {}
-    return [entry["board"], *[_usage(**memories[name]) for name in memories],
+    return [entry["board"], *[_usage(**memories[name]) if name in memories else "-" for name in names],
             *[stack.get(phase, "-") for phase in ("load", "execute")],
             entry["stack_size"], "fits" if entry["fits"] else "DOES NOT FIT"]
 

@@ -4,9 +4,12 @@ import numpy as np
 from picotorch import (
     BufferDataLoader,
     Error,
+    EventTracer,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
     schema,
@@ -17,7 +20,7 @@ from picotorch.runner_log import RunnerLog
 
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
-from .run import Request, Result, Usage
+from .run import Request, Result, Usage, read_events
 from .tensors import from_stored, to_stored
 
 BOARD = "host"
@@ -29,6 +32,12 @@ _TENSOR = schema.KERNEL_TYPES_TENSOR
 def open_program(model: bytes) -> Program:
     """The verified program of a .pte file's bytes."""
     return Program.load(BufferDataLoader(aligned_copy(model)))
+
+
+def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
+    """The data map of some .ptd files' bytes; None where there are none."""
+    maps = [FlatTensorDataMap.load(BufferDataLoader(aligned_copy(file))) for file in files]
+    return MergedDataMap.load(maps) if len(maps) > 1 else maps[0] if maps else None
 
 
 def run(request: Request) -> Result:
@@ -50,20 +59,23 @@ def _fail(result, error, log):
 
 
 def _run(request, result, log):
-    program = open_program(request.model)
+    program, data_map = open_program(request.model), open_data(request.data)
     meta = program.method_meta(request.method)
     log.program(len(request.model), program.num_methods(), request.method)
     manager = _memories(meta, request)
     log.memories(request.pool_size, [len(b) for b in manager.planned_memory.buffers],
                  request.temp_size)
     method = Method(manager, max(meta.num_outputs(), 1))
-    _load(method, program, request, log)
+    tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
+    _load(method, program, data_map, request, log, tracer)
     _report(method, result)
     log.preparing_inputs()
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
     attach_outputs(method, meta)
     log.inputs_prepared()
     _execute(method, request.method, log)
+    if tracer:
+        result.events = _measure(method, tracer, request.executions)
     log.memory_report(len(request.model), method.memory_report())
     log.outputs(method.get_outputs())
     result.outputs = outputs(method, meta)
@@ -98,10 +110,20 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     return sizes
 
 
-def _load(method, program, request, log):
+def _measure(method, tracer, executions):
+    """The events of as many executions, each measured by itself. The one before has warmed caches."""
+    measured = []
+    for _ in range(executions):
+        tracer.reset()
+        method.execute()
+        measured.append(read_events(tracer.buffer))
+    return measured
+
+
+def _load(method, program, data_map, request, log, tracer):
     log.loading()
     try:
-        method.load(program, request.method, request.prepare == "pool")
+        method.load(program, request.method, request.prepare == "pool", data_map, tracer)
     except Error as error:
         log.load_failed(request.method, error.code)
         raise

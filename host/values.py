@@ -87,19 +87,38 @@ class Values:
         step = struct.calcsize(layout)
         return [str(self._unpack(layout, items + 4 + step * i)) for i in range(reader.length(items))]
 
+    def tensors(self, index: int) -> list[int]:
+        """The tensor itself, or the tensors of a list of them, by their indexes; of others none."""
+        if index < 0 or self.kind(index) == TENSOR:
+            return [] if index < 0 else [index]
+        if self.kind(index) not in _TENSOR_LISTS:
+            return []
+        items = self.reader.table(self._table(index), schema.TENSOR_LIST_ITEMS)
+        found = [self.reader.i32_item(items, i) for i in range(self.reader.length(items))]
+        return [i for i in found if i >= 0 and self.kind(i) == TENSOR]
+
     def place(self, index: int) -> tuple[str, int]:
         """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),
-        ("constant", position in the file) or ("unplanned", 0)."""
-        reader, table = self.reader, self._table(index)
-        allocation = reader.table(table, schema.TENSOR_ALLOCATION_INFO)
-        if allocation:
-            memory = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_ID) - 1
-            offset = reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_OFFSET_LOW)
+        ("constant", position in the file), ("external", 0) or ("unplanned", 0)."""
+        memory, offset = self.planned(index)
+        if memory >= 0:
             return f"planned buffer {memory}", offset
+        if self.tensor(index).is_external():
+            return "external", 0
+        reader, table = self.reader, self._table(index)
         constant = reader.u32(table, schema.TENSOR_DATA_BUFFER_IDX)
         if constant:
             return "constant", self.program.constant(constant, self.tensor(index).nbytes())
         return "unplanned", 0
+
+    def planned(self, index: int) -> tuple[int, int]:
+        """Planned buffer of a tensor and the byte in it; (-1, 0) for one that lies elsewhere."""
+        reader = self.reader
+        allocation = reader.table(self._table(index), schema.TENSOR_ALLOCATION_INFO)
+        if not allocation:
+            return -1, 0
+        return (reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_ID) - 1,
+                reader.u32(allocation, schema.ALLOCATION_DETAILS_MEMORY_OFFSET_LOW))
 
 
 def _zero(layout):

@@ -76,6 +76,15 @@ class Fixture:
         return self.path.read_bytes()
 
     @property
+    def data_paths(self) -> list[Path]:
+        """The .ptd files that the program's external tensors are in."""
+        return [FOLDER / self.name / name for name in self.entry.get("data", ())]
+
+    @cached_property
+    def data(self) -> list[bytes]:
+        return [path.read_bytes() for path in self.data_paths]
+
+    @property
     def methods(self) -> dict[str, dict]:
         return {method["name"]: method for method in self.entry["methods"]}
 

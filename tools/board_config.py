@@ -201,7 +201,9 @@ def header(name, board):
         instructions=instructions_a_tick.numerator,
         instructions_ticks=instructions_a_tick.denominator,
         alignment=ARENA_ALIGNMENT,
-        arenas=" ".join(f"X({arena['name']}, {arena['size']:#x})" for arena in board["arenas"]),
+        arenas=" ".join(
+            f"X({arena['name']}, {arena['size']:#x}, {arena['memory']})" for arena in board["arenas"]
+        ),
         read_only=" ".join(
             f"X({address:#010x}, {size.bit_length() - 1})"
             for memory in board["protect"]["read_only"]

@@ -1,6 +1,6 @@
-"""Write the constants of .pte and .bpte files from schema/program.toml and bundled_program.toml.
+"""Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
-    python tools/generate_schema.py           # writes port/picotorch/schema.py,
+    python tools/generate_schema.py           # writes port/picotorch/schema.py and flat_tensor.py,
                                               # kernels/core/schema.h, schema_tables.h,
                                               # and host/bundled_schema.py
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "port/picotorch/schema.py"
 HEADER = ROOT / "kernels/core/schema.h"
 VERIFIER = ROOT / "kernels/core/schema_tables.h"
+FLAT_TENSOR = ROOT / "port/picotorch/flat_tensor.py"
 BUNDLED = ROOT / "host/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 
@@ -90,6 +91,28 @@ def python_source(schema):
     return "\n".join(lines)
 
 
+def flat_tensor_source(schema):
+    notice = NOTICE.replace("program", "flat_tensor")
+    lines = [f'"""Constants of a .ptd file. {notice}"""', ""]
+    lines.append(f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"')
+    for name, value in schema["header"].items():
+        written = f'b"{value}"' if isinstance(value, str) else value
+        lines.append(f"HEADER_{upper(name)} = {written}")
+    return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
+
+
+def with_prefix(tables):
+    """The tables of a .ptd file by names that no table of a .pte file has."""
+    names = {name: "FlatTensor" + name.removeprefix("FlatTensor") for name in tables}
+
+    def renamed(kind):
+        inner = kind.strip("[]")
+        return kind.replace(inner, names.get(inner, inner))
+
+    return {names[table]: [[field, renamed(kind)] for field, kind in fields]
+            for table, fields in tables.items()}
+
+
 def field_descriptor(kind):
     """The verifier's description of one field: its kind, and what it holds."""
     if kind in SCALARS:
@@ -129,10 +152,11 @@ def header_source(schema):
     return "\n".join(lines)
 
 
-def verifier_source(schema):
-    """The schema as constant tables, which kernels/core/verify.c walks a program along."""
-    tables, unions = schema["table"], schema["union"]
-    lines = [f"// The tables of a .pte file, for the verifier. {NOTICE}", "", "enum {"]
+def verifier_source(schema, flat_tensor):
+    """The schemas as constant tables, which kernels/core/verify.c walks a file along."""
+    tables, unions = schema["table"] | with_prefix(flat_tensor["table"]), schema["union"]
+    notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
+    lines = ["// The tables of .pte and .ptd files, for the verifier.", f"// {notice}", "", "enum {"]
     lines += [f"    TABLE_{upper(table)}," for table in tables]
     lines += ["    TABLES", "};", ""]
     for union, members in unions.items():
@@ -152,7 +176,9 @@ def verifier_source(schema):
     for table, fields in tables.items():
         name = f"{table.lower()}_fields" if fields else "0"
         lines.append(f"    {{{name}, {len(list(slots(fields)))}}},")
-    lines += ["};", ""]
+    lines += ["};", "", "// By format of the file", "static const uint8_t roots[PT_FORMATS] = {",
+              f"    [PT_FORMAT_PROGRAM] = TABLE_{upper(schema['root'])},",
+              f"    [PT_FORMAT_FLAT_TENSOR] = TABLE_{upper(flat_tensor['root'])},", "};", ""]
     return "\n".join(lines)
 
 
@@ -162,10 +188,13 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare only, write nothing")
     check = parser.parse_args().check
     schema = tomllib.loads((ROOT / "schema/program.toml").read_text())
+    flat_tensor = tomllib.loads((ROOT / "schema/flat_tensor.toml").read_text())
     bundled = tomllib.loads((ROOT / "schema/bundled_program.toml").read_text())
     stale = False
     for path, text in ((PYTHON, python_source(schema)), (HEADER, header_source(schema)),
-                       (VERIFIER, verifier_source(schema)), (BUNDLED, bundled_source(bundled))):
+                       (VERIFIER, verifier_source(schema, flat_tensor)),
+                       (FLAT_TENSOR, flat_tensor_source(flat_tensor)),
+                       (BUNDLED, bundled_source(bundled))):
         if path.exists() and path.read_text() == text:
             continue
         if check:

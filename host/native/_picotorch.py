@@ -11,8 +11,11 @@ from _picotorch_c import ffi, lib
 
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
+FLAT_TENSOR = lib.PT_FORMAT_FLAT_TENSOR
 LIMIT = 2**27  # bytes that a reference reaches
 NOT_READY = 0x02  # InvalidState
+EVENT_BYTES = ffi.sizeof("pt_event")
+_NANOSECONDS = ffi.addressof(lib, "pt_nanoseconds")
 
 
 def _address(buffer):
@@ -53,6 +56,12 @@ def readonly(buffer):
         return memoryview(buffer).readonly
     except TypeError:
         return True
+
+
+def clear(buffer):
+    """Makes all bytes of a buffer zero."""
+    view = memoryview(buffer).cast("B")
+    view[:] = bytes(len(view))
 
 
 def element_size(dtype):
@@ -102,11 +111,12 @@ class Reader:
     def __len__(self):
         return len(self._data)
 
-    def verify(self):
-        """-1, or the position at which the structure is wrong. ValueError if not aligned to 4."""
-        if misaligned(self._data, 4):
+    def verify(self, format=lib.PT_FORMAT_PROGRAM):
+        """-1, or the position at which the structure is wrong of a program or of another format, as
+        FLAT_TENSOR is. ValueError if not aligned to 4."""
+        if not 0 <= format < lib.PT_FORMATS or misaligned(self._data, 4):
             raise ValueError
-        return lib.pt_verify_program(ffi.from_buffer("uint8_t[]", self._data), len(self._data))
+        return lib.pt_verify(ffi.from_buffer("uint8_t[]", self._data), len(self._data), format)
 
     def _bytes(self, position, size):
         if position < 0 or position + size > len(self._data):
@@ -243,6 +253,25 @@ class Reader:
             self._bytes(self._item(vector, length - 1, 1), 1)
         return [item(vector, i) for i in range(length)]
 
+    def same_items(self, vector, size, other, other_vector):
+        """True when a vector of items of `size` bytes is equal to one in another reader's file."""
+        length = self.length(vector)
+        if not 1 <= size <= 8:
+            raise ValueError
+        if length != other.length(other_vector) or length > len(self._data):
+            return False
+        return length == 0 or (self._bytes(vector + 4, length * size)
+                               == other._bytes(other_vector + 4, length * size))
+
+    def find(self, tables, slot, other, string):
+        """Index of the first table of a vector whose string in a slot reads as the string at a position
+        of another reader's file, or -1."""
+        for i in range(self.length(tables)):
+            found = self.table(self.item(tables, i), slot)
+            if found and self.same_items(found, 1, other, string):
+                return i
+        return -1
+
     def tensor_nbytes(self, dtype, sizes, limit):
         """Bytes of a tensor of a dtype with the i32 sizes of a vector, 0 with a size of 0. -1 for a
         dtype without whole bytes, a negative size, or when those but for 0 make more than `limit`."""
@@ -318,8 +347,8 @@ class _Memory:
 class Context:
     """The memories that references lead into, and the executor's state.
 
-    ValueError where a position, a reference or a number does not fit. Only the program may lie in a
-    buffer that cannot be written.
+    ValueError where a position, a reference or a number does not fit. Only constant memories may lie
+    in a buffer that cannot be written.
     """
 
     def __init__(self, on_failure=None):
@@ -327,10 +356,21 @@ class Context:
         self._ready = False
         self._c = ffi.new("pt_context *")
         self._buffers = [None] * MEMORIES
+        self._constant = {PROGRAM}  # memories that nothing writes to
         self._scratch = None
+        self._events = None
 
     def set_memory(self, memory, buffer):
         """Makes a buffer, or None, the memory of this number."""
+        self._set_memory(memory, buffer)
+        self._constant -= {memory} - {PROGRAM}
+
+    def set_constant_memory(self, memory, buffer):
+        """The same for a buffer that nothing may write to, as nothing does to the program."""
+        self._set_memory(memory, buffer)
+        self._constant.add(memory)
+
+    def _set_memory(self, memory, buffer):
         if not 0 < memory < MEMORIES:
             raise ValueError
         self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
@@ -623,6 +663,25 @@ class Context:
         """Runs from the first instruction to the end; on_failure(code) as in step."""
         self._run(lib.pt_execute)
 
+    def set_tracer(self, buffer):
+        """Measures what each instruction takes into a buffer, or no longer where it is None.
+
+        It has an event of EVENT_BYTES, u64 ticks and u32 calls, for the end of the loop and then one
+        for each instruction of the started method. On the twin a tick is a nanosecond.
+        """
+        found = None if buffer is None else _Memory(buffer)
+        if found:
+            method = self._record("pt_method", self._c.method)
+            if found.size // EVENT_BYTES <= method.n_instructions:
+                raise ValueError
+        self._events = found
+        events = ffi.cast("pt_event *", found.pointer) if found else ffi.NULL
+        lib.pt_set_tracer(self._c, events, _NANOSECONDS, 2**64 - 1)
+
+    def tracing_overhead(self):
+        """Ticks that measuring takes, of each instruction; they are taken off."""
+        return self._c.tracer.overhead
+
     def instruction(self):
         """Index of the next instruction, or of the one that failed."""
         return self._c.instruction
@@ -636,7 +695,7 @@ class Context:
         return memoryview(self._buffers[memory].buffer).cast("B")[offset : offset + size]
 
     def _writable_data(self, ref, size):
-        if ref >> 25 == PROGRAM:
+        if ref >> 25 in self._constant:
             raise ValueError
         return self._data(ref, size)
 
@@ -645,12 +704,14 @@ class Context:
         data = memoryview(buffer).cast("B")
         self._writable_data(ref, len(data))[:] = data
 
-    def copy(self, ref, position, size):
-        """Copies bytes at a position of the program to a reference."""
-        program = memoryview(self._buffers[PROGRAM].buffer).cast("B")
-        if position < 0 or position + size > len(program):
+    def copy(self, ref, memory, position, size):
+        """Copies bytes at a position of a memory to a reference."""
+        if not 0 < memory < MEMORIES or self._buffers[memory] is None:
             raise ValueError
-        self._writable_data(ref, size)[:] = program[position : position + size]
+        if position < 0 or position + size > self._c.memory_size[memory]:
+            raise ValueError
+        data = memoryview(self._buffers[memory].buffer).cast("B")[position : position + size]
+        self._writable_data(ref, size)[:] = data
 
     def clear(self, ref, size):
         self._writable_data(ref, size)[:] = bytes(size)
@@ -658,11 +719,11 @@ class Context:
     def view(self, view, ref, size, typecode):
         """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
 
-        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of the program it is read-only.
+        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of a constant memory it is read-only.
         """
         data = self._data(ref, size)
         if size % struct.calcsize(typecode):
             raise ValueError
-        if ref >> 25 == PROGRAM:
+        if ref >> 25 in self._constant:
             data = data.toreadonly()
         return data.cast(typecode) if size else memoryview(bytearray()).cast(typecode)

@@ -14,6 +14,9 @@ SOURCES = sorted(
 DECLARATIONS = """
 #define PT_MAX_RANK ...
 #define PT_VALUE_CONTIGUOUS ...
+#define PT_FORMATS ...
+#define PT_FORMAT_PROGRAM ...
+#define PT_FORMAT_FLAT_TENSOR ...
 #define PT_VALUE_RANK ...
 #define PT_VALUE_OTHER ...
 #define PT_SLOT_EVALUE_VAL_TYPE ...
@@ -29,6 +32,18 @@ DECLARATIONS = """
 #define PT_TYPE_TENSOR_LIST ...
 #define PT_TYPE_OPTIONAL_TENSOR_LIST ...
 typedef uint32_t pt_ref;
+typedef struct pt_event {
+    uint64_t ticks;
+    uint32_t calls;
+    uint32_t reserved;
+} pt_event;
+typedef struct pt_tracer {
+    pt_event *events;
+    uint64_t (*clock)(void);
+    uint64_t mask;
+    uint64_t last;
+    uint32_t overhead;
+} pt_tracer;
 typedef struct pt_context {
     uint8_t *memory[32];
     uint32_t memory_size[32];
@@ -47,6 +62,7 @@ typedef struct pt_context {
     uint32_t position;
     int32_t argument;
     const char *reason;
+    pt_tracer tracer;
 } pt_context;
 typedef struct pt_value {
     pt_ref data;
@@ -89,6 +105,8 @@ uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
 int pt_step(pt_context *c);
 int pt_execute(pt_context *c);
+void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uint64_t mask);
+uint64_t pt_nanoseconds(void);
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length);
 uint32_t pt_operator_count(void);
@@ -97,15 +115,27 @@ const char *pt_operator_signature(uint32_t operator_number);
 uint32_t pt_operator_traits(uint32_t operator_number);
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
 bool pt_is_written(const pt_context *c, uint32_t memory);
-int32_t pt_verify_program(const uint8_t *data, uint32_t size);
+int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format);
 uint32_t pt_element_size(uint8_t dtype);
+"""
+
+SOURCE = """
+#define _POSIX_C_SOURCE 199309L
+#include "core.h"
+#include <time.h>
+
+static uint64_t pt_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 """
 
 ffi = cffi.FFI()
 ffi.cdef(DECLARATIONS)
 ffi.set_source(
     "_picotorch_c",
-    '#include "core.h"',
+    SOURCE,
     sources=SOURCES,
     include_dirs=["kernels/core", "kernels/portable", "kernels/quantized", "kernels/cortex_m",
                   "kernels/arch"],

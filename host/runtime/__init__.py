@@ -14,13 +14,24 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import picotorch
-from picotorch.errors import INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    INVALID_STATE,
+    INVALID_TYPE,
+    NOT_SUPPORTED,
+    fail,
+)
+from picotorch.host import etdump
 from picotorch.host.aligned import aligned_copy
+from picotorch.host.etdump import Execution
 from picotorch.host.inputs import checked_inputs
+from picotorch.host.instructions import read_instructions
+from picotorch.host.run import read_events
 from picotorch.host.running import read_model
 from picotorch.host.tensors import from_stored
-from picotorch.host.twin import planned_sizes, set_inputs
-from picotorch.host.values import TENSOR
+from picotorch.host.twin import open_data, planned_sizes, set_inputs
+from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
 
 from .metadata import MethodMeta, TensorInfo
@@ -40,9 +51,10 @@ class Verification(enum.Enum):
 class Method:
     """Made by Program.load_method."""
 
-    def __init__(self, method: picotorch.Method):
+    def __init__(self, method: picotorch.Method, trace: "Trace | None" = None):
         self._method = method
         self._meta = method.method_meta()
+        self._trace = trace
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs: new arrays; numbers, bools and None as such.
@@ -56,7 +68,10 @@ class Method:
         checked = checked_inputs(self._meta, inputs)
         self._check_contiguous(checked)
         set_inputs(self._method, self._meta, checked)
-        self._method.execute()
+        if self._trace is None:
+            self._method.execute()
+        else:
+            self._trace.execute(self._method)
         return [self._output(i) for i in range(self._meta.num_outputs())]
 
     def _check_contiguous(self, inputs):
@@ -82,12 +97,31 @@ class Method:
         return repr(self._method)
 
 
+class Trace:
+    """Adds what each execution of a method takes to the executions of the program."""
+
+    def __init__(self, meta: picotorch.MethodMeta, executions: list[Execution]):
+        self.tracer = picotorch.EventTracer(bytearray(picotorch.EventTracer.nbytes(meta)))
+        self._instructions = read_instructions(meta, Values(meta.program, meta.plan))
+        self._executions = executions
+
+    def execute(self, method: picotorch.Method) -> None:
+        self.tracer.reset()
+        try:
+            method.execute()
+        finally:
+            events = read_events(self.tracer.buffer)
+            self._executions.append(Execution(self._instructions, events))
+
+
 class Program:
     """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
 
-    def __init__(self, program: picotorch.Program):
+    def __init__(self, program: picotorch.Program, data_map=None, enable_etdump: bool = False):
         self._program = program
+        self._data_map = data_map
         self._methods: dict[str, Method] = {}
+        self._executions: list[Execution] | None = [] if enable_etdump else None
 
     @property
     def method_names(self) -> set[str]:
@@ -95,10 +129,14 @@ class Program:
 
     def load_method(self, name: str) -> Method:
         """The method, in memories of exactly the bytes that it needs. Raises NotFound,
-        OperatorMissing, NotSupported, InvalidProgram."""
+        OperatorMissing, NotSupported, InvalidProgram, InvalidExternalData."""
         if name not in self._methods:
-            planned_sizes(self._program.method_meta(name), {})
-            self._methods[name] = Method(load_with_exact_memories(self._program, name))
+            meta = self._program.method_meta(name)
+            planned_sizes(meta, {})
+            trace = None if self._executions is None else Trace(meta, self._executions)
+            self._methods[name] = Method(load_with_exact_memories(
+                self._program, name, data_map=self._data_map,
+                event_tracer=trace and trace.tracer), trace)
         return self._methods[name]
 
     def metadata(self, method_name: str) -> MethodMeta:
@@ -106,8 +144,18 @@ class Program:
         return MethodMeta(self._program.method_meta(method_name))
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
-        """Raises NotSupported."""
-        raise fail(NOT_SUPPORTED, "event tracing", "etdump")
+        """Writes what each instruction of all executions took, in nanoseconds, as an ETDump for
+        executorch.devtools. There are no intermediate outputs that would go into a debug buffer.
+
+        Raises InvalidState, AccessFailed.
+        """
+        if self._executions is None:
+            raise fail(INVALID_STATE, "nothing is recorded", "etdump",
+                       remedy="load the program with enable_etdump=True")
+        try:
+            Path(etdump_path).write_bytes(etdump.to_bytes(self._executions))
+        except OSError as error:
+            raise fail(ACCESS_FAILED, error.strerror or str(error), str(etdump_path)) from None
 
     def __repr__(self):
         return repr(self._program)
@@ -132,18 +180,23 @@ class Runtime:
         verification: Verification = Verification.InternalConsistency,
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
-        data_path: Path | str | None = None,
+        data_path: Path | str | Sequence[Path | str] | None = None,
     ) -> Program:
-        """A program from a path, its bytes or a file object.
+        """A program from a path, its bytes or a file object; data_path: of the .ptd file of its
+        external tensors, or of several.
 
-        Raises AccessFailed, InvalidProgram; NotSupported for event tracing and external data.
+        enable_etdump: what each execution takes is kept for write_etdump_result_to_file. Raises
+        AccessFailed, InvalidProgram; NotFound, InvalidExternalData of a .ptd file; NotSupported for
+        intermediate outputs.
         """
-        if enable_etdump or debug_buffer_size:
-            raise fail(NOT_SUPPORTED, "event tracing", "etdump")
-        if data_path is not None:
-            raise fail(NOT_SUPPORTED, "external data", str(data_path))
+        if debug_buffer_size:
+            raise fail(NOT_SUPPORTED, "recording intermediate outputs", "etdump",
+                       remedy="leave debug_buffer_size 0")
         loader = picotorch.BufferDataLoader(aligned_copy(_read(data)))
-        return Program(picotorch.Program.load(loader, verification.value))
+        paths = [] if data_path is None else [data_path] if isinstance(data_path, str | Path) \
+            else data_path
+        return Program(picotorch.Program.load(loader, verification.value),
+                       open_data([read_model(Path(path)) for path in paths]), enable_etdump)
 
 
 def _read(data):

@@ -90,6 +90,25 @@ typedef struct pt_method {
     pt_ref prepared;       // pt_ref[n_instructions] to what their checks prepared; 0 for nothing
 } pt_method;
 
+// ---- tracing
+
+// How often something ran, and the ticks of the clock that it took.
+typedef struct pt_event {
+    uint64_t ticks;
+    uint32_t calls;
+    uint32_t reserved;
+} pt_event;
+
+// Counts what each instruction takes, what failed included.
+typedef struct pt_tracer {
+    pt_event *events; // [0]: the end of the loop, once an execution; [1 + i]: instruction i, and
+                      // the loop around it; NULL: nothing is measured
+    uint64_t (*clock)(void);
+    uint64_t mask;     // of the bits that the clock has
+    uint64_t last;     // when the last instruction ended
+    uint32_t overhead; // ticks that measuring takes, of each call
+} pt_tracer;
+
 // ---- context
 
 // What sizes and variables are while a kernel's check runs.
@@ -117,6 +136,7 @@ typedef struct pt_context {
     uint32_t position;    // its offset in the pool
     int32_t argument;     // which one a check refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
+    pt_tracer tracer;
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -169,6 +189,7 @@ int64_t pt_get_int(const pt_context *c, pt_ref arg); // of an int or bool
 bool pt_get_bool(const pt_context *c, pt_ref arg);
 double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
 double pt_scalar_as_double(pt_scalar s);
+double pt_int_as_double(int64_t i);
 // For a run: the variable `arg` gets a number, and its type with it.
 void pt_set_scalar(const pt_context *c, pt_ref arg, pt_scalar s);
 void pt_set_int(const pt_context *c, pt_ref arg, int64_t value);
@@ -301,6 +322,10 @@ int pt_step(pt_context *c);
 // Executes from the first instruction to the end, and goes back to the first.
 int pt_execute(pt_context *c);
 
+// Measures from now on into `events`, one more than the method has instructions. Measures first
+// what measuring takes.
+void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uint64_t mask);
+
 // ---- checks of memories that come after load
 
 // The first memory below number `end` that shares a byte with the `size` bytes at `data`,
@@ -311,8 +336,14 @@ bool pt_is_written(const pt_context *c, uint32_t memory);
 
 // ---- verification
 
-// Checks the structure of the program of `size` bytes at `data`, which is aligned to 4: -1, or the
+enum {
+    PT_FORMAT_PROGRAM,     // .pte
+    PT_FORMAT_FLAT_TENSOR, // .ptd
+    PT_FORMATS
+};
+
+// Checks the structure of the file of `size` bytes at `data`, which is aligned to 4: -1, or the
 // position in the file at which it is wrong.
-int32_t pt_verify_program(const uint8_t *data, uint32_t size);
+int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format);
 
 #endif

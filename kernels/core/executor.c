@@ -317,13 +317,35 @@ static inline int run_next(pt_context *c) {
     return error;
 }
 
+// Adds the ticks since the last event.
+static void count(pt_tracer *t, pt_event *event) {
+    uint64_t now = t->clock(), ticks = (now - t->last) & t->mask;
+    t->last = now;
+    event->ticks += ticks > t->overhead ? ticks - t->overhead : 0;
+    event->calls++;
+}
+
+static inline int run_traced(pt_context *c) {
+    pt_event *event = &c->tracer.events[1 + c->instruction];
+    int error = run_next(c);
+    count(&c->tracer, event);
+    return error;
+}
+
 int pt_step(pt_context *c) {
     c->reason = NULL;
     c->checking = PT_CHECK_RUN;
-    return c->instruction < method_of(c)->n_instructions ? run_next(c) : PT_ERROR_END_OF_METHOD;
+    if (c->instruction >= method_of(c)->n_instructions) {
+        return PT_ERROR_END_OF_METHOD;
+    }
+    if (!c->tracer.events) {
+        return run_next(c);
+    }
+    c->tracer.last = c->tracer.clock();
+    return run_traced(c);
 }
 
-int pt_execute(pt_context *c) {
+static inline int run_all(pt_context *c, int (*run)(pt_context *c)) {
     uint32_t n = method_of(c)->n_instructions;
     int error = PT_ERROR_OK;
     c->reason = NULL;
@@ -333,11 +355,22 @@ int pt_execute(pt_context *c) {
     }
     for (uint32_t steps = 0; error == PT_ERROR_OK && c->instruction < n; steps++) {
         error = steps < PT_MAX_STEPS
-                    ? run_next(c)
+                    ? run(c)
                     : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more than 10,000,000 instructions run");
     }
     if (error == PT_ERROR_OK) {
         pt_start(c, c->method);
     }
+    return error;
+}
+
+int pt_execute(pt_context *c) {
+    pt_tracer *t = &c->tracer;
+    if (!t->events) {
+        return run_all(c, run_next);
+    }
+    t->last = t->clock();
+    int error = run_all(c, run_traced);
+    count(t, &t->events[0]);
     return error;
 }

@@ -1,4 +1,5 @@
-// The tables of a .pte file, for the verifier. Written by tools/generate_schema.py from schema/program.toml.
+// The tables of .pte and .ptd files, for the verifier.
+// Written by tools/generate_schema.py from schema/program.toml and flat_tensor.toml.
 
 enum {
     TABLE_CONTAINER_METADATA,
@@ -35,6 +36,10 @@ enum {
     TABLE_SUBSEGMENT_OFFSETS,
     TABLE_NAMED_DATA,
     TABLE_PROGRAM,
+    TABLE_FLAT_TENSOR_TENSOR_LAYOUT,
+    TABLE_FLAT_TENSOR_DATA_SEGMENT,
+    TABLE_FLAT_TENSOR_NAMED_DATA,
+    TABLE_FLAT_TENSOR,
     TABLES
 };
 
@@ -253,6 +258,29 @@ static const pt_field program_fields[] = {
     {FIELD_TABLES, TABLE_NAMED_DATA},
 };
 
+static const pt_field flattensortensorlayout_fields[] = {
+    {FIELD_SCALAR, 1},
+    {FIELD_VECTOR, 4},
+    {FIELD_VECTOR, 1},
+};
+
+static const pt_field flattensordatasegment_fields[] = {
+    {FIELD_SCALAR, 8},
+    {FIELD_SCALAR, 8},
+};
+
+static const pt_field flattensornameddata_fields[] = {
+    {FIELD_STRING, 0},
+    {FIELD_SCALAR, 4},
+    {FIELD_TABLE, TABLE_FLAT_TENSOR_TENSOR_LAYOUT},
+};
+
+static const pt_field flattensor_fields[] = {
+    {FIELD_SCALAR, 4},
+    {FIELD_TABLES, TABLE_FLAT_TENSOR_DATA_SEGMENT},
+    {FIELD_TABLES, TABLE_FLAT_TENSOR_NAMED_DATA},
+};
+
 static const pt_table tables[TABLES] = {
     {containermetadata_fields, 2},
     {0, 0},
@@ -288,4 +316,14 @@ static const pt_table tables[TABLES] = {
     {subsegmentoffsets_fields, 2},
     {nameddata_fields, 2},
     {program_fields, 8},
+    {flattensortensorlayout_fields, 3},
+    {flattensordatasegment_fields, 2},
+    {flattensornameddata_fields, 3},
+    {flattensor_fields, 3},
+};
+
+// By format of the file
+static const uint8_t roots[PT_FORMATS] = {
+    [PT_FORMAT_PROGRAM] = TABLE_PROGRAM,
+    [PT_FORMAT_FLAT_TENSOR] = TABLE_FLAT_TENSOR,
 };

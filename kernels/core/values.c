@@ -98,7 +98,7 @@ void pt_set_double(const pt_context *c, pt_ref arg, double value) {
 }
 
 // As (double)i, which would link the addition of doubles on cores that have none.
-static double double_of(int64_t i) {
+double pt_int_as_double(int64_t i) {
     uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
     if (magnitude == 0) {
         return 0;
@@ -117,7 +117,7 @@ static double double_of(int64_t i) {
 }
 
 double pt_scalar_as_double(pt_scalar s) {
-    return s.type == PT_TYPE_DOUBLE ? s.as.d : double_of(s.as.i);
+    return s.type == PT_TYPE_DOUBLE ? s.as.d : pt_int_as_double(s.as.i);
 }
 
 double pt_get_double(const pt_context *c, pt_ref arg) {

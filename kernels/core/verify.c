@@ -157,8 +157,8 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
     return true;
 }
 
-int32_t pt_verify_program(const uint8_t *data, uint32_t size) {
+int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format) {
     verifier v = {data, size, size, 0};
     uint32_t root = follow(&v, 0);
-    return root && verify_table(&v, root, TABLE_PROGRAM) ? -1 : (int32_t)v.position;
+    return root && verify_table(&v, root, roots[format]) ? -1 : (int32_t)v.position;
 }

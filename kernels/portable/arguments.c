@@ -62,6 +62,27 @@ uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
     return (uint32_t)product;
 }
 
+bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel) {
+    int32_t *unknown = NULL;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (sizes[d] < 0) {
+            if (unknown) {
+                return false;
+            }
+            unknown = &sizes[d];
+        }
+    }
+    if (unknown) {
+        *unknown = 1;
+        uint32_t known = pt_product(sizes, rank);
+        if (known == 0) {
+            return false;
+        }
+        *unknown = (int32_t)(numel / known);
+    }
+    return pt_product(sizes, rank) == numel;
+}
+
 int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from) {
     if (to->dtype == from->dtype
             ? pt_element_size(to->dtype) == 0

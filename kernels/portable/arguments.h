@@ -16,6 +16,8 @@ int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, in
 bool pt_string_is(const pt_context *c, pt_ref arg, const char *text);
 // Product of sizes, which are not negative; at most UINT32_MAX, which stands for all above.
 uint32_t pt_product(const int32_t *sizes, uint32_t rank);
+// Replaces the -1 among sizes so that the product is numel; false if it cannot be.
+bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel);
 // Refuses a pair of dtypes that pt_copy_run does not copy: any dtype to itself, or one of
 // PT_DTYPES_ALL to another.
 int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from);

@@ -561,3 +561,21 @@ float pt_fmodf(float x, float y) {
     rest -= rest >= divisor ? divisor : 0;
     return with_sign(assemble(rest, target), x);
 }
+
+double pt_fmod(double x, double y) {
+    double a = __builtin_fabs(x), b = __builtin_fabs(y);
+    if (!(a < __builtin_inf()) || !(b > 0)) { // infinity, 0 or NaN
+        return __builtin_nan("");
+    }
+    double divisor = b; // times a power of 2, up to the largest that is not above a
+    while (divisor <= a / 2) {
+        divisor *= 2;
+    }
+    for (;; divisor /= 2) {
+        a -= a >= divisor ? divisor : 0;
+        if (divisor == b) {
+            break;
+        }
+    }
+    return double_with_sign(a, x);
+}

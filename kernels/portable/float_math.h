@@ -41,6 +41,7 @@ float pt_floorf(float x);         // exact, as the following
 float pt_ceilf(float x);
 float pt_truncf(float x);
 float pt_rintf(float x); // to the nearest integer, halves to even
+double pt_fmod(double x, double y);
 double pt_floor(double x);
 double pt_ceil(double x);
 double pt_trunc(double x);

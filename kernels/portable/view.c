@@ -77,28 +77,6 @@ static int view_run(pt_context *c, const pt_ref *args) {
     return run_view(c, args[0], args[2]);
 }
 
-// Replaces the -1 among sizes so that the product is numel; false if it cannot be.
-static bool infer_size(int32_t *sizes, uint32_t rank, uint32_t numel) {
-    int32_t *unknown = NULL;
-    for (uint32_t d = 0; d < rank; d++) {
-        if (sizes[d] < 0) {
-            if (unknown) {
-                return false;
-            }
-            unknown = &sizes[d];
-        }
-    }
-    if (unknown) {
-        *unknown = 1;
-        uint32_t known = pt_product(sizes, rank);
-        if (known == 0) {
-            return false;
-        }
-        *unknown = (int32_t)(numel / known);
-    }
-    return pt_product(sizes, rank) == numel;
-}
-
 static int view_copy_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[0]);
     int32_t sizes[PT_MAX_RANK];
@@ -107,7 +85,7 @@ static int view_copy_check(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
-    if (!infer_size(sizes, rank, (uint32_t)pt_numel(&self))) {
+    if (!pt_infer_size(sizes, rank, (uint32_t)pt_numel(&self))) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the sizes do not hold the input's elements");
     }
     return check_view(c, args[0], args[2], rank, sizes);

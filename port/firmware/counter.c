@@ -4,9 +4,12 @@
 
 static uint32_t overhead;
 
+uint64_t pt_counter_instructions(void) {
+    return pt_counter_ticks() * PT_COUNTER_INSTRUCTIONS / PT_COUNTER_INSTRUCTIONS_TICKS;
+}
+
 uint64_t pt_counter_stop(void) {
-    uint64_t instructions =
-        pt_counter_ticks() * PT_COUNTER_INSTRUCTIONS / PT_COUNTER_INSTRUCTIONS_TICKS;
+    uint64_t instructions = pt_counter_instructions();
     return instructions > overhead ? instructions - overhead : 0;
 }
 

@@ -10,9 +10,12 @@
 /* Of the driver. */
 void pt_counter_start(void);
 
-/* Of the driver: ticks begun since start. Where a tick is shorter than an instruction, the
- * begun one makes the count of instructions exact. */
+/* Of the driver: ticks begun since start, while it goes on. Where a tick is shorter than an
+ * instruction, the begun one makes the count of instructions exact. */
 uint64_t pt_counter_ticks(void);
+
+/* Instructions since start. */
+uint64_t pt_counter_instructions(void);
 
 /* Instructions since start, less the overhead; never below 0. */
 uint64_t pt_counter_stop(void);

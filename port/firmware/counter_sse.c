@@ -18,6 +18,10 @@ void pt_counter_start(void) {
 }
 
 uint64_t pt_counter_ticks(void) {
-    CNTCR = 0;
-    return ((uint64_t)CNTCV_HIGH << 32) + CNTCV_LOW + 1;
+    uint32_t high = CNTCV_HIGH, low = CNTCV_LOW;
+    if (high != CNTCV_HIGH) { /* which low may belong to */
+        high = CNTCV_HIGH;
+        low = CNTCV_LOW;
+    }
+    return ((uint64_t)high << 32) + low + 1;
 }

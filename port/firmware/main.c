@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "counter.h"
 #include "py/builtin.h"
 #include "py/cstack.h"
 #include "py/gc.h"
@@ -70,6 +71,7 @@ int main(void) {
     mp_cstack_init_with_top(pt_stack_top, (size_t)(pt_stack_top - pt_stack_limit));
     gc_init(heap, (uint8_t *)heap + sizeof(heap));
     mp_init();
+    pt_counter_start();
     return run();
 }
 
@@ -97,6 +99,10 @@ int mp_hal_stdin_rx_chr(void) {
     return pt_uart_read();
 }
 #endif
+
+mp_uint_t mp_hal_ticks_cpu(void) {
+    return (mp_uint_t)pt_counter_instructions();
+}
 
 void nlr_jump_fail(void *value) {
     mp_hal_stdout_tx_str("picotorch: exception without a handler\r\n");

@@ -12,6 +12,7 @@ typedef struct {
     qstr_short_t name;
     uint8_t *data;
     size_t size;
+    const char *place; /* the memory of the board that it is in */
 } pt_memory;
 
 extern const pt_memory pt_memories[];

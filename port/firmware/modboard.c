@@ -43,17 +43,29 @@ static mp_obj_t board_memories(void) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_0(board_memories_obj, board_memories);
 
-/* memory(name) -> writable memoryview of a static memory. KeyError(name). */
-static mp_obj_t board_memory(mp_obj_t name_in) {
+static const pt_memory *find_memory(mp_obj_t name_in) {
     qstr name = mp_obj_str_get_qstr(name_in);
     for (size_t i = 0; i < pt_memory_count; i++) {
         if (pt_memories[i].name == name) {
-            return writable_view(pt_memories[i].data, pt_memories[i].size);
+            return &pt_memories[i];
         }
     }
     mp_raise_type_arg(&mp_type_KeyError, name_in);
 }
+
+/* memory(name) -> writable memoryview of a static memory. KeyError(name). */
+static mp_obj_t board_memory(mp_obj_t name_in) {
+    const pt_memory *found = find_memory(name_in);
+    return writable_view(found->data, found->size);
+}
 static MP_DEFINE_CONST_FUN_OBJ_1(board_memory_obj, board_memory);
+
+/* place(name) -> str, the memory of board.toml that a static memory is in. KeyError(name). */
+static mp_obj_t board_place(mp_obj_t name_in) {
+    const char *place = find_memory(name_in)->place;
+    return mp_obj_new_str(place, strlen(place));
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(board_place_obj, board_place);
 
 /* count_start(): begin to count instructions. Allocates nothing. */
 static mp_obj_t board_count_start(void) {
@@ -159,6 +171,7 @@ static const mp_rom_map_elem_t board_globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_job), MP_ROM_PTR(&board_job_obj)},
     {MP_ROM_QSTR(MP_QSTR_memories), MP_ROM_PTR(&board_memories_obj)},
     {MP_ROM_QSTR(MP_QSTR_memory), MP_ROM_PTR(&board_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_place), MP_ROM_PTR(&board_place_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_start), MP_ROM_PTR(&board_count_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_stop), MP_ROM_PTR(&board_count_stop_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_overhead), MP_ROM_PTR(&board_count_overhead_obj)},

@@ -2,6 +2,7 @@
 #include "core.h"
 #include "modpicotorch.h"
 #include "py/binary.h"
+#include "py/mphal.h"
 #include "py/objarray.h"
 #include "py/runtime.h"
 #include <string.h>
@@ -10,7 +11,9 @@ typedef struct context {
     mp_obj_base_t base;
     mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
     mp_obj_t scratch;
+    mp_obj_t events;
     mp_obj_t on_failure;
+    uint32_t constant; // a bit for each memory that nothing writes to
     bool ready;
     pt_context c;
 } context;
@@ -23,7 +26,9 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
         self->buffers[i] = mp_const_none;
     }
     self->scratch = mp_const_none;
+    self->events = mp_const_none;
     self->on_failure = n_args ? args[0] : mp_const_none;
+    self->constant = 0;
     self->ready = false;
     memset(&self->c, 0, sizeof(self->c));
     return MP_OBJ_FROM_PTR(self);
@@ -44,8 +49,7 @@ static mp_buffer_info_t buffer_of(mp_obj_t buffer_in) {
     return buffer;
 }
 
-static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t buffer_in) {
-    context *self = MP_OBJ_TO_PTR(self_in);
+static void set_memory(context *self, mp_obj_t memory_in, mp_obj_t buffer_in, bool constant) {
     mp_int_t memory = mp_obj_get_int(memory_in);
     if (memory <= PT_MEMORY_NONE || memory >= PT_MEMORIES) {
         pt_raise_value_error();
@@ -54,10 +58,22 @@ static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_
     self->buffers[memory] = buffer_in;
     self->c.memory[memory] = buffer.buf;
     self->c.memory_size[memory] = buffer.len;
+    self->constant = (self->constant & ~(1u << memory)) | (uint32_t)constant << memory;
     self->ready = self->ready && buffer_in != mp_const_none;
+}
+
+static mp_obj_t context_set_memory(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t buffer_in) {
+    set_memory(MP_OBJ_TO_PTR(self_in), memory_in, buffer_in, false);
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_set_memory_obj, context_set_memory);
+
+static mp_obj_t context_set_constant_memory(mp_obj_t self_in, mp_obj_t memory_in,
+                                            mp_obj_t buffer_in) {
+    set_memory(MP_OBJ_TO_PTR(self_in), memory_in, buffer_in, true);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_set_constant_memory_obj, context_set_constant_memory);
 
 static mp_obj_t context_set_scratch(mp_obj_t self_in, mp_obj_t buffer_in) {
     context *self = MP_OBJ_TO_PTR(self_in);
@@ -494,6 +510,31 @@ static mp_obj_t context_execute(mp_obj_t self_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_execute_obj, context_execute);
 
+// The port's counter: of processor cycles on most of them.
+static uint64_t ticks(void) {
+    return mp_hal_ticks_cpu();
+}
+
+static mp_obj_t context_set_tracer(mp_obj_t self_in, mp_obj_t buffer_in) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    if (buffer_in != mp_const_none) {
+        const pt_method *method = record_at(&self->c, self->c.method, sizeof(pt_method));
+        if (buffer.len / sizeof(pt_event) <= method->n_instructions) {
+            pt_raise_value_error();
+        }
+    }
+    self->events = buffer_in;
+    pt_set_tracer(&self->c, buffer.buf, ticks, (mp_uint_t)-1);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_set_tracer_obj, context_set_tracer);
+
+static mp_obj_t context_tracing_overhead(mp_obj_t self_in) {
+    return pt_small_int(context_of(self_in)->tracer.overhead);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_tracing_overhead_obj, context_tracing_overhead);
+
 static mp_obj_t context_instruction(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->instruction);
 }
@@ -512,12 +553,18 @@ static uint8_t *data_at(const context *self, mp_int_t ref, mp_int_t size) {
     return self->c.memory[memory] + offset;
 }
 
+static bool is_constant(const context *self, uint32_t memory) {
+    return memory == PT_MEMORY_PROGRAM || (self->constant >> memory & 1) != 0;
+}
+
 static uint8_t *writable_data_at(mp_obj_t self_in, mp_obj_t ref_in, mp_int_t size) {
+    const context *self = MP_OBJ_TO_PTR(self_in);
     mp_int_t ref = mp_obj_get_int(ref_in);
-    if (memory_of(ref) == PT_MEMORY_PROGRAM) {
+    uint8_t *data = data_at(self, ref, size);
+    if (is_constant(self, memory_of(ref))) {
         pt_raise_value_error();
     }
-    return data_at(MP_OBJ_TO_PTR(self_in), ref, size);
+    return data;
 }
 
 static mp_obj_t context_copy_in(mp_obj_t self_in, mp_obj_t ref, mp_obj_t buffer_in) {
@@ -531,15 +578,16 @@ static MP_DEFINE_CONST_FUN_OBJ_3(context_copy_in_obj, context_copy_in);
 static mp_obj_t context_copy(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const pt_context *c = context_of(args[0]);
-    mp_int_t position = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
+    mp_int_t memory = memory_number(args[2]);
+    mp_int_t position = mp_obj_get_int(args[3]), size = mp_obj_get_int(args[4]);
     uint8_t *to = writable_data_at(args[0], args[1], size);
-    if (position < 0 || (int64_t)position + size > c->memory_size[PT_MEMORY_PROGRAM]) {
+    if (position < 0 || (int64_t)position + size > c->memory_size[memory]) {
         pt_raise_value_error();
     }
-    memmove(to, c->memory[PT_MEMORY_PROGRAM] + position, (size_t)size);
+    memmove(to, c->memory[memory] + position, (size_t)size);
     return mp_const_none;
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_copy_obj, 4, 4, context_copy);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_copy_obj, 5, 5, context_copy);
 
 static mp_obj_t context_clear(mp_obj_t self_in, mp_obj_t ref, mp_obj_t size_in) {
     mp_int_t size = mp_obj_get_int(size_in);
@@ -587,7 +635,7 @@ static mp_obj_t context_view(size_t n_args, const mp_obj_t *args) {
     uint32_t memory = memory_of(ref);
     point_view(view, self->buffers[memory], self->c.memory[memory], data, element);
     view->typecode =
-        (uint8_t)typecode | (memory == PT_MEMORY_PROGRAM ? 0 : MP_OBJ_ARRAY_TYPECODE_FLAG_RW);
+        (uint8_t)typecode | (is_constant(self, memory) ? 0 : MP_OBJ_ARRAY_TYPECODE_FLAG_RW);
     view->len = (size_t)size / element;
     return args[1];
 }
@@ -621,11 +669,14 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_put_variables), MP_ROM_PTR(&context_put_variables_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_lists), MP_ROM_PTR(&context_count_lists_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_constant_memory), MP_ROM_PTR(&context_set_constant_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
+    {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},
+    {MP_ROM_QSTR(MP_QSTR_tracing_overhead), MP_ROM_PTR(&context_tracing_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},
     {MP_ROM_QSTR(MP_QSTR_reason), MP_ROM_PTR(&context_reason_obj)},

@@ -52,6 +52,14 @@ static mp_obj_t readonly(mp_obj_t object) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(readonly_obj, readonly);
 
+static mp_obj_t clear(mp_obj_t object) {
+    mp_buffer_info_t buffer;
+    mp_get_buffer_raise(object, &buffer, MP_BUFFER_WRITE);
+    memset(buffer.buf, 0, buffer.len);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(clear_obj, clear);
+
 static mp_obj_t element_size(mp_obj_t dtype_in) {
     mp_int_t dtype = mp_obj_get_int(dtype_in);
     return pt_small_int(dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0);
@@ -101,6 +109,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_nbytes), MP_ROM_PTR(&nbytes_obj)},
     {MP_ROM_QSTR(MP_QSTR_typecode), MP_ROM_PTR(&typecode_obj)},
     {MP_ROM_QSTR(MP_QSTR_readonly), MP_ROM_PTR(&readonly_obj)},
+    {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_arguments), MP_ROM_PTR(&operator_arguments_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_traits), MP_ROM_PTR(&operator_traits_obj)},
     {MP_ROM_QSTR(MP_QSTR_element_size), MP_ROM_PTR(&element_size_obj)},
@@ -111,6 +120,8 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_POOL), MP_ROM_INT(PT_MEMORY_POOL)},
     {MP_ROM_QSTR(MP_QSTR_PLANNED), MP_ROM_INT(PT_MEMORY_PLANNED)},
     {MP_ROM_QSTR(MP_QSTR_MEMORIES), MP_ROM_INT(PT_MEMORIES)},
+    {MP_ROM_QSTR(MP_QSTR_EVENT_BYTES), MP_ROM_INT(sizeof(pt_event))},
+    {MP_ROM_QSTR(MP_QSTR_FLAT_TENSOR), MP_ROM_INT(PT_FORMAT_FLAT_TENSOR)},
     {MP_ROM_QSTR(MP_QSTR_SMALL_INT_MAX), MP_ROM_INT(PT_SMALL_INT_MAX)},
 };
 static MP_DEFINE_CONST_DICT(globals, globals_table);

@@ -127,14 +127,15 @@ static uint32_t field_of(const reader *r, mp_obj_t table_in, mp_obj_t slot_in) {
 
 // ---- methods
 
-static mp_obj_t reader_verify(mp_obj_t self_in) {
-    const reader *self = MP_OBJ_TO_PTR(self_in);
-    if (pt_is_misaligned(self->data, self->size, 4)) {
+static mp_obj_t reader_verify(size_t n_args, const mp_obj_t *args) {
+    const reader *self = MP_OBJ_TO_PTR(args[0]);
+    mp_int_t format = n_args > 1 ? mp_obj_get_int(args[1]) : PT_FORMAT_PROGRAM;
+    if (format < 0 || format >= PT_FORMATS || pt_is_misaligned(self->data, self->size, 4)) {
         pt_raise_value_error();
     }
-    return pt_small_int(pt_verify_program(self->data, self->size));
+    return pt_small_int(pt_verify(self->data, self->size, (uint32_t)format));
 }
-static MP_DEFINE_CONST_FUN_OBJ_1(reader_verify_obj, reader_verify);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_verify_obj, 1, 2, reader_verify);
 
 static mp_obj_t reader_field(mp_obj_t self_in, mp_obj_t table, mp_obj_t slot) {
     return pt_small_int(field_of(MP_OBJ_TO_PTR(self_in), table, slot));
@@ -344,6 +345,53 @@ static const uint8_t *items(const reader *r, mp_obj_t vector_in, uint32_t size, 
     return *n ? bytes_at(r, item_at(r, vector, *n - 1, size), size) - (*n - 1) * size : NULL;
 }
 
+// True when two vectors of items of `size` bytes, each in a file of its own, are equal.
+static bool same_items(const reader *r, uint32_t vector, uint32_t size, const reader *other,
+                       uint32_t other_vector) {
+    uint32_t n = length(r, vector);
+    if (n != length(other, other_vector) || n > r->size / size) {
+        return false;
+    }
+    return n == 0 || memcmp(bytes_at(r, vector + 4, n * size),
+                            bytes_at(other, other_vector + 4, n * size), n * size) == 0;
+}
+
+static const reader *reader_of(mp_obj_t reader_in) {
+    if (!mp_obj_is_type(reader_in, &pt_reader_type)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+    return MP_OBJ_TO_PTR(reader_in);
+}
+
+static mp_obj_t reader_same_items(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    mp_int_t size = mp_obj_get_int(args[2]);
+    if (size < 1 || size > 8) {
+        pt_raise_value_error();
+    }
+    return mp_obj_new_bool(same_items(MP_OBJ_TO_PTR(args[0]), (uint32_t)mp_obj_get_int(args[1]),
+                                      (uint32_t)size, reader_of(args[3]),
+                                      (uint32_t)mp_obj_get_int(args[4])));
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_same_items_obj, 5, 5, reader_same_items);
+
+// Index of the table of a vector whose string in a slot is that at a position of another reader.
+static mp_obj_t reader_find(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    const reader *self = MP_OBJ_TO_PTR(args[0]), *other = reader_of(args[3]);
+    uint32_t tables = (uint32_t)mp_obj_get_int(args[1]), n = length(self, tables);
+    uint32_t slot = (uint32_t)mp_obj_get_int(args[2]), string = (uint32_t)mp_obj_get_int(args[4]);
+    for (uint32_t i = 0; i < n; i++) {
+        table t = table_item(self, tables, i);
+        uint32_t position = field(self, &t, slot);
+        if (position && same_items(self, follow(self, position), 1, other, string)) {
+            return pt_small_int(i);
+        }
+    }
+    return MP_OBJ_NEW_SMALL_INT(-1);
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_obj, 5, 5, reader_find);
+
 static mp_obj_t reader_tensor_nbytes(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     mp_int_t dtype = mp_obj_get_int(args[1]), limit = mp_obj_get_int(args[3]);
@@ -464,6 +512,8 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_u64_at), MP_ROM_PTR(&reader_u64_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_root), MP_ROM_PTR(&reader_root_obj)},
     {MP_ROM_QSTR(MP_QSTR_same_double), MP_ROM_PTR(&reader_same_double_obj)},
+    {MP_ROM_QSTR(MP_QSTR_find), MP_ROM_PTR(&reader_find_obj)},
+    {MP_ROM_QSTR(MP_QSTR_same_items), MP_ROM_PTR(&reader_same_items_obj)},
     {MP_ROM_QSTR(MP_QSTR_verify), MP_ROM_PTR(&reader_verify_obj)},
 };
 static MP_DEFINE_CONST_DICT(reader_locals, reader_locals_table);

@@ -5,7 +5,9 @@
 """
 
 from .data_loader import BufferDataLoader, FileDataLoader
+from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
+from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .method_meta import MethodMeta
@@ -18,14 +20,18 @@ __all__ = [
     "STRICT",
     "BufferDataLoader",
     "Error",
+    "EventTracer",
     "FileDataLoader",
+    "FlatTensorDataMap",
     "HierarchicalAllocator",
     "MemoryAllocator",
     "MemoryManager",
+    "MergedDataMap",
     "Method",
     "MethodMeta",
     "Module",
     "Program",
     "Tensor",
     "TensorInfo",
+    "TensorLayout",
 ]

@@ -25,7 +25,7 @@ from .errors import (
     fail,
 )
 from .memory import check_alignment, check_memory
-from .method_loader import MethodLoader, reference
+from .method_loader import N_INSTRUCTIONS, MethodLoader, reference
 from .method_meta import MethodMeta
 from .plan import evalue
 from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
@@ -54,17 +54,20 @@ class Method:
         self._inputs_missing = 0
         self._pool_end = 0
         self._planned = 0
+        self._external_start = 0
         self._external_end = 0
 
     # ---- loading
 
-    def load(self, program, name="forward", prepare=False):
+    def load(self, program, name="forward", prepare=False, data_map=None, event_tracer=None):
         """Loads a method of the program into the memories. `prepare` trades pool for speed: kernels
-        re-encode constant weights there, once.
+        re-encode constant weights there, once. `data_map`: FlatTensorDataMap or MergedDataMap of the
+        tensors that the program leaves to .ptd files; their bytes have to stay where they are.
+        `event_tracer`: an EventTracer that measures what each instruction takes.
 
-        Raises NotFound, OperatorMissing, MemoryAllocationFailed, InvalidProgram, NotSupported, or what
-        a kernel answers to its arguments. The method is then not loaded, its memories are as before,
-        and load may be called again.
+        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram,
+        NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
+        memories are as before, and load may be called again.
         """
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")
@@ -74,8 +77,12 @@ class Method:
         done = False
         try:
             self.plan = program.plan(name)
-            self._loader.load(program, self.plan, self.manager, prepare)
+            self._loader.load(program, self.plan, self.manager, prepare, data_map)
             self._start()
+            if event_tracer is not None:
+                event_tracer.attach(self.context,
+                                    self.context.get_ref(self._loader.start + N_INSTRUCTIONS),
+                                    self._external_start)
             done = True
         except ValueError:
             raise bad_program("something lies outside the file") from None
@@ -86,6 +93,7 @@ class Method:
     def _start(self):
         loader = self._loader
         self._planned = loader.n_planned
+        self._external_start = _picotorch.PLANNED + loader.n_planned + len(loader.external.files)
         self._external_end = loader.next_external
         inputs = self._count(schema.EXECUTION_PLAN_INPUTS)
         self._check_indexes(schema.EXECUTION_PLAN_INPUTS)
@@ -112,6 +120,7 @@ class Method:
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
         self.context.set_scratch(None)
+        self.context.set_tracer(None)
         self.context.set_ready(False)
         self._ready = False
         self._loaded = False
@@ -162,8 +171,13 @@ class Method:
         """A reference for a tensor without bytes."""
         return reference(_picotorch.POOL, 0)
 
+    def _is_constant(self, memory):
+        """True of the program and of data files."""
+        return (memory == _picotorch.PROGRAM
+                or _picotorch.PLANNED + self._planned <= memory < self._external_start)
+
     def _is_external(self, data):
-        return data >> 25 >= _picotorch.PLANNED + self._planned
+        return data >> 25 >= self._external_start
 
     # ---- inputs and outputs
 
@@ -239,7 +253,7 @@ class Method:
         data = self._data(schema.EXECUTION_PLAN_INPUTS, index)
         if nbytes == 0:
             return
-        if data >> 25 == _picotorch.PROGRAM:
+        if self._is_constant(data >> 25):
             raise fail(INVALID_ARGUMENT, "is constant in the program", "input", index)
         if self._is_external(data):
             self._check_input_memory(buffer, data >> 25, index)
@@ -251,10 +265,10 @@ class Method:
         """A buffer that becomes the memory of an input. Only if no instruction writes to it, it may be
         read-only or part of the program."""
         check_alignment(buffer, "input", index)
-        shared = self.context.overlap(buffer, _picotorch.PLANNED + self._planned)
+        shared = self.context.overlap(buffer, self._external_start)
         if self.context.is_written(memory):
             check_memory(buffer, "input", index)
-        elif shared == _picotorch.PROGRAM:
+        elif self._is_constant(shared):
             shared = 0
         self._check_apart(shared, "input", index)
 
@@ -284,8 +298,7 @@ class Method:
             raise fail(INVALID_STATE, "has planned memory", "output", index,
                        remedy="read it with get_output")
         check_memory(buffer, "output", index)
-        self._check_apart(self.context.overlap(buffer, _picotorch.PLANNED + self._planned), "output",
-                          index)
+        self._check_apart(self.context.overlap(buffer, self._external_start), "output", index)
         self.context.set_memory(data >> 25, buffer)
         self._update_ready()
 
@@ -349,7 +362,7 @@ class Method:
         """Lets execute run when every input has been set and every unplanned tensor has memory."""
         if self._ready or self._inputs_missing:
             return
-        for i in range(_picotorch.PLANNED + self._planned, self._external_end):
+        for i in range(self._external_start, self._external_end):
             if not self.context.has_memory(i):
                 return
         self._ready = True

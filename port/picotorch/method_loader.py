@@ -25,6 +25,7 @@ from .errors import (
     fail,
     out_of_memory,
 )
+from .external_tensors import ExternalTensors
 from .memory import LIMIT, check_memory
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
@@ -53,12 +54,14 @@ from .schema import (
     MOVE_CALL_FIELDS,
     OPERATOR_NAME,
     OPERATOR_OVERLOAD,
+    TENSOR_DATA_LOCATION_EXTERNAL,
     TENSOR_FIELDS,
     TENSOR_LIST_ITEMS,
 )
 from .tensor import bad_dims, bad_nbytes
 
 METHOD_BYTES = 28
+N_INSTRUCTIONS = 4  # where in a pt_method they are counted
 _SCRATCH = 20  # where in a pt_method the bytes of scratch stand
 VALUE_BYTES = 16
 HEADER_BYTES = 4  # of an instruction, before its arguments
@@ -116,6 +119,7 @@ class MethodLoader:
         self.n_chains = 0
         self.n_instructions = 0
         self.n_planned = 0
+        self.external = ExternalTensors()  # its files' memories follow the planned buffers'
         self.n_tensors = 0
         self.n_variables = 0  # until they are known: how often one is written
         self.n_written = 0
@@ -145,9 +149,10 @@ class MethodLoader:
         self.allocation = [0] * len(ALLOCATION_DETAILS_FIELDS)
         self.pair = [0] * 2
 
-    def load(self, program, plan, manager, prepare):
+    def load(self, program, plan, manager, prepare, data_map):
         """Writes the records, from `start` (the pt_method) to `records_end` of the pool."""
         reader = program.reader
+        self.external.start(program, data_map)
         self.program = program
         self.reader = reader
         self.plan = plan
@@ -312,15 +317,15 @@ class MethodLoader:
         self.start = pool.used
         self._allocate(pool)
         context.set_memory(_picotorch.PROGRAM, self.program.data)
-        self._check_apart(pool.buffer, _picotorch.POOL, pool.name, -1)
+        self._bind_files()
+        self._check_apart(pool.buffer, pool.name, -1)
         context.set_memory(_picotorch.POOL, pool.buffer)
         for i in range(self.n_planned):
             size = planned_buffer_size(self.reader, self.plan, i)
-            self._check_apart(manager.planned_memory.buffers[i], _PLANNED + i, "planned buffer", i)
+            self._check_apart(manager.planned_memory.buffers[i], "planned buffer", i)
             context.set_memory(_PLANNED + i, manager.planned_memory.buffers[i])
             context.limit_memory(_PLANNED + i, size)
             context.clear(reference(_PLANNED + i, 0), size)
-        self.next_external = _PLANNED + self.n_planned
         if written:
             self._find_variables(pool, written)
         self._put_method()
@@ -401,9 +406,18 @@ class MethodLoader:
         if kernel >= 0:
             self._add_list_bytes(self.context.count_lists(self.reader, arguments, count))
 
-    def _check_apart(self, buffer, end, subject, index):
-        """Raises InvalidArgument when a memory shares bytes with one below number `end`."""
-        if self.context.overlap(buffer, end):
+    def _bind_files(self):
+        first = _PLANNED + self.n_planned
+        files = self.external.files
+        self.next_external = first + len(files)
+        if self.next_external > _picotorch.MEMORIES:
+            raise fail(NOT_SUPPORTED, "so many planned buffers and data files")
+        for i in range(len(files)):
+            self.context.set_constant_memory(first + i, files[i].data)
+
+    def _check_apart(self, buffer, subject, index):
+        """Raises InvalidArgument when a memory shares bytes with one that is bound already."""
+        if self.context.overlap(buffer, _picotorch.MEMORIES):
             raise fail(INVALID_ARGUMENT, "shares bytes with the program or with another memory",
                        subject, index, remedy="hand over memories that lie apart")
 
@@ -442,7 +456,7 @@ class MethodLoader:
         temp = manager.temp_allocator
         if temp is not None:
             check_memory(temp.buffer, "temp memory")
-            self._check_apart(temp.buffer, _picotorch.MEMORIES, "temp memory", -1)
+            self._check_apart(temp.buffer, "temp memory", -1)
             self.context.set_scratch(temp.buffer)
         if needed == 0:
             return
@@ -467,6 +481,7 @@ class MethodLoader:
         values = self.values
         limit = LIMIT
         location = EXTRA_TENSOR_INFO_LOCATION
+        in_data_file = TENSOR_DATA_LOCATION_EXTERNAL
         bound = _DYNAMIC_BOUND
         at_program = _AT_PROGRAM
         is_constant = _CONSTANT
@@ -475,7 +490,7 @@ class MethodLoader:
         while i >= 0:
             (dtype, storage_offset, sizes, order, _, constant, allocation, _, dynamism,
              extra) = into
-            if dynamism > bound or storage_offset or (extra and reader.u8(extra, location)):
+            if dynamism > bound or storage_offset:
                 raise self._unsupported(dynamism, storage_offset, i)
             flags = reader.tensor_flags(sizes, order)
             if flags < 0:
@@ -483,7 +498,11 @@ class MethodLoader:
             nbytes = reader.tensor_nbytes(dtype, sizes, limit)
             if nbytes < 0:
                 raise bad_nbytes(dtype)
-            if constant and not allocation:
+            external = extra and reader.u8(extra, location) == in_data_file
+            if external and not allocation:
+                flags |= is_constant
+                data = self._external_constant(extra, dtype, sizes, order, nbytes)
+            elif constant and not allocation:
                 flags |= is_constant
                 data = reader.i64_item(offsets, constant) if constant < n_offsets else -1
                 if 0 <= data <= constants_size - nbytes:
@@ -497,7 +516,9 @@ class MethodLoader:
                 data = 0
             elif allocation:
                 data = self._planned_data(reader, context, allocation, nbytes, i)
-                if constant:
+                if external:
+                    self._copy_external(data, extra, dtype, sizes, order, nbytes)
+                elif constant:
                     self._set_initial(data, extra, constant, nbytes)
             else:
                 data = _UNPLANNED
@@ -513,10 +534,7 @@ class MethodLoader:
                         remedy="export with upper bounds: Dim(name, max=...)")
         if dynamism > _DYNAMIC_UNBOUND:
             return bad_program("there is no such kind of shape", "value", index)
-        if storage_offset:
-            return fail(NOT_SUPPORTED, "a storage offset", "value", index)
-        return fail(NOT_SUPPORTED, "external data", "value", index,
-                    remedy="export with the constants inside the program")
+        return fail(NOT_SUPPORTED, "a storage offset", "value", index)
 
     def _planned_data(self, reader, context, allocation, nbytes, index):
         fields = self.allocation
@@ -534,7 +552,20 @@ class MethodLoader:
     def _set_initial(self, data, extra, constant, nbytes):
         """Copies the initial value of a mutable buffer to where it lives."""
         entry = self.reader.u32(extra, EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX) if extra else 0
-        self.context.copy(data, self.program.initial_data(entry, constant, nbytes), nbytes)
+        self.context.copy(data, _picotorch.PROGRAM,
+                          self.program.initial_data(entry, constant, nbytes), nbytes)
+
+    def _external_constant(self, extra, dtype, sizes, order, nbytes):
+        """Reference to the data of a constant where it lies in its file."""
+        external = self.external
+        external.find(extra, dtype, sizes, order, nbytes, True)
+        return reference(_PLANNED + self.n_planned + external.file, external.position)
+
+    def _copy_external(self, data, extra, dtype, sizes, order, nbytes):
+        """Copies the initial value of a mutable buffer from a file to where it lives."""
+        external = self.external
+        external.find(extra, dtype, sizes, order, nbytes, False)
+        self.context.copy(data, _PLANNED + self.n_planned + external.file, external.position, nbytes)
 
     def _make_dynamic(self, at, flags):
         self.context.make_dynamic(at, self.size_at)

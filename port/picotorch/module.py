@@ -1,6 +1,7 @@
 """The simplest use: Module("model.pte").forward(x)."""
 
 from .data_loader import BufferDataLoader, FileDataLoader
+from .data_map import FlatTensorDataMap, MergedDataMap
 from .errors import MEMORY_ALLOCATION_FAILED, Error
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
@@ -10,20 +11,22 @@ from .program import Program
 class Module:
     """A program and its methods, each loaded at its first use into memories of just its size.
 
-    source: path of a .pte file, or a buffer of its bytes. prepare: see Method.load. Allocates when a
-    method is loaded.
+    source: path of a .pte file, or a buffer of its bytes. data_path: the same of the .ptd file of its
+    external tensors, or a list of several. prepare: see Method.load. Allocates when a method is
+    loaded.
     """
 
-    def __init__(self, source, prepare=False):
-        loader = FileDataLoader(source) if isinstance(source, str) else BufferDataLoader(source)
-        self.program = Program.load(loader)
+    def __init__(self, source, data_path=None, prepare=False):
+        self.program = Program.load(_loader(source))
+        self.data_map = _data_map(data_path)
         self.prepare = prepare
         self.methods = {}
 
     def load_method(self, name="forward"):
         """The loaded Method of this name."""
         if name not in self.methods:
-            self.methods[name] = load_with_exact_memories(self.program, name, self.prepare)
+            self.methods[name] = load_with_exact_memories(self.program, name, self.prepare,
+                                                          self.data_map)
         return self.methods[name]
 
     def execute(self, name, inputs):
@@ -42,7 +45,19 @@ class Module:
         return "<Module %r>" % self.program
 
 
-def load_with_exact_memories(program, name, prepare=False):
+def _loader(source):
+    return FileDataLoader(source) if isinstance(source, str) else BufferDataLoader(source)
+
+
+def _data_map(sources):
+    if sources is None:
+        return None
+    if not (isinstance(sources, list) or isinstance(sources, tuple)):
+        return FlatTensorDataMap.load(_loader(sources))
+    return MergedDataMap.load([FlatTensorDataMap.load(_loader(source)) for source in sources])
+
+
+def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
     included."""
     meta = program.method_meta(name)
@@ -54,7 +69,7 @@ def load_with_exact_memories(program, name, prepare=False):
                                 MemoryAllocator(bytearray(temp), "temp memory"))
         method = Method(manager, max(8, meta.num_outputs()))
         try:
-            method.load(program, name, prepare)
+            method.load(program, name, prepare, data_map, event_tracer)
             break
         except Error as error:
             if error.code != MEMORY_ALLOCATION_FAILED:

@@ -17,6 +17,20 @@ STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
 
 
+def text_at(data, reader, position):
+    """The string at a position of a file, as Program.string gives it."""
+    if position == 0:
+        return ""
+    start = position + 4
+    text = bytes(data[start : start + reader.length(position)])
+    try:
+        if not text or min(text) >= 32:
+            return str(text, "utf-8")
+    except ValueError:
+        pass
+    return "".join([chr(c) if 32 <= c < 127 else "?" for c in text])
+
+
 class Program:
     """Made by Program.load(loader)."""
 
@@ -146,12 +160,12 @@ class Program:
 
         return MethodMeta(self, self.plan(name))
 
-    def load_method(self, name, manager, prepare=False):
+    def load_method(self, name, manager, prepare=False, data_map=None, event_tracer=None):
         """A new Method, loaded; see Method.load."""
         from .method import Method
 
         method = Method(manager)
-        method.load(self, name, prepare)
+        method.load(self, name, prepare, data_map, event_tracer)
         return method
 
     def explain(self, error):
@@ -163,16 +177,7 @@ class Program:
     def string(self, position):
         """The text at a position; '' for 0. Text that is no UTF-8 or has control characters is
         shown as far as it is ASCII. Allocates."""
-        if position == 0:
-            return ""
-        start = position + 4
-        text = bytes(self.data[start : start + self.reader.length(position)])
-        try:
-            if not text or min(text) >= 32:
-                return str(text, "utf-8")
-        except ValueError:
-            pass
-        return "".join([chr(c) if 32 <= c < 127 else "?" for c in text])
+        return text_at(self.data, self.reader, position)
 
     def constant(self, index, size):
         """Position in the file of constant `index`, of `size` bytes. Raises InvalidProgram."""

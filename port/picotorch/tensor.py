@@ -6,9 +6,11 @@ from .errors import INVALID_PROGRAM, NOT_SUPPORTED, fail
 from .memory import LIMIT
 from .schema import (
     EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
+    EXTRA_TENSOR_INFO_LOCATION,
     SCALAR_TYPE_NAMES,
     TENSOR_ALLOCATION_INFO,
     TENSOR_DATA_BUFFER_IDX,
+    TENSOR_DATA_LOCATION_EXTERNAL,
     TENSOR_DIM_ORDER,
     TENSOR_EXTRA_TENSOR_INFO,
     TENSOR_SCALAR_TYPE,
@@ -42,6 +44,12 @@ def tensor_nbytes(reader, tensor):
     return nbytes
 
 
+def is_external(reader, extra):
+    """True when the data of the tensor with this ExtraTensorInfo (0: none) is in a data file."""
+    return extra != 0 and (reader.u8(extra, EXTRA_TENSOR_INFO_LOCATION)
+                           == TENSOR_DATA_LOCATION_EXTERNAL)
+
+
 def bad_dims(reader, sizes):
     """The error for sizes and a dim order that Reader.tensor_flags does not take."""
     if reader.length(sizes) > MAX_RANK:
@@ -70,8 +78,10 @@ class TensorInfo:
         self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
         self._dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
         self._planned = reader.table(tensor, TENSOR_ALLOCATION_INFO) != 0
-        self._constant = not self._planned and reader.u32(tensor, TENSOR_DATA_BUFFER_IDX) != 0
         extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
+        self._external = is_external(reader, extra)
+        self._constant = not self._planned and (
+            self._external or reader.u32(tensor, TENSOR_DATA_BUFFER_IDX) != 0)
         self._name = ""
         if extra:
             self._name = program.string(
@@ -99,8 +109,12 @@ class TensorInfo:
         return self._planned
 
     def is_constant(self):
-        """True when its data lies in the program."""
+        """True when its data lies in the program or in a data file."""
         return self._constant
+
+    def is_external(self):
+        """True when its data, or its initial value, comes from a data file."""
+        return self._external
 
     def name(self):
         """Fully qualified name of a parameter or buffer, '' where the program gives none."""
@@ -112,7 +126,7 @@ class TensorInfo:
 
     def _place(self):
         if self._constant:
-            return " constant"
+            return " external" if self._external else " constant"
         return "" if self._planned else " unplanned"
 
 

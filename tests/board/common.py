@@ -12,9 +12,11 @@ import picotorch
 from picotorch import (
     BufferDataLoader,
     Error,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
     Tensor,
@@ -47,6 +49,12 @@ def take(name, size, shift=0):
     assert start + size <= len(memory), "the board's memory is too small"
     _taken[name] = (start + size + 15) & -16
     return memory[start : start + size]
+
+
+def planned_arena(i):
+    """Name of the board's memory that planned buffer `i` is in."""
+    name = "planned%d" % i
+    return name if name in _board.memories() else "planned"
 
 
 def give_back(name):

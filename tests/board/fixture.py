@@ -1,9 +1,10 @@
 """Loads every method of a fixture and executes its runs, one after the other, with the heap locked.
 
-Sections: model; settings: methods (names with commas), run0, run1 ... (method of each run), and
-input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:); in<run>_<i>, the
-bytes of the others. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
-out<run>_<i>. Prints what every load and run ended with, and every output that is no tensor.
+Sections: model; data0, data1 ... (.ptd files); settings: methods (names with commas), run0, run1 ...
+(method of each run), and input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5,
+none:); in<run>_<i>, the bytes of the others. Writes the files pool_<method>, as it is after load,
+pool_<method>_after, and out<run>_<i>. Prints what every load and run ended with, and every output that
+is no tensor.
 """
 
 settings = job.settings(sections["settings"])
@@ -20,17 +21,19 @@ def constant(text):
 class Loaded:
     """One method in memories of its own."""
 
-    def __init__(self, program, name):
+    def __init__(self, program, name, data_map):
         meta = program.method_meta(name)
         self.meta = meta
         self.program = program
         self.name = name
+        self.data_map = data_map
         self.pool = MemoryAllocator(self.part("pool"))
-        planned = [take("planned", meta.memory_planned_buffer_size(i))
+        planned = [take(planned_arena(i), meta.memory_planned_buffer_size(i))
                    for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
                              max(8, meta.num_outputs()))
+        self.output_values = [meta.output_value(i) for i in range(meta.num_outputs())]
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
         self.results = [None] * meta.num_outputs()
         self.inputs = None
@@ -51,8 +54,17 @@ class Loaded:
         has_memory = info.is_memory_planned() or info.is_constant()
         return None if has_memory else take("planned", info.nbytes())
 
+    def changeable(self, i, data):
+        """The bytes of an input; a copy where it is used in place and comes back as an output."""
+        if (self.meta.input_tensor_meta(i).is_memory_planned()
+                or self.meta.input_value(i) not in self.output_values):
+            return data
+        copy = take("planned", len(data))
+        copy[:] = data
+        return copy
+
     def load(self):
-        self.method.load(self.program, self.name)
+        self.method.load(self.program, self.name, data_map=self.data_map)
         for i in range(len(self.outputs)):
             if self.outputs[i] is not None:
                 self.method.set_output_data_ptr(self.outputs[i], i)
@@ -61,7 +73,7 @@ class Loaded:
         self.inputs = []
         for i in range(self.meta.num_inputs()):
             key = "in%d_%d" % (run, i)
-            self.inputs.append(sections[key] if key in sections
+            self.inputs.append(self.changeable(i, sections[key]) if key in sections
                                else constant(settings["input%d_%d" % (run, i)]))
 
     def run(self):
@@ -80,11 +92,20 @@ class Loaded:
                 print("output", run, i, self.results[i])
 
 
+def data_maps():
+    maps = []
+    while "data%d" % len(maps) in sections:
+        maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
+    return maps
+
+
 def main():
     program = Program.load(BufferDataLoader(sections["model"]))
+    maps = data_maps()
+    data_map = None if not maps else maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
     methods = {}
     for name in names:
-        loaded = Loaded(program, name)
+        loaded = Loaded(program, name, data_map)
         error = locked(loaded.load)
         print("load", name, error or "ok")
         if error is None:

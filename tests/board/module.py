@@ -390,6 +390,7 @@ def execute_cases(c, view, source):
 
 
 def memory_cases(c, view, buffer, constant):
+    too_small, nothing = bytearray(16), bytearray()
     return [
         ("set", lambda: c.set_memory(30, buffer)),
         ("view", lambda: c.view(view, ref(30, 4), 4, "B")[0]),
@@ -411,7 +412,12 @@ def memory_cases(c, view, buffer, constant):
         ("execute", lambda: c.execute() or failures.take()),
         ("has_memory", lambda: c.has_memory(PLANNED) and not c.has_memory(30)),
         ("has_memory beyond", lambda: c.has_memory(32)),
+        ("tracer of too few bytes", lambda: c.set_tracer(too_small)),
+        ("tracer of no bytes", lambda: c.set_tracer(nothing)),
+        ("tracer of no buffer", lambda: c.set_tracer(5)),
+        ("no tracer", lambda: c.set_tracer(None) or c.tracing_overhead()),
         ("without a pool", lambda: c.set_memory(POOL, None)),
+        ("tracer", lambda: c.set_tracer(too_small)),
         ("ready", lambda: c.set_ready(True)),
         ("step", lambda: c.step() or failures.take()),
         ("get_ref", lambda: c.get_ref(0)),
@@ -439,6 +445,9 @@ def module_cases(data):
         ("typecode of no buffer", lambda: code(5)),
         ("readonly", lambda: _picotorch.readonly(constant)),
         ("writable", lambda: _picotorch.readonly(shorts)),
+        ("clear", lambda: _picotorch.clear(shorts) or sum(shorts)),
+        ("clear what is constant", lambda: _picotorch.clear(constant)),
+        ("clear no buffer", lambda: _picotorch.clear(5)),
         ("arguments", lambda: _picotorch.operator_arguments(NUMBER)),
         ("arguments", lambda: _picotorch.operator_arguments(last)),
         ("traits", lambda: _picotorch.operator_traits(NUMBER)),

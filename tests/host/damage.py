@@ -2,6 +2,8 @@
 
     python damage.py flips add_1
 
+The kinds data_truncations and data_flips damage the fixture's .ptd file instead.
+
 Prints a JSON object: how many ended with which error ("ok": none), and what ended otherwise or took
 too long. tests/host/test_damage.py runs it in a process of its own, which may crash.
 """
@@ -21,9 +23,11 @@ import numpy as np  # noqa: E402
 from picotorch import (  # noqa: E402
     BufferDataLoader,
     Error,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
 )
@@ -46,6 +50,8 @@ def truncations(data):
 def flips(data):
     """Every byte of header and tables: a low bit, the sign bit and all bits turned over, and zero."""
     end = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
+    if data[8:12] == b"FH01":  # up to the segments
+        end = int.from_bytes(data[32:40], "little")
     for position in range(end):
         for name, value in (("^01", data[position] ^ 1), ("^80", data[position] ^ 0x80),
                             ("^ff", data[position] ^ 0xFF), ("=0", 0)):
@@ -83,7 +89,7 @@ def describe(meta):
     meta.missing_operators()
 
 
-def execute(program, name):
+def execute(program, name, data_map):
     meta = program.method_meta(name)
     describe(meta)
     planned = [memory(meta.memory_planned_buffer_size(i))
@@ -91,7 +97,7 @@ def execute(program, name):
     method = Method(MemoryManager(MemoryAllocator(memory(8192)), HierarchicalAllocator(planned),
                                   MemoryAllocator(memory(8192), "temp memory")),
                     meta.num_outputs())
-    method.load(program, name)
+    method.load(program, name, data_map=data_map)
     for i in range(meta.num_inputs()):
         if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
             method.set_input(memory(meta.input_tensor_meta(i).nbytes()), i)
@@ -104,20 +110,24 @@ def execute(program, name):
     method.get_outputs()
 
 
-def outcome(data):
-    """Loads and executes every method of a program: the name of the first Error, or "ok"."""
+def outcome(data, files=()):
+    """Loads and executes every method of a program with its .ptd files: the name of the first Error, or
+    "ok"."""
     try:
+        maps = [FlatTensorDataMap.load(BufferDataLoader(exactly(file))) for file in files]
+        repr(maps)
+        data_map = MergedDataMap.load(maps) if maps else None
         program = Program.load(BufferDataLoader(exactly(data)))
         repr(program)
         for name in program.method_names:
-            execute(program, name)
+            execute(program, name, data_map)
     except Error as error:
         assert str(error)
         return error.name
     return "ok"
 
 
-def try_all(programs):
+def try_all(programs, outcome=outcome):
     """(counts by outcome, what went wrong) of (label, data) pairs."""
     counts, wrong = collections.Counter(), []
     for label, data in programs:
@@ -134,8 +144,13 @@ def try_all(programs):
 def main():
     faulthandler.enable()
     kind, name = sys.argv[1:]
-    data = fixture_store.load(name).pte
-    counts, wrong = try_all({"truncations": truncations, "flips": flips}[kind](data))
+    fixture = fixture_store.load(name)
+    damaged = {"truncations": truncations, "flips": flips}[kind.removeprefix("data_")]
+    if kind.startswith("data_"):
+        first, *others = fixture.data
+        counts, wrong = try_all(damaged(first), lambda file: outcome(fixture.pte, [file, *others]))
+    else:
+        counts, wrong = try_all(damaged(fixture.pte), lambda pte: outcome(pte, fixture.data))
     print(json.dumps({"counts": counts, "wrong": wrong}))
 
 

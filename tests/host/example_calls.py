@@ -6,7 +6,7 @@ Outputs hold FILL before the call.
 """
 
 import numpy as np
-from kernel_call import call, channels_last
+from kernel_call import Tensor, Variable, call, channels_last
 from test_cortex_m import VALID
 
 FILL = 77
@@ -181,6 +181,23 @@ def made():
     yield "aten::zeros.out", ([2, 3], out(2, 3))
 
 
+def numbers():
+    yield "aten::_local_scalar_dense", (floats(1), Variable())
+    yield "aten::sym_numel", (X, Variable())
+    yield "aten::sym_size.int", (X, 1, Variable())
+    for name in ("add", "sub", "mul", "truediv", "eq", "gt", "lt", "ge", "le"):
+        yield f"executorch_prim::{name}.Scalar", (7, 2.5, Variable())
+    for name in ("floordiv.Scalar", "floordiv.int", "mod.Scalar", "mod.int", "sym_max.Scalar",
+                 "sym_min.Scalar"):
+        yield f"executorch_prim::{name}", (7, 2, Variable())
+    for name in ("ceil", "neg", "round", "sym_float", "sym_int", "trunc"):
+        yield f"executorch_prim::{name}.Scalar", (2.5, Variable())
+    yield "executorch_prim::sym_not.Scalar", (True, Variable())
+    yield "executorch_prim::sym_ite.Scalar", (True, 3, 4.5, Variable())
+    yield "executorch_prim::et_view.default", (MATRIX, [4, -1], Tensor(out(4, 3), alias=MATRIX))
+    yield "executorch_prim::et_copy_index.tensor", (out(3, 4), floats(4), 1)
+
+
 def picked():
     yield "aten::embedding.out", (MATRIX, ints(2, 3, high=3), -1, False, False, out(2, 3, 4))
     yield "aten::gather.out", (MATRIX, 0, ints(2, 3, high=3), False, out(2, 3))
@@ -261,8 +278,8 @@ def affine():
     yield name("mixed_mm"), (floats(2, 3), int8, scales, None, out(2, 4))
 
 
-FAMILIES = (unary, binary, reductions, copies, made, picked, products, images, normalizations, cortex_m,
-            affine)
+FAMILIES = (unary, binary, reductions, copies, made, numbers, picked, products, images, normalizations,
+            cortex_m, affine)
 EXAMPLES = {operator: arguments for family in FAMILIES for operator, arguments in family()}
 
 if __name__ == "__main__":  # for a twin that is compiled with sanitizers

@@ -1,27 +1,31 @@
-"""Builds .pte files with Google's flatbuffers package, from dicts, along schema/program.toml.
+"""Builds .pte and .ptd files with Google's flatbuffers package, from dicts, along schema/program.toml
+and schema/flat_tensor.toml.
 
     build({"version": 0, "execution_plan": [{"name": "forward", "values": [int_value(3)], ...}]})
+    build_data({"segments": [{"offset": 0, "size": 16}], "named_data": [...]}, weights)
 
 A table is a dict of its fields; a union is `(member name, dict)`. The same dict given twice is one
 table, referred to twice. Nothing is checked, so a test can write what no exporter would.
 """
 
 import pathlib
+import struct
 import tomllib
 
 import flatbuffers
 
-SCHEMA = tomllib.loads(
-    (pathlib.Path(__file__).resolve().parents[2] / "schema/program.toml").read_text()
-)
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "schema"
+SCHEMA = tomllib.loads((FOLDER / "program.toml").read_text())
+FLAT_TENSOR = tomllib.loads((FOLDER / "flat_tensor.toml").read_text())
 SIZES = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f64": 8}
 
 
 class _Builder(flatbuffers.Builder):
     """`written`: offsets of the tables by the id of their dicts, which the caller keeps alive."""
 
-    def __init__(self, size):
+    def __init__(self, size, schema):
         super().__init__(size)
+        self.schema = schema
         self.written = {}
 
 
@@ -69,13 +73,13 @@ def _table(builder, name, fields):
 
 def _new_table(builder, name, fields):
     slots, slot = [], 0
-    for field, kind in SCHEMA["table"][name]:
+    for field, kind in builder.schema["table"][name]:
         union = kind.startswith("union ")
         value = fields.get(field)
         if union:
             if value is not None:
                 member, content = value
-                slots.append((slot, "u8", SCHEMA["union"][kind[6:]].index(member) + 1))
+                slots.append((slot, "u8", builder.schema["union"][kind[6:]].index(member) + 1))
                 slots.append((slot + 1, "offset", _table(builder, member, content)))
             slot += 2
             continue
@@ -94,12 +98,26 @@ def _new_table(builder, name, fields):
     return builder.EndObject()
 
 
-def build(program):
+def build(program, schema=SCHEMA):
     """The bytes of a program given as a dict."""
-    builder = _Builder(1024)
-    root = _table(builder, SCHEMA["root"], program)
-    builder.Finish(root, file_identifier=SCHEMA["file_identifier"].encode())
+    builder = _Builder(1024, schema)
+    root = _table(builder, schema["root"], program)
+    builder.Finish(root, file_identifier=schema["file_identifier"].encode())
     return bytes(builder.Output())
+
+
+def build_data(tables, data=b"", **header):
+    """The bytes of a .ptd file: tables given as a dict, then the data of its segments, from a multiple
+    of 128 on. `header` has the fields of the header that are not to be what they should."""
+    flat = build(tables, FLAT_TENSOR)
+    length = 48  # of the header with its padding
+    base = -(-(len(flat) + length) // 128) * 128
+    fields = {"magic": b"FH01", "length": 40, "flatbuffer_offset": length,
+              "flatbuffer_size": len(flat), "segment_base": base, "segment_data_size": len(data)}
+    head = struct.pack("<4sI4Q8x", *(fields | header).values())
+    root = int.from_bytes(flat[:4], "little") + length
+    tables = root.to_bytes(4, "little") + flat[4:8] + head + flat[8:]
+    return tables.ljust(base, b"\0") + data
 
 
 def int_value(value):

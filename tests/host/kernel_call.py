@@ -27,6 +27,7 @@ GUARD = 64
 AT_END = 19  # number of the memory that ends with its only tensor
 DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
           "float64": 7, "bool": 11, "uint16": 27, "uint32": 28, "uint64": 29}
+OTHER = 0x40  # + KernelTypes of what is no tensor
 CONTIGUOUS, CONSTANT, DYNAMIC = 0x20, 0x40, 0x80
 SPARE = 7  # elements by which an upper bound may be above what is needed: their bytes are a GUARD's
 VALUE = struct.Struct("<IIIHBB")  # pt_value
@@ -80,11 +81,16 @@ def channels_last(array):
     return Tensor(array, (0, *range(2, array.ndim), 1))
 
 
+class Variable:
+    """A number that the operator writes: give one, find the number in what `call` returns."""
+
+
 class Call:
     """One call: the program that holds the scalars and sizes, a pool with the records, a memory."""
 
     def __init__(self, operator, arguments, prepare=False):
         self.values, self.tensors, self.order, self.dynamic = [], {}, [], {}
+        self.variables = {}
         self.operator = operator
         indexes = [self.add(argument) for argument in arguments]
         sizes = [t.array.shape for t in self.order]
@@ -138,6 +144,8 @@ class Call:
             return None
         if isinstance(argument, (np.ndarray, Tensor)):
             return self.add_tensor(argument)
+        if isinstance(argument, Variable):
+            return ("variable", argument)
         if isinstance(argument, (list, tuple)):
             return self.add_list(argument)
         make = {bool: bool_value, int: int_value, float: double_value, str: string_value}
@@ -237,6 +245,8 @@ class Call:
             return 0
         if isinstance(key, int):
             return ref(_picotorch.PROGRAM, self.reader.item(self.program_values, key))
+        if key[0] == "variable":
+            return ref(_picotorch.POOL, self.variable_record(key[1]))
         if key[0] == "tensor":
             return ref(_picotorch.POOL, self.records[key[1]])
         items = [self.argument_ref(item) for item in key[1]]
@@ -248,6 +258,13 @@ class Call:
             kind = schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST
         self.context.put_list(record, ref(_picotorch.POOL, array), len(items), kind)
         return ref(_picotorch.POOL, record)
+
+    def variable_record(self, variable):
+        """Position of the record of a variable, which is at first the int 0."""
+        if variable not in self.variables:
+            self.variables[variable] = position = self.allocate(16)
+            VALUE.pack_into(self.pool, position, 0, 0, 0, 0, OTHER + schema.KERNEL_TYPES_INT, 0)
+        return self.variables[variable]
 
     def run(self):
         context = self.context
@@ -263,11 +280,13 @@ class Call:
         self.check_guards()
 
     def without_sizes(self, pool):
-        """The pool with zeros for the sizes that change."""
+        """The pool with zeros for the sizes and numbers that change."""
         pool = bytearray(pool)
         for key, position in self.dynamic.items():
             size = 4 * self.tensors[key][1].array.ndim
             pool[position : position + size] = bytes(size)
+        for position in self.variables.values():
+            pool[position : position + 16] = bytes(16)
         return pool
 
     def on_failure(self, code):
@@ -284,6 +303,8 @@ class Call:
             assert (memory[~inside[number]] == 0xA5).all(), "the kernel wrote beside its tensors"
 
     def result(self, argument, memories=None):
+        if isinstance(argument, Variable):
+            return self.context.number(self.variables[argument])
         tensor = self.tensors[id(argument)][1]
         number, place = self.places[id(tensor)]
         memory = (memories or self.memories)[number]
@@ -314,9 +335,10 @@ def call(operator, *arguments, prepare=False):
     assert number, f"{operator} is not in operators.def"
     signature = _picotorch.operator_signature(number[0])
     assert len(signature) == len(arguments), (signature, len(arguments))
-    outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]
+    outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OWNA"]
     one = Call(operator, arguments, prepare)
     written = {id(t) for a in outputs for t in (a if isinstance(a, list) else [a])}
+    written &= one.tensors.keys()  # all but variables
     one.run()
     for argument, tensor in one.tensors.values():
         shares = any(one.places[id(one.tensors[key][1])] == one.places[id(tensor)]

@@ -43,6 +43,19 @@ def program(*plans, **fields):
     return build({"version": 0, "execution_plan": copy.deepcopy(list(plans))} | fields)
 
 
+def external_tensor(sizes, name="w", offset=None, **fields):
+    """A tensor whose data, or initial value if it is planned, is in a .ptd file under a name."""
+    return tensor(sizes, offset, extra_tensor_info={"fully_qualified_name": name, "location": 1},
+                  **fields)
+
+
+def external_relu(**fields):
+    """out = relu(w), of four external floats; value 0 is w."""
+    changed = relu_plan() | {"inputs": []}
+    changed["values"] = [external_tensor([4], **fields), tensor([4], 16)]
+    return program(changed)
+
+
 def two_buffers():
     """relu_plan with x in planned buffer 0 and out in planned buffer 1."""
     changed = relu_plan() | {"non_const_buffer_sizes": [0, 16, 48]}

@@ -89,7 +89,9 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     blob = aligned(job.to_bytes()).toreadonly()
     module = types.ModuleType("_board")
     module.job = lambda: blob
+    module.memories = lambda: tuple(memories)
     module.memory = memories.__getitem__
+    module.place = lambda name: arenas[name].memory
     module.write_file = lambda path, buffer: files.__setitem__(path, bytes(buffer))
     return module
 

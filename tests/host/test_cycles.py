@@ -45,6 +45,7 @@ Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 IN: loop
 0x00000200:  6808       ldr      r0, [r1]
 0x00000202:  f8d2 3004  ldr.w    r3, [r2, #4]
@@ -68,7 +69,7 @@ def test_usual_cycles(core, mnemonic, operands, before, taken, usual):
     assert found == usual
 
 
-def test_blocks_are_counted_from_the_fourth_start_to_the_stop():
+def test_blocks_are_counted_from_the_fifth_start_to_the_stop():
     blocks = Blocks()
     blocks.read(LOG.splitlines(True))
     functions = weigh("cortex-m4", blocks)

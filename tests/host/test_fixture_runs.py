@@ -35,6 +35,8 @@ def metas(fixture):
 
 def job_of(fixture):
     job = Job({"model": fixture.pte})
+    for i, data in enumerate(fixture.data):
+        job.add(f"data{i}", data)
     settings = {"methods": ",".join(fixture.methods)}
     signatures = metas(fixture)
     for number, run in enumerate(fixture.runs):

@@ -53,7 +53,7 @@ def test_outputs_have_the_signature_of_the_method(stored):
 def test_every_file_is_in_the_index():
     listed = {fixture_store.FOLDER / "fixtures.json"}
     for fixture in FIXTURES:
-        listed.add(fixture.path)
+        listed.update([fixture.path, *fixture.data_paths])
         for run in fixture.runs:
             names = (run.entry["expected"], run.entry.get("inputs"))
             listed.update(fixture.path.parent / name for name in names if name)

@@ -144,9 +144,29 @@ def test_what_there_is_not():
     assert "aten::grid_sampler_2d.out" in error.message
 
 
-def test_event_tracing_and_external_data_are_refused():
+@pytest.mark.parametrize("name", ["external_weights", "external_two_files", "external_state"])
+def test_external_data(name):
+    fixture = fixture_store.load(name)
+    paths = fixture.data_paths
+    program = Runtime.get().load_program(
+        fixture.path, data_path=paths[0] if len(paths) == 1 else paths)
+    outputs = program.load_method("forward").execute(fixture.runs[0].inputs)
+    for output, expected in zip(outputs, fixture.runs[0].expected, strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_external_data_that_is_not_there():
+    fixture = fixture_store.load("external_two_files")
+    load = Runtime.get().load_program
+    assert error_of(load, fixture.path, data_path="x.ptd").name == "AccessFailed"
+    assert error_of(load, fixture.path, data_path=fixture.path).name == "NotFound"
+    assert error_of(load(fixture.path).load_method, "forward").name == "InvalidState"
+    partly = load(fixture.path, data_path=fixture.data_paths[0])
+    assert error_of(partly.load_method, "forward").name == "NotFound"
+
+
+def test_intermediate_outputs_are_refused():
     runtime, path = Runtime.get(), fixture_store.load("add_1").path
-    assert error_of(runtime.load_program, path, enable_etdump=True).name == "NotSupported"
-    assert error_of(runtime.load_program, path, data_path="x.ptd").name == "NotSupported"
+    assert error_of(runtime.load_program, path, debug_buffer_size=9).name == "NotSupported"
     program = runtime.load_program(path)
-    assert error_of(program.write_etdump_result_to_file, "a", "b").name == "NotSupported"
+    assert error_of(program.write_etdump_result_to_file, "a", "b").name == "InvalidState"

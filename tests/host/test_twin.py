@@ -24,7 +24,8 @@ RUNS = [fixture for fixture in FIXTURES
 
 def request(fixture, run=None, **settings):
     run = run or fixture.runs[0]
-    return Request(fixture.pte, fixture.name, run.inputs, run.method, temp_size=1 << 20, **settings)
+    return Request(fixture.pte, fixture.name, run.inputs, run.method, temp_size=1 << 20,
+                   data=fixture.data, **settings)
 
 
 def run_fixture(name, **settings):

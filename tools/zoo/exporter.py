@@ -1,13 +1,20 @@
-"""From a model of the zoo to the bytes of a .pte, and a summary of what is in them."""
+"""From a model of the zoo to a .pte and its .ptd files, and a summary of what is in them."""
 
+import io
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import torch
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
+from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir._serialize._program import deserialize_pte_binary
+from executorch.exir._serialize.data_serializer import DataPayload
 from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
+from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
+from picotorch.host import torchscript
 from picotorch.host.exporting import export_file
 
 from zoo import cortex_m
@@ -25,12 +32,17 @@ _DTYPES = {
 }
 
 
-def export(model: Model) -> bytes:
-    """Export with portable operators, and with a delegate only if the model has a partitioner."""
+def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
+    """Export with portable operators, and with a delegate only if the model has a partitioner.
+
+    The .pte, and the .ptd files by name.
+    """
     backend = ExecutorchBackendConfig(**model.backend())
     if model.cortex_m:
         pte = bytes(cortex_m.lower(model).to_executorch(backend).buffer)
-        return export_file(pte, "model", int8_io=True)[0] if model.calibration else pte
+        return (export_file(pte, "model", int8_io=True)[0] if model.calibration else pte), {}
+    if model.torchscript:
+        return _from_torchscript(model), {}
     exported = {
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()
@@ -38,7 +50,30 @@ def export(model: Model) -> bytes:
     edge = to_edge(exported, compile_config=EdgeCompileConfig())
     if model.partitioner is not None:
         edge = edge.to_backend(model.partitioner())
-    return bytes(edge.to_executorch(backend).buffer)
+    program = edge.to_executorch(backend)
+    with tempfile.TemporaryDirectory() as folder:
+        program.write_tensor_data_to_file(folder)
+        data = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    return bytes(program.buffer), data
+
+
+def merge_data(data: dict[str, bytes]) -> bytes:
+    """One .ptd file with the contents of several: ExecuTorch's Python runtime takes only one."""
+    store = NamedDataStore()
+    serializer = FlatTensorSerializer()
+    for name, file in data.items():
+        store.merge_named_data_store(serializer.deserialize_to_named_data_store_output(file, name))
+    stored = store.get_named_data_store_output()
+    entries = {key: entry for file in stored.external_data.values() for key, entry in file.items()}
+    return bytes(serializer.serialize(DataPayload(buffers=stored.buffers, named_data=entries)))
+
+
+def _from_torchscript(model: Model) -> bytes:
+    """Scripts the module, saves it to TorchScript, and exports that as picotorch export does."""
+    saved = io.BytesIO()
+    torch.jit.save(torch.jit.script(model.module), saved)
+    examples = [value.numpy() for value in model.inputs]
+    return torchscript.export_file(saved.getvalue(), "model.pt", examples)[0]
 
 
 def inline_constants(pte: bytes) -> bytes:

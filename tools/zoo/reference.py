@@ -1,6 +1,8 @@
 """Expected outputs: ExecuTorch's own runtime, held against eager PyTorch, or the Cortex-M dialect's."""
 
 import copy
+import tempfile
+from pathlib import Path
 
 import torch
 from executorch.runtime import Runtime
@@ -9,8 +11,8 @@ from zoo import cortex_m
 from zoo.registry import Model
 
 
-def run(model: Model, pte: bytes) -> list[list]:
-    """Execute each run of the model; the outputs of each, tensors cloned.
+def run(model: Model, pte: bytes, data: bytes | None = None) -> list[list]:
+    """Execute each run of the model, with a .ptd file; the outputs of each, tensors cloned.
 
     They are the dialect's of a model for Cortex-M; else ExecuTorch's, or PyTorch's if the model says
     that ExecuTorch fails on it. Raises AssertionError where the two disagree unannounced, or agree
@@ -20,18 +22,27 @@ def run(model: Model, pte: bytes) -> list[list]:
         return cortex_m.run(model)
     wanted = _run_eager(model)
     if not model.executorch_fails:
-        outputs = _run_executorch(model, pte)
+        outputs = _run_executorch(model, pte, data)
         _assert_close(outputs, wanted)
         return outputs
     try:
-        _assert_close(_run_executorch(model, pte), wanted)
+        _assert_close(_run_executorch(model, pte, data), wanted)
     except (AssertionError, RuntimeError):
         return wanted
     raise AssertionError("ExecuTorch agrees with PyTorch: executorch_fails is not true")
 
 
-def _run_executorch(model: Model, pte: bytes) -> list[list]:
-    program = Runtime.get().load_program(pte)
+def _run_executorch(model: Model, pte: bytes, data: bytes | None) -> list[list]:
+    with tempfile.TemporaryDirectory() as folder:
+        path, data_path = Path(folder) / "model.pte", Path(folder) / "model.ptd"
+        path.write_bytes(pte)
+        if data is not None:
+            data_path.write_bytes(data)
+        program = Runtime.get().load_program(path, data_path=data_path if data else None)
+        return _run_methods(model, program)
+
+
+def _run_methods(model, program):
     loaded = {name: program.load_method(name) for name in model.methods()}
     return [
         [_detached(value) for value in loaded[name].execute(inputs)]

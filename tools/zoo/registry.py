@@ -69,6 +69,7 @@ class Model:
         Python implementation gives the expected outputs.
     calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
         program takes and gives them as they are (picotorch export --int8-io).
+    torchscript: the program is made of TorchScript, by picotorch export.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -82,6 +83,7 @@ class Model:
     executorch_fails: bool = False
     cortex_m: str | None = None
     calibration: tuple[tuple, ...] = ()
+    torchscript: bool = False
 
     @property
     def reference(self) -> str:

@@ -24,11 +24,13 @@ def write_fixture(fixture: Fixture, folder: Path) -> dict:
     model = fixture.model()
     target = folder / fixture.name
     target.mkdir(parents=True, exist_ok=True)
-    pte = exporter.export(model)
-    runs = _write_runs(fixture, model, pte, target)
+    pte, data = exporter.export(model)
+    runs = _write_runs(fixture, model, pte, exporter.merge_data(data) if data else None, target)
     if model.inline_constants:
         pte = exporter.inline_constants(pte)
     (target / "model.pte").write_bytes(pte)
+    for name, file in data.items():
+        (target / name).write_bytes(file)
     program = exporter.read_program(pte)
     return {
         "name": fixture.name,
@@ -36,15 +38,17 @@ def write_fixture(fixture: Fixture, folder: Path) -> dict:
         "pte_bytes": len(pte),
         "sha256": hashlib.sha256(pte).hexdigest(),
         "refused": list(fixture.refused),
+        **({"data": list(data)} if data else {}),
         "reference": model.reference,
         "methods": exporter.describe_methods(program),
         "runs": runs,
     }
 
 
-def _write_runs(fixture: Fixture, model: Model, pte: bytes, target: Path) -> list[dict]:
+def _write_runs(fixture: Fixture, model: Model, pte: bytes, data: bytes | None,
+                target: Path) -> list[dict]:
     runs = []
-    results = zip(model.runs(), reference.run(model, pte), strict=True)
+    results = zip(model.runs(), reference.run(model, pte, data), strict=True)
     for number, ((method, inputs), outputs) in enumerate(results):
         suffix = f"_{number}" if number else ""
         run = {"method": method, "expected": f"expected{suffix}.npz", "stride": model.stride}

@@ -1,11 +1,11 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
-Sections: model; in0, in1 ... (bytes of the input tensors); settings:
-method, prepare (none or pool), pool_size, temp_size, planned0, planned1 ... (bytes), input0 ...
-(int:3, float:0.5, bool:1, none: for inputs that are no tensors), further (number of executions behind
-the first one; their inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files report (lines
-key=value), pool (the records of the loaded method) and out0, out1 ..., out0_1 ... for the host.
-host/emulated.py is the other end.
+Sections: model; data0, data1 ... (.ptd files); in0, in1 ... (bytes of the input tensors); settings:
+method, prepare (none or pool), trace (0 or 1), pool_size, temp_size, planned0, planned1 ... (bytes),
+input0 ... (int:3, float:0.5, bool:1, none: for inputs that are no tensors), further (number of
+executions behind the first one; their inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files
+report (lines key=value), pool (the records of the loaded method), out0, out1 ..., out0_1 ... and, with
+trace, events (the memory of the EventTracer) for the host. host/emulated.py is the other end.
 """
 
 import gc
@@ -17,9 +17,12 @@ import micropython
 from picotorch import (
     BufferDataLoader,
     Error,
+    EventTracer,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
+    MergedDataMap,
     Method,
     Program,
     Tensor,
@@ -32,6 +35,7 @@ class Arena:
     """A memory of the board, handed out in parts at multiples of 16."""
 
     def __init__(self, name):
+        self.name = name
         self.memory = _board.memory(name)
         self.used = 0
 
@@ -40,9 +44,30 @@ class Arena:
         start = (self.used + 15) & -16
         if start + size > len(self.memory):
             raise out_of_memory(subject, index, size, max(0, len(self.memory) - start),
-                                "the board has no more")
+                                "the board has no more in arena %s, which is in its memory %s"
+                                % (self.name, _board.place(self.name)))
         self.used = start + size
         return self.memory[start : self.used]
+
+
+def _planned_arenas(count):
+    """The arena of each planned buffer: planned1 of buffer 1, planned2 of buffer 2 ... where the board
+    has it, else planned."""
+    arenas = [Arena("planned")]
+    for i in range(1, count):
+        name = "planned%d" % i
+        arenas.append(Arena(name) if name in _board.memories() else arenas[0])
+    return arenas
+
+
+def _data_map(sections):
+    """Of the .ptd files; None where there are none."""
+    maps = []
+    while "data%d" % len(maps) in sections:
+        maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
+    if len(maps) < 2:
+        return maps[0] if maps else None
+    return MergedDataMap.load(maps)
 
 
 def _constant_input(text):
@@ -52,6 +77,16 @@ def _constant_input(text):
     if kind == "bool":
         return bool(int(value))
     return float(value) if kind == "float" else int(value)
+
+
+def _changeable(data, meta, i, arena):
+    """An input where it lies, or a copy if the method may change it there and gives it as an output."""
+    outputs = [meta.output_value(k) for k in range(meta.num_outputs())]
+    if meta.input_tensor_meta(i).is_memory_planned() or meta.input_value(i) not in outputs:
+        return data
+    copy = arena.take(len(data), "input", i)
+    copy[:] = data
+    return copy
 
 
 class Run:
@@ -65,17 +100,18 @@ class Run:
         self.prepare = settings["prepare"] == "pool"
         log.program(len(model), self.program.num_methods(), self.name)
         meta = self.program.method_meta(self.name)
-        arena = Arena("planned")
+        self.data_map = _data_map(sections)
+        arenas = _planned_arenas(meta.num_memory_planned_buffers())
         self.planned = HierarchicalAllocator([
-            arena.take(int(settings["planned%d" % i]), "planned buffer", i)
+            arenas[i].take(int(settings["planned%d" % i]), "planned buffer", i)
             for i in range(meta.num_memory_planned_buffers())])
         pool = Arena("pool").take(int(settings["pool_size"]), "method pool")
         temp = Arena("temp").take(int(settings["temp_size"]), "temp memory")
         self.manager = MemoryManager(MemoryAllocator(pool), self.planned,
                                      MemoryAllocator(temp, "temp memory"))
         log.memories(len(pool), [len(b) for b in self.planned.buffers], len(temp))
-        self.inputs = _inputs(meta, sections, settings, "")
-        self.further = [_inputs(meta, sections, settings, "_%d" % k)
+        self.inputs = _inputs(meta, sections, settings, "", arenas[0])
+        self.further = [_inputs(meta, sections, settings, "_%d" % k, arenas[0])
                         for k in range(1, int(settings["further"]) + 1)]
         self.further_names = [["out%d_%d" % (i, k) for i in range(meta.num_outputs())]
                               for k in range(1, len(self.further) + 1)]
@@ -83,7 +119,10 @@ class Run:
         self.results = [None] * meta.num_outputs()
         self.unplanned = [None] * meta.num_outputs()
         for i in meta.unplanned_outputs():
-            self.unplanned[i] = arena.take(meta.output_tensor_meta(i).nbytes(), "output", i)
+            self.unplanned[i] = arenas[0].take(meta.output_tensor_meta(i).nbytes(), "output", i)
+        self.tracer = None
+        if settings.get("trace") == "1":
+            self.tracer = EventTracer(arenas[0].take(EventTracer.nbytes(meta), "event tracer"))
         self.method = Method(self.manager, max(8, meta.num_outputs()))
         self.stack_load = 0
         self.stack_execute = 0
@@ -108,7 +147,7 @@ class Run:
             _board.stack_paint()
             start()
             try:
-                self.method.load(self.program, self.name, self.prepare)
+                self.method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
             finally:
                 stop(counts, 4)
                 self.stack_load = _board.stack_used()
@@ -147,12 +186,12 @@ class Run:
             self.error = error
 
 
-def _inputs(meta, sections, settings, suffix):
+def _inputs(meta, sections, settings, suffix, arena):
     """The inputs of one execution."""
     inputs = []
     for i in range(meta.num_inputs()):
         key = "in%d%s" % (i, suffix)
-        inputs.append(sections[key] if key in sections
+        inputs.append(_changeable(sections[key], meta, i, arena) if key in sections
                       else _constant_input(settings["input%d%s" % (i, suffix)]))
     return inputs
 
@@ -188,6 +227,8 @@ def _write_results(run, report):
     if run.error is None:
         report.append("execute=%d" % _count(run, 8))
         report.append("stack_execute=%d" % run.stack_execute)
+        if run.tracer is not None:
+            _board.write_file("events", run.tracer.buffer)
         run.write_outputs(["out%d" % i for i in range(len(run.results))])
         for i in range(len(run.results)):
             if not isinstance(run.results[i], Tensor):

@@ -7,7 +7,9 @@ from zoo.models import (  # noqa: F401
     cortex_m,
     dtypes,
     elementwise,
+    external_data,
     matrices,
+    memory,
     mlperf_tiny,
     networks,
     normalization,
@@ -18,6 +20,7 @@ from zoo.models import (  # noqa: F401
     refused,
     reported,
     shapes,
+    torchscript,
 )
 from zoo.registry import FIXTURES
 

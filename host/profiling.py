@@ -1,0 +1,131 @@
+"""picotorch profile: what each instruction of a method takes, on the twin or a board."""
+
+import statistics
+from collections import defaultdict
+
+import click
+
+from . import running, show
+from .boards import load_board
+from .etdump import Execution
+from .instructions import Instruction, read_instructions
+from .macs import factors, macs_of
+from .run import Request
+from .twin import open_program
+from .values import Values
+
+HOST_MEMORY = 1 << 24  # bytes
+EXECUTIONS = 10  # of the twin, whose times differ from one to the next
+SORTED = ("order", "share")
+
+
+def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
+    """The profile as plain data, and the executions it comes from. The method gets all the pool and
+    scratch that the board has.
+
+    Raises the Error of a run that failed.
+    """
+    request.executions = EXECUTIONS if board == running.HOST else 1
+    request.pool_size, request.temp_size = _memories(board)
+    result = running.run(request, board)
+    running.check_result(result)
+    meta = open_program(request.model).method_meta(request.method)
+    values = Values(meta.program, meta.plan)
+    instructions = read_instructions(meta, values)
+    ticks = _medians([[event.ticks for event in events] for events in result.events])
+    calls = [event.calls for event in result.events[0]]
+    rows = [_row(instruction, values, ticks[1 + i], calls[1 + i])
+            for i, instruction in enumerate(instructions)]
+    entry = {"model": request.name, "method": request.method, "board": board,
+             "prepare": request.prepare, "unit": unit(board), "executions": len(result.events),
+             "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
+             "instructions": rows, "operators": _operators(rows)}
+    for row in [entry, *rows, *entry["operators"]]:
+        _derive(row, entry["total"])
+    return entry, [Execution(instructions, events) for events in result.events]
+
+
+def _memories(board):
+    """Bytes for the pool and for scratch: all that there are."""
+    if board == running.HOST:
+        return HOST_MEMORY, HOST_MEMORY
+    arenas = load_board(board).arenas
+    return arenas["pool"].size, arenas["temp"].size
+
+
+def unit(board: str) -> str:
+    """What a tick is."""
+    return "ns" if board == running.HOST else "instructions"
+
+
+def _medians(executions):
+    return [round(statistics.median(ticks)) for ticks in zip(*executions, strict=True)]
+
+
+def _row(instruction, values, ticks, calls):
+    return {"index": instruction.index, "call": instruction.call,
+            "shapes": _shapes(instruction, values), "calls": calls, "ticks": ticks,
+            "macs": macs_of(instruction, values) * calls}
+
+
+def _shapes(instruction: Instruction, values: Values) -> str:
+    """Sizes of the first tensor, of the weights behind it, and of what comes out."""
+    taken = [i for argument in instruction.arguments for i in values.tensors(argument)]
+    given = [i for output in instruction.outputs for i in values.tensors(output)]
+    inputs = factors(instruction) if macs_of(instruction, values) else taken[:1]
+    texts = [" * ".join(_sizes(values, i) for i in inputs),
+             ", ".join(_sizes(values, i) for i in given[:1])]
+    return " -> ".join(filter(None, texts))
+
+
+def _sizes(values, index):
+    return "x".join(map(str, values.tensor(index).sizes())) or "1"
+
+
+def _operators(rows):
+    """The sums by what is called, the largest first."""
+    sums = defaultdict(lambda: {"instructions": 0, "calls": 0, "ticks": 0, "macs": 0})
+    for row in rows:
+        one = sums[row["call"]]
+        one["instructions"] += 1
+        for key in ("calls", "ticks", "macs"):
+            one[key] += row[key]
+    found = [{"call": call, **one} for call, one in sums.items()]
+    return sorted(found, key=lambda one: -one["ticks"])
+
+
+def _derive(row, total):
+    ticks = row.get("ticks", total)
+    row["share"] = round(ticks / total, 4) if total else 0
+    row["macs_per_tick"] = round(row["macs"] / ticks, 3) if row["macs"] and ticks else None
+
+
+# ---- for people
+
+
+def show_text(entry: dict, order: str) -> None:
+    rows = entry["instructions"]
+    if order == "share":
+        rows = sorted(rows, key=lambda row: -row["ticks"])
+    name = entry["unit"]
+    head = [name + ">", "share>", "MACs>", "MACs/" + ("ns" if name == "ns" else "instr.") + ">"]
+    show.heading(f"{entry['model']}, method {entry['method']} on {entry['board']}"
+                 + (", prepared" if entry["prepare"] != "none" else ""))
+    show.table(["", "operator", "input * weights -> output", "calls>", *head],
+               [[row["index"], row["call"], row["shapes"], row["calls"], *_figures(row)]
+                for row in rows])
+    show.heading("By operator")
+    sums = [[one["call"], one["instructions"], one["calls"], *_figures(one)]
+            for one in entry["operators"]]
+    show.table(["operator", "instr.>", "calls>", *head],
+               [*sums, ["end of the loop", "", "", f"{entry['end_of_loop']:,}", "", "", ""],
+                ["execute", len(rows), sum(row["calls"] for row in rows),
+                 *_figures(entry | {"ticks": entry["total"]})]])
+    if entry["executions"] > 1:
+        click.echo(f"\nMedians of {entry['executions']} executions on this computer.")
+
+
+def _figures(row):
+    rate = row["macs_per_tick"]
+    return [f"{row['ticks']:,}", f"{100 * row['share']:.1f} %",
+            f"{row['macs']:,}" if row["macs"] else "", "" if rate is None else f"{rate:.2f}"]

@@ -1,0 +1,315 @@
+// Operators on numbers: executorch_prim:: arithmetic and comparisons, and what is asked of tensors'
+// sizes and values. Where ExecuTorch ends the process (a division by 0) or computes nonsense (an
+// overflow, a float that no integer holds), the error is InvalidArgument; numbers of the wrong type
+// are InvalidType.
+#include "arguments.h"
+#include "element.h"
+#include "float_math.h"
+
+static int accept(pt_context *c, const pt_ref *args) {
+    (void)c;
+    (void)args;
+    return PT_ERROR_OK;
+}
+
+static int wrong_type(pt_context *c) {
+    return pt_fail(c, PT_ERROR_INVALID_TYPE, "numbers of these types");
+}
+
+static int overflow(pt_context *c) {
+    return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the result is no integer of 64 bits");
+}
+
+static int division_by_zero(pt_context *c) {
+    return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a division by zero");
+}
+
+static int set_int_unless(pt_context *c, bool overflows, pt_ref out, int64_t value) {
+    if (overflows) {
+        return overflow(c);
+    }
+    pt_set_int(c, out, value);
+    return PT_ERROR_OK;
+}
+
+// Two numbers of one type; an int beside a double is a double.
+typedef struct pair {
+    uint8_t type;
+    int64_t a, b; // of ints and bools
+    double x, y;  // of doubles
+} pair;
+
+static bool is_number(uint8_t type) {
+    return type == PT_TYPE_INT || type == PT_TYPE_DOUBLE;
+}
+
+// InvalidType unless both are bools, or each is an int or a double.
+static int read_pair(pt_context *c, const pt_ref *args, pair *p) {
+    pt_scalar a = pt_get_scalar(c, args[0]), b = pt_get_scalar(c, args[1]);
+    if (a.type == b.type && a.type != PT_TYPE_DOUBLE) {
+        p->a = a.as.i;
+        p->b = b.as.i;
+        p->type = a.type;
+        return PT_ERROR_OK;
+    }
+    if (!is_number(a.type) || !is_number(b.type)) {
+        return wrong_type(c);
+    }
+    p->x = pt_scalar_as_double(a);
+    p->y = pt_scalar_as_double(b);
+    p->type = PT_TYPE_DOUBLE;
+    return PT_ERROR_OK;
+}
+
+// The same without bools.
+static int read_numbers(pt_context *c, const pt_ref *args, pair *p) {
+    int error = read_pair(c, args, p);
+    return error == PT_ERROR_OK && p->type == PT_TYPE_BOOL ? wrong_type(c) : error;
+}
+
+static int read_ints(pt_context *c, const pt_ref *args, pair *p) {
+    int error = read_pair(c, args, p);
+    return error == PT_ERROR_OK && p->type != PT_TYPE_INT ? wrong_type(c) : error;
+}
+
+// ---- arithmetic
+
+#define ARITHMETIC(name, overflows, operator)                      \
+    static int run_##name(pt_context *c, const pt_ref *args) {     \
+        pair p;                                                    \
+        int error = read_numbers(c, args, &p);                     \
+        if (error == PT_ERROR_OK && p.type == PT_TYPE_INT) {       \
+            int64_t result;                                        \
+            bool too_large = overflows(p.a, p.b, &result);         \
+            error = set_int_unless(c, too_large, args[2], result); \
+        } else if (error == PT_ERROR_OK) {                         \
+            pt_set_double(c, args[2], p.x operator p.y);           \
+        }                                                          \
+        return error;                                              \
+    }                                                              \
+    const pt_kernel pt_executorch_prim_##name##_Scalar = {accept, run_##name};
+
+ARITHMETIC(add, __builtin_add_overflow, +)
+ARITHMETIC(sub, __builtin_sub_overflow, -)
+ARITHMETIC(mul, __builtin_mul_overflow, *)
+
+// Division of ints, cut; whether it is to be rounded down instead.
+static int divide(pt_context *c, const pair *p, bool down, pt_ref out) {
+    if (p->b == 0) {
+        return division_by_zero(c);
+    }
+    bool overflows = p->a == INT64_MIN && p->b == -1;
+    int64_t rest = pt_rest_int(p->a, p->b);
+    down = down && rest != 0 && (p->a < 0) != (p->b < 0);
+    return set_int_unless(c, overflows, out, pt_divide_int(p->a, p->b) - down);
+}
+
+// By 0: infinity with the sign of the dividend, also of 0 and NaN.
+static double floor_divide(double x, double y) {
+    if (y == 0) {
+        double infinity = __builtin_inf();
+        return __builtin_signbit(x) ? -infinity : infinity;
+    }
+    double rest = pt_fmod(x, y);
+    double quotient = (x - rest) / y;
+    return rest != 0 && (y < 0) != (rest < 0) ? quotient - 1 : quotient;
+}
+
+static int run_floordiv(pt_context *c, const pt_ref *args) {
+    pair p;
+    int error = read_numbers(c, args, &p);
+    if (error == PT_ERROR_OK && p.type == PT_TYPE_INT) {
+        error = divide(c, &p, true, args[2]);
+    } else if (error == PT_ERROR_OK) {
+        pt_set_double(c, args[2], floor_divide(p.x, p.y));
+    }
+    return error;
+}
+
+static int run_floordiv_int(pt_context *c, const pt_ref *args) {
+    pair p;
+    int error = read_ints(c, args, &p);
+    return error == PT_ERROR_OK ? divide(c, &p, false, args[2]) : error;
+}
+
+// With the sign of the dividend, as ExecuTorch has it.
+static int run_mod(pt_context *c, const pt_ref *args) {
+    pair p;
+    int error = read_ints(c, args, &p);
+    if (error == PT_ERROR_OK && p.b == 0) {
+        error = division_by_zero(c);
+    }
+    if (error == PT_ERROR_OK) {
+        pt_set_int(c, args[2], pt_rest_int(p.a, p.b));
+    }
+    return error;
+}
+
+static int run_truediv(pt_context *c, const pt_ref *args) {
+    pair p;
+    int error = read_numbers(c, args, &p);
+    if (error == PT_ERROR_OK) {
+        double x = p.type == PT_TYPE_INT ? pt_int_as_double(p.a) : p.x;
+        double y = p.type == PT_TYPE_INT ? pt_int_as_double(p.b) : p.y;
+        pt_set_double(c, args[2], x / y);
+    }
+    return error;
+}
+
+static int run_sym_max(pt_context *c, const pt_ref *args) {
+    pair p;
+    int error = read_ints(c, args, &p);
+    return error ? error : set_int_unless(c, false, args[2], p.a > p.b ? p.a : p.b);
+}
+
+static int run_sym_min(pt_context *c, const pt_ref *args) {
+    pair p;
+    int error = read_ints(c, args, &p);
+    return error ? error : set_int_unless(c, false, args[2], p.a < p.b ? p.a : p.b);
+}
+
+const pt_kernel pt_executorch_prim_floordiv_Scalar = {accept, run_floordiv};
+const pt_kernel pt_executorch_prim_floordiv_int = {accept, run_floordiv_int};
+const pt_kernel pt_executorch_prim_mod_Scalar = {accept, run_mod};
+const pt_kernel pt_executorch_prim_truediv_Scalar = {accept, run_truediv};
+const pt_kernel pt_executorch_prim_sym_max_Scalar = {accept, run_sym_max};
+const pt_kernel pt_executorch_prim_sym_min_Scalar = {accept, run_sym_min};
+
+// ---- comparisons
+
+#define COMPARISON(name, operator)                                                        \
+    static int run_##name(pt_context *c, const pt_ref *args) {                            \
+        pair p;                                                                           \
+        int error = read_pair(c, args, &p);                                               \
+        if (error == PT_ERROR_OK) {                                                       \
+            bool result = p.type == PT_TYPE_DOUBLE ? p.x operator p.y : p.a operator p.b; \
+            pt_set_bool(c, args[2], result);                                              \
+        }                                                                                 \
+        return error;                                                                     \
+    }                                                                                     \
+    const pt_kernel pt_executorch_prim_##name##_Scalar = {accept, run_##name};
+
+COMPARISON(eq, ==)
+COMPARISON(gt, >)
+COMPARISON(lt, <)
+COMPARISON(ge, >=)
+COMPARISON(le, <=)
+
+// ---- of one number
+
+static int run_neg(pt_context *c, const pt_ref *args) {
+    pt_scalar s = pt_get_scalar(c, args[0]);
+    if (s.type == PT_TYPE_INT) {
+        return set_int_unless(c, s.as.i == INT64_MIN, args[1], s.as.i == INT64_MIN ? 0 : -s.as.i);
+    }
+    if (s.type != PT_TYPE_DOUBLE) {
+        return wrong_type(c);
+    }
+    pt_set_double(c, args[1], -s.as.d);
+    return PT_ERROR_OK;
+}
+
+// A double without fraction as an int.
+static int set_whole(pt_context *c, pt_ref out, double value) {
+    bool fits = value >= -0x1p63 && value < 0x1p63;
+    return set_int_unless(c, !fits, out, fits ? (int64_t)value : 0);
+}
+
+static int run_rounded(pt_context *c, const pt_ref *args, double (*rounded)(double)) {
+    pt_scalar s = pt_get_scalar(c, args[0]);
+    return s.type == PT_TYPE_DOUBLE ? set_whole(c, args[1], rounded(s.as.d)) : wrong_type(c);
+}
+
+static int run_ceil(pt_context *c, const pt_ref *args) {
+    return run_rounded(c, args, pt_ceil);
+}
+
+static int run_round(pt_context *c, const pt_ref *args) {
+    return run_rounded(c, args, pt_rint);
+}
+
+static int run_trunc(pt_context *c, const pt_ref *args) {
+    return run_rounded(c, args, pt_trunc);
+}
+
+static int run_sym_int(pt_context *c, const pt_ref *args) {
+    pt_scalar s = pt_get_scalar(c, args[0]);
+    return s.type == PT_TYPE_DOUBLE ? set_whole(c, args[1], pt_trunc(s.as.d))
+                                    : set_int_unless(c, false, args[1], s.as.i);
+}
+
+static int run_sym_float(pt_context *c, const pt_ref *args) {
+    pt_set_double(c, args[1], pt_scalar_as_double(pt_get_scalar(c, args[0])));
+    return PT_ERROR_OK;
+}
+
+static int run_sym_not(pt_context *c, const pt_ref *args) {
+    pt_scalar s = pt_get_scalar(c, args[0]);
+    if (s.type != PT_TYPE_BOOL) {
+        return wrong_type(c);
+    }
+    pt_set_bool(c, args[1], !s.as.i);
+    return PT_ERROR_OK;
+}
+
+static int run_sym_ite(pt_context *c, const pt_ref *args) {
+    pt_scalar condition = pt_get_scalar(c, args[0]);
+    if (condition.type != PT_TYPE_BOOL) {
+        return wrong_type(c);
+    }
+    pt_set_scalar(c, args[3], pt_get_scalar(c, args[condition.as.i ? 1 : 2]));
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_executorch_prim_neg_Scalar = {accept, run_neg};
+const pt_kernel pt_executorch_prim_ceil_Scalar = {accept, run_ceil};
+const pt_kernel pt_executorch_prim_round_Scalar = {accept, run_round};
+const pt_kernel pt_executorch_prim_trunc_Scalar = {accept, run_trunc};
+const pt_kernel pt_executorch_prim_sym_int_Scalar = {accept, run_sym_int};
+const pt_kernel pt_executorch_prim_sym_float_Scalar = {accept, run_sym_float};
+const pt_kernel pt_executorch_prim_sym_not_Scalar = {accept, run_sym_not};
+const pt_kernel pt_executorch_prim_sym_ite_Scalar = {accept, run_sym_ite};
+
+// ---- of a tensor
+
+static int run_sym_size(pt_context *c, const pt_ref *args) {
+    pt_tensor t = pt_get_tensor(c, args[0]);
+    uint32_t dim;
+    int error = t.rank == 0 ? pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a tensor without dims")
+                            : pt_read_dim(c, pt_get_int(c, args[1]), t.rank, &dim);
+    if (error == PT_ERROR_OK) {
+        pt_set_int(c, args[2], t.sizes[dim]);
+    }
+    return error;
+}
+
+static int run_sym_numel(pt_context *c, const pt_ref *args) {
+    pt_tensor t = pt_get_tensor(c, args[0]);
+    pt_set_int(c, args[1], pt_numel(&t));
+    return PT_ERROR_OK;
+}
+
+static int check_local_scalar(pt_context *c, const pt_ref *args) {
+    return pt_dtype_in(pt_get_tensor(c, args[0]).dtype, PT_DTYPES_ALL)
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a number of this dtype");
+}
+
+static int run_local_scalar(pt_context *c, const pt_ref *args) {
+    pt_tensor t = pt_get_tensor(c, args[0]);
+    if (pt_numel(&t) == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a tensor without elements");
+    }
+    if (pt_is_floating(t.dtype)) {
+        pt_set_double(c, args[1], pt_load_double(t.data, 0, t.dtype));
+    } else if (t.dtype == PT_DTYPE_BOOL) {
+        pt_set_bool(c, args[1], pt_load_int(t.data, 0, t.dtype) != 0);
+    } else {
+        pt_set_int(c, args[1], pt_load_int(t.data, 0, t.dtype));
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_sym_size_int = {accept, run_sym_size};
+const pt_kernel pt_aten_sym_numel = {accept, run_sym_numel};
+const pt_kernel pt_aten__local_scalar_dense = {check_local_scalar, run_local_scalar};

@@ -1,0 +1,65 @@
+// executorch_prim:: operators on tensors: a view that shares its source's data, and the copy of a
+// slice that builds the result of a loop.
+#include "arguments.h"
+#include <string.h>
+
+// The data is shared since load; what is left is to give the view its sizes. (self, size, out)
+static int et_view_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank;
+    int error = pt_read_sizes(c, args[1], -1, &rank, sizes);
+    if (error) {
+        return error;
+    }
+    if (!pt_infer_size(sizes, rank, (uint32_t)pt_numel(&self))) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the sizes do not hold the input's elements");
+    }
+    return pt_expect_sizes(c, args[2], rank, sizes);
+}
+
+static int et_view_run(pt_context *c, const pt_ref *args) {
+    (void)c;
+    (void)args;
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_executorch_prim_et_view_default = {et_view_check, et_view_run};
+
+// A slice has the dims of the whole but the first, in the same order.
+static bool is_slice(const pt_tensor *whole, const pt_tensor *slice) {
+    bool is_slice = whole->rank == slice->rank + 1u && whole->dim_order[0] == 0;
+    for (uint32_t i = 0; is_slice && i < slice->rank; i++) {
+        is_slice = whole->dim_order[i + 1] == slice->dim_order[i] + 1;
+    }
+    return is_slice;
+}
+
+// copy_to[index] = copy_from. A dynamic copy_to has as many slices as that makes: ExecuTorch's
+// keeps those of an earlier, longer loop. (copy_to, copy_from, index)
+static int et_copy_index_check(pt_context *c, const pt_ref *args) {
+    pt_tensor to = pt_get_tensor(c, args[0]), from = pt_get_tensor(c, args[1]);
+    int64_t index = pt_get_int(c, args[2]);
+    if (to.dtype != from.dtype || !is_slice(&to, &from)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "what is copied is no slice of the output");
+    }
+    if (index < 0 || index >= INT32_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "there is no such index");
+    }
+    int32_t sizes[PT_MAX_RANK];
+    bool is_new = index == 0 && to.flags & PT_VALUE_DYNAMIC;
+    sizes[0] = !is_new && to.sizes[0] > index ? to.sizes[0] : (int32_t)index + 1;
+    memcpy(sizes + 1, from.sizes, from.rank * sizeof(*sizes));
+    return pt_expect_sizes(c, args[0], to.rank, sizes);
+}
+
+static int et_copy_index_run(pt_context *c, const pt_ref *args) {
+    pt_tensor to = pt_get_tensor(c, args[0]), from = pt_get_tensor(c, args[1]);
+    size_t nbytes = (size_t)pt_numel(&from) * pt_element_size(from.dtype);
+    if (nbytes > 0) {
+        memmove((uint8_t *)to.data + (size_t)pt_get_int(c, args[2]) * nbytes, from.data, nbytes);
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_executorch_prim_et_copy_index_tensor = {et_copy_index_check, et_copy_index_run};

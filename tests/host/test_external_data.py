@@ -1,0 +1,260 @@
+"""External tensors: .ptd files, what is wrong with them, and how load finds a tensor's data in them."""
+
+import functools
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import damage
+import fixture_store
+import numpy as np
+import pytest
+import sanitized
+from flatbuffer_builder import build_data
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    FileDataLoader,
+    FlatTensorDataMap,
+    MergedDataMap,
+    Module,
+    Program,
+)
+from picotorch.host.job import Job
+from picotorch.module import load_with_exact_memories
+from programs import call, external_relu, external_tensor, plan, program, tensor
+from targets import HOST, SCRIPT_BOARDS, aligned, run_script
+
+WEIGHTS = struct.pack("<4f", 1, -2, 3, -4)
+FLOATS = {"scalar_type": 6, "sizes": [4], "dim_order": [0]}
+
+
+def data_file(data=WEIGHTS, layout=FLOATS, segments=({"offset": 0, "size": 16},), key="w", index=0,
+              version=0, **header):
+    """A .ptd file with one key; `layout` None leaves it out."""
+    named = {"key": key, "segment_index": index}
+    if layout is not None:
+        named["tensor_layout"] = dict(layout)
+    return build_data({"version": version, "segments": [dict(s) for s in segments],
+                       "named_data": [named]}, data, **header)
+
+
+def load_data(data):
+    return FlatTensorDataMap.load(BufferDataLoader(aligned(data)))
+
+
+def run(data, pte=None):
+    """relu of what the file has for w."""
+    loaded = Program.load(BufferDataLoader(aligned(pte or external_relu())))
+    method = load_with_exact_memories(loaded, "forward", data_map=data and load_data(data))
+    method.execute()
+    return list(method.get_output(0).data)
+
+
+# ---- data maps
+
+
+@functools.cache
+def fixture_map(name, number=0):
+    return load_data(fixture_store.load(name).data[number])
+
+
+def test_keys_layouts_and_data_of_a_file():
+    data_map = fixture_map("external_two_files")
+    assert data_map.get_num_keys() == 2
+    assert data_map.keys() == ["0.weight", "0.bias"]
+    layout = data_map.get_tensor_layout("0.weight")
+    assert (layout.sizes(), layout.dim_order(), layout.dtype, layout.nbytes()) == (
+        (4, 3), (0, 1), "Float", 48)
+    assert len(data_map.get_data("0.weight")) == 48
+    assert repr(data_map) == "<FlatTensorDataMap 528B: 0.weight, 0.bias>"
+    assert fixture_map("external_weights").get_tensor_layout("0.weight").dim_order() == (0, 2, 3, 1)
+
+
+def test_data_is_where_it_lies_in_the_file():
+    file = aligned(fixture_store.load("external_two_files").data[0])
+    data = FlatTensorDataMap.load(BufferDataLoader(file)).get_data("0.bias")
+    start = np.frombuffer(file, np.uint8).ctypes.data
+    assert start <= np.frombuffer(data, np.uint8).ctypes.data < start + len(file)
+
+
+def test_a_file_loader_and_paths():
+    fixture = fixture_store.load("external_two_files")
+    data_map = FlatTensorDataMap.load(FileDataLoader(str(fixture.data_paths[0])))
+    assert data_map.get_num_keys() == 2
+    module = Module(str(fixture.path), [str(path) for path in fixture.data_paths])
+    run = fixture.runs[0]
+    output = module.forward(*[aligned(value.tobytes()).cast("f") for value in run.inputs])
+    np.testing.assert_allclose(list(output.data), run.expected[0].reshape(-1), rtol=1e-5)
+
+
+def test_what_a_map_does_not_have():
+    data_map = load_data(data_file())
+    with pytest.raises(Error, match=r"NotFound .*: x: there is no such key: the data file has w"):
+        data_map.get_data("x")
+    with pytest.raises(Error, match="NotFound"):
+        data_map.get_tensor_layout("x")
+    for index in (-1, 1):
+        with pytest.raises(Error, match="InvalidArgument"):
+            data_map.get_key(index)
+    with pytest.raises(Error, match="InvalidExternalData .*: w: is no tensor"):
+        load_data(data_file(layout=None)).get_tensor_layout("w")
+
+
+def test_maps_merged():
+    merged = MergedDataMap.load([fixture_map("external_two_files", i) for i in (0, 1)])
+    assert merged.get_num_keys() == 4
+    assert merged.keys() == [merged.get_key(i) for i in range(4)] == [
+        "0.weight", "0.bias", "2.weight", "2.bias"]
+    assert merged.get_tensor_layout("2.bias").sizes() == (2,)
+    assert len(merged.get_data("2.bias")) == 8
+    with pytest.raises(Error, match="NotFound"):
+        merged.get_data("w")
+    for index in (-1, 4):
+        with pytest.raises(Error, match="InvalidArgument"):
+            merged.get_key(index)
+
+
+def test_maps_that_do_not_merge():
+    data_map = fixture_map("external_two_files")
+    with pytest.raises(Error, match="InvalidArgument .*: 0.weight: is in two of the data maps"):
+        MergedDataMap.load([data_map, data_map])
+    with pytest.raises(Error, match="InvalidArgument .*no key"):
+        MergedDataMap.load([])
+
+
+# ---- what load finds and refuses, here and on the boards
+
+HUGE = 1 << 63
+# file or None, how the error begins
+CASES = {
+    "empty": (b"", "InvalidArgument (0x12): data file: 0B are too few"),
+    "a program": (external_relu(), "NotFound (0x20): data file: no header FH01"),
+    "magic": (data_file(magic=b"FH02"), "NotFound (0x20): data file: no header FH01"),
+    "header": (data_file(length=39), "InvalidExternalData (0x24): data file: header is too short"),
+    "identifier": (data_file().replace(b"FT01", b"FT02", 1),
+                   "InvalidExternalData (0x24): data file: no file identifier FT01"),
+    "offset": (data_file(flatbuffer_offset=1 << 40), "InvalidArgument (0x12): data file: tables at"),
+    "offset 2": (data_file(flatbuffer_offset=HUGE), "InvalidArgument (0x12): data file: tables at"),
+    "size": (data_file(flatbuffer_size=HUGE - 1), "InvalidArgument (0x12): data file: tables at"),
+    "no tables": (data_file(flatbuffer_offset=0, flatbuffer_size=0),
+                  "InvalidExternalData (0x24): "),
+    "few tables": (data_file(flatbuffer_size=16), "InvalidExternalData (0x24): byte "),
+    "base": (data_file(segment_base=1 << 20), "InvalidExternalData (0x24): data file: segments of"),
+    "base 2": (data_file(segment_base=HUGE), "InvalidExternalData (0x24): data file: segments of"),
+    "data size": (data_file(segment_data_size=17),
+                  "InvalidExternalData (0x24): data file: segments of 17B"),
+    "data size 2": (data_file(segment_data_size=HUGE), "InvalidExternalData (0x24): data file: seg"),
+    "version": (data_file(version=1), "NotSupported (0x10): data file: schema version 1"),
+    "no segments": (data_file(segments=()), "InvalidExternalData (0x24): named data 0: there is no"),
+    "nothing": (build_data({}), "InvalidExternalData (0x24): data file: has no segments"),
+    "no named data": (build_data({"segments": []}), "InvalidExternalData (0x24): data file: has no"),
+    "no key": (build_data({"segments": [{"offset": 0, "size": 0}], "named_data": [{}]}),
+               "InvalidExternalData (0x24): named data 0: has no key"),
+    "segment": (data_file(index=1), "InvalidExternalData (0x24): named data 0: there is no such"),
+    "segment offset": (data_file(segments=[{"offset": 4, "size": 16}]),
+                       "InvalidExternalData (0x24): segment 0: lies outside"),
+    "segment offset 2": (data_file(segments=[{"offset": HUGE, "size": 16}]),
+                         "InvalidExternalData (0x24): segment 0: lies outside"),
+    "segment size": (data_file(segments=[{"offset": 0, "size": 17}]),
+                     "InvalidExternalData (0x24): segment 0: lies outside"),
+    "segment size 2": (data_file(segments=[{"offset": 8, "size": HUGE + 8}]),
+                       "InvalidExternalData (0x24): segment 0: lies outside"),
+    "other key": (data_file(key="v"),
+                  "NotFound (0x20): external tensor: no data file has this key: w; take the .ptd file"),
+    "longer key": (data_file(key="ww"), "NotFound (0x20): external tensor: no data file has"),
+    "no layout": (data_file(layout=None),
+                  "InvalidExternalData (0x24): external tensor: is no tensor in the data file: w"),
+    "empty layout": (data_file(layout={}),
+                     "InvalidExternalData (0x24): external tensor: has another dtype"),
+    "dtype": (data_file(layout=FLOATS | {"scalar_type": 3}),
+              "InvalidExternalData (0x24): external tensor: has another dtype in the data file: w"),
+    "sizes": (data_file(layout=FLOATS | {"sizes": [3]}),
+              "InvalidExternalData (0x24): external tensor: has other sizes in the data file: w"),
+    "negative sizes": (data_file(layout=FLOATS | {"sizes": [-4]}),
+                       "InvalidExternalData (0x24): external tensor: has other sizes"),
+    "rank": (data_file(layout=FLOATS | {"sizes": [4, 1], "dim_order": [0, 1]}),
+             "InvalidExternalData (0x24): external tensor: has other sizes"),
+    "no sizes": (data_file(layout={"scalar_type": 6}),
+                 "InvalidExternalData (0x24): external tensor: has other sizes"),
+    "dim order": (data_file(layout=FLOATS | {"dim_order": [1]}),
+                  "InvalidExternalData (0x24): external tensor: has another dim order"),
+    "no dim order": (data_file(layout={"scalar_type": 6, "sizes": [4]}),
+                     "InvalidExternalData (0x24): external tensor: has another dim order"),
+    "too few bytes": (data_file(segments=[{"offset": 0, "size": 12}]),
+                      "InvalidExternalData (0x24): external tensor: 16B requested, 12B available: w"),
+    "odd place": (data_file(bytes(2) + WEIGHTS, segments=[{"offset": 2, "size": 16}]),
+                  "InvalidExternalData (0x24): external tensor: has its data at no multiple of 4: w"),
+    "good at 4": (data_file(bytes(4) + WEIGHTS, segments=[{"offset": 4, "size": 16}]), "[1, 0, 3, 0]"),
+    "good": (data_file(), "[1, 0, 3, 0]"),
+}
+
+
+def job():
+    return Job({"model": external_relu()}
+               | {f"data{i}": data for i, (data, _) in enumerate(CASES.values())})
+
+
+@pytest.mark.parametrize("target", [HOST, *SCRIPT_BOARDS])
+def test_each_fault_of_a_data_file_is_named(target):
+    lines = run_script("external_data.py", job(), target).lines
+    assert lines[0].startswith("none InvalidState (0x02): external tensor: no data file was given: w")
+    for i, (name, (_, expected)) in enumerate(CASES.items()):
+        assert lines[1 + i].startswith(f"{i} {expected}"), (name, lines[1 + i])
+    assert lines[1 + len(CASES) :] == ["[1, 0, 3, 0]", "[5, 6, 7, 0]"]
+
+
+@pytest.mark.parametrize("shift", [1, 2, 4])
+def test_a_misaligned_data_file_is_refused(shift):
+    data = data_file()
+    memory = aligned(len(data) + 8)[shift : shift + len(data)]
+    memory[:] = data
+    with pytest.raises(Error, match="InvalidArgument .*data file: does not start at a multiple of 8"):
+        FlatTensorDataMap.load(BufferDataLoader(memory))
+
+
+def test_a_tensor_without_a_name():
+    with pytest.raises(Error, match="InvalidExternalData .*external tensor: has no name"):
+        run(data_file(), external_relu(name=None))
+
+
+def test_initial_values_need_a_data_file_too():
+    """As in ExecuTorch, another error than that of a constant."""
+    with pytest.raises(Error, match="InvalidExternalData .*no data file was given: w"):
+        run(None, external_relu(offset=0))
+    assert run(data_file(), external_relu(offset=0)) == [1, 0, 3, 0]
+    odd = data_file(bytes(2) + WEIGHTS, segments=[{"offset": 2, "size": 16}])
+    assert run(odd, external_relu(offset=0)) == [1, 0, 3, 0]  # copied, so any place does
+
+
+def test_an_external_tensor_without_elements():
+    layout = FLOATS | {"sizes": [0]}
+    nothing = plan([external_tensor([0]), tensor([0], 0)], [call(0, 0, 1, 1)], ["aten::relu.out"], [],
+                   [1], [16])
+    file = data_file(b"", layout, [{"offset": 0, "size": 0}])
+    assert run(file, program(nothing)) == []
+    with pytest.raises(Error, match="has other sizes"):
+        run(file)
+
+
+# ---- damaged files
+
+
+@pytest.mark.parametrize(("kind", "name"), [
+    ("data_truncations", "external_two_methods"), ("data_truncations", "external_state"),
+    ("data_flips", "external_two_methods"), ("data_flips", "external_weights"),
+    ("data_flips", "external_state"), ("flips", "external_state")])
+def test_a_damaged_file_works_or_is_refused(kind, name):
+    command = [sys.executable, Path(damage.__file__), kind, name]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300,
+                           env=sanitized.environment() or os.environ)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    report = json.loads(ended.stdout)
+    assert report["wrong"] == []
+    counts = report["counts"]
+    assert sum(counts.values()) - counts.get("ok", 0) > 50
+    if kind == "data_truncations":
+        assert "ok" not in counts

@@ -1,0 +1,268 @@
+"""picotorch profile: the table, MACs, the memory map and the ETDump."""
+
+import importlib.util
+import json
+import xml.etree.ElementTree as ElementTree
+
+import benchmark_store
+import fixture_store
+import pytest
+from calling import assert_error, assert_usage
+from flatbuffer_builder import bool_value
+from picotorch.host import memory_map
+from picotorch.host.instructions import read_instructions
+from picotorch.host.lifetimes import Box, lifetimes, live_bytes
+from picotorch.host.macs import macs_of
+from picotorch.host.twin import open_program
+from picotorch.host.values import Values
+from picotorch.runtime import Runtime
+from programs import call as kernel_call
+from programs import plan, program, tensor
+
+BOARD = "mps2-an386"
+SVG = "{http://www.w3.org/2000/svg}"
+MACS = {"ds_cnn": 2_656_768, "resnet8": 12_501_632, "mobilenet_v1_025": 7_489_664,
+        "deep_autoencoder": 264_192, "int8_ds_cnn": 2_656_768, "int8_resnet8": 12_501_632,
+        "int8_mobilenet_v1_025": 7_489_664, "int8_deep_autoencoder": 264_192,
+        "int8_mv2_005_2": 4_129_024}
+needs_executorch = pytest.mark.skipif(not importlib.util.find_spec("executorch"),
+                                      reason="executorch is not installed (the export extra)")
+
+
+def path(name):
+    return fixture_store.load(name).path
+
+
+def meta_of(model, method="forward"):
+    return open_program(model).method_meta(method)
+
+
+def profile(call, name, *options):
+    status, out, error = call("profile", path(name), *options, "--json")
+    assert (status, error) == (0, "")
+    return json.loads(out)
+
+
+# ---- the table
+
+
+@pytest.mark.parametrize("board", ["host", BOARD])
+def test_what_the_json_holds(call, board):
+    entry = profile(call, "ds_cnn", "--board", board)
+    assert (entry["method"], entry["board"], entry["prepare"]) == ("forward", board, "none")
+    assert entry["unit"] == ("ns" if board == "host" else "instructions")
+    rows = entry["instructions"]
+    assert [row["index"] for row in rows] == list(range(32))
+    assert rows[31] | {"ticks": 0, "share": 0, "macs_per_tick": 0} == {
+        "index": 31, "call": "aten::addmm.out", "shapes": "1x64 * 64x12 -> 1x12", "calls": 1,
+        "ticks": 0, "macs": 768, "share": 0, "macs_per_tick": 0}
+    assert entry["macs"] == MACS["ds_cnn"]
+    assert entry["total"] == sum(row["ticks"] for row in rows) + entry["end_of_loop"]
+    assert sum(row["share"] for row in rows) == pytest.approx(1, abs=0.01)
+    for key in ("ticks", "macs", "calls"):
+        assert sum(one[key] for one in entry["operators"]) == sum(row[key] for row in rows)
+    assert entry["operators"][0]["call"] == "aten::convolution.out"
+
+
+def test_counts_of_a_board_are_the_same_each_time(call):
+    first, second = (profile(call, "mlp", "--board", BOARD) for _ in range(2))
+    assert first == second
+
+
+def test_the_table_in_order_or_by_share(call):
+    by_order, by_share = (
+        call("profile", path("ds_cnn"), "--board", BOARD, "--sort", sort)[1].splitlines()
+        for sort in ("order", "share"))
+    first = [line.split()[0] for line in by_order[3:35]]
+    assert first == [str(i) for i in range(32)]
+    assert sorted(by_order) == sorted(by_share) and by_order != by_share
+    assert by_share[3].split()[1] == "aten::convolution.out"
+    assert any(line.startswith("execute") and "100.0 %" in line for line in by_order)
+
+
+def test_instructions_that_were_jumped_over(call):
+    rows = profile(call, "control_flow", "--board", BOARD)["instructions"]
+    assert {row["calls"] for row in rows} == {0, 1}
+    assert all((row["ticks"] > 0) == (row["calls"] > 0) for row in rows)
+
+
+def test_another_method_and_prepared_weights(call):
+    run = fixture_store.load("two_methods").runs[1]
+    assert profile(call, "two_methods", "--method", run.method)["method"] == run.method
+    entry = profile(call, "int8_resnet8", "--board", BOARD, "--prepare", "pool")
+    assert entry["prepare"] == "pool"
+
+
+@pytest.mark.parametrize("name", MACS)
+def test_macs_of_networks(name):
+    if name in benchmark_store.NAMES:
+        model = benchmark_store.load(name).pte(BOARD)
+    else:
+        model = fixture_store.load(name).pte
+    meta = meta_of(model)
+    values = Values(meta.program, meta.plan)
+    assert sum(macs_of(one, values) for one in read_instructions(meta, values)) == MACS[name]
+
+
+@pytest.mark.parametrize("name", ["conv_transpose2d_groups", "conv2d_groups", "bmm", "linear_3d"])
+def test_macs_of_single_operators(name):
+    meta = meta_of(fixture_store.load(name).pte)
+    values = Values(meta.program, meta.plan)
+    found = [macs_of(one, values) for one in read_instructions(meta, values)]
+    assert sum(found) > 0
+
+
+def test_errors(call, tmp_path):
+    assert_error(call("profile", tmp_path / "nix.pte"), "AccessFailed", "nix.pte")
+    assert_error(call("profile", path("add_1"), "--method", "nix"), "NotFound", "forward")
+    assert_error(call("profile", path("missing_operators")), "OperatorMissing", "grid_sampler")
+    assert_usage(call("profile", path("add_1"), "--firmware", "x.elf"), "--board")
+    assert_usage(call("profile", path("add_1"), "--sort", "nix"), "--sort")
+    for option in ("--memory-map", "--etdump"):
+        assert_error(call("profile", path("add_1"), option, tmp_path), "AccessFailed")
+    assert_error(call("profile", path("no_inputs"), "--memory-map", tmp_path / "a" / "b.svg"),
+                 "AccessFailed")
+
+
+# ---- the memory map
+
+
+def fixtures_with_memory():
+    return [fixture for fixture in fixture_store.load_all() if not fixture.refused]
+
+
+@pytest.mark.parametrize("fixture", fixtures_with_memory(), ids=lambda fixture: fixture.name)
+def test_boxes_of_a_plan_do_not_overlap(fixture):
+    """ExecuTorch's planner gives every byte to one tensor at a time, but for views."""
+    for name in fixture.methods:
+        boxes = lifetimes(meta_of(fixture.pte, name))
+        for i, box in enumerate(boxes):
+            for other in boxes[:i]:
+                shared = min(box.offset + box.nbytes, other.offset + other.nbytes) - max(
+                    box.offset, other.offset)
+                assert box.buffer != other.buffer or shared <= 0 or not box.meets(other)
+
+
+@pytest.mark.parametrize("name", ["ds_cnn", "control_flow", "counter", "add_1", "two_methods"])
+def test_the_memory_map_is_an_svg_of_all_boxes(call, tmp_path, name):
+    method = fixture_store.load(name).runs[0].method
+    drawn = tmp_path / "map.svg"
+    assert call("profile", path(name), "--method", method, "--memory-map", drawn)[0] == 0
+    root = ElementTree.parse(drawn).getroot()
+    width, height = float(root.get("width")), float(root.get("height"))
+    tooltips = [box.find(SVG + "title").text for box in root.iter(SVG + "rect")
+                if box.find(SVG + "title") is not None]
+    meta = meta_of(path(name).read_bytes(), method)
+    assert len(tooltips) == len(lifetimes(meta))
+    for box in root.iter(SVG + "rect"):
+        if box.get("x") is not None:
+            assert 0 <= float(box.get("x")) and 0 <= float(box.get("y"))
+            assert float(box.get("x")) + float(box.get("width")) <= width
+            assert float(box.get("y")) + float(box.get("height")) <= height
+    texts = [text.text for text in root.iter(SVG + "text")]
+    assert any(text.startswith("peak: ") for text in texts)
+    assert f"planned buffer 0: {meta.memory_planned_buffer_size(0):,} bytes" in texts
+
+
+def test_the_peak_of_ds_cnn_fills_its_buffer():
+    meta = meta_of(fixture_store.load("ds_cnn").pte)
+    boxes = lifetimes(meta)
+    live = [live_bytes(boxes, i) for i in range(-1, meta.num_instructions() + 1)]
+    assert max(live) == meta.memory_planned_buffer_size(0) == 64000
+
+
+def test_state_lives_all_the_time_and_views_share_a_box():
+    counter = lifetimes(meta_of(fixture_store.load("counter").pte))
+    (state,) = [box for box in counter if box.made_by == "state"]
+    assert (state.first, state.last) == (-1, 3)
+    ds_cnn = lifetimes(meta_of(fixture_store.load("ds_cnn").pte))
+    (view,) = [box for box in ds_cnn if len(box.values) > 1]
+    assert (view.first, view.last) == (29, 31)
+
+
+def test_bytes_that_tensors_share_count_once():
+    boxes = [Box(0, 0, 16, 0, 3, 0, [0]), Box(0, 8, 16, 1, 2, 1, [1]), Box(0, 32, 8, 3, 3, 3, [2])]
+    assert [live_bytes(boxes, i) for i in range(-1, 5)] == [0, 16, 24, 24, 24, 0]
+
+
+def test_names_of_a_program_cannot_leave_their_place():
+    info = {"extra_tensor_info": {"fully_qualified_name": "</title><script>&\"'"}}
+    made = program(plan([tensor([4], 0, **info), tensor([4], 16)], [kernel_call(0, 0, 1, 1)],
+                        ["aten::relu.out"], [0], [1], [32]))
+    drawn = memory_map.draw(meta_of(made), "<b>&")
+    assert "<script>" not in drawn and "<b>" not in drawn
+    assert any("</title><script>&" in (one.text or "") for one in ElementTree.fromstring(drawn).iter())
+
+
+def test_a_method_without_planned_memory_has_no_map(call, tmp_path):
+    model = tmp_path / "model.pte"
+    model.write_bytes(program(plan([bool_value(True)], [], [], [], [0], [])))
+    assert_error(call("profile", model, "--memory-map", tmp_path / "map.svg"), "InvalidArgument",
+                 "no planned memory")
+
+
+# ---- the ETDump
+
+
+def inspected(etdump):
+    """{block: {event: values by execution}} as executorch.devtools reads them."""
+    from executorch.devtools import Inspector
+    from executorch.devtools.inspector import TimeScale
+
+    inspector = Inspector(etdump_path=str(etdump), source_time_scale=TimeScale.CYCLES,
+                          target_time_scale=TimeScale.CYCLES)
+    return {block.name: [(event.name, event.perf_data.raw) for event in block.events]
+            for block in inspector.event_blocks}
+
+
+def test_the_etdump_has_its_identifier_and_size(call, tmp_path):
+    written = tmp_path / "out.etdp"
+    assert call("profile", path("mlp"), "--etdump", written)[0] == 0
+    data = written.read_bytes()
+    assert data[8:12] == b"ED00"
+    assert int.from_bytes(data[:4], "little") == len(data) - 4
+    assert data.count(b"Method::execute\0") == 1
+
+
+@needs_executorch
+def test_the_inspector_sees_the_counts_of_a_board(call, tmp_path):
+    written = tmp_path / "out.etdp"
+    entry = profile(call, "ds_cnn", "--board", BOARD, "--etdump", written)
+    (block,) = inspected(written).values()
+    calls = [(name, raw) for name, raw in block if name.startswith("native_call_")]
+    assert calls == [("native_call_" + row["call"].split("::")[1], [row["ticks"]])
+                     for row in entry["instructions"]]
+    assert [raw for name, raw in block if name == "OPERATOR_CALL"] == [raw for _, raw in calls]
+    assert dict(block)["Method::execute"] == [entry["total"]]
+
+
+@needs_executorch
+@pytest.mark.parametrize("name", ["add2_5", "control_flow", "two_methods", "mlp"])
+def test_the_events_are_named_as_those_of_executorch_runtime(tmp_path, name):
+    """Each through its own load_program(enable_etdump=True), with the same inputs, twice."""
+    import torch
+    from executorch.runtime import Runtime as ExecuTorchRuntime
+
+    run = fixture_store.load(name).runs[0]
+    torch_inputs = [torch.from_numpy(value) for value in run.inputs]
+    blocks = []
+    for runtime, inputs in ((ExecuTorchRuntime, torch_inputs), (Runtime, run.inputs)):
+        loaded = runtime.get().load_program(path(name), enable_etdump=True)
+        method = loaded.load_method(run.method)
+        method.execute(inputs)
+        method.execute(inputs)
+        written = tmp_path / "out.etdp"
+        loaded.write_etdump_result_to_file(str(written), str(tmp_path / "debug.bin"))
+        blocks.append([(name, len(raw)) for name, raw in inspected(written)["Execute"]])
+    assert blocks[0] == blocks[1]
+
+
+def test_the_runtime_records_what_is_executed(tmp_path):
+    loaded = Runtime.get().load_program(path("two_methods"), enable_etdump=True)
+    runs = fixture_store.load("two_methods").runs
+    for run in runs:
+        loaded.load_method(run.method).execute(run.inputs)
+    written = tmp_path / "out.etdp"
+    loaded.write_etdump_result_to_file(written, tmp_path / "debug.bin")
+    assert written.read_bytes()[8:12] == b"ED00"
+    assert len(loaded._executions) == len(runs)

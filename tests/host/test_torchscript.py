@@ -1,0 +1,172 @@
+"""picotorch export model.pt. Most of it needs torch and executorch, and is skipped without them."""
+
+import json
+import sys
+import zipfile
+
+import fixture_store
+import numpy as np
+import pytest
+from calling import assert_error, assert_usage
+from picotorch.host import torchscript
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[export]'")
+
+
+@pytest.fixture(scope="module")
+def modules(torch):
+    """tests/host/torchscript_modules.py."""
+    pytest.importorskip("executorch",
+                        reason="executorch is not installed: pip install -e '.[export]'")
+    import torchscript_modules
+
+    return torchscript_modules
+
+
+@pytest.fixture
+def script(torch, modules, tmp_path):
+    """script("Name"): the path of a scripted module."""
+    def save(name):
+        torch.manual_seed(0)
+        path = tmp_path / f"{name}.pt"
+        torch.jit.script(getattr(modules, name)().eval()).save(path)
+        return path
+    return save
+
+
+# ---- without torch
+
+
+@pytest.mark.parametrize("text, shape, dtype", [
+    ("1,3,8,8", (1, 3, 8, 8), "float32"), ("4:int64", (4,), "int64"), ("", (), "float32"),
+    (":bool", (), "bool"), ("0,2", (0, 2), "float32")])
+def test_shapes(text, shape, dtype):
+    array = torchscript.parse_shape(text)
+    assert (array.shape, array.dtype.name) == (shape, dtype)
+
+
+@pytest.mark.parametrize("text", ["1x2", "1,", "-1", "a", "1:float", "1:", "99999999,99999999", "1;2"])
+def test_shapes_that_are_none(call, tmp_path, text):
+    assert_usage(call("export", tmp_path / "m.pt", "--shape", text, "-o", tmp_path / "o.pte"))
+
+
+def archive(path, *members):
+    with zipfile.ZipFile(path, "w") as file:
+        for member in members:
+            file.writestr(member, "x")
+    return path
+
+
+def test_files_that_are_no_torchscript(call, tmp_path):
+    def refused(path, *words):
+        result = call("export", path, "--shape", "4", "-o", tmp_path / "o.pte")
+        assert_error(result, "InvalidProgram", "(0x23)", "torch.jit.trace", *words)
+        assert not (tmp_path / "o.pte").exists()
+
+    refused(archive(tmp_path / "a.pth", "a/data.pkl", "a/version"), "torch.save", "weights and no code")
+    refused(archive(tmp_path / "b.pt", "b/archive_format", "b/models/model.json"), "torch.export.save")
+    refused(archive(tmp_path / "c.zip", "readme"), "neither a .pte nor a TorchScript file")
+    (tmp_path / "d.pt").write_bytes(b"\x80\x02pickle")
+    refused(tmp_path / "d.pt", "torch.save")
+    (tmp_path / "e.pt").write_bytes(b"")
+    refused(tmp_path / "e.pt", "neither")
+
+
+def test_usage(call, tmp_path):
+    model = fixture_store.load("add_1").path
+    out = tmp_path / "o.pte"
+    assert_usage(call("export", model, "--shape", "4", "-o", out), "TorchScript")
+    path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
+    assert_usage(call("export", path, "--int8-io", "-o", out), "--int8-io")
+    assert_usage(call("export", path, "--shape", "4", "--inputs", "in.npz", "-o", out), "not both")
+
+
+def test_without_the_extra(call, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
+    result = call("export", path, "--shape", "4", "-o", tmp_path / "o.pte")
+    assert_error(result, "NotFound", "torch and executorch cannot be imported",
+                 "pip install -e '.[export]'")
+
+
+def test_a_scripted_if_is_a_jump():
+    """The fixture torchscript_branch, which runs on the boards, took its program from TorchScript."""
+    fixture = fixture_store.load("torchscript_branch")
+    from picotorch.host.inspecting import inspect
+
+    calls = [entry["call"] for entry in inspect(fixture.pte, "")["methods"][0]["instructions"]]
+    assert "jump if false" in calls
+    signs = [run.inputs[0].sum() > 0 for run in fixture.runs]
+    assert True in signs and False in signs
+
+
+# ---- with torch
+
+
+def test_traced_resnet18(call, torch, modules, tmp_path):
+    torch.manual_seed(0)
+    module = modules.ResNet18().eval()
+    images = torch.rand(1, 3, 32, 32)
+    torch.jit.trace(module, images).save(tmp_path / "resnet18.pt")
+    np.savez(tmp_path / "in.npz", in0=images.numpy())
+    status, out, error = call("export", tmp_path / "resnet18.pt", "--inputs", tmp_path / "in.npz",
+                              "-o", tmp_path / "resnet18.pte")
+    assert (status, error) == (0, ""), error
+    for step in ("reading TorchScript ... ", "lowering with ExecuTorch ... ", "planned buffer 0: "):
+        assert step in out
+    assert call("run", tmp_path / "resnet18.pte", "--inputs", tmp_path / "in.npz",
+                "--outputs", tmp_path / "out.npz", "--temp-size", 1 << 24)[0] == 0
+    with torch.no_grad():
+        wanted = module(images).numpy()
+    with np.load(tmp_path / "out.npz") as outputs:
+        difference = np.abs(outputs["out0"][0, :5] - wanted[0, :5]).max()
+    assert difference <= 1e-5 * np.abs(wanted).max()
+
+
+def test_the_program_is_of_the_shapes_given(call, script, tmp_path):
+    out = tmp_path / "o.pte"
+    status, text, _ = call("export", script("Numbers"), "--shape", "2,3:int32", "--shape", ":int64",
+                           "--shape", "2,3", "-o", out, "--json")
+    entry = json.loads(text)
+    assert status == 0 and entry["missing_operators"] == [] and entry["checked"] == "executed"
+    method = json.loads(call("inspect", out, "--json")[1])["methods"][0]
+    assert [(value["type"], value.get("dtype"), value.get("sizes")) for value in method["inputs"]] == [
+        ("Tensor", "Int", [2, 3]), ("Int", None, None), ("Tensor", "Float", [2, 3])]
+
+
+@pytest.mark.parametrize("name, words", {
+    "MyModule": ["the branches of an if in line", "(if input.sum() > 0)", "of rank 1 and 2",
+                 "a program (.pte) states the rank", "export each branch as a module of its own"],
+    "DifferentDtypes": ["the branches of an if", "of dtype torch.bool and torch.float32"],
+    "While": ["a loop whose number of rounds its values decide", "while x.sum() < 10.0"],
+    "Print": ["a print in line", "take it out"],
+}.items())
+def test_what_a_program_cannot_hold(call, script, tmp_path, name, words):
+    result = call("export", script(name), "--shape", "4", "-o", tmp_path / "o.pte")
+    assert_error(result, "NotSupported", "(0x10)", *words)
+    assert not (tmp_path / "o.pte").exists()
+
+
+def test_branches_may_differ_in_sizes(call, script, tmp_path):
+    """The output is then one of dynamic sizes, with the larger for its bound."""
+    out = tmp_path / "o.pte"
+    assert call("export", script("DifferentSizes"), "--shape", "4", "-o", out)[0] == 0
+    method = json.loads(call("inspect", out, "--json")[1])["methods"][0]
+    assert method["outputs"][0]["sizes"] == [8]
+
+
+def test_shapes_that_are_missing_or_wrong(call, script, tmp_path):
+    path, out = script("MyModule"), tmp_path / "o.pte"
+    assert_error(call("export", path, "-o", out), "InvalidArgument",
+                 "forward(Tensor input) takes 1 example inputs, 0 given", "--shape 1,3,224,224")
+    assert_error(call("export", path, "--shape", "5,7", "-o", out), "InvalidArgument",
+                 "forward fails with these inputs")
+
+
+def test_a_damaged_file(call, modules, tmp_path):
+    path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py", "m/data.pkl", "m/version")
+    result = call("export", path, "--shape", "4", "-o", tmp_path / "o.pte")
+    assert_error(result, "InvalidProgram", "torch.jit.load")

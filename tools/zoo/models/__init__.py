@@ -8,6 +8,7 @@ from zoo.models import (  # noqa: F401
     dtypes,
     elementwise,
     external_data,
+    halves,
     matrices,
     memory,
     mlperf_tiny,

@@ -165,6 +165,10 @@ int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
                           : int_of(int_item(c, items_of(pt_at(c, arg)), i));
 }
 
+double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
+    return read_f64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
+}
+
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
     uint32_t n = pt_list_length(c, arg);
     const uint8_t *items = is_record(arg) ? NULL : items_of(pt_at(c, arg));

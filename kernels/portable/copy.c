@@ -255,7 +255,19 @@ void pt_convert_to_section(const pt_tensor *whole, const pt_section *section,
     }
 }
 
-// ---- fill
+// ---- add, fill
+
+void pt_add_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    if (pt_is_floating(to->dtype)) {
+        double sum =
+            pt_load_double(to->data, i, to->dtype) + pt_load_double(from->data, j, from->dtype);
+        pt_store_double(to->data, i, to->dtype, sum);
+    } else {
+        uint64_t sum = (uint64_t)pt_load_int(to->data, i, to->dtype) +
+                       (uint64_t)pt_load_int(from->data, j, from->dtype);
+        pt_store_int(to->data, i, to->dtype, (int64_t)sum);
+    }
+}
 
 void pt_fill(void *data, int32_t n, uint8_t dtype, pt_scalar value) {
     if (n == 0) {

@@ -253,6 +253,33 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__native_batch_norm_legit_no_training_out = {check_batch_norm,
                                                                     run_batch_norm};
 
+// _native_batch_norm_legit has an argument behind the variance: it is not in training.
+
+static int legit_arguments(pt_context *c, const pt_ref *args, pt_ref *others) {
+    for (uint32_t i = IN; i <= SAVE_INVSTD; i++) {
+        others[i] = args[i < MOMENTUM ? i : i + 1];
+    }
+    return pt_get_bool(c, args[MOMENTUM])
+               ? pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                         "a batch norm with running statistics is not one in training")
+               : PT_ERROR_OK;
+}
+
+static int check_batch_norm_legit(pt_context *c, const pt_ref *args) {
+    pt_ref others[SAVE_INVSTD + 1];
+    const int error = legit_arguments(c, args, others);
+    return error ? error : check_batch_norm(c, others);
+}
+
+static int run_batch_norm_legit(pt_context *c, const pt_ref *args) {
+    pt_ref others[SAVE_INVSTD + 1];
+    const int error = legit_arguments(c, args, others);
+    return error ? error : run_batch_norm(c, others);
+}
+
+const pt_kernel pt_aten__native_batch_norm_legit_out = {check_batch_norm_legit,
+                                                        run_batch_norm_legit};
+
 // The same with the mean and variance of the input itself.
 
 enum { TRAINING = 3, OWN_EPS = 5, OWN_OUT, OWN_MEAN, OWN_INVSTD };

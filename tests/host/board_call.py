@@ -133,7 +133,7 @@ class Case:
         failure, call, context = [], self.call, self.call.context
         context._on_failure = failure.append
         context.set_prepares(self.prepare)
-        code, stage = context.check(0), "check"
+        code, stage, pool = context.check(0), "check", call.pool
         scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
         if not code:
             stage = "run"
@@ -148,7 +148,7 @@ class Case:
             context.execute()
             code = failure[0] if failure else 0
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
-            self._check_sizes(code, pool)
+        self._check_sizes(code, pool)
         reason = context.reason() if code else None
         return self._result(code, stage, reason or "", scratch, prepared, call.memories)
 

@@ -205,6 +205,20 @@ def picked():
     yield "aten::index_select.out", (X, 1, INDEX, out(2, 2, 4))
 
 
+def put():
+    mask, few = np.array([True, False, True]), floats(2, 2, 4)
+    yield "aten::index_put.out", (X, [None, INDEX], few, True, out(2, 3, 4))
+    yield "aten::index_put_", (out(2, 3, 4), [None, mask], few, False)
+    yield "aten::masked_scatter.out", (X, mask[:, None], floats(16), out(2, 3, 4))
+    yield "aten::masked_select.out", (X, mask[:, None], out(16))
+    yield "aten::nonzero.out", (np.array([[0, 1], [2, 0], [3, 4]]), out(4, 2, dtype=np.int64))
+    yield "aten::repeat_interleave.Tensor_out", (np.array([2, 0, 3]), 5, out(5, dtype=np.int64))
+    index = ints(2, 2, high=3)
+    yield "aten::scatter.src_out", (MATRIX, 0, index, floats(2, 3), out(3, 4))
+    yield "aten::scatter.value_out", (MATRIX, 0, index, 0.5, out(3, 4))
+    yield "aten::scatter_add.out", (MATRIX, 0, index, floats(2, 3), out(3, 4))
+
+
 def products():
     yield "aten::addmm.out", (floats(5), MATRIX, floats(4, 5), 1, 2.0, out(3, 5))
     yield "aten::bmm.out", (X, floats(2, 4, 5), out(2, 3, 5))
@@ -223,8 +237,15 @@ def images():
            (IMAGE, [2, 2], [1], [0], [1], False, out(2, 4, 4, 5), out(2, 4, 4, 5, dtype=np.int64)))
 
 
+    yield "aten::upsample_nearest2d.vec_out", (IMAGE, [7, 12], None, out(2, 4, 7, 12))
+    yield "aten::upsample_bilinear2d.vec_out", (IMAGE, None, False, [1.5, 2.0], out(2, 4, 7, 12))
+
+
 def normalizations():
     four = [floats(4) for _ in range(4)]
+    yield "aten::native_dropout.out", (X, 0.5, False, out(2, 3, 4), out(2, 3, 4, dtype=bool))
+    yield ("aten::_native_batch_norm_legit.out",
+           (IMAGE, *four, False, 0.1, 1e-5, out(2, 4, 5, 6), out(0), out(0)))
     yield ("aten::_native_batch_norm_legit_no_training.out",
            (IMAGE, *four, 0.1, 1e-5, out(2, 4, 5, 6), out(0), out(0)))
     yield ("aten::_native_batch_norm_legit.no_stats_out",
@@ -278,8 +299,8 @@ def affine():
     yield name("mixed_mm"), (floats(2, 3), int8, scales, None, out(2, 4))
 
 
-FAMILIES = (unary, binary, reductions, copies, made, numbers, picked, products, images, normalizations,
-            cortex_m, affine)
+FAMILIES = (unary, binary, reductions, copies, made, numbers, picked, put, products, images,
+            normalizations, cortex_m, affine)
 EXAMPLES = {operator: arguments for family in FAMILIES for operator, arguments in family()}
 
 if __name__ == "__main__":  # for a twin that is compiled with sanitizers

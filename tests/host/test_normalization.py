@@ -216,3 +216,25 @@ def test_refusals(operator, good, changes, name, reason):
         call(operator, *{**good, **changes}.values())
     assert (refusal.value.stage, refusal.value.name) == ("check", name)
     assert reason in refusal.value.reason
+
+
+def test_dropout_in_inference_is_a_copy():
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    for p, train in ((0.5, False), (0.5, None), (0.0, True)):
+        out, mask = call("aten::native_dropout.out", x, p, train, np.zeros_like(x),
+                         np.zeros(x.shape, bool))
+        assert (out == x).all() and mask.all()
+    for p, train, reason in ((0.5, True, "no random numbers"), (1.5, False, "a probability")):
+        with pytest.raises(KernelError, match=reason):
+            call("aten::native_dropout.out", x, p, train, np.zeros_like(x), np.zeros(x.shape, bool))
+
+
+def test_batch_norm_with_an_argument_for_training():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    four = [np.random.default_rng(i).uniform(0.5, 2, 3).astype(np.float32) for i in range(4)]
+    outs = [np.zeros_like(x), np.zeros(0, np.float32), np.zeros(0, np.float32)]
+    same = call("aten::_native_batch_norm_legit_no_training.out", x, *four, 0.1, 1e-5, *outs)[0]
+    result = call("aten::_native_batch_norm_legit.out", x, *four, False, 0.1, 1e-5, *outs)[0]
+    np.testing.assert_array_equal(result, same)
+    with pytest.raises(KernelError, match="is not one in training"):
+        call("aten::_native_batch_norm_legit.out", x, *four, True, 0.1, 1e-5, *outs)

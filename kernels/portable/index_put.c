@@ -1,0 +1,144 @@
+// index_put: (self, indices, values, accumulate, out); index_put_: the same without out. Values,
+// broadcast, go where the indices point in a copy of self, or in self; they may be added to what is
+// there. Where several go to the same place the last one stays.
+#include "arguments.h"
+#include "copy.h"
+#include "picks.h"
+
+// Values are broadcast to what the indices pick.
+static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *values,
+                        const pt_picks *p) {
+    int32_t sizes[2 * PT_MAX_RANK];
+    uint32_t rank = pt_picked_sizes(p, self, sizes);
+    bool fits = values->rank <= rank;
+    for (uint32_t d = 0; fits && d < values->rank; d++) {
+        fits = values->sizes[d] == 1 || values->sizes[d] == sizes[rank - values->rank + d];
+    }
+    return fits ? PT_ERROR_OK
+                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "values do not broadcast to the indices");
+}
+
+static int check_put(pt_context *c, const pt_ref *args, const pt_tensor *self) {
+    pt_tensor values = pt_get_tensor(c, args[2]);
+    pt_picks p;
+    if (values.dtype != self->dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "values must have self's dtype");
+    }
+    if (pt_get_bool(c, args[3]) && !pt_dtype_in(self->dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not added");
+    }
+    int error = pt_read_picks(c, self, args[1], &p);
+    error = error ? error : pt_check_copy(c, self, self);
+    return error || p.has_masks ? error : check_values(c, self, &values, &p);
+}
+
+// Strides of values as if they had all dims of the result.
+static void broadcast_strides(const pt_tensor *values, uint32_t rank, int32_t *strides) {
+    uint32_t missing = rank - values->rank;
+    for (uint32_t d = 0; d < missing; d++) {
+        strides[d] = 0;
+    }
+    pt_strides(values, strides + missing);
+    for (uint32_t d = 0; d < values->rank; d++) {
+        if (values->sizes[d] == 1) {
+            strides[missing + d] = 0;
+        }
+    }
+}
+
+static void add_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+    pt_walk_start(w);
+    do {
+        for (int32_t i = 0; i < w->sizes[0]; i++) {
+            pt_add_element(to, w->offset[0] + i * w->strides[0][0], from,
+                           w->offset[1] + i * w->strides[1][0]);
+        }
+    } while (pt_walk_next(w));
+}
+
+// What goes to place `at` of the broadcast indices.
+static void put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
+                       const pt_tensor *values, const pt_picks *p, int32_t at) {
+    pt_walk w;
+    int32_t strides[2 * PT_MAX_RANK];
+    int32_t *to = w.strides[2]; // of an operand that the walk does not have
+    uint32_t kept = 0;
+    pt_strides(self, to);
+    broadcast_strides(values, pt_picked_sizes(p, self, strides), strides);
+    w.operands = 2;
+    w.offset[0] = pt_pick(c, p, args[1], self, to, at);
+    w.offset[1] = pt_place_picked(p, strides, at);
+    for (uint32_t d = 0; d < self->rank; d++) {
+        if ((p->dims >> d & 1) == 0) {
+            w.sizes[kept] = self->sizes[d];
+            w.strides[0][kept] = to[d];
+            w.strides[1][kept] = strides[pt_picked_dim(p, kept)];
+            kept++;
+        }
+    }
+    w.rank = (uint8_t)kept;
+    if (pt_get_bool(c, args[3])) {
+        add_rows(&w, self, values);
+    } else {
+        pt_copy_run(&w, self, values);
+    }
+}
+
+// What is wrong with the indices is found before anything is written.
+static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_picks *p) {
+    pt_tensor values = pt_get_tensor(c, args[2]);
+    int error = pt_find_picks(c, self, args[1], self, p);
+    return error || !p->has_masks ? error : check_values(c, self, &values, p);
+}
+
+static void put(pt_context *c, const pt_ref *args, const pt_tensor *self, const pt_picks *p) {
+    pt_tensor values = pt_get_tensor(c, args[2]);
+    int32_t sizes[2 * PT_MAX_RANK];
+    uint32_t rank = pt_picked_sizes(p, self, sizes);
+    if (pt_product(sizes, rank) == 0) {
+        return;
+    }
+    int32_t n = (int32_t)pt_product(p->sizes, p->rank);
+    for (int32_t at = 0; at < n; at++) {
+        put_picked(c, args, self, &values, p, at);
+    }
+}
+
+static int index_put_in_place_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    return check_put(c, args, &self);
+}
+
+static int index_put_in_place_run(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_picks p;
+    int error = find_put(c, args, &self, &p);
+    if (!error) {
+        put(c, args, &self, &p);
+    }
+    return error;
+}
+
+const pt_kernel pt_aten_index_put_ = {index_put_in_place_check, index_put_in_place_run};
+
+static int index_put_check(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
+    int error = pt_check_same_dtype(c, &out, &self);
+    error = error ? error : pt_expect_sizes(c, args[4], self.rank, self.sizes);
+    return error ? error : check_put(c, args, &out);
+}
+
+static int index_put_run(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_picks p;
+    int error = find_put(c, args, &out, &p);
+    if (!error) {
+        pt_copy_broadcast(&out, &self);
+        put(c, args, &out, &p);
+    }
+    return error;
+}
+
+const pt_kernel pt_aten_index_put_out = {index_put_check, index_put_run};

@@ -1,0 +1,273 @@
+// Operators whose elements follow each other in logical order where a mask is true: masked_select,
+// masked_scatter, nonzero; and repeat_interleave. What masked_select, nonzero and repeat_interleave
+// give depends on data: their outputs get sizes when they run.
+#include "arguments.h"
+#include "copy.h"
+#include "elementwise.h"
+#include <string.h>
+
+// Prepares a walk in logical order over tensors, broadcast to these sizes: operand 0 is the place
+// in this order. No size is 0.
+static void walk_places(pt_walk *w, uint32_t rank, const int32_t *sizes, uint32_t n,
+                        const pt_tensor *const *tensors) {
+    w->rank = (uint8_t)rank;
+    w->operands = (uint8_t)(n + 1);
+    for (uint32_t k = 0; k < n; k++) {
+        const pt_tensor *t = tensors[k];
+        uint32_t missing = rank - t->rank;
+        pt_strides(t, w->strides[k + 1] + missing);
+        for (uint32_t d = 0; d < rank; d++) {
+            if (d < missing || t->sizes[d - missing] == 1) {
+                w->strides[k + 1][d] = 0;
+            }
+        }
+    }
+    int32_t stride = 1;
+    for (uint32_t d = rank; d-- > 0;) {
+        w->sizes[d] = sizes[d];
+        w->strides[0][d] = stride;
+        stride *= sizes[d];
+    }
+    for (uint32_t k = 0; k <= n; k++) {
+        w->offset[k] = 0;
+    }
+    pt_walk_start(w);
+}
+
+static int check_mask(pt_context *c, const pt_tensor *self, const pt_tensor *mask, int32_t *sizes,
+                      uint32_t *rank) {
+    *rank = 0;
+    if (!pt_dtype_in(mask->dtype, PT_DTYPES_BOOL | 1 << PT_DTYPE_BYTE)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the mask is not a bool tensor");
+    }
+    return pt_broadcast(sizes, rank, self) && pt_broadcast(sizes, rank, mask)
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
+}
+
+static bool is_set(const pt_tensor *mask, int32_t i) {
+    return ((const uint8_t *)mask->data)[i] != 0;
+}
+
+static int32_t count_set(const pt_tensor *mask, uint32_t rank, const int32_t *sizes) {
+    pt_walk w;
+    int32_t n = 0;
+    if (pt_product(sizes, rank) == 0) {
+        return 0;
+    }
+    walk_places(&w, rank, sizes, 1, (const pt_tensor *const[]){mask});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            n += is_set(mask, w.offset[1] + i * w.strides[1][0]);
+        }
+    } while (pt_walk_next(&w));
+    return n;
+}
+
+static void copy_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    size_t size = pt_element_size(to->dtype);
+    memcpy((uint8_t *)to->data + (size_t)i * size, (const uint8_t *)from->data + (size_t)j * size,
+           size);
+}
+
+// ---- masked_select: (self, mask, out)
+
+static int check_select(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor mask = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank;
+    int error = check_mask(c, &self, &mask, sizes, &rank);
+    error = error ? error : pt_check_same_dtype(c, &out, &self);
+    if (!error && out.rank != 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have 1 dim");
+    }
+    return error;
+}
+
+static int run_select(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor mask = pt_get_tensor(c, args[1]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank;
+    int error = check_mask(c, &self, &mask, sizes, &rank);
+    int32_t n = error ? 0 : count_set(&mask, rank, sizes), to = 0;
+    error = error ? error : pt_expect_sizes(c, args[2], 1, &n);
+    if (error || n == 0) {
+        return error;
+    }
+    pt_walk w;
+    walk_places(&w, rank, sizes, 2, (const pt_tensor *const[]){&self, &mask});
+    do {
+        for (int32_t i = 0; i < w.sizes[0] && to < n; i++) {
+            if (is_set(&mask, w.offset[2] + i * w.strides[2][0])) {
+                copy_element(&out, to++, &self, w.offset[1] + i * w.strides[1][0]);
+            }
+        }
+    } while (pt_walk_next(&w));
+    return error;
+}
+
+const pt_kernel pt_aten_masked_select_out = {check_select, run_select};
+
+// ---- masked_scatter: (self, mask, source, out); where the mask is true, the next of source
+
+static int check_scatter(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor mask = pt_get_tensor(c, args[1]);
+    pt_tensor source = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank;
+    int error = check_mask(c, &self, &mask, sizes, &rank);
+    error = error ? error : pt_check_same_dtype(c, &out, &self);
+    if (error) {
+        return error;
+    }
+    if (source.dtype != self.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "source must have self's dtype");
+    }
+    if (!(source.flags & PT_VALUE_CONTIGUOUS)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "source must be contiguous");
+    }
+    return pt_expect_sizes(c, args[3], rank, sizes);
+}
+
+static int run_masked_scatter(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor mask = pt_get_tensor(c, args[1]);
+    pt_tensor source = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[3]);
+    int32_t from = 0, most = pt_numel(&source);
+    if (count_set(&mask, out.rank, out.sizes) > most) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "source has fewer elements than are set");
+    }
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_walk w;
+    walk_places(&w, out.rank, out.sizes, 3, (const pt_tensor *const[]){&out, &self, &mask});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            int32_t to = w.offset[1] + i * w.strides[1][0];
+            if (is_set(&mask, w.offset[3] + i * w.strides[3][0]) && from < most) {
+                copy_element(&out, to, &source, from++);
+            } else {
+                copy_element(&out, to, &self, w.offset[2] + i * w.strides[2][0]);
+            }
+        }
+    } while (pt_walk_next(&w));
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_masked_scatter_out = {check_scatter, run_masked_scatter};
+
+// ---- nonzero: (self, out); the places of the elements that are not 0, a row each
+
+static int check_nonzero(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[1]);
+    if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
+    }
+    if (out.dtype != PT_DTYPE_LONG || out.rank != 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must be int64 of 2 dims");
+    }
+    return PT_ERROR_OK;
+}
+
+static bool is_nonzero(const pt_tensor *t, int32_t i) {
+    return pt_is_floating(t->dtype) ? pt_load_double(t->data, i, t->dtype) != 0
+                                    : pt_load_int(t->data, i, t->dtype) != 0;
+}
+
+static void store_place(const pt_tensor *out, int32_t row, const pt_tensor *self, int32_t place) {
+    int32_t strides[2];
+    pt_strides(out, strides);
+    for (uint32_t d = self->rank; d-- > 0;) {
+        int32_t at = row * strides[0] + (int32_t)d * strides[1];
+        ((int64_t *)out->data)[at] = place % self->sizes[d];
+        place /= self->sizes[d];
+    }
+}
+
+// Rows up to `rows` are stored; returns how many there are.
+static int32_t find_nonzero(const pt_tensor *self, const pt_tensor *out, int32_t rows) {
+    pt_walk w;
+    int32_t row = 0;
+    walk_places(&w, self->rank, self->sizes, 1, (const pt_tensor *const[]){self});
+    do {
+        for (int32_t i = 0; i < w.sizes[0]; i++) {
+            if (is_nonzero(self, w.offset[1] + i * w.strides[1][0])) {
+                if (row < rows) {
+                    store_place(out, row, self, w.offset[0] + i * w.strides[0][0]);
+                }
+                row++;
+            }
+        }
+    } while (pt_walk_next(&w));
+    return row;
+}
+
+static int run_nonzero(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[1]);
+    bool empty = pt_numel(&self) == 0;
+    int32_t sizes[2] = {empty ? 0 : find_nonzero(&self, &out, 0), self.rank};
+    int error = pt_expect_sizes(c, args[1], 2, sizes);
+    if (!error && !empty) {
+        find_nonzero(&self, &out, sizes[0]);
+    }
+    return error;
+}
+
+const pt_kernel pt_aten_nonzero_out = {check_nonzero, run_nonzero};
+
+// ---- repeat_interleave: (repeats, output_size, out); each place as often as repeats says
+
+static int check_repeats(pt_context *c, const pt_ref *args) {
+    pt_tensor repeats = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    if (repeats.dtype != PT_DTYPE_INT && repeats.dtype != PT_DTYPE_LONG) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "repeats must be int64 or int32");
+    }
+    if (repeats.rank != 1 || out.rank != 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "repeats and output must have 1 dim");
+    }
+    return pt_check_same_dtype(c, &out, &repeats);
+}
+
+static int count_repeats(pt_context *c, const pt_tensor *repeats, int32_t *n) {
+    int64_t sum = 0;
+    for (int32_t i = 0; i < repeats->sizes[0]; i++) {
+        int64_t times = pt_load_int(repeats->data, i, repeats->dtype);
+        if (times < 0 || times > INT32_MAX - sum) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a repeat is out of range");
+        }
+        sum += times;
+    }
+    *n = (int32_t)sum;
+    return PT_ERROR_OK;
+}
+
+static int run_repeats(pt_context *c, const pt_ref *args) {
+    pt_tensor repeats = pt_get_tensor(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[2]);
+    int32_t n = 0, to = 0;
+    int error = count_repeats(c, &repeats, &n);
+    if (!error && !pt_is_none(args[1]) && pt_get_int(c, args[1]) != n) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_size is not the sum of the repeats");
+    }
+    error = error ? error : pt_expect_sizes(c, args[2], 1, &n);
+    error = error ? error : pt_check_apart(c, &out, &repeats);
+    for (int32_t i = 0; !error && i < repeats.sizes[0]; i++) {
+        for (int64_t k = pt_load_int(repeats.data, i, repeats.dtype); k > 0; k--) {
+            pt_store_int(out.data, to++, out.dtype, i);
+        }
+    }
+    return error;
+}
+
+const pt_kernel pt_aten_repeat_interleave_Tensor_out = {check_repeats, run_repeats};

@@ -1,0 +1,171 @@
+"""Where things lie: constants in the program, unplanned tensors, planned buffers in a board's memories."""
+
+import functools
+import subprocess
+
+import fixture_store
+import numpy as np
+import pytest
+from _picotorch_c import ffi
+from picotorch import BufferDataLoader, FileDataLoader, Module, Program, data_loader
+from picotorch.host import emulator, running
+from picotorch.host.boards import load_board
+from picotorch.host.job import Job
+from picotorch.host.run import Request
+from picotorch.host.values import TENSOR, Values
+from picotorch.module import load_with_exact_memories
+from targets import BOARDS, HOST, SCRIPT_BOARDS, aligned, run_script
+
+ALIGNED = {"aligned_8": (8, 8), "aligned_16": (16, 16), "aligned_128": (64, 128),
+           "wide_alignment": (4096, 64), "linear_5": (128, 16)}
+
+
+def address(buffer):
+    return np.frombuffer(buffer, np.uint8).ctypes.data
+
+
+def constant_positions(program):
+    return [program.constant(i, 0) for i in range(1, program.n_constants)]
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_constants_are_where_the_exporter_aligned_them(name):
+    segments, constants = ALIGNED[name]
+    data = aligned(fixture_store.load(name).pte)
+    program = Program.load(BufferDataLoader(data))
+    assert program.constant_segment % segments == 0
+    positions = constant_positions(program)
+    assert len(positions) > 1
+    assert all((position - program.constant_segment) % constants == 0 for position in positions)
+
+
+@pytest.mark.parametrize("name", [*ALIGNED, "inline_constants", "external_weights"])
+def test_the_twin_uses_constants_where_they_lie(name):
+    """The data of every constant is at an address inside of the file."""
+    fixture = fixture_store.load(name)
+    files = [aligned(data) for data in (fixture.pte, *fixture.data)]
+    module = Module(files[0], files[1:] or None)
+    method = module.load_method()
+    c = method.context._c
+    found = set()
+    for info, value in constants_of(module.program):
+        at = method.context.find_value(value)
+        reference = method.context.get_ref(at)
+        memory, offset = reference >> 25, (reference & (1 << 25) - 1) << 2
+        start = int(ffi.cast("uintptr_t", c.memory[memory]))
+        assert c.memory_size[memory] >= offset + info.nbytes()
+        assert any(address(file) <= start + offset < address(file) + len(file) for file in files)
+        found.add(memory)
+    assert found
+
+
+def constants_of(program):
+    """(TensorInfo, index of the value) of the constants of a program's first method."""
+    meta = program.method_meta(program.method_names[0])
+    values = Values(program, meta.plan)
+    return [(values.tensor(i), i) for i in range(len(values))
+            if values.kind(i) == TENSOR and values.tensor(i).is_constant()]
+
+
+def test_a_file_that_can_be_seen_in_place_is_not_copied(monkeypatch):
+    """As files of ROMFS can: opening one gives its bytes in flash."""
+    flash = aligned(fixture_store.load("linear_5").pte).toreadonly()
+    monkeypatch.setattr(data_loader, "open", lambda path, mode: memoryview(flash), raising=False)
+    loader = FileDataLoader("/rom/model.pte")
+    assert address(loader.buffer) == address(flash)
+    run = fixture_store.load("linear_5").runs[0]
+    method = load_with_exact_memories(Program.load(loader), "forward")
+    method.set_inputs([aligned(value.tobytes()) for value in run.inputs])
+    method.execute()
+    np.testing.assert_allclose(list(method.get_output(0).data), run.expected[0].reshape(-1),
+                               rtol=1e-5)
+
+
+@functools.cache
+def in_place_job():
+    constant, unplanned = fixture_store.load("linear_5"), fixture_store.load("unplanned_io")
+    job = Job({"model": constant.pte, "in0": constant.runs[0].inputs[0].tobytes(),
+               "unplanned": unplanned.pte, "in1": unplanned.runs[0].inputs[0].tobytes()})
+    weight = next(info for info, _ in constants_of(Program.load(BufferDataLoader(
+        aligned(constant.pte)))) if len(info.sizes()) == 2)
+    job.add_settings("settings", {"index": 1, "nbytes": weight.nbytes()})
+    return job
+
+
+@pytest.mark.parametrize("target", [HOST, *SCRIPT_BOARDS])
+def test_constants_and_unplanned_tensors_are_used_in_place(target):
+    """What changes there after load or set_input is seen by the next execution."""
+    files = run_script("in_place.py", Job(dict(in_place_job()._sections)), target).files
+    files = {name: np.frombuffer(data, np.float32) for name, data in files.items()}
+    expected = fixture_store.load("linear_5").runs[0].expected[0].reshape(-1)
+    np.testing.assert_allclose(files["constant_before"], expected, rtol=1e-5)
+    assert (files["constant_after"] != files["constant_before"]).any()
+    expected = fixture_store.load("unplanned_io").runs[0].expected[0].reshape(-1)
+    np.testing.assert_allclose(files["input_before"], expected, rtol=1e-5)
+    np.testing.assert_array_equal(files["input_after"], np.ones_like(expected))  # relu(0 * 2 + 1)
+    np.testing.assert_array_equal(files["input_there"], files["input_after"])
+
+
+# ---- planned buffers in the memories of a board
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_arenas_lie_in_the_memories_of_board_toml(name):
+    board = load_board(name)
+    symbols = subprocess.run(["arm-none-eabi-nm", emulator.firmware_path(board)],
+                             capture_output=True, text=True, check=True).stdout.splitlines()
+    at = {line.split()[2]: int(line.split()[0], 16) for line in symbols if len(line.split()) == 3}
+    for arena in board.arenas.values():
+        memory = board.memories[arena.memory]
+        start = at[f"arena_{arena.name}"]
+        assert memory.address <= start
+        assert start + arena.size <= memory.address + memory.size
+
+
+def test_planned_buffers_have_arenas_in_different_memories():
+    board = load_board("mps3-an547")
+    assert [board.planned_arena(i).memory for i in range(4)] == ["external", "ram", "dtcm", "external"]
+    board = load_board("netduinoplus2")
+    assert [board.planned_arena(i).name for i in range(3)] == ["planned"] * 3
+
+
+def request(name, **sizes):
+    fixture = fixture_store.load(name)
+    return Request(fixture.pte, name, fixture.runs[0].inputs, **sizes)
+
+
+@pytest.mark.parametrize("board", [HOST, *BOARDS])
+@pytest.mark.parametrize("name", ["planned_in_two", "planned_in_three"])
+def test_planned_buffers_in_several_memories(name, board):
+    result = running.run(request(name), board)
+    running.check_result(result)
+    assert len(result.planned) == (2 if name == "planned_in_two" else 3)
+    expected = fixture_store.load(name).runs[0].expected[0]
+    np.testing.assert_allclose(result.outputs[0], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("board", "index", "text"), [
+    ("mps2-an386", 1, "planned buffer 1: 300000B requested, 262144B available; the board has no more in "
+                      "arena planned1, which is in its memory ram"),
+    ("mps3-an547", 2, "planned buffer 2: 300000B requested, 262144B available; the board has no more in "
+                      "arena planned2, which is in its memory dtcm")])
+def test_an_arena_that_is_too_small_is_named_with_its_memory(board, index, text):
+    result = running.run(request("planned_in_three", planned_sizes={index: 300_000}), board)
+    assert (result.status, result.message) == ("MemoryAllocationFailed", text)
+
+
+def test_size_says_what_lies_in_which_arena(call):
+    path = fixture_store.load("planned_in_three").path
+    status, out, _ = call("size", path, "--board", "mps3-an547", "--board", "netduinoplus2")
+    assert status == 0
+    header = next(line for line in out.splitlines() if line.startswith("board"))
+    assert "planned  " in header and "planned1  " in header and "planned2  " in header
+    row = next(line for line in out.splitlines() if line.startswith("netduinoplus2"))
+    assert row.split()[3:5] == ["-", "-"]
+
+
+def test_boards_lists_the_arenas(call):
+    status, out, _ = call("boards")
+    assert status == 0
+    row = next(line for line in out.splitlines() if line.startswith("mps3-an547"))
+    assert "15360 KiB external" in row and "256 KiB ram" in row and "256 KiB dtcm" in row

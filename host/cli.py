@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 from picotorch import Error
-from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, fail
+from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from . import (
     bundled,
@@ -430,6 +430,8 @@ def _complain(error):
     for subject, option in _HINTS.items():
         if error.code == MEMORY_ALLOCATION_FAILED and error.message.startswith(subject):
             text += f" ({option})"
+    if error.code == NOT_FOUND and "no method of this name" in error.message:
+        text += " (--method)"
     click.echo(text, err=True)
     return 1
 

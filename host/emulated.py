@@ -18,7 +18,7 @@ def run(request: Request, board: Board, on_line=None) -> Result:
     result = Result(request.name, request.method, board.name)
     firmware = request.firmware or emulator.firmware_path(board)
     emulator.check_firmware(board, firmware)
-    ended = emulator.run(board, firmware, _job(request), timeout=TIMEOUT, on_line=on_line)
+    ended = emulator.run(board, firmware, make_job(request), timeout=TIMEOUT, on_line=on_line)
     result.log = ended.lines
     if "report" not in ended.files:
         raise emulator.EmulatorError(
@@ -35,7 +35,8 @@ def run(request: Request, board: Board, on_line=None) -> Result:
     return result
 
 
-def _job(request):
+def make_job(request: Request) -> Job:
+    """What the board's runner is given for a request."""
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings = {"method": request.method, "prepare": request.prepare,
                 "trace": int(request.executions > 0),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 from picotorch import Program
-from picotorch.errors import INTERNAL, fail
+from picotorch.errors import ACCESS_FAILED, INTERNAL, fail
 
 from . import emulator, show
 from .boards import load_board
@@ -42,13 +42,14 @@ def default_output(board: str) -> Path:
 def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     """Builds the firmware and says what is in it. What is made on the way is told on stderr.
 
-    Raises OperatorMissing, NotFound, Internal when the build fails.
+    Raises AccessFailed where the output cannot be written, OperatorMissing, NotFound, Internal when
+    the build fails.
     """
+    _check_output(output)
     names = needed_operators(programs)
     text = operator_file(names)
     folder = emulator.FIRMWARE_DIR / f"{board}-run" / "selected" / _digest(text)
     folder.mkdir(parents=True, exist_ok=True)
-    output.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / "lock", "w") as lock:
         import fcntl  # not on Windows, where there is no firmware to build either
 
@@ -60,6 +61,19 @@ def build(board: str, programs: dict[str, Program], output: Path) -> dict:
         output = output.relative_to(Path.cwd())
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
             "flash": flash_bytes(output), "kernels": flash_of_operators(load_board(board), names)}
+
+
+def _check_output(output):
+    """Tries to write both files before minutes go into a build; makes their folder."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for path in (output, output.with_suffix(".map")):
+        new = not path.exists()
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+        if new:
+            path.unlink()
 
 
 def _digest(text):

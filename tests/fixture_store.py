@@ -13,9 +13,7 @@ import numpy as np
 FOLDER = Path(__file__).resolve().parent / "fixtures"
 
 # What the runtime does not do yet: fixtures that end with NotSupported, and how the message begins.
-NOT_SUPPORTED = {
-    "number_outputs": "output 2: an output of this type",  # a float
-}
+NOT_SUPPORTED = {}
 
 
 @dataclass(frozen=True)

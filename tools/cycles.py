@@ -84,7 +84,7 @@ def trace(board, one):
     blocks = Blocks()
     with tempfile.TemporaryDirectory(prefix="picotorch-") as name:
         folder = Path(name)
-        (folder / "job").write_bytes(emulated._job(one).to_bytes())
+        (folder / "job").write_bytes(emulated.make_job(one).to_bytes())
         os.mkfifo(folder / "log")
         command = emulator.emulator_command(board, emulator.firmware_path(board), folder / "job")
         command += ["-d", "in_asm,exec,nochain", "-D", str(folder / "log")]

@@ -29,6 +29,36 @@ def misaligned(buffer, alignment):
     return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
 
 
+def view(view, buffer, offset, size, typecode):
+    """A memoryview of `size` bytes of a buffer, elements of `typecode`, one of bBhHiIqQfd. MicroPython
+    points `view` there instead. ValueError where they lie outside."""
+    data = memoryview(buffer).cast("B")
+    if offset < 0 or size < 0 or offset + size > len(data):
+        raise ValueError
+    return _cast(data[offset : offset + size], typecode)
+
+
+def _cast(data, typecode):
+    if len(data) % struct.calcsize(typecode):
+        raise ValueError
+    return data.cast(typecode) if len(data) else memoryview(bytearray()).cast(typecode)
+
+
+def heap_locked():
+    """Whether nothing can be allocated now, as under MicroPython's heap_lock()."""
+    return False
+
+
+def new_float():
+    """A float for Reader.number to put a value into while the heap is locked."""
+    return 0.0
+
+
+def new_string():
+    """A string for Reader.string to put a text into while the heap is locked."""
+    return ""
+
+
 def nbytes(buffer):
     """Bytes of a buffer; -1 for what is no contiguous buffer."""
     try:
@@ -98,6 +128,16 @@ def operator_traits(number):
     if not 0 <= number < lib.pt_operator_count():
         raise ValueError
     return lib.pt_operator_traits(number)
+
+
+def _number(kind, data):
+    """The number of 8 bytes, of which a bool uses the first."""
+    if kind == lib.PT_TYPE_BOOL:
+        return data[0] != 0
+    layout = {lib.PT_TYPE_INT: "<q", lib.PT_TYPE_DOUBLE: "<d"}
+    if kind not in layout:
+        raise ValueError
+    return struct.unpack(layout[kind], data)[0]
 
 
 class Reader:
@@ -297,12 +337,39 @@ class Reader:
     def u64_at(self, position):
         return self._number(position, 8, True)
 
-    def same_double(self, table, slot, value):
-        """True when the double in a field is as close to `value` as ExecuTorch asks of an input."""
-        position = self.field(table, slot)
-        there = struct.unpack("<d", self._bytes(position, 8))[0] if position else 0.0
-        close = math.isfinite(there) and abs(value - there) <= 1e-4 + 1e-5 * abs(there)
-        return close or value == there or (value != value and there != there)
+    def number(self, evalue, kept):
+        """The int, bool or float of an EValue. MicroPython puts a float into `kept`, of new_float,
+        while the heap is locked; an int that would need it is a MemoryError then."""
+        member = self.table(evalue, lib.PT_SLOT_EVALUE_VAL)
+        position = self.field(member, 0)  # the only one that each of them has
+        kind = self._type(evalue)
+        size = 1 if kind == lib.PT_TYPE_BOOL else 8
+        return _number(kind, self._bytes(position, size) if position else bytes(size))
+
+    def is_number(self, evalue, value):
+        """True when a value is of the type of an EValue's number and equal to it, or as close as
+        ExecuTorch asks of an input."""
+        wanted = self.number(evalue, None)
+        if type(wanted) is float and isinstance(value, float):
+            close = math.isfinite(wanted) and abs(value - wanted) <= 1e-4 + 1e-5 * abs(wanted)
+            return close or value == wanted or (value != value and wanted != wanted)
+        same_type = isinstance(value, type(wanted)) and isinstance(value, bool) == (
+            type(wanted) is bool)
+        return same_type and value == wanted
+
+    def double_item(self, vector, i, kept):
+        """Item i of a vector of doubles; `kept` as in number."""
+        return struct.unpack("<d", self._bytes(self._item(vector, i, 8), 8))[0]
+
+    def string(self, string, kept):
+        """The text of the string at a position, "" for 0. While the heap is locked MicroPython lets
+        `kept`, of new_string, refer to it."""
+        if not string:
+            return ""
+        text = bytes(self._bytes(string + 4, self.length(string) + 1))
+        if text[-1]:
+            raise ValueError
+        return text[:-1].decode()
 
     def equals(self, string, text):
         """True when the string at position `string` reads `text`."""
@@ -433,6 +500,19 @@ class Context:
             raise ValueError
         self._put("pt_value", position, data=data, sizes=_reference(PROGRAM, sizes + 4),
                   dim_order=_reference(PROGRAM, dim_order + 4), index=index, type=dtype, flags=flags)
+
+    def _tensor_record(self, position):
+        if self._record("pt_value", position).type >= lib.PT_VALUE_OTHER:
+            raise ValueError
+        return _reference(POOL, position)
+
+    def read_value(self, position, into):
+        """Reads the record of a tensor into a list: references to its data, sizes and dim order, its
+        rank, dtype and bytes."""
+        ref = self._tensor_record(position)
+        value, tensor = self._record("pt_value", position), lib.pt_get_tensor(self._c, ref)
+        nbytes = lib.pt_numel(ffi.addressof(tensor)) * element_size(tensor.dtype)
+        into[:6] = [value.data, value.sizes, value.dim_order, tensor.rank, tensor.dtype, nbytes]
 
     def make_dynamic(self, position, at):
         """Gives the tensor at `position` sizes of its own, at `at`: their bound, then those of the
@@ -588,8 +668,9 @@ class Context:
         copy = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
         return lib.pt_resize_tensor(self._c, _reference(POOL, position), len(given) // 4, copy)
 
-    def number(self, position):
-        """The number in the variable whose record is at `position`: an int, bool, float or None."""
+    def number(self, position, kept):
+        """The number in the variable whose record is at `position`: an int, bool, float, or None before
+        one is written. `kept` as in Reader.number."""
         kind = self._record("pt_value", position).type - lib.PT_VALUE_OTHER
         ref = _reference(POOL, position)
         if kind == lib.PT_TYPE_DOUBLE:
@@ -722,8 +803,4 @@ class Context:
         `size` is in bytes; `typecode` one of bBhHiIqQfd. Of a constant memory it is read-only.
         """
         data = self._data(ref, size)
-        if size % struct.calcsize(typecode):
-            raise ValueError
-        if ref >> 25 in self._constant:
-            data = data.toreadonly()
-        return data.cast(typecode) if size else memoryview(bytearray()).cast(typecode)
+        return _cast(data.toreadonly() if ref >> 25 in self._constant else data, typecode)

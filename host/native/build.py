@@ -117,6 +117,16 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
 bool pt_is_written(const pt_context *c, uint32_t memory);
 int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format);
 uint32_t pt_element_size(uint8_t dtype);
+typedef struct pt_tensor {
+    void *data;
+    const int32_t *sizes;
+    const uint8_t *dim_order;
+    uint8_t dtype;
+    uint8_t rank;
+    uint8_t flags;
+} pt_tensor;
+pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg);
+int32_t pt_numel(const pt_tensor *t);
 """
 
 SOURCE = """

@@ -1,15 +1,14 @@
 // _picotorch.Context: the memories that references lead into, and the executor's state.
 #include "core.h"
 #include "modpicotorch.h"
-#include "py/binary.h"
 #include "py/mphal.h"
-#include "py/objarray.h"
 #include "py/runtime.h"
 #include <string.h>
 
 typedef struct context {
     mp_obj_base_t base;
     mp_obj_t buffers[PT_MEMORIES]; // keep the memories alive
+    void *starts[PT_MEMORIES];     // so do these where a buffer is a view that may move on
     mp_obj_t scratch;
     mp_obj_t events;
     mp_obj_t on_failure;
@@ -24,6 +23,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     context *self = mp_obj_malloc(context, type);
     for (size_t i = 0; i < PT_MEMORIES; i++) {
         self->buffers[i] = mp_const_none;
+        self->starts[i] = NULL;
     }
     self->scratch = mp_const_none;
     self->events = mp_const_none;
@@ -56,6 +56,7 @@ static void set_memory(context *self, mp_obj_t memory_in, mp_obj_t buffer_in, bo
     }
     mp_buffer_info_t buffer = buffer_of(buffer_in);
     self->buffers[memory] = buffer_in;
+    self->starts[memory] = pt_view_start(buffer_in);
     self->c.memory[memory] = buffer.buf;
     self->c.memory_size[memory] = buffer.len;
     self->constant = (self->constant & ~(1u << memory)) | (uint32_t)constant << memory;
@@ -196,6 +197,27 @@ static mp_obj_t context_put_tensor(size_t n_args, const mp_obj_t *args) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_tensor_obj, 8, 8, context_put_tensor);
+
+static mp_obj_t context_read_value(mp_obj_t self_in, mp_obj_t position_in, mp_obj_t into_in) {
+    const pt_context *c = context_of(self_in);
+    const pt_value *value = record(c, position_in, sizeof(pt_value));
+    size_t length;
+    mp_obj_t *into;
+    mp_obj_list_get(into_in, &length, &into);
+    if (length < 6 || value->type >= PT_VALUE_OTHER) {
+        pt_raise_value_error();
+    }
+    pt_tensor t =
+        pt_get_tensor(c, pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position_in)));
+    into[0] = pt_small_int(value->data);
+    into[1] = pt_small_int(value->sizes);
+    into[2] = pt_small_int(value->dim_order);
+    into[3] = pt_small_int(t.rank);
+    into[4] = pt_small_int(t.dtype);
+    into[5] = pt_small_int((int64_t)pt_numel(&t) * pt_element_size(t.dtype));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_read_value_obj, context_read_value);
 
 static mp_obj_t context_make_dynamic(mp_obj_t self_in, mp_obj_t position, mp_obj_t at) {
     const pt_context *c = context_of(self_in);
@@ -399,22 +421,21 @@ static mp_obj_t context_resize(mp_obj_t self_in, mp_obj_t position, mp_obj_t siz
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_resize_obj, context_resize);
 
-static mp_obj_t context_number(mp_obj_t self_in, mp_obj_t position) {
+static mp_obj_t context_number(mp_obj_t self_in, mp_obj_t position, mp_obj_t kept) {
     const pt_context *c = context_of(self_in);
     const pt_value *value = record(c, position, sizeof(pt_value));
-    pt_ref variable = pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position));
     switch (value->type) {
     case PT_VALUE_OTHER + PT_TYPE_INT:
-        return mp_obj_new_int_from_ll(pt_get_int(c, variable));
     case PT_VALUE_OTHER + PT_TYPE_BOOL:
-        return mp_obj_new_bool(pt_get_bool(c, variable));
     case PT_VALUE_OTHER + PT_TYPE_DOUBLE:
-        return mp_obj_new_float((mp_float_t)pt_get_double(c, variable));
+        return pt_number(
+            pt_get_scalar(c, pt_make_ref(PT_MEMORY_POOL, (uint32_t)mp_obj_get_int(position))),
+            kept);
     default:
         return mp_const_none;
     }
 }
-static MP_DEFINE_CONST_FUN_OBJ_2(context_number_obj, context_number);
+static MP_DEFINE_CONST_FUN_OBJ_3(context_number_obj, context_number);
 
 static mp_obj_t context_argument(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->argument);
@@ -596,47 +617,14 @@ static mp_obj_t context_clear(mp_obj_t self_in, mp_obj_t ref, mp_obj_t size_in) 
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_clear_obj, context_clear);
 
-static bool is_memoryview(mp_obj_t object) {
-    return mp_obj_is_type(object, &mp_type_memoryview);
-}
-
-// Points the view at `data`, inside the memory that starts at `start` and belongs to `buffer`. As
-// MicroPython's own views do, it holds the start of the whole buffer, which the garbage collector
-// follows, and an offset in elements. Where that cannot be expressed it holds `data`, and the
-// context has to keep the buffer alive.
-static void point_view(mp_obj_array_t *view, mp_obj_t buffer, uint8_t *start, uint8_t *data,
-                       size_t element) {
-    if (is_memoryview(buffer)) {
-        start = ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items;
-    }
-    size_t offset = (size_t)(data - start);
-    if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
-        start = data;
-        offset = 0;
-    }
-    view->items = start;
-    view->free = offset / element;
-}
-
 static mp_obj_t context_view(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const context *self = MP_OBJ_TO_PTR(args[0]);
-    if (!is_memoryview(args[1])) {
-        mp_raise_type(&mp_type_TypeError);
-    }
-    mp_obj_array_t *view = MP_OBJ_TO_PTR(args[1]);
     mp_int_t ref = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
-    char typecode = *mp_obj_str_get_str(args[4]);
-    size_t element = mp_binary_get_size('@', typecode, NULL);
     uint8_t *data = data_at(self, ref, size);
-    if ((size_t)size % element) {
-        pt_raise_value_error();
-    }
     uint32_t memory = memory_of(ref);
-    point_view(view, self->buffers[memory], self->c.memory[memory], data, element);
-    view->typecode =
-        (uint8_t)typecode | (is_constant(self, memory) ? 0 : MP_OBJ_ARRAY_TYPECODE_FLAG_RW);
-    view->len = (size_t)size / element;
+    pt_point_view(args[1], self->buffers[memory], self->c.memory[memory], data, (size_t)size,
+                  (uint8_t)*mp_obj_str_get_str(args[4]), !is_constant(self, memory));
     return args[1];
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_view_obj, 5, 5, context_view);
@@ -660,6 +648,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy_in), MP_ROM_PTR(&context_copy_in_obj)},
     {MP_ROM_QSTR(MP_QSTR_copy), MP_ROM_PTR(&context_copy_obj)},
+    {MP_ROM_QSTR(MP_QSTR_read_value), MP_ROM_PTR(&context_read_value_obj)},
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_resize), MP_ROM_PTR(&context_resize_obj)},

@@ -2,6 +2,7 @@
 #include "modpicotorch.h"
 #include "core.h"
 #include "py/binary.h"
+#include "py/objarray.h"
 #include "py/runtime.h"
 #include <string.h>
 
@@ -23,6 +24,53 @@ static mp_obj_t misaligned(mp_obj_t buffer_in, mp_obj_t alignment_in) {
     return mp_obj_new_bool(pt_is_misaligned(buffer.buf, buffer.len, (size_t)alignment));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(misaligned_obj, misaligned);
+
+void *pt_view_start(mp_obj_t buffer) {
+    return mp_obj_is_type(buffer, &mp_type_memoryview)
+               ? ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items
+               : NULL;
+}
+
+// As MicroPython's own views do, it holds the start of the whole buffer, which the garbage
+// collector follows, and an offset in elements. Where that cannot be expressed it holds `data`, and
+// the caller has to keep the buffer alive.
+void pt_point_view(mp_obj_t view_in, mp_obj_t buffer, uint8_t *start, uint8_t *data, size_t size,
+                   uint8_t typecode, bool writable) {
+    size_t element = mp_binary_get_size('@', (char)typecode, NULL);
+    if (!mp_obj_is_type(view_in, &mp_type_memoryview)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+    if (size % element) {
+        pt_raise_value_error();
+    }
+    start = pt_view_start(buffer) ? pt_view_start(buffer) : start;
+    size_t offset = (size_t)(data - start);
+    if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
+        start = data;
+        offset = 0;
+    }
+    mp_obj_array_t *view = MP_OBJ_TO_PTR(view_in);
+    view->items = start;
+    view->free = offset / element;
+    view->typecode = typecode | (writable ? MP_OBJ_ARRAY_TYPECODE_FLAG_RW : 0);
+    view->len = size / element;
+}
+
+static mp_obj_t view(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    mp_buffer_info_t buffer;
+    mp_get_buffer_raise(args[1], &buffer, MP_BUFFER_READ);
+    mp_int_t offset = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
+    if (offset < 0 || size < 0 || (int64_t)offset + size > (int64_t)buffer.len) {
+        pt_raise_value_error();
+    }
+    bool writable = mp_get_buffer(args[1], &buffer, MP_BUFFER_RW);
+    uint8_t *start = buffer.buf;
+    pt_point_view(args[0], args[1], start, start + offset, (size_t)size,
+                  (uint8_t)*mp_obj_str_get_str(args[4]), writable);
+    return args[0];
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(view_obj, 5, 5, view);
 
 static mp_obj_t nbytes(mp_obj_t object) {
     mp_buffer_info_t buffer;
@@ -106,6 +154,10 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_Reader), MP_ROM_PTR(&pt_reader_type)},
     {MP_ROM_QSTR(MP_QSTR_Context), MP_ROM_PTR(&pt_context_type)},
     {MP_ROM_QSTR(MP_QSTR_misaligned), MP_ROM_PTR(&misaligned_obj)},
+    {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&view_obj)},
+    {MP_ROM_QSTR(MP_QSTR_heap_locked), MP_ROM_PTR(&pt_heap_locked_obj)},
+    {MP_ROM_QSTR(MP_QSTR_new_float), MP_ROM_PTR(&pt_new_float_obj)},
+    {MP_ROM_QSTR(MP_QSTR_new_string), MP_ROM_PTR(&pt_new_string_obj)},
     {MP_ROM_QSTR(MP_QSTR_nbytes), MP_ROM_PTR(&nbytes_obj)},
     {MP_ROM_QSTR(MP_QSTR_typecode), MP_ROM_PTR(&typecode_obj)},
     {MP_ROM_QSTR(MP_QSTR_readonly), MP_ROM_PTR(&readonly_obj)},

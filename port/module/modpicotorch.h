@@ -3,6 +3,7 @@
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
 
+#include "core.h"
 #include "py/obj.h"
 
 extern const mp_obj_type_t pt_reader_type;
@@ -24,6 +25,29 @@ static inline mp_obj_t pt_small_int(int64_t value) {
 void pt_raise_value_error(void) __attribute__((noreturn));
 // True when `size` bytes at `data` do not start at a multiple of `alignment`.
 bool pt_is_misaligned(const void *data, size_t size, size_t alignment);
+
+// The start of the whole buffer that a memoryview is a part of; NULL for any other object.
+void *pt_view_start(mp_obj_t buffer);
+// Points a memoryview at the `size` bytes at `data`, elements of `typecode`, inside the memory that
+// starts at `start` and belongs to `buffer`. Raises TypeError for what is no memoryview, ValueError
+// for a size that is no multiple of the elements'.
+void pt_point_view(mp_obj_t view, mp_obj_t buffer, uint8_t *start, uint8_t *data, size_t size,
+                   uint8_t typecode, bool writable);
+
+// A float. While the heap is locked it is put into `kept`, one that new_float made.
+mp_obj_t pt_float(double value, mp_obj_t kept);
+// An int, bool or float; `kept` as in pt_float. MemoryError for an int that needs a locked heap,
+// ValueError for what is no number.
+mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
+// True when `value` is of the type of a number and equal to it, or as close as ExecuTorch asks of
+// an input. ValueError for what is no number.
+bool pt_is_number(pt_scalar s, mp_obj_t value);
+// A string of `length` bytes, which another of 0 follows. While the heap is locked `kept`, one that
+// new_string made, refers to them where they are. ValueError for what is no UTF-8.
+mp_obj_t pt_string(const uint8_t *text, size_t length, mp_obj_t kept);
+MP_DECLARE_CONST_FUN_OBJ_0(pt_heap_locked_obj);
+MP_DECLARE_CONST_FUN_OBJ_0(pt_new_float_obj);
+MP_DECLARE_CONST_FUN_OBJ_0(pt_new_string_obj);
 
 // A value that an instruction names.
 typedef struct pt_argument {

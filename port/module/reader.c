@@ -3,7 +3,6 @@
 #include "modpicotorch.h"
 #include "py/objstr.h"
 #include "py/runtime.h"
-#include <float.h>
 #include <string.h>
 
 typedef struct reader {
@@ -445,21 +444,49 @@ static mp_obj_t reader_u64_at(mp_obj_t self_in, mp_obj_t position) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(reader_u64_at_obj, reader_u64_at);
 
-// True when the double in a field is as close to a value as ExecuTorch asks of an input.
-static mp_obj_t reader_same_double(size_t n_args, const mp_obj_t *args) {
+// The number of the EValue at a position; of another kind: its type alone.
+static pt_scalar scalar_at(const reader *r, uint32_t position) {
+    table evalue = table_at(r, position);
+    pt_scalar s = {.type = union_type(r, &evalue)};
+    if (s.type == PT_TYPE_INT || s.type == PT_TYPE_BOOL || s.type == PT_TYPE_DOUBLE) {
+        uint32_t member = field(r, &evalue, PT_SLOT_EVALUE_VAL);
+        table number = table_at(r, member ? follow(r, member) : 0);
+        uint32_t found = field(r, &number, 0); // the only one that each of them has
+        s.as.i = !found ? 0 : s.type == PT_TYPE_BOOL ? u8_at(r, found) != 0 : i64_at(r, found);
+    }
+    return s;
+}
+
+static mp_obj_t reader_number(mp_obj_t self_in, mp_obj_t evalue, mp_obj_t kept) {
+    return pt_number(scalar_at(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(evalue)), kept);
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_number_obj, reader_number);
+
+static mp_obj_t reader_is_number(mp_obj_t self_in, mp_obj_t evalue, mp_obj_t value) {
+    const reader *self = MP_OBJ_TO_PTR(self_in);
+    return mp_obj_new_bool(pt_is_number(scalar_at(self, (uint32_t)mp_obj_get_int(evalue)), value));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_is_number_obj, reader_is_number);
+
+static mp_obj_t reader_double_item(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const reader *self = MP_OBJ_TO_PTR(args[0]);
-    uint32_t position = field_of(self, args[1], args[2]);
-    int64_t bits = position ? i64_at(self, position) : 0;
-    double there;
-    memcpy(&there, &bits, sizeof(there));
-    double value = (double)mp_obj_get_float(args[3]);
-    double off = value > there ? value - there : there - value;
-    double magnitude = there < 0 ? -there : there;
-    bool close = magnitude <= DBL_MAX && off <= 1e-4 + 1e-5 * magnitude;
-    return mp_obj_new_bool(close || value == there || (value != value && there != there));
+    pt_scalar s = {.as.i = i64_at(self, item(self, args[1], args[2], 8))};
+    return pt_float(s.as.d, args[3]);
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_same_double_obj, 4, 4, reader_same_double);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_double_item_obj, 4, 4, reader_double_item);
+
+static mp_obj_t reader_string(mp_obj_t self_in, mp_obj_t string_in, mp_obj_t kept) {
+    const reader *self = MP_OBJ_TO_PTR(self_in);
+    uint32_t string = (uint32_t)mp_obj_get_int(string_in), n = length(self, string);
+    if (!string) {
+        return pt_string((const uint8_t *)"", 0, kept);
+    }
+    const uint8_t *text = bytes_at(self, string + 4, n);
+    bytes_at(self, string + 4 + n, 1);
+    return pt_string(text, n, kept);
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(reader_string_obj, reader_string);
 
 static mp_obj_t reader_equals(mp_obj_t self_in, mp_obj_t string_in, mp_obj_t text_in) {
     const reader *self = MP_OBJ_TO_PTR(self_in);
@@ -511,7 +538,10 @@ static const mp_rom_map_elem_t reader_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_u32_at), MP_ROM_PTR(&reader_u32_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_u64_at), MP_ROM_PTR(&reader_u64_at_obj)},
     {MP_ROM_QSTR(MP_QSTR_root), MP_ROM_PTR(&reader_root_obj)},
-    {MP_ROM_QSTR(MP_QSTR_same_double), MP_ROM_PTR(&reader_same_double_obj)},
+    {MP_ROM_QSTR(MP_QSTR_number), MP_ROM_PTR(&reader_number_obj)},
+    {MP_ROM_QSTR(MP_QSTR_is_number), MP_ROM_PTR(&reader_is_number_obj)},
+    {MP_ROM_QSTR(MP_QSTR_double_item), MP_ROM_PTR(&reader_double_item_obj)},
+    {MP_ROM_QSTR(MP_QSTR_string), MP_ROM_PTR(&reader_string_obj)},
     {MP_ROM_QSTR(MP_QSTR_find), MP_ROM_PTR(&reader_find_obj)},
     {MP_ROM_QSTR(MP_QSTR_same_items), MP_ROM_PTR(&reader_same_items_obj)},
     {MP_ROM_QSTR(MP_QSTR_verify), MP_ROM_PTR(&reader_verify_obj)},

@@ -13,7 +13,8 @@ from .method import Method
 from .method_meta import MethodMeta
 from .module import Module
 from .program import MINIMAL, STRICT, Program
-from .tensor import Tensor, TensorInfo
+from .tensor import Tensor, TensorInfo, from_blob
+from .values import ValueList
 
 __all__ = [
     "MINIMAL",
@@ -34,4 +35,6 @@ __all__ = [
     "Tensor",
     "TensorInfo",
     "TensorLayout",
+    "ValueList",
+    "from_blob",
 ]

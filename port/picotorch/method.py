@@ -11,27 +11,21 @@
 import _picotorch
 
 from . import schema
+from .attributes import Attributes
 from .errors import (
     ALREADY_LOADED,
     END_OF_METHOD,
     INVALID_ARGUMENT,
     INVALID_STATE,
-    INVALID_TYPE,
     NOT_FOUND,
-    NOT_SUPPORTED,
     OPERATOR_MISSING,
-    OUT_OF_RESOURCES,
     bad_program,
     fail,
 )
-from .memory import check_alignment, check_memory
-from .method_loader import N_INSTRUCTIONS, MethodLoader, reference
+from .inputs import Inputs
+from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
-from .plan import evalue
-from .tensor import TYPECODES, Tensor, accepts, tensor_nbytes
-
-_TENSOR = schema.KERNEL_TYPES_TENSOR
-_MAX_INPUTS = 256
+from .outputs import Outputs
 
 
 class Method:
@@ -43,15 +37,15 @@ class Method:
         # the methods below without Python around them: 300 instructions a call instead of 2,000
         self.execute = self.context.execute
         self.step = self.context.step
-        self.outputs = [Tensor() for _ in range(max_outputs)]
         self.program = None
         self.plan = 0
+        self._inputs = Inputs(self)
+        self._outputs = Outputs(self, max_outputs)
+        self._attributes = Attributes(self)
         self._loader = MethodLoader(self, self.context)
         self._loaded = False
         self._ready = False
         self._pool_mark = 0
-        self._inputs_set = bytearray(_MAX_INPUTS)  # 1 for each input that was set
-        self._inputs_missing = 0
         self._pool_end = 0
         self._planned = 0
         self._external_start = 0
@@ -95,24 +89,13 @@ class Method:
         self._planned = loader.n_planned
         self._external_start = _picotorch.PLANNED + loader.n_planned + len(loader.external.files)
         self._external_end = loader.next_external
-        inputs = self._count(schema.EXECUTION_PLAN_INPUTS)
-        self._check_indexes(schema.EXECUTION_PLAN_INPUTS)
-        self._check_indexes(schema.EXECUTION_PLAN_OUTPUTS)
-        if inputs > _MAX_INPUTS:
-            raise fail(NOT_SUPPORTED, "more than 256 inputs", "method")
-        for i in range(inputs):
-            self._inputs_set[i] = 0
-        self._inputs_missing = inputs
+        self._inputs.check()
+        self._outputs.check()
+        self._inputs.forget()
         self._pool_end = self.manager.method_allocator.used
         self.context.start(loader.start)
         self._loaded = True
         self._update_ready()
-
-    def _check_indexes(self, slot):
-        reader = self.program.reader
-        values = reader.table(self.plan, schema.EXECUTION_PLAN_VALUES)
-        for i in range(self._count(slot)):
-            evalue(reader, values, reader.i32_item(reader.table(self.plan, slot), i))
 
     def _release(self):
         """Gives everything back."""
@@ -138,199 +121,68 @@ class Method:
     def is_loaded(self):
         return self._loaded
 
+    def first_external(self):
+        """Number of the first memory of unplanned tensors."""
+        return self._external_start
+
+    def is_constant(self, memory):
+        """True of the program and of data files."""
+        first = _picotorch.PLANNED + self._planned
+        return memory == _picotorch.PROGRAM or first <= memory < self._external_start
+
     def _check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
-
-    def _count(self, slot):
-        return self.program.reader.length(self.program.reader.table(self.plan, slot))
-
-    def _value(self, slot, index, subject):
-        """Position of the EValue of input or output `index`."""
-        reader = self.program.reader
-        if not 0 <= index < self._count(slot):
-            raise fail(INVALID_ARGUMENT, "an index below 0" if index < 0 else "there is no such",
-                       subject, index, remedy="inputs_size and outputs_size say how many there are")
-        return evalue(reader, reader.table(self.plan, schema.EXECUTION_PLAN_VALUES),
-                      self._value_index(slot, index))
-
-    def _value_index(self, slot, index):
-        return self.program.reader.i32_item(self.program.reader.table(self.plan, slot), index)
-
-    def _tensor_table(self, slot, index, subject):
-        value = self._value(slot, index, subject)
-        if self.program.reader.u8(value, schema.EVALUE_VAL_TYPE) != _TENSOR:
-            raise fail(INVALID_TYPE, "is no tensor", subject, index)
-        return self.program.reader.table(value, schema.EVALUE_VAL)
-
-    def _data(self, slot, index):
-        """Reference to the data of input or output `index`, a tensor; 0 when it has no bytes."""
-        return self.context.get_ref(self.context.find_value(self._value_index(slot, index)))
-
-    def _anywhere(self):
-        """A reference for a tensor without bytes."""
-        return reference(_picotorch.POOL, 0)
-
-    def _is_constant(self, memory):
-        """True of the program and of data files."""
-        return (memory == _picotorch.PROGRAM
-                or _picotorch.PLANNED + self._planned <= memory < self._external_start)
-
-    def _is_external(self, data):
-        return data >> 25 >= self._external_start
 
     # ---- inputs and outputs
 
     def inputs_size(self):
         self._check_loaded()
-        return self._count(schema.EXECUTION_PLAN_INPUTS)
+        return self._inputs.count()
 
     def outputs_size(self):
         self._check_loaded()
-        return self._count(schema.EXECUTION_PLAN_OUTPUTS)
+        return self._outputs.count()
 
     def set_input(self, value, index):
         """Sets input `index`.
 
-        A tensor: any buffer of its bytes, in the program's dim order; it is copied into planned memory,
-        or used in place where the program leaves the input unplanned. A number, bool or None must be
-        the one that the program was exported with. Raises InvalidArgument, InvalidType, InvalidState.
+        A tensor: any buffer of its bytes, in the program's dim order, or a Tensor, whose sizes a
+        dynamic input takes. It is copied into planned memory, or used in place where the program leaves
+        the input unplanned. A number, bool, string or None must be the one that the program was
+        exported with. Raises InvalidArgument for another dtype, value or type and for lists,
+        NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
         """
         self._check_loaded()
-        reader = self.program.reader
-        found = self._value(schema.EXECUTION_PLAN_INPUTS, index, "input")
-        kind = reader.u8(found, schema.EVALUE_VAL_TYPE)
-        table = reader.table(found, schema.EVALUE_VAL)
-        if kind != _TENSOR:
-            self._check_constant_input(value, kind, table, index)
-        else:
-            self._set_tensor_input(value, table, index)
-        if not self._inputs_set[index]:
-            self._inputs_set[index] = 1
-            self._inputs_missing -= 1
+        self._inputs.set(value, index)
         self._update_ready()
-
-    def _check_constant_input(self, value, kind, table, index):
-        reader = self.program.reader
-        if kind == schema.KERNEL_TYPES_NULL:
-            same = value is None
-        elif kind == schema.KERNEL_TYPES_INT:
-            same = value == self._int(table, "input", index)
-        elif kind == schema.KERNEL_TYPES_BOOL:
-            same = value == bool(reader.u8(table, schema.BOOL_BOOL_VAL))
-        elif kind == schema.KERNEL_TYPES_DOUBLE:
-            number = isinstance(value, float) or isinstance(value, int)
-            same = number and reader.same_double(table, schema.DOUBLE_DOUBLE_VAL, value)
-        else:
-            raise fail(NOT_SUPPORTED, "an input of this type", "input", index)
-        if not same:
-            raise fail(INVALID_ARGUMENT, "is not the value that the program was exported with",
-                       "input", index)
-
-    def _int(self, table, subject, index):
-        """An int of the program, which the reader clamps to what needs no heap."""
-        value = self.program.reader.i64(table, schema.INT_INT_VAL)
-        if abs(value) == _picotorch.SMALL_INT_MAX:
-            raise fail(NOT_SUPPORTED, "an int of more than 30 bits", subject, index)
-        return value
-
-    def _check_buffer(self, buffer, table, subject, index):
-        """The bytes of a tensor, after checking that the buffer has them. Raises InvalidArgument."""
-        reader = self.program.reader
-        nbytes = tensor_nbytes(reader, table)
-        given = _picotorch.nbytes(buffer)
-        if given < 0:
-            raise fail(INVALID_TYPE, "is no buffer of contiguous bytes", subject, index)
-        if given != nbytes:
-            raise fail(INVALID_ARGUMENT, "", subject, index, nbytes, given,
-                       "give as many bytes as the program's sizes say")
-        if not accepts(reader.u8(table, schema.TENSOR_SCALAR_TYPE), buffer):
-            raise fail(INVALID_ARGUMENT, "has another dtype than the program", subject, index)
-        return nbytes
-
-    def _set_tensor_input(self, buffer, table, index):
-        nbytes = self._check_buffer(buffer, table, "input", index)
-        data = self._data(schema.EXECUTION_PLAN_INPUTS, index)
-        if nbytes == 0:
-            return
-        if self._is_constant(data >> 25):
-            raise fail(INVALID_ARGUMENT, "is constant in the program", "input", index)
-        if self._is_external(data):
-            self._check_input_memory(buffer, data >> 25, index)
-            self.context.set_memory(data >> 25, buffer)
-        else:
-            self.context.copy_in(data, buffer)
-
-    def _check_input_memory(self, buffer, memory, index):
-        """A buffer that becomes the memory of an input. Only if no instruction writes to it, it may be
-        read-only or part of the program."""
-        check_alignment(buffer, "input", index)
-        shared = self.context.overlap(buffer, self._external_start)
-        if self.context.is_written(memory):
-            check_memory(buffer, "input", index)
-        elif self._is_constant(shared):
-            shared = 0
-        self._check_apart(shared, "input", index)
-
-    def _check_apart(self, shared, subject, index):
-        if shared:
-            raise fail(INVALID_ARGUMENT, "shares bytes with the program or the method's memories",
-                       subject, index, remedy="hand over a copy")
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
         self._check_loaded()
-        if len(values) != self.inputs_size():
+        if len(values) != self._inputs.count():
             raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
                        remedy="give inputs_size")
         for i in range(len(values)):
-            self.set_input(values[i], i)
+            self._inputs.set(values[i], i)
+        self._update_ready()
 
     def set_output_data_ptr(self, buffer, index):
-        """Makes a buffer the memory of output `index`, which the program leaves unplanned."""
+        """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
+        least the bytes of the program's sizes, which a dynamic output may come to have."""
         self._check_loaded()
-        table = self._tensor_table(schema.EXECUTION_PLAN_OUTPUTS, index, "output")
-        data = self._data(schema.EXECUTION_PLAN_OUTPUTS, index)
-        nbytes = self._check_buffer(buffer, table, "output", index)
-        if nbytes == 0:
-            return
-        if not self._is_external(data):
-            raise fail(INVALID_STATE, "has planned memory", "output", index,
-                       remedy="read it with get_output")
-        check_memory(buffer, "output", index)
-        self._check_apart(self.context.overlap(buffer, self._external_start), "output", index)
-        self.context.set_memory(data >> 25, buffer)
+        self._outputs.set_memory(buffer, index)
         self._update_ready()
 
     def get_output(self, index):
-        """Output `index`: a Tensor that shows it where it lies, or a number, bool or None."""
+        """Output `index`: a Tensor that shows it where it lies, a number, bool, string, None, or a
+        ValueList of them.
+
+        A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
+        string and a list, and each item of a list until the next one is read.
+        """
         self._check_loaded()
-        reader = self.program.reader
-        found = self._value(schema.EXECUTION_PLAN_OUTPUTS, index, "output")
-        kind = reader.u8(found, schema.EVALUE_VAL_TYPE)
-        table = reader.table(found, schema.EVALUE_VAL)
-        if kind == schema.KERNEL_TYPES_NULL:
-            return None
-        if kind == schema.KERNEL_TYPES_INT:
-            return self._int(table, "output", index)
-        if kind == schema.KERNEL_TYPES_BOOL:
-            return bool(reader.u8(table, schema.BOOL_BOOL_VAL))
-        if kind != _TENSOR:
-            raise fail(NOT_SUPPORTED, "an output of this type", "output", index)
-        if index >= len(self.outputs):
-            raise fail(OUT_OF_RESOURCES, "is one more than Method was made for", "output", index,
-                       remedy="give Method a larger max_outputs")
-        tensor = self.outputs[index]
-        tensor.program = self.program
-        tensor.table = table
-        data = self._data(schema.EXECUTION_PLAN_OUTPUTS, index)
-        if data and not self.context.has_memory(data >> 25):
-            raise fail(INVALID_STATE, "has no memory", "output", index,
-                       remedy="call set_output_data_ptr")
-        dtype = reader.u8(table, schema.TENSOR_SCALAR_TYPE)
-        tensor.data = self.context.view(tensor.data, data or self._anywhere(),
-                                        tensor_nbytes(reader, table), TYPECODES.get(dtype, "B"))
-        return tensor
+        return self._outputs.get(index)
 
     def get_outputs(self, into=None):
         """All outputs, in the list `into` (whose length is theirs) or a new one."""
@@ -341,16 +193,41 @@ class Method:
             raise fail(INVALID_ARGUMENT, "a list of another length than the method has of them",
                        "outputs", remedy="give one of outputs_size")
         for i in range(count):
-            into[i] = self.get_output(i)
+            into[i] = self._outputs.get(i)
         return into
+
+    # ---- state
+
+    def get_attribute(self, name):
+        """Tensor of the parameter or buffer of this fully qualified name, where it lies: what is not
+        constant may be written. Raises NotFound.
+
+        With the heap locked it is valid until the next get_attribute.
+        """
+        self._check_loaded()
+        return self._attributes.get(name)
+
+    def reset_state(self):
+        """Takes buffers back to their initial values, or to zero, and the execution to its start.
+
+        All planned memory is as it is after load, so inputs have to be set again.
+        """
+        self._check_loaded()
+        self._loader.reset_memory()
+        self._inputs.forget()
+        self._ready = False
+        self.context.set_ready(False)
+        self.reset_execution()
 
     # ---- execution
 
     def execute(self):
         """Runs all instructions from the first, wherever step stopped.
 
-        Raises InvalidState before load or without all inputs, and what a kernel answers. After a
-        failure the outputs are undefined and the next execute starts from the first instruction.
+        Raises InvalidState before load or without memory for an unplanned tensor, InvalidArgument
+        without all inputs, and what a kernel answers. After a failure outputs and buffers hold what the
+        instructions before it left there: reset_state takes buffers back to their initial values. The
+        inputs stay set, and the next execute starts from the first instruction.
         """
         self.context.execute()
 
@@ -360,7 +237,7 @@ class Method:
 
     def _update_ready(self):
         """Lets execute run when every input has been set and every unplanned tensor has memory."""
-        if self._ready or self._inputs_missing:
+        if self._ready or self._inputs.missing:
             return
         for i in range(self._external_start, self._external_end):
             if not self.context.has_memory(i):
@@ -381,11 +258,7 @@ class Method:
 
     def _raise_not_ready(self):
         self._check_loaded()
-        if self._inputs_missing:
-            index = 0
-            while self._inputs_set[index]:
-                index += 1
-            raise fail(INVALID_STATE, "was never set", "input", index, remedy="call set_input")
+        self._inputs.check_all_set()
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
                    remedy="call set_input and set_output_data_ptr for all that are not planned")
 

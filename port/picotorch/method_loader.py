@@ -58,7 +58,7 @@ from .schema import (
     TENSOR_FIELDS,
     TENSOR_LIST_ITEMS,
 )
-from .tensor import bad_dims, bad_nbytes
+from .tensor import bad_dims, bad_nbytes, is_external
 
 METHOD_BYTES = 28
 N_INSTRUCTIONS = 4  # where in a pt_method they are counted
@@ -554,6 +554,25 @@ class MethodLoader:
         entry = self.reader.u32(extra, EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX) if extra else 0
         self.context.copy(data, _picotorch.PROGRAM,
                           self.program.initial_data(entry, constant, nbytes), nbytes)
+
+    def reset_memory(self):
+        """Puts the planned memory of the loaded method back to what load leaves there."""
+        context = self.context
+        reader = self.reader
+        for i in range(self.n_planned):
+            context.clear(reference(_PLANNED + i, 0), planned_buffer_size(reader, self.plan, i))
+        into = self.tensor
+        i = reader.read_tensor(self.values, 0, TENSOR_FIELDS, into)
+        while i >= 0:
+            (dtype, _, sizes, order, _, constant, allocation, _, _, extra) = into
+            nbytes = reader.tensor_nbytes(dtype, sizes, LIMIT)
+            if allocation and nbytes:
+                data = context.get_ref(context.find_value(i))
+                if is_external(reader, extra):
+                    self._copy_external(data, extra, dtype, sizes, order, nbytes)
+                elif constant:
+                    self._set_initial(data, extra, constant, nbytes)
+            i = reader.read_tensor(self.values, i + 1, TENSOR_FIELDS, into)
 
     def _external_constant(self, extra, dtype, sizes, order, nbytes):
         """Reference to the data of a constant where it lies in its file."""

@@ -1,9 +1,11 @@
-"""What the program says of a tensor, and the tensor that get_output gives."""
+"""What the program says of a tensor, and tensors that a method takes and gives."""
+
+from array import array
 
 import _picotorch
 
-from .errors import INVALID_PROGRAM, NOT_SUPPORTED, fail
-from .memory import LIMIT
+from .errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_SUPPORTED, fail
+from .memory import LIMIT, buffer_size
 from .schema import (
     EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
     EXTRA_TENSOR_INFO_LOCATION,
@@ -14,6 +16,7 @@ from .schema import (
     TENSOR_DIM_ORDER,
     TENSOR_EXTRA_TENSOR_INFO,
     TENSOR_SCALAR_TYPE,
+    TENSOR_SHAPE_DYNAMISM,
     TENSOR_SIZES,
 )
 
@@ -24,6 +27,9 @@ TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 6: "f", 7: "d", 11: "B", 27
 _ACCEPTED = {1: b"b", 2: b"h", 3: b"i", 4: b"q", 5: b"e", 6: b"f", 7: b"d", 11: b"?", 27: b"H",
              28: b"I", 29: b"Q"}
 _RAW = 66
+
+# Where a tensor without bytes lies: the start of the pool
+_NOWHERE = _picotorch.POOL << 25
 
 MAX_RANK = 16
 
@@ -78,6 +84,7 @@ class TensorInfo:
         self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
         self._dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
         self._planned = reader.table(tensor, TENSOR_ALLOCATION_INFO) != 0
+        self._dynamism = reader.u8(tensor, TENSOR_SHAPE_DYNAMISM)
         extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
         self._external = is_external(reader, extra)
         self._constant = not self._planned and (
@@ -88,7 +95,16 @@ class TensorInfo:
                 reader.table(extra, EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME))
 
     def sizes(self):
+        """Of a dynamic tensor the most that they may be."""
         return self._sizes
+
+    def is_dynamic(self):
+        """True when the sizes may change from one execution to the next."""
+        return self._dynamism != 0
+
+    def shape_dynamism(self):
+        """ExecuTorch's number: 0 static, 1 dynamic within a bound, 2 without a bound."""
+        return self._dynamism
 
     def dim_order(self):
         return self._dim_order
@@ -121,8 +137,9 @@ class TensorInfo:
         return self._name
 
     def __repr__(self):
-        return "<TensorInfo %s %s %dB%s>" % (
-            self.dtype, list(self._sizes), self._nbytes, self._place())
+        return "<TensorInfo %s %s%s %dB%s>" % (
+            self.dtype, "up to " if self._dynamism else "", list(self._sizes), self._nbytes,
+            self._place())
 
     def _place(self):
         if self._constant:
@@ -131,16 +148,19 @@ class TensorInfo:
 
 
 class Tensor:
-    """An output: `data` is a memoryview of its elements where they lie, in the order of dim_order.
+    """Sizes, dtype and elements: an output, an attribute, or made by from_blob.
 
-    Made once; the method points it to where the output is, so it is valid until the next
-    get_output of the same index.
+    `data` is a memoryview of the elements where they lie, in the order of dim_order. A method points
+    the Tensor of an output to where the output is at each get_output of its index; until the next one
+    it is valid.
     """
 
     def __init__(self):
-        self.data = memoryview(bytearray(1))
-        self.program = None
-        self.table = 0
+        self.data = memoryview(bytearray(8))
+        self._sizes = memoryview(bytearray(8))  # of i32, where the sizes lie
+        self._dim_order = memoryview(bytearray(8))
+        self._dtype = 0
+        self._buffer = None  # of from_blob
 
     def __len__(self):
         return len(self.data)
@@ -148,33 +168,143 @@ class Tensor:
     def __getitem__(self, i):
         return self.data[i]
 
+    def __setitem__(self, i, value):
+        self.data[i] = value
+
     def scalar_type(self):
-        return self.program.reader.u8(self.table, TENSOR_SCALAR_TYPE)
+        """ExecuTorch's number of the dtype."""
+        return self._dtype
 
     @property
     def dtype(self):
-        return SCALAR_TYPE_NAMES[self.scalar_type()]
+        """Name of the dtype: "Float", "Char" ..."""
+        return SCALAR_TYPE_NAMES[self._dtype]
 
     def dim(self):
-        return self.program.reader.length(
-            self.program.reader.table(self.table, TENSOR_SIZES))
+        return len(self._sizes)
 
     def size(self, dim):
-        reader = self.program.reader
-        return reader.i32_item(reader.table(self.table, TENSOR_SIZES), dim)
+        return self._sizes[dim]
 
     def sizes(self):
-        return tuple([self.size(i) for i in range(self.dim())])
+        return tuple(self._sizes)
 
     def dim_order(self):
-        reader = self.program.reader
-        order = reader.table(self.table, TENSOR_DIM_ORDER)
-        return tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
+        return tuple(self._dim_order)
+
+    def nbytes(self):
+        return _picotorch.nbytes(self.data)
+
+    def raw_sizes(self):
+        """A memoryview of the sizes, i32, where they lie."""
+        return self._sizes
+
+    def has_dim_order(self, other):
+        """True when both have the same dim order; their ranks are equal."""
+        for i in range(len(self._dim_order)):
+            if self._dim_order[i] != other._dim_order[i]:
+                return False
+        return True
+
+    def expected_nbytes(self):
+        """Bytes that the sizes lead to; -1 when `data` has fewer: a method has executed since."""
+        return _nbytes(self._sizes, self._dtype, self.data)
+
+    def resize(self, sizes):
+        """Gives a tensor of from_blob other sizes, as many, whose elements fit into its buffer.
+
+        Allocates nothing. Raises NotSupported for another rank, for more elements than the buffer has
+        and for a tensor of a method; InvalidArgument for a negative size.
+        """
+        if self._buffer is None:
+            raise fail(NOT_SUPPORTED, "belongs to a method", "tensor",
+                       remedy="set the sizes of the method's inputs")
+        if len(sizes) != len(self._sizes):
+            raise fail(NOT_SUPPORTED, "keeps its rank", "tensor")
+        nbytes = _checked_nbytes(sizes, self._dtype, self._buffer)
+        for i in range(len(sizes)):
+            self._sizes[i] = sizes[i]
+        self.data = _picotorch.view(self.data, self._buffer, 0, nbytes,
+                                    TYPECODES.get(self._dtype, "B"))
+
+    def point(self, context, at, record):
+        """Shows the tensor whose record is at `at` of the context's pool. `record` is a list of 6 to
+        work in. ValueError where a place lies outside its memory."""
+        context.read_value(at, record)
+        rank = record[3]
+        self._dtype = record[4]
+        self._sizes = context.view(self._sizes, record[1], 4 * rank, "i")
+        self._dim_order = context.view(self._dim_order, record[2], rank, "B")
+        data = record[0] if record[5] else _NOWHERE
+        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
 
     def __repr__(self):
-        if self.program is None:
-            return "<Tensor>"
         shown = ", ".join(["%g" % self.data[i] for i in range(min(6, len(self.data)))])
         if len(self.data) > 6:
             shown += ", ..."
         return "<Tensor %s %s [%s]>" % (self.dtype, list(self.sizes()), shown)
+
+
+def from_blob(buffer, sizes, dtype=None):
+    """A Tensor of these sizes on a buffer, which it uses in place; dim order 0, 1, 2 ...
+
+    dtype: a name ("Float") or ExecuTorch's number; without it that of the buffer's elements. The
+    buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for what is no
+    buffer, InvalidArgument for a dtype that is unknown or a negative size, NotSupported for sizes that
+    need more bytes or more than 16 dims.
+    """
+    buffer_size(buffer, "tensor")
+    if len(sizes) > MAX_RANK:
+        raise fail(NOT_SUPPORTED, "tensors of more than 16 dims")
+    tensor = Tensor()
+    tensor._dtype = _dtype_of(buffer) if dtype is None else _dtype_of_name(dtype)
+    tensor._buffer = memoryview(buffer)
+    _checked_nbytes(sizes, tensor._dtype, buffer)
+    tensor._sizes = memoryview(array("i", sizes))
+    tensor._dim_order = memoryview(bytes(range(len(sizes))))
+    tensor.resize(sizes)
+    return tensor
+
+
+def _dtype_of(buffer):
+    code = _picotorch.typecode(buffer)
+    for dtype in _ACCEPTED:
+        if code == _ACCEPTED[dtype][0]:
+            return dtype
+    if code != _RAW:
+        raise fail(INVALID_ARGUMENT, "its elements are of no dtype", "tensor",
+                   remedy="give the dtype")
+    return 0
+
+
+def _dtype_of_name(dtype):
+    for number in SCALAR_TYPE_NAMES:
+        if dtype in (number, SCALAR_TYPE_NAMES[number]) and _picotorch.element_size(number):
+            return number
+    raise fail(INVALID_ARGUMENT, "there is no such dtype", "tensor")
+
+
+def _checked_nbytes(sizes, dtype, buffer):
+    """Bytes of a tensor of these sizes on a buffer. Raises InvalidArgument, NotSupported."""
+    for i in range(len(sizes)):
+        if not 0 <= sizes[i] <= _picotorch.SMALL_INT_MAX:
+            raise fail(INVALID_ARGUMENT, "a size is negative or above 2**30", "tensor")
+    nbytes = _nbytes(sizes, dtype, buffer)
+    if nbytes < 0:
+        raise fail(NOT_SUPPORTED, "its buffer has too few bytes for these sizes", "tensor",
+                   remedy="make it larger")
+    return nbytes
+
+
+def _nbytes(sizes, dtype, buffer):
+    """Bytes of a tensor of these sizes; -1 when a buffer has fewer."""
+    elements = _picotorch.nbytes(buffer) // _picotorch.element_size(dtype)
+    count = 1
+    for i in range(len(sizes)):
+        if sizes[i] == 0:
+            return 0
+    for i in range(len(sizes)):
+        if sizes[i] > elements // count:
+            return -1
+        count *= sizes[i]
+    return count * _picotorch.element_size(dtype)

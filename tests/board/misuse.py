@@ -136,12 +136,13 @@ def large_ints(program):
     def output():
         result[0] = m.get_output(0)
 
-    clamped = (1 << 30) - 1
+    clamped, large, larger = (1 << 30) - 1, 1 << 40, (1 << 64) + (1 << 40)
     tell("2**29", lambda: m.set_input(536870912, 0))
-    tell("2**40", lambda: m.set_input(clamped, 1))
+    tell("what 2**40 is clamped to", lambda: m.set_input(clamped, 1))
+    tell("2**64 more", lambda: m.set_input(larger, 1))
+    tell("2**40", lambda: m.set_input(large, 1))
     tell("output of 2**29", output)
-    print(result[0])
-    tell("output of 2**40", lambda: m.get_output(1))
+    print(result[0], m.get_output(1))
 
 
 

@@ -122,7 +122,7 @@ def test_models_that_cannot_be_read(call, tmp_path, command):
 @pytest.mark.parametrize("command", ["run", "inspect", "size", "parity"])
 def test_method_that_there_is_not(call, command):
     assert_error(call(command, path("add_1"), "--method", "nix"), "NotFound", "(0x20): nix",
-                 "forward")
+                 "forward", "(--method)")
 
 
 @pytest.mark.parametrize("command", ["run", "size"])

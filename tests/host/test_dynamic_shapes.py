@@ -107,11 +107,11 @@ def test_a_number_is_moved():
     instructions = [move(X, OUT), jump(condition, 3), call(0, X, OUT, OUT), move(no, condition)]
     method = relu([bool_value(True), bool_value(False)], instructions)
     place = method.context.find_variable(condition)
-    assert method.context.number(place) is True
+    assert method.context.number(place, None) is True
     method.set_input(np.full(8, -1, np.float32), 0)
     method.execute()
     assert list(method.get_output(0).data) == [0] * 8
-    assert method.context.number(place) is False
+    assert method.context.number(place, None) is False
     method.execute()
     assert list(method.get_output(0).data) == [-1] * 8
 

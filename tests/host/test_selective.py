@@ -148,6 +148,17 @@ def firmware(tmp_path_factory):
     return output, selective.build(BOARD, {str(model): open_program(model.read_bytes())}, output)
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_the_build(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(selective, "_make", None)
+    (tmp_path / "folder.elf").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "map.map").mkdir()
+    for name in ("folder.elf", "file/a.elf", "map.elf"):
+        assert_error(call("firmware", "--models", fixture_store.load("add_1").path,
+                          "--output", tmp_path / name), "AccessFailed")
+    assert not (tmp_path / "map.elf").exists()
+
+
 def test_a_selective_firmware_has_the_kernels_of_the_model_only(firmware):
     output, entry = firmware
     assert "cortex_m::quantized_conv2d.out" in entry["operators"]

@@ -56,7 +56,8 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
         name: torch.export.export(module, inputs)
         for name, (module, inputs) in model.methods().items()
     }
-    edge = to_edge(exported, compile_config=EdgeCompileConfig())
+    edge = to_edge(exported, constant_methods=model.constant_methods or None,
+                   compile_config=EdgeCompileConfig())
     if model.partitioner is not None:
         edge = edge.to_backend(model.partitioner())
     program = edge.to_executorch(backend)
@@ -101,10 +102,10 @@ def read_program(pte: bytes) -> Program:
     return deserialize_pte_binary(pte).program
 
 
-def describe_methods(program: Program) -> list[dict]:
+def describe_methods(program: Program, constant: list[str]) -> list[dict]:
     """Per method: signature, sizes of the planned buffers (counted from 0), operators, counts.
 
-    Without the methods that only return a number.
+    Of the methods that only return a number those that are named alone.
     """
     return [
         {
@@ -120,7 +121,7 @@ def describe_methods(program: Program) -> list[dict]:
             "instructions": sum(len(chain.instructions) for chain in plan.chains),
         }
         for plan in program.execution_plan
-        if not _returns_a_number(plan)
+        if plan.name in constant or not _returns_a_number(plan)
     ]
 
 

@@ -46,7 +46,8 @@ def _run_executorch(model: Model, pte: bytes, data: bytes | None) -> list[list]:
 
 
 def _run_methods(model, program):
-    loaded = {name: program.load_method(name) for name in model.methods()}
+    loaded = {name: program.load_method(name)
+              for name in [*model.methods(), *model.constant_methods]}
     return [
         [_detached(value) for value in loaded[name].execute(inputs)]
         for name, inputs in model.runs()
@@ -55,7 +56,9 @@ def _run_methods(model, program):
 
 def _run_eager(model: Model) -> list[list]:
     """Without oneDNN, whose gelu is off by 1e-4."""
-    modules = {name: copy.deepcopy(module) for name, (module, _) in model.methods().items()}
+    modules = copy.deepcopy({name: module for name, (module, _) in model.methods().items()})
+    for name, value in model.constant_methods.items():
+        modules[name] = lambda value=value: value
     with torch.backends.mkldnn.flags(enabled=False):
         return [_call_eager(modules[name], copy.deepcopy(inputs)) for name, inputs in model.runs()]
 
@@ -71,7 +74,7 @@ def _call_eager(module: torch.nn.Module, inputs: tuple) -> list:
         for tensor, version in zip(tensors, versions, strict=True)
         if tensor._version != version
     ]
-    flat = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    flat, _ = torch.utils._pytree.tree_flatten(outputs)
     return [_detached(value) for value in [*changed, *flat]]
 
 

@@ -70,6 +70,8 @@ class Model:
     calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
         program takes and gives them as they are (picotorch export --int8-io).
     torchscript: the program is made of TorchScript, by picotorch export.
+    constant_methods: values by the names of methods that only return them; each is run once.
+    shares_memory: the methods are run in the same planned buffers, as they share mutable buffers.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -84,6 +86,8 @@ class Model:
     cortex_m: str | None = None
     calibration: tuple[tuple, ...] = ()
     torchscript: bool = False
+    constant_methods: dict[str, object] = field(default_factory=dict)
+    shares_memory: bool = False
 
     @property
     def reference(self) -> str:
@@ -101,7 +105,8 @@ class Model:
     def runs(self) -> list[tuple[str, tuple]]:
         """The executions to store, in order: method and its inputs."""
         first = [(name, inputs) for name, (_, inputs) in self.methods().items()]
-        return first + [(first[0][0], inputs) for inputs in self.further]
+        constant = [(name, ()) for name in self.constant_methods]
+        return first + [(first[0][0], inputs) for inputs in self.further] + constant
 
 
 @dataclass(frozen=True)

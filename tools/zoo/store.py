@@ -45,8 +45,9 @@ def write_fixture(fixture: Fixture, folder: Path) -> dict:
         "sha256": hashlib.sha256(pte).hexdigest(),
         "refused": list(fixture.refused),
         **({"data": list(data)} if data else {}),
+        **({"shares_memory": True} if model.shares_memory else {}),
         "reference": model.reference,
-        "methods": exporter.describe_methods(program),
+        "methods": exporter.describe_methods(program, list(model.constant_methods)),
         "runs": runs,
     }
 

@@ -21,6 +21,7 @@ from zoo.models import (  # noqa: F401
     refused,
     reported,
     shapes,
+    state,
     torchscript,
 )
 from zoo.registry import FIXTURES

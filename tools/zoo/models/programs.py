@@ -120,6 +120,51 @@ def number_outputs(data: Data) -> Model:
 
 
 @fixture
+def other_outputs(data: Data) -> Model:
+    """A string, None, and an int and a float that need more than 32 bits beside the tensor."""
+    return Model(Function(lambda x: ("größer", x + 1.0, None, 2**40, 0.1)), (data.floats(3),))
+
+
+@fixture
+def other_inputs(data: Data) -> Model:
+    """A string and None beside the tensor."""
+
+    def scale(x, mode, bias):
+        return x * (2.0 if mode == "double" else 1.0) + (1.0 if bias is None else bias)
+
+    return Model(Function(scale), (data.floats(3), "double", None))
+
+
+@fixture
+def constant_methods(data: Data) -> Model:
+    """Methods that only return values: numbers, a string, a list, a tensor."""
+    return Model(
+        Function(lambda x: x + 1.0),
+        (data.floats(3),),
+        constant_methods={
+            "vocabulary": 32000,
+            "scale": 0.125,
+            "is_causal": True,
+            "labels": ["cat", "dog"],
+            "window": data.floats(2, 2),
+            "mixed": [1, 2.5, False, "text"],
+        },
+    )
+
+
+@fixture
+def mutated_inputs(data: Data) -> Model:
+    """Two inputs of three that are changed in place: two extra outputs, before the others."""
+
+    def change(x, y, z):
+        z.mul_(2.0)
+        x.add_(y)
+        return x + z, y
+
+    return Model(Function(change), (data.floats(3), data.floats(3), data.floats(3)))
+
+
+@fixture
 def mutated_input(data: Data) -> Model:
     """The method changes its input in place; the exporter makes that an extra output."""
     return Model(Function(lambda x, y: x.add_(y) * 2.0), (data.floats(3), data.floats(3)))

@@ -9,11 +9,17 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from picotorch.host.tensors import from_bfloat16
 
 FOLDER = Path(__file__).resolve().parent / "fixtures"
 
 # What the runtime does not do yet: fixtures that end with NotSupported, and how the message begins.
 NOT_SUPPORTED = {}
+
+
+# Of the largest magnitude of an output; of float16 and bfloat16 a few units in the last place
+TOLERANCE = 1e-5
+TOLERANCES = {"float16": 2**-8, "bfloat16": 2**-5}
 
 
 @dataclass(frozen=True)
@@ -105,3 +111,19 @@ def load(name: str) -> Fixture:
 def _read_npz(path: Path, prefix: str) -> list[np.ndarray]:
     with np.load(path, allow_pickle=False) as archive:
         return [archive[f"{prefix}{index}"] for index in range(len(archive.files))]
+
+
+def assert_close(actual, expected, dtype):
+    """Two outputs; of bfloat16 as their bits."""
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    if dtype == "bfloat16":
+        actual, expected = from_bfloat16(actual), from_bfloat16(expected)
+    if expected.dtype.kind != "f":
+        assert (actual == expected).all()
+        return
+    finite = np.isfinite(expected)
+    assert np.array_equal(actual[~finite], expected[~finite], equal_nan=True)
+    if finite.any():
+        largest = np.abs(expected[finite], dtype=np.float64).max()
+        difference = np.abs(actual[finite].astype(np.float64) - expected[finite]).max()
+        assert difference <= TOLERANCES.get(dtype, TOLERANCE) * largest, f"{difference:g} of {largest:g}"

@@ -12,6 +12,7 @@ from zoo.models import (  # noqa: F401
     matrices,
     memory,
     mlperf_tiny,
+    moved,
     networks,
     normalization,
     pooling,

@@ -1,7 +1,7 @@
 """Between numpy arrays, with the sizes PyTorch gives, and tensors stored in a program's dim order.
 
-What numpy has not is an array of its bits: bfloat16 and bits16 of uint16, the float8s of uint8, quantized
-types of their integers. to_bfloat16 and from_bfloat16 convert.
+What numpy has not is an array of its bits: bfloat16 and bits16 of uint16, the float8s of uint8,
+quantized types of their integers. to_bfloat16 and from_bfloat16 convert.
 """
 
 import sys
@@ -16,8 +16,8 @@ DTYPES = {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16
           7: "float64", 11: "bool", 12: "int8", 14: "int32", 15: "uint16", 22: "uint16", 27: "uint16",
           28: "uint32", 29: "uint64"}
 # ScalarTypes by the names of torch and ml_dtypes, where numpy has none
-_NAMES = {"bfloat16": BFLOAT16, "bits16": 22, "float8_e5m2": 23, "float8_e4m3fn": 24, "float8_e5m2fnuz": 25,
-          "float8_e4m3fnuz": 26}
+_NAMES = {"bfloat16": BFLOAT16, "bits16": 22, "float8_e5m2": 23, "float8_e4m3fn": 24,
+          "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26}
 
 
 def numpy_dtype(info):

@@ -126,4 +126,5 @@ def assert_close(actual, expected, dtype):
     if finite.any():
         largest = np.abs(expected[finite], dtype=np.float64).max()
         difference = np.abs(actual[finite].astype(np.float64) - expected[finite]).max()
-        assert difference <= TOLERANCES.get(dtype, TOLERANCE) * largest, f"{difference:g} of {largest:g}"
+        bound = TOLERANCES.get(dtype, TOLERANCE) * largest
+        assert difference <= bound, f"{difference:g} of {largest:g}"

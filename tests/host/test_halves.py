@@ -215,12 +215,10 @@ def test_promotion(one, other):
 @pytest.mark.parametrize("dtype", HALVES)
 def test_numbers_and_0d_tensors_do_not_promote(dtype):
     x, out = of(dtype, 1, 2), of(dtype, 0, 0)
-    given = call("aten::add.Scalar_out", x, 0.1, 1, out)
-    np.testing.assert_array_equal(from_bits(given, dtype), rounded(np.float32([1, 2]) + np.float32(0.1),
-                                                                  dtype))
-    zero_dim = np.array(0.1, np.float32)  # above float16, but without dims
-    given = call("aten::mul.out", x, zero_dim, out)
-    np.testing.assert_array_equal(from_bits(given, dtype), rounded(np.float32([1, 2]) * zero_dim, dtype))
+    given, tenth = call("aten::add.Scalar_out", x, 0.1, 1, out), np.float32(0.1)
+    np.testing.assert_array_equal(from_bits(given, dtype), rounded(np.float32([1, 2]) + tenth, dtype))
+    given = call("aten::mul.out", x, np.array(tenth), out)  # above float16, but without dims
+    np.testing.assert_array_equal(from_bits(given, dtype), rounded(np.float32([1, 2]) * tenth, dtype))
 
 
 # ---- refusals

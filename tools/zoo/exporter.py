@@ -57,7 +57,7 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
         for name, (module, inputs) in model.methods().items()
     }
     edge = to_edge(exported, constant_methods=model.constant_methods or None,
-                   compile_config=EdgeCompileConfig())
+                   compile_config=EdgeCompileConfig(**model.edge))
     if model.partitioner is not None:
         edge = edge.to_backend(model.partitioner())
     program = edge.to_executorch(backend)

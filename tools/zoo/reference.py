@@ -10,7 +10,6 @@ from executorch.runtime import Runtime
 from zoo import cortex_m
 from zoo.registry import Model
 
-
 _TOLERANCES = {torch.float16: 2**-8, torch.bfloat16: 2**-5}
 
 

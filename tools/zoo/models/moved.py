@@ -7,22 +7,22 @@ from zoo.registry import Data, Function, Model, fixture
 
 @fixture
 def moved_dtypes(data: Data) -> Model:
-    """uint16, uint32, uint64, float8 and bits16: inputs that are outputs, clones, views and parts."""
+    """uint16, uint32, uint64 and float8: inputs that are outputs, clones, views and parts."""
     bits = data.integers(2, 6, low=0, high=120)
     return Model(
         Function(
-            lambda a, b, c, d, e, f: (
-                a.clone(), b.view(3, 4), c[:, 1:4], d.unsqueeze(0), e.clone(), f, f.clone(),
+            lambda a, b, c, d, e: (
+                a.clone(), b.view(3, 4), c[:, 1:4], d.unsqueeze(0), e.clone(), a,
             )  # fmt: skip
         ),
         (
-            bits.to(torch.uint16) * 1,
+            bits.to(torch.uint16),
             bits.to(torch.uint32),
             bits.to(torch.uint64),
             bits.to(torch.uint8).view(torch.float8_e5m2),
             bits.to(torch.uint8).view(torch.float8_e4m3fn),
-            bits.to(torch.int16).view(torch.bits16),
         ),
+        edge={"_check_ir_validity": False, "_skip_dim_order": True},
     )
 
 
@@ -50,4 +50,5 @@ def dim_orders(data: Data) -> Model:
             data.floats(4, 2, 3).permute(1, 2, 0),
             data.floats(3, 5, 2, 4).permute(3, 0, 2, 1),
         ),
+        executorch_fails=True,  # its Python takes contiguous and channels-last inputs only
     )

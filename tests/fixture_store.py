@@ -108,6 +108,12 @@ def load(name: str) -> Fixture:
     return {fixture.name: fixture for fixture in load_all()}[name]
 
 
+def stored_dtype(name: str) -> np.dtype:
+    """The dtype of the arrays of a tensor's dtype: that of its bits where numpy has not that one."""
+    bits = {"bfloat16": "uint16", "float8_e5m2": "uint8", "float8_e4m3fn": "uint8"}
+    return np.dtype(bits.get(name, name))
+
+
 def _read_npz(path: Path, prefix: str) -> list[np.ndarray]:
     with np.load(path, allow_pickle=False) as archive:
         return [archive[f"{prefix}{index}"] for index in range(len(archive.files))]

@@ -31,7 +31,8 @@ def test_inputs_have_the_signature_of_the_method(stored):
         assert len(run.inputs) == len(signature)
         for array, wanted in zip(run.inputs, signature, strict=True):
             if wanted["type"] == "Tensor":
-                assert (str(array.dtype), list(array.shape)) == (wanted["dtype"], wanted["sizes"])
+                dtype = fixture_store.stored_dtype(wanted["dtype"])
+                assert (array.dtype, list(array.shape)) == (dtype, wanted["sizes"])
             else:
                 assert array == wanted["value"]
 
@@ -44,7 +45,7 @@ def test_outputs_have_the_signature_of_the_method(stored):
             if wanted["type"] != "Tensor":
                 assert array == wanted["value"]
                 continue
-            whole = np.empty(wanted["sizes"], wanted["dtype"])
+            whole = np.empty(wanted["sizes"], fixture_store.stored_dtype(wanted["dtype"]))
             assert array.dtype == whole.dtype
             assert array.shape == run.sampled(whole).shape
             assert array.nbytes <= wanted["nbytes"]

@@ -10,6 +10,7 @@ from executorch.runtime import Runtime
 from zoo import cortex_m
 from zoo.registry import Model
 
+_MOVED = (torch.float8_e5m2, torch.float8_e4m3fn)
 _TOLERANCES = {torch.float16: 2**-8, torch.bfloat16: 2**-5}
 
 
@@ -83,6 +84,9 @@ def _assert_close(outputs: list[list], wanted: list[list]) -> None:
     float16 and bfloat16 within a few of their units in the last place; what is not computed, as bits.
     """
     for output, want in zip(sum(outputs, []), sum(wanted, []), strict=True):
+        if getattr(want, "dtype", None) in _MOVED:
+            assert output.dtype == want.dtype
+            output, want = output.view(torch.uint8), want.view(torch.uint8)
         largest = 0.0
         if isinstance(want, torch.Tensor) and want.is_floating_point() and want.isfinite().any():
             largest = float(want[want.isfinite()].abs().max())

@@ -52,14 +52,16 @@ _OPERATORS = {
 }
 
 
+_FACTORS = {"aten::addmm.out": (1, 2), "cortex_m::quantized_batch_matmul.out": (0, 2)}
+
+
 def _numel(sizes):
     return math.prod(sizes)
 
 
 def factors(instruction: Instruction) -> list[int]:
     """The two values whose elements are multiplied."""
-    first = 1 if instruction.call == "aten::addmm.out" else 0
-    return instruction.arguments[first : first + 2]
+    return [instruction.arguments[i] for i in _FACTORS.get(instruction.call, (0, 1))]
 
 
 def macs_of(instruction: Instruction, values: Values) -> int:

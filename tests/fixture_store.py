@@ -16,6 +16,16 @@ FOLDER = Path(__file__).resolve().parent / "fixtures"
 # What the runtime does not do yet: fixtures that end with NotSupported, and how the message begins.
 NOT_SUPPORTED = {}
 
+# Fixtures whose backend, in Python, needs a heap: to load, to run.
+UNLOCKED = {
+    "delegate_demo": "load run",
+    "delegate_executor": "load",
+    "delegate_in_branches": "load run",
+    "delegate_inline": "load run",
+    "delegate_nested": "load run",
+    "delegate_two_backends": "load run",
+}
+
 
 # Of the largest magnitude of an output; of float16 and bfloat16 a few units in the last place
 TOLERANCE = 1e-5
@@ -70,6 +80,12 @@ class Fixture:
     def refused(self) -> list[str]:
         """The operators and backends for which loading is refused; empty if it runs."""
         return self.entry["refused"]
+
+    @property
+    def backends(self) -> list[str]:
+        """The backends that its methods need and the tests define."""
+        names = {name for method in self.entry["methods"] for name in method["backends"]}
+        return sorted(names - set(self.refused))
 
     @property
     def path(self) -> Path:

@@ -187,3 +187,9 @@ static int power_scalar_run(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_pow_Tensor_Scalar_out = {power_scalar_check, power_scalar_run};
+
+// ---- atan2
+
+PT_BINARY_F32(atan2, pt_atan2f(x, y))
+static const pt_binary atan2_op = {NULL, atan2_f32, NULL, NULL, PT_RULE_FLOATING, false};
+PT_BINARY_KERNEL(aten_atan2_out, atan2_op, PT_FORM_TENSORS)

@@ -1,32 +1,7 @@
 // The polynomials are minimax fits in relative error of the result (least squares, reweighted by
 // Lawson's iteration, in 40 digits), their coefficients rounded to the type used.
 #include "float_math.h"
-
-static float from_bits(uint32_t u) {
-    return ((pt_bits){.u = u}).f;
-}
-
-static uint32_t to_bits(float x) {
-    return ((pt_bits){.f = x}).u;
-}
-
-static float not_a_number(void) {
-    return from_bits(0x7FC00000);
-}
-
-static float infinity(void) {
-    return from_bits(0x7F800000);
-}
-
-static float quiet(float nan) {
-    return from_bits(to_bits(nan) | 0x00400000);
-}
-
-// |x| with the sign of `sign`. By bits: gcc 12 returns `sign` for __builtin_copysignf at times
-// where floats are soft.
-static float with_sign(float x, float sign) {
-    return from_bits((to_bits(x) & 0x7FFFFFFF) | (to_bits(sign) & 0x80000000));
-}
+#include "float_bits.h"
 
 static double double_with_sign(double x, double sign) {
     union {

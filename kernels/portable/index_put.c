@@ -126,7 +126,7 @@ static int index_put_check(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[4]);
     int error = pt_check_same_dtype(c, &out, &self);
     error = error ? error : pt_expect_sizes(c, args[4], self.rank, self.sizes);
-    return error ? error : check_put(c, args, &out);
+    return error ? error : check_put(c, args, &self);
 }
 
 static int index_put_run(pt_context *c, const pt_ref *args) {

@@ -4,6 +4,7 @@
     print(Module("model.pte").forward(x))
 """
 
+from .backend import Backend, register_backend, registered_backend_names, unregister_backend
 from .data_loader import BufferDataLoader, FileDataLoader
 from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
@@ -19,6 +20,7 @@ from .values import ValueList
 __all__ = [
     "MINIMAL",
     "STRICT",
+    "Backend",
     "BufferDataLoader",
     "Error",
     "EventTracer",
@@ -37,4 +39,7 @@ __all__ = [
     "TensorLayout",
     "ValueList",
     "from_blob",
+    "register_backend",
+    "registered_backend_names",
+    "unregister_backend",
 ]

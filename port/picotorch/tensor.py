@@ -167,6 +167,12 @@ class Tensor:
         self._dtype = 0
         self._buffer = None  # of from_blob
 
+    def clear(self):
+        """Shows nothing any more."""
+        self.data = _picotorch.view(self.data, b"", 0, 0, "B")
+        self._sizes = _picotorch.view(self._sizes, b"", 0, 0, "i")
+        self._dim_order = _picotorch.view(self._dim_order, b"", 0, 0, "B")
+
     def __len__(self):
         return len(self.data)
 
@@ -235,13 +241,17 @@ class Tensor:
     def point(self, context, at, record):
         """Shows the tensor whose record is at `at` of the context's pool. `record` is a list of 6 to
         work in. ValueError where a place lies outside its memory."""
+        self.describe(context, at, record)
+        data = record[0] if record[5] else _NOWHERE
+        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
+
+    def describe(self, context, at, record):
+        """As point, but without the data, which may have no memory yet."""
         context.read_value(at, record)
         rank = record[3]
         self._dtype = record[4]
         self._sizes = context.view(self._sizes, record[1], 4 * rank, "i")
         self._dim_order = context.view(self._dim_order, record[2], rank, "B")
-        data = record[0] if record[5] else _NOWHERE
-        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
 
     def number(self, i):
         """Element i of the data as a number, that of float16 and bfloat16 too. May allocate."""

@@ -115,6 +115,10 @@ class ValueList:
         self._items = items
         return self
 
+    def clear(self):
+        """Shows nothing any more."""
+        self._values = None
+
     def __len__(self):
         return self._values.method.program.reader.length(self._items) if self._values else 0
 

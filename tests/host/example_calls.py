@@ -43,10 +43,11 @@ MATRIX = floats(3, 4)
 IMAGE = floats(2, 4, 5, 6)
 INDEX = ints(2, high=3)
 
-UNARY = ("abs alias_copy ceil cos detach_copy erf exp expm1 floor lift_fresh_copy log log10 log1p log2 "
-         "neg reciprocal relu round rsqrt sigmoid sign sin sqrt tanh trunc")
+UNARY = ("abs acos acosh alias_copy asin asinh atan atanh ceil cos cosh detach_copy erf exp expm1 "
+         "floor lift_fresh_copy log log10 log1p log2 neg reciprocal relu round rsqrt sigmoid sign sin "
+         "sinh sqrt tan tanh trunc")
 PREDICATES = "isinf isnan logical_not"
-BINARY = ("div floor_divide maximum minimum mul pow.Tensor_Tensor fmod.Tensor remainder.Tensor")
+BINARY = ("atan2 div floor_divide maximum minimum mul pow.Tensor_Tensor fmod.Tensor remainder.Tensor")
 COMPARISONS = "eq ge gt le lt ne"
 
 

@@ -37,11 +37,14 @@ def test_every_operator_takes_dynamic_outputs_on_boards(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_bounds_that_are_too_small_on_boards(board):
-    """Also of outputs of rank 0 or without elements, whose sizes fit any bound."""
+    """Also of outputs without dims or elements, whose sizes fit any bound, and of those in place."""
     cases = [Case(operator, *arguments, spare=-1) for operator, arguments in EXAMPLES.items()]
     assert_same(board, cases)
-    refused = [case.on_twin().reason for case in cases if case.on_twin().error]
-    assert set(refused) == {ABOVE_BOUND} and len(refused) > 0.9 * len(cases)
+    for case in cases:
+        arrays = [getattr(tensor, "array", tensor) for tensor in case.outputs]
+        in_place = case.operator.endswith(("_", "et_copy_index.tensor"))
+        if any(array.ndim and array.size for array in arrays) and not in_place:
+            assert case.on_twin().reason == ABOVE_BOUND, case
 
 
 @pytest.mark.parametrize("name", random_operators.NAMES)

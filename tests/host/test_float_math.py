@@ -51,6 +51,15 @@ FUNCTIONS = {
     "erf": (erf, 1.8),
     "sin": (np.sin, 1.6),
     "cos": (np.cos, 1.6),
+    "tan": (np.tan, 3.2),
+    "asin": (np.arcsin, 2.3),
+    "acos": (np.arccos, 1.2),
+    "atan": (np.arctan, 1.9),
+    "sinh": (np.sinh, 1.9),
+    "cosh": (np.cosh, 1.9),
+    "asinh": (np.arcsinh, 1.7),
+    "acosh": (np.arccosh, 1.7),
+    "atanh": (np.arctanh, 1.6),
     "sqrt": (np.sqrt, 0.5),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 1.5),
     "reciprocal": (lambda x: 1 / x, 0.5),
@@ -66,6 +75,19 @@ def test_error(name):
     assert errors[worst] <= limit, (X[worst], result[worst], expected[worst], errors[worst])
     known = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(result[known]), np.signbit(expected[known]))
+
+
+def test_angles_of_points():
+    """Of all quadrants, zeros of either sign and infinities."""
+    special = np.float32([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, 3e38])
+    some = np.concatenate([np.random.default_rng(1).normal(size=3000).astype(np.float32), special])
+    for y, x in ((X, np.random.default_rng(0).permutation(X)),
+                 (np.repeat(special, some.size), np.tile(some, special.size))):
+        result = call("aten::atan2.out", y, x, np.zeros_like(y))
+        expected = np.arctan2(y.astype(np.float64), x.astype(np.float64))
+        assert ulps(result, expected).max() <= 2.3
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result[known]), np.signbit(expected[known]))
 
 
 @pytest.mark.parametrize("name, function", [

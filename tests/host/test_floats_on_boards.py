@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import test_float_math
 from board_call import BOARDS, Case, assert_same, call_on_board
 from kernel_call import Tensor
 from test_convolution import CHANNELS_LAST, OPERATOR, out_size, random
@@ -154,3 +155,13 @@ def rows():
 @pytest.mark.parametrize("board", BOARDS)
 def test_rows(board):
     assert_same(board, list(rows()))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_functions(board):
+    """Of numbers of every size; NaN and what is no number by its bits, too."""
+    sample = test_float_math.X[::97].copy()
+    cases = [Case(f"aten::{name}.out", sample, np.zeros_like(sample))
+             for name in test_float_math.FUNCTIONS]
+    cases.append(Case("aten::atan2.out", sample, sample[::-1].copy(), np.zeros_like(sample)))
+    assert_same(board, cases)

@@ -9,10 +9,11 @@ import fixture_store
 import pytest
 from calling import assert_error, assert_usage
 from flatbuffer_builder import bool_value
-from picotorch.host import memory_map
+from picotorch.host import etdump, memory_map, profiling
 from picotorch.host.instructions import read_instructions
 from picotorch.host.lifetimes import Box, lifetimes, live_bytes
 from picotorch.host.macs import macs_of
+from picotorch.host.run import Request
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.runtime import Runtime
@@ -41,6 +42,10 @@ def profile(call, name, *options):
     status, out, error = call("profile", path(name), *options, "--json")
     assert (status, error) == (0, "")
     return json.loads(out)
+
+
+def fixtures_that_run():
+    return [fixture for fixture in fixture_store.load_all() if not fixture.refused]
 
 
 # ---- the table
@@ -112,6 +117,17 @@ def test_macs_of_single_operators(name):
     assert sum(found) > 0
 
 
+@pytest.mark.parametrize("fixture", fixtures_that_run(), ids=lambda fixture: fixture.name)
+def test_every_fixture_has_a_profile(fixture, monkeypatch):
+    monkeypatch.setattr(profiling, "EXECUTIONS", 1)
+    run = fixture.runs[0]
+    data = [path.read_bytes() for path in fixture.data_paths]
+    request = Request(fixture.pte, fixture.name, run.inputs, run.method, data=data)
+    entry, executions = profiling.profile(request, "host")
+    assert len(entry["instructions"]) == meta_of(fixture.pte, run.method).num_instructions()
+    assert etdump.to_bytes(executions)[8:12] == b"ED00"
+
+
 def test_errors(call, tmp_path):
     assert_error(call("profile", tmp_path / "nix.pte"), "AccessFailed", "nix.pte")
     assert_error(call("profile", path("add_1"), "--method", "nix"), "NotFound", "forward")
@@ -127,11 +143,7 @@ def test_errors(call, tmp_path):
 # ---- the memory map
 
 
-def fixtures_with_memory():
-    return [fixture for fixture in fixture_store.load_all() if not fixture.refused]
-
-
-@pytest.mark.parametrize("fixture", fixtures_with_memory(), ids=lambda fixture: fixture.name)
+@pytest.mark.parametrize("fixture", fixtures_that_run(), ids=lambda fixture: fixture.name)
 def test_boxes_of_a_plan_do_not_overlap(fixture):
     """ExecuTorch's planner gives every byte to one tensor at a time, but for views."""
     for name in fixture.methods:

@@ -24,6 +24,8 @@ def run(model: Model, pte: bytes, data: bytes | None = None) -> list[list]:
     if model.cortex_m:
         return cortex_m.run(model)
     wanted = _run_eager(model)
+    if model.executorch_crashes:
+        return wanted
     if not model.executorch_fails:
         outputs = _run_executorch(model, pte, data)
         _assert_close(outputs, wanted)

@@ -120,6 +120,10 @@ class Run:
         self.unplanned = [None] * meta.num_outputs()
         for i in meta.unplanned_outputs():
             self.unplanned[i] = arenas[0].take(meta.output_tensor_meta(i).nbytes(), "output", i)
+        self.state = [[info.name(), arenas[0].take(info.nbytes(), info.name())]
+                      for info in meta.unplanned_attributes()]
+        for _, memory in self.state:
+            memory[:] = bytes(len(memory))
         self.tracer = None
         if settings.get("trace") == "1":
             self.tracer = EventTracer(arenas[0].take(EventTracer.nbytes(meta), "event tracer"))
@@ -154,6 +158,8 @@ class Run:
             for i in range(len(self.unplanned)):
                 if self.unplanned[i] is not None:
                     self.method.set_output_data_ptr(self.unplanned[i], i)
+            for name, memory in self.state:
+                self.method.set_attribute_data_ptr(memory, name)
             self.method.set_inputs(self.inputs)
             _board.stack_paint()
             start()

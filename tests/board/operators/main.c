@@ -59,7 +59,7 @@ typedef struct {
 
 enum { STAGE_CHECK, STAGE_RUN };
 
-#define SIZE_OF(name, size) size_##name = size,
+#define SIZE_OF(name, size, place) size_##name = size,
 enum { PT_BOARD_ARENAS(SIZE_OF) };
 static uint8_t memory[size_planned]
     __attribute__((section(".bss.arena_planned"), aligned(PT_ARENA_ALIGNMENT)));

@@ -1,0 +1,33 @@
+// Floats as bits, for the mathematical functions.
+#ifndef PT_PORTABLE_FLOAT_BITS_H
+#define PT_PORTABLE_FLOAT_BITS_H
+
+#include "float_math.h"
+
+static inline float from_bits(uint32_t u) {
+    return ((pt_bits){.u = u}).f;
+}
+
+static inline uint32_t to_bits(float x) {
+    return ((pt_bits){.f = x}).u;
+}
+
+static inline float not_a_number(void) {
+    return from_bits(0x7FC00000);
+}
+
+static inline float infinity(void) {
+    return from_bits(0x7F800000);
+}
+
+static inline float quiet(float nan) {
+    return from_bits(to_bits(nan) | 0x00400000);
+}
+
+// |x| with the sign of `sign`. By bits: gcc 12 returns `sign` for __builtin_copysignf at times
+// where floats are soft.
+static inline float with_sign(float x, float sign) {
+    return from_bits((to_bits(x) & 0x7FFFFFFF) | (to_bits(sign) & 0x80000000));
+}
+
+#endif

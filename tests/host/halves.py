@@ -33,13 +33,23 @@ def rounded(values, dtype):
     return from_bits(to_bits(values, dtype), dtype)
 
 
+def is_float(argument):
+    """True for a float32 tensor with memory of its own."""
+    array = getattr(argument, "array", argument)
+    return (isinstance(array, np.ndarray) and array.dtype == np.float32
+            and getattr(argument, "alias", None) is None)
+
+
 def as_dtype(argument, dtype):
-    """An argument whose float32 tensors are made tensors of the dtype; also within lists."""
+    """An argument whose float32 tensors are made tensors of the dtype; also within lists.
+
+    One that shares the memory of another stays as it is.
+    """
     if isinstance(argument, list):
         return [as_dtype(item, dtype) for item in argument]
     order = argument.dim_order if isinstance(argument, Tensor) else None
     array = argument.array if isinstance(argument, Tensor) else argument
-    if not isinstance(array, np.ndarray) or array.dtype != np.float32:
+    if not is_float(argument):
         return argument
     return Tensor(to_bits(array, dtype), order, dtype=CODES[dtype])
 
@@ -48,8 +58,7 @@ def redrawn(argument, random, dtype):
     """An argument whose float32 tensors hold other numbers, which the dtype holds exactly."""
     if isinstance(argument, list):
         return [redrawn(item, random, dtype) for item in argument]
-    array = getattr(argument, "array", argument)
-    if not isinstance(array, np.ndarray) or array.dtype != np.float32:
+    if not is_float(argument):
         return argument
     tensor = argument if isinstance(argument, Tensor) else Tensor(argument)
     values = random.normal(size=tensor.array.shape) * random.choice([0.01, 1, 1, 4, 300])

@@ -23,7 +23,7 @@ _LATER = {"FlatTensorDataMap": "data_map", "MergedDataMap": "data_map", "TensorL
 
 
 def __getattr__(name):
-    """Also asked for submodules under MicroPython."""
+    """One of these, or a module: `from picotorch import platform` asks here first."""
     try:
         module = __import__("picotorch." + _LATER.get(name, name), None, None, (name,))
     except ImportError:

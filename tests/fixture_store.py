@@ -36,7 +36,7 @@ TOLERANCES = {"float16": 2**-8, "bfloat16": 2**-5}
 class Run:
     """One execution. Runs of a fixture follow one another on the same loaded methods.
 
-    Arrays hold logical values in row-major order; a number is an array without dims.
+    Arrays hold logical values in row-major order; a number or string is one without dims.
     """
 
     folder: Path
@@ -132,7 +132,8 @@ def stored_dtype(name: str) -> np.dtype:
 
 def _read_npz(path: Path, prefix: str) -> list[np.ndarray]:
     with np.load(path, allow_pickle=False) as archive:
-        return [archive[f"{prefix}{index}"] for index in range(len(archive.files))]
+        arrays = [archive[f"{prefix}{index}"] for index in range(len(archive.files))]
+        return [None if array.dtype.kind == "V" else array for array in arrays]
 
 
 def assert_close(actual, expected, dtype):

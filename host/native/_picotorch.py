@@ -690,6 +690,13 @@ class Context:
         copy = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
         return lib.pt_resize_tensor(self._c, _reference(POOL, position), len(given) // 4, copy)
 
+    def fit(self, memory):
+        """Leaves no element to dynamic tensors in a memory that is too small for their sizes."""
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
+        self._method()
+        lib.pt_fit(self._c, memory)
+
     def number(self, position, kept):
         """The number in the variable whose record is at `position`: an int, bool, float, or None before
         one is written. `kept` as in Reader.number."""

@@ -103,6 +103,7 @@ int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
 bool pt_list_has_variable(const pt_context *c, pt_ref list);
 void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
 int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
+void pt_fit(const pt_context *c, uint32_t memory);
 int pt_check_method(pt_context *c, uint32_t method);
 void pt_start(pt_context *c, uint32_t method);
 void pt_ask_scratch(pt_context *c, uint32_t bytes);

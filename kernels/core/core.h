@@ -310,6 +310,9 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
 // on; *external is then one more than the last. On an error c->instruction is that of a view, or
 // c->argument the index of a value for which there is no memory.
 int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
+// Leaves no element to the dynamic tensors that are larger than a memory, at whose start they lie:
+// after it has become another one. Those that instructions give new sizes are not affected.
+void pt_fit(const pt_context *c, uint32_t memory);
 // Checks the instruction record at `position` of the pool: kinds of the arguments (of a kernel
 // call: against the signature of its operator), then the kernel's own check. The loader checks
 // where a jump leads.

@@ -39,7 +39,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     self->ready = false;
     memset(&self->c, 0, sizeof(self->c));
     self->c.owner = self;
-    self->c.call_delegate = n_args > 1 ? call_delegate : NULL;
+    self->c.call_delegate = self->on_delegate != mp_const_none ? call_delegate : NULL;
     return MP_OBJ_FROM_PTR(self);
 }
 
@@ -408,6 +408,14 @@ static mp_obj_t context_settle(mp_obj_t self_in, mp_obj_t method_in, mp_obj_t ex
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_settle_obj, context_settle);
 
+static mp_obj_t context_fit(mp_obj_t self_in, mp_obj_t memory) {
+    const pt_context *c = context_of(self_in);
+    method_in_pool(c);
+    pt_fit(c, (uint32_t)memory_number(memory));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_fit_obj, context_fit);
+
 static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t method_in) {
     pt_context *c = context_of(self_in);
     mp_int_t method = mp_obj_get_int(method_in);
@@ -667,6 +675,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_resize), MP_ROM_PTR(&context_resize_obj)},
+    {MP_ROM_QSTR(MP_QSTR_fit), MP_ROM_PTR(&context_fit_obj)},
     {MP_ROM_QSTR(MP_QSTR_number), MP_ROM_PTR(&context_number_obj)},
     {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
     {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},

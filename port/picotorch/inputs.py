@@ -107,6 +107,7 @@ class Inputs(Signature):
         self._resize(value.raw_sizes() if given else self._program_sizes(which), which, index)
         if external:
             context.set_memory(memory, data)
+            context.fit(memory)
         elif nbytes:
             context.copy_in(self.data(which), data)
 

@@ -12,7 +12,6 @@ import _picotorch
 
 from . import schema
 from .attributes import Attributes
-from .delegates import Delegates
 from .errors import (
     ALREADY_LOADED,
     END_OF_METHOD,
@@ -26,7 +25,9 @@ from .errors import (
 from .inputs import Inputs
 from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
+from .no_delegates import make_delegates
 from .outputs import Outputs
+from .values import Values
 
 
 class Method:
@@ -36,7 +37,8 @@ class Method:
 
     def __init__(self, manager, max_outputs=8, max_delegates=None, max_arguments=None):
         self.manager = manager
-        self._delegates = Delegates(self, max_delegates, max_arguments)
+        self.values = Values(self)
+        self._delegates = make_delegates(self, max_delegates, max_arguments)
         self.context = _picotorch.Context(self._on_failure, self._delegates.call)
         self._delegates.bind(self.context)
         # the methods below without Python around them: 300 instructions a call instead of 2,000
@@ -226,8 +228,8 @@ class Method:
 
     def set_attribute_data_ptr(self, buffer, name):
         """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
-        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They stay
-        the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
+        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
+        stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
         self._check_loaded()
         self._attributes.set_memory(buffer, name)

@@ -23,6 +23,9 @@ TAG_NAMES = {
 }
 
 
+_VIEW = "executorch_prim::et_view.default"
+
+
 class MethodMeta:
     """Made by Program.method_meta(name). Indexes count from 0; one out of range is InvalidArgument."""
 
@@ -99,8 +102,32 @@ class MethodMeta:
                 and not info.is_constant()]
 
     def unplanned_outputs(self):
-        """Indexes of the outputs for which Method.set_output_data_ptr has to give memory."""
-        return [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
+        """Indexes of the outputs for which Method.set_output_data_ptr has to give memory: no input, and
+        no view of another tensor."""
+        found = [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
+        views = self._views() if found else []
+        return [i for i in found if self.output_value(i) not in views]
+
+    def _views(self):
+        """The values that instructions make views of others."""
+        reader = self.program.reader
+        operators = [self.operator_name(i) for i in range(self.num_operators())]
+        chains = self._vector(schema.EXECUTION_PLAN_CHAINS)
+        if _VIEW not in operators:
+            return []
+        found = []
+        for i in range(reader.length(chains)):
+            instructions = reader.table(reader.item(chains, i), schema.CHAIN_INSTRUCTIONS)
+            for k in range(reader.length(instructions)):
+                instruction = reader.item(instructions, k)
+                kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
+                if kind == schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+                    call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
+                    arguments = reader.table(call, schema.KERNEL_CALL_ARGS)
+                    operator = reader.i32(call, schema.KERNEL_CALL_OP_INDEX)
+                    if 0 <= operator < len(operators) and operators[operator] == _VIEW:
+                        found.append(reader.i32_item(arguments, reader.length(arguments) - 1))
+        return found
 
     def _is_unplanned(self, index):
         if self.output_tag(index) != schema.KERNEL_TYPES_TENSOR:

@@ -36,6 +36,8 @@ _NOWHERE = _picotorch.POOL << 25
 MAX_RANK = 16
 HALF, BFLOAT16 = 5, 15  # ScalarTypes
 
+_NOTHING = bytearray(0)
+
 
 def accepts(dtype, buffer):
     """True when the elements of a buffer may be those of a tensor of this dtype."""
@@ -161,9 +163,9 @@ class Tensor:
     """
 
     def __init__(self):
-        self.data = memoryview(bytearray(8))
-        self._sizes = memoryview(bytearray(8))  # of i32, where the sizes lie
-        self._dim_order = memoryview(bytearray(8))
+        self.data = memoryview(_NOTHING)
+        self._sizes = memoryview(_NOTHING)  # of i32, where the sizes lie
+        self._dim_order = memoryview(_NOTHING)
         self._dtype = 0
         self._buffer = None  # of from_blob
 

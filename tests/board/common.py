@@ -12,16 +12,14 @@ import picotorch
 from picotorch import (
     BufferDataLoader,
     Error,
-    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
-    MergedDataMap,
     Method,
     Program,
     Tensor,
-    from_blob,
     errors,
+    from_blob,
     schema,
 )
 

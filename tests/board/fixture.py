@@ -10,6 +10,7 @@ output that is no tensor, and the sizes of those that are dynamic.
 
 settings = job.settings(sections["settings"])
 names = settings["methods"].split(",")
+_shared = {}  # planned buffers by index
 
 
 def call(phase, function):
@@ -21,6 +22,8 @@ def constant(text):
     kind, value = text.split(":")
     if kind == "none":
         return None
+    if kind == "str":
+        return value
     return bool(int(value)) if kind == "bool" else int(value) if kind == "int" else float(value)
 
 
@@ -34,16 +37,25 @@ class Loaded:
         self.name = name
         self.data_map = data_map
         self.pool = MemoryAllocator(self.part("pool"))
-        planned = [take(planned_arena(i), meta.memory_planned_buffer_size(i))
-                   for i in range(meta.num_memory_planned_buffers())]
+        planned = [self.planned(i) for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
-                             max(8, meta.num_outputs()))
+                             meta.num_outputs())
         self.output_values = [meta.output_value(i) for i in range(meta.num_outputs())]
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
         self.state = [self.state_memory(info) for info in meta.unplanned_attributes()]
         self.results = [None] * meta.num_outputs()
         self.inputs = None
+
+    def planned(self, i):
+        """Planned buffer `i`: one for all methods where they share their state."""
+        if not settings.get("shares_memory"):
+            return take(planned_arena(i), self.meta.memory_planned_buffer_size(i))
+        if i not in _shared:
+            metas = [self.program.method_meta(name) for name in names]
+            _shared[i] = take(planned_arena(i), max([m.memory_planned_buffer_size(i)
+                              for m in metas if i < m.num_memory_planned_buffers()]))
+        return _shared[i]
 
     def part(self, name):
         """As much of a board's memory as every method gets."""
@@ -51,15 +63,9 @@ class Loaded:
 
     def output_memory(self, i):
         """A buffer for an output that has none of its own, or None."""
-        meta = self.meta
-        if meta.output_tag(i) != schema.KERNEL_TYPES_TENSOR:
+        if i not in self.meta.unplanned_outputs():
             return None
-        for k in range(meta.num_inputs()):
-            if meta.input_value(k) == meta.output_value(i):
-                return None
-        info = meta.output_tensor_meta(i)
-        has_memory = info.is_memory_planned() or info.is_constant()
-        return None if has_memory else take("planned", info.nbytes())
+        return take("planned", self.meta.output_tensor_meta(i).nbytes())
 
     def changeable(self, i, data):
         """The bytes of an input; a copy where it is used in place and comes back as an output."""
@@ -119,17 +125,21 @@ class Loaded:
                 print("output", run, i, self.results[i])
 
 
-def data_maps():
+def read_data():
+    """A data map of all .ptd files; None where there are none."""
+    if "data0" not in sections:
+        return None
+    from picotorch import FlatTensorDataMap, MergedDataMap
+
     maps = []
     while "data%d" % len(maps) in sections:
         maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
-    return maps
+    return maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
 
 
 def main():
     program = Program.load(BufferDataLoader(sections["model"]))
-    maps = data_maps()
-    data_map = None if not maps else maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
+    data_map = read_data()
     methods = {}
     for name in names:
         loaded = Loaded(program, name, data_map)

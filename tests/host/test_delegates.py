@@ -2,20 +2,32 @@
 
 import gc
 import weakref
+from array import array
 
 import fixture_store
 import numpy as np
 import pytest
 import test_fixture_runs
-from flatbuffer_builder import NULL_VALUE, bool_value, int_value
+from flatbuffer_builder import (
+    NULL_VALUE,
+    bool_value,
+    double_value,
+    int_value,
+    string_value,
+)
 from picotorch import (
     Backend,
     BufferDataLoader,
     Error,
+    FlatTensorDataMap,
     Program,
+    Tensor,
+    ValueList,
     register_backend,
     unregister_backend,
 )
+from picotorch.host import profiling
+from picotorch.host.run import Request
 from picotorch.module import load_with_exact_memories
 from picotorch.runtime import Runtime
 from programs import plan, program, tensor
@@ -212,3 +224,111 @@ def test_the_heap_of_a_board_stays_locked(name, monkeypatch):
     lines = run_script("backends.py+fixture.py", job, BOARD).lines
     assert lines[0].startswith(
         "load forward DelegateMemoryAllocationFailed (0x31): delegate 0: no memory was left: backend")
+
+
+# ---- arguments of other kinds, and of dynamic shape
+
+
+class Noting(Backend):
+    """Keeps what it is given as plain values; gives its last argument, if dynamic, other sizes."""
+
+    def __init__(self):
+        self.given = []
+        self.sizes = None
+
+    def init(self, context, processed, compile_specs):
+        return None
+
+    def execute(self, context, handle, args):
+        if self.sizes is not None:
+            context.resize_tensor(args[-1], self.sizes)
+        self.given = [plain(value) for value in args]
+
+
+def plain(value):
+    if isinstance(value, Tensor):
+        return list(value.data)
+    return [plain(item) for item in value] if isinstance(value, ValueList) else value
+
+
+def noting_method(values, arguments, inputs=(0,), **fields):
+    """A method that hands values to a delegate: x (two floats) and `values`."""
+    made = plan([tensor([2], 0), *values], [delegate_call(0, *arguments)], [], list(inputs), [0], [64])
+    found = made | {"delegates": [delegate()]} | fields
+    opened = Program.load(BufferDataLoader(aligned(program(found, backend_delegate_data=DATA))))
+    method = load_with_exact_memories(opened, "forward")
+    method.set_input(np.array([1, 2], np.float32), 0)
+    return method
+
+
+def test_arguments_of_every_kind(register):
+    backend = Noting()
+    register("Doubling", backend)
+    method = noting_method([
+        double_value(0.1), string_value("text"), int_value(-(2**40)), int_value(3),
+        {"val": ("IntList", {"items": [4, 3]})}, {"val": ("DoubleList", {"items": [0.5, 0.1]})},
+        {"val": ("BoolList", {"items": [True, False]})}, {"val": ("TensorList", {"items": [0, 0]})},
+        {"val": ("OptionalTensorList", {"items": [0, -1]})}, NULL_VALUE,
+    ], range(11))
+    method.execute()
+    assert backend.given == [[1, 2], 0.1, "text", -(2**40), 3, [3, -(2**40)], [0.5, 0.1], [True, False],
+                             [[1, 2], [1, 2]], [[1, 2], None], None]
+
+
+def test_outputs_of_dynamic_shape(register):
+    backend = Noting()
+    register("Doubling", backend)
+    method = noting_method([tensor([4], 16, shape_dynamism=1)], [0, 1], outputs=[1])
+    for sizes in ([3], [0], [4], [1]):
+        backend.sizes = array("i", sizes)
+        method.execute()
+        assert method.get_output(0).sizes() == tuple(sizes)
+        assert len(backend.given[-1]) == sizes[0]
+    for sizes, reason in (([5], "upper bound"), ([2, 2], "keeps its rank"), ([-1], "upper bound")):
+        backend.sizes = array("i", sizes)
+        with pytest.raises(Error, match=rf"NotSupported \(0x10\): argument 1: .*{reason}"):
+            method.execute()
+        assert method.get_output(0).sizes() == (1,)
+    backend.sizes = None
+    method.execute()
+
+
+def test_an_argument_that_an_instruction_computes(register):
+    """sym_size of a tensor is a variable."""
+    backend = Noting()
+    register("Doubling", backend)
+    instructions = [{"instr_args": ("KernelCall", {"op_index": 0, "args": [0, 1, 2]})},
+                    delegate_call(0, 2, 0)]
+    method = noting_method(
+        [int_value(0), int_value(99)], [], chains=[{"instructions": instructions}],
+        operators=[{"name": "aten::sym_size", "overload": "int"}])
+    method.execute()
+    assert backend.given == [2, [1, 2]]
+
+
+def test_the_profile_has_the_calls_of_delegates(register):
+    register("Doubling", Given(None))
+    request = Request(two(), "two", [np.arange(4, dtype=np.int32)], "forward")
+    entry, _ = profiling.profile(request, "host")
+    assert [row["call"] for row in entry["instructions"]] == [
+        "delegate Doubling", "aten::relu.out", "delegate Doubling"]
+
+
+def test_named_data_of_a_data_file_comes_after_that_of_the_program(register):
+    """What a delegate finds by key."""
+    found = {}
+
+    class Finding(Given):
+        def init(self, context, processed, compile_specs):
+            named = context.get_named_data_map()
+            keys = [named.get_key(i) for i in range(named.get_num_keys())]
+            found.update({key: bytes(named.get_data(key)) for key in keys})
+
+    register("IntegerBackend", Finding(None))
+    external = next(fixture for fixture in fixture_store.load_all() if fixture.data)
+    data = FlatTensorDataMap.load(BufferDataLoader(aligned(external.data[0])))
+    opened = Program.load(BufferDataLoader(aligned(fixture_store.load("delegate_named_data").pte)))
+    load_with_exact_memories(opened, "forward", data_map=data)
+    assert sorted(found) == sorted([*opened.get_named_data_map().keys(), *data.keys()])
+    assert all(found[key] == bytes(data.get_data(key)) for key in data.keys())
+    assert found["scale"] == bytes(opened.get_named_data("scale"))

@@ -19,6 +19,7 @@ from zoo.models import (  # noqa: F401
     networks,
     normalization,
     pooling,
+    prim_operators,
     programs,
     quantized,
     reductions,

@@ -64,7 +64,7 @@ def dynamic_image(data: Data) -> Model:
 
 @fixture
 def symbolic_sizes(data: Data) -> Model:
-    """Sizes that the method computes from sizes: of views, expands, slices, a range, an empty tensor."""
+    """Sizes that the method computes from sizes: of views, expands, slices, a range."""
 
     def forward(x):
         n, m = x.shape
@@ -92,7 +92,8 @@ def symbolic_numbers(data: Data) -> Model:
 
     def forward(x):
         n, m = x.shape
-        return x * (n + 2 * m - 1), n * m, n // 2, n % 3, -n, n - m
+        scaled = x * (n + 2 * m - 1)
+        return scaled, n * m, n // 2, n % 3, -n, n - m
 
     return Model(
         Function(forward),

@@ -80,7 +80,10 @@ def _recipe(name: str, inputs: tuple) -> dict:
 
 def _array(value) -> np.ndarray:
     """The value as an array in row-major order; a number or string as an array without dims, None
-    as one of no type. What numpy has not (bfloat16 ...) is an array of its bits, uint16 or uint8."""
+    as one of no type.
+
+    What numpy has not (bfloat16 ...) is an array of its bits, uint16 or uint8.
+    """
     if value is None:
         return np.empty(0, "V1")
     if isinstance(value, torch.Tensor):

@@ -16,6 +16,7 @@ from zoo.models import (  # noqa: F401
     pooling,
     programs,
     quantized,
+    rearranged,
     reductions,
     refused,
     reported,

@@ -172,12 +172,14 @@ def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, 
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program: give --inputs, too")
+        memories["data"] = _read_files(files)
         _run_bundled(model, method, board, memories, rtol, atol, as_json)
     method = method or "forward"
     try:
         data = running.read_program(model)
         values = _request_inputs(data, method, inputs, seed, quantize)
-        request = Request(data, str(model), values, method, **memories, data=_read_files(files))
+        request = Request(data, str(model), values, method, **memories,
+                          data=_read_files(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)

@@ -1,6 +1,8 @@
 """What a program holds, as plain dicts and lists: for `inspect`, for people and as JSON."""
 
-from picotorch import MethodMeta, Program, TensorInfo
+from picotorch import MethodMeta, Program, TensorInfo, schema
+from picotorch.backend import get_backend
+from picotorch.delegate_contexts import CompileSpecs
 from picotorch.errors import bad_program
 from picotorch.method_meta import TAG_NAMES
 
@@ -37,12 +39,41 @@ def _method(program, name):
         "outputs": [_output(meta, i) for i in range(meta.num_outputs())],
         "attributes": [{"name": info.name(), **tensor_entry(info)} for info in _attributes(meta)],
         "backends": meta.backend_names(),
+        "delegates": delegate_list(meta),
         "operators": operator_list(meta),
         "planned_buffers": planned_buffers(meta),
         "constant_bytes": constant_bytes(values),
         "tensors": [_tensor(values, i) for i in range(len(values)) if values.kind(i) == TENSOR],
         "instructions": _instructions(meta, values),
     }
+
+
+def delegate_list(meta: MethodMeta) -> list[dict]:
+    """The delegates of a method: backend, bytes of processed data and where they lie, compile specs
+    (key, and bytes in hexadecimal digits), and whether the backend is registered here."""
+    program, reader = meta.program, meta.program.reader
+    table = reader.table(meta.plan, schema.EXECUTION_PLAN_DELEGATES)
+    found = []
+    for i, name in enumerate(meta.backend_names()):
+        delegate = reader.item(table, i)
+        processed = reader.table(delegate, schema.BACKEND_DELEGATE_PROCESSED)
+        specs = CompileSpecs()
+        specs.hold(program, reader.table(delegate, schema.BACKEND_DELEGATE_COMPILE_SPECS))
+        location = reader.u8(processed, schema.BACKEND_DELEGATE_DATA_REFERENCE_LOCATION)
+        found.append({
+            "backend": name,
+            "nbytes": len(program.delegate_data(processed)),
+            "place": "segment" if location == schema.DATA_LOCATION_SEGMENT else "inline",
+            "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in specs],
+            "registered": get_backend(name) is not None,
+        })
+    return found
+
+
+def named_data_list(program: Program) -> list[dict]:
+    """Keys and sizes of a program's named data."""
+    named = program.get_named_data_map()
+    return [{"key": key, "nbytes": len(named.get_data(key))} for key in named.keys()]
 
 
 def planned_buffers(meta: MethodMeta) -> list[int]:

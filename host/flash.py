@@ -136,7 +136,7 @@ def flash_of_operators(board: Board, names: list[str]) -> dict:
 
 
 def flash_of_models(board: Board, models: list[bytes]) -> dict:
-    """flash_of_operators of all that these .pte files need. Raises OperatorMissing, NotFound."""
+    """flash_of_operators of all that these .pte files need. Raises OperatorMissing."""
     programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
     return flash_of_operators(board, needed_operators(programs))
 

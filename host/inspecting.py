@@ -3,7 +3,7 @@
 import click
 
 from . import bundled, show
-from .description import constant_methods, describe
+from .description import constant_methods, describe, named_data_list
 from .twin import open_program
 
 _ARGUMENT_WIDTH = 70
@@ -16,6 +16,7 @@ def inspect(model: bytes, name: str, method: str | None = None) -> dict:
     constants = constant_methods(program)
     names = [name for name in program.method_names if name not in constants]
     entry = {"model": name, "bytes": len(model), "constant_methods": constants,
+             "named_data": named_data_list(program),
              "methods": describe(program, [method] if method is not None else names)}
     if bundle is not None:
         entry["test_sets"] = [_test_set(case) for case in bundle.sets
@@ -46,6 +47,7 @@ def _show_method(entry: dict) -> None:
         show.table(["name", "type", "bytes>"], [
             [value["name"], show.tensor(value), value["nbytes"]] for value in entry["attributes"]])
     _show_operators(entry)
+    _show_delegates(entry)
     _show_memory(entry)
     show.heading(f"{len(entry['instructions'])} instructions")
     show.table(["", "outputs", "operator", "arguments"], [
@@ -73,8 +75,16 @@ def _show_operators(entry):
     show.heading(f"{len(operators)} operators, {len(without)} without a kernel")
     show.table(["operator", "kernel"], [
         [operator["name"], "yes" if operator["kernel"] else "MISSING"] for operator in operators])
-    for backend in entry["backends"]:
-        click.echo(f"backend {backend}: NOT SUPPORTED")
+
+
+def _show_delegates(entry):
+    if entry["delegates"]:
+        show.heading(f"{len(entry['delegates'])} delegates")
+        show.table(["", "backend", "bytes>", "place", "compile specs", ""], [
+            [i, delegate["backend"], delegate["nbytes"], delegate["place"],
+             _cut([f"{key}={value}" for key, value in delegate["compile_specs"]]),
+             "" if delegate["registered"] else "BACKEND NEEDED"]
+            for i, delegate in enumerate(entry["delegates"])])
 
 
 def _show_memory(entry):
@@ -98,6 +108,9 @@ def show_text(entry: dict) -> None:
                f"{len(entry['methods'])} method(s)")
     for method in entry["methods"]:
         _show_method(method)
+    if entry["named_data"]:
+        show.heading("Named data")
+        show.table(["key", "bytes>"], [[data["key"], data["nbytes"]] for data in entry["named_data"]])
     if entry["constant_methods"]:
         show.heading("Methods that return a number")
         show.table(["method", "returns>"], list(entry["constant_methods"].items()))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from picotorch import Program
-from picotorch.errors import NOT_FOUND, OPERATOR_MISSING, fail
+from picotorch.errors import OPERATOR_MISSING, fail
 
 LIST = Path(__file__).resolve().parent.parent / "kernels" / "core" / "operators.def"
 
@@ -32,14 +32,11 @@ def known_operators() -> dict[str, Operator]:
 def needed_operators(programs: dict[str, Program]) -> list[str]:
     """The operators of all methods of the programs, sorted. `programs` is by file name.
 
-    Raises OperatorMissing with all that no build has a kernel for, NotFound for a delegate.
+    Raises OperatorMissing with all that no build has a kernel for.
     """
     needed, missing = set(), []
     for name, program in programs.items():
         for meta in (program.method_meta(method) for method in program.method_names):
-            if meta.num_backends():
-                raise fail(NOT_FOUND, f"delegates to {', '.join(meta.backend_names())}", name,
-                           remedy="export without a delegate")
             needed.update(meta.operator_name(i) for i in range(meta.num_operators()))
             missing += [f"{operator} ({name})" for operator in meta.missing_operators()]
     if missing:

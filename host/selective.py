@@ -42,8 +42,8 @@ def default_output(board: str) -> Path:
 def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     """Builds the firmware and says what is in it. What is made on the way is told on stderr.
 
-    Raises AccessFailed where the output cannot be written, OperatorMissing, NotFound, Internal when
-    the build fails.
+    Raises AccessFailed where the output cannot be written, OperatorMissing, Internal when the build
+    fails.
     """
     _check_output(output)
     names = needed_operators(programs)
@@ -60,7 +60,14 @@ def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
-            "flash": flash_bytes(output), "kernels": flash_of_operators(load_board(board), names)}
+            "backends": _backends(programs), "flash": flash_bytes(output),
+            "kernels": flash_of_operators(load_board(board), names)}
+
+
+def _backends(programs):
+    """Names of the backends that delegates of the programs need."""
+    return sorted({name for program in programs.values() for method in program.method_names
+                   for name in program.method_meta(method).backend_names()})
 
 
 def _check_output(output):
@@ -96,5 +103,7 @@ def show_text(entry: dict) -> None:
                f"{len(known_operators())} operators")
     show.heading("Flash")
     show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]), ["whole firmware", entry["flash"]]])
+    for name in entry["backends"]:
+        click.echo(f"A delegate needs the backend {name}: register it in Python.")
     click.echo(f"\nTo run it: picotorch run {entry['models'][0]} --board {entry['board']} "
                f"--firmware {entry['firmware']}")

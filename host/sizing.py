@@ -4,14 +4,16 @@ Pool, planned buffers and temp memory are those of the method as the twin loads 
 same on every board. Stack and flash of the kernels are measured on a board whose firmware is built.
 """
 
+import contextlib
+
 import click
-from picotorch import Error, MethodMeta
+from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
 from picotorch.module import load_with_exact_memories
 
 from . import emulator, running, show
 from .aligned import ALIGNMENT
 from .boards import Board, load_board
-from .description import constant_bytes, operator_list
+from .description import constant_bytes, delegate_list, operator_list
 from .elf import flash_bytes
 from .flash import flash_of_operators, flash_rows
 from .inputs import random_inputs
@@ -27,8 +29,9 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
-    report = load_with_exact_memories(program, method, prepare == "pool",
-                                      open_data(data)).memory_report()
+    with _stand_ins(meta):
+        report = load_with_exact_memories(program, method, prepare == "pool",
+                                          open_data(data)).memory_report()
     need = {
         "model": name,
         "method": method,
@@ -40,11 +43,31 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "data_bytes": [len(file) for file in data],
         "constant_bytes": constant_bytes(Values(program, meta.plan)),
         "operators": [operator["name"] for operator in operator_list(meta)],
+        "delegates": delegate_list(meta),
     }
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
                       temp_size=need["temp"], prepare=prepare, data=list(data))
     need["boards"] = [_on_board(load_board(board), need, request, meta) for board in boards]
     return need
+
+
+@contextlib.contextmanager
+def _stand_ins(meta: MethodMeta):
+    """Registers backends that do nothing in place of those that a method needs and that are not there:
+    what these would allocate is not known."""
+    missing = meta.missing_backends()
+    for name in missing:
+        register_backend(name, _StandIn())
+    try:
+        yield
+    finally:
+        for name in missing:
+            unregister_backend(name)
+
+
+class _StandIn(Backend):
+    def init(self, context, processed, compile_specs):
+        return None
 
 
 def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> dict:
@@ -85,8 +108,10 @@ def _together(sizes):
 
 
 def _output_sizes(meta):
-    """Bytes of the outputs outside the planned buffers; the board's runner puts them behind these."""
-    return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()]
+    """Bytes of the outputs and mutable buffers outside the planned buffers; the board's runner puts
+    them behind these."""
+    return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()] + [
+        info.nbytes() for info in meta.unplanned_attributes()]
 
 
 def _input_bytes(meta):
@@ -123,7 +148,14 @@ def show_text(need: dict) -> None:
         ["temp memory", need["temp"]],
         ["program (flash)", need["program_bytes"]],
         ["  constants in it", need["constant_bytes"]],
+        *[[f"  delegate {i}, {delegate['backend']}", delegate["nbytes"]]
+          for i, delegate in enumerate(need["delegates"])],
         *[[f"data file {i} (flash)", size] for i, size in enumerate(need["data_bytes"])]])
+    missing = sorted({delegate["backend"] for delegate in need["delegates"]
+                      if not delegate["registered"]})
+    if missing:
+        click.echo(f"Without what these backends allocate, which are not registered here: "
+                   f"{', '.join(missing)}")
     show.heading("Boards: needed of what there is")
     names = ["pool", *sorted({name for entry in need["boards"] for name in entry["memories"]
                               if name.startswith("planned")}), "temp", "model"]

@@ -18,8 +18,10 @@ def to_stored(array, dim_order):
     return np.ascontiguousarray(array.transpose(dim_order)).tobytes()
 
 
-def from_stored(data, info):
-    """The array of a tensor's bytes, which a TensorInfo describes. Copies."""
-    sizes = [info.sizes()[dim] for dim in info.dim_order()]
+def from_stored(data, info, sizes=None):
+    """The array of a tensor's bytes, which a TensorInfo describes; `sizes` are those of a dynamic one
+    if they are not the most that they may be. Copies."""
+    sizes = info.sizes() if sizes is None else sizes
+    sizes = [sizes[dim] for dim in info.dim_order()]
     stored = np.frombuffer(bytes(data), numpy_dtype(info)).reshape(sizes)
     return stored.transpose(np.argsort(info.dim_order())).copy() if sizes else stored.copy()

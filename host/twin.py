@@ -65,7 +65,8 @@ def _run(request, result, log):
     manager = _memories(meta, request)
     log.memories(request.pool_size, [len(b) for b in manager.planned_memory.buffers],
                  request.temp_size)
-    method = Method(manager, max(meta.num_outputs(), 1))
+    method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
+                    meta.max_delegate_arguments())
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
     _load(method, program, data_map, request, log, tracer)
     _report(method, result)
@@ -161,9 +162,12 @@ def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:
 
 
 def attach_outputs(method: Method, meta: MethodMeta) -> None:
-    """Gives memory to the outputs that the program leaves unplanned; the method keeps it."""
+    """Gives memory to the outputs and mutable buffers that the program leaves unplanned; the method
+    keeps it."""
     for i in meta.unplanned_outputs():
         method.set_output_data_ptr(aligned(meta.output_tensor_meta(i).nbytes()), i)
+    for info in meta.unplanned_attributes():
+        method.set_attribute_data_ptr(aligned(info.nbytes()), info.name())
 
 
 def outputs(method: Method, meta: MethodMeta) -> list:

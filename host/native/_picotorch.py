@@ -6,6 +6,7 @@ MicroPython, +-(2**30 - 1), so that both see the same.
 
 import math
 import struct
+import weakref
 
 from _picotorch_c import ffi, lib
 
@@ -13,6 +14,7 @@ PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
 FLAT_TENSOR = lib.PT_FORMAT_FLAT_TENSOR
 LIMIT = 2**27  # bytes that a reference reaches
+INTERNAL = 0x01
 NOT_READY = 0x02  # InvalidState
 EVENT_BYTES = ffi.sizeof("pt_event")
 _NANOSECONDS = ffi.addressof(lib, "pt_nanoseconds")
@@ -29,18 +31,19 @@ def misaligned(buffer, alignment):
     return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
 
 
-def view(view, buffer, offset, size, typecode):
-    """A memoryview of `size` bytes of a buffer, elements of `typecode`, one of bBhHiIqQfd. MicroPython
-    points `view` there instead. ValueError where they lie outside."""
+def view(view, buffer, offset, size, typecode, writable=True):
+    """A memoryview of `size` bytes of a buffer, elements of `typecode`, one of bBhHiIqQfd; read-only
+    where the buffer is or `writable` is false. MicroPython points `view` there instead. ValueError
+    where the bytes lie outside."""
     data = memoryview(buffer).cast("B")
-    if offset < 0 or size < 0 or offset + size > len(data):
+    if offset < 0 or size < 0 or offset + size > len(data) or size % struct.calcsize(typecode):
         raise ValueError
-    return _cast(data[offset : offset + size], typecode)
+    return _typed(data[offset : offset + size], typecode, writable)
 
 
-def _cast(data, typecode):
-    if len(data) % struct.calcsize(typecode):
-        raise ValueError
+def _typed(data, typecode, writable):
+    if not writable:
+        data = data.toreadonly()
     return data.cast(typecode) if len(data) else memoryview(bytearray()).cast(typecode)
 
 
@@ -411,17 +414,35 @@ class _Memory:
         self._lock = ffi.from_buffer(base, require_writable=False)
 
 
+@ffi.def_extern(onerror=None)
+def call_delegate(c, position):
+    """What the executor calls: on_delegate of the context that owns `c`. An exception is kept for
+    when the executor has returned."""
+    context = ffi.from_handle(c.owner)()
+    try:
+        return context._on_delegate(position)
+    except BaseException as error:
+        context._raised = error
+        return INTERNAL
+
+
 class Context:
     """The memories that references lead into, and the executor's state.
 
     ValueError where a position, a reference or a number does not fit. Only constant memories may lie
-    in a buffer that cannot be written.
+    in a buffer that cannot be written. on_failure(code): see step. on_delegate(position): runs the
+    delegate call whose record is at `position` of the pool, and returns an error code.
     """
 
-    def __init__(self, on_failure=None):
+    def __init__(self, on_failure=None, on_delegate=None):
         self._on_failure = on_failure
+        self._on_delegate = on_delegate
+        self._raised = None
         self._ready = False
         self._c = ffi.new("pt_context *")
+        self._handle = ffi.new_handle(weakref.ref(self))
+        self._c.owner = self._handle
+        self._c.call_delegate = lib.call_delegate if on_delegate else ffi.NULL
         self._buffers = [None] * MEMORIES
         self._constant = {PROGRAM}  # memories that nothing writes to
         self._scratch = None
@@ -637,7 +658,8 @@ class Context:
             instruction = self._record("pt_instruction", at, 4)
             size = 4 + 4 * instruction.n_args
             self._record("pt_instruction", at, size)
-            if instruction.kernel >= lib.pt_operator_count():
+            calls_kernel = instruction.op != lib.PT_OP_DELEGATE_CALL
+            if calls_kernel and instruction.kernel >= lib.pt_operator_count():
                 raise ValueError
             at += size
 
@@ -668,6 +690,13 @@ class Context:
         copy = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
         return lib.pt_resize_tensor(self._c, _reference(POOL, position), len(given) // 4, copy)
 
+    def fit(self, memory):
+        """Leaves no element to dynamic tensors in a memory that is too small for their sizes."""
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
+        self._method()
+        lib.pt_fit(self._c, memory)
+
     def number(self, position, kept):
         """The number in the variable whose record is at `position`: an int, bool, float, or None before
         one is written. `kept` as in Reader.number."""
@@ -690,6 +719,12 @@ class Context:
 
     def scratch_needed(self):
         return min(self._c.scratch_needed, SMALL_INT_MAX)
+
+    def ask_scratch(self, size):
+        """Counts `size` bytes of temp memory among what is needed."""
+        if not 0 <= size <= LIMIT:
+            raise ValueError
+        lib.pt_ask_scratch(self._c, size)
 
     def clear_scratch_needed(self):
         self._c.scratch_needed = 0
@@ -733,6 +768,9 @@ class Context:
 
     def _run(self, function):
         code = function(self._c) if self._ready else NOT_READY
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
         if code:
             self._on_failure(code)
 
@@ -802,5 +840,6 @@ class Context:
 
         `size` is in bytes; `typecode` one of bBhHiIqQfd. Of a constant memory it is read-only.
         """
-        data = self._data(ref, size)
-        return _cast(data.toreadonly() if ref >> 25 in self._constant else data, typecode)
+        if size % struct.calcsize(typecode):
+            raise ValueError
+        return _typed(self._data(ref, size), typecode, ref >> 25 not in self._constant)

@@ -13,6 +13,7 @@ SOURCES = sorted(
 
 DECLARATIONS = """
 #define PT_MAX_RANK ...
+#define PT_OP_DELEGATE_CALL ...
 #define PT_VALUE_CONTIGUOUS ...
 #define PT_FORMATS ...
 #define PT_FORMAT_PROGRAM ...
@@ -63,7 +64,10 @@ typedef struct pt_context {
     int32_t argument;
     const char *reason;
     pt_tracer tracer;
+    int (*call_delegate)(struct pt_context *c, uint32_t position);
+    void *owner;
 } pt_context;
+extern "Python" int call_delegate(struct pt_context *c, uint32_t position);
 typedef struct pt_value {
     pt_ref data;
     uint32_t sizes;
@@ -99,8 +103,10 @@ int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
 bool pt_list_has_variable(const pt_context *c, pt_ref list);
 void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
 int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
+void pt_fit(const pt_context *c, uint32_t memory);
 int pt_check_method(pt_context *c, uint32_t method);
 void pt_start(pt_context *c, uint32_t method);
+void pt_ask_scratch(pt_context *c, uint32_t bytes);
 uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
 int pt_step(pt_context *c);

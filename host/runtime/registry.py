@@ -1,17 +1,19 @@
 """Which operators and backends there are."""
 
 import _picotorch
+from picotorch.backend import get_backend, registered_backend_names
 
 
 class BackendRegistry:
-    """picotorch has no backends: programs with delegates are refused at load."""
+    """The backends that picotorch.register_backend made known."""
 
     @property
     def registered_backend_names(self) -> list[str]:
-        return []
+        return registered_backend_names()
 
     def is_available(self, backend_name: str) -> bool:
-        return backend_name in self.registered_backend_names
+        backend = get_backend(backend_name)
+        return backend is not None and bool(backend.is_available())
 
 
 class OperatorRegistry:

@@ -72,7 +72,9 @@ enum {
     PT_OP_JUMP_FALSE,  // condition; reference to the instruction to go on with; its index
     PT_OP_MOVE,        // tensor or number; tensor or variable that gets its value
     PT_OP_NOTHING,
-    PT_OP_DYNAMIC_CALL, // those of the kernel, whose check is repeated before each run
+    PT_OP_DYNAMIC_CALL,      // those of the kernel, whose check is repeated before each run
+    PT_OP_DELEGATE_CALL = 8, // `kernel`: index of the delegate; its arguments, then a reference to
+                             // the program's vector of their value indexes
 };
 
 // A method that executes more instructions is taken never to end.
@@ -137,6 +139,10 @@ typedef struct pt_context {
     int32_t argument;     // which one a check refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
     pt_tracer tracer;
+    // Runs the delegate call whose record is at `position` of the pool: an error code. NULL: there
+    // are no delegates.
+    int (*call_delegate)(struct pt_context *c, uint32_t position);
+    void *owner; // of this context, for call_delegate
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -304,6 +310,9 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
 // on; *external is then one more than the last. On an error c->instruction is that of a view, or
 // c->argument the index of a value for which there is no memory.
 int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
+// Leaves no element to the dynamic tensors that are larger than a memory, at whose start they lie:
+// after it has become another one. Those that instructions give new sizes are not affected.
+void pt_fit(const pt_context *c, uint32_t memory);
 // Checks the instruction record at `position` of the pool: kinds of the arguments (of a kernel
 // call: against the signature of its operator), then the kernel's own check. The loader checks
 // where a jump leads.

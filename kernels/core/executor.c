@@ -282,6 +282,18 @@ static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
                                 : error;
 }
 
+// Whatever the delegate does to the context meanwhile, the method goes on where it was.
+static int call_delegate(pt_context *c) {
+    uint32_t index = c->instruction, position = c->position;
+    if (!c->call_delegate) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "there are no delegates");
+    }
+    int error = c->call_delegate(c, position);
+    c->instruction = index;
+    c->position = position;
+    return error;
+}
+
 // What is no static call: on a jump the position is another one afterwards.
 static int run_other(pt_context *c, const pt_instruction *instruction) {
     const pt_ref *args = instruction->args;
@@ -294,6 +306,9 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
         break;
     case PT_OP_DYNAMIC_CALL:
         error = call_dynamic(c, instruction);
+        break;
+    case PT_OP_DELEGATE_CALL:
+        error = call_delegate(c);
         break;
     default:
         break;

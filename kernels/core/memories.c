@@ -21,7 +21,8 @@ static uint32_t memory_of(const pt_context *c, pt_ref tensor) {
 
 static bool list_lies_in(const pt_context *c, pt_ref list, uint32_t memory) {
     for (uint32_t i = 0; i < pt_list_length(c, list); i++) {
-        if (memory_of(c, pt_list_item(c, list, i)) == memory) {
+        pt_ref item = pt_list_item(c, list, i);
+        if (!pt_is_none(item) && memory_of(c, item) == memory) {
             return true;
         }
     }
@@ -41,8 +42,29 @@ static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruct
     return false;
 }
 
+// A delegate may write to any of its tensors: the program does not say to which.
+static bool delegate_writes_to(const pt_context *c, const pt_instruction *instruction,
+                               uint32_t memory) {
+    for (uint32_t i = 0; i + 1 < instruction->n_args; i++) {
+        pt_ref arg = instruction->args[i];
+        if (arg >> PT_REF_OFFSET_BITS != PT_MEMORY_POOL) {
+            continue;
+        }
+        uint8_t type = ((const pt_value *)(const void *)pt_at(c, arg))->type;
+        bool is_list = type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST ||
+                       type == PT_VALUE_OTHER + PT_TYPE_OPTIONAL_TENSOR_LIST;
+        if ((is_list && list_lies_in(c, arg, memory)) ||
+            (type < PT_VALUE_OTHER && memory_of(c, arg) == memory)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool writes_to(const pt_context *c, const pt_instruction *instruction, uint32_t memory) {
     switch (instruction->op) {
+    case PT_OP_DELEGATE_CALL:
+        return delegate_writes_to(c, instruction, memory);
     case PT_OP_KERNEL_CALL:
         return kernel_writes_to(c, instruction, memory);
     case PT_OP_MOVE:

@@ -25,15 +25,22 @@ static void limit(const pt_context *c, pt_ref view, uint32_t most) {
     sizes[-1] = sizes[-1] < most ? sizes[-1] : most;
 }
 
-static int share(pt_context *c, pt_ref from, pt_ref to) {
+// A static view is as large as its source may be: it stays within planned memory only.
+static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     const pt_value *source = record(c, from);
     pt_value *view = record(c, to);
     uint32_t most = capacity(c, from);
     if (source->type != view->type) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of another dtype than its source");
     }
+    bool is_static = !(view->flags & PT_VALUE_DYNAMIC);
+    if (is_static && source->flags & PT_VALUE_DYNAMIC &&
+        source->data >> PT_REF_OFFSET_BITS >= external) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "a static view of a dynamic tensor outside the planned memory");
+    }
     if (capacity(c, to) > most) {
-        if (!(view->flags & PT_VALUE_DYNAMIC)) {
+        if (is_static) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of more elements than its source");
         }
         limit(c, to, most);
@@ -46,7 +53,8 @@ static int share(pt_context *c, pt_ref from, pt_ref to) {
 
 // ---- the steps, for the arguments of each view
 
-static int clear(pt_context *c, pt_ref from, pt_ref to) {
+static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
+    (void)external;
     if (!pt_has_kind(c, from, 'T') || !pt_has_kind(c, to, 'A')) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a view that is no tensor, or of none");
     }
@@ -55,15 +63,17 @@ static int clear(pt_context *c, pt_ref from, pt_ref to) {
     return PT_ERROR_OK;
 }
 
-static int confirm(pt_context *c, pt_ref from, pt_ref to) {
+static int confirm(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
+    (void)external;
     return record(c, from)->data == record(c, to)->data
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                          "a view of different tensors, or before its source is one");
 }
 
-static int for_views(pt_context *c, uint32_t n,
-                     int (*step)(pt_context *c, pt_ref from, pt_ref to)) {
+typedef int (*view_step)(pt_context *c, pt_ref from, pt_ref to, uint32_t external);
+
+static int for_views(pt_context *c, uint32_t n, uint32_t external, view_step step) {
     int error = PT_ERROR_OK;
     const uint8_t *at = c->memory[PT_MEMORY_POOL] + c->position;
     for (c->instruction = 0; error == PT_ERROR_OK && c->instruction < n; c->instruction++) {
@@ -71,7 +81,7 @@ static int for_views(pt_context *c, uint32_t n,
         uint8_t last = instruction->n_args - 1;
         if (instruction->op == PT_OP_KERNEL_CALL && instruction->n_args > 1 &&
             pt_operator_signature(instruction->kernel)[last] == 'A') {
-            error = step(c, instruction->args[0], instruction->args[last]);
+            error = step(c, instruction->args[0], instruction->args[last], external);
         }
         at += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
     }
@@ -99,12 +109,27 @@ int pt_settle(pt_context *c, uint32_t method, uint32_t *external) {
     c->argument = -1;
     c->reason = NULL;
     const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
-    int error = for_views(c, m->n_instructions, clear);
+    uint32_t n = m->n_instructions, first = *external;
+    int error = for_views(c, n, first, clear);
     if (error == PT_ERROR_OK) {
         error = place_others(c, m, external);
     }
     if (error == PT_ERROR_OK) {
-        error = for_views(c, m->n_instructions, share);
+        error = for_views(c, n, first, share);
     }
-    return error == PT_ERROR_OK ? for_views(c, m->n_instructions, confirm) : error;
+    return error == PT_ERROR_OK ? for_views(c, n, first, confirm) : error;
+}
+
+void pt_fit(const pt_context *c, uint32_t memory) {
+    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    const pt_value *value = record(c, m->values);
+    for (uint32_t i = 0; i < m->n_values; i++, value++) {
+        if (value->data >> PT_REF_OFFSET_BITS != memory || !(value->flags & PT_VALUE_DYNAMIC)) {
+            continue;
+        }
+        pt_tensor t = pt_get_tensor(c, m->values + i * (uint32_t)(sizeof(*value) / 4));
+        if ((uint64_t)(uint32_t)pt_numel(&t) * pt_element_size(t.dtype) > c->memory_size[memory]) {
+            memset(pt_at(c, value->sizes), 0, t.rank * sizeof(*t.sizes));
+        }
+    }
 }

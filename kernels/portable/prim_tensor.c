@@ -35,8 +35,8 @@ static bool is_slice(const pt_tensor *whole, const pt_tensor *slice) {
     return is_slice;
 }
 
-// copy_to[index] = copy_from. A dynamic copy_to has as many slices as that makes: ExecuTorch's
-// keeps those of an earlier, longer loop. (copy_to, copy_from, index)
+// copy_to[index] = copy_from. A dynamic copy_to has as many slices as a loop from index 0 on has
+// made so far. (copy_to, copy_from, index)
 static int et_copy_index_check(pt_context *c, const pt_ref *args) {
     pt_tensor to = pt_get_tensor(c, args[0]), from = pt_get_tensor(c, args[1]);
     int64_t index = pt_get_int(c, args[2]);

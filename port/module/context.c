@@ -12,14 +12,20 @@ typedef struct context {
     mp_obj_t scratch;
     mp_obj_t events;
     mp_obj_t on_failure;
+    mp_obj_t on_delegate;
     uint32_t constant; // a bit for each memory that nothing writes to
     bool ready;
     pt_context c;
 } context;
 
+static int call_delegate(pt_context *c, uint32_t position) {
+    const context *self = c->owner;
+    return (int)mp_obj_get_int(mp_call_function_1(self->on_delegate, pt_small_int(position)));
+}
+
 static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
                                  const mp_obj_t *args) {
-    mp_arg_check_num(n_args, n_kw, 0, 1, false);
+    mp_arg_check_num(n_args, n_kw, 0, 2, false);
     context *self = mp_obj_malloc(context, type);
     for (size_t i = 0; i < PT_MEMORIES; i++) {
         self->buffers[i] = mp_const_none;
@@ -27,10 +33,13 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     }
     self->scratch = mp_const_none;
     self->events = mp_const_none;
-    self->on_failure = n_args ? args[0] : mp_const_none;
+    self->on_failure = n_args > 0 ? args[0] : mp_const_none;
+    self->on_delegate = n_args > 1 ? args[1] : mp_const_none;
     self->constant = 0;
     self->ready = false;
     memset(&self->c, 0, sizeof(self->c));
+    self->c.owner = self;
+    self->c.call_delegate = self->on_delegate != mp_const_none ? call_delegate : NULL;
     return MP_OBJ_FROM_PTR(self);
 }
 
@@ -382,7 +391,7 @@ static void check_instructions(const pt_context *c, mp_int_t position) {
         const pt_instruction *instruction = record_at(c, at, sizeof(pt_instruction));
         uint32_t size = sizeof(pt_instruction) + instruction->n_args * (uint32_t)sizeof(pt_ref);
         record_at(c, at, size);
-        if (instruction->kernel >= pt_operator_count()) {
+        if (instruction->op != PT_OP_DELEGATE_CALL && instruction->kernel >= pt_operator_count()) {
             pt_raise_value_error();
         }
         at += size;
@@ -398,6 +407,14 @@ static mp_obj_t context_settle(mp_obj_t self_in, mp_obj_t method_in, mp_obj_t ex
     return pt_small_int(error ? -error : (int64_t)external);
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_settle_obj, context_settle);
+
+static mp_obj_t context_fit(mp_obj_t self_in, mp_obj_t memory) {
+    const pt_context *c = context_of(self_in);
+    method_in_pool(c);
+    pt_fit(c, (uint32_t)memory_number(memory));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_fit_obj, context_fit);
 
 static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t method_in) {
     pt_context *c = context_of(self_in);
@@ -452,6 +469,12 @@ static mp_obj_t context_scratch_needed(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->scratch_needed);
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_scratch_needed_obj, context_scratch_needed);
+
+static mp_obj_t context_ask_scratch(mp_obj_t self_in, mp_obj_t size) {
+    pt_ask_scratch(context_of(self_in), number(size, PT_MEMORY_LIMIT));
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(context_ask_scratch_obj, context_ask_scratch);
 
 static mp_obj_t context_clear_scratch_needed(mp_obj_t self_in) {
     context_of(self_in)->scratch_needed = 0;
@@ -652,6 +675,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_view), MP_ROM_PTR(&context_view_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&context_clear_obj)},
     {MP_ROM_QSTR(MP_QSTR_resize), MP_ROM_PTR(&context_resize_obj)},
+    {MP_ROM_QSTR(MP_QSTR_fit), MP_ROM_PTR(&context_fit_obj)},
     {MP_ROM_QSTR(MP_QSTR_number), MP_ROM_PTR(&context_number_obj)},
     {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
     {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},
@@ -671,6 +695,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_reason), MP_ROM_PTR(&context_reason_obj)},
     {MP_ROM_QSTR(MP_QSTR_instruction), MP_ROM_PTR(&context_instruction_obj)},
     {MP_ROM_QSTR(MP_QSTR_scratch_needed), MP_ROM_PTR(&context_scratch_needed_obj)},
+    {MP_ROM_QSTR(MP_QSTR_ask_scratch), MP_ROM_PTR(&context_ask_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_prepares), MP_ROM_PTR(&context_set_prepares_obj)},
     {MP_ROM_QSTR(MP_QSTR_prepared_bytes), MP_ROM_PTR(&context_prepared_bytes_obj)},
     {MP_ROM_QSTR(MP_QSTR_prepare), MP_ROM_PTR(&context_prepare_obj)},

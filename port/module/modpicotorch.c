@@ -57,20 +57,20 @@ void pt_point_view(mp_obj_t view_in, mp_obj_t buffer, uint8_t *start, uint8_t *d
 }
 
 static mp_obj_t view(size_t n_args, const mp_obj_t *args) {
-    (void)n_args;
     mp_buffer_info_t buffer;
     mp_get_buffer_raise(args[1], &buffer, MP_BUFFER_READ);
     mp_int_t offset = mp_obj_get_int(args[2]), size = mp_obj_get_int(args[3]);
     if (offset < 0 || size < 0 || (int64_t)offset + size > (int64_t)buffer.len) {
         pt_raise_value_error();
     }
-    bool writable = mp_get_buffer(args[1], &buffer, MP_BUFFER_RW);
     uint8_t *start = buffer.buf;
+    bool writable =
+        (n_args < 6 || mp_obj_is_true(args[5])) && mp_get_buffer(args[1], &buffer, MP_BUFFER_RW);
     pt_point_view(args[0], args[1], start, start + offset, (size_t)size,
                   (uint8_t)*mp_obj_str_get_str(args[4]), writable);
     return args[0];
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(view_obj, 5, 5, view);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(view_obj, 5, 6, view);
 
 static mp_obj_t nbytes(mp_obj_t object) {
     mp_buffer_info_t buffer;

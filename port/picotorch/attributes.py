@@ -2,35 +2,46 @@
 
 import _picotorch
 
-from .errors import NOT_FOUND, fail
+from .errors import INVALID_STATE, NOT_FOUND, fail
 from .schema import (
     EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
     TENSOR_EXTRA_TENSOR_INFO,
     TENSOR_FIELDS,
 )
+from .signature import Tensors
 from .tensor import Tensor
-from .values import Values
 
 
-class Attributes:
+class Attributes(Tensors):
     def __init__(self, method):
-        self.method = method
-        self._values = Values(method)
+        super().__init__(method, "attribute")
         self._kept = Tensor()
         self._fields = [0] * len(TENSOR_FIELDS)
 
     def get(self, name):
         """See Method.get_attribute."""
         index = self._find(name)
+        if not self.has_memory(index):
+            raise fail(INVALID_STATE, "has no memory", name, remedy="call set_attribute_data_ptr")
+        tensor = self._kept if _picotorch.heap_locked() else Tensor()
+        return self.values.tensor(index, tensor)
+
+    def set_memory(self, buffer, name):
+        """See Method.set_attribute_data_ptr."""
+        index = self._find(name)
+        self._subject = name
+        self.give_memory(buffer, index, -1, "write to what get_attribute gives")
+
+    def _find(self, name):
+        index = self._search(name)
         if index < 0:
             raise fail(NOT_FOUND, "no parameter or buffer of this name", name,
                        remedy="MethodMeta.attribute_tensor_meta gives the names that the program keeps")
-        tensor = self._kept if _picotorch.heap_locked() else Tensor()
-        return self._values.tensor(index, tensor)
+        return index
 
-    def _find(self, name):
+    def _search(self, name):
         reader = self.method.program.reader
-        values = self._values.table()
+        values = self.values.table()
         fields = self._fields
         index = reader.read_tensor(values, 0, TENSOR_FIELDS, fields)
         while index >= 0:

@@ -17,7 +17,7 @@ from .errors import (
     NOT_SUPPORTED,
     fail,
 )
-from .memory import LIMIT, check_alignment
+from .memory import LIMIT, bytes_at, check_alignment
 from .program import STRICT, text_at
 from .schema import SCALAR_TYPE_NAMES
 
@@ -157,6 +157,16 @@ class FlatTensorDataMap:
         return self.reader.table(self.reader.item(self.named_data, index),
                                  schema.NAMED_DATA_TENSOR_LAYOUT)
 
+    def layout_dtype(self, layout):
+        return self.reader.u8(layout, schema.TENSOR_LAYOUT_SCALAR_TYPE)
+
+    def layout_sizes(self, layout):
+        """Position of the vector of sizes of a tensor layout."""
+        return self.reader.table(layout, schema.TENSOR_LAYOUT_SIZES)
+
+    def layout_dim_order(self, layout):
+        return self.reader.table(layout, schema.TENSOR_LAYOUT_DIM_ORDER)
+
     def _segment(self, index):
         reader = self.reader
         return reader.item(self.segments, reader.u32(reader.item(self.named_data, index),
@@ -207,11 +217,11 @@ class FlatTensorDataMap:
             raise bad_data("is no tensor", key)
         return TensorLayout(self.reader, layout)
 
-    def get_data(self, key):
-        """A memoryview of the data of a key where it lies. Raises NotFound."""
+    def get_data(self, key, view=None):
+        """A read-only memoryview of the data of a key where it lies. `view`: see bytes_at. Raises
+        NotFound."""
         index = self.index(key)
-        start = self.position(index)
-        return self.data[start : start + self.size(index)]
+        return bytes_at(self.data, self.position(index), self.size(index), view, False)
 
     def __repr__(self):
         return "<FlatTensorDataMap %dB: %s>" % (len(self.data), ", ".join(self.keys()))
@@ -264,8 +274,8 @@ class MergedDataMap:
     def get_tensor_layout(self, key):
         return self._file(key).get_tensor_layout(key)
 
-    def get_data(self, key):
-        return self._file(key).get_data(key)
+    def get_data(self, key, view=None):
+        return self._file(key).get_data(key, view)
 
     def __repr__(self):
         return "<MergedDataMap: %s>" % ", ".join(self.keys())

@@ -107,11 +107,13 @@ class Inputs(Signature):
         self._resize(value.raw_sizes() if given else self._program_sizes(which), which, index)
         if external:
             context.set_memory(memory, data)
+            context.fit(memory)
         elif nbytes:
             context.copy_in(self.data(which), data)
 
     def _check_tensor(self, tensor, which, nbytes, index):
-        own = self.values.tensor(which, self._own)
+        own = self._own
+        own.describe(self.method.context, self.method.context.find_value(which), self.values.record)
         if tensor.scalar_type() != own.scalar_type():
             raise fail(INVALID_ARGUMENT, "has another dtype than the program", "input", index)
         if tensor.expected_nbytes() != nbytes:

@@ -19,6 +19,19 @@ def buffer_size(buffer, subject, index=-1):
     return size
 
 
+def reference(memory, offset):
+    """A 32-bit reference to a byte offset, a multiple of 4, in a memory."""
+    return memory << 25 | offset >> 2
+
+
+def bytes_at(buffer, offset, size, view=None, writable=True):
+    """A memoryview of bytes of a buffer: `view`, pointed there, or a new one where it is None (and
+    always under CPython). Raises ValueError where they lie outside."""
+    if view is None:
+        view = memoryview(bytearray(1))
+    return _picotorch.view(view, buffer, offset, size, "B", writable)
+
+
 def check_alignment(buffer, subject, index=-1):
     """Raises InvalidArgument when a memory does not start at a multiple of ALIGNMENT."""
     if _picotorch.misaligned(buffer, ALIGNMENT):

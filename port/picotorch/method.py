@@ -25,15 +25,22 @@ from .errors import (
 from .inputs import Inputs
 from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
+from .no_delegates import make_delegates
 from .outputs import Outputs
+from .values import Values
 
 
 class Method:
-    """`max_outputs`: how many outputs can be held at once; their objects are made here."""
+    """`max_outputs`: how many outputs can be held at once; their objects are made here. So are those of
+    delegates: `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is
+    registered."""
 
-    def __init__(self, manager, max_outputs=8):
+    def __init__(self, manager, max_outputs=8, max_delegates=None, max_arguments=None):
         self.manager = manager
-        self.context = _picotorch.Context(self._on_failure)
+        self.values = Values(self)
+        self._delegates = make_delegates(self, max_delegates, max_arguments)
+        self.context = _picotorch.Context(self._on_failure, self._delegates.call)
+        self._delegates.bind(self.context)
         # the methods below without Python around them: 300 instructions a call instead of 2,000
         self.execute = self.context.execute
         self.step = self.context.step
@@ -42,8 +49,9 @@ class Method:
         self._inputs = Inputs(self)
         self._outputs = Outputs(self, max_outputs)
         self._attributes = Attributes(self)
-        self._loader = MethodLoader(self, self.context)
+        self._loader = MethodLoader(self, self.context, self._delegates)
         self._loaded = False
+        self._loading = False
         self._ready = False
         self._pool_mark = 0
         self._pool_end = 0
@@ -65,13 +73,18 @@ class Method:
         """
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")
+        if self._loading:
+            raise fail(INVALID_STATE, "is being loaded", "method")
         pool = self.manager.method_allocator
         self._pool_mark = pool.used
         self.program = program
+        self._loading = True
         done = False
         try:
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
+            self._delegates.init(program, data_map, name, self.manager, self._loader.start)
+            self._loader.bind_scratch(self.manager)
             self._start()
             if event_tracer is not None:
                 event_tracer.attach(self.context,
@@ -81,6 +94,7 @@ class Method:
         except ValueError:
             raise bad_program("something lies outside the file") from None
         finally:
+            self._loading = False
             if not done:
                 self._release()
 
@@ -99,6 +113,7 @@ class Method:
 
     def _release(self):
         """Gives everything back."""
+        self._delegates.destroy()
         self.manager.method_allocator.reset(self._pool_mark)
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
@@ -110,13 +125,17 @@ class Method:
 
     def unload(self):
         """Gives the pool back; load may follow. Raises InvalidState while a method that was loaded into
-        the same pool after this one is there."""
+        the same pool after this one is there; after that, what a backend raised in destroy."""
         if not self._loaded:
             return
+        if self._delegates.is_executing:
+            raise fail(INVALID_STATE, "is executing", "method", remedy="unload it afterwards")
         if self.manager.method_allocator.used != self._pool_end:
             raise fail(INVALID_STATE, "is not the last one in its pool", "method",
                        remedy="unload those that were loaded after it")
         self._release()
+        if self._delegates.error is not None:
+            raise self._delegates.error
 
     def is_loaded(self):
         return self._loaded
@@ -207,6 +226,15 @@ class Method:
         self._check_loaded()
         return self._attributes.get(name)
 
+    def set_attribute_data_ptr(self, buffer, name):
+        """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
+        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
+        stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
+        InvalidArgument, InvalidState."""
+        self._check_loaded()
+        self._attributes.set_memory(buffer, name)
+        self._update_ready()
+
     def reset_state(self):
         """Takes buffers back to their initial values, or to zero, and the execution to its start.
 
@@ -250,9 +278,13 @@ class Method:
         if code == END_OF_METHOD:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
                        remedy="call reset_execution")
+        if self._delegates.is_executing:
+            raise fail(INVALID_STATE, "is executing", "method")
         if not self._ready:
             self._raise_not_ready()
-        error = fail(code, "", "instruction", self.context.instruction(), source=self)
+        error = self._delegates.take_error()
+        if error is None:
+            error = fail(code, "", "instruction", self.context.instruction(), source=self)
         self.reset_execution()
         raise error
 
@@ -260,11 +292,13 @@ class Method:
         self._check_loaded()
         self._inputs.check_all_set()
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
-                   remedy="call set_input and set_output_data_ptr for all that are not planned")
+                   remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
 
     def reset_execution(self):
         """Back to the first instruction."""
         self._check_loaded()
+        if self._delegates.is_executing:
+            raise fail(INVALID_STATE, "is executing", "method")
         self.context.start(self._loader.start)
 
     # ---- what it is and needs
@@ -298,13 +332,17 @@ class Method:
         if error.code == OPERATOR_MISSING:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
         if error.code == NOT_FOUND:
-            return ", ".join(MethodMeta(self.program, self.plan).backend_names())
+            return ", ".join(MethodMeta(self.program, self.plan).missing_backends())
         name = self._instruction_name(error.index)
         argument = self.context.argument()
         if argument >= 0:
             name = "%s: argument %d" % (name, argument)
         reason = self.context.reason()
         return "%s: %s" % (name, reason) if reason else name
+
+    def backend_name(self, index):
+        """The name of the backend of delegate `index`."""
+        return MethodMeta(self.program, self.plan).get_backend_name(index)
 
     def _instruction_name(self, index):
         reader = self.program.reader

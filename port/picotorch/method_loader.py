@@ -18,7 +18,6 @@ from .errors import (
     INVALID_ARGUMENT,
     INVALID_PROGRAM,
     MEMORY_ALLOCATION_FAILED,
-    NOT_FOUND,
     NOT_SUPPORTED,
     OPERATOR_MISSING,
     bad_program,
@@ -26,19 +25,20 @@ from .errors import (
     out_of_memory,
 )
 from .external_tensors import ExternalTensors
-from .memory import LIMIT, check_memory
+from .memory import LIMIT, check_memory, reference
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
     ALLOCATION_DETAILS_FIELDS,
     CHAIN_INSTRUCTIONS,
+    DELEGATE_CALL_FIELDS,
     EVALUE_VAL,
     EVALUE_VAL_TYPE,
     EXECUTION_PLAN_CHAINS,
-    EXECUTION_PLAN_DELEGATES,
     EXECUTION_PLAN_OPERATORS,
     EXECUTION_PLAN_VALUES,
     EXTRA_TENSOR_INFO_LOCATION,
     EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX,
+    INSTRUCTION_ARGUMENTS_DELEGATE_CALL,
     INSTRUCTION_ARGUMENTS_FREE_CALL,
     INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL,
     INSTRUCTION_ARGUMENTS_KERNEL_CALL,
@@ -76,10 +76,11 @@ _KERNEL_CALL = 0
 _JUMP_FALSE = 1
 _MOVE = 2
 _NOTHING = 3
+_DELEGATE_CALL = 8
 _JUMP_ARGUMENTS = 3  # condition, place and index of the destination
 _MOVE_ARGUMENTS = 2  # source, target
 # Layouts of what belongs to an instruction, by InstructionArguments
-_CALLS = (None, KERNEL_CALL_FIELDS, None, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS)
+_CALLS = (None, KERNEL_CALL_FIELDS, DELEGATE_CALL_FIELDS, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS)
 
 _CONSTANT = 0x40
 _RANK = 0x1F
@@ -99,16 +100,12 @@ _NULL = KERNEL_TYPES_NULL
 _LISTS = (KERNEL_TYPES_TENSOR_LIST, KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
 
 
-def reference(memory, offset):
-    """A 32-bit reference to a byte offset, a multiple of 4, in a memory."""
-    return memory << 25 | offset >> 2
-
-
 class MethodLoader:
     """The working state of one load. One is made with each Method and used again by every load."""
 
-    def __init__(self, method, context):
+    def __init__(self, method, context, delegates):
         self.method = method
+        self.delegates = delegates
         self.context = context
         self.program = None
         self.reader = None
@@ -168,7 +165,6 @@ class MethodLoader:
         self._settle()
         self._check(prepare)
         self._prepare(manager.method_allocator)
-        self._bind_scratch(manager)
 
     def _find_chains(self):
         reader = self.reader
@@ -179,9 +175,7 @@ class MethodLoader:
         self.n_instructions = 0
         for i in range(self.n_chains):
             self.n_instructions += reader.length(self._instructions(i))
-        if reader.length(reader.table(self.plan, EXECUTION_PLAN_DELEGATES)):
-            raise fail(NOT_FOUND, "no backend of this name", source=self.method,
-                       remedy="export without a delegate")
+        self.delegates.find(self.program, self.plan)
 
     def _instructions(self, chain):
         """The vector of instructions of a chain. Each chain is run after the one before it."""
@@ -281,7 +275,19 @@ class MethodLoader:
             return 0
         if kind == INSTRUCTION_ARGUMENTS_NONE:
             raise bad_program("is empty", "instruction", i)
-        raise fail(NOT_SUPPORTED, "delegate calls", "instruction", i)
+        if kind == INSTRUCTION_ARGUMENTS_DELEGATE_CALL:
+            return self._count_delegate_call(i)
+        raise bad_program("is of no known kind", "instruction", i)
+
+    def _count_delegate_call(self, i):
+        """Arguments of the record: those of the call, and where the program lists them."""
+        delegate, arguments = self.pair
+        if arguments == 0:
+            raise bad_program("has no arguments", "instruction", i)
+        count = self.reader.length(arguments)
+        self.delegates.check_call(delegate, count, i)
+        self._count_lists(arguments, count)
+        return count + 1
 
     def _is_tensor(self, index):
         value = evalue(self.reader, self.values, index)
@@ -450,7 +456,8 @@ class MethodLoader:
             pool.allocate(at + needed - self.start)
             self.context.prepare(self.start, at)
 
-    def _bind_scratch(self, manager):
+    def bind_scratch(self, manager):
+        """Takes the temp memory, once kernels and delegates have asked for theirs."""
         needed = self.context.scratch_needed()
         self.context.put_ref(self.start + _SCRATCH, needed)
         temp = manager.temp_allocator
@@ -618,6 +625,8 @@ class MethodLoader:
                 count = self._write_jump(at, first, length)
             elif kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
                 count = self._write_move(at)
+            elif kind == INSTRUCTION_ARGUMENTS_DELEGATE_CALL:
+                count = self._write_delegate_call(at)
             else:  # planned memory is never freed
                 context.put_instruction(at, 0, 0, _NOTHING)
                 count = 0
@@ -642,18 +651,32 @@ class MethodLoader:
             raise fail(code, "", "instruction", context.instruction(), source=self.method)
 
     def _write_call(self, at):
-        """The call of a kernel. Each of these three returns how many arguments there are."""
-        reader = self.reader
+        """The call of a kernel. Each of these returns how many arguments there are."""
         context = self.context
         index, arguments = self.pair
         kernel = self.kernels[index] if 0 <= index < self.n_kernels else self._operator(index)
         count = _picotorch.operator_arguments(kernel)
         context.put_instruction(at, kernel, count, _KERNEL_CALL)
+        self._write_arguments(at, arguments)
+        return count
+
+    def _write_arguments(self, at, arguments):
+        reader = self.reader
+        context = self.context
         k = context.put_arguments(at, reader, arguments, 0)
         while k >= 0:
             self._write_list(at + HEADER_BYTES + 4 * k, reader.i32_item(arguments, k))
             k = context.put_arguments(at, reader, arguments, k + 1)
-        return count
+
+    def _write_delegate_call(self, at):
+        context = self.context
+        delegate, arguments = self.pair
+        count = self.reader.length(arguments)
+        context.put_instruction(at, delegate, count, _DELEGATE_CALL)
+        self._write_arguments(at, arguments)
+        context.put_instruction(at, delegate, count + 1, _DELEGATE_CALL)
+        context.put_ref(at + HEADER_BYTES + 4 * count, reference(_picotorch.PROGRAM, arguments))
+        return count + 1
 
     def _write_jump(self, at, first, length):
         """The destination, in a chain of `length` instructions from number `first` on, stays an index

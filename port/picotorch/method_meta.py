@@ -3,6 +3,7 @@
 import struct
 
 from . import schema
+from .backend import get_backend
 from .errors import INVALID_ARGUMENT, NOT_FOUND, Error, fail
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .tensor import TensorInfo
@@ -20,6 +21,9 @@ TAG_NAMES = {
     schema.KERNEL_TYPES_TENSOR_LIST: "ListTensor",
     schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST: "ListOptionalTensor",
 }
+
+
+_VIEW = "executorch_prim::et_view.default"
 
 
 class MethodMeta:
@@ -91,9 +95,39 @@ class MethodMeta:
         return self._info(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"), "output",
                           index)
 
+    def unplanned_attributes(self):
+        """TensorInfo of the mutable buffers for which set_attribute_data_ptr has to give memory."""
+        found = [self.attribute_tensor_meta(i) for i in range(self.num_attributes())]
+        return [info for info in found if info.nbytes() and not info.is_memory_planned()
+                and not info.is_constant()]
+
     def unplanned_outputs(self):
-        """Indexes of the outputs for which Method.set_output_data_ptr has to give memory."""
-        return [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
+        """Indexes of the outputs for which Method.set_output_data_ptr has to give memory: no input, and
+        no view of another tensor."""
+        found = [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
+        views = self._views() if found else []
+        return [i for i in found if self.output_value(i) not in views]
+
+    def _views(self):
+        """The values that instructions make views of others."""
+        reader = self.program.reader
+        operators = [self.operator_name(i) for i in range(self.num_operators())]
+        chains = self._vector(schema.EXECUTION_PLAN_CHAINS)
+        if _VIEW not in operators:
+            return []
+        found = []
+        for i in range(reader.length(chains)):
+            instructions = reader.table(reader.item(chains, i), schema.CHAIN_INSTRUCTIONS)
+            for k in range(reader.length(instructions)):
+                instruction = reader.item(instructions, k)
+                kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
+                if kind == schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
+                    call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
+                    arguments = reader.table(call, schema.KERNEL_CALL_ARGS)
+                    operator = reader.i32(call, schema.KERNEL_CALL_OP_INDEX)
+                    if 0 <= operator < len(operators) and operators[operator] == _VIEW:
+                        found.append(reader.i32_item(arguments, reader.length(arguments) - 1))
+        return found
 
     def _is_unplanned(self, index):
         if self.output_tag(index) != schema.KERNEL_TYPES_TENSOR:
@@ -207,11 +241,37 @@ class MethodMeta:
     def uses_backend(self, name):
         return name in self.backend_names()
 
-    def num_instructions(self):
+    def missing_backends(self):
+        """Names of the backends that are not registered, each once."""
+        missing = []
+        for name in self.backend_names():
+            if get_backend(name) is None and name not in missing:
+                missing.append(name)
+        return missing
+
+    def max_delegate_arguments(self):
+        """The most arguments that a call of a delegate has."""
+        reader = self.program.reader
+        most = 0
+        for vector in self._chains():
+            for i in range(reader.length(vector)):
+                instruction = reader.item(vector, i)
+                kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
+                if kind == schema.INSTRUCTION_ARGUMENTS_DELEGATE_CALL:
+                    call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
+                    most = max(most, reader.length(reader.table(call,
+                                                                schema.DELEGATE_CALL_ARGS)))
+        return most
+
+    def _chains(self):
+        """Positions of the chains' vectors of instructions."""
         reader = self.program.reader
         chains = self._vector(schema.EXECUTION_PLAN_CHAINS)
-        return sum([reader.length(reader.table(reader.item(chains, i), schema.CHAIN_INSTRUCTIONS))
-                    for i in range(reader.length(chains))])
+        return [reader.table(reader.item(chains, i), schema.CHAIN_INSTRUCTIONS)
+                for i in range(reader.length(chains))]
+
+    def num_instructions(self):
+        return sum([self.program.reader.length(vector) for vector in self._chains()])
 
     def num_operators(self):
         return self._length(schema.EXECUTION_PLAN_OPERATORS)

@@ -1,7 +1,6 @@
 """The simplest use: Module("model.pte").forward(x)."""
 
 from .data_loader import BufferDataLoader, FileDataLoader
-from .data_map import FlatTensorDataMap, MergedDataMap
 from .errors import MEMORY_ALLOCATION_FAILED, Error
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
@@ -52,6 +51,8 @@ def _loader(source):
 def _data_map(sources):
     if sources is None:
         return None
+    from .data_map import FlatTensorDataMap, MergedDataMap
+
     if not (isinstance(sources, list) or isinstance(sources, tuple)):
         return FlatTensorDataMap.load(_loader(sources))
     return MergedDataMap.load([FlatTensorDataMap.load(_loader(source)) for source in sources])
@@ -59,7 +60,7 @@ def _data_map(sources):
 
 def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
-    included."""
+    included; unplanned mutable buffers start from zero."""
     meta = program.method_meta(name)
     planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
                                      for i in range(meta.num_memory_planned_buffers())])
@@ -67,7 +68,8 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
     while True:
         manager = MemoryManager(MemoryAllocator(bytearray(pool)), planned,
                                 MemoryAllocator(bytearray(temp), "temp memory"))
-        method = Method(manager, max(8, meta.num_outputs()))
+        method = Method(manager, meta.num_outputs(), meta.num_backends(),
+                        meta.max_delegate_arguments())
         try:
             method.load(program, name, prepare, data_map, event_tracer)
             break
@@ -82,4 +84,6 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
                 raise
     for i in meta.unplanned_outputs():
         method.set_output_data_ptr(bytearray(meta.output_tensor_meta(i).nbytes()), i)
+    for info in meta.unplanned_attributes():
+        method.set_attribute_data_ptr(bytearray(info.nbytes()), info.name())
     return method

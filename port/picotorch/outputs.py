@@ -7,18 +7,9 @@ from .errors import (
     bad_program,
     fail,
 )
-from .memory import check_memory
 from .schema import EXECUTION_PLAN_OUTPUTS
-from .signature import Signature, check_apart
-from .values import Kept, ValueList
-
-
-class Output(Kept):
-    """The objects for one output."""
-
-    def __init__(self):
-        super().__init__()
-        self.list = ValueList()
+from .signature import Signature
+from .values import Kept
 
 
 class Outputs(Signature):
@@ -26,7 +17,7 @@ class Outputs(Signature):
 
     def __init__(self, method, count):
         super().__init__(method, EXECUTION_PLAN_OUTPUTS, "output")
-        self._kept = [Output() for _ in range(count)]
+        self._kept = [Kept() for _ in range(count)]
 
     def get(self, index):
         """See Method.get_output."""
@@ -44,22 +35,7 @@ class Outputs(Signature):
 
     def set_memory(self, buffer, index):
         """See Method.set_output_data_ptr."""
-        context = self.method.context
         value = self.value(index)
         if not self.is_tensor(value):
             raise fail(INVALID_ARGUMENT, "is no tensor", "output", index)
-        self.check_dtype(buffer, value, index)
-        nbytes = self.bound(value)
-        given = self.nbytes(buffer, index)
-        if given < nbytes:
-            raise fail(INVALID_ARGUMENT, "", "output", index, nbytes, given,
-                       "give as many bytes as the program's sizes say")
-        if nbytes == 0:
-            return
-        memory = self.data(value) >> 25
-        if memory < self.method.first_external():
-            raise fail(INVALID_STATE, "has planned memory", "output", index,
-                       remedy="read it with get_output")
-        check_memory(buffer, "output", index)
-        check_apart(context.overlap(buffer, self.method.first_external()), "output", index)
-        context.set_memory(memory, buffer)
+        self.give_memory(buffer, value, index, "read it with get_output")

@@ -10,8 +10,8 @@ the file, which becomes InvalidProgram.
 import _picotorch
 
 from . import schema
-from .errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
-from .memory import LIMIT, check_alignment
+from .errors import INTERNAL, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
+from .memory import LIMIT, bytes_at, check_alignment
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
@@ -195,6 +195,50 @@ class Program:
         if size > reader.length(storage):
             raise bad_program("has too few bytes", "constant", index)
         return storage + 4
+
+    def bytes_of(self, vector, view=None):
+        """A read-only memoryview of a vector of bytes; of none for 0. `view`: see bytes_at."""
+        size = self.reader.length(vector)
+        return bytes_at(self.data, vector + 4 if size else 0, size, view, False)
+
+    def segment(self, index, view=None):
+        """A read-only memoryview of the bytes of a segment. Raises NotFound."""
+        if self.segment_base == 0 or index >= self.reader.length(self.segments):
+            raise fail(NOT_FOUND, "there is no such", "segment", index)
+        segment = self.reader.item(self.segments, index)
+        return bytes_at(
+            self.data, self.segment_base + self.reader.i64(segment, schema.DATA_SEGMENT_OFFSET),
+            self.reader.i64(segment, schema.DATA_SEGMENT_SIZE), view, False)
+
+    def delegate_data(self, reference, view=None):
+        """A read-only memoryview of the data that a BackendDelegateDataReference names. Raises
+        NotFound, Internal for a place of an unknown kind."""
+        reader = self.reader
+        location = reader.u8(reference, schema.BACKEND_DELEGATE_DATA_REFERENCE_LOCATION)
+        index = reader.u32(reference, schema.BACKEND_DELEGATE_DATA_REFERENCE_INDEX)
+        if location == schema.DATA_LOCATION_SEGMENT:
+            return self.segment(index, view)
+        if location != schema.DATA_LOCATION_INLINE:
+            raise fail(INTERNAL, "lies at a place of an unknown kind", "delegate data", index)
+        entries = reader.table(self.root, schema.PROGRAM_BACKEND_DELEGATE_DATA)
+        if index >= reader.length(entries):
+            raise fail(NOT_FOUND, "there is no such", "delegate data", index)
+        return self.bytes_of(reader.table(reader.item(entries, index),
+                                          schema.BACKEND_DELEGATE_INLINE_DATA_DATA), view)
+
+    # ---- named data
+
+    def get_named_data_map(self):
+        """The program's bytes that have a key, a new NamedDataMap."""
+        from .named_data import NamedDataMap
+
+        named_data = NamedDataMap()
+        named_data.bind(self)
+        return named_data
+
+    def get_named_data(self, key, view=None):
+        """As get_data of the NamedDataMap."""
+        return self.get_named_data_map().get_data(key, view)
 
     def initial_data(self, segments, index, size):
         """Position in the file of the initial value of a mutable buffer: item `index` of entry

@@ -2,7 +2,8 @@
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, INVALID_TYPE, fail
+from .errors import INVALID_ARGUMENT, INVALID_STATE, INVALID_TYPE, fail
+from .memory import check_memory
 from .schema import (
     EVALUE_VAL,
     EVALUE_VAL_TYPE,
@@ -10,7 +11,6 @@ from .schema import (
     TENSOR_SCALAR_TYPE,
 )
 from .tensor import accepts, tensor_nbytes
-from .values import Values
 
 
 def check_apart(shared, subject, index):
@@ -20,37 +20,13 @@ def check_apart(shared, subject, index):
                    subject, index, remedy="hand over a copy")
 
 
-class Signature:
-    """`slot`: of the execution plan; `subject`: "input" or "output"."""
+class Tensors:
+    """Of one method. `subject` says in errors what they are: "input", "output", or a name."""
 
-    def __init__(self, method, slot, subject):
+    def __init__(self, method, subject):
         self.method = method
-        self.values = Values(method)
-        self._slot = slot
+        self.values = method.values
         self._subject = subject
-
-    def _indexes(self):
-        return self.method.program.reader.table(self.method.plan, self._slot)
-
-    def count(self):
-        return self.method.program.reader.length(self._indexes())
-
-    def check(self):
-        """Raises InvalidProgram when one of them is a value that is not there."""
-        reader = self.method.program.reader
-        indexes = self._indexes()
-        for i in range(reader.length(indexes)):
-            self.values.position(reader.i32_item(indexes, i))
-
-    def value(self, index):
-        """Which of the method's values number `index` is. Raises InvalidArgument."""
-        reader = self.method.program.reader
-        indexes = self._indexes()
-        if not 0 <= index < reader.length(indexes):
-            raise fail(INVALID_ARGUMENT, "an index below 0" if index < 0 else "there is no such",
-                       self._subject, index,
-                       remedy="inputs_size and outputs_size say how many there are")
-        return reader.i32_item(indexes, index)
 
     # ---- of a value
 
@@ -96,3 +72,56 @@ class Signature:
         dtype = self.method.program.reader.u8(self.table(value), TENSOR_SCALAR_TYPE)
         if not accepts(dtype, buffer):
             raise fail(INVALID_ARGUMENT, "has another dtype than the program", self._subject, index)
+
+    # ---- memory
+
+    def give_memory(self, buffer, value, index, otherwise):
+        """Makes a buffer the memory of a tensor that the program leaves unplanned; it has at least the
+        bytes of the program's sizes. Raises InvalidArgument, and InvalidState for one that is
+        planned: `otherwise` says what to do with it."""
+        method = self.method
+        self.check_dtype(buffer, value, index)
+        nbytes = self.bound(value)
+        given = self.nbytes(buffer, index)
+        if given < nbytes:
+            raise fail(INVALID_ARGUMENT, "", self._subject, index, nbytes, given,
+                       "give as many bytes as the program's sizes say")
+        if nbytes == 0:
+            return
+        memory = self.data(value) >> 25
+        if memory < method.first_external():
+            raise fail(INVALID_STATE, "has planned memory", self._subject, index, remedy=otherwise)
+        check_memory(buffer, self._subject, index)
+        check_apart(method.context.overlap(buffer, method.first_external()), self._subject, index)
+        method.context.set_memory(memory, buffer)
+
+
+class Signature(Tensors):
+    """`slot`: of the execution plan; `subject`: "input" or "output"."""
+
+    def __init__(self, method, slot, subject):
+        super().__init__(method, subject)
+        self._slot = slot
+
+    def _indexes(self):
+        return self.method.program.reader.table(self.method.plan, self._slot)
+
+    def count(self):
+        return self.method.program.reader.length(self._indexes())
+
+    def check(self):
+        """Raises InvalidProgram when one of them is a value that is not there."""
+        reader = self.method.program.reader
+        indexes = self._indexes()
+        for i in range(reader.length(indexes)):
+            self.values.position(reader.i32_item(indexes, i))
+
+    def value(self, index):
+        """Which of the method's values number `index` is. Raises InvalidArgument."""
+        reader = self.method.program.reader
+        indexes = self._indexes()
+        if not 0 <= index < reader.length(indexes):
+            raise fail(INVALID_ARGUMENT, "an index below 0" if index < 0 else "there is no such",
+                       self._subject, index,
+                       remedy="inputs_size and outputs_size say how many there are")
+        return reader.i32_item(indexes, index)

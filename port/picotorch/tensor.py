@@ -33,6 +33,8 @@ _NOWHERE = _picotorch.POOL << 25
 
 MAX_RANK = 16
 
+_NOTHING = bytearray(0)
+
 
 def accepts(dtype, buffer):
     """True when the elements of a buffer may be those of a tensor of this dtype."""
@@ -156,11 +158,17 @@ class Tensor:
     """
 
     def __init__(self):
-        self.data = memoryview(bytearray(8))
-        self._sizes = memoryview(bytearray(8))  # of i32, where the sizes lie
-        self._dim_order = memoryview(bytearray(8))
+        self.data = memoryview(_NOTHING)
+        self._sizes = memoryview(_NOTHING)  # of i32, where the sizes lie
+        self._dim_order = memoryview(_NOTHING)
         self._dtype = 0
         self._buffer = None  # of from_blob
+
+    def clear(self):
+        """Shows nothing any more."""
+        self.data = _picotorch.view(self.data, b"", 0, 0, "B")
+        self._sizes = _picotorch.view(self._sizes, b"", 0, 0, "i")
+        self._dim_order = _picotorch.view(self._dim_order, b"", 0, 0, "B")
 
     def __len__(self):
         return len(self.data)
@@ -230,13 +238,17 @@ class Tensor:
     def point(self, context, at, record):
         """Shows the tensor whose record is at `at` of the context's pool. `record` is a list of 6 to
         work in. ValueError where a place lies outside its memory."""
+        self.describe(context, at, record)
+        data = record[0] if record[5] else _NOWHERE
+        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
+
+    def describe(self, context, at, record):
+        """As point, but without the data, which may have no memory yet."""
         context.read_value(at, record)
         rank = record[3]
         self._dtype = record[4]
         self._sizes = context.view(self._sizes, record[1], 4 * rank, "i")
         self._dim_order = context.view(self._dim_order, record[2], rank, "B")
-        data = record[0] if record[5] else _NOWHERE
-        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
 
     def __repr__(self):
         shown = ", ".join(["%g" % self.data[i] for i in range(min(6, len(self.data)))])

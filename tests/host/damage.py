@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import fixture_store  # noqa: E402
 import numpy as np  # noqa: E402
 from picotorch import (  # noqa: E402
+    Backend,
     BufferDataLoader,
     Error,
     FlatTensorDataMap,
@@ -30,6 +31,8 @@ from picotorch import (  # noqa: E402
     MergedDataMap,
     Method,
     Program,
+    Tensor,
+    register_backend,
 )
 from picotorch.schema import KERNEL_TYPES_TENSOR  # noqa: E402
 
@@ -89,6 +92,26 @@ def describe(meta):
     meta.missing_operators()
 
 
+class Curious(Backend):
+    """Reads all that it is given, allocates, and writes to every tensor that can be written."""
+
+    def init(self, context, processed, compile_specs):
+        bytes(processed.data())
+        for i in range(len(compile_specs)):
+            repr(compile_specs[i])
+        compile_specs.get("elements")
+        named = context.get_named_data_map()
+        for i in range(named.get_num_keys()):
+            bytes(named.get_data(named.get_key(i)))
+        context.get_runtime_allocator().allocate(24)
+        return len(processed.data())
+
+    def execute(self, context, handle, args):
+        for value in args:
+            if isinstance(value, Tensor) and not value.data.readonly:
+                value.data.cast("B")[:] = bytes(value.data.nbytes)
+
+
 def execute(program, name, data_map):
     meta = program.method_meta(name)
     describe(meta)
@@ -145,6 +168,8 @@ def main():
     faulthandler.enable()
     kind, name = sys.argv[1:]
     fixture = fixture_store.load(name)
+    for backend in fixture.backends:
+        register_backend(backend, Curious())
     damaged = {"truncations": truncations, "flips": flips}[kind.removeprefix("data_")]
     if kind.startswith("data_"):
         first, *others = fixture.data

@@ -300,7 +300,7 @@ class Call:
 
     def result(self, argument, memories=None):
         if isinstance(argument, Variable):
-            return self.context.number(self.variables[argument])
+            return self.context.number(self.variables[argument], None)
         tensor = self.tensors[id(argument)][1]
         number, place = self.places[id(tensor)]
         memory = (memories or self.memories)[number]

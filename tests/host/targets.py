@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from picotorch import registered_backend_names, unregister_backend
 from picotorch.host import emulator, mpy
 from picotorch.host.boards import board_names, load_board
 from picotorch.host.job import Job
@@ -41,7 +42,7 @@ def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
 
 @functools.cache
 def _source(script: str) -> str:
-    return (SCRIPTS / "common.py").read_text() + (SCRIPTS / script).read_text()
+    return "".join((SCRIPTS / part).read_text() for part in ["common.py", *script.split("+")])
 
 
 @functools.cache
@@ -50,7 +51,8 @@ def _compiled(script: str) -> bytes:
 
 
 def run_script(script: str, sections: Job | dict, target: str) -> emulator.Result:
-    """What a script gave on a target: exit status, printed lines, written files.
+    """What a script gave on a target: exit status, printed lines, written files. "a.py+b.py" is one
+    script of two files.
 
     Fails, with what to do, where the firmware of a board is not built. An exception that ends the
     script is raised here on the twin; on a board it fails with the board's lines.
@@ -106,6 +108,8 @@ def _run_on_host(script, job):
             exec(compile(_source(script), script, "exec"), {"__name__": "__main__"})
     finally:
         sys.path.remove(frozen)
+        for name in registered_backend_names():
+            unregister_backend(name)
         del sys.modules["_board"]
         gc.collect()
     return emulator.Result(0, output.getvalue().splitlines(), files)

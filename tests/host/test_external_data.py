@@ -258,3 +258,48 @@ def test_a_damaged_file_works_or_is_refused(kind, name):
     assert sum(counts.values()) - counts.get("ok", 0) > 50
     if kind == "data_truncations":
         assert "ok" not in counts
+
+
+# ---- the command line
+
+
+def arguments(name, *options):
+    fixture = fixture_store.load(name)
+    return [fixture.path, *options, *[word for path in fixture.data_paths for word in ("--data", path)]]
+
+
+@pytest.mark.parametrize("name", ["external_two_files", "external_state"])
+def test_run_and_parity_take_data_files(call, name):
+    fixture = fixture_store.load(name)
+    inputs = ["--inputs", fixture.path.parent / "inputs.npz"]
+    assert call("run", *arguments(name), *inputs, "--board", "mps2-an386")[0] == 0
+    status, out, _ = call("parity", *arguments(name), "--board", "mps2-an386")
+    assert (status, out.splitlines()[-1].endswith(" agree")) == (0, True)
+    assert call("size", *arguments(name), "--board", "mps2-an386")[0] == 0
+
+
+def test_the_command_line_says_which_data_is_missing(call):
+    path, first = fixture_store.load("external_two_files").path, arguments("external_two_files")[1:3]
+    status, _, err = call("run", path)
+    assert status == 1
+    assert err == ("InvalidState (0x02): external tensor: no data file was given: 0.weight; "
+                   "give its .ptd file\n")
+    status, _, err = call("run", path, *first, "--board", "mps2-an386")
+    assert status == 1
+    assert err.startswith("NotFound (0x20): external tensor: no data file has this key: 2.weight; ")
+    status, out, err = call("run", path, "--data", "nowhere.ptd", "--json")
+    assert (status, json.loads(out)["status"]) == (1, "AccessFailed")
+    assert err.startswith("AccessFailed (0x22): nowhere.ptd: ")
+
+
+def test_inspect_shows_external_tensors(call):
+    status, out, _ = call("inspect", fixture_store.load("external_two_files").path)
+    assert status == 0
+    assert any(line.split()[-3:] == ["external", "0", "2.weight"] for line in out.splitlines())
+
+
+def test_size_counts_data_files(call):
+    status, out, _ = call("size", *arguments("external_two_files"), "--board", "mps2-an386", "--json")
+    entry = json.loads(out)
+    assert (status, entry["data_bytes"], entry["constant_bytes"]) == (0, [528, 520], 0)
+    assert entry["boards"][0]["memories"]["model"]["needed"] > 2216 + 528 + 520

@@ -1,6 +1,7 @@
 """The committed fixtures are complete, small and agree with their index."""
 
 import hashlib
+import math
 import sys
 from pathlib import Path
 
@@ -25,13 +26,21 @@ def test_program_is_the_indexed_one(stored):
     assert stored.pte[4:8] == b"ET12"
 
 
+def has_sizes(shape, wanted):
+    """True for the sizes of a signature; for no more elements where they are dynamic."""
+    if wanted.get("dynamic"):
+        return len(shape) == len(wanted["sizes"]) and math.prod(shape) <= math.prod(wanted["sizes"])
+    return list(shape) == wanted["sizes"]
+
+
 def test_inputs_have_the_signature_of_the_method(stored):
     for run in stored.runs:
         signature = stored.methods[run.method]["inputs"]
         assert len(run.inputs) == len(signature)
         for array, wanted in zip(run.inputs, signature, strict=True):
             if wanted["type"] == "Tensor":
-                assert (str(array.dtype), list(array.shape)) == (wanted["dtype"], wanted["sizes"])
+                assert str(array.dtype) == wanted["dtype"]
+                assert has_sizes(array.shape, wanted)
             else:
                 assert array == wanted["value"]
 
@@ -42,11 +51,11 @@ def test_outputs_have_the_signature_of_the_method(stored):
         assert len(run.expected) == len(signature)
         for array, wanted in zip(run.expected, signature, strict=True):
             if wanted["type"] != "Tensor":
-                assert array == wanted["value"]
+                assert wanted.get("dynamic") or array == wanted["value"]
                 continue
             whole = np.empty(wanted["sizes"], wanted["dtype"])
             assert array.dtype == whole.dtype
-            assert array.shape == run.sampled(whole).shape
+            assert has_sizes(array.shape, wanted) or array.shape == run.sampled(whole).shape
             assert array.nbytes <= wanted["nbytes"]
 
 

@@ -7,7 +7,19 @@ import fixture_store
 import numpy as np
 import pytest
 from _picotorch_c import ffi
-from picotorch import BufferDataLoader, FileDataLoader, Module, Program, data_loader
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    FileDataLoader,
+    FlatTensorDataMap,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Module,
+    Program,
+    data_loader,
+)
 from picotorch.host import emulator, running
 from picotorch.host.boards import load_board
 from picotorch.host.job import Job
@@ -170,3 +182,82 @@ def test_boards_lists_the_arenas(call):
     assert status == 0
     row = next(line for line in out.splitlines() if line.startswith("mps3-an547"))
     assert "15360 KiB external" in row and "256 KiB ram" in row and "256 KiB dtcm" in row
+
+
+# ---- mutable buffers that the program leaves unplanned
+
+
+def state_method():
+    """Adds its input to "total" and gives twice that; what gives it memory is left to do."""
+    data = aligned(fixture_store.load("unplanned_state").pte)
+    program = Program.load(BufferDataLoader(data))
+    meta = program.method_meta("forward")
+    assert [info.name() for info in meta.unplanned_attributes()] == ["total"]
+    planned = HierarchicalAllocator([aligned(meta.memory_planned_buffer_size(0))])
+    method = Method(MemoryManager(MemoryAllocator(aligned(4096)), planned))
+    method.load(program)
+    return method
+
+
+def add(method, *values):
+    method.set_input(aligned(np.array(values, np.float32).tobytes()), 0)
+    method.execute()
+    return list(method.get_output(0).data)
+
+
+def test_state_lives_where_the_caller_wants_it():
+    """Two methods may even share it."""
+    methods = state_method(), state_method()
+    state = aligned(np.array([1, 2], np.float32).tobytes())
+    for method in methods:
+        method.set_attribute_data_ptr(state, "total")
+    assert add(methods[0], 10, 20) == [22, 44]
+    assert add(methods[1], 100, 200) == [222, 444]
+    assert list(np.frombuffer(state, np.float32)) == [111, 222]
+    assert list(methods[0].get_attribute("total").data) == [111, 222]
+    methods[0].reset_state()
+    assert list(np.frombuffer(state, np.float32)) == [111, 222]
+
+
+def test_state_without_memory_is_refused():
+    method = state_method()
+    method.set_input(aligned(8), 0)
+    with pytest.raises(Error, match="InvalidState .*call .* or set_attribute_data_ptr for each"):
+        method.execute()
+    with pytest.raises(Error, match="InvalidState .*total: has no memory; call set_attribute_data_ptr"):
+        method.get_attribute("total")
+
+
+@pytest.mark.parametrize(("size", "shift", "name", "text"), [
+    (8, 0, "x", "NotFound .*x: no parameter or buffer of this name"),
+    (4, 0, "total", "InvalidArgument .*total: 8B requested, 4B available"),
+    (8, 4, "total", "InvalidArgument .*total: does not start at a multiple of 8 bytes")])
+def test_memory_that_does_not_do_for_state(size, shift, name, text):
+    memory = aligned(64)[shift : shift + size]
+    with pytest.raises(Error, match=text):
+        state_method().set_attribute_data_ptr(memory, name)
+
+
+def test_memory_of_others_does_not_do_for_state():
+    method = state_method()
+    with pytest.raises(Error, match="total: shares bytes with"):
+        method.set_attribute_data_ptr(method.manager.method_allocator.buffer, "total")
+    with pytest.raises(Error, match="total: cannot be written"):
+        method.set_attribute_data_ptr(aligned(8).toreadonly(), "total")
+    program = Program.load(BufferDataLoader(aligned(fixture_store.load("external_state").pte)))
+    files = [FlatTensorDataMap.load(BufferDataLoader(aligned(data)))
+             for data in fixture_store.load("external_state").data]
+    planned = load_with_exact_memories(program, "forward", data_map=files[0])
+    with pytest.raises(Error, match="InvalidState .*total: has planned memory"):
+        planned.set_attribute_data_ptr(aligned(8), "total")
+
+
+def test_initial_values_of_a_data_file_come_back():
+    fixture = fixture_store.load("external_state")
+    files = FlatTensorDataMap.load(BufferDataLoader(aligned(fixture.data[0])))
+    program = Program.load(BufferDataLoader(aligned(fixture.pte)))
+    method = load_with_exact_memories(program, "forward", data_map=files)
+    first = add(method, *fixture.runs[0].inputs[0])
+    assert add(method, *fixture.runs[0].inputs[0]) != first
+    method.reset_state()
+    assert add(method, *fixture.runs[0].inputs[0]) == first

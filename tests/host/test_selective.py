@@ -109,7 +109,6 @@ def test_what_cannot_be_built_is_named(call, tmp_path):
                  "nix.pte")
     (tmp_path / "text.pte").write_text("no program at all")
     assert_error(call("firmware", "--models", tmp_path / "text.pte"), "InvalidProgram")
-    assert_error(call("firmware", "--models", path("delegated")), "NotFound", "XnnpackBackend")
 
 
 def test_all_missing_operators_of_all_models_are_named(call):

@@ -3,6 +3,7 @@
 import io
 import math
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +11,27 @@ import torch
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
 from executorch.exir._serialize._named_data_store import NamedDataStore
-from executorch.exir._serialize._program import deserialize_pte_binary
+from executorch.exir._serialize._program import (
+    PTEFile,
+    deserialize_pte_binary,
+    serialize_pte_binary,
+)
 from executorch.exir._serialize.data_serializer import DataPayload
-from executorch.exir.schema import ExecutionPlan, Program, SubsegmentOffsets, Tensor
+from executorch.exir.schema import (
+    Buffer,
+    ExecutionPlan,
+    KernelCall,
+    MoveCall,
+    Program,
+    SubsegmentOffsets,
+    Tensor,
+)
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
 from picotorch.host import torchscript
 from picotorch.host.exporting import export_file
 
 from zoo import cortex_m
-from zoo.registry import Model
+from zoo.registry import Function, Model
 
 _DTYPES = {
     "BYTE": "uint8",
@@ -44,17 +57,19 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
     if model.torchscript:
         return _from_torchscript(model), {}
     exported = {
-        name: torch.export.export(module, inputs)
+        name: torch.export.export(module, inputs, dynamic_shapes=_dynamic_shapes(model, module))
         for name, (module, inputs) in model.methods().items()
     }
     edge = to_edge(exported, constant_methods=model.constant_methods or None,
                    compile_config=EdgeCompileConfig())
-    if model.partitioner is not None:
-        edge = edge.to_backend(model.partitioner())
+    for partitioner in model.partitioners():
+        edge = edge.to_backend(partitioner)
     program = edge.to_executorch(backend)
     with tempfile.TemporaryDirectory() as folder:
         program.write_tensor_data_to_file(folder)
         data = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    if model.rewrite:
+        return _rewritten(bytes(program.buffer), model.rewrite), data
     return bytes(program.buffer), data
 
 
@@ -67,6 +82,27 @@ def merge_data(data: dict[str, bytes]) -> bytes:
     stored = store.get_named_data_store_output()
     entries = {key: entry for file in stored.external_data.values() for key, entry in file.items()}
     return bytes(serializer.serialize(DataPayload(buffers=stored.buffers, named_data=entries)))
+
+
+def _rewritten(pte: bytes, rewrite: Callable) -> bytes:
+    program = read_program(pte)
+    assert len(program.constant_buffer) <= 1, "constants"
+    rewrite(program)
+    program = _without_segments(program)
+    program.constant_buffer = [Buffer(b"")]
+    return bytes(serialize_pte_binary(PTEFile(program)))
+
+
+def _without_segments(program: Program) -> Program:
+    program.segments = []
+    program.constant_segment = SubsegmentOffsets(segment_index=0, offsets=[])
+    return program
+
+
+def _dynamic_shapes(model: Model, module: torch.nn.Module) -> tuple | None:
+    """As torch.export asks for them: those of `*arguments` stand in a tuple of their own."""
+    shapes = model.dynamic_shapes
+    return (shapes,) if shapes and isinstance(module, Function) else shapes
 
 
 def _from_torchscript(model: Model) -> bytes:
@@ -82,9 +118,7 @@ def inline_constants(pte: bytes) -> bytes:
 
     ExecuTorch 1.5 still writes but no longer runs this form.
     """
-    program = read_program(pte)
-    program.segments = []
-    program.constant_segment = SubsegmentOffsets(segment_index=0, offsets=[])
+    program = _without_segments(read_program(pte))
     return bytes(_program_to_flatbuffer(program, constant_tensor_alignment=16).data)
 
 
@@ -102,7 +136,11 @@ def describe_methods(program: Program, constant: list[str]) -> list[dict]:
         {
             "name": plan.name,
             "inputs": [_describe_value(plan.values[index].val) for index in plan.inputs],
-            "outputs": [_describe_value(plan.values[index].val) for index in plan.outputs],
+            "outputs": [
+                _describe_value(plan.values[index].val)
+                | ({"dynamic": True} if index in _written_numbers(plan) else {})
+                for index in plan.outputs
+            ],
             "planned_buffers": plan.non_const_buffer_sizes[1:],
             "backends": sorted(delegate.id for delegate in plan.delegates),
             "operators": sorted(
@@ -114,6 +152,14 @@ def describe_methods(program: Program, constant: list[str]) -> list[dict]:
         for plan in program.execution_plan
         if plan.name in constant or not _returns_a_number(plan)
     ]
+
+
+def _written_numbers(plan: ExecutionPlan) -> set[int]:
+    """Indexes of the values that are no tensors and that instructions write."""
+    calls = [one.instr_args for chain in plan.chains for one in chain.instructions]
+    written = {call.args[-1] for call in calls if isinstance(call, KernelCall)}
+    written |= {call.move_to for call in calls if isinstance(call, MoveCall)}
+    return {index for index in written if not isinstance(plan.values[index].val, Tensor)}
 
 
 def _returns_a_number(plan: ExecutionPlan) -> bool:
@@ -135,5 +181,6 @@ def _describe_value(value) -> dict:
             "dim_order": list(value.dim_order),
             "nbytes": math.prod(value.sizes) * np.dtype(dtype).itemsize,
             "planned": value.allocation_info is not None,
+            **({"dynamic": True} if value.shape_dynamism else {}),
         }
-    return {"type": type(value).__name__, "value": next(iter(vars(value).values()))}
+    return {"type": type(value).__name__, "value": next(iter(vars(value).values()), None)}

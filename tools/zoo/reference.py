@@ -21,6 +21,8 @@ def run(model: Model, pte: bytes, data: bytes | None = None) -> list[list]:
     if model.cortex_m:
         return cortex_m.run(model)
     wanted = _run_eager(model)
+    if model.executorch_crashes:
+        return wanted
     if not model.executorch_fails:
         outputs = _run_executorch(model, pte, data)
         _assert_close(outputs, wanted)
@@ -79,6 +81,9 @@ def _assert_close(outputs: list[list], wanted: list[list]) -> None:
     """Equal within 1e-5 of the value, or of the largest value of the tensor."""
     for output, want in zip(sum(outputs, []), sum(wanted, []), strict=True):
         largest = 0.0
+        if isinstance(want, str):
+            assert output == want
+            continue
         if isinstance(want, torch.Tensor) and want.is_floating_point() and want.isfinite().any():
             largest = float(want[want.isfinite()].abs().max())
         torch.testing.assert_close(output, want, rtol=1e-5, atol=1e-5 * largest, equal_nan=True)

@@ -57,14 +57,20 @@ class Model:
 
     module: one module, exported as the method "forward", or modules by method name.
     inputs: the example inputs; by method name if module is.
+    dynamic_shapes: of torch.export.export, for the inputs of each method; `further` may then have
+        other sizes.
+    rewrite: changes the exporter's program (ExecuTorch's schema classes), which has no constants, into
+        one that it cannot be made to write.
     further: inputs of further executions, after the first and on the same loaded method.
     backend: arguments of ExecutorchBackendConfig, as a function since passes hold state.
     stride: expected outputs are stored as every stride-th element of the flattened output.
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
-    partitioner: makes the partitioner that hands operators to a delegate.
+    partitioner: makes the partitioner that hands operators to a delegate, or a list of them, each of
+        which gets what the one before it has left.
     executorch_fails: ExecuTorch refuses the program or differs from PyTorch; the expected
         outputs are PyTorch's.
+    executorch_crashes: its Python runtime cannot run the program at all; likewise.
     cortex_m: quantized to int8 for this core, "M4" say, in ExecuTorch's Cortex-M dialect, whose
         Python implementation gives the expected outputs.
     calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
@@ -76,6 +82,8 @@ class Model:
 
     module: nn.Module | dict[str, nn.Module]
     inputs: tuple | dict[str, tuple]
+    dynamic_shapes: tuple | None = None
+    rewrite: Callable | None = None
     further: tuple[tuple, ...] = ()
     backend: Callable[[], dict] = dict
     stride: int = 1
@@ -83,18 +91,24 @@ class Model:
     inline_constants: bool = False
     partitioner: Callable | None = None
     executorch_fails: bool = False
+    executorch_crashes: bool = False
     cortex_m: str | None = None
     calibration: tuple[tuple, ...] = ()
     torchscript: bool = False
     constant_methods: dict[str, object] = field(default_factory=dict)
     shares_memory: bool = False
 
+    def partitioners(self) -> list:
+        """New partitioners, in the order of their use."""
+        made = self.partitioner() if self.partitioner is not None else []
+        return made if isinstance(made, list) else [made]
+
     @property
     def reference(self) -> str:
         """What computes the expected outputs."""
         if self.cortex_m:
             return "dialect"
-        return "pytorch" if self.executorch_fails else "executorch"
+        return "pytorch" if self.executorch_fails or self.executorch_crashes else "executorch"
 
     def methods(self) -> dict[str, tuple[nn.Module, tuple]]:
         """Module and example inputs of each method."""

@@ -73,7 +73,10 @@ def _recipe(name: str, inputs: tuple) -> dict:
 
 
 def _array(value) -> np.ndarray:
-    """The value as an array in row-major order; a number as an array without dims."""
+    """The value as an array in row-major order; a number or string as an array without dims, None
+    as one of no type."""
+    if value is None:
+        return np.empty(0, "V1")
     if isinstance(value, torch.Tensor):
         return value.contiguous().numpy()
     return np.asarray(value)

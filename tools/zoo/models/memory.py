@@ -144,3 +144,22 @@ def aligned_16(data: Data) -> Model:
 def aligned_128(data: Data) -> Model:
     """Segments aligned to 64 bytes, constants to 128."""
     return _aligned(data, 64, 128)
+
+
+@fixture
+def unplanned_state(data: Data) -> Model:
+    """A mutable buffer that the program leaves unplanned: the caller provides its memory.
+
+    ExecuTorch's Python runtime cannot, and ends.
+    """
+    values = tuple((data.floats(2),) for _ in range(3))
+    return Model(
+        _State(),
+        values[0],
+        further=values[1:],
+        backend=lambda: {
+            "memory_planning_pass": MemoryPlanningPass(alloc_mutable_buffers=False),
+            "emit_mutable_buffer_names": True,
+        },
+        executorch_crashes=True,
+    )

@@ -121,18 +121,15 @@ def number_outputs(data: Data) -> Model:
 
 @fixture
 def other_outputs(data: Data) -> Model:
-    """A string, None, and an int and a float that need more than 32 bits beside the tensor."""
-    return Model(Function(lambda x: ("größer", x + 1.0, None, 2**40, 0.1)), (data.floats(3),))
+    """None, a negative int, a float that is no float32, and False beside the tensor."""
+    return Model(Function(lambda x: (x + 1.0, None, -(2**29), 0.1, False)), (data.floats(3),))
 
 
 @fixture
-def other_inputs(data: Data) -> Model:
-    """A string and None beside the tensor."""
-
-    def scale(x, mode, bias):
-        return x * (2.0 if mode == "double" else 1.0) + (1.0 if bias is None else bias)
-
-    return Model(Function(scale), (data.floats(3), "double", None))
+def none_input(data: Data) -> Model:
+    """None beside the tensor."""
+    return Model(Function(lambda x, bias: x * 2.0 if bias is None else x + bias),
+                 (data.floats(3), None))
 
 
 @fixture

@@ -25,7 +25,7 @@ class StatefulGru(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cell = nn.GRUCell(3, 4)
+        self.cell = nn.GRUCell(3, 4).requires_grad_(False)
         self.register_buffer("hidden", torch.zeros(1, 4))
 
     def forward(self, x):
@@ -45,7 +45,7 @@ class StatefulLstm(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cell = nn.LSTMCell(3, 4)
+        self.cell = nn.LSTMCell(3, 4).requires_grad_(False)
         self.register_buffer("hidden", torch.ones(1, 4))
         self.register_buffer("memory", torch.ones(1, 4))
 
@@ -80,8 +80,8 @@ class CachedAttention(nn.Module):
     def __init__(self, update) -> None:
         super().__init__()
         size = _HEADS * _WIDTH
-        self.project = nn.Linear(size, 3 * size)
-        self.output = nn.Linear(size, size)
+        self.project = nn.Linear(size, 3 * size).requires_grad_(False)
+        self.output = nn.Linear(size, size).requires_grad_(False)
         self.update = update
         self.register_buffer("keys", torch.zeros(1, _HEADS, _STEPS, _WIDTH))
         self.register_buffer("values", torch.zeros(1, _HEADS, _STEPS, _WIDTH))
@@ -159,10 +159,7 @@ class Double(Add):
 
 @fixture
 def shared_buffer(data: Data) -> Model:
-    """Two methods with one mutable buffer, in a planned buffer that they share.
-
-    ExecuTorch's Python runtime gives each method memories of its own.
-    """
+    """Two methods with one mutable buffer, in a planned buffer that they share."""
     state = Total()
     return Model(
         {"add": Add(state), "multiply": Double(state)},
@@ -170,5 +167,4 @@ def shared_buffer(data: Data) -> Model:
         further=tuple((data.floats(3),) for _ in range(2)),
         backend=lambda: {"memory_planning_pass": MemoryPlanningPass(share_mutable_buffers=True)},
         shares_memory=True,
-        executorch_fails=True,
     )

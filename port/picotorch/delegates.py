@@ -1,0 +1,273 @@
+"""The delegates of a method: found and made ready at load, called by the executor, destroyed.
+
+All objects are made with the Method. Whatever a backend raises becomes an Error that names the
+backend and leaves the method usable: a MemoryError DelegateMemoryAllocationFailed, any other
+exception Internal.
+"""
+
+from .delegate_contexts import (
+    BackendExecutionContext,
+    BackendInitContext,
+    CompileSpecs,
+    FreeableBuffer,
+)
+from .errors import (
+    DELEGATE_MEMORY_ALLOCATION_FAILED,
+    INTERNAL,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    OUT_OF_RESOURCES,
+    Error,
+    bad_program,
+    fail,
+)
+from .no_delegates import NoDelegates
+from .schema import BACKEND_DELEGATE_COMPILE_SPECS, BACKEND_DELEGATE_PROCESSED
+from .values import Kept
+
+_MOST_ARGUMENTS = 254  # of a call, by the record's layout
+_HEADER_BYTES = 4  # of an instruction record
+
+
+class Delegate:
+    """One delegate."""
+
+    def __init__(self):
+        self.backend = None
+        self.handle = None
+        self.processed = FreeableBuffer()
+        self.compile_specs = CompileSpecs()
+
+    def hold(self, program, table, index):
+        """Holds what the program has for the delegate whose BackendDelegate lies at `table`."""
+        processed = program.reader.table(table, BACKEND_DELEGATE_PROCESSED)
+        if processed == 0:
+            raise bad_program("has no processed data", "delegate", index)
+        self.processed.hold(program, processed)
+        self.compile_specs.hold(program,
+                                program.reader.table(table, BACKEND_DELEGATE_COMPILE_SPECS))
+
+    def init(self, context):
+        self.handle = self.backend.init(context, self.processed, self.compile_specs)
+
+    def destroy(self):
+        backend = self.backend
+        handle = self.handle
+        self.backend = None
+        self.handle = None
+        self.processed.free()
+        backend.destroy(handle)
+
+
+class Argument(Kept):
+    """One argument of a call, and the objects for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.index = 0  # among the method's values
+        self.value = None
+
+    def clear(self):
+        """What a backend has kept of it shows nothing any more."""
+        self.value = None
+        self.tensor.clear()
+        self.list.clear()
+
+
+class Arguments:
+    """The arguments of the delegate call that runs, a sequence."""
+
+    def __init__(self, method, most):
+        self.values = method.values
+        self.items = [Argument() for _ in range(most)]
+        self.count = 0
+
+    def read(self, vector, count):
+        """Takes the arguments whose value indexes the program lists at a position."""
+        self.count = count
+        reader = self.values.method.program.reader
+        for i in range(count):
+            argument = self.items[i]
+            try:
+                argument.index = reader.i32_item(vector, i)
+                argument.value = self.values.get(argument.index, argument)
+            except ValueError:
+                raise bad_program("lies outside the file", "argument", i) from None
+
+    def clear(self):
+        for i in range(self.count):
+            self.items[i].clear()
+        self.count = 0
+
+    def resize(self, tensor, sizes):
+        """See BackendExecutionContext.resize_tensor."""
+        context = self.values.method.context
+        for i in range(self.count):
+            if self.items[i].value is tensor:
+                code = context.resize(context.find_value(self.items[i].index), sizes)
+                if code:
+                    raise fail(code, "", "argument", i, source=self)
+                self.values.tensor(self.items[i].index, tensor)
+                return
+        raise fail(INVALID_ARGUMENT, "is no argument of this call", "tensor")
+
+    def explain(self, error):
+        return self.values.method.context.reason()
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        if index < 0:
+            index += self.count
+        if not 0 <= index < self.count:
+            raise IndexError
+        return self.items[index].value
+
+    def __repr__(self):
+        return "<Arguments %r>" % [self.items[i].value for i in range(self.count)]
+
+
+class Delegates(NoDelegates):
+    """Those of one Method. max_delegates, max_arguments: how many there can be."""
+
+    def __init__(self, method, max_delegates, max_arguments):
+        super().__init__(method)
+        self.context = None
+        self.init_context = None
+        self.arguments = Arguments(method, max_arguments)
+        self.execution_context = BackendExecutionContext(self.arguments)
+        self.items = [Delegate() for _ in range(max_delegates)]
+        self.count = 0
+        self.n_ready = 0
+        # what failed last, for `explain`
+        self.failed = 0
+        self.exception = None
+
+    def bind(self, context):
+        self.context = context
+        self.init_context = BackendInitContext(context)
+
+    # ---- loading
+
+    def find(self, program, plan):
+        self.count = 0
+        count = super().find(program, plan)
+        for i in range(count):
+            self.items[i].backend = self.find_backend(program, i)
+            if not self._is_available(i):
+                raise self._error_of(NOT_FOUND, "is not available", i)
+        self.count = count
+
+    def _is_available(self, index):
+        try:
+            return self.items[index].backend.is_available()
+        except Exception as error:
+            self._keep(error, index, "delegate", index)
+        raise self.error
+
+    def check_call(self, index, count, instruction):
+        """Raises InvalidProgram for a call of no delegate of the method, OutOfResources for one of more
+        arguments than there are objects for."""
+        if not 0 <= index < self.count:
+            super().check_call(index, count, instruction)
+        if count > len(self.arguments.items) or count > _MOST_ARGUMENTS:
+            raise fail(OUT_OF_RESOURCES, "has more arguments than Method was made for", "instruction",
+                       instruction, remedy="give Method a larger max_arguments")
+
+    def init(self, program, data_map, name, manager, start):
+        """Makes all delegates ready; what they allocate of the pool counts from `start` on."""
+        self.init_context.bind(program, data_map, name, manager.method_allocator, start)
+        self.execution_context.bind(name, manager.temp_allocator)
+        for i in range(self.count):
+            self._init(program, i)
+            self.n_ready = i + 1
+
+    def _init(self, program, index):
+        self.error = None
+        self.items[index].hold(program, self.table(program, index), index)
+        try:
+            self.items[index].init(self.init_context)
+        except Exception as error:
+            self._keep(error, index, "delegate", index)
+        if self.error is not None:
+            raise self.error
+
+    def destroy(self):
+        """Destroys those that are ready. An exception of a backend is kept in `error` until all are."""
+        self.error = None
+        for i in range(self.n_ready):
+            try:
+                self.items[i].destroy()
+            except Exception as error:
+                self._keep(error, i, "delegate", i)
+        self.n_ready = 0
+
+    # ---- executing
+
+    def call(self, position):
+        """Runs the delegate call whose record is at a position of the pool: an error code. The error is
+        then in `error`."""
+        header = self.context.get_ref(position)
+        index = header & 0xFFFF
+        self.error = None
+        self.is_executing = True
+        self.context.set_ready(False)
+        try:
+            self._execute(self.items[index], position, (header >> 16 & 0xFF) - 1)
+        except Exception as error:
+            self._keep(error, index, "instruction", self.context.instruction())
+        finally:
+            self._give_back()
+            self.context.set_ready(True)
+            self.is_executing = False
+        return 0 if self.error is None else self.error.code
+
+    def _execute(self, delegate, position, count):
+        vector = self.context.get_ref(position + _HEADER_BYTES + 4 * count)
+        self.arguments.read((vector & 0x1FFFFFF) << 2, count)
+        delegate.backend.execute(self.execution_context, delegate.handle, self.arguments)
+
+    def _give_back(self):
+        """A Tensor that a backend kept has no elements afterwards."""
+        self.arguments.clear()
+        temp = self.method.manager.temp_allocator
+        if temp is not None:
+            temp.reset()
+
+    # ---- errors
+
+    def _keep(self, error, delegate, subject, index):
+        """Keeps the Error for what a backend has raised."""
+        self.failed = delegate
+        self.exception = None
+        if isinstance(error, Error) and error.code:
+            self._place(error, subject, index)
+        elif isinstance(error, MemoryError):
+            error = self._error_of(DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left", delegate)
+        else:
+            self.exception = error
+            error = self._error_of(INTERNAL, "", delegate)
+        self.error = error
+
+    def _place(self, error, subject, index):
+        """Adds to a backend's own Error where it comes from."""
+        if error.subject is None:
+            error.subject = subject
+            error.index = index
+        if error.source is None:
+            error.source = self
+        if error.text is not None:
+            error.text = None
+            error.text = error.message
+
+    def _error_of(self, code, what, delegate):
+        self.failed = delegate
+        return fail(code, what, "delegate", delegate, source=self)
+
+    def explain(self, error):
+        """Which backend it was, and what it raised."""
+        name = "backend " + self.method.backend_name(self.failed)
+        if self.exception is None:
+            return name
+        return "%s: %s: %s" % (name, type(self.exception).__name__, self.exception)

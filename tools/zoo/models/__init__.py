@@ -22,6 +22,7 @@ from zoo.models import (  # noqa: F401
     prim_operators,
     programs,
     quantized,
+    rearranged,
     reductions,
     refused,
     reported,

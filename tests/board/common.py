@@ -20,6 +20,7 @@ from picotorch import (
     Method,
     Program,
     Tensor,
+    ValueList,
     errors,
     from_blob,
     schema,

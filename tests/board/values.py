@@ -1,4 +1,4 @@
-"""Values of every kind as inputs and outputs, tensors between methods, attributes and state, heap locked.
+"""Values of every kind as inputs and outputs, tensors between methods, attributes and state, locked.
 
 Sections: the programs of tests/host/test_values.py, by name. Prints what every call ended with.
 """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fixture_store import assert_close
 from picotorch import Error
-from picotorch.host.parity import BOUND, relative_difference
 from picotorch.runtime import Runtime, Verification
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -35,10 +35,9 @@ def test_runs_follow_one_another_on_the_same_methods(name):
     for run in fixture.runs:
         outputs = program.load_method(run.method).execute(run.inputs)
         assert isinstance(outputs, list) and len(outputs) == len(run.expected)
-        for output, wanted in zip(outputs, run.expected, strict=True):
-            output = run.sampled(output)
-            assert (output.dtype, output.shape) == (wanted.dtype, wanted.shape)
-            assert relative_difference(output, wanted) <= BOUND
+        signatures = fixture.methods[run.method]["outputs"]
+        for output, wanted, signature in zip(outputs, run.expected, signatures, strict=True):
+            assert_close(run.sampled(output), wanted, signature.get("dtype"))
 
 
 @pytest.mark.parametrize("as_source", [

@@ -284,8 +284,9 @@ def _float_of(bits, fraction, bias):
     return -number if bits >> 15 else number
 
 
-def from_blob(buffer, sizes, dtype=None):
+def from_blob(buffer, sizes, dtype=None, dim_order=None):
     """A Tensor of these sizes on a buffer, which it uses in place; dim order 0, 1, 2 ...
+    if none is given.
 
     dtype: a name ("Float") or ExecuTorch's number; without it that of the buffer's elements. The
     buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for what is no
@@ -300,7 +301,9 @@ def from_blob(buffer, sizes, dtype=None):
     tensor._buffer = memoryview(buffer)
     _checked_nbytes(sizes, tensor._dtype, buffer)
     tensor._sizes = memoryview(array("i", sizes))
-    tensor._dim_order = memoryview(bytes(range(len(sizes))))
+    tensor._dim_order = memoryview(bytes(range(len(sizes)) if dim_order is None else dim_order))
+    if sorted(tensor._dim_order) != list(range(len(sizes))):
+        raise fail(INVALID_ARGUMENT, "its dim order is no permutation of its dims", "tensor")
     tensor.resize(sizes)
     return tensor
 

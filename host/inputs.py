@@ -1,8 +1,8 @@
 """The inputs and outputs of a run: .npz files, checks against a method, random inputs.
 
 An input of a tensor is an array of the program's sizes, or of others within the bound of a dynamic
-one, in logical order whatever the dim order. An input of a number, bool or string is a Python value,
-that with which the program was exported.
+one, in logical order whatever the dim order; one of bfloat16 is an array of its bits, see `tensors`.
+An input of a number, bool or string is a Python value, that with which the program was exported.
 """
 
 import math
@@ -21,8 +21,9 @@ from picotorch.errors import (
     fail,
 )
 from picotorch.method_meta import TAG_NAMES, MethodMeta
+from picotorch.tensor import BFLOAT16
 
-from .tensors import numpy_dtype
+from .tensors import as_array, numpy_dtype, to_bfloat16
 from .values import TENSOR, Values
 
 SEED = 0
@@ -126,7 +127,7 @@ def _checked_input(meta, i, value):
         return _checked_number(meta, i, value)
     info = meta.input_tensor_meta(i)
     wanted = numpy_dtype(info)
-    array = _as_array(value, i)
+    array = _as_array(value, i, info.scalar_type())
     if array.dtype != wanted:
         raise fail(INVALID_ARGUMENT, f"dtype {wanted} wanted, {array.dtype} given", "input", i,
                    remedy=_conversion(meta, i, wanted))
@@ -149,15 +150,17 @@ def _check_sizes(info, sizes, i):
 
 def _conversion(meta, i, wanted):
     parameters = meta.input_quantization(i)
+    if meta.input_tensor_meta(i).scalar_type() == BFLOAT16:
+        return "give bfloat16 as its bits: picotorch.runtime.to_bfloat16(array)"
     if parameters is None:
         return f"convert it with .astype({str(wanted)!r})"
     return (f"quantize it with scale {parameters[0]:.9g} and zero point {parameters[1]} "
             "(--quantize does)")
 
 
-def _as_array(value, i):
+def _as_array(value, i, scalar_type=None):
     try:
-        return np.asarray(value)
+        return as_array(value, scalar_type)
     except (TypeError, ValueError, RuntimeError) as error:
         raise fail(INVALID_TYPE, f"cannot become an array: {error}", "input", i) from None
 
@@ -218,6 +221,8 @@ def _random_tensor(generator, info, sizes):
     sizes = info.sizes() if sizes is None else sizes
     if dtype.kind == "f":
         values = generator.uniform(-1, 1, sizes)
+    elif info.scalar_type() == BFLOAT16:
+        values = to_bfloat16(generator.uniform(-1, 1, sizes))
     elif dtype.itemsize == 1 and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         values = generator.integers(limits.min, limits.max, sizes, endpoint=True)

@@ -4,6 +4,9 @@
     program = Runtime.get().load_program("model.pte")
     outputs = program.load_method("forward").execute([x])
 
+numpy has no bfloat16: outputs of it are arrays of its bits (uint16), which from_bfloat16 makes float32;
+inputs are the same (to_bfloat16), or tensors of torch, or arrays of ml_dtypes.
+
 Every error is a picotorch.Error with ExecuTorch's code and name.
 """
 
@@ -29,7 +32,7 @@ from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
 from picotorch.host.run import read_events
 from picotorch.host.running import read_model
-from picotorch.host.tensors import from_stored
+from picotorch.host.tensors import from_bfloat16, from_stored, to_bfloat16
 from picotorch.host.twin import open_data, plain, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
@@ -38,7 +41,7 @@ from .metadata import MethodMeta, TensorInfo
 from .registry import BackendRegistry, OperatorRegistry
 
 __all__ = ["BackendRegistry", "Method", "MethodMeta", "OperatorRegistry", "Program", "Runtime",
-           "TensorInfo", "Verification"]
+           "TensorInfo", "Verification", "from_bfloat16", "to_bfloat16"]
 
 
 class Verification(enum.Enum):

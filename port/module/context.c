@@ -39,7 +39,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     self->ready = false;
     memset(&self->c, 0, sizeof(self->c));
     self->c.owner = self;
-    self->c.call_delegate = n_args > 1 ? call_delegate : NULL;
+    self->c.call_delegate = self->on_delegate != mp_const_none ? call_delegate : NULL;
     return MP_OBJ_FROM_PTR(self);
 }
 

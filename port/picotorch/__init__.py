@@ -8,7 +8,6 @@
 from . import values  # noqa: F401
 from .backend import Backend, register_backend, registered_backend_names, unregister_backend
 from .data_loader import BufferDataLoader, FileDataLoader
-from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
 from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
@@ -18,6 +17,19 @@ from .module import Module
 from .program import MINIMAL, STRICT, Program
 from .tensor import Tensor, TensorInfo, from_blob
 from .values import ValueList
+
+# Imported when they are first asked for: a small board's heap has no room for what it does not use.
+_LATER = {"FlatTensorDataMap": "data_map", "MergedDataMap": "data_map", "TensorLayout": "data_map"}
+
+
+def __getattr__(name):
+    """One of these, or a module: `from picotorch import platform` asks here first."""
+    try:
+        module = __import__("picotorch." + _LATER.get(name, name), None, None, (name,))
+    except ImportError:
+        raise AttributeError(name) from None
+    return getattr(module, name) if name in _LATER else module
+
 
 __all__ = [
     "MINIMAL",

@@ -63,7 +63,7 @@ class BackendInitContext:
         self._named_data = DelegateDataMap()
 
     def bind(self, program, data_map, method_name, allocator, base):
-        self._named_data.bind(program.get_named_data_map(), data_map)
+        self._named_data.bind(program, data_map)
         self._method_name = method_name
         self._allocator.bind(allocator, base)
 

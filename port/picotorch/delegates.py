@@ -5,7 +5,6 @@ backend and leaves the method usable: a MemoryError DelegateMemoryAllocationFail
 exception Internal.
 """
 
-from .backend import find_backend, num_registered_backends
 from .delegate_contexts import (
     BackendExecutionContext,
     BackendInitContext,
@@ -22,16 +21,10 @@ from .errors import (
     bad_program,
     fail,
 )
-from .schema import (
-    BACKEND_DELEGATE_COMPILE_SPECS,
-    BACKEND_DELEGATE_ID,
-    BACKEND_DELEGATE_PROCESSED,
-    EXECUTION_PLAN_DELEGATES,
-)
+from .no_delegates import NoDelegates
+from .schema import BACKEND_DELEGATE_COMPILE_SPECS, BACKEND_DELEGATE_PROCESSED
 from .values import Kept
 
-_DELEGATES = 4  # that a method can have, and
-_ARGUMENTS = 8  # that a call can have, where the Method is not told
 _MOST_ARGUMENTS = 254  # of a call, by the record's layout
 _HEADER_BYTES = 4  # of an instruction record
 
@@ -135,28 +128,19 @@ class Arguments:
         return "<Arguments %r>" % [self.items[i].value for i in range(self.count)]
 
 
-class Delegates:
-    """Those of one Method. max_delegates, max_arguments: how many there can be; None: some, if any
-    backend is registered, else none."""
+class Delegates(NoDelegates):
+    """Those of one Method. max_delegates, max_arguments: how many there can be."""
 
     def __init__(self, method, max_delegates, max_arguments):
-        some = num_registered_backends() > 0
-        if max_delegates is None:
-            max_delegates = _DELEGATES if some else 0
-        if max_arguments is None:
-            max_arguments = _ARGUMENTS if some else 0
-        self.method = method
+        super().__init__(method)
         self.context = None
         self.init_context = None
         self.arguments = Arguments(method, max_arguments)
         self.execution_context = BackendExecutionContext(self.arguments)
         self.items = [Delegate() for _ in range(max_delegates)]
-        self.vector = 0  # of the program's delegates
         self.count = 0
         self.n_ready = 0
-        self.is_executing = False
         # what failed last, for `explain`
-        self.error = None
         self.failed = 0
         self.exception = None
 
@@ -167,34 +151,13 @@ class Delegates:
     # ---- loading
 
     def find(self, program, plan):
-        """Finds the backends of all delegates of a plan. Raises NotFound with all that are missing."""
-        reader = program.reader
         self.count = 0
-        self.vector = reader.table(plan, EXECUTION_PLAN_DELEGATES)
-        count = reader.length(self.vector)
+        count = super().find(program, plan)
         for i in range(count):
-            self._find(program, i)
-        if count > len(self.items):
-            raise fail(OUT_OF_RESOURCES, "more than Method was made for", "delegates", -1,
-                       remedy="give Method max_delegates, or register backends before it is made")
-        for i in range(count):
-            self.items[i].backend = self._find(program, i)
+            self.items[i].backend = self.find_backend(program, i)
             if not self._is_available(i):
                 raise self._error_of(NOT_FOUND, "is not available", i)
         self.count = count
-
-    def _table(self, program, index):
-        return program.reader.item(self.vector, index)
-
-    def _find(self, program, index):
-        name = program.reader.table(self._table(program, index), BACKEND_DELEGATE_ID)
-        if name == 0:
-            raise bad_program("has no backend's name", "delegate", index)
-        backend = find_backend(program.reader, name)
-        if backend is None:
-            raise fail(NOT_FOUND, "no backend of this name", source=self.method,
-                       remedy="register one or export without a delegate")
-        return backend
 
     def _is_available(self, index):
         try:
@@ -207,7 +170,7 @@ class Delegates:
         """Raises InvalidProgram for a call of no delegate of the method, OutOfResources for one of more
         arguments than there are objects for."""
         if not 0 <= index < self.count:
-            raise bad_program("calls a delegate that there is not", "instruction", instruction)
+            super().check_call(index, count, instruction)
         if count > len(self.arguments.items) or count > _MOST_ARGUMENTS:
             raise fail(OUT_OF_RESOURCES, "has more arguments than Method was made for", "instruction",
                        instruction, remedy="give Method a larger max_arguments")
@@ -222,7 +185,7 @@ class Delegates:
 
     def _init(self, program, index):
         self.error = None
-        self.items[index].hold(program, self._table(program, index), index)
+        self.items[index].hold(program, self.table(program, index), index)
         try:
             self.items[index].init(self.init_context)
         except Exception as error:
@@ -273,12 +236,6 @@ class Delegates:
             temp.reset()
 
     # ---- errors
-
-    def take_error(self):
-        """The Error of the call that just failed, or None."""
-        error = self.error
-        self.error = None
-        return error
 
     def _keep(self, error, delegate, subject, index):
         """Keeps the Error for what a backend has raised."""

@@ -12,7 +12,6 @@ import _picotorch
 
 from . import schema
 from .attributes import Attributes
-from .delegates import Delegates
 from .errors import (
     ALREADY_LOADED,
     END_OF_METHOD,
@@ -26,6 +25,7 @@ from .errors import (
 from .inputs import Inputs
 from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
+from .no_delegates import make_delegates
 from .outputs import Outputs
 from .values import Values
 
@@ -38,7 +38,7 @@ class Method:
     def __init__(self, manager, max_outputs=8, max_delegates=None, max_arguments=None):
         self.manager = manager
         self.values = Values(self)
-        self._delegates = Delegates(self, max_delegates, max_arguments)
+        self._delegates = make_delegates(self, max_delegates, max_arguments)
         self.context = _picotorch.Context(self._on_failure, self._delegates.call)
         self._delegates.bind(self.context)
         # the methods below without Python around them: 300 instructions a call instead of 2,000

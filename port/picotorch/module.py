@@ -1,7 +1,6 @@
 """The simplest use: Module("model.pte").forward(x)."""
 
 from .data_loader import BufferDataLoader, FileDataLoader
-from .data_map import FlatTensorDataMap, MergedDataMap
 from .errors import MEMORY_ALLOCATION_FAILED, Error
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
@@ -57,6 +56,8 @@ def _loader(source):
 def _data_map(sources):
     if sources is None:
         return None
+    from .data_map import FlatTensorDataMap, MergedDataMap
+
     if not (isinstance(sources, list) or isinstance(sources, tuple)):
         return FlatTensorDataMap.load(_loader(sources))
     return MergedDataMap.load([FlatTensorDataMap.load(_loader(source)) for source in sources])

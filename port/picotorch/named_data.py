@@ -7,7 +7,12 @@ from .schema import NAMED_DATA_KEY, NAMED_DATA_SEGMENT_INDEX, PROGRAM_NAMED_DATA
 class NamedDataMap:
     """The named data of a program; made by Program.get_named_data_map."""
 
-    def __init__(self, program):
+    def __init__(self):
+        self.program = None
+        self._entries = 0
+
+    def bind(self, program):
+        """Shows those of a program from now on."""
         self.program = program
         self._entries = program.reader.table(program.root, PROGRAM_NAMED_DATA)
 
@@ -61,12 +66,12 @@ class DelegateDataMap:
     """The named data that a delegate finds: the program's, then that of the data files."""
 
     def __init__(self):
-        self._program_map = None
+        self._program_map = NamedDataMap()
         self._data_map = None
 
-    def bind(self, program_map, data_map):
+    def bind(self, program, data_map):
         """`data_map` may be None."""
-        self._program_map = program_map
+        self._program_map.bind(program)
         self._data_map = data_map
 
     def get_num_keys(self):

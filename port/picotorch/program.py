@@ -12,7 +12,6 @@ import _picotorch
 from . import schema
 from .errors import INTERNAL, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
 from .memory import LIMIT, bytes_at, check_alignment
-from .named_data import NamedDataMap
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
@@ -48,7 +47,6 @@ class Program:
         self.constant_offsets = 0
         self.n_constants = 0
         self.constant_buffer = 0
-        self._named_data = None
 
     @staticmethod
     def load(loader, verification=STRICT):
@@ -105,7 +103,6 @@ class Program:
         self.plans = reader.table(root, schema.PROGRAM_EXECUTION_PLAN)
         if reader.length(self.plans) == 0:
             raise bad_program("no method in it")
-        self._named_data = NamedDataMap(self)
         self.segments = reader.table(root, schema.PROGRAM_SEGMENTS)
         for i in range(reader.length(self.segments)):
             self._check_segment(i)
@@ -232,12 +229,16 @@ class Program:
     # ---- named data
 
     def get_named_data_map(self):
-        """The program's bytes that have a key, a NamedDataMap."""
-        return self._named_data
+        """The program's bytes that have a key, a new NamedDataMap."""
+        from .named_data import NamedDataMap
+
+        named_data = NamedDataMap()
+        named_data.bind(self)
+        return named_data
 
     def get_named_data(self, key, view=None):
         """As get_data of the NamedDataMap."""
-        return self._named_data.get_data(key, view)
+        return self.get_named_data_map().get_data(key, view)
 
     def initial_data(self, segments, index, size):
         """Position in the file of the initial value of a mutable buffer: item `index` of entry

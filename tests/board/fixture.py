@@ -125,17 +125,21 @@ class Loaded:
                 print("output", run, i, self.results[i])
 
 
-def data_maps():
+def read_data():
+    """A data map of all .ptd files; None where there are none."""
+    if "data0" not in sections:
+        return None
+    from picotorch import FlatTensorDataMap, MergedDataMap
+
     maps = []
     while "data%d" % len(maps) in sections:
         maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
-    return maps
+    return maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
 
 
 def main():
     program = Program.load(BufferDataLoader(sections["model"]))
-    maps = data_maps()
-    data_map = None if not maps else maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
+    data_map = read_data()
     methods = {}
     for name in names:
         loaded = Loaded(program, name, data_map)

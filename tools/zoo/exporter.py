@@ -3,6 +3,7 @@
 import io
 import math
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,14 @@ import torch
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
 from executorch.exir._serialize._named_data_store import NamedDataStore
-from executorch.exir._serialize._program import deserialize_pte_binary
+from executorch.exir._serialize._program import (
+    PTEFile,
+    deserialize_pte_binary,
+    serialize_pte_binary,
+)
 from executorch.exir._serialize.data_serializer import DataPayload
 from executorch.exir.schema import (
+    Buffer,
     ExecutionPlan,
     KernelCall,
     MoveCall,
@@ -36,7 +42,16 @@ _DTYPES = {
     "FLOAT": "float32",
     "DOUBLE": "float64",
     "BOOL": "bool",
+    "HALF": "float16",
+    "BFLOAT16": "bfloat16",
+    "UINT16": "uint16",
+    "UINT32": "uint32",
+    "UINT64": "uint64",
+    "FLOAT8E5M2": "float8_e5m2",
+    "FLOAT8E4M3FN": "float8_e4m3fn",
+    "BITS16": "bits16",
 }
+_SIZES = {"bfloat16": 2, "bits16": 2, "float8_e5m2": 1, "float8_e4m3fn": 1}  # what numpy has not
 
 
 def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
@@ -55,13 +70,15 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
         for name, (module, inputs) in model.methods().items()
     }
     edge = to_edge(exported, constant_methods=model.constant_methods or None,
-                   compile_config=EdgeCompileConfig())
+                   compile_config=EdgeCompileConfig(**model.edge))
     for partitioner in model.partitioners():
         edge = edge.to_backend(partitioner)
     program = edge.to_executorch(backend)
     with tempfile.TemporaryDirectory() as folder:
         program.write_tensor_data_to_file(folder)
         data = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    if model.rewrite:
+        return _rewritten(bytes(program.buffer), model.rewrite), data
     return bytes(program.buffer), data
 
 
@@ -74,6 +91,21 @@ def merge_data(data: dict[str, bytes]) -> bytes:
     stored = store.get_named_data_store_output()
     entries = {key: entry for file in stored.external_data.values() for key, entry in file.items()}
     return bytes(serializer.serialize(DataPayload(buffers=stored.buffers, named_data=entries)))
+
+
+def _rewritten(pte: bytes, rewrite: Callable) -> bytes:
+    program = read_program(pte)
+    assert len(program.constant_buffer) <= 1, "constants"
+    rewrite(program)
+    program = _without_segments(program)
+    program.constant_buffer = [Buffer(b"")]
+    return bytes(serialize_pte_binary(PTEFile(program)))
+
+
+def _without_segments(program: Program) -> Program:
+    program.segments = []
+    program.constant_segment = SubsegmentOffsets(segment_index=0, offsets=[])
+    return program
 
 
 def _dynamic_shapes(model: Model, module: torch.nn.Module) -> tuple | None:
@@ -95,9 +127,7 @@ def inline_constants(pte: bytes) -> bytes:
 
     ExecuTorch 1.5 still writes but no longer runs this form.
     """
-    program = read_program(pte)
-    program.segments = []
-    program.constant_segment = SubsegmentOffsets(segment_index=0, offsets=[])
+    program = _without_segments(read_program(pte))
     return bytes(_program_to_flatbuffer(program, constant_tensor_alignment=16).data)
 
 
@@ -158,7 +188,7 @@ def _describe_value(value) -> dict:
             "dtype": dtype,
             "sizes": list(value.sizes),
             "dim_order": list(value.dim_order),
-            "nbytes": math.prod(value.sizes) * np.dtype(dtype).itemsize,
+            "nbytes": math.prod(value.sizes) * (_SIZES.get(dtype) or np.dtype(dtype).itemsize),
             "planned": value.allocation_info is not None,
             **({"dynamic": True} if value.shape_dynamism else {}),
         }

@@ -59,8 +59,11 @@ class Model:
     inputs: the example inputs; by method name if module is.
     dynamic_shapes: of torch.export.export, for the inputs of each method; `further` may then have
         other sizes.
+    rewrite: changes the exporter's program (ExecuTorch's schema classes), which has no constants, into
+        one that it cannot be made to write.
     further: inputs of further executions, after the first and on the same loaded method.
     backend: arguments of ExecutorchBackendConfig, as a function since passes hold state.
+    edge: arguments of EdgeCompileConfig.
     stride: expected outputs are stored as every stride-th element of the flattened output.
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
@@ -81,8 +84,10 @@ class Model:
     module: nn.Module | dict[str, nn.Module]
     inputs: tuple | dict[str, tuple]
     dynamic_shapes: tuple | None = None
+    rewrite: Callable | None = None
     further: tuple[tuple, ...] = ()
     backend: Callable[[], dict] = dict
+    edge: dict = field(default_factory=dict)
     stride: int = 1
     recipe: bool = False
     inline_constants: bool = False

@@ -47,6 +47,15 @@ class Values:
         position = self.reader.field(self._table(index), layout[0])
         return self._unpack(layout[1], position) if position else _zero(layout[1])
 
+    def is_plain(self, index: int) -> bool:
+        """True for a number, a string and None."""
+        return self.kind(index) in (*_NUMBERS, schema.KERNEL_TYPES_STRING, schema.KERNEL_TYPES_NULL)
+
+    def plain(self, index: int):
+        """The number, string or None."""
+        return (self.string(index) if self.kind(index) == schema.KERNEL_TYPES_STRING
+                else self.number(index))
+
     def _unpack(self, layout, position):
         if position + struct.calcsize(layout) > len(self.program.data):
             raise ValueError

@@ -8,7 +8,6 @@
 from . import values  # noqa: F401
 from .backend import Backend, register_backend, registered_backend_names, unregister_backend
 from .data_loader import BufferDataLoader, FileDataLoader
-from .data_map import FlatTensorDataMap, MergedDataMap, TensorLayout
 from .errors import Error
 from .event_tracer import EventTracer
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
@@ -18,6 +17,16 @@ from .module import Module
 from .program import MINIMAL, STRICT, Program
 from .tensor import Tensor, TensorInfo, from_blob
 from .values import ValueList
+
+# Imported when they are first asked for: a small board's heap has no room for what it does not use.
+_LATER = {"FlatTensorDataMap": "data_map", "MergedDataMap": "data_map", "TensorLayout": "data_map"}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(name)
+    return getattr(__import__("picotorch." + _LATER[name], None, None, (name,)), name)
+
 
 __all__ = [
     "MINIMAL",

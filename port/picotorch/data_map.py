@@ -157,6 +157,16 @@ class FlatTensorDataMap:
         return self.reader.table(self.reader.item(self.named_data, index),
                                  schema.NAMED_DATA_TENSOR_LAYOUT)
 
+    def layout_dtype(self, layout):
+        return self.reader.u8(layout, schema.TENSOR_LAYOUT_SCALAR_TYPE)
+
+    def layout_sizes(self, layout):
+        """Position of the vector of sizes of a tensor layout."""
+        return self.reader.table(layout, schema.TENSOR_LAYOUT_SIZES)
+
+    def layout_dim_order(self, layout):
+        return self.reader.table(layout, schema.TENSOR_LAYOUT_DIM_ORDER)
+
     def _segment(self, index):
         reader = self.reader
         return reader.item(self.segments, reader.u32(reader.item(self.named_data, index),

@@ -23,7 +23,7 @@ from .errors import (
 )
 from .no_delegates import NoDelegates
 from .schema import BACKEND_DELEGATE_COMPILE_SPECS, BACKEND_DELEGATE_PROCESSED
-from .values import Kept, ValueList, Values
+from .values import Kept
 
 _MOST_ARGUMENTS = 254  # of a call, by the record's layout
 _HEADER_BYTES = 4  # of an instruction record
@@ -64,7 +64,6 @@ class Argument(Kept):
 
     def __init__(self):
         super().__init__()
-        self.list = ValueList()
         self.index = 0  # among the method's values
         self.value = None
 
@@ -79,7 +78,7 @@ class Arguments:
     """The arguments of the delegate call that runs, a sequence."""
 
     def __init__(self, method, most):
-        self.values = Values(method)
+        self.values = method.values
         self.items = [Argument() for _ in range(most)]
         self.count = 0
 

@@ -1,12 +1,6 @@
 """Where the data of a program's external tensors lies: a search in its data files, without a heap."""
 
-from . import flat_tensor
-from .errors import (
-    INVALID_EXTERNAL_DATA,
-    INVALID_STATE,
-    NOT_FOUND,
-    fail,
-)
+from .errors import INVALID_EXTERNAL_DATA, INVALID_STATE, NOT_FOUND, fail
 from .schema import EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME
 
 _NO_FILES = ()
@@ -39,7 +33,7 @@ class ExternalTensors:
             raise self._bad("has no name")
         key = self._search(constant)
         file = self.files[self.file]
-        self._check_layout(file.reader, file.layout(key), dtype, sizes, order)
+        self._check_layout(file, file.layout(key), dtype, sizes, order)
         if file.size(key) < nbytes:
             raise self._bad("", nbytes, file.size(key))
         self.position = file.position(key)
@@ -60,17 +54,15 @@ class ExternalTensors:
         raise fail(INVALID_STATE if constant else INVALID_EXTERNAL_DATA, "no data file was given",
                    "external tensor", source=self, remedy="give its .ptd file")
 
-    def _check_layout(self, reader, layout, dtype, sizes, order):
+    def _check_layout(self, file, layout, dtype, sizes, order):
         if not layout:
             raise self._bad("is no tensor in the data file")
-        if reader.u8(layout, flat_tensor.TENSOR_LAYOUT_SCALAR_TYPE) != dtype:
+        if file.layout_dtype(layout) != dtype:
             raise self._bad("has another dtype in the data file")
         own = self.program.reader
-        if not own.same_items(sizes, 4, reader,
-                              reader.table(layout, flat_tensor.TENSOR_LAYOUT_SIZES)):
+        if not own.same_items(sizes, 4, file.reader, file.layout_sizes(layout)):
             raise self._bad("has other sizes in the data file")
-        if not own.same_items(order, 1, reader,
-                              reader.table(layout, flat_tensor.TENSOR_LAYOUT_DIM_ORDER)):
+        if not own.same_items(order, 1, file.reader, file.layout_dim_order(layout)):
             raise self._bad("has another dim order in the data file")
 
     def _bad(self, what, requested=-1, available=-1):

@@ -27,6 +27,7 @@ from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
 from .no_delegates import make_delegates
 from .outputs import Outputs
+from .values import Values
 
 
 class Method:
@@ -36,6 +37,7 @@ class Method:
 
     def __init__(self, manager, max_outputs=8, max_delegates=None, max_arguments=None):
         self.manager = manager
+        self.values = Values(self)
         self._delegates = make_delegates(self, max_delegates, max_arguments)
         self.context = _picotorch.Context(self._on_failure, self._delegates.call)
         self._delegates.bind(self.context)
@@ -226,7 +228,7 @@ class Method:
 
     def set_attribute_data_ptr(self, buffer, name):
         """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
-        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value and
+        unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
         self._check_loaded()

@@ -1,7 +1,6 @@
 """The simplest use: Module("model.pte").forward(x)."""
 
 from .data_loader import BufferDataLoader, FileDataLoader
-from .data_map import FlatTensorDataMap, MergedDataMap
 from .errors import MEMORY_ALLOCATION_FAILED, Error
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
@@ -52,6 +51,8 @@ def _loader(source):
 def _data_map(sources):
     if sources is None:
         return None
+    from .data_map import FlatTensorDataMap, MergedDataMap
+
     if not (isinstance(sources, list) or isinstance(sources, tuple)):
         return FlatTensorDataMap.load(_loader(sources))
     return MergedDataMap.load([FlatTensorDataMap.load(_loader(source)) for source in sources])
@@ -67,7 +68,7 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
     while True:
         manager = MemoryManager(MemoryAllocator(bytearray(pool)), planned,
                                 MemoryAllocator(bytearray(temp), "temp memory"))
-        method = Method(manager, max(8, meta.num_outputs()), meta.num_backends(),
+        method = Method(manager, meta.num_outputs(), meta.num_backends(),
                         meta.max_delegate_arguments())
         try:
             method.load(program, name, prepare, data_map, event_tracer)

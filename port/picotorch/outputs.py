@@ -9,15 +9,7 @@ from .errors import (
 )
 from .schema import EXECUTION_PLAN_OUTPUTS
 from .signature import Signature
-from .values import Kept, ValueList
-
-
-class Output(Kept):
-    """The objects for one output."""
-
-    def __init__(self):
-        super().__init__()
-        self.list = ValueList()
+from .values import Kept
 
 
 class Outputs(Signature):
@@ -25,7 +17,7 @@ class Outputs(Signature):
 
     def __init__(self, method, count):
         super().__init__(method, EXECUTION_PLAN_OUTPUTS, "output")
-        self._kept = [Output() for _ in range(count)]
+        self._kept = [Kept() for _ in range(count)]
 
     def get(self, index):
         """See Method.get_output."""

@@ -11,7 +11,6 @@ from .schema import (
     TENSOR_SCALAR_TYPE,
 )
 from .tensor import accepts, tensor_nbytes
-from .values import Values
 
 
 def check_apart(shared, subject, index):
@@ -26,7 +25,7 @@ class Tensors:
 
     def __init__(self, method, subject):
         self.method = method
-        self.values = Values(method)
+        self.values = method.values
         self._subject = subject
 
     # ---- of a value

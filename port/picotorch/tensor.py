@@ -33,6 +33,8 @@ _NOWHERE = _picotorch.POOL << 25
 
 MAX_RANK = 16
 
+_NOTHING = bytearray(0)
+
 
 def accepts(dtype, buffer):
     """True when the elements of a buffer may be those of a tensor of this dtype."""
@@ -156,9 +158,9 @@ class Tensor:
     """
 
     def __init__(self):
-        self.data = memoryview(bytearray(8))
-        self._sizes = memoryview(bytearray(8))  # of i32, where the sizes lie
-        self._dim_order = memoryview(bytearray(8))
+        self.data = memoryview(_NOTHING)
+        self._sizes = memoryview(_NOTHING)  # of i32, where the sizes lie
+        self._dim_order = memoryview(_NOTHING)
         self._dtype = 0
         self._buffer = None  # of from_blob
 

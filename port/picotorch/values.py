@@ -94,19 +94,20 @@ class Kept:
         self.tensor = Tensor()
         self.number = _picotorch.new_float()
         self.text = _picotorch.new_string()
+        self.list = ValueList(self)
 
 
 class ValueList:
     """A list among a method's values: len, [i], iteration. An item is read when it is asked for.
 
-    With the heap locked one item can be held at a time.
+    With the heap locked one item can be held at a time: it is put into `kept`.
     """
 
-    def __init__(self):
+    def __init__(self, kept):
         self._values = None
         self._kind = KERNEL_TYPES_INT_LIST
         self._items = 0
-        self._kept = Kept()
+        self._kept = kept
 
     def point(self, values, kind, items):
         """Shows the list of this kind whose items are at a position of the program."""

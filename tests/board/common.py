@@ -12,11 +12,9 @@ import picotorch
 from picotorch import (
     BufferDataLoader,
     Error,
-    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
-    MergedDataMap,
     Method,
     Program,
     Tensor,

@@ -6,6 +6,9 @@ the output changes with it, since its data is used where it lies.
 """
 
 
+from picotorch import FlatTensorDataMap
+
+
 class Attempt:
     """The method in memories that have been made."""
 
@@ -59,8 +62,8 @@ def main():
     copy = take("planned", len(data))
     copy[:] = data
     print(attempt(found, copy))
-    lies = found.data_map.get_data("w")
-    lies[:] = struct.pack("<4f", 5, 6, 7, -8)
+    at = found.data_map.position(0)
+    copy[at : at + 16] = struct.pack("<4f", 5, 6, 7, -8)
     print(locked(found.run) or found.shown())
 
 

@@ -40,7 +40,7 @@ class Loaded:
         planned = [self.planned(i) for i in range(meta.num_memory_planned_buffers())]
         temp = MemoryAllocator(self.part("temp"), "temp memory")
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
-                             max(8, meta.num_outputs()))
+                             meta.num_outputs())
         self.output_values = [meta.output_value(i) for i in range(meta.num_outputs())]
         self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
         self.state = [self.state_memory(info) for info in meta.unplanned_attributes()]
@@ -125,17 +125,21 @@ class Loaded:
                 print("output", run, i, self.results[i])
 
 
-def data_maps():
+def read_data():
+    """A data map of all .ptd files; None where there are none."""
+    if "data0" not in sections:
+        return None
+    from picotorch import FlatTensorDataMap, MergedDataMap
+
     maps = []
     while "data%d" % len(maps) in sections:
         maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
-    return maps
+    return maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
 
 
 def main():
     program = Program.load(BufferDataLoader(sections["model"]))
-    maps = data_maps()
-    data_map = None if not maps else maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
+    data_map = read_data()
     methods = {}
     for name in names:
         loaded = Loaded(program, name, data_map)

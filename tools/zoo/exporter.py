@@ -3,6 +3,7 @@
 import io
 import math
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,14 @@ import torch
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir._serialize._flatbuffer_program import _program_to_flatbuffer
 from executorch.exir._serialize._named_data_store import NamedDataStore
-from executorch.exir._serialize._program import deserialize_pte_binary
+from executorch.exir._serialize._program import (
+    PTEFile,
+    deserialize_pte_binary,
+    serialize_pte_binary,
+)
 from executorch.exir._serialize.data_serializer import DataPayload
 from executorch.exir.schema import (
+    Buffer,
     ExecutionPlan,
     KernelCall,
     MoveCall,
@@ -62,6 +68,8 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
     with tempfile.TemporaryDirectory() as folder:
         program.write_tensor_data_to_file(folder)
         data = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    if model.rewrite:
+        return _rewritten(bytes(program.buffer), model.rewrite), data
     return bytes(program.buffer), data
 
 
@@ -74,6 +82,21 @@ def merge_data(data: dict[str, bytes]) -> bytes:
     stored = store.get_named_data_store_output()
     entries = {key: entry for file in stored.external_data.values() for key, entry in file.items()}
     return bytes(serializer.serialize(DataPayload(buffers=stored.buffers, named_data=entries)))
+
+
+def _rewritten(pte: bytes, rewrite: Callable) -> bytes:
+    program = read_program(pte)
+    assert len(program.constant_buffer) <= 1, "constants"
+    rewrite(program)
+    program = _without_segments(program)
+    program.constant_buffer = [Buffer(b"")]
+    return bytes(serialize_pte_binary(PTEFile(program)))
+
+
+def _without_segments(program: Program) -> Program:
+    program.segments = []
+    program.constant_segment = SubsegmentOffsets(segment_index=0, offsets=[])
+    return program
 
 
 def _dynamic_shapes(model: Model, module: torch.nn.Module) -> tuple | None:
@@ -95,9 +118,7 @@ def inline_constants(pte: bytes) -> bytes:
 
     ExecuTorch 1.5 still writes but no longer runs this form.
     """
-    program = read_program(pte)
-    program.segments = []
-    program.constant_segment = SubsegmentOffsets(segment_index=0, offsets=[])
+    program = _without_segments(read_program(pte))
     return bytes(_program_to_flatbuffer(program, constant_tensor_alignment=16).data)
 
 

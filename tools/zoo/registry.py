@@ -59,6 +59,8 @@ class Model:
     inputs: the example inputs; by method name if module is.
     dynamic_shapes: of torch.export.export, for the inputs of each method; `further` may then have
         other sizes.
+    rewrite: changes the exporter's program (ExecuTorch's schema classes), which has no constants, into
+        one that it cannot be made to write.
     further: inputs of further executions, after the first and on the same loaded method.
     backend: arguments of ExecutorchBackendConfig, as a function since passes hold state.
     stride: expected outputs are stored as every stride-th element of the flattened output.
@@ -81,6 +83,7 @@ class Model:
     module: nn.Module | dict[str, nn.Module]
     inputs: tuple | dict[str, tuple]
     dynamic_shapes: tuple | None = None
+    rewrite: Callable | None = None
     further: tuple[tuple, ...] = ()
     backend: Callable[[], dict] = dict
     stride: int = 1

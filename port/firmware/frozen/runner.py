@@ -18,11 +18,9 @@ from picotorch import (
     BufferDataLoader,
     Error,
     EventTracer,
-    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
-    MergedDataMap,
     Method,
     Program,
     Tensor,
@@ -62,12 +60,14 @@ def _planned_arenas(count):
 
 def _data_map(sections):
     """Of the .ptd files; None where there are none."""
+    if "data0" not in sections:
+        return None
+    from picotorch import FlatTensorDataMap, MergedDataMap
+
     maps = []
     while "data%d" % len(maps) in sections:
         maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
-    if len(maps) < 2:
-        return maps[0] if maps else None
-    return MergedDataMap.load(maps)
+    return maps[0] if len(maps) == 1 else MergedDataMap.load(maps)
 
 
 def _constant_input(text):
@@ -127,7 +127,7 @@ class Run:
         self.tracer = None
         if settings.get("trace") == "1":
             self.tracer = EventTracer(arenas[0].take(EventTracer.nbytes(meta), "event tracer"))
-        self.method = Method(self.manager, max(8, meta.num_outputs()))
+        self.method = Method(self.manager, meta.num_outputs())
         self.stack_load = 0
         self.stack_execute = 0
         self.error = None

@@ -17,6 +17,7 @@ from zoo.models import (  # noqa: F401
     networks,
     normalization,
     pooling,
+    prim_operators,
     programs,
     quantized,
     reductions,

@@ -23,9 +23,12 @@ _LATER = {"FlatTensorDataMap": "data_map", "MergedDataMap": "data_map", "TensorL
 
 
 def __getattr__(name):
-    if name not in _LATER:
-        raise AttributeError(name)
-    return getattr(__import__("picotorch." + _LATER[name], None, None, (name,)), name)
+    """One of these, or a module: `from picotorch import platform` asks here first."""
+    try:
+        module = __import__("picotorch." + _LATER.get(name, name), None, None, (name,))
+    except ImportError:
+        raise AttributeError(name) from None
+    return getattr(module, name) if name in _LATER else module
 
 
 __all__ = [

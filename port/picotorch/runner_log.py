@@ -6,7 +6,7 @@
 Formatting allocates: under MicroPython with the heap unlocked only.
 """
 
-from . import platform
+from .platform import log
 from .schema import ERROR_NAMES
 
 SHOWN = 16  # elements of an output
@@ -24,7 +24,7 @@ class RunnerLog:
     """Writes each line to sink(text), by default to the platform's log."""
 
     def __init__(self, sink=None):
-        self.sink = sink if sink is not None else platform.log
+        self.sink = sink if sink is not None else log
 
     def info(self, text):
         self.sink("I [picotorch] " + text)

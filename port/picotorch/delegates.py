@@ -71,15 +71,6 @@ class Argument(Kept):
         self.at = -1  # place in the pool of the record that the Tensor shows
         self.value = None
 
-    def show(self, context, at, record):
-        """Takes the tensor whose record is at `at` of the pool."""
-        if at == self.at:
-            self.tensor.point_again(context, at, record)
-        else:
-            self.tensor.point(context, at, record)
-            self.at = at
-        self.value = self.tensor
-
     def clear(self):
         """What a backend has kept of it has no elements any more."""
         if self.value is self.tensor:
@@ -109,12 +100,22 @@ class Arguments:
         """Takes the arguments whose references start at a position of the pool; behind them is one to
         the program's vector of their value indexes."""
         self.count = count
+        # names of the loop's own: a global or an attribute is another 100 instructions each time
         record = self.values.record
+        items = self.items
+        first = self.tensors
+        end = self.tensors_end
         for i in range(count):
             ref = context.get_ref(position + 4 * i)
             at = (ref & _OFFSET) << 2
-            if ref >> 25 == _POOL and self.tensors <= at < self.tensors_end:
-                self.items[i].show(context, at, record)
+            if ref >> 25 == _POOL and first <= at < end:
+                argument = items[i]
+                tensor = argument.value = argument.tensor
+                if at == argument.at:
+                    tensor.point_again(context, at, record)
+                else:
+                    tensor.point(context, at, record)
+                    argument.at = at
             else:
                 self._read_other(context.get_ref(position + 4 * count), i)
 
@@ -140,7 +141,7 @@ class Arguments:
                 code = context.resize(argument.at, sizes)
                 if code:
                     raise fail(code, "", "argument", i, source=self)
-                argument.show(context, argument.at, self.values.record)
+                tensor.point_again(context, argument.at, self.values.record)
                 return
         raise fail(INVALID_ARGUMENT, "is no argument of this call", "tensor")
 

@@ -62,6 +62,19 @@ class Shape(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+class InputSizes(click.ParamType):
+    """I=2,3: sizes 2, 3 of input I."""
+
+    name = "I=2,3"
+
+    def convert(self, value, param, ctx):
+        index, equals, sizes = value.partition("=")
+        parts = sizes.split(",") if sizes else []
+        if not (equals and index.isdecimal() and all(part.isdecimal() for part in parts)):
+            self.fail(f"{value!r} is not I=2,3: sizes of input I, counted from 0", param, ctx)
+        return int(index), tuple(int(part) for part in parts)
+
+
 def _model(command):
     return click.argument("model", type=click.Path(path_type=Path))(command)
 
@@ -74,6 +87,9 @@ def _method(command):
 def _inputs(command):
     command = click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True,
                            help="Of random inputs, where none are given.")(command)
+    command = click.option("--sizes", type=InputSizes(), multiple=True,
+                           help="Of random input I where it is dynamic; the most that they may be by "
+                                "default.")(command)
     return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
                         help="Arrays in0, in1 ...; without it the inputs are random.")(command)
 
@@ -151,8 +167,8 @@ def cli():
 @click.option("--atol", type=click.FloatRange(min=0), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="... and A.")
 @_json
-def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, pool_size, planned,
-        temp_size, prepare, rtol, atol, as_json):
+def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, outputs, pool_size,
+        planned, temp_size, prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
 
     Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
@@ -177,7 +193,7 @@ def run(model, method, board, firmware, files, inputs, seed, quantize, outputs, 
     method = method or "forward"
     try:
         data = running.read_program(model)
-        values = _request_inputs(data, method, inputs, seed, quantize)
+        values = _request_inputs(data, method, inputs, seed, quantize, dict(sizes))
         request = Request(data, str(model), values, method, **memories,
                           data=_read_files(files))
         if inputs is None and not as_json:
@@ -219,11 +235,12 @@ def _run_bundled(model, method, board, memories, rtol, atol, as_json):
     sys.exit(0 if all(method.passed for method in tested) else 1)
 
 
-def _request_inputs(data, method, path, seed, quantize):
+def _request_inputs(data, method, path, seed, quantize, sizes):
     """The inputs from a file, or random ones."""
     given = read_npz(path) if path is not None else None
     meta = open_program(data).method_meta(method)
-    return random_inputs(meta, seed) if given is None else checked_inputs(meta, given, quantize)
+    return (random_inputs(meta, seed, sizes) if given is None
+            else checked_inputs(meta, given, quantize))
 
 
 @cli.command()
@@ -271,7 +288,8 @@ def size(model, method, boards, files, prepare, as_json):
 @_quantize
 @_prepare
 @_json
-def parity_command(model, method, boards, firmware, files, inputs, seed, quantize, prepare, as_json):
+def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, quantize, prepare,
+                   as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -286,7 +304,7 @@ def parity_command(model, method, boards, firmware, files, inputs, seed, quantiz
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize,
-                                         _read_files(files))
+                                         _read_files(files), dict(sizes))
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
     click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
@@ -310,7 +328,7 @@ def parity_command(model, method, boards, firmware, files, inputs, seed, quantiz
 @click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
 @_json
-def profile_command(model, method, board, firmware, inputs, seed, quantize, prepare, files, sort,
+def profile_command(model, method, board, firmware, inputs, sizes, seed, quantize, prepare, files, sort,
                     memory_map, etdump_path, as_json):
     """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
     the twin.
@@ -322,7 +340,8 @@ def profile_command(model, method, board, firmware, inputs, seed, quantize, prep
     """
     _check_options(firmware, board, quantize, inputs)
     data = running.read_program(model)
-    request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize), method,
+    request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize,
+                                                              dict(sizes)), method,
                       prepare=prepare, firmware=firmware, data=_read_files(files))
     meta = open_program(data).method_meta(method)
     if memory_map is not None:

@@ -1,5 +1,7 @@
 """Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
 
+import ast
+
 import numpy as np
 from picotorch import BufferDataLoader, Program
 from picotorch.schema import KERNEL_TYPES_TENSOR
@@ -64,7 +66,10 @@ def _suffix(number):
 def _add_inputs(job, settings, meta, values, suffix):
     for i, value in enumerate(values):
         if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
-            job.add(f"in{i}{suffix}", to_stored(value, meta.input_tensor_meta(i).dim_order()))
+            info = meta.input_tensor_meta(i)
+            job.add(f"in{i}{suffix}", to_stored(value, info.dim_order()))
+            if info.is_dynamic():
+                settings[f"sizes{i}{suffix}"] = ",".join(map(str, np.shape(value)))
         else:
             settings[f"input{i}{suffix}"] = _constant(value)
 
@@ -72,6 +77,8 @@ def _add_inputs(job, settings, meta, values, suffix):
 def _constant(value):
     if value is None:
         return "none"
+    if isinstance(value, str):
+        return f"str:{value}"
     value = np.asarray(value).item()
     if isinstance(value, bool):
         return f"bool:{int(value)}"
@@ -109,12 +116,19 @@ def _usage(report, name):
 def _outputs(request, report, files, suffix):
     """The outputs of one execution; of the further ones only tensors are known."""
     meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
-    return [from_stored(files[f"out{i}{suffix}"], meta.output_tensor_meta(i))
+    return [_tensor(meta.output_tensor_meta(i), files, f"{i}{suffix}")
             if meta.output_tag(i) == KERNEL_TYPES_TENSOR
-            else np.array(_value(report.get(f"output{i}{suffix}", "None")))
+            else _value(report.get(f"output{i}{suffix}", "None"))
             for i in range(meta.num_outputs())]
 
 
+def _tensor(info, files, name):
+    sizes = np.frombuffer(files["sizes" + name], "<i4").tolist() if info.is_dynamic() else None
+    return from_stored(files["out" + name], info, sizes)
+
+
 def _value(text):
-    return {"None": None, "True": True, "False": False}.get(text) if not text.lstrip("-").isdigit() \
-        else int(text)
+    """What a board printed of an output that is no tensor. Its floats have 32 bits."""
+    names = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
+    array = np.array(names[text] if text in names else ast.literal_eval(text))
+    return array.astype(np.float32) if array.dtype == np.float64 else array

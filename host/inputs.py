@@ -1,7 +1,8 @@
 """The inputs and outputs of a run: .npz files, checks against a method, random inputs.
 
-An input of a tensor is an array of the program's sizes, in logical order whatever the dim order. An
-input of a number or bool is a Python value, that with which the program was exported.
+An input of a tensor is an array of the program's sizes, or of others within the bound of a dynamic
+one, in logical order whatever the dim order; one of bfloat16 is an array of its bits, see `tensors`.
+An input of a number, bool or string is a Python value, that with which the program was exported.
 """
 
 import math
@@ -20,8 +21,9 @@ from picotorch.errors import (
     fail,
 )
 from picotorch.method_meta import TAG_NAMES, MethodMeta
+from picotorch.tensor import BFLOAT16
 
-from .tensors import numpy_dtype
+from .tensors import as_array, numpy_dtype, to_bfloat16
 from .values import TENSOR, Values
 
 SEED = 0
@@ -106,7 +108,8 @@ def _signature(meta):
     for i in range(meta.num_inputs()):
         if meta.input_tag(i) == TENSOR:
             info = meta.input_tensor_meta(i)
-            wanted.append(f"in{i}: {info.dtype} {list(info.sizes())}")
+            bound = "up to " if info.is_dynamic() else ""
+            wanted.append(f"in{i}: {info.dtype} {bound}{list(info.sizes())}")
         else:
             wanted.append(f"in{i}: {TAG_NAMES.get(meta.input_tag(i), 'unknown')}")
     return "the method takes " + (", ".join(wanted) or "none")
@@ -117,27 +120,40 @@ def _checked_input(meta, i, value):
         return _checked_number(meta, i, value)
     info = meta.input_tensor_meta(i)
     wanted = numpy_dtype(info)
-    array = _as_array(value, i)
+    array = _as_array(value, i, info.scalar_type())
     if array.dtype != wanted:
         raise fail(INVALID_ARGUMENT, f"dtype {wanted} wanted, {array.dtype} given", "input", i,
                    remedy=_conversion(meta, i, wanted))
-    if array.shape != info.sizes():
-        raise fail(INVALID_ARGUMENT,
-                   f"sizes {list(info.sizes())} wanted, {list(array.shape)} given", "input", i)
+    _check_sizes(info, array.shape, i)
     return array
+
+
+def _check_sizes(info, sizes, i):
+    """Raises NotSupported for sizes that a dynamic input cannot take, InvalidArgument for others than
+    those of a static one."""
+    if not info.is_dynamic():
+        if sizes != info.sizes():
+            raise fail(INVALID_ARGUMENT,
+                       f"sizes {list(info.sizes())} wanted, {list(sizes)} given", "input", i)
+    elif len(sizes) != len(info.sizes()) or math.prod(sizes) > math.prod(info.sizes()):
+        raise fail(NOT_SUPPORTED, f"sizes {list(sizes)} given", "input", i,
+                   remedy=f"give {len(info.sizes())} sizes, of as many elements as "
+                          f"{list(info.sizes())} at most")
 
 
 def _conversion(meta, i, wanted):
     parameters = meta.input_quantization(i)
+    if meta.input_tensor_meta(i).scalar_type() == BFLOAT16:
+        return "give bfloat16 as its bits: picotorch.runtime.to_bfloat16(array)"
     if parameters is None:
         return f"convert it with .astype({str(wanted)!r})"
     return (f"quantize it with scale {parameters[0]:.9g} and zero point {parameters[1]} "
             "(--quantize does)")
 
 
-def _as_array(value, i):
+def _as_array(value, i, scalar_type=None):
     try:
-        return np.asarray(value)
+        return as_array(value, scalar_type)
     except (TypeError, ValueError, RuntimeError) as error:
         raise fail(INVALID_TYPE, f"cannot become an array: {error}", "input", i) from None
 
@@ -146,7 +162,7 @@ def _checked_number(meta, i, value):
     wanted = exported_value(meta, i)
     if isinstance(value, np.ndarray | np.generic):
         value = value.item() if value.ndim == 0 else value
-    if wanted is not None and not (isinstance(value, int | float) and _same(value, wanted)):
+    if wanted is not None and not _same(value, wanted):
         raise fail(INVALID_ARGUMENT, f"the program was exported with {wanted}, {value} given",
                    "input", i, remedy="a number is part of the program")
     return wanted
@@ -154,19 +170,22 @@ def _checked_number(meta, i, value):
 
 def _same(value, wanted):
     """A float may be as far off as ExecuTorch lets it."""
-    if isinstance(wanted, float):
+    if isinstance(wanted, float) and isinstance(value, int | float):
         return math.isclose(value, wanted, rel_tol=1e-5, abs_tol=1e-4)
     return value == wanted
 
 
 def exported_value(meta: MethodMeta, index: int):
-    """The int, float, bool or None with which the program was exported as input `index`."""
+    """The int, float, bool, string or None with which the program was exported as input `index`."""
     kind = meta.input_tag(index)
     if kind == schema.KERNEL_TYPES_NULL:
         return None
-    number = Values(meta.program, meta.plan).number(meta.input_value(index))
+    values = Values(meta.program, meta.plan)
+    if kind == schema.KERNEL_TYPES_STRING:
+        return values.string(meta.input_value(index))
+    number = values.number(meta.input_value(index))
     if number is None:
-        raise fail(NOT_SUPPORTED, "an input of type " + TAG_NAMES.get(kind, "unknown"), "input",
+        raise fail(INVALID_ARGUMENT, "an input of type " + TAG_NAMES.get(kind, "unknown"), "input",
                    index)
     return number
 
@@ -174,22 +193,32 @@ def exported_value(meta: MethodMeta, index: int):
 # ---- random inputs
 
 
-def random_inputs(meta: MethodMeta, seed: int = SEED) -> list:
+def random_inputs(meta: MethodMeta, seed: int = SEED,
+                  shapes: dict[int, tuple[int, ...]] | None = None) -> list:
     """Inputs for a method, the same for the same seed: floats from -1 to 1, bytes over their range,
-    bools, and 0 or 1 for wider integers, which are mostly indexes. Numbers as exported."""
+    bools, and 0 or 1 for wider integers, which are mostly indexes. Numbers as exported.
+
+    shapes: sizes by input, of dynamic ones; the most that they may be where it says nothing. Raises
+    InvalidArgument, NotSupported."""
     generator = np.random.default_rng(seed)
-    return [_random_tensor(generator, meta.input_tensor_meta(i))
+    shapes = shapes or {}
+    for i in shapes:
+        _check_sizes(meta.input_tensor_meta(i), shapes[i], i)
+    return [_random_tensor(generator, meta.input_tensor_meta(i), shapes.get(i))
             if meta.input_tag(i) == TENSOR else exported_value(meta, i)
             for i in range(meta.num_inputs())]
 
 
-def _random_tensor(generator, info):
+def _random_tensor(generator, info, sizes):
     dtype = numpy_dtype(info)
+    sizes = info.sizes() if sizes is None else sizes
     if dtype.kind == "f":
-        values = generator.uniform(-1, 1, info.sizes())
+        values = generator.uniform(-1, 1, sizes)
+    elif info.scalar_type() == BFLOAT16:
+        values = to_bfloat16(generator.uniform(-1, 1, sizes))
     elif dtype.itemsize == 1 and dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        values = generator.integers(limits.min, limits.max, info.sizes(), endpoint=True)
+        values = generator.integers(limits.min, limits.max, sizes, endpoint=True)
     else:
-        values = generator.integers(0, 2, info.sizes())
+        values = generator.integers(0, 2, sizes)
     return np.asarray(values).astype(dtype)

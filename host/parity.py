@@ -6,38 +6,51 @@ from pathlib import Path
 import click
 import numpy as np
 from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.tensor import BFLOAT16, HALF
 
 from . import running
 from .inputs import checked_inputs, random_inputs, read_npz
 from .run import Request, Result
+from .tensors import as_numbers
 from .twin import open_program
+from .values import TENSOR
 
-BOUND = 1e-5  # largest difference, relative to the largest magnitude of an output
+# Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
+# units in the last place
+BOUND = 1e-5
+_BOUNDS = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 
 
 @dataclass
 class Reference:
-    """Where the inputs come from, and the stored outputs, if there are any for these inputs."""
+    """Where the inputs come from, and the stored outputs, if there are any for these inputs.
+
+    scalar_types: those of the method's outputs, None of what is no tensor.
+    """
 
     inputs: str
+    scalar_types: list
     path: Path | None = None
     outputs: list | None = None
 
 
 def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
-            prepare: str = "none", quantize: bool = False, files: list[bytes] = ()):
+            prepare: str = "none", quantize: bool = False, files: list[bytes] = (),
+            sizes: dict[int, tuple[int, ...]] | None = None):
     """The request, with the bytes of its .ptd files, and the reference. Raises Error."""
     meta = open_program(data).method_meta(method)
-    reference = Reference(f"random (seed {seed})")
+    reference = Reference(f"random (seed {seed})", [
+        meta.output_tensor_meta(i).scalar_type() if meta.output_tag(i) == TENSOR else None
+        for i in range(meta.num_outputs())])
     path = inputs if inputs is not None else model.parent / "inputs.npz"
-    if inputs is not None or path.is_file():
+    if inputs is not None or (path.is_file() and not sizes):
         values = checked_inputs(meta, read_npz(path), quantize)
         reference.inputs = str(path)
         expected = model.parent / "expected.npz"
         if inputs is None and expected.is_file():
             reference.path, reference.outputs = expected, read_npz(expected, "out")
     else:
-        values = random_inputs(meta, seed)
+        values = random_inputs(meta, seed, sizes)
     return Request(data, str(model), values, method, prepare=prepare, data=list(files)), reference
 
 
@@ -69,7 +82,7 @@ def _run(request: Request, board: str) -> Result:
 
 
 def _agrees(reference):
-    return reference is None or reference["difference"] <= BOUND
+    return reference is None or reference["agrees"]
 
 
 def _differing_outputs(one: Result, other: Result) -> list[int]:
@@ -79,7 +92,10 @@ def _differing_outputs(one: Result, other: Result) -> list[int]:
 
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    """Equal to the bit, but for the sign and payload of NaNs, which every FPU makes its own way."""
+    """Equal to the bit, but for the sign and payload of NaNs, which every FPU makes its own way, and
+    for a number that is no tensor: a board prints what is left of it in 32 bits."""
+    if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
+        return np.allclose(one, other, rtol=1e-6, equal_nan=True)
     if (one.dtype, one.shape) != (other.dtype, other.shape):
         return False
     if one.dtype.kind == "f":
@@ -102,17 +118,20 @@ def _against_reference(result: Result, reference: Reference) -> dict | None:
     if len(reference.outputs) != len(result.outputs):
         raise fail(INVALID_ARGUMENT, f"has {len(reference.outputs)} outputs, the method "
                    f"{len(result.outputs)}", str(reference.path))
-    pairs = zip(result.outputs, reference.outputs, strict=True)
-    differences = [_difference(output, wanted, i, reference.path)
-                   for i, (output, wanted) in enumerate(pairs)]
-    return {"file": str(reference.path), "difference": max(differences, default=0.0)}
+    types = reference.scalar_types
+    differences = [_difference(output, wanted, types[i], f"out{i} of {reference.path}") for i,
+                   (output, wanted) in enumerate(zip(result.outputs, reference.outputs, strict=True))]
+    bounds = [_BOUNDS.get(scalar_type, BOUND) for scalar_type in types]
+    return {"file": str(reference.path), "difference": max(differences, default=0.0),
+            "bound": max(bounds, default=BOUND),
+            "agrees": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
 
 
-def _difference(output, wanted, i, path):
+def _difference(output, wanted, scalar_type, place):
     if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
         raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
-                   f"{output.dtype} {list(output.shape)}", f"out{i} of {path}")
-    return relative_difference(output, wanted)
+                   f"{output.dtype} {list(output.shape)}", place)
+    return relative_difference(as_numbers(output, scalar_type), as_numbers(wanted, scalar_type))
 
 
 def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
@@ -161,7 +180,8 @@ def _show_reference(name, reference):
     if reference is not None:
         text = f"largest relative difference {reference['difference']:.2g}"
         _line(f"{name} and {reference['file']}", _agrees(reference),
-              f"{text} (at most {BOUND:g})", f"{text}, more than {BOUND:g}")
+              f"{text} (at most {reference['bound']:g})",
+              f"{text}, more than {reference['bound']:g}")
 
 
 def _line(what, good, if_good, if_not):

@@ -1,15 +1,60 @@
-"""Between numpy arrays, with the sizes PyTorch gives, and tensors stored in a program's dim order."""
+"""Between numpy arrays, with the sizes PyTorch gives, and tensors stored in a program's dim order.
+
+What numpy has not is an array of its bits: bfloat16 and bits16 of uint16, the float8s of uint8,
+quantized types of their integers. to_bfloat16 and from_bfloat16 convert.
+"""
+
+import sys
 
 import numpy as np
+from picotorch import schema
+from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.tensor import BFLOAT16
 
-# numpy dtypes by ScalarType; types that numpy has not are seen as bytes
+# numpy dtypes by ScalarType; types that are not here are seen as bytes
 DTYPES = {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
-          7: "float64", 11: "bool", 27: "uint16", 28: "uint32", 29: "uint64"}
+          7: "float64", 11: "bool", 12: "int8", 14: "int32", 15: "uint16", 22: "uint16", 27: "uint16",
+          28: "uint32", 29: "uint64"}
+# ScalarTypes by the names of torch and ml_dtypes, where numpy has none
+_NAMES = {"bfloat16": BFLOAT16, "bits16": 22, "float8_e5m2": 23, "float8_e4m3fn": 24,
+          "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26}
 
 
 def numpy_dtype(info):
     """The numpy dtype of a TensorInfo's elements."""
     return np.dtype(DTYPES.get(info.scalar_type(), "uint8"))
+
+
+def to_bfloat16(array):
+    """The bits (uint16) of numbers rounded to bfloat16: to nearest, halves to even."""
+    bits = np.asarray(array, np.float32).view(np.uint32)
+    rounded = (bits + (np.uint32(0x7FFF) + (bits >> 16 & 1))) >> 16
+    return np.asarray(np.where(np.isnan(array), 0x7FC0, rounded)).astype(np.uint16)
+
+
+def from_bfloat16(bits):
+    """The float32 array of an array of bfloat16's bits."""
+    return (np.asarray(bits, np.uint32) << 16).astype(np.uint32).view(np.float32)
+
+
+def as_numbers(array, scalar_type):
+    """An output as numbers that can be compared: those of bfloat16 as float32."""
+    return from_bfloat16(array) if scalar_type == BFLOAT16 else array
+
+
+def as_array(value, scalar_type):
+    """An input as an array; of bits where it is a tensor of torch or an array of ml_dtypes of a type
+    that numpy has not. Raises InvalidArgument where the program's type is another."""
+    name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if name not in _NAMES:
+        return np.asarray(value)
+    if _NAMES[name] != scalar_type:
+        raise fail(INVALID_ARGUMENT, f"{schema.SCALAR_TYPE_NAMES[scalar_type]} wanted, {name} given",
+                   "dtype")
+    bits = DTYPES.get(scalar_type, "uint8")
+    if isinstance(value, np.ndarray):
+        return value.view(bits)
+    return value.detach().view(getattr(sys.modules["torch"], bits)).numpy()
 
 
 def to_stored(array, dim_order):

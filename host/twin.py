@@ -12,6 +12,9 @@ from picotorch import (
     MergedDataMap,
     Method,
     Program,
+    Tensor,
+    ValueList,
+    from_blob,
     schema,
 )
 from picotorch.errors import INVALID_ARGUMENT, bad_program, fail, out_of_memory
@@ -155,8 +158,9 @@ def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:
     """Sets checked inputs; the method keeps the memory of those that it uses in place."""
     for i, value in enumerate(inputs):
         if meta.input_tag(i) == _TENSOR:
-            data = to_stored(value, meta.input_tensor_meta(i).dim_order())
-            method.set_input(aligned_copy(data), i)
+            info = meta.input_tensor_meta(i)
+            data = aligned_copy(to_stored(value, info.dim_order()))
+            method.set_input(from_blob(data, value.shape, info.scalar_type(), info.dim_order()), i)
         else:
             method.set_input(value, i)
 
@@ -172,6 +176,17 @@ def attach_outputs(method: Method, meta: MethodMeta) -> None:
 
 def outputs(method: Method, meta: MethodMeta) -> list:
     """The outputs: new arrays of the logical sizes, numbers as arrays without dims."""
-    return [from_stored(method.get_output(i).data, meta.output_tensor_meta(i))
-            if meta.output_tag(i) == _TENSOR else np.array(method.get_output(i))
-            for i in range(method.outputs_size())]
+    return [_array(method.get_output(i), meta, i) for i in range(method.outputs_size())]
+
+
+def _array(output, meta, i):
+    if meta.output_tag(i) == _TENSOR:
+        return from_stored(output.data, meta.output_tensor_meta(i), output.sizes())
+    return np.array(plain(output))
+
+
+def plain(output):
+    """An output as Python has it, lists of tensors as lists of lists of their elements."""
+    if isinstance(output, ValueList):
+        return [plain(item) for item in output]
+    return list(output.data) if isinstance(output, Tensor) else output

@@ -64,10 +64,11 @@ class Values:
         if kind in _NUMBERS:
             return str(self.number(index))
         if kind == schema.KERNEL_TYPES_STRING:
-            return repr(self._string(index))
+            return repr(self.string(index))
         return "[" + ", ".join(self._items(index, kind)) + "]"
 
-    def _string(self, index):
+    def string(self, index: int) -> str:
+        """The text of a string."""
         return self.program.string(self.reader.table(self._table(index), schema.STRING_STRING_VAL))
 
     def _items(self, index, kind):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from .bundled import BundledTensor, Case
+from .tensors import as_numbers
 
 
 @dataclasses.dataclass
@@ -36,7 +37,8 @@ def verify(case: Case, outputs: list, rtol: float, atol: float) -> Verdict:
         verdict.passed, verdict.message = False, wrong
         return verdict
     for i, (wanted, output) in enumerate(zip(case.expected, outputs, strict=True)):
-        message = _compare(wanted.array(), output, rtol, atol, verdict)
+        message = _compare(as_numbers(wanted.array(), wanted.scalar_type()),
+                           as_numbers(output, wanted.scalar_type()), rtol, atol, verdict)
         if message and verdict.passed:
             verdict.passed, verdict.message = False, f"output {i}{message}"
     return verdict

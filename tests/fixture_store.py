@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from picotorch.host.tensors import from_bfloat16
 
 FOLDER = Path(__file__).resolve().parent / "fixtures"
 
@@ -24,6 +25,11 @@ UNLOCKED = {
     "delegate_nested": "load run",
     "delegate_two_backends": "load run",
 }
+
+
+# Of the largest magnitude of an output; of float16 and bfloat16 a few units in the last place
+TOLERANCE = 1e-5
+TOLERANCES = {"float16": 2**-8, "bfloat16": 2**-5}
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,33 @@ def load(name: str) -> Fixture:
     return {fixture.name: fixture for fixture in load_all()}[name]
 
 
+def stored_dtype(name: str) -> np.dtype:
+    """The dtype of the arrays of a tensor's dtype: that of its bits where numpy has not that one."""
+    bits = {"bfloat16": "uint16", "float8_e5m2": "uint8", "float8_e4m3fn": "uint8"}
+    return np.dtype(bits.get(name, name))
+
+
 def _read_npz(path: Path, prefix: str) -> list[np.ndarray]:
     with np.load(path, allow_pickle=False) as archive:
         arrays = [archive[f"{prefix}{index}"] for index in range(len(archive.files))]
         return [None if array.dtype.kind == "V" else array for array in arrays]
+
+
+def assert_close(actual, expected, dtype):
+    """Two outputs; of bfloat16 as their bits."""
+    if expected is None:
+        assert actual is None or actual.dtype == object
+        return
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    if dtype == "bfloat16":
+        actual, expected = from_bfloat16(actual), from_bfloat16(expected)
+    if expected.dtype.kind != "f":
+        assert (actual == expected).all()
+        return
+    finite = np.isfinite(expected)
+    assert np.array_equal(actual[~finite], expected[~finite], equal_nan=True)
+    if finite.any():
+        largest = np.abs(expected[finite], dtype=np.float64).max()
+        difference = np.abs(actual[finite].astype(np.float64) - expected[finite]).max()
+        bound = TOLERANCES.get(dtype, TOLERANCE) * largest
+        assert difference <= bound, f"{difference:g} of {largest:g}"

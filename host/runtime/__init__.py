@@ -4,6 +4,9 @@
     program = Runtime.get().load_program("model.pte")
     outputs = program.load_method("forward").execute([x])
 
+numpy has no bfloat16: outputs of it are arrays of its bits (uint16), which from_bfloat16 makes float32;
+inputs are the same (to_bfloat16), or tensors of torch, or arrays of ml_dtypes.
+
 Every error is a picotorch.Error with ExecuTorch's code and name.
 """
 
@@ -29,8 +32,8 @@ from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
 from picotorch.host.run import read_events
 from picotorch.host.running import read_model
-from picotorch.host.tensors import from_stored
-from picotorch.host.twin import open_data, planned_sizes, set_inputs
+from picotorch.host.tensors import from_bfloat16, from_stored, to_bfloat16
+from picotorch.host.twin import open_data, plain, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
 
@@ -38,7 +41,7 @@ from .metadata import MethodMeta, TensorInfo
 from .registry import BackendRegistry, OperatorRegistry
 
 __all__ = ["BackendRegistry", "Method", "MethodMeta", "OperatorRegistry", "Program", "Runtime",
-           "TensorInfo", "Verification"]
+           "TensorInfo", "Verification", "from_bfloat16", "to_bfloat16"]
 
 
 class Verification(enum.Enum):
@@ -59,9 +62,10 @@ class Method:
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs: new arrays; numbers, bools and None as such.
 
-        An input is an array of the program's dtype and sizes whose elements lie in C order or in the
-        program's dim order, or the number with which the program was exported. Raises
-        InvalidArgument, InvalidType, and what a kernel answers.
+        An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
+        input) whose elements lie in C order or in the program's dim order, or the number with which the
+        program was exported. Raises InvalidArgument, InvalidType, NotSupported for sizes above the
+        bound, and what a kernel answers.
         """
         if not isinstance(inputs, Sequence):
             raise fail(INVALID_TYPE, "are no list or tuple", "inputs")
@@ -86,8 +90,8 @@ class Method:
     def _output(self, i):
         output = self._method.get_output(i)
         if self._meta.output_tag(i) != TENSOR:
-            return output
-        return from_stored(output.data, self._meta.output_tensor_meta(i))
+            return plain(output)
+        return from_stored(output.data, self._meta.output_tensor_meta(i), output.sizes())
 
     @property
     def metadata(self) -> MethodMeta:

@@ -39,6 +39,7 @@ typedef struct pt_products {
     // column j sees b[j - 1], b[j] and b[j + 1], where b[-1] and b[length] are not read but count
     // as 0. Float32 only, at least 4 rows and columns.
     bool padded;
+    bool to_float; // of float16 or bfloat16: out is float32
 } pt_products;
 
 // How a block walks over the taps: all middle ones of all outer ones, one after the other. The

@@ -96,7 +96,7 @@ static int clamp_check(pt_context *c, const pt_ref *args) {
 }
 
 static int clamp_run(pt_context *c, const pt_ref *args) {
-    uint8_t compute = clamp_dtype(c, args);
+    uint8_t compute = pt_compute_dtype(clamp_dtype(c, args), clamp_op.rule);
     pt_number p[2];
     for (uint32_t i = 0; i < 2; i++) {
         p[i] = pt_is_none(args[1 + i]) ? pt_no_bound(i == 0, compute)

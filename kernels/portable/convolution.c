@@ -374,6 +374,7 @@ NOINLINE void run_segments(const convolution *v, const segment *s, bool padded) 
     p.lines = make_line(y, &s[0]);
     p.columns = make_line(x, &s[1]);
     p.padded = padded;
+    p.to_float = false;
     set_taps(v, s, &p);
     if (!padded) {
         arrange_lines(&p);

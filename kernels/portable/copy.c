@@ -111,7 +111,7 @@ static void convert_element(const pt_tensor *to, int32_t i, const pt_tensor *fro
             pt_store_int(to->data, i, to->dtype, (int32_t)v);
             return;
         }
-    } else if (to->dtype == PT_DTYPE_FLOAT && from->dtype != PT_DTYPE_DOUBLE) {
+    } else if (to->dtype == PT_DTYPE_FLOAT && !pt_is_floating(from->dtype)) {
         int64_t v = pt_load_int(from->data, j, from->dtype);
         if (v == (int32_t)v) {
             ((float *)to->data)[i] = (float)(int32_t)v;

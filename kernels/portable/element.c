@@ -1,4 +1,5 @@
 #include "element.h"
+#include "half.h"
 
 // ---- dtypes
 
@@ -9,7 +10,13 @@ uint8_t pt_promote(uint8_t a, uint8_t b) {
     if (a == PT_DTYPE_BOOL) {
         return b;
     }
-    if (pt_is_floating(a) || pt_is_floating(b)) {
+    if (!pt_is_floating(a) && pt_is_floating(b)) {
+        return b;
+    }
+    if (!pt_is_floating(b) && pt_is_floating(a)) {
+        return a;
+    }
+    if (pt_is_floating(a)) {
         return a == PT_DTYPE_DOUBLE || b == PT_DTYPE_DOUBLE ? PT_DTYPE_DOUBLE : PT_DTYPE_FLOAT;
     }
     uint8_t wider = a > b ? a : b; // BYTE < CHAR < SHORT < INT < LONG
@@ -52,6 +59,9 @@ double pt_load_double(const void *data, int32_t i, uint8_t dtype) {
     switch (dtype) {
     case PT_DTYPE_FLOAT:
         return ((const float *)data)[i];
+    case PT_DTYPE_HALF:
+    case PT_DTYPE_BFLOAT16:
+        return pt_load_float(data, i, dtype);
     case PT_DTYPE_DOUBLE:
         return ((const double *)data)[i];
     default:
@@ -71,6 +81,9 @@ int64_t pt_load_int(const void *data, int32_t i, uint8_t dtype) {
         return ((const int64_t *)data)[i];
     case PT_DTYPE_FLOAT:
         return pt_double_to_int(((const float *)data)[i]);
+    case PT_DTYPE_HALF:
+    case PT_DTYPE_BFLOAT16:
+        return pt_double_to_int(pt_load_float(data, i, dtype));
     case PT_DTYPE_DOUBLE:
         return pt_double_to_int(((const double *)data)[i]);
     default:
@@ -84,6 +97,10 @@ float pt_load_float(const void *data, int32_t i, uint8_t dtype) {
         return ((const float *)data)[i];
     case PT_DTYPE_DOUBLE:
         return (float)((const double *)data)[i];
+    case PT_DTYPE_HALF:
+        return pt_half_to_float(((const uint16_t *)data)[i]);
+    case PT_DTYPE_BFLOAT16:
+        return pt_bfloat16_to_float(((const uint16_t *)data)[i]);
     default:
         return (float)pt_load_int(data, i, dtype);
     }
@@ -93,6 +110,10 @@ void pt_store_double(void *data, int32_t i, uint8_t dtype, double v) {
     switch (dtype) {
     case PT_DTYPE_FLOAT:
         ((float *)data)[i] = (float)v;
+        break;
+    case PT_DTYPE_HALF:
+    case PT_DTYPE_BFLOAT16:
+        pt_store_float(data, i, dtype, (float)v);
         break;
     case PT_DTYPE_DOUBLE:
         ((double *)data)[i] = v;
@@ -109,6 +130,12 @@ void pt_store_float(void *data, int32_t i, uint8_t dtype, float v) {
     switch (dtype) {
     case PT_DTYPE_FLOAT:
         ((float *)data)[i] = v;
+        break;
+    case PT_DTYPE_HALF:
+        ((uint16_t *)data)[i] = pt_float_to_half(v);
+        break;
+    case PT_DTYPE_BFLOAT16:
+        ((uint16_t *)data)[i] = pt_float_to_bfloat16(v);
         break;
     case PT_DTYPE_BOOL:
         ((uint8_t *)data)[i] = v != 0;
@@ -131,6 +158,10 @@ void pt_store_int(void *data, int32_t i, uint8_t dtype, int64_t v) {
         break;
     case PT_DTYPE_FLOAT:
         ((float *)data)[i] = (float)v;
+        break;
+    case PT_DTYPE_HALF:
+    case PT_DTYPE_BFLOAT16:
+        pt_store_float(data, i, dtype, (float)v);
         break;
     case PT_DTYPE_DOUBLE:
         ((double *)data)[i] = (double)v;

@@ -12,7 +12,8 @@ enum {
     PT_DTYPES_INTEGER = 1 << PT_DTYPE_BYTE | 1 << PT_DTYPE_CHAR | 1 << PT_DTYPE_SHORT |
                         1 << PT_DTYPE_INT | 1 << PT_DTYPE_LONG,
     PT_DTYPES_INTEGRAL = PT_DTYPES_INTEGER | PT_DTYPES_BOOL,
-    PT_DTYPES_FLOATING = 1 << PT_DTYPE_FLOAT | 1 << PT_DTYPE_DOUBLE,
+    PT_DTYPES_HALF = 1 << PT_DTYPE_HALF | 1 << PT_DTYPE_BFLOAT16, // computed as float32
+    PT_DTYPES_FLOATING = 1 << PT_DTYPE_FLOAT | 1 << PT_DTYPE_DOUBLE | PT_DTYPES_HALF,
     PT_DTYPES_ALL = PT_DTYPES_INTEGRAL | PT_DTYPES_FLOATING, // the dtypes that kernels compute with
 };
 
@@ -23,6 +24,12 @@ static inline bool pt_dtype_in(uint8_t dtype, uint32_t dtypes) {
 
 static inline bool pt_is_floating(uint8_t dtype) {
     return pt_dtype_in(dtype, PT_DTYPES_FLOATING);
+}
+
+// True of the dtypes of 16 bits, float16 and bfloat16. They are computed as float32: what is read
+// is converted, what is written is rounded once.
+static inline bool pt_is_half(uint8_t dtype) {
+    return pt_dtype_in(dtype, PT_DTYPES_HALF);
 }
 
 // The smallest dtype that PyTorch promotes both to. Both are in PT_DTYPES_ALL.
@@ -53,11 +60,12 @@ static inline int64_t pt_rest_int(int64_t x, int64_t y) {
 double pt_load_double(const void *data, int32_t i, uint8_t dtype);
 int64_t pt_load_int(const void *data, int32_t i, uint8_t dtype);
 float pt_load_float(const void *data, int32_t i, uint8_t dtype);
-// Integers narrower than int64 keep the low bits; bool is v != 0, true for NaN.
+// Integers narrower than int64 keep the low bits; bool is v != 0, true for NaN. What is stored as
+// float16 or bfloat16 is rounded to float32 first, as PyTorch does.
 void pt_store_double(void *data, int32_t i, uint8_t dtype, double v);
 void pt_store_float(void *data, int32_t i, uint8_t dtype, float v);
 void pt_store_int(void *data, int32_t i, uint8_t dtype, int64_t v);
-// Element to[i] = from[j], rounded once.
+// Element to[i] = from[j].
 void pt_convert_element(void *to, int32_t i, uint8_t to_dtype, const void *from, int32_t j,
                         uint8_t from_dtype);
 

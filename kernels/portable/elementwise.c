@@ -57,7 +57,8 @@ bool pt_can_cast(uint8_t from, uint8_t to) {
 }
 
 uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule) {
-    return rule == PT_RULE_FLOATING && !pt_is_floating(promoted) ? PT_DTYPE_FLOAT : promoted;
+    bool as_float = rule == PT_RULE_FLOATING && !pt_is_floating(promoted);
+    return as_float || pt_is_half(promoted) ? PT_DTYPE_FLOAT : promoted;
 }
 
 int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out) {

@@ -29,7 +29,8 @@ typedef enum pt_rule {
 #define PT_REASON_BROADCAST "the sizes of the operands do not broadcast"
 #define PT_REASON_CAST "the result cannot be cast to the output's dtype"
 
-// The dtype to compute in. PT_RULE_PREDICATE computes in the promoted one.
+// The dtype to compute in. PT_RULE_PREDICATE computes in the promoted one; float16 and bfloat16 are
+// computed in float32.
 uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule);
 // False if PyTorch does not cast a result of dtype `from` to an output of dtype `to`: from floating
 // to integral, from integers to bool.

@@ -4,7 +4,11 @@
 #include "reduction.h"
 
 bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least) {
-    if (pt_is_floating(dtype)) {
+    if (dtype == PT_DTYPE_FLOAT || pt_is_half(dtype)) {
+        float a = pt_load_float(data, i, dtype), b = pt_load_float(data, j, dtype);
+        return (least ? a < b : a > b) || a != a;
+    }
+    if (dtype == PT_DTYPE_DOUBLE) {
         double a = pt_load_double(data, i, dtype), b = pt_load_double(data, j, dtype);
         return (least ? a < b : a > b) || a != a;
     }

@@ -1,6 +1,7 @@
 // Operators that make elements from numbers.
 #include "arguments.h"
 #include "copy.h"
+#include <string.h>
 
 static const pt_scalar ZERO = {.type = PT_TYPE_INT}, ONE = {.type = PT_TYPE_INT, .as.i = 1};
 
@@ -51,30 +52,47 @@ static int full_like_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_full_like_out = {full_like_check, full_like_run};
 
-// zeros, ones: (size, out)
+// zeros: (size, out), of any dtype; ones: (size, out)
+static int check_zeros(pt_context *c, pt_ref list, pt_ref out_arg) {
+    int32_t sizes[PT_MAX_RANK];
+    uint32_t rank;
+    int error = pt_read_sizes(c, list, 0, &rank, sizes);
+    return error ? error : pt_expect_sizes(c, out_arg, rank, sizes);
+}
+
+static int run_zeros(pt_context *c, pt_ref out_arg) {
+    pt_tensor out = pt_get_tensor(c, out_arg);
+    memset(out.data, 0, (uint32_t)pt_numel(&out) * pt_element_size(out.dtype));
+    return PT_ERROR_OK;
+}
+
+static int zeros_check(pt_context *c, const pt_ref *args) {
+    return check_zeros(c, args[0], args[1]);
+}
+
 static int size_check(pt_context *c, const pt_ref *args) {
     return check_size_list(c, args[0], args[1]);
 }
 
 static int zeros_run(pt_context *c, const pt_ref *args) {
-    return run_fill(c, args[1], ZERO);
+    return run_zeros(c, args[1]);
 }
 
 static int ones_run(pt_context *c, const pt_ref *args) {
     return run_fill(c, args[1], ONE);
 }
 
-const pt_kernel pt_aten_zeros_out = {size_check, zeros_run};
+const pt_kernel pt_aten_zeros_out = {zeros_check, zeros_run};
 const pt_kernel pt_aten_ones_out = {size_check, ones_run};
 
 // empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so
 // that what follows from it is the same everywhere.
 static int empty_check(pt_context *c, const pt_ref *args) {
-    return check_size_list(c, args[0], args[2]);
+    return check_zeros(c, args[0], args[2]);
 }
 
 static int empty_run(pt_context *c, const pt_ref *args) {
-    return run_fill(c, args[2], ZERO);
+    return run_zeros(c, args[2]);
 }
 
 const pt_kernel pt_aten_empty_out = {empty_check, empty_run};

@@ -43,6 +43,7 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
     p.lines = (pt_line){1, 0, 0};
     p.columns = (pt_line){n, 1, 1};
     p.padded = false;
+    p.to_float = false;
     for (int i = 0; i < 2; i++) {
         p.taps[i] = 1;
         p.a_step[i] = 0;
@@ -233,6 +234,9 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "beta and alpha of integer matrices are integers");
     }
+    if (pt_is_half(t[0].dtype) && sizes[0] > 0) {
+        pt_ask_scratch(c, (uint32_t)sizes[1] * sizeof(float));
+    }
     return pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes);
 }
 
@@ -253,6 +257,14 @@ static void add_row(float *out, const float *self, int32_t n, int32_t step, floa
     }
 }
 
+// Avoids double arithmetic for the usual small integers.
+static float as_float(pt_scalar s) {
+    if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
+        return (float)(int32_t)s.as.i;
+    }
+    return (float)pt_scalar_as_double(s);
+}
+
 // The same for one element of any other dtype.
 static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
                         pt_scalar alpha, pt_scalar beta) {
@@ -268,12 +280,28 @@ static void add_element(void *out, int32_t i, const void *self, int32_t j, uint8
     pt_store_int(out, i, dtype, (int64_t)((uint64_t)alpha.as.i * sum + (uint64_t)beta.as.i * add));
 }
 
-// Avoids double arithmetic for the usual small integers.
-static float as_float(pt_scalar s) {
-    if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
-        return (float)(int32_t)s.as.i;
+typedef struct addmm {
+    const void *self;
+    void *out;
+    int32_t step, row_step; // of self
+    pt_scalar alpha, beta;
+} addmm;
+
+// float16 and bfloat16, by way of a row of float32: `sums` has room for one.
+static void run_half_addmm(const pt_tensor *a, const pt_tensor *b, const addmm *v, float *sums) {
+    const int32_t m = a->sizes[0], k = a->sizes[1], n = b->sizes[1];
+    const float alpha = as_float(v->alpha), beta = as_float(v->beta);
+    for (int32_t i = 0; i < m; i++) {
+        pt_products p = make_products((const uint16_t *)a->data + i * k, b->data, sums, 1, k, n);
+        p.to_float = true;
+        pt_sum_products(&p, a->dtype);
+        for (int32_t j = 0; j < n; j++) {
+            const int32_t at = i * v->row_step + j * v->step;
+            const float sum = alpha == 0 ? 0 : alpha * sums[j];
+            const float add = beta == 0 ? 0 : beta * pt_load_float(v->self, at, a->dtype);
+            pt_store_float(v->out, i * n + j, a->dtype, sum + add);
+        }
     }
-    return (float)pt_scalar_as_double(s);
 }
 
 static int run_addmm(pt_context *c, const pt_ref *args) {
@@ -284,13 +312,17 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     const pt_scalar alpha = pt_get_scalar(c, args[ALPHA]);
     const pt_scalar beta = pt_get_scalar(c, args[BETA]);
     const int32_t m = a.sizes[0], n = b.sizes[1];
-    if (n == 0) {
+    const int32_t step = self.rank > 0 && self.sizes[self.rank - 1] != 1;
+    const int32_t row_step = self.rank == 2 && self.sizes[0] != 1 ? self.sizes[1] : 0;
+    if (m == 0 || n == 0) {
+        return PT_ERROR_OK;
+    }
+    if (pt_is_half(a.dtype)) {
+        const addmm v = {self.data, out, step, row_step, alpha, beta};
+        run_half_addmm(&a, &b, &v, (float *)(void *)c->scratch);
         return PT_ERROR_OK;
     }
     multiply(a.data, b.data, out, a.dtype, m, a.sizes[1], n);
-
-    const int32_t step = self.rank > 0 && self.sizes[self.rank - 1] != 1;
-    const int32_t row_step = self.rank == 2 && self.sizes[0] != 1 ? self.sizes[1] : 0;
     for (int32_t i = 0; i < m; i++) {
         if (a.dtype == PT_DTYPE_FLOAT) {
             add_row((float *)out + i * n, (const float *)self.data + i * row_step, n, step,

@@ -1,13 +1,30 @@
-// Normalizations of float32: batch norm (aten::_native_batch_norm_legit_no_training and, for
-// instance norm, _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
+// Normalizations of float32, float16 and bfloat16: batch norm
+// (aten::_native_batch_norm_legit_no_training and, for instance norm,
+// _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
 #include "../arch/float_rows.h"
 #include "arguments.h"
+#include "element.h"
 #include "float_math.h"
 
 static int check_float(pt_context *c, const pt_tensor *t) {
-    return t->dtype == PT_DTYPE_FLOAT
+    return t->dtype == PT_DTYPE_FLOAT || pt_is_half(t->dtype)
                ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a normalization takes float32");
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                         "a normalization takes float32, float16 and bfloat16");
+}
+
+// The parameters that are given, and the outputs, have the dtype of `in`.
+static int check_one_dtype(pt_context *c, pt_ref in, const pt_ref *parameters, uint32_t n,
+                           const pt_ref *outputs) {
+    enum { OUTPUTS = 3 };
+    const uint8_t dtype = pt_get_tensor(c, in).dtype;
+    for (uint32_t i = 0; i < n + OUTPUTS; i++) {
+        const pt_ref arg = i < n ? parameters[i] : outputs[i - n];
+        if (!pt_is_none(arg) && pt_get_tensor(c, arg).dtype != dtype) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a normalization takes one dtype");
+        }
+    }
+    return PT_ERROR_OK;
 }
 
 static int check_contiguous(pt_context *c, const pt_tensor *t) {
@@ -16,7 +33,7 @@ static int check_contiguous(pt_context *c, const pt_tensor *t) {
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this normalization takes contiguous tensors");
 }
 
-// A parameter that is given is a contiguous float32 tensor of these sizes.
+// A parameter that is given is a contiguous tensor of these sizes.
 static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     if (pt_is_none(arg)) {
         return PT_ERROR_OK;
@@ -31,7 +48,7 @@ static int check_parameter(pt_context *c, pt_ref arg, uint32_t rank, const int32
     return error ? error : check_contiguous(c, &t);
 }
 
-// An output is float32 and of these sizes.
+// An output has these sizes.
 static int check_output(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes) {
     const pt_tensor t = pt_get_tensor(c, arg);
     const int error = check_float(c, &t);
@@ -44,9 +61,17 @@ static int check_contiguous_output(pt_context *c, pt_ref arg, uint32_t rank, con
     return error ? error : check_output(c, arg, rank, sizes);
 }
 
-// The data of a parameter, NULL if it is None.
-static const float *parameter(const pt_context *c, pt_ref arg) {
-    return pt_is_none(arg) ? NULL : pt_get_tensor(c, arg).data;
+// A parameter, without data if it is None.
+static pt_tensor parameter(const pt_context *c, pt_ref arg) {
+    return pt_is_none(arg) ? (pt_tensor){.data = NULL} : pt_get_tensor(c, arg);
+}
+
+static float load(const pt_tensor *parameter, int32_t i, float missing) {
+    if (!parameter->data) {
+        return missing;
+    }
+    return parameter->dtype == PT_DTYPE_FLOAT ? ((const float *)parameter->data)[i]
+                                              : pt_load_float(parameter->data, i, parameter->dtype);
 }
 
 // What is normalized together: `rows` rows of `n` elements, in element steps.
@@ -57,40 +82,50 @@ typedef struct slice {
     int32_t step;
 } slice;
 
-static void normalize_row(float *out, const float *in, int32_t n, int32_t step, float mean,
-                          float scale, float shift) {
+// out = (in - mean) * scale + shift, n elements of both from element `at` on
+static void normalize_row(const pt_tensor *out, const pt_tensor *in, int32_t at, int32_t n,
+                          int32_t step, float mean, float scale, float shift) {
+    if (in->dtype != PT_DTYPE_FLOAT) {
+        for (; n > 0; n--, at += step) {
+            const float x = pt_load_float(in->data, at, in->dtype);
+            pt_store_float(out->data, at, out->dtype, (x - mean) * scale + shift);
+        }
+        return;
+    }
+    const float *from = (const float *)in->data + at;
+    float *to = (float *)out->data + at;
     if (step == 1) {
-        pt_normalize_row(out, in, n, mean, scale, shift);
+        pt_normalize_row(to, from, n, mean, scale, shift);
         return;
     }
     for (; n > 0; n--) {
-        *out = (*in - mean) * scale + shift;
-        in += step;
-        out += step;
+        *to = (*from - mean) * scale + shift;
+        from += step;
+        to += step;
     }
 }
 
-// out = (in - mean) * scale + shift
-static void normalize(const slice *s, float *out, const float *in, float mean, float scale,
-                      float shift) {
+static void normalize(const slice *s, const pt_tensor *out, const pt_tensor *in, int32_t at,
+                      float mean, float scale, float shift) {
     for (int32_t row = 0; row < s->rows; row++) {
-        normalize_row(out, in, s->n, s->step, mean, scale, shift);
-        in += s->row_step;
-        out += s->row_step;
+        normalize_row(out, in, at + row * s->row_step, s->n, s->step, mean, scale, shift);
     }
 }
 
 enum { CHUNK = 32 }; // partial sums keep the rounding error of long slices small
 
-static inline __attribute__((always_inline)) float sum_row(const float *in, int32_t n, int32_t step,
-                                                           float mean, const bool squared) {
+static inline __attribute__((always_inline)) float sum_row(const pt_tensor *in, int32_t at,
+                                                           int32_t n, int32_t step, float mean,
+                                                           const bool floats, const bool squared) {
+    const float *x = (const float *)in->data + at;
     float sum = 0;
     while (n > 0) {
         float part = 0;
         for (int32_t left = n < CHUNK ? n : CHUNK; left > 0; left--) {
-            const float d = *in - mean;
+            const float d = (floats ? *x : pt_load_float(in->data, at, in->dtype)) - mean;
             part += squared ? d * d : d;
-            in += step;
+            x += floats ? step : 0;
+            at += step;
         }
         sum += part;
         n -= CHUNK;
@@ -98,29 +133,44 @@ static inline __attribute__((always_inline)) float sum_row(const float *in, int3
     return sum;
 }
 
-// Sum of the deviations from `mean`, or of their squares.
-static float sum_deviations(const slice *s, const float *in, float mean, bool squared) {
+// Sum of the deviations from `mean`, or of their squares, of the slice from element `at` on.
+static float sum_deviations(const slice *s, const pt_tensor *in, int32_t at, float mean,
+                            bool squared) {
     float sum = 0;
-    for (int32_t row = 0; row < s->rows; row++) {
-        const float *x = in + row * s->row_step;
-        sum += squared ? sum_row(x, s->n, s->step, mean, true)
-                       : sum_row(x, s->n, s->step, mean, false);
+    for (int32_t row = 0; row < s->rows; row++, at += s->row_step) {
+        if (in->dtype != PT_DTYPE_FLOAT) {
+            sum += sum_row(in, at, s->n, s->step, mean, false, squared);
+        } else {
+            sum += squared ? sum_row(in, at, s->n, s->step, mean, true, true)
+                           : sum_row(in, at, s->n, s->step, mean, true, false);
+        }
     }
     return sum;
 }
 
-// Mean and 1 / sqrt(variance + eps). The second sum takes the rounding error of the first out of
-// the mean.
-static void measure(const slice *s, const float *in, float eps, float *mean, float *rstd) {
+typedef struct moments {
+    float mean;
+    float rstd; // 1 / sqrt(variance + eps)
+} moments;
+
+// The second sum takes the rounding error of the first out of the mean.
+static moments measure(const slice *s, const pt_tensor *in, int32_t at, float eps) {
     const float n = (float)(s->rows * s->n);
     if (n == 0) {
-        *mean = 0;
-        *rstd = __builtin_nanf("");
-        return;
+        return (moments){0, __builtin_nanf("")};
     }
-    *mean = sum_deviations(s, in, 0, false) / n;
-    *mean += sum_deviations(s, in, *mean, false) / n;
-    *rstd = 1 / pt_sqrtf(sum_deviations(s, in, *mean, true) / n + eps);
+    float mean = sum_deviations(s, in, at, 0, false) / n;
+    mean += sum_deviations(s, in, at, mean, false) / n;
+    return (moments){mean, 1 / pt_sqrtf(sum_deviations(s, in, at, mean, true) / n + eps)};
+}
+
+// Measures, and writes the moments to element i of the outputs for them.
+static moments measure_and_store(const slice *s, const pt_tensor *in, int32_t at, float eps,
+                                 const pt_tensor *means, const pt_tensor *rstds, int32_t i) {
+    const moments m = measure(s, in, at, eps);
+    pt_store_float(means->data, i, means->dtype, m.mean);
+    pt_store_float(rstds->data, i, rstds->dtype, m.rstd);
+    return m;
 }
 
 // ---- batch norm, (batch, channels, ...)
@@ -179,28 +229,23 @@ static int check_batch_norm(pt_context *c, const pt_ref *args) {
     for (uint32_t i = SAVE_MEAN; !error && i <= SAVE_INVSTD; i++) {
         error = check_output(c, args[i], 1, &none);
     }
-    return error;
+    return error ? error : check_one_dtype(c, args[IN], args + WEIGHT, 4, args + OUT);
 }
 
 static int run_batch_norm(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const float *weight = parameter(c, args[WEIGHT]);
-    const float *bias = parameter(c, args[BIAS]);
-    const float *mean = parameter(c, args[MEAN]);
-    const float *variance = parameter(c, args[VARIANCE]);
+    const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[OUT]);
+    const pt_tensor weight = parameter(c, args[WEIGHT]), bias = parameter(c, args[BIAS]);
+    const pt_tensor mean = parameter(c, args[MEAN]), variance = parameter(c, args[VARIANCE]);
     const float eps = (float)pt_get_double(c, args[EPS]);
-    const float *x = in.data;
-    float *out = pt_get_tensor(c, args[OUT]).data;
     if (pt_numel(&in) == 0) {
         return PT_ERROR_OK;
     }
     slice s;
     const int32_t step = get_channel(&in, &s);
     for (int32_t i = 0; i < in.sizes[1]; i++) {
-        const float invstd = 1 / pt_sqrtf(variance[i] + eps);
-        normalize(&s, out, x, mean[i], weight ? invstd * weight[i] : invstd, bias ? bias[i] : 0);
-        x += step;
-        out += step;
+        const float invstd = 1 / pt_sqrtf(load(&variance, i, 0) + eps);
+        normalize(&s, &out, &in, i * step, load(&mean, i, 0), invstd * load(&weight, i, 1),
+                  load(&bias, i, 0));
     }
     return PT_ERROR_OK;
 }
@@ -252,26 +297,20 @@ static int check_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
     for (uint32_t i = OWN_MEAN; !error && i <= OWN_INVSTD; i++) {
         error = check_output(c, args[i], 1, &in.sizes[1]);
     }
-    return error;
+    return error ? error : check_one_dtype(c, args[IN], args + WEIGHT, 2, args + OWN_OUT);
 }
 
 static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const float *weight = parameter(c, args[WEIGHT]);
-    const float *bias = parameter(c, args[BIAS]);
+    const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[OWN_OUT]);
+    const pt_tensor weight = parameter(c, args[WEIGHT]), bias = parameter(c, args[BIAS]);
+    const pt_tensor mean = pt_get_tensor(c, args[OWN_MEAN]);
+    const pt_tensor invstd = pt_get_tensor(c, args[OWN_INVSTD]);
     const float eps = (float)pt_get_double(c, args[OWN_EPS]);
-    const float *x = in.data;
-    float *out = pt_get_tensor(c, args[OWN_OUT]).data;
-    float *mean = pt_get_tensor(c, args[OWN_MEAN]).data;
-    float *invstd = pt_get_tensor(c, args[OWN_INVSTD]).data;
     slice s = {0};
     const int32_t step = pt_numel(&in) ? get_channel(&in, &s) : 0;
     for (int32_t i = 0; i < in.sizes[1]; i++) {
-        measure(&s, x, eps, &mean[i], &invstd[i]);
-        normalize(&s, out, x, mean[i], weight ? invstd[i] * weight[i] : invstd[i],
-                  bias ? bias[i] : 0);
-        x += step;
-        out += step;
+        const moments m = measure_and_store(&s, &in, i * step, eps, &mean, &invstd, i);
+        normalize(&s, &out, &in, i * step, m.mean, m.rstd * load(&weight, i, 1), load(&bias, i, 0));
     }
     return PT_ERROR_OK;
 }
@@ -310,30 +349,41 @@ static int check_layer_norm(pt_context *c, const pt_ref *args) {
     for (uint32_t i = LAYER_MEAN; !error && i <= LAYER_RSTD; i++) {
         error = check_contiguous_output(c, args[i], in.rank, sizes);
     }
-    return error;
+    return error ? error : check_one_dtype(c, args[IN], args + LAYER_WEIGHT, 2, args + LAYER_OUT);
+}
+
+// out[j] = (in[j] - mean) * rstd * weight[j] + bias[j], for n elements from element `at` on.
+static void scale_row(const pt_tensor *out, const pt_tensor *in, int32_t at, int32_t n, moments m,
+                      const pt_tensor *weight, const pt_tensor *bias) {
+    if (in->dtype != PT_DTYPE_FLOAT) {
+        for (int32_t j = 0; j < n; j++) {
+            const float x = pt_load_float(in->data, at + j, in->dtype);
+            const float y = (x - m.mean) * m.rstd * load(weight, j, 1);
+            pt_store_float(out->data, at + j, out->dtype, y + load(bias, j, 0));
+        }
+        return;
+    }
+    const float *x = (const float *)in->data + at, *w = weight->data, *b = bias->data;
+    float *to = (float *)out->data + at;
+    for (int32_t j = 0; j < n; j++) {
+        const float y = (x[j] - m.mean) * m.rstd * (w ? w[j] : 1);
+        to[j] = y + (b ? b[j] : 0);
+    }
 }
 
 static int run_layer_norm(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
+    const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[LAYER_OUT]);
     const pt_tensor means = pt_get_tensor(c, args[LAYER_MEAN]);
-    const float *weight = parameter(c, args[LAYER_WEIGHT]);
-    const float *bias = parameter(c, args[LAYER_BIAS]);
+    const pt_tensor rstds = pt_get_tensor(c, args[LAYER_RSTD]);
+    const pt_tensor weight = parameter(c, args[LAYER_WEIGHT]);
+    const pt_tensor bias = parameter(c, args[LAYER_BIAS]);
     const float eps = (float)pt_get_double(c, args[LAYER_EPS]);
-    const float *x = in.data;
-    float *out = pt_get_tensor(c, args[LAYER_OUT]).data;
-    float *mean = means.data;
-    float *rstd = pt_get_tensor(c, args[LAYER_RSTD]).data;
     const int32_t slices = pt_numel(&means);
     const int32_t n = slices ? pt_numel(&in) / slices : 0;
     const slice s = {1, 0, n, 1};
     for (int32_t i = 0; i < slices; i++) {
-        measure(&s, x, eps, &mean[i], &rstd[i]);
-        for (int32_t j = 0; j < n; j++) {
-            const float y = (x[j] - mean[i]) * rstd[i] * (weight ? weight[j] : 1);
-            out[j] = y + (bias ? bias[j] : 0);
-        }
-        x += n;
-        out += n;
+        const moments m = measure_and_store(&s, &in, i * n, eps, &means, &rstds, i);
+        scale_row(&out, &in, i * n, n, m, &weight, &bias);
     }
     return PT_ERROR_OK;
 }
@@ -380,31 +430,27 @@ static int check_group_norm(pt_context *c, const pt_ref *args) {
     for (uint32_t i = GROUP_MEAN; !error && i <= GROUP_RSTD; i++) {
         error = check_contiguous_output(c, args[i], 2, sizes);
     }
-    return error;
+    return error ? error : check_one_dtype(c, args[IN], args + GROUP_WEIGHT, 2, args + GROUP_OUT);
 }
 
 static int run_group_norm(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const float *weight = parameter(c, args[GROUP_WEIGHT]);
-    const float *bias = parameter(c, args[GROUP_BIAS]);
+    const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[GROUP_OUT]);
+    const pt_tensor means = pt_get_tensor(c, args[GROUP_MEAN]);
+    const pt_tensor rstds = pt_get_tensor(c, args[GROUP_RSTD]);
+    const pt_tensor weight = parameter(c, args[GROUP_WEIGHT]);
+    const pt_tensor bias = parameter(c, args[GROUP_BIAS]);
     const int32_t groups = (int32_t)pt_get_int(c, args[GROUPS]);
     const float eps = (float)pt_get_double(c, args[GROUP_EPS]);
-    const float *x = in.data;
-    float *out = pt_get_tensor(c, args[GROUP_OUT]).data;
-    float *mean = pt_get_tensor(c, args[GROUP_MEAN]).data;
-    float *rstd = pt_get_tensor(c, args[GROUP_RSTD]).data;
     const bool empty = pt_numel(&in) == 0; // but it may have groups, of mean 0
     const int32_t channels = empty ? 0 : in.sizes[1] / groups;
     const int32_t area = empty ? 0 : pt_numel(&in) / in.sizes[0] / in.sizes[1];
     const slice group = {1, 0, channels * area, 1};
     for (int32_t i = 0; i < in.sizes[0] * groups; i++) {
-        measure(&group, x, eps, &mean[i], &rstd[i]);
+        const moments m = measure_and_store(&group, &in, i * group.n, eps, &means, &rstds, i);
         for (int32_t j = 0; j < channels; j++) {
             const int32_t channel = i % groups * channels + j;
-            normalize_row(out, x, area, 1, mean[i], weight ? rstd[i] * weight[channel] : rstd[i],
-                          bias ? bias[channel] : 0);
-            x += area;
-            out += area;
+            normalize_row(&out, &in, i * group.n + j * area, area, 1, m.mean,
+                          m.rstd * load(&weight, channel, 1), load(&bias, channel, 0));
         }
     }
     return PT_ERROR_OK;

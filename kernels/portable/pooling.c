@@ -215,25 +215,31 @@ static void average_float(const planes *s, const window *w) {
     }
 }
 
-// double, and int64, whose quotient is cut
+// float16 and bfloat16 as float32; double; and int64, whose quotient is cut
 static void average_any(const planes *s, const window *w) {
+    const bool half = pt_is_half(s->dtype);
     for (int32_t n = 0; n < s->batch; n++) {
         for (int32_t channel = 0; channel < s->channels; channel++) {
             int32_t plane = w->from + n * s->in_strides[0] + channel * s->in_strides[1];
             int32_t to = w->to + n * s->out_strides[0] + channel * s->out_strides[1];
             double sum = 0;
+            float float_sum = 0;
             uint64_t int_sum = 0;
             for (int32_t y = 0; y < w->taps[HEIGHT]; y++) {
                 for (int32_t x = 0; x < w->taps[WIDTH]; x++) {
                     int32_t at = plane + y * w->step[HEIGHT] + x * w->step[WIDTH];
-                    if (pt_is_floating(s->dtype)) {
+                    if (half) {
+                        float_sum += pt_load_float(s->in, at, s->dtype);
+                    } else if (s->dtype == PT_DTYPE_DOUBLE) {
                         sum += pt_load_double(s->in, at, s->dtype);
                     } else {
                         int_sum += (uint64_t)pt_load_int(s->in, at, s->dtype);
                     }
                 }
             }
-            if (pt_is_floating(s->dtype)) {
+            if (half) {
+                pt_store_float(s->out, to, s->dtype, float_sum / (float)w->divisor);
+            } else if (s->dtype == PT_DTYPE_DOUBLE) {
                 pt_store_double(s->out, to, s->dtype, sum / (double)w->divisor);
             } else {
                 pt_store_int(s->out, to, s->dtype, pt_divide_int((int64_t)int_sum, w->divisor));

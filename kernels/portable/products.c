@@ -1,7 +1,7 @@
 #include "products.h"
 #include "../arch/float_products_mve.h"
 #include "../arch/float_products_plain.h"
-#include "element.h"
+#include "half.h"
 
 // Their frames do not add up in one.
 #define NOINLINE static __attribute__((noinline))
@@ -105,24 +105,60 @@ typedef union number {
 
 static void add_product(number *sum, const void *a, int32_t i, const void *b, int32_t j,
                         uint8_t dtype) {
-    if (dtype == PT_DTYPE_FLOAT) {
-        sum->f += ((const float *)a)[i] * ((const float *)b)[j];
-    } else if (dtype == PT_DTYPE_DOUBLE) {
+    if (dtype == PT_DTYPE_DOUBLE) {
         sum->d += ((const double *)a)[i] * ((const double *)b)[j];
     } else {
         sum->u += (uint64_t)pt_load_int(a, i, dtype) * (uint64_t)pt_load_int(b, j, dtype);
     }
 }
 
-static void store_sum(const number *sum, const void *bias, int32_t row, void *out, int32_t i,
+static void store_sum(const pt_products *p, const number *sum, int32_t row, int32_t i,
                       uint8_t dtype) {
-    if (dtype == PT_DTYPE_FLOAT) {
-        ((float *)out)[i] = sum->f + (bias ? ((const float *)bias)[row] : 0);
+    const void *bias = p->bias;
+    if (dtype == PT_DTYPE_FLOAT || pt_is_half(dtype)) {
+        const float v = sum->f + (bias ? pt_load_float(bias, row, dtype) : 0);
+        pt_store_float(p->out, i, p->to_float ? PT_DTYPE_FLOAT : dtype, v);
     } else if (dtype == PT_DTYPE_DOUBLE) {
-        ((double *)out)[i] = sum->d + (bias ? ((const double *)bias)[row] : 0);
+        ((double *)p->out)[i] = sum->d + (bias ? ((const double *)bias)[row] : 0);
     } else {
         const uint64_t add = bias ? (uint64_t)pt_load_int(bias, row, dtype) : 0;
-        pt_store_int(out, i, dtype, (int64_t)(sum->u + add));
+        pt_store_int(p->out, i, dtype, (int64_t)(sum->u + add));
+    }
+}
+
+// `sum` and the products of the inner taps, from a[i] and b[j] on.
+#define SUM_TAPS(name, type, to_float)                                                \
+    static inline float name(float sum, const pt_products *p, int32_t i, int32_t j) { \
+        const type *a = (const type *)p->a + i, *b = (const type *)p->b + j;          \
+        const int32_t a_step = p->a_step[2], b_step = p->b_step[2];                   \
+        for (int32_t taps = p->taps[2]; taps > 0; taps--, a += a_step, b += b_step) { \
+            sum += to_float(*a) * to_float(*b);                                       \
+        }                                                                             \
+        return sum;                                                                   \
+    }
+
+SUM_TAPS(sum_float_taps, float, )
+SUM_TAPS(sum_half_taps, uint16_t, pt_half_to_float)
+SUM_TAPS(sum_bfloat16_taps, uint16_t, pt_bfloat16_to_float)
+
+static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_t j,
+                            uint8_t dtype) {
+    switch (dtype) {
+    case PT_DTYPE_FLOAT:
+        sum->f = sum_float_taps(sum->f, p, i, j);
+        break;
+    case PT_DTYPE_HALF:
+        sum->f = sum_half_taps(sum->f, p, i, j);
+        break;
+    case PT_DTYPE_BFLOAT16:
+        sum->f = sum_bfloat16_taps(sum->f, p, i, j);
+        break;
+    default:
+        for (int32_t taps = p->taps[2]; taps > 0; taps--) {
+            add_product(sum, p->a, i, p->b, j, dtype);
+            i += p->a_step[2];
+            j += p->b_step[2];
+        }
     }
 }
 
@@ -134,14 +170,10 @@ NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t 
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
             int32_t b = b_place + row * p->b_row + outer * p->b_step[0] + middle * p->b_step[1];
-            for (int32_t inner = 0; inner < p->taps[2]; inner++) {
-                add_product(&sum, p->a, a, p->b, b, dtype);
-                a += p->a_step[2];
-                b += p->b_step[2];
-            }
+            add_taps(&sum, p, a, b, dtype);
         }
     }
-    store_sum(&sum, p->bias, row, p->out, out_place + row * p->out_row, dtype);
+    store_sum(p, &sum, row, out_place + row * p->out_row, dtype);
 }
 
 void pt_sum_products(const pt_products *p, uint8_t dtype) {

@@ -3,11 +3,12 @@
 #define PT_PORTABLE_PRODUCTS_H
 
 #include "../arch/float_products.h"
-#include "../core/core.h"
+#include "element.h"
 
-// The dtypes that pt_sum_products takes: all real ones. Integers wrap as PyTorch's do.
+// The dtypes that pt_sum_products takes: all real ones. Integers wrap as PyTorch's do; float16 and
+// bfloat16 are summed as float32, and rounded once.
 static inline bool pt_can_sum_products(uint8_t dtype) {
-    return dtype == PT_DTYPE_FLOAT || dtype == PT_DTYPE_DOUBLE || dtype <= PT_DTYPE_LONG;
+    return pt_dtype_in(dtype, PT_DTYPES_INTEGER | PT_DTYPES_FLOATING);
 }
 
 // a, b, bias and out are all of `dtype`; `out` overlaps none of the others. An output may be

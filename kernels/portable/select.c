@@ -97,7 +97,8 @@ static int masked_fill_run(pt_context *c, const pt_ref *args) {
     pt_tensor mask = pt_get_tensor(c, args[1]);
     pt_tensor out = pt_get_tensor(c, args[3]);
     pt_number element;
-    pt_tensor value = pt_number_tensor(&element, pt_get_scalar(c, args[2]), in.dtype);
+    pt_tensor value = pt_number_tensor(&element, pt_get_scalar(c, args[2]),
+                                       pt_compute_dtype(in.dtype, PT_RULE_SAME));
     return choose_run(&out, &mask, &value, &in);
 }
 
@@ -191,7 +192,7 @@ static int clamp_run(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[3]);
     clamp_operands(c, args, t);
     if (pt_numel(&out) > 0) {
-        walk_clamp(&out, t, args, clamp_dtype(t));
+        walk_clamp(&out, t, args, pt_compute_dtype(clamp_dtype(t), PT_RULE_SAME));
     }
     return PT_ERROR_OK;
 }

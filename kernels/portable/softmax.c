@@ -1,7 +1,7 @@
 // Softmax and its logarithm, cumulated sums: operators along one dim.
 #include "arguments.h"
 #include "element.h"
-#include "float_math.h"
+#include "half.h"
 
 // A dim of a tensor as it lies in memory: `outer` times `size` times `inner` elements.
 typedef struct lanes {
@@ -60,13 +60,19 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 static int softmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[3]);
-    if (in.dtype != PT_DTYPE_FLOAT || out.dtype != PT_DTYPE_FLOAT) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "softmax supports float32 only");
+    if ((in.dtype != PT_DTYPE_FLOAT && !pt_is_half(in.dtype)) || out.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "softmax supports float32, float16 and bfloat16 only");
     }
     if (pt_get_bool(c, args[2])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "half_to_float is not False");
     }
-    return check_lanes(c, &in, args[1], args[3]);
+    int error = check_lanes(c, &in, args[1], args[3]);
+    if (!error && in.dtype != PT_DTYPE_FLOAT) {
+        uint32_t place = place_of(&in, pt_get_int(c, args[1]));
+        pt_ask_scratch(c, (uint32_t)lanes_of(&in, place).size * sizeof(float));
+    }
+    return error;
 }
 
 static float largest(int32_t n, int32_t step, const float *x) {
@@ -117,43 +123,56 @@ static void log_softmax_lane(const lane *l) {
     }
 }
 
+typedef struct softmax {
+    pt_tensor in, out;
+    void (*run_lane)(const lane *);
+    float *buffer; // for a lane of float16 or bfloat16
+} softmax;
+
+// The lane from element `from` of in and `to` of out on.
+static void run_lane_at(const softmax *s, int32_t to, int32_t from, int32_t size,
+                        const int32_t steps[2]) {
+    if (s->in.dtype == PT_DTYPE_FLOAT) {
+        s->run_lane(&(lane){size, (float *)s->out.data + to, (const float *)s->in.data + from,
+                            steps[0], steps[1]});
+        return;
+    }
+    pt_read_halves(s->buffer, s->in.data, from, steps[1], size, s->in.dtype);
+    s->run_lane(&(lane){size, s->buffer, s->buffer, 1, 1});
+    pt_write_halves(s->out.data, to, steps[0], s->buffer, size, s->out.dtype);
+}
+
 // Every lane of tensors whose dim orders differ.
-static __attribute__((noinline)) void softmax_walk(const pt_tensor *out, const pt_tensor *in,
-                                                   uint32_t place, void (*run_lane)(const lane *)) {
+static __attribute__((noinline)) void softmax_walk(const softmax *s, uint32_t place) {
     pt_walk w;
     int32_t steps[2];
-    walk_lanes(&w, out, in, place, steps);
+    walk_lanes(&w, &s->out, &s->in, place, steps);
     do {
         for (int32_t i = 0; i < w.sizes[0]; i++) {
-            lane l = {out->sizes[place], (float *)out->data + w.offset[0] + i * w.strides[0][0],
-                      (const float *)in->data + w.offset[1] + i * w.strides[1][0], steps[0],
-                      steps[1]};
-            run_lane(&l);
+            run_lane_at(s, w.offset[0] + i * w.strides[0][0], w.offset[1] + i * w.strides[1][0],
+                        s->out.sizes[place], steps);
         }
     } while (pt_walk_next(&w));
 }
 
 static int run_softmax(pt_context *c, const pt_ref *args, void (*run_lane)(const lane *)) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
-    if (pt_numel(&in) == 0) {
+    softmax s = {pt_get_tensor(c, args[0]), pt_get_tensor(c, args[3]), run_lane,
+                 (float *)(void *)c->scratch};
+    if (pt_numel(&s.in) == 0) {
         return PT_ERROR_OK;
     }
-    uint32_t place = place_of(&in, pt_get_int(c, args[1]));
-    lanes all = lanes_of(&in, place);
-    if (!pt_same_dim_order(&in, &out)) {
-        softmax_walk(&out, &in, place, run_lane);
+    uint32_t place = place_of(&s.in, pt_get_int(c, args[1]));
+    lanes all = lanes_of(&s.in, place);
+    if (!pt_same_dim_order(&s.in, &s.out)) {
+        softmax_walk(&s, place);
         return PT_ERROR_OK;
     }
-    lane l = {all.size, out.data, in.data, all.inner, all.inner};
+    const int32_t steps[] = {all.inner, all.inner};
     for (int32_t i = 0; i < all.outer; i++) {
+        int32_t first = i * all.size * all.inner;
         for (int32_t j = 0; j < all.inner; j++) {
-            run_lane(&l);
-            l.in++;
-            l.out++;
+            run_lane_at(&s, first + j, first + j, all.size, steps);
         }
-        l.in += (all.size - 1) * all.inner;
-        l.out += (all.size - 1) * all.inner;
     }
     return PT_ERROR_OK;
 }

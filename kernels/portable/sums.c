@@ -1,14 +1,15 @@
 // Reductions that add up elements: sum, mean, prod, var, any.
 #include "arguments.h"
+#include "half.h"
 #include "reduction.h"
 
-// ---- sum, mean, var: in float32 where input and output are; else, and prod always, in double for
-// a floating output, in int64 for others
+// ---- sum, mean, var: in float32 where input and output are, or float16 or bfloat16; else, and
+// prod always, in double for a floating output, in int64 for others
 
 enum { SUM_BLOCK = 128 }; // added up for itself, which bounds the rounding error of long sums
 
-static float sum_block(const float *value, int32_t n, int32_t step) {
-    float sum = 0;
+// `sum` and n values.
+static float sum_block(float sum, const float *value, int32_t n, int32_t step) {
     for (; n >= 4; n -= 4) {
         sum += value[0];
         value += step;
@@ -25,28 +26,43 @@ static float sum_block(const float *value, int32_t n, int32_t step) {
     return sum;
 }
 
-static float sum_line(const float *value, int32_t n, int32_t step) {
-    if (n <= SUM_BLOCK) {
-        return sum_block(value, n, step);
+// The same of float16 or bfloat16, from element `at` on.
+static float sum_half_block(const pt_tensor *in, int32_t at, int32_t n, int32_t step) {
+    float part[32], sum = 0;
+    const int32_t most = sizeof part / sizeof part[0];
+    for (; n > 0; n -= most, at += most * step) {
+        const int32_t some = n < most ? n : most;
+        pt_read_halves(part, in->data, at, step, some, in->dtype);
+        sum = sum_block(sum, part, some, 1);
     }
+    return sum;
+}
+
+static float sum_line(const pt_tensor *in, int32_t at, int32_t n, int32_t step) {
     float sum = 0;
-    for (; n > 0; n -= SUM_BLOCK, value += SUM_BLOCK * step) {
-        sum += sum_block(value, n < SUM_BLOCK ? n : SUM_BLOCK, step);
+    if (in->dtype == PT_DTYPE_FLOAT && n <= SUM_BLOCK) {
+        return sum_block(sum, (const float *)in->data + at, n, step);
+    }
+    for (; n > 0; n -= SUM_BLOCK, at += SUM_BLOCK * step) {
+        const int32_t some = n < SUM_BLOCK ? n : SUM_BLOCK;
+        sum += in->dtype == PT_DTYPE_FLOAT ? sum_block(0, (const float *)in->data + at, some, step)
+                                           : sum_half_block(in, at, some, step);
     }
     return sum;
 }
 
 static bool in_float(const pt_reduction *r) {
-    return r->in.dtype == PT_DTYPE_FLOAT && r->out.dtype == PT_DTYPE_FLOAT;
+    return r->in.dtype == r->out.dtype &&
+           (r->in.dtype == PT_DTYPE_FLOAT || pt_is_half(r->in.dtype));
 }
 
 static float sum_float(const pt_reduction *r, int32_t from) {
     if (r->lines == 1) {
-        return sum_line((const float *)r->in.data + from, r->n, r->step);
+        return sum_line(&r->in, from, r->n, r->step);
     }
     float sum = 0;
     for (int32_t line = 0; line < r->lines; line++) {
-        sum += sum_line((const float *)r->in.data + from + pt_line_start(r, line), r->n, r->step);
+        sum += sum_line(&r->in, from + pt_line_start(r, line), r->n, r->step);
     }
     return sum;
 }
@@ -76,7 +92,7 @@ static uint64_t load_integer(const pt_reduction *r, int32_t at) {
 static void sum_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     if (in_float(r)) {
-        ((float *)r->out.data)[to] = sum_float(r, from);
+        pt_store_float(r->out.data, to, r->out.dtype, sum_float(r, from));
         return;
     }
     if (pt_is_floating(r->out.dtype)) {
@@ -97,7 +113,7 @@ static void mean_one(const pt_reduction *r, int32_t from, int32_t to, int32_t in
     (void)index_to;
     int32_t n = r->lines * r->n;
     if (in_float(r)) {
-        ((float *)r->out.data)[to] = sum_float(r, from) / (float)n;
+        pt_store_float(r->out.data, to, r->out.dtype, sum_float(r, from) / (float)n);
     } else {
         pt_store_double(r->out.data, to, r->out.dtype, sum_double(r, from) / n);
     }
@@ -125,21 +141,32 @@ static void prod_one(const pt_reduction *r, int32_t from, int32_t to, int32_t in
     }
 }
 
+// `sum` and the squared deviations from `mean` in a line, of float32 (`floats`) or the two half
+// dtypes.
+static inline __attribute__((always_inline)) float
+add_squares(float sum, const pt_reduction *r, int32_t at, float mean, const bool floats) {
+    const float *value = (const float *)r->in.data + at;
+    float part = 0;
+    for (int32_t i = 0; i < r->n; i++) {
+        float deviation = (floats ? *value : pt_load_float(r->in.data, at, r->in.dtype)) - mean;
+        part += deviation * deviation;
+        if (i % SUM_BLOCK == SUM_BLOCK - 1) {
+            sum += part;
+            part = 0;
+        }
+        value += floats ? r->step : 0;
+        at += r->step;
+    }
+    return sum + part;
+}
+
 // Sum of the squared deviations from `mean`.
 static float squares_float(const pt_reduction *r, int32_t from, float mean) {
     float sum = 0;
     for (int32_t line = 0; line < r->lines; line++) {
-        const float *value = (const float *)r->in.data + from + pt_line_start(r, line);
-        float part = 0;
-        for (int32_t i = 0; i < r->n; i++, value += r->step) {
-            float deviation = *value - mean;
-            part += deviation * deviation;
-            if (i % SUM_BLOCK == SUM_BLOCK - 1) {
-                sum += part;
-                part = 0;
-            }
-        }
-        sum += part;
+        const int32_t at = from + pt_line_start(r, line);
+        sum = r->in.dtype == PT_DTYPE_FLOAT ? add_squares(sum, r, at, mean, true)
+                                            : add_squares(sum, r, at, mean, false);
     }
     return sum;
 }
@@ -163,7 +190,8 @@ static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
     divisor = divisor > 0 ? divisor : 0;
     if (in_float(r)) {
         float mean = sum_float(r, from) / (float)n;
-        ((float *)r->out.data)[to] = squares_float(r, from, mean) / (float)divisor;
+        float variance = squares_float(r, from, mean) / (float)divisor;
+        pt_store_float(r->out.data, to, r->out.dtype, variance);
     } else {
         double mean = sum_double(r, from) / n;
         pt_store_double(r->out.data, to, r->out.dtype, squares_double(r, from, mean) / divisor);

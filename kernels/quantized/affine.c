@@ -1,7 +1,7 @@
 #include "affine.h"
 #include "../arch/dequantize_bytes.h"
 #include "../arch/quantize_bytes.h"
-#include "../portable/float_math.h"
+#include "../portable/half.h"
 
 // ---- arguments
 
@@ -77,11 +77,19 @@ int pt_check_float(pt_context *c, const pt_tensor *t) {
     return PT_ERROR_OK;
 }
 
+int pt_check_real(pt_context *c, const pt_tensor *t) {
+    if (t->dtype != PT_DTYPE_FLOAT && !pt_is_half(t->dtype)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "real values must be float32, float16 or bfloat16");
+    }
+    return PT_ERROR_OK;
+}
+
 int pt_check_real_output(pt_context *c, const pt_tensor *out, pt_ref dtype) {
     if (!pt_is_none(dtype) && pt_get_int(c, dtype) != out->dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the dtype asked for");
     }
-    return pt_check_float(c, out);
+    return pt_check_real(c, out);
 }
 
 int pt_check_alike(pt_context *c, const pt_tensor *in, pt_ref out) {
@@ -195,6 +203,26 @@ void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const floa
     }
 }
 
+static uint8_t *element_at(const pt_tensor *t, int32_t i) {
+    return (uint8_t *)t->data + (size_t)i * pt_element_size(t->dtype);
+}
+
+enum { BLOCK = 16 }; // values on the stack on their way from or to float16 and bfloat16
+
+void pt_quantize_part(const pt_quantizer *q, int32_t first, int32_t n, const pt_tensor *in,
+                      const pt_tensor *out) {
+    if (in->dtype == PT_DTYPE_FLOAT) {
+        pt_quantize_row(q, out->dtype, n, (const float *)in->data + first, element_at(out, first));
+        return;
+    }
+    for (; n > 0; n -= BLOCK, first += BLOCK) {
+        const int32_t some = n < BLOCK ? n : BLOCK;
+        float x[BLOCK];
+        pt_read_halves(x, in->data, first, 1, some, in->dtype);
+        pt_quantize_row(q, out->dtype, some, x, element_at(out, first));
+    }
+}
+
 // ---- from quantized values
 
 pt_dequantizer pt_make_dequantizer(double scale, int64_t zero_point) {
@@ -261,5 +289,19 @@ void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const 
         break;
     default:
         dequantize_any(q, dtype, n, in, out);
+    }
+}
+
+void pt_dequantize_part(const pt_dequantizer *q, int32_t first, int32_t n, const pt_tensor *in,
+                        const pt_tensor *out) {
+    if (out->dtype == PT_DTYPE_FLOAT) {
+        pt_dequantize_row(q, in->dtype, n, element_at(in, first), (float *)out->data + first);
+        return;
+    }
+    for (; n > 0; n -= BLOCK, first += BLOCK) {
+        const int32_t some = n < BLOCK ? n : BLOCK;
+        float x[BLOCK];
+        pt_dequantize_row(q, in->dtype, some, element_at(in, first), x);
+        pt_write_halves(out->data, first, 1, x, some, out->dtype);
     }
 }

@@ -1,6 +1,7 @@
 // Rows of a table of quantized weights, of 8, 4 or 2 bits, with a scale (and zero point) for each
 // row or each group of columns: (weight, scales, zero_points, quant_min, quant_max, indices,
-// [dtype,] out). x = (q - zero_point) * scale in float32, zero points too.
+// [dtype,] out). x = (q - zero_point) * scale in float32; scales and zero points may be float16 or
+// bfloat16, and so may the output.
 #include "affine.h"
 
 // What the table holds; the packed ones are unsigned, the first value of a byte of 4-bit weights
@@ -45,11 +46,10 @@ static int check_table(pt_context *c, const pt_ref *args, packing p) {
     if (!pt_is_none(args[2]) && !pt_same_sizes(&t.zero_points, &t.scales)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "zero points must have the sizes of scales");
     }
-    if (t.scales.dtype != PT_DTYPE_FLOAT ||
-        (!pt_is_none(args[2]) && t.zero_points.dtype != PT_DTYPE_FLOAT)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "scales and zero points must be float32");
+    if (!pt_is_none(args[2]) && t.zero_points.dtype != t.scales.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "zero points must have the dtype of scales");
     }
-    return PT_ERROR_OK;
+    return pt_check_real(c, &t.scales);
 }
 
 static int check(pt_context *c, const pt_ref *args, packing p, pt_ref dtype, pt_ref out_arg) {
@@ -90,14 +90,24 @@ static int32_t weight_value(const table *t, packing p, int32_t row, int32_t colu
     }
 }
 
-static void dequantize_row(const table *t, packing p, int32_t row, float *out) {
+// To the elements of `out` from `to` on.
+static void dequantize_row(const table *t, packing p, int32_t row, const pt_tensor *out,
+                           int32_t to) {
     int32_t group_size = t->columns / t->groups;
-    const float *zero_points = t->zero_points.data;
+    const void *zero_points = t->zero_points.data;
+    const uint8_t dtype = t->scales.dtype;
+    float *floats = out->dtype == PT_DTYPE_FLOAT ? out->data : NULL;
     for (int32_t group = 0; group < t->groups; group++) {
-        float scale = ((const float *)t->scales.data)[row * t->groups + group];
-        float zero_point = zero_points ? zero_points[row * t->groups + group] : 0;
+        int32_t i = row * t->groups + group;
+        float scale = pt_load_float(t->scales.data, i, dtype);
+        float zero_point = zero_points ? pt_load_float(zero_points, i, dtype) : 0;
         for (int32_t j = group * group_size; j < (group + 1) * group_size; j++) {
-            *out++ = ((float)weight_value(t, p, row, j) - zero_point) * scale;
+            float x = ((float)weight_value(t, p, row, j) - zero_point) * scale;
+            if (floats) {
+                floats[to++] = x;
+            } else {
+                pt_store_float(out->data, to++, out->dtype, x);
+            }
         }
     }
 }
@@ -105,7 +115,7 @@ static void dequantize_row(const table *t, packing p, int32_t row, float *out) {
 static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
     table t = get_table(c, args, p);
     pt_tensor indices = pt_get_tensor(c, args[5]);
-    float *to = pt_get_tensor(c, out_arg).data;
+    pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t n = pt_numel(&indices);
     for (int32_t i = 0; i < n; i++) {
         int64_t index = pt_load_int(indices.data, i, indices.dtype);
@@ -113,8 +123,9 @@ static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");
         }
     }
-    for (int32_t i = 0; i < n; i++, to += t.columns) {
-        dequantize_row(&t, p, (int32_t)pt_load_int(indices.data, i, indices.dtype), to);
+    for (int32_t i = 0; i < n; i++) {
+        int32_t row = (int32_t)pt_load_int(indices.data, i, indices.dtype);
+        dequantize_row(&t, p, row, &out, i * t.columns);
     }
     return PT_ERROR_OK;
 }

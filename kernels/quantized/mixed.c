@@ -1,4 +1,7 @@
-// Matrix products of a float32 input with an int8 weight that has scales, but no zero points.
+// Matrix products of an input with an int8 weight that has scales, but no zero points. Input,
+// scales and output are float32, float16 or bfloat16, the latter computed in float32; input and
+// scales have one dtype, and mixed_mm's output, too.
+#include "../portable/half.h"
 #include "affine.h"
 
 // (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
@@ -18,9 +21,27 @@ static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tenso
     if (!(in.flags & weight.flags & scales.flags & out->flags & PT_VALUE_CONTIGUOUS)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
     }
-    int error = pt_check_float(c, &in);
-    error = error ? error : pt_check_float(c, &scales);
-    return error ? error : pt_check_real_output(c, out, dtype);
+    int error = pt_check_real(c, &in);
+    error = error ? error : pt_check_real_output(c, out, dtype);
+    if (error) {
+        return error;
+    }
+    if (scales.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scales must have the dtype of the input");
+    }
+    if (in.dtype != PT_DTYPE_FLOAT) {
+        pt_ask_scratch(c, ((uint32_t)pt_numel(&scales) + (uint32_t)in.sizes[1]) * sizeof(float));
+    }
+    return PT_ERROR_OK;
+}
+
+// Elements `first` to `first` + n as float32: where they are, or converted to `buffer`.
+static const float *as_floats(const pt_tensor *t, int32_t first, int32_t n, float *buffer) {
+    if (t->dtype == PT_DTYPE_FLOAT) {
+        return (const float *)t->data + first;
+    }
+    pt_read_halves(buffer, t->data, first, 1, n, t->dtype);
+    return buffer;
 }
 
 // ---- mixed_mm: out[i, j] = sum over k of input[i, k] * weight[k, j] * scales[k]
@@ -34,6 +55,9 @@ static int check_mm(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
+    if (out.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the input's dtype");
+    }
     if (in.sizes[1] != weight.sizes[0] || scales.rank != 1 || scales.sizes[0] != weight.sizes[0]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "input must have a column, and scales an element, for each row of weight");
@@ -45,22 +69,23 @@ static int check_mm(pt_context *c, const pt_ref *args) {
 static int run_mm(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor weight = pt_get_tensor(c, args[1]);
-    const float *scales = pt_get_tensor(c, args[2]).data;
-    pt_tensor result = pt_get_tensor(c, args[4]);
-    if (pt_numel(&result) == 0) {
+    pt_tensor scale = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[4]);
+    if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    float *out = result.data;
-    int32_t terms = weight.sizes[0], columns = weight.sizes[1];
-    const float *row = in.data;
-    for (int32_t i = 0; i < in.sizes[0]; i++, row += terms) {
+    int32_t terms = weight.sizes[0], columns = weight.sizes[1], to = 0;
+    float *buffer = (float *)(void *)c->scratch;
+    const float *scales = as_floats(&scale, 0, terms, buffer + terms);
+    for (int32_t i = 0; i < in.sizes[0]; i++) {
+        const float *row = as_floats(&in, i * terms, terms, buffer);
         for (int32_t j = 0; j < columns; j++) {
             const int8_t *column = (const int8_t *)weight.data + j;
             float sum = 0;
             for (int32_t k = 0; k < terms; k++, column += columns) {
                 sum += row[k] * (float)*column * scales[k];
             }
-            *out++ = sum;
+            pt_store_float(out.data, to++, out.dtype, sum);
         }
     }
     return PT_ERROR_OK;
@@ -117,18 +142,20 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor weight = pt_get_tensor(c, args[1]);
     pt_tensor scales = pt_get_tensor(c, args[2]);
-    pt_tensor result = pt_get_tensor(c, args[5]);
-    if (pt_numel(&result) == 0) {
+    pt_tensor out = pt_get_tensor(c, args[5]);
+    if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    float *out = result.data;
     int32_t terms = weight.sizes[1], groups = scales.rank == 2 ? scales.sizes[1] : 1;
-    int32_t group = size_of_group(&weight, &scales);
+    int32_t group = size_of_group(&weight, &scales), to = 0;
+    float *buffer = (float *)(void *)c->scratch;
+    const float *scale = as_floats(&scales, 0, pt_numel(&scales), buffer + terms);
     for (int32_t i = 0; i < in.sizes[0]; i++) {
+        const float *row = as_floats(&in, i * terms, terms, buffer);
         for (int32_t j = 0; j < weight.sizes[0]; j++) {
-            *out++ = sum_groups((const float *)in.data + i * terms,
-                                (const int8_t *)weight.data + j * terms,
-                                (const float *)scales.data + j * groups, terms, group);
+            float sum = sum_groups(row, (const int8_t *)weight.data + j * terms, scale + j * groups,
+                                   terms, group);
+            pt_store_float(out.data, to++, out.dtype, sum);
         }
     }
     return PT_ERROR_OK;

@@ -67,7 +67,7 @@ static int64_t zero_point_of(const pt_tensor *zero_points, int32_t channel) {
 static int check_quantize(pt_context *c, const pt_ref *args, const channels *lie, uint32_t last) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[last]);
-    int error = pt_check_float(c, &in);
+    int error = pt_check_real(c, &in);
     error = error ? error : pt_check_quantized(c, &out, pt_get_int(c, args[last - 1]));
     error = error ? error
                   : pt_check_range(c, out.dtype, pt_get_int(c, args[last - 3]),
@@ -82,17 +82,15 @@ static int run_quantize(pt_context *c, const pt_ref *args, const channels *lie, 
     pt_tensor zero_points = pt_get_tensor(c, args[2]);
     pt_tensor out = pt_get_tensor(c, args[last]);
     int64_t low = pt_get_int(c, args[last - 3]), high = pt_get_int(c, args[last - 2]);
-    size_t row = (size_t)lie->inner * pt_element_size(out.dtype);
+    int32_t at = 0;
     if (pt_numel(&in) == 0) {
         return PT_ERROR_OK;
     }
-    const float *from = in.data;
-    uint8_t *to = out.data;
     for (int32_t outer = 0; outer < lie->outer; outer++) {
-        for (int32_t i = 0; i < lie->channels; i++, from += lie->inner, to += row) {
+        for (int32_t i = 0; i < lie->channels; i++, at += lie->inner) {
             pt_quantizer q =
                 pt_make_quantizer(scale_of(&scales, i), zero_point_of(&zero_points, i), low, high);
-            pt_quantize_row(&q, out.dtype, lie->inner, from, to);
+            pt_quantize_part(&q, at, lie->inner, &in, &out);
         }
     }
     return PT_ERROR_OK;
@@ -150,17 +148,15 @@ static int run_dequantize(pt_context *c, const pt_ref *args, const channels *lie
         zero_points = pt_get_tensor(c, args[2]);
     }
     pt_tensor out = pt_get_tensor(c, args[last]);
-    size_t row = (size_t)lie->inner * pt_element_size(in.dtype);
+    int32_t at = 0;
     if (pt_numel(&in) == 0) {
         return PT_ERROR_OK;
     }
-    const uint8_t *from = in.data;
-    float *to = out.data;
     for (int32_t outer = 0; outer < lie->outer; outer++) {
-        for (int32_t i = 0; i < lie->channels; i++, from += row, to += lie->inner) {
+        for (int32_t i = 0; i < lie->channels; i++, at += lie->inner) {
             pt_dequantizer q =
                 pt_make_dequantizer(scale_of(&scales, i), zero_point_of(&zero_points, i));
-            pt_dequantize_row(&q, in.dtype, lie->inner, from, to);
+            pt_dequantize_part(&q, at, lie->inner, &in, &out);
         }
     }
     return PT_ERROR_OK;

@@ -19,7 +19,7 @@ static int check_number_parameters(pt_context *c, const pt_ref *args) {
 static int check_quantize(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[6]);
-    int error = pt_check_float(c, &in);
+    int error = pt_check_real(c, &in);
     error = error ? error : pt_check_quantized(c, &out, pt_get_int(c, args[5]));
     error = error ? error
                   : pt_check_range(c, out.dtype, pt_get_int(c, args[3]), pt_get_int(c, args[4]));
@@ -41,7 +41,7 @@ static int quantize(pt_context *c, const pt_ref *args, double scale, int64_t zer
     pt_tensor out = pt_get_tensor(c, args[6]);
     pt_quantizer q =
         pt_make_quantizer(scale, zero_point, pt_get_int(c, args[3]), pt_get_int(c, args[4]));
-    pt_quantize_row(&q, out.dtype, pt_numel(&out), in.data, out.data);
+    pt_quantize_part(&q, 0, pt_numel(&out), &in, &out);
     return PT_ERROR_OK;
 }
 
@@ -85,7 +85,7 @@ static int dequantize(pt_context *c, const pt_ref *args, double scale, int64_t z
     pt_tensor in = pt_get_tensor(c, args[0]);
     pt_tensor out = pt_get_tensor(c, args[7]);
     pt_dequantizer q = pt_make_dequantizer(scale, zero_point);
-    pt_dequantize_row(&q, in.dtype, pt_numel(&out), in.data, out.data);
+    pt_dequantize_part(&q, 0, pt_numel(&out), &in, &out);
     return PT_ERROR_OK;
 }
 

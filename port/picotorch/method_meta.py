@@ -101,6 +101,11 @@ class MethodMeta:
         return [info for info in found if info.nbytes() and not info.is_memory_planned()
                 and not info.is_constant()]
 
+    def is_output_dynamic(self, index):
+        """True for a tensor whose sizes may be others after each execution."""
+        return (self.output_tag(index) == schema.KERNEL_TYPES_TENSOR
+                and self.output_tensor_meta(index).is_dynamic())
+
     def unplanned_outputs(self):
         """Indexes of the outputs for which Method.set_output_data_ptr has to give memory: no input, and
         no view of another tensor."""

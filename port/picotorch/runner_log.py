@@ -11,9 +11,10 @@ from .schema import ERROR_NAMES
 
 SHOWN = 16  # elements of an output
 
-_KINDS = {"Float": "float", "Double": "double", "Half": "half", "Bool": "bool", "Byte": "byte",
-          "Char": "char", "Short": "short", "Int": "int", "Long": "long"}
-_REAL = ("Float", "Double")
+_KINDS = {"Float": "float", "Double": "double", "Half": "half", "BFloat16": "bfloat16",
+          "Bool": "bool", "Byte": "byte", "Char": "char", "Short": "short", "Int": "int",
+          "Long": "long"}
+_REAL = ("Float", "Double", "Half", "BFloat16")
 
 
 def percent(used, size):
@@ -107,11 +108,11 @@ class RunnerLog:
     def _tensor(self, i, tensor):
         kind = _KINDS.get(tensor.dtype)
         data = tensor.data
-        if kind is None or kind == "half":
+        if kind is None:
             self.sink("Output[%d]: %d bytes of %s" % (i, len(data), tensor.dtype))
             return
         for k in range(min(SHOWN, len(data))):
-            self.sink("Output[%d][%d]: (%s) %s" % (i, k, kind, _text(tensor.dtype, data[k])))
+            self.sink("Output[%d][%d]: (%s) %s" % (i, k, kind, _text(tensor.dtype, tensor.number(k))))
         if len(data) > SHOWN:
             self.sink("Output[%d]: %d more" % (i, len(data) - SHOWN))
 

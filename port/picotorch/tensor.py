@@ -20,10 +20,12 @@ from .schema import (
     TENSOR_SIZES,
 )
 
-# Typecodes of memoryview by ScalarType; types that it does not know are seen as bytes.
-TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 6: "f", 7: "d", 11: "B", 27: "H", 28: "I",
-             29: "Q"}
-# What a buffer's own typecode may be for a ScalarType; "B" is taken as raw bytes everywhere.
+# Typecodes of memoryview by ScalarType; float16, bfloat16 and bits16 are seen as their bits, other
+# types that it does not know as bytes.
+TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 5: "H", 6: "f", 7: "d", 11: "B", 12: "b",
+             14: "i", 15: "H", 22: "H", 27: "H", 28: "I", 29: "Q"}
+# What a buffer's own typecode may be for a ScalarType, besides that in TYPECODES; "B" is taken as raw
+# bytes everywhere.
 _ACCEPTED = {1: b"b", 2: b"h", 3: b"i", 4: b"q", 5: b"e", 6: b"f", 7: b"d", 11: b"?", 27: b"H",
              28: b"I", 29: b"Q"}
 _RAW = 66
@@ -32,6 +34,7 @@ _RAW = 66
 _NOWHERE = _picotorch.POOL << 25
 
 MAX_RANK = 16
+HALF, BFLOAT16 = 5, 15  # ScalarTypes
 
 _NOTHING = bytearray(0)
 
@@ -39,7 +42,8 @@ _NOTHING = bytearray(0)
 def accepts(dtype, buffer):
     """True when the elements of a buffer may be those of a tensor of this dtype."""
     code = _picotorch.typecode(buffer)
-    return code == _RAW or code in _ACCEPTED.get(dtype, b"")
+    return (code == _RAW or code in _ACCEPTED.get(dtype, b"")
+            or code == ord(TYPECODES.get(dtype, "B")))
 
 
 def tensor_nbytes(reader, tensor):
@@ -152,7 +156,8 @@ class TensorInfo:
 class Tensor:
     """Sizes, dtype and elements: an output, an attribute, or made by from_blob.
 
-    `data` is a memoryview of the elements where they lie, in the order of dim_order. A method points
+    `data` is a memoryview of the elements where they lie, in the order of dim_order; those of float16
+    and bfloat16 as their bits, for which number(i) gives the value. A method points
     the Tensor of an output to where the output is at each get_output of its index; until the next one
     it is valid.
     """
@@ -257,15 +262,38 @@ class Tensor:
         self._sizes = context.view(self._sizes, record[1], 4 * rank, "i")
         self._dim_order = context.view(self._dim_order, record[2], rank, "B")
 
+    def number(self, i):
+        """Element i of the data as a number, that of float16 and bfloat16 too. May allocate."""
+        if self._dtype == HALF:
+            return _float_of(self.data[i], 10, 25)
+        if self._dtype == BFLOAT16:
+            return _float_of(self.data[i], 7, 134)
+        return self.data[i]
+
     def __repr__(self):
-        shown = ", ".join(["%g" % self.data[i] for i in range(min(6, len(self.data)))])
+        shown = ", ".join(["%g" % self.number(i) for i in range(min(6, len(self.data)))])
         if len(self.data) > 6:
             shown += ", ..."
         return "<Tensor %s %s [%s]>" % (self.dtype, list(self.sizes()), shown)
 
 
-def from_blob(buffer, sizes, dtype=None):
+def _float_of(bits, fraction, bias):
+    """The number of a 16-bit float: so many bits of fraction; `bias` makes it an integer's exponent."""
+    one = 1 << fraction
+    exponent = (bits & 0x7FFF) >> fraction
+    mantissa = bits & (one - 1)
+    if exponent == 0x7FFF >> fraction:
+        number = float("nan") if mantissa else float("inf")
+    elif exponent == 0:
+        number = mantissa * 2.0 ** (1 - bias)
+    else:
+        number = (one + mantissa) * 2.0 ** (exponent - bias)
+    return -number if bits >> 15 else number
+
+
+def from_blob(buffer, sizes, dtype=None, dim_order=None):
     """A Tensor of these sizes on a buffer, which it uses in place; dim order 0, 1, 2 ...
+    if none is given.
 
     dtype: a name ("Float") or ExecuTorch's number; without it that of the buffer's elements. The
     buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for what is no
@@ -280,7 +308,9 @@ def from_blob(buffer, sizes, dtype=None):
     tensor._buffer = memoryview(buffer)
     _checked_nbytes(sizes, tensor._dtype, buffer)
     tensor._sizes = memoryview(array("i", sizes))
-    tensor._dim_order = memoryview(bytes(range(len(sizes))))
+    tensor._dim_order = memoryview(bytes(range(len(sizes)) if dim_order is None else dim_order))
+    if sorted(tensor._dim_order) != list(range(len(sizes))):
+        raise fail(INVALID_ARGUMENT, "its dim order is no permutation of its dims", "tensor")
     tensor.resize(sizes)
     return tensor
 

@@ -67,10 +67,10 @@ class Values:
 
     def is_none(self, index):
         """True for an optional tensor that is left out: as -1, or as a value that is Null."""
-        if index < 0:
-            return True
-        return self.method.program.reader.u8(self.position(index),
-                                             EVALUE_VAL_TYPE) == KERNEL_TYPES_NULL
+        return index < 0 or self._is_null(self.position(index))
+
+    def _is_null(self, found):
+        return self.method.program.reader.u8(found, EVALUE_VAL_TYPE) == KERNEL_TYPES_NULL
 
     def number(self, index, kept):
         """The int, bool or float that value `index` is now, or None. ValueError for what is none."""
@@ -79,9 +79,10 @@ class Values:
         try:
             if at >= 0:  # an instruction writes it
                 return context.number(at, kept.number)
-            if self.is_none(index):
+            found = self.position(index)
+            if self._is_null(found):
                 return None
-            return self.method.program.reader.number(self.position(index), kept.number)
+            return self.method.program.reader.number(found, kept.number)
         except MemoryError:
             raise fail(MEMORY_ALLOCATION_FAILED, "an int of more than 30 bits", "value",
                        index, remedy="ask for it with the heap unlocked") from None

@@ -18,6 +18,7 @@ from picotorch import (
     Method,
     Program,
     Tensor,
+    ValueList,
     errors,
     from_blob,
     schema,

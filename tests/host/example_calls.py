@@ -242,6 +242,12 @@ def images():
     yield "aten::upsample_bilinear2d.vec_out", (IMAGE, None, False, [1.5, 2.0], out(2, 4, 7, 12))
 
 
+    grid = np.asarray(RNG.uniform(-1.5, 1.5, (2, 3, 2, 2)), np.float32)
+    yield "aten::grid_sampler_2d.out", (IMAGE, grid, 0, 2, False, out(2, 4, 3, 2))
+    yield "aten::_cdist_forward.out", (X, floats(2, 2, 4), 2.0, None, out(2, 3, 2))
+    yield "aten::_pdist_forward.out", (MATRIX, 1.0, out(3))
+
+
 def normalizations():
     four = [floats(4) for _ in range(4)]
     yield "aten::native_dropout.out", (X, 0.5, False, out(2, 3, 4), out(2, 3, 4, dtype=bool))

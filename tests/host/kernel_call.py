@@ -50,6 +50,7 @@ class Tensor:
 
     An input may only be written if it is `scratch`. The data's address is a multiple of 16 and
     `shift` (0 to 15) more. An input that is `last` has a memory of its own, which ends with it.
+    `dtype` is ExecuTorch's ScalarType where numpy has no such dtype: the array holds the bits then.
     """
 
     array: np.ndarray
@@ -59,10 +60,13 @@ class Tensor:
     scratch: bool = False
     shift: int = 0
     last: bool = False
+    dtype: int | None = None
 
     def __post_init__(self):
         if self.dim_order is None:
             self.dim_order = tuple(range(self.array.ndim))
+        if self.dtype is None:
+            self.dtype = DTYPES[self.array.dtype.name]
 
     def stored(self):
         return np.ascontiguousarray(self.array.transpose(self.dim_order)).tobytes()
@@ -185,7 +189,7 @@ class Call:
                 flags |= CONTIGUOUS
             VALUE.pack_into(self.pool, position, ref(*self.places[id(tensor)]),
                             ref(_picotorch.PROGRAM, sizes), ref(_picotorch.POOL, order), 0,
-                            DTYPES[tensor.array.dtype.name], flags)
+                            tensor.dtype, flags)
             sizes += 4 * rank
             self.records[key] = position
 
@@ -300,7 +304,7 @@ class Call:
 
     def result(self, argument, memories=None):
         if isinstance(argument, Variable):
-            return self.context.number(self.variables[argument])
+            return self.context.number(self.variables[argument], None)
         tensor = self.tensors[id(argument)][1]
         number, place = self.places[id(tensor)]
         memory = (memories or self.memories)[number]

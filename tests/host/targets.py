@@ -35,11 +35,15 @@ WITH_BACKENDS = "delegate_"
 # A minute of floating point in software, by kernels that smaller fixtures run there, too.
 TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
 
+# Two methods and a data map beside the code of the script, which is in the heap, too.
+TOO_MUCH_HEAP = {"netduinoplus2": ("external_two_methods",)}
+
 
 def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
     """(fixture, board) of all that run."""
     return [(name, board) for name in names for board in BOARDS
-            if name not in TOO_LARGE.get(board, ()) and name not in TOO_SLOW.get(board, ())
+            if not any(name in left_out.get(board, ())
+                       for left_out in (TOO_LARGE, TOO_SLOW, TOO_MUCH_HEAP))
             and (board in SCRIPT_BOARDS or not name.startswith(WITH_BACKENDS))]
 
 

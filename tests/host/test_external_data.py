@@ -278,6 +278,13 @@ def test_run_and_parity_take_data_files(call, name):
     assert call("size", *arguments(name), "--board", "mps2-an386")[0] == 0
 
 
+@pytest.mark.parametrize("method", ["encode", "decode"])
+def test_a_small_board_takes_data_files(call, method):
+    status, _, err = call("run", *arguments("external_two_methods", "--method", method), "--board",
+                          "netduinoplus2", "--pool-size", "4096", "--temp-size", "1024")
+    assert (status, err) == (0, "")
+
+
 def test_the_command_line_says_which_data_is_missing(call):
     path, first = fixture_store.load("external_two_files").path, arguments("external_two_files")[1:3]
     status, _, err = call("run", path)

@@ -7,7 +7,7 @@ import re
 import fixture_store
 import numpy as np
 import pytest
-from fixture_store import NOT_SUPPORTED, UNLOCKED
+from fixture_store import NOT_SUPPORTED, UNLOCKED, assert_close
 from picotorch import BufferDataLoader, Error, Program
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host import running
@@ -16,8 +16,6 @@ from picotorch.host.run import Request
 from picotorch.host.tensors import from_stored, to_stored
 from picotorch.schema import KERNEL_TYPES_TENSOR
 from targets import HOST, TOO_LARGE, aligned, on_boards, run_script
-
-TOLERANCE = 1e-5  # of the largest magnitude of an output
 
 WRITE_NUMBERS = ("aten::sym_size.int", "aten::sym_numel", "aten::_local_scalar_dense")
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
@@ -90,19 +88,6 @@ def output(result, number, i, info):
     return from_stored(result.files[f"out{number}_{i}"], info, *sizes)
 
 
-def assert_close(actual, expected):
-    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
-    if expected.dtype.kind != "f":
-        assert (actual == expected).all()
-        return
-    finite = np.isfinite(expected)
-    assert np.array_equal(actual[~finite], expected[~finite], equal_nan=True)
-    if finite.any():
-        largest = np.abs(expected[finite], dtype=np.float64).max()
-        difference = np.abs(actual[finite].astype(np.float64) - expected[finite]).max()
-        assert difference <= TOLERANCE * largest, f"{difference:g} of {largest:g}"
-
-
 def refusal(fixture, method):
     """What load says of a method that lacks operators or a backend; None where it lacks nothing."""
     entry = fixture.methods[method]
@@ -146,7 +131,8 @@ def test_outputs_are_those_of_executorch(name):
                 wanted = None if expected is None else expected.item()
                 assert f"output {number} {i} {wanted}" in result.lines
             else:
-                assert_close(run.sampled(actual), expected)
+                signature = fixture.methods[run.method]["outputs"][i]
+                assert_close(run.sampled(actual), expected, signature["dtype"])
 
 
 def is_static(fixture):
@@ -179,7 +165,7 @@ def with_one_nan(fixture, result):
     for number, run in enumerate(fixture.runs):
         for i, signature in enumerate(fixture.methods[run.method]["outputs"]):
             path = f"out{number}_{i}"
-            if path in files and signature["dtype"].startswith("float"):
+            if path in files and signature["dtype"] in ("float16", "float32", "float64"):
                 values = np.frombuffer(files[path], signature["dtype"]).copy()
                 values[np.isnan(values)] = np.nan
                 if fixture.name in COMPUTED_IN_PYTHON:

@@ -101,6 +101,7 @@ INDICES, OUT = np.zeros(2, "int64"), np.zeros((2, 4), "float32")
 B, BYTE, NIBBLE = W.astype("uint8"), PREFIX + "embedding_byte.out", PREFIX + "embedding_4bit.out"
 MM, LINEAR, ADD = PREFIX + "mixed_mm.out", PREFIX + "mixed_linear.out", PREFIX + "add.out"
 R, P = (0, 255), (1.0, 0, 0, 255)
+REAL = "real values must be float32, float16 or bfloat16"
 REFUSED = [
     (BYTE, (W[0], S, None, *R, INDICES, OUT), "weight must have 2 dims"),
     (NIBBLE, (W, S, None, *R, INDICES, OUT), "weight must be uint8, or int8 if it is not packed"),
@@ -113,17 +114,19 @@ REFUSED = [
     (BYTE, (W, np.ones((4, 0), "float32"), None, *R, INDICES, OUT),
      "scales must be one a row, or as many as divide its columns"),
     (BYTE, (W, S, S[:2], *R, INDICES, OUT), "zero points must have the sizes of scales"),
-    (BYTE, (W, S.astype("float64"), None, *R, INDICES, OUT), "scales and zero points must be float32"),
-    (BYTE, (W, S, S.astype("int64"), *R, INDICES, OUT), "scales and zero points must be float32"),
+    (BYTE, (W, S.astype("float64"), None, *R, INDICES, OUT), REAL),
+    (BYTE, (W, S, S.astype("int64"), *R, INDICES, OUT), "zero points must have the dtype of scales"),
     (BYTE, (W, S, None, *R, INDICES.astype("int8"), OUT), "indices must be int64 or int32"),
     (BYTE, (W, S, None, *R, np.zeros([1] * 16, "int64"), OUT), "more than 16 dims"),
     (BYTE, (W, S, None, *R, INDICES, Tensor(OUT, (1, 0))), "the tensors must be contiguous"),
-    (BYTE, (W, S, None, *R, INDICES, OUT.astype("float64")), "real values must be float32"),
+    (BYTE, (W, S, None, *R, INDICES, OUT.astype("float64")), REAL),
     (MM, (X, W, S, S, OUT), "no zero points of the weight"),
     (MM, (X, B, S, None, OUT), "weight must be int8"),
     (MM, (X[0], W, S, None, OUT), "input and weight must have 2 dims"),
     (MM, (Tensor(X, (1, 0)), W, S, None, OUT), "the tensors must be contiguous"),
-    (MM, (X.astype("float64"), W, S, None, OUT), "real values must be float32"),
+    (MM, (X.astype("float16"), W, S, None, OUT), "scales must have the dtype of the input"),
+    (MM, (X, W, S, None, OUT.astype("float16")), "the output must have the input's dtype"),
+    (MM, (X.astype("float64"), W, S, None, OUT), REAL),
     (MM, (X, W, S[:3], None, OUT),
      "input must have a column, and scales an element, for each row of weight"),
     (LINEAR, (X, W, S, None, 7, OUT), "the output must have the dtype asked for"),

@@ -143,8 +143,9 @@ def test_without_elements_any_sizes_will_do(axis):
 F, Q = np.zeros((2, 3), "float32"), np.zeros((2, 3), "int8")
 ONE, NONE = np.ones(1), np.zeros(1, "int64")
 TWO, ZEROS = np.ones(2), np.zeros(2, "int64")
+REAL = "real values must be float32, float16 or bfloat16"
 REFUSED = [
-    (TO + "tensor.out", (F.astype("float64"), 1.0, 0, 0, 1, 1, Q), "real values must be float32"),
+    (TO + "tensor.out", (F.astype("float64"), 1.0, 0, 0, 1, 1, Q), REAL),
     (TO + "tensor.out", (F, 1.0, 0, 0, 1, 4, Q.astype("int64")),
      "quantized values must be uint8, int8, uint16, int16 or int32"),
     (TO + "tensor.out", (F, 1.0, 0, 0, 1, 0, Q),
@@ -164,7 +165,7 @@ REFUSED = [
     (FROM + "tensor.out", (Q, 1.0, 0, -128, 127, 1, 7, F),
      "the output must have the dtype asked for"),
     (FROM + "tensor.out", (Q, 1.0, 0, -128, 127, 1, 7, F.astype("float64")),
-     "real values must be float32"),
+     REAL),
     (TO + "channel.out", (F, ONE, NONE, 0, -128, 127, 1, Q), "wrong number of scales"),
     (TO + "channel.out", (F, TWO, ZEROS, 2, -128, 127, 1, Q), "dim is out of range"),
     (FROM + "channel.out", (Q, TWO, NONE, 0, -128, 127, 1, None, F), "wrong number of zero points"),

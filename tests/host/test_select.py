@@ -89,7 +89,7 @@ def test_refusals():
     assert refusal("where.self_out", x, x, x, x) == no_mask
     assert refusal("where.self_out", mask, x, np.ones(4, "float32"), x) == BROADCAST
     assert refusal("where.self_out", mask, x, x, i) == CAST
-    assert refusal("where.self_out", mask, x.astype("float16"), x, x) == DTYPE
+    assert refusal("where.self_out", mask, x.astype("uint16"), x, x) == DTYPE
     assert refusal("where.self_out", mask, x, x, np.ones(4, "float32"))[0] == "InvalidArgument"
     assert refusal("masked_fill.Scalar_out", x, i, 1, x) == no_mask
     assert refusal("masked_fill.Scalar_out", i, mask, 1.5, i) == (

@@ -103,12 +103,12 @@ def test_refusals():
         assert refusal(operator, x, 1, True, x) == (
             "InvalidArgument", "half_to_float is not False")
         assert refusal(operator, x.astype("float64"), 1, False, x) == (
-            "NotSupported", "softmax supports float32 only")
+            "NotSupported", "softmax supports float32, float16 and bfloat16 only")
         assert refusal(operator, x, 1, False, np.ones(3, "float32"))[0] == "InvalidArgument"
     assert refusal("aten::cumsum.out", x, 1, None, np.ones(x.shape, "int64")) == (
         "InvalidArgument", "the output's dtype is not that of the sum")
     assert refusal("aten::cumsum.out", x, 1, 5, x) == (
         "InvalidArgument", "the output's dtype is not that of the sum")
-    assert refusal("aten::cumsum.out", x.astype("float16"), 1, None, x) == (
+    assert refusal("aten::cumsum.out", x.astype("uint16"), 1, None, x) == (
         "NotSupported", "the operator does not support this dtype")
     assert refusal("aten::cumsum.out", x, 9, None, x)[0] == "InvalidArgument"

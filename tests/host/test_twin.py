@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from picotorch import Error
 from picotorch.host import twin
-from picotorch.host.parity import BOUND, relative_difference
 from picotorch.host.run import Request, Usage
 from picotorch.module import load_with_exact_memories
 from picotorch.schema import ERROR_NAMES
@@ -15,7 +14,7 @@ from picotorch.schema import ERROR_NAMES
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import fixture_store  # noqa: E402
-from fixture_store import NOT_SUPPORTED  # noqa: E402
+from fixture_store import NOT_SUPPORTED, assert_close  # noqa: E402
 
 FIXTURES = fixture_store.load_all()
 RUNS = [fixture for fixture in FIXTURES
@@ -38,10 +37,9 @@ def test_outputs_are_those_of_executorch(fixture):
     result = twin.run(request(fixture, run))
     assert (result.status, result.message) == ("ok", "")
     assert len(result.outputs) == len(run.expected)
-    for output, wanted in zip(result.outputs, run.expected, strict=True):
-        output = run.sampled(output)
-        assert (output.dtype, output.shape) == (wanted.dtype, wanted.shape)
-        assert relative_difference(output, wanted) <= BOUND
+    signatures = fixture.methods[run.method]["outputs"]
+    for output, wanted, signature in zip(result.outputs, run.expected, signatures, strict=True):
+        assert_close(run.sampled(output), wanted, signature.get("dtype"))
 
 
 @pytest.mark.parametrize("fixture", [f for f in FIXTURES if f.refused or f.backends],

@@ -42,7 +42,16 @@ _DTYPES = {
     "FLOAT": "float32",
     "DOUBLE": "float64",
     "BOOL": "bool",
+    "HALF": "float16",
+    "BFLOAT16": "bfloat16",
+    "UINT16": "uint16",
+    "UINT32": "uint32",
+    "UINT64": "uint64",
+    "FLOAT8E5M2": "float8_e5m2",
+    "FLOAT8E4M3FN": "float8_e4m3fn",
+    "BITS16": "bits16",
 }
+_SIZES = {"bfloat16": 2, "bits16": 2, "float8_e5m2": 1, "float8_e4m3fn": 1}  # what numpy has not
 
 
 def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
@@ -61,7 +70,7 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
         for name, (module, inputs) in model.methods().items()
     }
     edge = to_edge(exported, constant_methods=model.constant_methods or None,
-                   compile_config=EdgeCompileConfig())
+                   compile_config=EdgeCompileConfig(**model.edge))
     for partitioner in model.partitioners():
         edge = edge.to_backend(partitioner)
     program = edge.to_executorch(backend)
@@ -179,7 +188,7 @@ def _describe_value(value) -> dict:
             "dtype": dtype,
             "sizes": list(value.sizes),
             "dim_order": list(value.dim_order),
-            "nbytes": math.prod(value.sizes) * np.dtype(dtype).itemsize,
+            "nbytes": math.prod(value.sizes) * (_SIZES.get(dtype) or np.dtype(dtype).itemsize),
             "planned": value.allocation_info is not None,
             **({"dynamic": True} if value.shape_dynamism else {}),
         }

@@ -63,6 +63,7 @@ class Model:
         one that it cannot be made to write.
     further: inputs of further executions, after the first and on the same loaded method.
     backend: arguments of ExecutorchBackendConfig, as a function since passes hold state.
+    edge: arguments of EdgeCompileConfig.
     stride: expected outputs are stored as every stride-th element of the flattened output.
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
@@ -86,6 +87,7 @@ class Model:
     rewrite: Callable | None = None
     further: tuple[tuple, ...] = ()
     backend: Callable[[], dict] = dict
+    edge: dict = field(default_factory=dict)
     stride: int = 1
     recipe: bool = False
     inline_constants: bool = False

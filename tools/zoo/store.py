@@ -16,6 +16,12 @@ import torch
 from zoo import exporter, reference
 from zoo.registry import Data, Fixture, Model
 
+_BITS = {
+    torch.bfloat16: torch.uint16,
+    torch.bits16: torch.uint16,
+    torch.float8_e5m2: torch.uint8,
+    torch.float8_e4m3fn: torch.uint8,
+}
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
@@ -74,11 +80,17 @@ def _recipe(name: str, inputs: tuple) -> dict:
 
 def _array(value) -> np.ndarray:
     """The value as an array in row-major order; a number or string as an array without dims, None
-    as one of no type."""
+    as one of no type.
+
+    What numpy has not (bfloat16 ...) is an array of its bits, uint16 or uint8.
+    """
     if value is None:
         return np.empty(0, "V1")
     if isinstance(value, torch.Tensor):
-        return value.contiguous().numpy()
+        value = value.contiguous()
+        if value.dtype in _BITS:
+            return value.view(_BITS[value.dtype]).numpy()
+        return value.numpy()
     return np.asarray(value)
 
 

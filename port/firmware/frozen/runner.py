@@ -2,10 +2,11 @@
 
 Sections: model; data0, data1 ... (.ptd files); in0, in1 ... (bytes of the input tensors); settings:
 method, prepare (none or pool), trace (0 or 1), pool_size, temp_size, planned0, planned1 ... (bytes),
-input0 ... (int:3, float:0.5, bool:1, none: for inputs that are no tensors), further (number of
-executions behind the first one; their inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files
-report (lines key=value), pool (the records of the loaded method), out0, out1 ..., out0_1 ... and, with
-trace, events (the memory of the EventTracer) for the host. host/emulated.py is the other end.
+input0 ... (int:3, float:0.5, bool:1, str:x or none for inputs that are no tensors), sizes0 ... (2,3 for
+dynamic inputs), further (number of executions behind the first one; their inputs are called in0_1,
+in1_1 ..., in0_2 ...). Writes the files report (lines key=value), pool (the records of the loaded
+method), out0, out1 ..., out0_1 ..., sizes0 ... (int32, of dynamic outputs) and, with trace, events (the
+memory of the EventTracer) for the host. host/emulated.py is the other end.
 """
 
 import gc
@@ -24,6 +25,7 @@ from picotorch import (
     Method,
     Program,
     Tensor,
+    from_blob,
 )
 from picotorch.errors import out_of_memory
 from picotorch.runner_log import RunnerLog
@@ -73,7 +75,9 @@ def _data_map(sections):
 def _constant_input(text):
     if text == "none":
         return None
-    kind, value = text.split(":")
+    kind, value = text.split(":", 1)
+    if kind == "str":
+        return value
     if kind == "bool":
         return bool(int(value))
     return float(value) if kind == "float" else int(value)
@@ -115,6 +119,9 @@ class Run:
                         for k in range(1, int(settings["further"]) + 1)]
         self.further_names = [["out%d_%d" % (i, k) for i in range(meta.num_outputs())]
                               for k in range(1, len(self.further) + 1)]
+        self.size_names = _size_names(meta, "")
+        self.further_size_names = [_size_names(meta, "_%d" % k)
+                                   for k in range(1, len(self.further) + 1)]
         self.executed = 0
         self.results = [None] * meta.num_outputs()
         self.unplanned = [None] * meta.num_outputs()
@@ -173,11 +180,14 @@ class Run:
         except Error as error:
             self.error = error
 
-    def write_outputs(self, names):
-        """Writes the outputs that are tensors; works with the heap locked."""
+    def write_outputs(self, names, size_names):
+        """Writes the outputs that are tensors, and the sizes of dynamic ones; works with the heap
+        locked."""
         for i in range(len(self.results)):
             if isinstance(self.results[i], Tensor):
                 _board.write_file(names[i], self.results[i].data)
+                if size_names[i]:
+                    _board.write_file(size_names[i], self.results[i].raw_sizes())
 
     def locked_further(self):
         """The further executions, behind the one that is measured."""
@@ -186,10 +196,16 @@ class Run:
                 self.method.set_inputs(self.further[k])
                 self.method.execute()
                 self.method.get_outputs(self.results)
-                self.write_outputs(self.further_names[k])
+                self.write_outputs(self.further_names[k], self.further_size_names[k])
                 self.executed += 1
         except Error as error:
             self.error = error
+
+
+def _size_names(meta, suffix):
+    """Files for the sizes of outputs, None of one that is no dynamic tensor."""
+    return ["sizes%d%s" % (i, suffix) if meta.is_output_dynamic(i) else None
+            for i in range(meta.num_outputs())]
 
 
 def _inputs(meta, sections, settings, suffix, arena):
@@ -197,9 +213,19 @@ def _inputs(meta, sections, settings, suffix, arena):
     inputs = []
     for i in range(meta.num_inputs()):
         key = "in%d%s" % (i, suffix)
-        inputs.append(_changeable(sections[key], meta, i, arena) if key in sections
-                      else _constant_input(settings["input%d%s" % (i, suffix)]))
+        inputs.append(_tensor_input(_changeable(sections[key], meta, i, arena), meta, i,
+                                    settings.get("sizes%d%s" % (i, suffix)))
+                      if key in sections else _constant_input(settings["input%d%s" % (i, suffix)]))
     return inputs
+
+
+def _tensor_input(data, meta, i, sizes):
+    """The bytes of an input, or a Tensor of one that is dynamic, with its sizes "2,3"."""
+    if sizes is None:
+        return data
+    info = meta.input_tensor_meta(i)
+    return from_blob(data, [int(size) for size in sizes.split(",") if size], info.scalar_type(),
+                     info.dim_order())
 
 
 def _log_run(run, log):
@@ -235,7 +261,7 @@ def _write_results(run, report):
         report.append("stack_execute=%d" % run.stack_execute)
         if run.tracer is not None:
             _board.write_file("events", run.tracer.buffer)
-        run.write_outputs(["out%d" % i for i in range(len(run.results))])
+        run.write_outputs(["out%d" % i for i in range(len(run.results))], run.size_names)
         for i in range(len(run.results)):
             if not isinstance(run.results[i], Tensor):
                 report.append("output%d=%r" % (i, run.results[i]))

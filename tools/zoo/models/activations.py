@@ -139,3 +139,30 @@ def log_softmax(data: Data) -> Model:
         (data.floats(3, 5, low=-5, high=5),),
         further=((data.floats(3, 5, low=-200, high=200),),),
     )
+
+
+@fixture
+def angles(data: Data) -> Model:
+    """tan and the inverses of the trigonometric functions."""
+    return Model(
+        Function(lambda x, y: (x.tan(), x.asin(), x.acos(), x.atan(), torch.atan2(x, y))),
+        (data.floats(9), data.floats(9)),
+    )
+
+
+@fixture
+def hyperbolic(data: Data) -> Model:
+    """Hyperbolic functions and their inverses."""
+    return Model(
+        Function(lambda x: (x.sinh(), x.cosh(), x.asinh(), (x.abs() + 1).acosh(), x.atanh())),
+        (data.floats(9),),
+    )
+
+
+@fixture
+def gates(data: Data) -> Model:
+    """aten::glu over two dims, aten::logit with and without eps."""
+    return Model(
+        Function(lambda x: (F.glu(x), F.glu(x, 0), x.abs().logit(), x.logit(0.25))),
+        (data.floats(2, 4),),
+    )

@@ -8,26 +8,25 @@ from torch import nn
 from zoo.registry import Data, Function, Model, fixture
 
 
-@fixture(refused=("aten::_cdist_forward.out", "aten::grid_sampler_2d.out"))
+def antialiased(image: torch.Tensor) -> torch.Tensor:
+    return F.interpolate(image, (2, 2), mode="bilinear", antialias=True)
+
+
+@fixture(refused=("aten::rand.out", "aten::_upsample_bilinear2d_aa.out"))
 def missing_operators(data: Data) -> Model:
     """Two operators without a kernel, between two that have one."""
     return Model(
-        Function(
-            lambda x, y, grid, image: (
-                torch.cdist(torch.relu(x), y) + 1,
-                F.grid_sample(image, grid, align_corners=False),
-            )
-        ),
-        (data.floats(2, 3), data.floats(4, 3), data.floats(1, 2, 2, 2), data.floats(1, 1, 3, 3)),
+        Function(lambda x, image: (torch.relu(x) + 0 * torch.rand(2, 3), antialiased(image) + 1)),
+        (data.floats(2, 3), data.floats(1, 1, 3, 3)),
     )
 
 
-@fixture(refused=("aten::_cdist_forward.out",))
+@fixture(refused=("aten::_upsample_bilinear2d_aa.out",))
 def missing_in_one_method(data: Data) -> Model:
     """A method that runs beside one with an operator without a kernel."""
     return Model(
-        {"forward": Function(torch.relu), "distance": Function(torch.cdist)},
-        {"forward": (data.floats(2, 3),), "distance": (data.floats(2, 3), data.floats(4, 3))},
+        {"forward": Function(torch.relu), "resize": Function(antialiased)},
+        {"forward": (data.floats(2, 3),), "resize": (data.floats(1, 1, 3, 3),)},
     )
 
 

@@ -1,0 +1,44 @@
+// The 16 bit floating dtypes, float16 (PT_DTYPE_HALF) and bfloat16: to float32, which is exact, and
+// back, rounded to nearest, halves to even.
+//
+// Integer operations only, so that every core gives the same bits. All NaNs become the quiet one
+// 0x7E00 (0x7FC0 of bfloat16) on the way back.
+#ifndef PT_PORTABLE_HALF_H
+#define PT_PORTABLE_HALF_H
+
+#include "element.h"
+#include "float_math.h"
+
+// What the exponent of float32 is above that of float16, in its place.
+#define PT_HALF_EXPONENT (112u << 23)
+
+static inline float pt_half_to_float(uint16_t h) {
+    const uint32_t magnitude = h & 0x7FFFu;
+    pt_bits bits;
+    if (magnitude < 0x0400) {
+        bits.f = (float)(int32_t)magnitude * 0x1p-24f; // subnormal, in units of 2^-24
+    } else if (magnitude < 0x7C00) {
+        bits.u = (magnitude << 13) + PT_HALF_EXPONENT;
+    } else {
+        bits.u = magnitude << 13 | 0x7F800000;
+    }
+    bits.u |= (h & 0x8000u) << 16;
+    return bits.f;
+}
+
+static inline float pt_bfloat16_to_float(uint16_t h) {
+    pt_bits bits = {.u = (uint32_t)h << 16};
+    return bits.f;
+}
+
+uint16_t pt_float_to_half(float v);
+uint16_t pt_float_to_bfloat16(float v);
+
+// n elements of an array of one of the two dtypes, `step` apart from element `first` on: to floats
+// that are neighbours, and back.
+void pt_read_halves(float *to, const void *data, int32_t first, int32_t step, int32_t n,
+                    uint8_t dtype);
+void pt_write_halves(void *data, int32_t first, int32_t step, const float *from, int32_t n,
+                     uint8_t dtype);
+
+#endif

@@ -5,7 +5,7 @@ A job gives results: dicts of name, group, status, message and call. Statuses:
   as PyTorch      they differ, and picotorch gives what PyTorch does
   only picotorch  ExecuTorch refuses, and picotorch gives what PyTorch does
   both refuse
-  no kernel       picotorch lacks an operator of the program
+  no kernel       picotorch lacks an operator that ExecuTorch has
   refused         picotorch refuses what ExecuTorch runs
   differs         they differ, and picotorch's is not PyTorch's
   not exported    ExecuTorch's exporter refuses
@@ -152,9 +152,9 @@ def _first_run(outcome):
 def _judged(name, group, call, theirs, ours, expected):
     (their_outputs, their_error), (our_outputs, our_error) = theirs, ours
     if our_outputs is None:
-        if "OperatorMissing" in our_error:
-            return result(name, group, "no kernel", our_error, call)
-        status = "both refuse" if their_outputs is None else "refused"
+        status = "no kernel" if "OperatorMissing" in our_error else "refused"
+        if their_outputs is None:
+            status = "both refuse"
         return result(name, group, status, f"{our_error} | {their_error}".rstrip(" |"), call)
     from_pytorch = difference(our_outputs, expected)
     if their_outputs is None:

@@ -144,10 +144,12 @@ def constant_bytes(values: Values) -> int:
 
 
 def _instructions(meta, values):
+    instructions = read_instructions(meta, values)
+    values.written = {value for i in instructions for value in i.outputs}
     return [{"index": i.index, "call": i.call,
              "arguments": [values.text(value) for value in i.arguments] + _target(i, values),
              "outputs": [] if i.kind == MOVE_CALL else [values.text(value) for value in i.outputs]}
-            for i in read_instructions(meta, values)]
+            for i in instructions]
 
 
 def _target(instruction, values):

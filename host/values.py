@@ -23,6 +23,7 @@ class Values:
 
     def __init__(self, program: Program, plan: int):
         self.program = program
+        self.written: set[int] = set()  # those whose numbers are not the program's, shown by name
         self.reader = program.reader
         self.vector = self.reader.table(plan, schema.EXECUTION_PLAN_VALUES)
 
@@ -65,6 +66,8 @@ class Values:
         """As an argument of an instruction: "%3", "2", "[1, 1]", "None"."""
         if index < 0:
             return "None"
+        if index in self.written:
+            return f"%{index}"
         kind = self.kind(index)
         if kind == TENSOR:
             return f"%{index}"
@@ -85,7 +88,7 @@ class Values:
         if kind == schema.KERNEL_TYPES_INT_LIST:
             items = reader.table(table, schema.INT_LIST_ITEMS)
             indexes = [reader.i64_item(items, i) for i in range(reader.length(items))]
-            return [str(self.number(i)) for i in indexes]
+            return [self.text(i) for i in indexes]
         if kind in _TENSOR_LISTS:
             items = reader.table(table, schema.TENSOR_LIST_ITEMS)
             indexes = [reader.i32_item(items, i) for i in range(reader.length(items))]

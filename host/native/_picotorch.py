@@ -757,6 +757,14 @@ class Context:
         self._record("pt_method", self._c.method)
         return lib.pt_is_written(self._c, memory)
 
+    def memory_needed(self, memory, bounds):
+        """Bytes that a memory of unplanned tensors must have for the static tensors in it; with `bounds`
+        for the dynamic ones at their upper bounds, too."""
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
+        self._method()
+        return lib.pt_memory_needed(self._c, memory, bounds)
+
     def set_ready(self, ready):
         """Whether execute and step may run: a method is started and all its memories are set.
 

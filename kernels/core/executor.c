@@ -66,6 +66,29 @@ static bool is_dynamic(const pt_context *c, pt_ref arg, char letter) {
     return false;
 }
 
+static bool has_item(const pt_context *c, pt_ref list, pt_ref tensor) {
+    for (uint32_t i = 0; i < pt_list_length(c, list); i++) {
+        if (pt_list_item(c, list, i) == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool pt_is_input(const pt_context *c, pt_ref arg) {
+    const pt_instruction *instruction = instruction_at(c, c->position);
+    const char *signature = pt_operator_signature(instruction->kernel);
+    for (uint32_t i = 0; i < instruction->n_args; i++) {
+        bool is_list = signature[i] == 'V' || signature[i] == 'U';
+        bool is_tensor = signature[i] == 'T' || signature[i] == 't';
+        if ((is_tensor && instruction->args[i] == arg) ||
+            (is_list && has_item(c, instruction->args[i], arg))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_dynamic_call(const pt_context *c, const pt_instruction *instruction) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args && signature[i]; i++) {

@@ -525,6 +525,14 @@ static mp_obj_t context_is_written(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_is_written_obj, context_is_written);
 
+static mp_obj_t context_memory_needed(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t bounds) {
+    const pt_context *c = context_of(self_in);
+    uint32_t memory = (uint32_t)memory_number(memory_in);
+    method_in_pool(c);
+    return pt_small_int(pt_memory_needed(c, memory, mp_obj_is_true(bounds)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_memory_needed_obj, context_memory_needed);
+
 static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
     context *self = MP_OBJ_TO_PTR(self_in);
     if (mp_obj_is_true(ready)) {
@@ -687,6 +695,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
+    {MP_ROM_QSTR(MP_QSTR_memory_needed), MP_ROM_PTR(&context_memory_needed_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},
     {MP_ROM_QSTR(MP_QSTR_tracing_overhead), MP_ROM_PTR(&context_tracing_overhead_obj)},

@@ -240,12 +240,11 @@ class Method:
 
         All planned memory is as it is after load, so inputs have to be set again.
         """
-        self._check_loaded()
+        self.reset_execution()
         self._loader.reset_memory()
         self._inputs.forget()
         self._ready = False
         self.context.set_ready(False)
-        self.reset_execution()
 
     # ---- execution
 

@@ -6,6 +6,7 @@ MicroPython, +-(2**30 - 1), so that both see the same.
 
 import math
 import struct
+import threading
 import weakref
 
 from _picotorch_c import ffi, lib
@@ -439,6 +440,7 @@ class Context:
         self._on_delegate = on_delegate
         self._raised = None
         self._ready = False
+        self._running = threading.Lock()
         self._c = ffi.new("pt_context *")
         self._handle = ffi.new_handle(weakref.ref(self))
         self._c.owner = self._handle
@@ -513,6 +515,7 @@ class Context:
                   n_instructions=n_instructions, values=values, instructions=instructions,
                   program_values=program_values, scratch=scratch)
         self._c.program_values = program_values
+        self._c.list_items = 0
         self._c.method = position
 
     def put_tensor(self, position, data, sizes, dim_order, index, dtype, flags):
@@ -758,8 +761,8 @@ class Context:
         return lib.pt_is_written(self._c, memory)
 
     def memory_needed(self, memory, bounds):
-        """Bytes that a memory of unplanned tensors must have for the static tensors in it; with `bounds`
-        for the dynamic ones at their upper bounds, too."""
+        """Bytes that a memory of unplanned tensors must have for the static tensors in it; with
+        `bounds` for the dynamic ones at their upper bounds, too."""
         if not 0 <= memory < MEMORIES:
             raise ValueError
         self._method()
@@ -775,12 +778,18 @@ class Context:
         self._ready = ready
 
     def _run(self, function):
-        code = function(self._c) if self._ready else NOT_READY
-        if self._raised is not None:
-            raised, self._raised = self._raised, None
-            raise raised
-        if code:
-            self._on_failure(code)
+        """Threads run one after the other; a backend that runs its own method does not get here."""
+        if not self._ready:
+            self._on_failure(NOT_READY)
+            return
+        with self._running:
+            code = function(self._c) if self._ready else NOT_READY
+            if self._raised is not None:
+                raised, self._raised = self._raised, None
+                lib.pt_start(self._c, self._c.method)
+                raise raised
+            if code:
+                self._on_failure(code)
 
     def step(self):
         """Runs one instruction; on_failure(code) is called with an error's code."""

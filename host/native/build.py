@@ -51,6 +51,7 @@ typedef struct pt_context {
     uint8_t *scratch;
     uint32_t scratch_size;
     uint32_t scratch_needed;
+    uint32_t list_items;
     uint8_t checking;
     bool prepares;
     uint32_t prepared_needed;
@@ -100,7 +101,7 @@ pt_ref pt_find_value(const pt_context *c, uint32_t index);
 pt_ref pt_find_variable(const pt_context *c, uint32_t index);
 uint32_t pt_sort(uint32_t *items, uint32_t n);
 int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
-bool pt_list_has_variable(const pt_context *c, pt_ref list);
+bool pt_list_has_variable(pt_context *c, pt_ref list);
 void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
 int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
 void pt_fit(const pt_context *c, uint32_t memory);

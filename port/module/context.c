@@ -182,6 +182,7 @@ static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
         .prepared = 0,
     };
     c->program_values = method->program_values;
+    c->list_items = 0;
     c->method = (uint32_t)mp_obj_get_int(args[1]);
     return mp_const_none;
 }
@@ -320,14 +321,14 @@ static void check_reader(mp_obj_t reader_in) {
     }
 }
 
-static bool has_variable(const pt_context *c, const pt_argument *a) {
+static bool has_variable(pt_context *c, const pt_argument *a) {
     return a->type == PT_TYPE_INT_LIST &&
            pt_list_has_variable(c, pt_make_ref(PT_MEMORY_PROGRAM, a->evalue));
 }
 
 static mp_obj_t context_count_lists(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
-    const pt_context *c = context_of(args[0]);
+    pt_context *c = context_of(args[0]);
     method_in_pool(c);
     check_reader(args[1]);
     uint32_t arguments = (uint32_t)mp_obj_get_int(args[2]), n = number(args[3], UINT8_MAX);
@@ -362,7 +363,7 @@ static pt_ref argument_of(const pt_context *c, const pt_method *method, const pt
 
 static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
-    const pt_context *c = context_of(args[0]);
+    pt_context *c = context_of(args[0]);
     mp_int_t position = mp_obj_get_int(args[1]);
     pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
     record_at(c, position, sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref));
@@ -543,9 +544,21 @@ static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
 
+// An exception that passes through, an interrupt of a backend, leaves the method at its start.
+static int run_ready(pt_context *c, int (*function)(pt_context *c)) {
+    nlr_buf_t nlr;
+    if (nlr_push(&nlr) == 0) {
+        int error = function(c);
+        nlr_pop();
+        return error;
+    }
+    pt_start(c, c->method);
+    nlr_jump(nlr.ret_val);
+}
+
 static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     context *self = MP_OBJ_TO_PTR(self_in);
-    int error = self->ready ? function(&self->c) : PT_ERROR_INVALID_STATE;
+    int error = self->ready ? run_ready(&self->c, function) : PT_ERROR_INVALID_STATE;
     if (error != PT_ERROR_OK) {
         mp_call_function_1(self->on_failure, pt_small_int(error));
     }

@@ -142,9 +142,9 @@ class Inputs(Signature):
         return self.method.context.reason()
 
     def _check_memory(self, buffer, nbytes, memory, index):
-        """A buffer that becomes the memory of an input, and of its views. Only if no instruction writes to
-        it, it may be read-only or part of the program; else the instruction may give it any size up to
-        the bound."""
+        """A buffer that becomes the memory of an input, and of its views. Only if no instruction writes
+        to it, it may be read-only or part of the program; else the instruction may give it any size up
+        to the bound."""
         context = self.method.context
         check_alignment(buffer, "input", index)
         shared = context.overlap(buffer, self.method.first_external())

@@ -30,7 +30,7 @@ from picotorch.host import profiling
 from picotorch.host.run import Request
 from picotorch.module import load_with_exact_memories
 from picotorch.runtime import Runtime
-from programs import plan, program, tensor
+from programs import call, plan, program, tensor
 from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
 
 BOARD = "mps2-an386"
@@ -171,11 +171,13 @@ def register():
 def test_an_interrupt_goes_through_the_executor_and_leaves_the_method_usable(register):
     backend = Given(KeyboardInterrupt())
     register("Doubling", backend)
-    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(two()))), "forward")
+    made = two([call(0, 0, 1, 1), delegate_call(0, 1, 3)])
+    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(made))), "forward")
     method.set_input(np.arange(4, dtype=np.int32), 0)
     with pytest.raises(KeyboardInterrupt):
         method.execute()
     backend.error = None
+    method.set_input(np.arange(4, dtype=np.int32), 0)
     method.execute()
 
 

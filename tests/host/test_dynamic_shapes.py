@@ -347,6 +347,16 @@ def test_numbers_that_cannot_be_written_are_refused(values, arguments, message):
         numbers(values, [call(0, *arguments)], [ADD])
 
 
+def test_many_calls_with_one_long_list_are_not_supported():
+    """Loading would take their product."""
+    long = {"val": ("IntList", {"items": [4] * 20000})}
+    for first in ([], [call(0, N, N, N)]):
+        one = [call(1, X, LIST, OUT, OUT)]
+        numbers([int_value(0), long, int_value(1)], first + one, [ADD, VIEW_COPY])
+        with pytest.raises(Error, match=r"NotSupported \(0x10\): .* so many items in lists of ints"):
+            numbers([int_value(0), long, int_value(1)], first + one * 1000, [ADD, VIEW_COPY])
+
+
 @pytest.mark.parametrize("items", [[99], [-1], [X], [2**40]])
 def test_a_list_beside_a_variable_has_only_ints(items):
     values = [int_value(0), {"val": ("IntList", {"items": [N, *items]})}]

@@ -19,14 +19,17 @@ def describe(program: Program, names: list[str]) -> list[dict]:
 
 
 def constant_methods(program: Program) -> dict:
-    """The numbers that methods without inputs and instructions return, by the method's name."""
+    """What methods without inputs and instructions return, by the method's name: a number, string or
+    None, or a list of them; without those that return a tensor."""
     found = {}
     for name in program.method_names:
         meta = program.method_meta(name)
-        if meta.num_inputs() == meta.num_instructions() == 0 and meta.num_outputs() == 1:
-            number = Values(program, meta.plan).number(meta.output_value(0))
-            if number is not None:
-                found[name] = number
+        if meta.num_inputs() == meta.num_instructions() == 0 and meta.num_outputs() > 0:
+            values = Values(program, meta.plan)
+            outputs = [meta.output_value(i) for i in range(meta.num_outputs())]
+            if all(values.is_plain(index) for index in outputs):
+                plain = [values.plain(index) for index in outputs]
+                found[name] = plain[0] if len(plain) == 1 else plain
     return found
 
 
@@ -83,7 +86,7 @@ def planned_buffers(meta: MethodMeta) -> list[int]:
 
 def tensor_entry(info: TensorInfo) -> dict:
     return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
-            "nbytes": info.nbytes()}
+            "nbytes": info.nbytes(), **({"dynamic": True} if info.is_dynamic() else {})}
 
 
 def _attributes(meta):
@@ -93,7 +96,7 @@ def _attributes(meta):
 def _input(meta, values, i):
     tag = meta.input_tag(i)
     if tag != TENSOR:
-        return {"type": TAG_NAMES.get(tag, "unknown"), "value": values.number(meta.input_value(i))}
+        return {"type": TAG_NAMES.get(tag, "unknown"), "value": values.plain(meta.input_value(i))}
     info = meta.input_tensor_meta(i)
     return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
             "quantization": _quantization(meta.input_quantization(i))}
@@ -141,10 +144,12 @@ def constant_bytes(values: Values) -> int:
 
 
 def _instructions(meta, values):
+    instructions = read_instructions(meta, values)
+    values.written = {value for i in instructions for value in i.outputs}
     return [{"index": i.index, "call": i.call,
              "arguments": [values.text(value) for value in i.arguments] + _target(i, values),
              "outputs": [] if i.kind == MOVE_CALL else [values.text(value) for value in i.outputs]}
-            for i in read_instructions(meta, values)]
+            for i in instructions]
 
 
 def _target(instruction, values):

@@ -32,7 +32,8 @@ SEED = 0
 
 
 def read_npz(path: Path, prefix: str = "in") -> list[np.ndarray]:
-    """The arrays in0, in1 ... of a file. Raises AccessFailed, InvalidArgument."""
+    """The arrays in0, in1 ... of a file; one of no type (V1) is None. Raises AccessFailed,
+    InvalidArgument."""
     try:
         archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -43,7 +44,8 @@ def read_npz(path: Path, prefix: str = "in") -> list[np.ndarray]:
             if unknown:
                 raise fail(INVALID_ARGUMENT, f"has {', '.join(unknown)}", str(path),
                            remedy=f"name the arrays {prefix}0, {prefix}1 ... without a gap")
-            return [archive[name] for name in names]
+            arrays = [archive[name] for name in names]
+            return [np.array(None) if array.dtype.kind == "V" else array for array in arrays]
     except OSError as error:
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError):
@@ -54,9 +56,14 @@ def write_npz(path: Path, arrays: list) -> None:
     """Writes out0, out1 ... Raises AccessFailed."""
     try:
         with open(path, "wb") as file:
-            np.savez(file, **{f"out{i}": np.asarray(array) for i, array in enumerate(arrays)})
+            np.savez(file, **{f"out{i}": _storable(array) for i, array in enumerate(arrays)})
     except OSError as error:
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+
+
+def _storable(array):
+    array = np.asarray(array)
+    return np.empty(0, "V1") if array.dtype == object else array
 
 
 # ---- checks
@@ -162,7 +169,7 @@ def _checked_number(meta, i, value):
     wanted = exported_value(meta, i)
     if isinstance(value, np.ndarray | np.generic):
         value = value.item() if value.ndim == 0 else value
-    if wanted is not None and not _same(value, wanted):
+    if not _same(value, wanted):
         raise fail(INVALID_ARGUMENT, f"the program was exported with {wanted}, {value} given",
                    "input", i, remedy="a number is part of the program")
     return wanted

@@ -112,7 +112,7 @@ def show_text(entry: dict) -> None:
         show.heading("Named data")
         show.table(["key", "bytes>"], [[data["key"], data["nbytes"]] for data in entry["named_data"]])
     if entry["constant_methods"]:
-        show.heading("Methods that return a number")
+        show.heading("Methods that return values")
         show.table(["method", "returns>"], list(entry["constant_methods"].items()))
     if "test_sets" in entry:
         show.heading(f"{len(entry['test_sets'])} test sets")

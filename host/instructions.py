@@ -15,7 +15,7 @@ MOVE_CALL = schema.INSTRUCTION_ARGUMENTS_MOVE_CALL
 JUMP_FALSE_CALL = schema.INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL
 FREE_CALL = schema.INSTRUCTION_ARGUMENTS_FREE_CALL
 
-_WRITTEN = "OWN"  # letters of a signature
+_WRITTEN = "OWNA"  # letters of a signature
 _CONTROL = {MOVE_CALL: "move", JUMP_FALSE_CALL: "jump if false", FREE_CALL: "free"}
 
 

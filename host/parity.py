@@ -98,6 +98,8 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
         return np.allclose(one, other, rtol=1e-6, equal_nan=True)
     if (one.dtype, one.shape) != (other.dtype, other.shape):
         return False
+    if one.dtype == object:  # None
+        return True
     if one.dtype.kind == "f":
         one, other = (np.where(np.isnan(array), one.dtype.type("nan"), array)
                       for array in (one, other))
@@ -128,6 +130,8 @@ def _against_reference(result: Result, reference: Reference) -> dict | None:
 
 
 def _difference(output, wanted, scalar_type, place):
+    if wanted.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
+        output = output.astype(np.float64)  # a number that is no tensor, as a board has it
     if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
         raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
                    f"{output.dtype} {list(output.shape)}", place)

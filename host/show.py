@@ -30,6 +30,7 @@ def sizes(values) -> str:
 
 def tensor(entry: dict) -> str:
     """A tensor of description.py: "Float [1, 3, 8, 8] dim order 0 2 3 1"."""
-    text = f"{entry['dtype']} {sizes(entry['sizes'])}"
+    bound = "up to " if entry.get("dynamic") else ""
+    text = f"{entry['dtype']} {bound}{sizes(entry['sizes'])}"
     order = entry["dim_order"]
     return text if order == sorted(order) else f"{text} dim order {' '.join(map(str, order))}"

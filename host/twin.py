@@ -78,6 +78,7 @@ def _run(request, result, log):
     attach_outputs(method, meta)
     log.inputs_prepared()
     _execute(method, request.method, log)
+    result.pool = _records(method, result.prepared)  # where dynamic sizes and variables have changed
     if tracer:
         result.events = _measure(method, tracer, request.executions)
     log.memory_report(len(request.model), method.memory_report())
@@ -139,9 +140,14 @@ def _report(method, result):
     result.method_pool = Usage(**report["method_pool"])
     result.planned = [Usage(**usage) for usage in report["planned"]]
     result.temp = Usage(**report["temp"])
-    pool = method.manager.method_allocator
     result.prepared = report["prepared"]
-    result.pool = bytes(pool.buffer[: pool.used - result.prepared])
+    result.pool = _records(method, result.prepared)
+
+
+def _records(method, prepared):
+    """The bytes of the pool that are the same everywhere."""
+    pool = method.manager.method_allocator
+    return bytes(pool.buffer[: pool.used - prepared])
 
 
 def _execute(method, name, log):

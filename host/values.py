@@ -23,6 +23,7 @@ class Values:
 
     def __init__(self, program: Program, plan: int):
         self.program = program
+        self.written: set[int] = set()  # those whose numbers are not the program's, shown by name
         self.reader = program.reader
         self.vector = self.reader.table(plan, schema.EXECUTION_PLAN_VALUES)
 
@@ -47,6 +48,15 @@ class Values:
         position = self.reader.field(self._table(index), layout[0])
         return self._unpack(layout[1], position) if position else _zero(layout[1])
 
+    def is_plain(self, index: int) -> bool:
+        """True for a number, a string and None."""
+        return self.kind(index) in (*_NUMBERS, schema.KERNEL_TYPES_STRING, schema.KERNEL_TYPES_NULL)
+
+    def plain(self, index: int):
+        """The number, string or None."""
+        return (self.string(index) if self.kind(index) == schema.KERNEL_TYPES_STRING
+                else self.number(index))
+
     def _unpack(self, layout, position):
         if position + struct.calcsize(layout) > len(self.program.data):
             raise ValueError
@@ -56,6 +66,8 @@ class Values:
         """As an argument of an instruction: "%3", "2", "[1, 1]", "None"."""
         if index < 0:
             return "None"
+        if index in self.written:
+            return f"%{index}"
         kind = self.kind(index)
         if kind == TENSOR:
             return f"%{index}"
@@ -76,7 +88,7 @@ class Values:
         if kind == schema.KERNEL_TYPES_INT_LIST:
             items = reader.table(table, schema.INT_LIST_ITEMS)
             indexes = [reader.i64_item(items, i) for i in range(reader.length(items))]
-            return [str(self.number(i)) for i in indexes]
+            return [self.text(i) for i in indexes]
         if kind in _TENSOR_LISTS:
             items = reader.table(table, schema.TENSOR_LIST_ITEMS)
             indexes = [reader.i32_item(items, i) for i in range(reader.length(items))]

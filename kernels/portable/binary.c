@@ -1,4 +1,5 @@
 #include "elementwise.h"
+#include "half.h"
 
 // Places of the arguments, by form.
 typedef struct form_places {
@@ -102,6 +103,30 @@ static void run_rows(const pt_binary *op, const operands *o) {
     }
 }
 
+// Of float16 or bfloat16, in blocks that go through float32, where the operands lie as in run_rows:
+// false where they do not.
+static __attribute__((noinline)) bool run_half_rows(const pt_binary *op, const operands *o) {
+    const bool same_b = lies_as(&o->b, &o->out);
+    const uint8_t dtype = o->out.dtype;
+    if (!pt_is_half(dtype) || o->a.dtype != dtype || !lies_as(&o->a, &o->out) ||
+        (same_b ? o->b.dtype != dtype : o->b.rank != 0)) {
+        return false;
+    }
+    float a[PT_HALF_BLOCK], b[PT_HALF_BLOCK];
+    b[0] = same_b ? 0 : pt_load_float(o->b.data, 0, o->b.dtype);
+    const int32_t n = pt_numel(&o->out);
+    for (int32_t i = 0; i < n; i += PT_HALF_BLOCK) {
+        const int32_t some = n - i < PT_HALF_BLOCK ? n - i : PT_HALF_BLOCK;
+        pt_read_halves(a, o->a.data, i, 1, some, dtype);
+        if (same_b) {
+            pt_read_halves(b, o->b.data, i, 1, some, dtype);
+        }
+        op->row(some, a, a, 1, b, same_b);
+        pt_write_halves(o->out.data, i, 1, a, some, dtype);
+    }
+    return true;
+}
+
 // ---- elements of any dtype
 
 static int64_t load_int(const pt_tensor *t, int32_t i, uint8_t compute) {
@@ -166,6 +191,9 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
     if (op->row && o.a.dtype == PT_DTYPE_FLOAT && o.b.dtype == PT_DTYPE_FLOAT &&
         o.out.dtype == PT_DTYPE_FLOAT && is_one(alpha)) {
         run_rows(op, &o);
+        return PT_ERROR_OK;
+    }
+    if (op->row && is_one(alpha) && run_half_rows(op, &o)) {
         return PT_ERROR_OK;
     }
     if (pt_numel(&o.out) == 0) {

@@ -1,4 +1,5 @@
 #include "elementwise.h"
+#include "half.h"
 
 int64_t pt_cut_int(int64_t v, uint8_t dtype) {
     switch (dtype) {
@@ -118,6 +119,18 @@ static void run_unary_row(const pt_unary *op, int32_t n, float *out, const float
     }
 }
 
+// The same of float16 or bfloat16, in blocks that go through float32.
+static void run_half_row(const pt_unary *op, int32_t n, const pt_tensor *out, const pt_tensor *in,
+                         const pt_number *p) {
+    float block[PT_HALF_BLOCK];
+    for (int32_t i = 0; i < n; i += PT_HALF_BLOCK) {
+        const int32_t some = n - i < PT_HALF_BLOCK ? n - i : PT_HALF_BLOCK;
+        pt_read_halves(block, in->data, i, 1, some, in->dtype);
+        run_unary_row(op, some, block, block, p);
+        pt_write_halves(out->data, i, 1, block, some, out->dtype);
+    }
+}
+
 static pt_number apply_unary(const pt_unary *op, uint8_t compute, pt_number x, const pt_number *p) {
     if (!pt_is_floating(compute)) {
         x.i64 = op->i64(x.i64, p);
@@ -149,6 +162,8 @@ static int run_unary(const pt_tensor *in, const pt_tensor *out, const pt_unary *
     int32_t n = pt_numel(out);
     if (in->dtype == PT_DTYPE_FLOAT && out->dtype == PT_DTYPE_FLOAT && pt_same_dim_order(in, out)) {
         run_unary_row(op, n, out->data, in->data, p);
+    } else if (pt_is_half(in->dtype) && out->dtype == in->dtype && pt_same_dim_order(in, out)) {
+        run_half_row(op, n, out, in, p);
     } else if (n > 0) {
         walk_unary(op, out, in, pt_compute_dtype(promoted, op->rule), p);
     }

@@ -207,17 +207,15 @@ static uint8_t *element_at(const pt_tensor *t, int32_t i) {
     return (uint8_t *)t->data + (size_t)i * pt_element_size(t->dtype);
 }
 
-enum { BLOCK = 16 }; // values on the stack on their way from or to float16 and bfloat16
-
 void pt_quantize_part(const pt_quantizer *q, int32_t first, int32_t n, const pt_tensor *in,
                       const pt_tensor *out) {
     if (in->dtype == PT_DTYPE_FLOAT) {
         pt_quantize_row(q, out->dtype, n, (const float *)in->data + first, element_at(out, first));
         return;
     }
-    for (; n > 0; n -= BLOCK, first += BLOCK) {
-        const int32_t some = n < BLOCK ? n : BLOCK;
-        float x[BLOCK];
+    for (; n > 0; n -= PT_HALF_BLOCK, first += PT_HALF_BLOCK) {
+        const int32_t some = n < PT_HALF_BLOCK ? n : PT_HALF_BLOCK;
+        float x[PT_HALF_BLOCK];
         pt_read_halves(x, in->data, first, 1, some, in->dtype);
         pt_quantize_row(q, out->dtype, some, x, element_at(out, first));
     }
@@ -298,9 +296,9 @@ void pt_dequantize_part(const pt_dequantizer *q, int32_t first, int32_t n, const
         pt_dequantize_row(q, in->dtype, n, element_at(in, first), (float *)out->data + first);
         return;
     }
-    for (; n > 0; n -= BLOCK, first += BLOCK) {
-        const int32_t some = n < BLOCK ? n : BLOCK;
-        float x[BLOCK];
+    for (; n > 0; n -= PT_HALF_BLOCK, first += PT_HALF_BLOCK) {
+        const int32_t some = n < PT_HALF_BLOCK ? n : PT_HALF_BLOCK;
+        float x[PT_HALF_BLOCK];
         pt_dequantize_row(q, in->dtype, some, element_at(in, first), x);
         pt_write_halves(out->data, first, 1, x, some, out->dtype);
     }

@@ -5,6 +5,8 @@ backend and leaves the method usable: a MemoryError DelegateMemoryAllocationFail
 exception Internal.
 """
 
+import _picotorch
+
 from .delegate_contexts import (
     BackendExecutionContext,
     BackendInitContext,
@@ -21,12 +23,14 @@ from .errors import (
     bad_program,
     fail,
 )
+from .method_loader import HEADER_BYTES, VALUE_BYTES
 from .no_delegates import NoDelegates
 from .schema import BACKEND_DELEGATE_COMPILE_SPECS, BACKEND_DELEGATE_PROCESSED
 from .values import Kept
 
 _MOST_ARGUMENTS = 254  # of a call, by the record's layout
-_HEADER_BYTES = 4  # of an instruction record
+_POOL = _picotorch.POOL
+_OFFSET = 0x1FFFFFF  # of a reference, in words
 
 
 class Delegate:
@@ -64,14 +68,16 @@ class Argument(Kept):
 
     def __init__(self):
         super().__init__()
-        self.index = 0  # among the method's values
+        self.at = -1  # place in the pool of the record that the Tensor shows
         self.value = None
 
     def clear(self):
-        """What a backend has kept of it shows nothing any more."""
+        """What a backend has kept of it has no elements any more."""
+        if self.value is self.tensor:
+            self.tensor.clear()
+        elif self.value is self.list:
+            self.list.clear()
         self.value = None
-        self.tensor.clear()
-        self.list.clear()
 
 
 class Arguments:
@@ -81,18 +87,45 @@ class Arguments:
         self.values = method.values
         self.items = [Argument() for _ in range(most)]
         self.count = 0
+        self.tensors = 0  # where the records of the method's tensors start and end
+        self.tensors_end = 0
 
-    def read(self, vector, count):
-        """Takes the arguments whose value indexes the program lists at a position."""
+    def bind(self, tensors, tensors_end):
+        self.tensors = tensors
+        self.tensors_end = tensors_end
+        for argument in self.items:
+            argument.at = -1
+
+    def read(self, context, position, count):
+        """Takes the arguments whose references start at a position of the pool; behind them is one to
+        the program's vector of their value indexes."""
         self.count = count
-        reader = self.values.method.program.reader
+        # names of the loop's own: a global or an attribute is another 100 instructions each time
+        record = self.values.record
+        items = self.items
+        first = self.tensors
+        end = self.tensors_end
         for i in range(count):
-            argument = self.items[i]
-            try:
-                argument.index = reader.i32_item(vector, i)
-                argument.value = self.values.get(argument.index, argument)
-            except ValueError:
-                raise bad_program("lies outside the file", "argument", i) from None
+            ref = context.get_ref(position + 4 * i)
+            at = (ref & _OFFSET) << 2
+            if ref >> 25 == _POOL and first <= at < end:
+                argument = items[i]
+                tensor = argument.value = argument.tensor
+                if at == argument.at:
+                    tensor.point_again(context, at, record)
+                else:
+                    tensor.point(context, at, record)
+                    argument.at = at
+            else:
+                self._read_other(context.get_ref(position + 4 * count), i)
+
+    def _read_other(self, vector, i):
+        argument = self.items[i]
+        try:
+            index = self.values.method.program.reader.i32_item((vector & _OFFSET) << 2, i)
+            argument.value = self.values.get(index, argument)
+        except ValueError:
+            raise bad_program("lies outside the file", "argument", i) from None
 
     def clear(self):
         for i in range(self.count):
@@ -103,11 +136,12 @@ class Arguments:
         """See BackendExecutionContext.resize_tensor."""
         context = self.values.method.context
         for i in range(self.count):
-            if self.items[i].value is tensor:
-                code = context.resize(context.find_value(self.items[i].index), sizes)
+            argument = self.items[i]
+            if argument.value is tensor:
+                code = context.resize(argument.at, sizes)
                 if code:
                     raise fail(code, "", "argument", i, source=self)
-                self.values.tensor(self.items[i].index, tensor)
+                tensor.point_again(context, argument.at, self.values.record)
                 return
         raise fail(INVALID_ARGUMENT, "is no argument of this call", "tensor")
 
@@ -175,9 +209,11 @@ class Delegates(NoDelegates):
             raise fail(OUT_OF_RESOURCES, "has more arguments than Method was made for", "instruction",
                        instruction, remedy="give Method a larger max_arguments")
 
-    def init(self, program, data_map, name, manager, start):
-        """Makes all delegates ready; what they allocate of the pool counts from `start` on."""
-        self.init_context.bind(program, data_map, name, manager.method_allocator, start)
+    def init(self, program, data_map, name, manager, loader):
+        """Makes all delegates ready; what they allocate of the pool counts from the method's start
+        on."""
+        self.init_context.bind(program, data_map, name, manager.method_allocator, loader.start)
+        self.arguments.bind(loader.value_at, loader.value_at + VALUE_BYTES * loader.n_tensors)
         self.execution_context.bind(name, manager.temp_allocator)
         for i in range(self.count):
             self._init(program, i)
@@ -224,8 +260,7 @@ class Delegates(NoDelegates):
         return 0 if self.error is None else self.error.code
 
     def _execute(self, delegate, position, count):
-        vector = self.context.get_ref(position + _HEADER_BYTES + 4 * count)
-        self.arguments.read((vector & 0x1FFFFFF) << 2, count)
+        self.arguments.read(self.context, position + HEADER_BYTES, count)
         delegate.backend.execute(self.execution_context, delegate.handle, self.arguments)
 
     def _give_back(self):

@@ -83,7 +83,7 @@ class Method:
         try:
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
-            self._delegates.init(program, data_map, name, self.manager, self._loader.start)
+            self._delegates.init(program, data_map, name, self.manager, self._loader)
             self._loader.bind_scratch(self.manager)
             self._start()
             if event_tracer is not None:

@@ -11,21 +11,26 @@ class Module:
     """A program and its methods, each loaded at its first use into memories of just its size.
 
     source: path of a .pte file, or a buffer of its bytes. data_path: the same of the .ptd file of its
-    external tensors, or a list of several. prepare: see Method.load. Allocates when a method is
-    loaded.
+    external tensors, or a list of several. prepare: see Method.load. share_memory_arenas: the methods
+    have their planned buffers in common, and with them the mutable buffers that they were exported to
+    share; the first use loads all. Allocates when a method is loaded.
     """
 
-    def __init__(self, source, data_path=None, prepare=False):
+    def __init__(self, source, data_path=None, prepare=False, share_memory_arenas=False):
         self.program = Program.load(_loader(source))
         self.data_map = _data_map(data_path)
         self.prepare = prepare
+        self.share_memory_arenas = share_memory_arenas
         self.methods = {}
 
     def load_method(self, name="forward"):
         """The loaded Method of this name."""
         if name not in self.methods:
-            self.methods[name] = load_with_exact_memories(self.program, name, self.prepare,
-                                                          self.data_map)
+            self.program.plan(name)
+            planned = _shared_buffers(self.program) if self.share_memory_arenas else None
+            for each in self.program.method_names if planned else [name]:
+                self.methods[each] = load_with_exact_memories(
+                    self.program, each, self.prepare, self.data_map, planned=planned)
         return self.methods[name]
 
     def execute(self, name, inputs):
@@ -58,12 +63,27 @@ def _data_map(sources):
     return MergedDataMap.load([FlatTensorDataMap.load(_loader(source)) for source in sources])
 
 
-def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None):
+def _shared_buffers(program):
+    """Planned buffers that are large enough for each method of a program."""
+    sizes = []
+    for name in program.method_names:
+        meta = program.method_meta(name)
+        for i in range(meta.num_memory_planned_buffers()):
+            if i == len(sizes):
+                sizes.append(0)
+            sizes[i] = max(sizes[i], meta.memory_planned_buffer_size(i))
+    return HierarchicalAllocator([bytearray(size) for size in sizes])
+
+
+def load_with_exact_memories(program, name, prepare=False, data_map=None, event_tracer=None,
+                             planned=None):
     """A Method in newly made memories that have exactly the bytes that it needs, unplanned outputs
-    included; unplanned mutable buffers start from zero."""
+    included; unplanned mutable buffers start from zero. planned: a HierarchicalAllocator to take
+    instead of new planned buffers."""
     meta = program.method_meta(name)
-    planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
-                                     for i in range(meta.num_memory_planned_buffers())])
+    if planned is None:
+        planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
+                                         for i in range(meta.num_memory_planned_buffers())])
     pool, temp = 0, 0
     while True:
         manager = MemoryManager(MemoryAllocator(bytearray(pool)), planned,

@@ -71,7 +71,7 @@ class NoDelegates:
         """Raises InvalidProgram for a call of no delegate of the method."""
         raise bad_program("calls a delegate that there is not", "instruction", instruction)
 
-    def init(self, program, data_map, name, manager, start):
+    def init(self, program, data_map, name, manager, loader):
         pass
 
     def destroy(self):

@@ -170,10 +170,8 @@ class Tensor:
         self._buffer = None  # of from_blob
 
     def clear(self):
-        """Shows nothing any more."""
+        """Shows no elements any more."""
         self.data = _picotorch.view(self.data, b"", 0, 0, "B")
-        self._sizes = _picotorch.view(self._sizes, b"", 0, 0, "i")
-        self._dim_order = _picotorch.view(self._dim_order, b"", 0, 0, "B")
 
     def __len__(self):
         return len(self.data)
@@ -244,6 +242,15 @@ class Tensor:
         """Shows the tensor whose record is at `at` of the context's pool. `record` is a list of 6 to
         work in. ValueError where a place lies outside its memory."""
         self.describe(context, at, record)
+        self._show(context, record)
+
+    def point_again(self, context, at, record):
+        """As point, for the record to which it was pointed last: sizes and dim order lie where they
+        did."""
+        context.read_value(at, record)
+        self._show(context, record)
+
+    def _show(self, context, record):
         data = record[0] if record[5] else _NOWHERE
         self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
 

@@ -1,4 +1,4 @@
-"""Values of every kind as inputs and outputs, tensors between methods, attributes and state, heap locked.
+"""Values of every kind in and out, tensors between methods, attributes and state, heap locked.
 
 Sections: the programs of tests/host/test_values.py, by name. Prints what every call ended with.
 """

@@ -30,6 +30,8 @@ TOO_LARGE = {
     "netduinoplus2": ("deep_autoencoder", "mobilenet_v1_025", "planned_1785600", "resnet8",
                       "simple_conv_256"),
 }
+# The fixtures whose backends the tests define: as much Python as the scripts.
+WITH_BACKENDS = "delegate_"
 # A minute of floating point in software, by kernels that smaller fixtures run there, too.
 TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
 
@@ -41,7 +43,8 @@ def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
     """(fixture, board) of all that run."""
     return [(name, board) for name in names for board in BOARDS
             if not any(name in left_out.get(board, ())
-                       for left_out in (TOO_LARGE, TOO_SLOW, TOO_MUCH_HEAP))]
+                       for left_out in (TOO_LARGE, TOO_SLOW, TOO_MUCH_HEAP))
+            and (board in SCRIPT_BOARDS or not name.startswith(WITH_BACKENDS))]
 
 
 @functools.cache

@@ -270,7 +270,8 @@ def test_inspect_names_what_is_missing(call):
 def test_inspect_json_agrees_with_the_exporter(call, fixture):
     entry = json.loads(call("inspect", fixture.path, "--json")[1])
     assert entry["bytes"] == len(fixture.pte)
-    assert [method["name"] for method in entry["methods"]] == list(fixture.methods)
+    assert [method["name"] for method in entry["methods"]] == [
+        name for name in fixture.methods if name not in entry["constant_methods"]]
     for method in entry["methods"]:
         wanted = fixture.methods[method["name"]]
         assert method["planned_buffers"] == wanted["planned_buffers"]

@@ -598,6 +598,11 @@ class Context:
         self._record("pt_value", position, 16 * count)
         return lib.pt_put_variables(self._c, position, count)
 
+    def reset_variables(self):
+        """Gives all variables of the method the numbers of the program again."""
+        self._method()
+        lib.pt_reset_variables(self._c)
+
     def _read_argument(self, reader, arguments, i):
         """Index, position and type of the value that item `i` of the arguments names."""
         index = reader.i32_item(arguments, i)

@@ -101,6 +101,7 @@ pt_ref pt_find_value(const pt_context *c, uint32_t index);
 pt_ref pt_find_variable(const pt_context *c, uint32_t index);
 uint32_t pt_sort(uint32_t *items, uint32_t n);
 int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
+void pt_reset_variables(const pt_context *c);
 bool pt_list_has_variable(pt_context *c, pt_ref list);
 void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
 int pt_settle(pt_context *c, uint32_t method, uint32_t *external);

@@ -267,6 +267,8 @@ uint32_t pt_sort(uint32_t *items, uint32_t n);
 // Turns the indexes of n values, sorted at `position` of the pool, into records of variables there,
 // with the numbers of the program. -1, or the first index that names no number.
 int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
+// Gives all variables of the method the numbers of the program again.
+void pt_reset_variables(const pt_context *c);
 // Counts the items of a list of ints among those that loading looks at; false when it has looked at
 // too many.
 bool pt_may_look(pt_context *c, pt_ref list);

@@ -315,6 +315,14 @@ static mp_obj_t context_put_variables(mp_obj_t self_in, mp_obj_t position, mp_ob
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_put_variables_obj, context_put_variables);
 
+static mp_obj_t context_reset_variables(mp_obj_t self_in) {
+    const pt_context *c = context_of(self_in);
+    method_in_pool(c);
+    pt_reset_variables(c);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_reset_variables_obj, context_reset_variables);
+
 static void check_reader(mp_obj_t reader_in) {
     if (!mp_obj_is_type(reader_in, &pt_reader_type)) {
         mp_raise_type(&mp_type_TypeError);
@@ -701,6 +709,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
     {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_variables), MP_ROM_PTR(&context_put_variables_obj)},
+    {MP_ROM_QSTR(MP_QSTR_reset_variables), MP_ROM_PTR(&context_reset_variables_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_lists), MP_ROM_PTR(&context_count_lists_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_constant_memory), MP_ROM_PTR(&context_set_constant_memory_obj)},

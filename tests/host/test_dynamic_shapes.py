@@ -124,6 +124,17 @@ def test_a_number_is_moved():
     assert list(method.get_output(0).data) == [-1] * 8
 
 
+def test_reset_state_takes_numbers_back():
+    method = numbers([int_value(1)], [call(0, N, N, N)], [ADD])
+    for _ in range(2):
+        method.set_input(np.zeros(8, np.float32), 0)
+        method.execute()
+        method.execute()
+        assert number(method, N) == 4
+        method.reset_state()
+        assert number(method, N) == 1
+
+
 def test_a_condition_of_another_type_is_an_error_when_it_is_reached():
     method = relu([bool_value(True), int_value(3)], [jump(2, 2), move(3, 2)])
     method.set_input(np.ones(8, np.float32), 0)

@@ -3,6 +3,7 @@
 BOARD ?= mps2-an386
 FIXTURE ?= tests/fixtures/ds_cnn
 PYTEST ?= -n auto
+CONFORMANCE ?= full
 
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -96,6 +97,17 @@ performance: all-firmware ## Measure all of docs/performance.md and write its ta
 .PHONY: size
 size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py
+
+.PHONY: conformance
+conformance: build/conformance/installed ## The twin beside ExecuTorch's runtime, programs exported afresh (CONFORMANCE=quick: a part)
+	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
+
+build/conformance/installed: pyproject.toml | python
+	.venv/bin/python -m venv build/conformance
+	@echo "torch and executorch, which takes minutes:"
+	build/conformance/bin/python -m pip install -q -e '.[export]'
+	build/conformance/bin/python -m pip install -q --no-deps tosa-tools==2026.5.0
+	@touch $@
 
 ##@ Before a commit
 

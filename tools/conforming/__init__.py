@@ -1,0 +1,1 @@
+"""What make conformance runs: see tools/conformance.py."""

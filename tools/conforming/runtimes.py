@@ -1,0 +1,66 @@
+"""The two runtimes: each takes a program and runs, and gives torch tensors and numbers."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from executorch.runtime import Runtime
+from picotorch import runtime
+from picotorch.host.tensors import DTYPES
+
+BFLOAT16 = 15  # ScalarType
+
+
+def run_executorch(pte: bytes, runs: list, data: bytes | None = None) -> list[list]:
+    """Outputs of each run; runs: (method, inputs), one after the other on the same loaded methods."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, data_path = Path(folder) / "model.pte", Path(folder) / "model.ptd"
+        path.write_bytes(pte)
+        if data is not None:
+            data_path.write_bytes(data)
+        program = Runtime.get().load_program(path, data_path=data_path if data is not None else None)
+        loaded = {name: program.load_method(name) for name, _ in runs}
+        return [[_detached(value) for value in loaded[name].execute(inputs)] for name, inputs in runs]
+
+
+def _detached(value):
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+
+def run_picotorch(pte: bytes, runs: list, data: bytes | None = None) -> list[list]:
+    """The same on the twin. Raises picotorch.Error."""
+    with tempfile.TemporaryDirectory() as folder:
+        data_path = None
+        if data is not None:
+            data_path = Path(folder) / "model.ptd"
+            data_path.write_bytes(data)
+        program = runtime.Runtime.get().load_program(pte, data_path=data_path)
+    loaded = {name: program.load_method(name) for name, _ in runs}
+    return [_run(loaded[name], inputs) for name, inputs in runs]
+
+
+def _run(method, inputs):
+    outputs = method.execute([_array(value) for value in inputs])
+    return [_tensor(value, method.metadata, i) for i, value in enumerate(outputs)]
+
+
+def _array(value):
+    if isinstance(value, list | tuple):
+        return [_array(item) for item in value]
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach()
+    if value.dtype == torch.bfloat16:
+        return value.view(torch.int16).numpy().view(DTYPES.get(BFLOAT16, "int16"))
+    return value.numpy()
+
+
+def _tensor(value, metadata, i):
+    if isinstance(value, list):
+        return [_tensor(item, metadata, i) for item in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    if metadata.output_tensor_meta(i).dtype() == BFLOAT16:
+        return torch.from_numpy(value.view(np.int16).copy()).view(torch.bfloat16)
+    return torch.from_numpy(value.copy())

@@ -1,0 +1,156 @@
+"""Samples of the operators that picotorch has kernels for, from PyTorch's OpInfo database."""
+
+import random
+import zlib
+from dataclasses import dataclass
+
+import _picotorch
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+# How many samples of an operator
+SAMPLES = {torch.float32: 6, torch.int64: 3, torch.int32: 2, torch.uint8: 2, torch.bool: 2,
+           torch.float64: 2, torch.float16: 2, torch.bfloat16: 2}
+LARGEST = 20_000  # elements of a tensor
+
+# OpInfos that lead to kernels of other names
+_ALSO = (
+    "baddbmm", "broadcast_to", "chunk", "einsum", "matmul", "mv", "inner", "index_put", "index_add",
+    "index_copy", "scatter", "scatter_add", "softmax", "log_softmax", "std", "sum_to_size", "tile",
+    "hstack", "vstack", "movedim", "unflatten", "flatten", "reshape", "ravel", "square", "frac",
+    "count_nonzero", "native_batch_norm", "cumprod", "logsumexp", "triu", "zeros_like", "ones_like",
+    "nn.functional.adaptive_avg_pool2d", "nn.functional.avg_pool1d", "nn.functional.avg_pool2d",
+    "nn.functional.batch_norm", "nn.functional.celu", "nn.functional.conv1d", "nn.functional.conv2d",
+    "nn.functional.conv3d", "nn.functional.conv_transpose1d", "nn.functional.conv_transpose2d",
+    "nn.functional.elu", "nn.functional.embedding", "nn.functional.gelu", "nn.functional.glu",
+    "nn.functional.group_norm", "nn.functional.hardsigmoid", "nn.functional.hardswish",
+    "nn.functional.hardtanh", "nn.functional.instance_norm", "nn.functional.interpolate",
+    "nn.functional.layer_norm", "nn.functional.leaky_relu", "nn.functional.linear",
+    "nn.functional.logsigmoid", "nn.functional.max_pool1d", "nn.functional.max_pool2d",
+    "nn.functional.mish", "nn.functional.mse_loss", "nn.functional.normalize", "nn.functional.pad",
+    "nn.functional.pixel_shuffle", "nn.functional.prelu", "nn.functional.relu6",
+    "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "nn.functional.selu",
+    "nn.functional.silu", "nn.functional.softmin", "nn.functional.softplus",
+    "nn.functional.upsample_bilinear", "nn.functional.upsample_nearest",
+)
+# Without values of their own, or random
+_NOT = ("empty", "empty_strided", "empty_permuted", "bernoulli", "normal", "multinomial")
+_NOT_NAMESPACES = ("_refs", "linalg", "masked.", "fft", "special", "sparse", "torch.ops")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An OpInfo: its place in op_db."""
+
+    name: str
+    index: int
+
+    def samples(self, counts):
+        """Samples in each dtype that it takes, up to counts[dtype], the same every time."""
+        return [sample for dtype, count in counts.items() if dtype in op_db[self.index].dtypes
+                for sample in self._samples(dtype, count)]
+
+    def _samples(self, dtype, count):
+        """Samples spread over those that PyTorch has."""
+        info = op_db[self.index]
+        seed = zlib.crc32(self.name.encode())
+        torch.manual_seed(seed)
+        random.seed(seed)
+        found = []
+        for number, sample in enumerate(info.sample_inputs("cpu", dtype)):
+            candidate = Sample(f"{self.name} {str(dtype)[6:]} {number}", dtype, info.op, sample)
+            if candidate.usable():
+                found.append(candidate)
+            if len(found) == 100:
+                break
+        step = max(1, len(found) / count)
+        chosen = [found[int(i * step)] for i in range(count) if int(i * step) < len(found)]
+        return [sample for sample in chosen if sample.expected() is not None]
+
+
+class Sample:
+    """A call of an operator: its tensors are inputs of the program, all else is constant."""
+
+    def __init__(self, name, dtype, function, sample):
+        self.name = name
+        self.dtype = dtype
+        self.group = f"operators, {str(dtype)[6:]}"
+        self.function = function
+        leaves, self.spec = tree_flatten(([sample.input, *sample.args], sample.kwargs))
+        self.leaves = [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, torch.Tensor)]
+
+    @property
+    def inputs(self):
+        return [self.leaves[i].clone(memory_format=torch.contiguous_format) for i in self.places]
+
+    def usable(self):
+        tensors = [self.leaves[i] for i in self.places]
+        return bool(tensors) and all(
+            tensor.numel() <= LARGEST and not tensor.is_complex() and tensor.layout == torch.strided
+            for tensor in tensors)
+
+    def call(self, tensors):
+        """The outputs, a flat list of tensors."""
+        leaves = list(self.leaves)
+        for i, tensor in zip(self.places, tensors, strict=True):
+            leaves[i] = tensor
+        args, kwargs = tree_unflatten(leaves, self.spec)
+        return tree_flatten(self.function(*args, **kwargs))[0]
+
+    def expected(self):
+        """PyTorch's outputs; None where they are not all tensors, or PyTorch refuses."""
+        try:
+            with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
+                outputs = self.call(self.inputs)
+        except Exception:
+            return None
+        tensors = all(isinstance(output, torch.Tensor) and not output.is_complex()
+                      for output in outputs)
+        return [output.detach().clone() for output in outputs] if outputs and tensors else None
+
+    def __str__(self):
+        args, kwargs = tree_unflatten([_text(leaf) for leaf in self.leaves], self.spec)
+        named = [f"{name}={value}" for name, value in kwargs.items()]
+        return f"{self.name}({', '.join([*map(str, args), *named])})".replace("'", "")
+
+
+def _text(leaf):
+    if not isinstance(leaf, torch.Tensor):
+        return repr(leaf)
+    return f"{str(leaf.dtype)[6:]}{list(leaf.shape)}"
+
+
+class Together(torch.nn.Module):
+    """Several samples as one program: all inputs, one after the other, and all outputs."""
+
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = samples
+
+    def forward(self, *tensors):
+        outputs, at = [], 0
+        for sample in self.samples:
+            count = len(sample.places)
+            outputs += sample.call(tensors[at : at + count])
+            at += count
+        return tuple(outputs)
+
+
+def operators():
+    """The Operators, in op_db's order."""
+    kernels = {name.split("::")[1].split(".")[0] for name in _kernels()}
+    kernels = {name.strip("_").removesuffix("_copy") for name in kernels} | set(_ALSO)
+    found = []
+    for index, info in enumerate(op_db):
+        known = info.name in kernels or info.name.split(".")[-1].strip("_") in kernels
+        if known and info.name not in _NOT and not info.name.startswith(_NOT_NAMESPACES):
+            name = f"{info.name}.{info.variant_test_name}".rstrip(".")
+            found.append(Operator(name.replace("nn.functional.", ""), index))
+    return found
+
+
+def _kernels():
+    return [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())
+            if _picotorch.operator_name(i).startswith("aten::")]

@@ -6,6 +6,7 @@ MicroPython, +-(2**30 - 1), so that both see the same.
 
 import math
 import struct
+import threading
 import weakref
 
 from _picotorch_c import ffi, lib
@@ -439,6 +440,7 @@ class Context:
         self._on_delegate = on_delegate
         self._raised = None
         self._ready = False
+        self._running = threading.Lock()
         self._c = ffi.new("pt_context *")
         self._handle = ffi.new_handle(weakref.ref(self))
         self._c.owner = self._handle
@@ -513,6 +515,7 @@ class Context:
                   n_instructions=n_instructions, values=values, instructions=instructions,
                   program_values=program_values, scratch=scratch)
         self._c.program_values = program_values
+        self._c.list_items = 0
         self._c.method = position
 
     def put_tensor(self, position, data, sizes, dim_order, index, dtype, flags):
@@ -594,6 +597,11 @@ class Context:
             raise ValueError
         self._record("pt_value", position, 16 * count)
         return lib.pt_put_variables(self._c, position, count)
+
+    def reset_variables(self):
+        """Gives all variables of the method the numbers of the program again."""
+        self._method()
+        lib.pt_reset_variables(self._c)
 
     def _read_argument(self, reader, arguments, i):
         """Index, position and type of the value that item `i` of the arguments names."""
@@ -757,6 +765,14 @@ class Context:
         self._record("pt_method", self._c.method)
         return lib.pt_is_written(self._c, memory)
 
+    def memory_needed(self, memory, bounds):
+        """Bytes that a memory of unplanned tensors must have for the static tensors in it; with
+        `bounds` for the dynamic ones at their upper bounds, too."""
+        if not 0 <= memory < MEMORIES:
+            raise ValueError
+        self._method()
+        return lib.pt_memory_needed(self._c, memory, bounds)
+
     def set_ready(self, ready):
         """Whether execute and step may run: a method is started and all its memories are set.
 
@@ -767,12 +783,18 @@ class Context:
         self._ready = ready
 
     def _run(self, function):
-        code = function(self._c) if self._ready else NOT_READY
-        if self._raised is not None:
-            raised, self._raised = self._raised, None
-            raise raised
-        if code:
-            self._on_failure(code)
+        """Threads run one after the other; a backend that runs its own method does not get here."""
+        if not self._ready:
+            self._on_failure(NOT_READY)
+            return
+        with self._running:
+            code = function(self._c) if self._ready else NOT_READY
+            if self._raised is not None:
+                raised, self._raised = self._raised, None
+                lib.pt_start(self._c, self._c.method)
+                raise raised
+            if code:
+                self._on_failure(code)
 
     def step(self):
         """Runs one instruction; on_failure(code) is called with an error's code."""

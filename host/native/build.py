@@ -51,6 +51,7 @@ typedef struct pt_context {
     uint8_t *scratch;
     uint32_t scratch_size;
     uint32_t scratch_needed;
+    uint32_t list_items;
     uint8_t checking;
     bool prepares;
     uint32_t prepared_needed;
@@ -100,7 +101,8 @@ pt_ref pt_find_value(const pt_context *c, uint32_t index);
 pt_ref pt_find_variable(const pt_context *c, uint32_t index);
 uint32_t pt_sort(uint32_t *items, uint32_t n);
 int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
-bool pt_list_has_variable(const pt_context *c, pt_ref list);
+void pt_reset_variables(const pt_context *c);
+bool pt_list_has_variable(pt_context *c, pt_ref list);
 void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
 int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
 void pt_fit(const pt_context *c, uint32_t memory);
@@ -121,6 +123,7 @@ const char *pt_operator_signature(uint32_t operator_number);
 uint32_t pt_operator_traits(uint32_t operator_number);
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
 bool pt_is_written(const pt_context *c, uint32_t memory);
+uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds);
 int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format);
 uint32_t pt_element_size(uint8_t dtype);
 typedef struct pt_tensor {

@@ -113,6 +113,10 @@ typedef struct pt_tracer {
 
 // ---- context
 
+// Loading looks at no more items of lists of ints, of all instructions together: many may name one
+// long list.
+enum { PT_MAX_LIST_ITEMS = 1 << 20 };
+
 // What sizes and variables are while a kernel's check runs.
 enum {
     PT_CHECK_STATIC, // nothing that it sees will change
@@ -126,6 +130,7 @@ typedef struct pt_context {
     uint8_t *scratch; // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed;  // most that any check has asked for
+    uint32_t list_items;      // of lists of ints that loading has looked at
     uint8_t checking;         // PT_CHECK_...
     bool prepares;            // checks may ask for memory for what they prepare
     uint32_t prepared_needed; // bytes that they asked for together
@@ -230,8 +235,9 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 // changed. `sizes` may be any tensor's own.
 int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the sizes of the output `arg` are to be `sizes`. As pt_resize_tensor, but the error
-// is InvalidArgument. What a tensor's sizes refer to changes with it: a check looks at an output's
-// sizes, and derives from them, only behind this.
+// is InvalidArgument, also where `arg` is an input of the same call whose sizes would change. What
+// a tensor's sizes refer to changes with it: a check looks at an output's sizes, and derives from
+// them, only behind this.
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
@@ -261,10 +267,16 @@ uint32_t pt_sort(uint32_t *items, uint32_t n);
 // Turns the indexes of n values, sorted at `position` of the pool, into records of variables there,
 // with the numbers of the program. -1, or the first index that names no number.
 int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
-// True when a list of ints in the program has an item that is a variable.
-bool pt_list_has_variable(const pt_context *c, pt_ref list);
+// Gives all variables of the method the numbers of the program again.
+void pt_reset_variables(const pt_context *c);
+// Counts the items of a list of ints among those that loading looks at; false when it has looked at
+// too many.
+bool pt_may_look(pt_context *c, pt_ref list);
+// True when a list of ints in the program has an item that is a variable, and may be looked at.
+bool pt_list_has_variable(pt_context *c, pt_ref list);
 // Gives the tensor whose record is at `position` of the pool sizes of its own, from offset `at` of
-// the pool on: a word for the bound, then the sizes, which are at first those of the program.
+// the pool on: a word for the bound, then the sizes, which are at first those of the program. One
+// without dims has nothing to change: it stays static.
 void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
 
 // ---- kernels and their registry
@@ -317,6 +329,8 @@ void pt_fit(const pt_context *c, uint32_t memory);
 // call: against the signature of its operator), then the kernel's own check. The loader checks
 // where a jump leads.
 int pt_check_instruction(pt_context *c, uint32_t position);
+// True when the next instruction, a kernel call, reads the tensor `arg`.
+bool pt_is_input(const pt_context *c, pt_ref arg);
 // Checks all instructions of the method. c->instruction is the first one that is refused.
 int pt_check_method(pt_context *c, uint32_t method);
 // To the first instruction of the method whose pt_method is at offset `method` of the pool.
@@ -343,6 +357,9 @@ void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uin
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
 // True when an instruction of the started method writes to a tensor in this memory.
 bool pt_is_written(const pt_context *c, uint32_t memory);
+// Bytes that this memory, of unplanned tensors, must have for the static tensors in it; with
+// `bounds` for the dynamic ones at their upper bounds, too.
+uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds);
 
 // ---- verification
 

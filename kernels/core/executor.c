@@ -10,11 +10,21 @@ static pt_instruction *instruction_at(const pt_context *c, uint32_t position) {
     return (pt_instruction *)(void *)(c->memory[PT_MEMORY_POOL] + position);
 }
 
+// In a run there are lists only that loading has looked at.
+static bool is_long_list(pt_context *c, pt_ref arg, char letter) {
+    return (letter == 'L' || letter == 'l') && c->checking != PT_CHECK_RUN &&
+           arg >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM &&
+           pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_may_look(c, arg);
+}
+
 static int check_kinds(pt_context *c, const pt_instruction *instruction) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         if (!signature[i]) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more arguments than the operator has");
+        }
+        if (is_long_list(c, instruction->args[i], signature[i])) {
+            return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "so many items in lists of ints");
         }
         if (!pt_has_kind(c, instruction->args[i], signature[i])) {
             c->argument = (int32_t)i;
@@ -60,6 +70,29 @@ static bool is_dynamic(const pt_context *c, pt_ref arg, char letter) {
     }
     for (uint32_t i = 0; i < value->sizes; i++) {
         if (is_dynamic_tensor(c, pt_list_item(c, arg, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_item(const pt_context *c, pt_ref list, pt_ref tensor) {
+    for (uint32_t i = 0; i < pt_list_length(c, list); i++) {
+        if (pt_list_item(c, list, i) == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool pt_is_input(const pt_context *c, pt_ref arg) {
+    const pt_instruction *instruction = instruction_at(c, c->position);
+    const char *signature = pt_operator_signature(instruction->kernel);
+    for (uint32_t i = 0; i < instruction->n_args; i++) {
+        bool is_list = signature[i] == 'V' || signature[i] == 'U';
+        bool is_tensor = signature[i] == 'T' || signature[i] == 't';
+        if ((is_tensor && instruction->args[i] == arg) ||
+            (is_list && has_item(c, instruction->args[i], arg))) {
             return true;
         }
     }

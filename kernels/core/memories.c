@@ -66,9 +66,11 @@ static bool writes_to(const pt_context *c, const pt_instruction *instruction, ui
     case PT_OP_DELEGATE_CALL:
         return delegate_writes_to(c, instruction, memory);
     case PT_OP_KERNEL_CALL:
+    case PT_OP_DYNAMIC_CALL:
         return kernel_writes_to(c, instruction, memory);
     case PT_OP_MOVE:
-        return memory_of(c, instruction->args[1]) == memory;
+        return pt_has_kind(c, instruction->args[1], 'T') &&
+               memory_of(c, instruction->args[1]) == memory;
     default:
         return false;
     }

@@ -120,6 +120,21 @@ int pt_settle(pt_context *c, uint32_t method, uint32_t *external) {
     return error == PT_ERROR_OK ? for_views(c, n, first, confirm) : error;
 }
 
+uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
+    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    const pt_value *value = record(c, m->values);
+    uint32_t needed = 0;
+    for (uint32_t i = 0; i < m->n_values; i++, value++) {
+        bool counts = bounds || !(value->flags & PT_VALUE_DYNAMIC);
+        if (counts && value->data >> PT_REF_OFFSET_BITS == memory) {
+            uint32_t bytes = capacity(c, m->values + i * (uint32_t)(sizeof(*value) / 4)) *
+                             pt_element_size(value->type);
+            needed = bytes > needed ? bytes : needed;
+        }
+    }
+    return needed;
+}
+
 void pt_fit(const pt_context *c, uint32_t memory) {
     const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
     const pt_value *value = record(c, m->values);

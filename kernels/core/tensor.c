@@ -146,10 +146,14 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
         return (flags & PT_VALUE_RANK) == rank ? PT_ERROR_OK
                                                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, REASON_RANK);
     }
+    const pt_value *value = record(c, arg);
+    if (flags & PT_VALUE_DYNAMIC && !has_sizes(c, value, rank, sizes) && pt_is_input(c, arg)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "an input that is the output, too, would get other sizes");
+    }
     if (pt_resize_tensor(c, arg, rank, sizes) == PT_ERROR_OK) {
         return PT_ERROR_OK;
     }
-    const pt_value *value = record(c, arg);
     bool above = value->flags & PT_VALUE_DYNAMIC && (value->flags & PT_VALUE_RANK) == rank;
     return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                    above ? REASON_BOUND
@@ -160,6 +164,9 @@ void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at) {
     pt_ref tensor = pt_make_ref(PT_MEMORY_POOL, position);
     pt_value *value = (pt_value *)(void *)pt_at(c, tensor);
     pt_tensor t = pt_get_tensor(c, tensor);
+    if (t.rank == 0) {
+        return;
+    }
     int32_t *bound = (int32_t *)(void *)(c->memory[PT_MEMORY_POOL] + at);
     *bound = pt_numel(&t);
     memcpy(bound + 1, t.sizes, t.rank * sizeof(*t.sizes));

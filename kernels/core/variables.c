@@ -104,8 +104,22 @@ int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n) {
     return -1;
 }
 
-bool pt_list_has_variable(const pt_context *c, pt_ref list) {
-    uint32_t n = pt_list_length(c, list);
+void pt_reset_variables(const pt_context *c) {
+    const pt_method *m = method_of(c);
+    pt_value *variables = (pt_value *)(void *)pt_at(c, m->values) + m->n_values;
+    for (uint32_t i = 0; i < m->n_variables; i++) {
+        (void)put_variable(c, &variables[i], variables[i].index);
+    }
+}
+
+bool pt_may_look(pt_context *c, pt_ref list) {
+    uint32_t n = pt_list_length(c, list), left = PT_MAX_LIST_ITEMS - c->list_items;
+    c->list_items += n < left ? n : left;
+    return n < left;
+}
+
+bool pt_list_has_variable(pt_context *c, pt_ref list) {
+    uint32_t n = pt_may_look(c, list) ? pt_list_length(c, list) : 0;
     for (uint32_t i = 0; i < n; i++) {
         int64_t index = pt_list_index(c, list, i);
         if (index >= 0 && index <= UINT16_MAX && pt_find_variable(c, (uint32_t)index)) {

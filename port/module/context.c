@@ -182,6 +182,7 @@ static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
         .prepared = 0,
     };
     c->program_values = method->program_values;
+    c->list_items = 0;
     c->method = (uint32_t)mp_obj_get_int(args[1]);
     return mp_const_none;
 }
@@ -314,20 +315,28 @@ static mp_obj_t context_put_variables(mp_obj_t self_in, mp_obj_t position, mp_ob
 }
 static MP_DEFINE_CONST_FUN_OBJ_3(context_put_variables_obj, context_put_variables);
 
+static mp_obj_t context_reset_variables(mp_obj_t self_in) {
+    const pt_context *c = context_of(self_in);
+    method_in_pool(c);
+    pt_reset_variables(c);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_reset_variables_obj, context_reset_variables);
+
 static void check_reader(mp_obj_t reader_in) {
     if (!mp_obj_is_type(reader_in, &pt_reader_type)) {
         mp_raise_type(&mp_type_TypeError);
     }
 }
 
-static bool has_variable(const pt_context *c, const pt_argument *a) {
+static bool has_variable(pt_context *c, const pt_argument *a) {
     return a->type == PT_TYPE_INT_LIST &&
            pt_list_has_variable(c, pt_make_ref(PT_MEMORY_PROGRAM, a->evalue));
 }
 
 static mp_obj_t context_count_lists(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
-    const pt_context *c = context_of(args[0]);
+    pt_context *c = context_of(args[0]);
     method_in_pool(c);
     check_reader(args[1]);
     uint32_t arguments = (uint32_t)mp_obj_get_int(args[2]), n = number(args[3], UINT8_MAX);
@@ -362,7 +371,7 @@ static pt_ref argument_of(const pt_context *c, const pt_method *method, const pt
 
 static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
-    const pt_context *c = context_of(args[0]);
+    pt_context *c = context_of(args[0]);
     mp_int_t position = mp_obj_get_int(args[1]);
     pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
     record_at(c, position, sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref));
@@ -525,6 +534,14 @@ static mp_obj_t context_is_written(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_is_written_obj, context_is_written);
 
+static mp_obj_t context_memory_needed(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t bounds) {
+    const pt_context *c = context_of(self_in);
+    uint32_t memory = (uint32_t)memory_number(memory_in);
+    method_in_pool(c);
+    return pt_small_int(pt_memory_needed(c, memory, mp_obj_is_true(bounds)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_memory_needed_obj, context_memory_needed);
+
 static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
     context *self = MP_OBJ_TO_PTR(self_in);
     if (mp_obj_is_true(ready)) {
@@ -535,9 +552,21 @@ static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
 
+// An exception that passes through, an interrupt of a backend, leaves the method at its start.
+static int run_ready(pt_context *c, int (*function)(pt_context *c)) {
+    nlr_buf_t nlr;
+    if (nlr_push(&nlr) == 0) {
+        int error = function(c);
+        nlr_pop();
+        return error;
+    }
+    pt_start(c, c->method);
+    nlr_jump(nlr.ret_val);
+}
+
 static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     context *self = MP_OBJ_TO_PTR(self_in);
-    int error = self->ready ? function(&self->c) : PT_ERROR_INVALID_STATE;
+    int error = self->ready ? run_ready(&self->c, function) : PT_ERROR_INVALID_STATE;
     if (error != PT_ERROR_OK) {
         mp_call_function_1(self->on_failure, pt_small_int(error));
     }
@@ -680,6 +709,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
     {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_variables), MP_ROM_PTR(&context_put_variables_obj)},
+    {MP_ROM_QSTR(MP_QSTR_reset_variables), MP_ROM_PTR(&context_reset_variables_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_lists), MP_ROM_PTR(&context_count_lists_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_constant_memory), MP_ROM_PTR(&context_set_constant_memory_obj)},
@@ -687,6 +717,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
+    {MP_ROM_QSTR(MP_QSTR_memory_needed), MP_ROM_PTR(&context_memory_needed_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},
     {MP_ROM_QSTR(MP_QSTR_tracing_overhead), MP_ROM_PTR(&context_tracing_overhead_obj)},

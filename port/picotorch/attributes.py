@@ -21,7 +21,7 @@ class Attributes(Tensors):
     def get(self, name):
         """See Method.get_attribute."""
         index = self._find(name)
-        if not self.has_memory(index):
+        if not self.values.has_memory(index):
             raise fail(INVALID_STATE, "has no memory", name, remedy="call set_attribute_data_ptr")
         tensor = self._kept if _picotorch.heap_locked() else Tensor()
         return self.values.tensor(index, tensor)

@@ -103,7 +103,7 @@ class Inputs(Signature):
             raise fail(INVALID_ARGUMENT, "is constant in the program", "input", index)
         external = memory >= self.method.first_external()
         if external:
-            self._check_memory(data, nbytes, memory, which, index)
+            self._check_memory(data, nbytes, memory, index)
         self._resize(value.raw_sizes() if given else self._program_sizes(which), which, index)
         if external:
             context.set_memory(memory, data)
@@ -141,17 +141,21 @@ class Inputs(Signature):
     def explain(self, error):
         return self.method.context.reason()
 
-    def _check_memory(self, buffer, nbytes, memory, which, index):
-        """A buffer that becomes the memory of an input. Only if no instruction writes to it, it may be
-        read-only or part of the program; else the instruction may give it any size up to the bound."""
+    def _check_memory(self, buffer, nbytes, memory, index):
+        """A buffer that becomes the memory of an input, and of its views. Only if no instruction writes
+        to it, it may be read-only or part of the program; else the instruction may give it any size up
+        to the bound."""
         context = self.method.context
         check_alignment(buffer, "input", index)
         shared = context.overlap(buffer, self.method.first_external())
-        if context.is_written(memory):
+        written = context.is_written(memory)
+        needed = context.memory_needed(memory, written)
+        if written:
             check_memory(buffer, "input", index)
-            if nbytes < self.bound(which):
-                raise fail(INVALID_ARGUMENT, "the program writes to it", "input", index,
-                           self.bound(which), nbytes, "give as many bytes as the program's sizes say")
         elif self.method.is_constant(shared):
             shared = 0
+        if nbytes < needed:
+            raise fail(INVALID_ARGUMENT, "the program writes to it" if written else "it has views",
+                       "input", index, needed, nbytes,
+                       "give as many bytes as the program's sizes say")
         check_apart(shared, "input", index)

@@ -238,14 +238,15 @@ class Method:
     def reset_state(self):
         """Takes buffers back to their initial values, or to zero, and the execution to its start.
 
-        All planned memory is as it is after load, so inputs have to be set again.
+        All planned memory and the numbers that instructions write are as they are after load, so inputs
+        have to be set again.
         """
-        self._check_loaded()
+        self.reset_execution()
         self._loader.reset_memory()
+        self.context.reset_variables()
         self._inputs.forget()
         self._ready = False
         self.context.set_ready(False)
-        self.reset_execution()
 
     # ---- execution
 
@@ -275,14 +276,14 @@ class Method:
 
     def _on_failure(self, code):
         """Raises what execute or step failed with."""
-        if code == END_OF_METHOD:
+        error = self._delegates.take_error()
+        if code == END_OF_METHOD and error is None:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
                        remedy="call reset_execution")
         if self._delegates.is_executing:
             raise fail(INVALID_STATE, "is executing", "method")
         if not self._ready:
             self._raise_not_ready()
-        error = self._delegates.take_error()
         if error is None:
             error = fail(code, "", "instruction", self.context.instruction(), source=self)
         self.reset_execution()

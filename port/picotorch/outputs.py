@@ -25,7 +25,7 @@ class Outputs(Signature):
         if index >= len(self._kept):
             raise fail(OUT_OF_RESOURCES, "is one more than Method was made for", "output", index,
                        remedy="give Method a larger max_outputs")
-        if self.is_tensor(value) and not self.has_memory(value):
+        if self.is_tensor(value) and not self.values.has_memory(value):
             raise fail(INVALID_STATE, "has no memory", "output", index,
                        remedy="call set_output_data_ptr")
         try:

@@ -47,10 +47,6 @@ class Tensors:
         context = self.method.context
         return context.get_ref(context.find_value(value))
 
-    def has_memory(self, value):
-        data = self.data(value)
-        return data == 0 or self.method.context.has_memory(data >> 25)
-
     # ---- of a buffer
 
     def nbytes(self, buffer, index):
@@ -91,6 +87,10 @@ class Tensors:
         memory = self.data(value) >> 25
         if memory < method.first_external():
             raise fail(INVALID_STATE, "has planned memory", self._subject, index, remedy=otherwise)
+        needed = method.context.memory_needed(memory, True)
+        if given < needed:
+            raise fail(INVALID_ARGUMENT, "it is a view", self._subject, index, needed, given,
+                       "give as many bytes as its source has")
         check_memory(buffer, self._subject, index)
         check_apart(method.context.overlap(buffer, method.first_external()), self._subject, index)
         method.context.set_memory(memory, buffer)

@@ -2,7 +2,13 @@
 
 import _picotorch
 
-from .errors import MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, bad_program, fail
+from .errors import (
+    INVALID_STATE,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_SUPPORTED,
+    bad_program,
+    fail,
+)
 from .plan import evalue
 from .schema import (
     EVALUE_VAL,
@@ -64,6 +70,13 @@ class Values:
             raise bad_program("is no tensor", "value", index)
         tensor.point(self.method.context, at, self.record)
         return tensor
+
+    def has_memory(self, index):
+        """False for a tensor outside the planned memory that was given none."""
+        context = self.method.context
+        at = context.find_value(index)
+        data = context.get_ref(at) if at >= 0 else 0
+        return data == 0 or context.has_memory(data >> 25)
 
     def is_none(self, index):
         """True for an optional tensor that is left out: as -1, or as a value that is Null."""
@@ -148,6 +161,8 @@ class ValueList:
             return None
         if not _picotorch.heap_locked():
             self._kept.tensor = Tensor()
+        if not self._values.has_memory(index):
+            raise fail(INVALID_STATE, "has no memory", "item", i, remedy="call set_input for each")
         return self._values.tensor(index, self._kept.tensor)
 
     def __repr__(self):

@@ -30,7 +30,7 @@ def from_bits(array, dtype):
 
 
 def rounded(values, dtype):
-    return from_bits(to_bits(values, dtype), dtype)
+    return np.asarray(from_bits(to_bits(values, dtype), dtype))
 
 
 def is_float(argument):
@@ -52,6 +52,17 @@ def as_dtype(argument, dtype):
     if not is_float(argument):
         return argument
     return Tensor(to_bits(array, dtype), order, dtype=CODES[dtype])
+
+
+def exact(argument, dtype):
+    """An argument whose float32 tensors hold what the dtype holds of their numbers; also in lists."""
+    if isinstance(argument, list):
+        return [exact(item, dtype) for item in argument]
+    if not is_float(argument):
+        return argument
+    if isinstance(argument, Tensor):
+        return Tensor(rounded(argument.array, dtype), argument.dim_order)
+    return rounded(argument, dtype)
 
 
 def redrawn(argument, random, dtype):

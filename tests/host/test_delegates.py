@@ -26,11 +26,12 @@ from picotorch import (
     register_backend,
     unregister_backend,
 )
+from picotorch.errors import END_OF_METHOD, fail
 from picotorch.host import profiling
 from picotorch.host.run import Request
 from picotorch.module import load_with_exact_memories
 from picotorch.runtime import Runtime
-from programs import plan, program, tensor
+from programs import call, plan, program, tensor
 from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
 
 BOARD = "mps2-an386"
@@ -171,12 +172,22 @@ def register():
 def test_an_interrupt_goes_through_the_executor_and_leaves_the_method_usable(register):
     backend = Given(KeyboardInterrupt())
     register("Doubling", backend)
-    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(two()))), "forward")
+    made = two([call(0, 0, 1, 1), delegate_call(0, 1, 3)])
+    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(made))), "forward")
     method.set_input(np.arange(4, dtype=np.int32), 0)
     with pytest.raises(KeyboardInterrupt):
         method.execute()
     backend.error = None
+    method.set_input(np.arange(4, dtype=np.int32), 0)
     method.execute()
+
+
+def test_a_backend_may_raise_the_code_of_the_end_of_the_method(register):
+    register("Doubling", Given(fail(END_OF_METHOD, "is what the backend says")))
+    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(two()))), "forward")
+    method.set_input(np.arange(4, dtype=np.int32), 0)
+    with pytest.raises(Error, match=r"EndOfMethod \(0x03\): instruction 0: is what the backend says"):
+        method.execute()
 
 
 def test_a_backend_without_methods_says_so(register):

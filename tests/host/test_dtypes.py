@@ -101,13 +101,13 @@ def relu(scalar_type):
     return Runtime.get().load_program(data).load_method("forward")
 
 
-X = np.float32([-1.5, 0.3, 1e30, np.inf])
+X = np.float32([-1.5, 0.3, 1e4, np.inf])
 
 
 def test_bfloat16_is_an_array_of_bits():
     (y,) = relu(15).execute([to_bfloat16(X)])
     assert y.dtype == np.uint16
-    np.testing.assert_array_equal(from_bfloat16(y), [0, 0.30078125, from_bfloat16(to_bfloat16(1e30)),
+    np.testing.assert_array_equal(from_bfloat16(y), [0, 0.30078125, from_bfloat16(to_bfloat16(1e4)),
                                                      np.inf])
 
 

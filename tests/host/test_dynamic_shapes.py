@@ -124,6 +124,17 @@ def test_a_number_is_moved():
     assert list(method.get_output(0).data) == [-1] * 8
 
 
+def test_reset_state_takes_numbers_back():
+    method = numbers([int_value(1)], [call(0, N, N, N)], [ADD])
+    for _ in range(2):
+        method.set_input(np.zeros(8, np.float32), 0)
+        method.execute()
+        method.execute()
+        assert number(method, N) == 4
+        method.reset_state()
+        assert number(method, N) == 1
+
+
 def test_a_condition_of_another_type_is_an_error_when_it_is_reached():
     method = relu([bool_value(True), int_value(3)], [jump(2, 2), move(3, 2)])
     method.set_input(np.ones(8, np.float32), 0)
@@ -347,8 +358,87 @@ def test_numbers_that_cannot_be_written_are_refused(values, arguments, message):
         numbers(values, [call(0, *arguments)], [ADD])
 
 
+def test_many_calls_with_one_long_list_are_not_supported():
+    """Loading would take their product."""
+    long = {"val": ("IntList", {"items": [4] * 20000})}
+    for first in ([], [call(0, N, N, N)]):
+        one = [call(1, X, LIST, OUT, OUT)]
+        numbers([int_value(0), long, int_value(1)], first + one, [ADD, VIEW_COPY])
+        with pytest.raises(Error, match=r"NotSupported \(0x10\): .* so many items in lists of ints"):
+            numbers([int_value(0), long, int_value(1)], first + one * 1000, [ADD, VIEW_COPY])
+
+
 @pytest.mark.parametrize("items", [[99], [-1], [X], [2**40]])
 def test_a_list_beside_a_variable_has_only_ints(items):
     values = [int_value(0), {"val": ("IntList", {"items": [N, *items]})}]
     with pytest.raises(Error, match=r"InvalidProgram \(0x23\)"):
         numbers(values, [call(0, N, N, N), call(1, X, LIST, OUT, OUT)], [ADD, VIEW_COPY])
+
+
+# ---- memories that a program would leave
+
+
+def test_an_input_that_is_the_output_keeps_its_sizes():
+    """cat([x, x], out=x): the first check gives x sizes that the kernel would then double again."""
+    method = load([dynamic([16, 4], 0), dynamic([16, 4], 256),
+                   {"val": ("TensorList", {"items": [0, 0]})}, int_value(0)],
+                  [call(0, 2, 3, 0, 0)], ["aten::cat.out"], [0], [0], [512])
+    set_x(method, np.ones((8, 4), np.float32))
+    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): .*an input that is the output, too"):
+        method.execute()
+    assert sizes_of(method, 0) == [8, 4]
+
+
+def test_an_input_that_is_the_output_may_keep_its_sizes():
+    method = load([dynamic([2, 4], 0)], [call(0, X, X)], ["aten::relu.out"], [X], [X], [32])
+    set_x(method, np.array([[-1, 2]], np.float32))
+    method.execute()
+    assert list(method.get_output(0).data) == [0, 2]
+
+
+@pytest.mark.parametrize("instruction", [call(0, 1, X), move(1, X)])
+def test_an_unplanned_input_that_is_written_has_its_bound(instruction):
+    method = load([dynamic([2, 4]), dynamic([2, 4], 0)], [instruction], ["aten::relu.out"], [X], [1],
+                  [32])
+    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): input 0: .*32B requested, 8B"):
+        method.set_input(from_blob(np.ones(2, np.float32), [1, 2]), 0)
+    with pytest.raises(Error, match=r"input 0: cannot be written"):
+        method.set_input(memoryview(bytes(32)).cast("f"), 0)
+    method.set_input(np.full(8, -1, np.float32), 0)
+    method.execute()
+
+
+def test_a_number_that_is_moved_writes_to_no_memory():
+    """The float's low half reads as a place in memory 4, which is the input's."""
+    method = load([tensor([4]), tensor([4], 0), double_value(0.0),
+                   double_value(float.fromhex("0x1.000000800000p0"))],
+                  [call(0, 0, 1, 1), move(3, 2)], ["aten::relu.out"], [0], [1], [16])
+    method.set_input(memoryview(bytes(16)).cast("f"), 0)
+    method.execute()
+    method.set_input(memoryview(bytes(16)).cast("f"), 0)
+
+
+def test_a_tensor_without_dims_is_static():
+    """It has an element whatever its source has."""
+    for source in (dynamic([0], 0), dynamic([8])):
+        with pytest.raises(Error, match=r"instruction 0: .*a (static view|view of more elements)"):
+            view(source, dynamic([]), inputs=())
+
+
+def test_memory_holds_all_that_share_it():
+    """Value 1, of 4 floats, is a view of 16."""
+    both = view(tensor([16]), dynamic([4]), inputs=(0, 1))
+    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): input 1: .*64B requested, 16B"):
+        both.set_input(np.ones(4, np.float32), 1)
+    method = view(tensor([16]), dynamic([4]), inputs=())
+    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): output 0: .*64B requested, 16B"):
+        method.set_output_data_ptr(np.ones(4, np.float32), 0)
+    method.set_output_data_ptr(np.ones(16, np.float32), 0)
+
+
+def test_an_item_without_memory_is_named():
+    method = load([tensor([4]), {"val": ("TensorList", {"items": [0]})}], [], [], [0], [1], [])
+    with pytest.raises(Error, match=r"InvalidState \(0x02\): item 0: has no memory"):
+        method.get_output(0)[0]
+    method.set_input(np.ones(4, np.float32), 0)
+    assert list(method.get_output(0)[0].data) == [1] * 4

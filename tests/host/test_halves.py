@@ -17,6 +17,7 @@ from halves import (
     HALF,
     HALVES,
     as_dtype,
+    exact,
     from_bits,
     is_float,
     redrawn,
@@ -64,7 +65,7 @@ def flat(result):
 
 def assert_rounded(operator, arguments, dtype):
     """In the dtype the call gives what it gives in float32, rounded."""
-    wanted = flat(call(operator, *arguments))
+    wanted = flat(call(operator, *[exact(a, dtype) for a in arguments]))
     given = flat(call(operator, *in_dtype(operator, arguments, dtype)))
     for one, other in zip(given, wanted, strict=True):
         if not isinstance(other, np.ndarray):

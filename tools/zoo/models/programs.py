@@ -134,17 +134,13 @@ def none_input(data: Data) -> Model:
 
 @fixture
 def constant_methods(data: Data) -> Model:
-    """Methods that only return values: numbers, a string, a list, a tensor."""
+    """Methods that only return values: a number; numbers, a string and a tensor."""
     return Model(
         Function(lambda x: x + 1.0),
         (data.floats(3),),
         constant_methods={
             "vocabulary": 32000,
-            "scale": 0.125,
-            "is_causal": True,
-            "labels": ["cat", "dog"],
-            "window": data.floats(2, 2),
-            "mixed": [1, 2.5, False, "text"],
+            "mixed": [1, 2.5, False, "text", data.floats(2, 2)],
         },
     )
 

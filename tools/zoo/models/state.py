@@ -115,6 +115,16 @@ def kv_cache(data: Data) -> Model:
     return _cached_attention(data, update)
 
 
+@fixture
+def kv_cache_indexed(data: Data) -> Model:
+    """The same with a cache that is updated by index_put at the position."""
+
+    def update(cache, position, new):
+        cache[:, :, position] = new
+
+    return _cached_attention(data, update)
+
+
 class ShiftedCache(nn.Module):
     """The mean of the last four inputs."""
 

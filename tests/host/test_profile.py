@@ -95,7 +95,7 @@ def test_instructions_that_were_jumped_over(call):
 
 
 def test_a_method_without_instructions(call):
-    entry = profile(call, "constant_methods", "--method", "labels")
+    entry = profile(call, "constant_methods", "--method", "vocabulary")
     assert entry["instructions"] == [] and entry["executions"] == profiling.EXECUTIONS
 
 

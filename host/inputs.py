@@ -73,7 +73,8 @@ def checked_inputs(meta: MethodMeta, given: list, quantize: bool = False) -> lis
     """The inputs as a run takes them: arrays, and the exported values of numbers.
 
     quantize: floats for an input of integers become those integers, by the program's scale and zero
-    point. Raises InvalidArgument for another number of inputs, another dtype, sizes or value.
+    point. Raises InvalidArgument for another number of inputs, another dtype or value, NotSupported for
+    other sizes.
     """
     if len(given) != meta.num_inputs():
         raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} wanted, {len(given)} given", "inputs",
@@ -136,11 +137,11 @@ def _checked_input(meta, i, value):
 
 
 def _check_sizes(info, sizes, i):
-    """Raises NotSupported for sizes that a dynamic input cannot take, InvalidArgument for others than
-    those of a static one."""
+    """Raises NotSupported, as ExecuTorch's resize_tensor, for other sizes than those of a static input,
+    and for those that a dynamic one cannot take."""
     if not info.is_dynamic():
         if sizes != info.sizes():
-            raise fail(INVALID_ARGUMENT,
+            raise fail(NOT_SUPPORTED,
                        f"sizes {list(info.sizes())} wanted, {list(sizes)} given", "input", i)
     elif len(sizes) != len(info.sizes()) or math.prod(sizes) > math.prod(info.sizes()):
         raise fail(NOT_SUPPORTED, f"sizes {list(sizes)} given", "input", i,

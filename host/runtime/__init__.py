@@ -64,8 +64,8 @@ class Method:
 
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
-        program was exported. Raises InvalidArgument, InvalidType, NotSupported for sizes above the
-        bound, and what a kernel answers.
+        program was exported. Raises InvalidArgument, InvalidType, NotSupported for other sizes, and
+        what a kernel answers.
         """
         if not isinstance(inputs, Sequence):
             raise fail(INVALID_TYPE, "are no list or tuple", "inputs")

@@ -172,13 +172,16 @@ def main():
     if arguments.only:
         jobs = [job for job in jobs
                 if any(fnmatch.fnmatch(job.name, pattern) for pattern in arguments.only)]
+        if not jobs:
+            print("conformance: no job of this name; --list shows all", file=sys.stderr)
+            return 2
     if arguments.list:
         print("\n".join(job.name for job in jobs))
         return 0
     start = time.monotonic()
     for ending in (signal.SIGINT, signal.SIGTERM):  # the workers end with it
         signal.signal(ending, signal.default_int_handler)
-    results = run(jobs, arguments.jobs, arguments.json)
+    results = run(jobs, max(1, arguments.jobs), arguments.json)
     unneeded = mark_known(results)
     show(results, time.monotonic() - start)
     write(arguments.json, results)

@@ -7,9 +7,7 @@ import numpy as np
 import torch
 from executorch.runtime import Runtime
 from picotorch import runtime
-from picotorch.host.tensors import DTYPES
-
-BFLOAT16 = 15  # ScalarType
+from picotorch.tensor import BFLOAT16
 
 
 def run_executorch(pte: bytes, runs: list, data: bytes | None = None) -> list[list]:
@@ -52,7 +50,7 @@ def _array(value):
         return value
     value = value.detach()
     if value.dtype == torch.bfloat16:
-        return value.view(torch.int16).numpy().view(DTYPES.get(BFLOAT16, "int16"))
+        return value.view(torch.int16).numpy().view(np.uint16)
     return value.numpy()
 
 

@@ -119,8 +119,8 @@ class _File:
         method = self.text(table, schema.BUNDLED_METHOD_TEST_SUITE_METHOD_NAME)
         cases = self.tables(table, schema.BUNDLED_METHOD_TEST_SUITE_TEST_CASES)
         return [Case(method, index,
-                        self.values(case, schema.BUNDLED_METHOD_TEST_CASE_INPUTS),
-                        self.values(case, schema.BUNDLED_METHOD_TEST_CASE_EXPECTED_OUTPUTS))
+                     self.values(case, schema.BUNDLED_METHOD_TEST_CASE_INPUTS),
+                     self.values(case, schema.BUNDLED_METHOD_TEST_CASE_EXPECTED_OUTPUTS))
                 for index, case in enumerate(cases)]
 
     def values(self, table, slot):

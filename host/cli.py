@@ -1,7 +1,6 @@
 """The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards."""
 
 import functools
-import json
 import os
 import sys
 from pathlib import Path
@@ -16,121 +15,26 @@ from . import (
     exporting,
     inspecting,
     listing_boards,
+    options,
     parity,
     profiling,
     running,
     running_bundled,
     selective,
+    show,
     sizing,
     torchscript,
 )
 from . import memory_map as memory_map_module
-from .inputs import SEED, checked_inputs, random_inputs, read_npz, write_npz
+from .inputs import checked_inputs, random_inputs, read_npz, write_npz
 from .report import result_entry, show_result
-from .run import POOL_SIZE, PREPARE, TEMP_SIZE, Request
+from .run import POOL_SIZE, TEMP_SIZE, Request
 from .twin import open_program
 
-LIMIT = 1 << 27  # bytes that a memory can have
 INTERRUPTED = 130
 
 _HINTS = {"method pool": "--pool-size", "planned buffer": "--planned-size",
           "temp memory": "--temp-size"}
-
-
-class PlannedSize(click.ParamType):
-    """I=N: N bytes for planned buffer I."""
-
-    name = "I=N"
-
-    def convert(self, value, param, ctx):
-        index, equals, size = value.partition("=")
-        if not (equals and index.isdecimal() and size.isdecimal() and int(size) <= LIMIT):
-            self.fail(f"{value!r} is not I=N: bytes N (at most {LIMIT}) of planned buffer I, "
-                      "counted from 0", param, ctx)
-        return int(index), int(size)
-
-
-class Shape(click.ParamType):
-    """1,3,224,224[:dtype]: an example input."""
-
-    name = "1,3,224,224[:DTYPE]"
-
-    def convert(self, value, param, ctx):
-        try:
-            return torchscript.parse_shape(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class InputSizes(click.ParamType):
-    """I=2,3: sizes 2, 3 of input I."""
-
-    name = "I=2,3"
-
-    def convert(self, value, param, ctx):
-        index, equals, sizes = value.partition("=")
-        parts = sizes.split(",") if sizes else []
-        if not (equals and index.isdecimal() and all(part.isdecimal() for part in parts)):
-            self.fail(f"{value!r} is not I=2,3: sizes of input I, counted from 0", param, ctx)
-        return int(index), tuple(int(part) for part in parts)
-
-
-def _model(command):
-    return click.argument("model", type=click.Path(path_type=Path))(command)
-
-
-def _method(command):
-    return click.option("--method", default="forward", show_default=True, metavar="M",
-                        help="The method of the program.")(command)
-
-
-def _inputs(command):
-    command = click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True,
-                           help="Of random inputs, where none are given.")(command)
-    command = click.option("--sizes", type=InputSizes(), multiple=True,
-                           help="Of random input I where it is dynamic; the most that they may be by "
-                                "default.")(command)
-    return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
-                        help="Arrays in0, in1 ...; without it the inputs are random.")(command)
-
-
-def _quantize(command):
-    return click.option("--quantize", is_flag=True,
-                        help="Quantize float arrays for inputs that take integers, by the scale and "
-                             "zero point of the program.")(command)
-
-
-def _data(command):
-    return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
-                        metavar="WEIGHTS.PTD", help="A data file of external tensors; may be given "
-                        "more than once.")(command)
-
-
-def _json(command):
-    return click.option("--json", "as_json", is_flag=True,
-                        help="Print one JSON object instead of text.")(command)
-
-
-def _prepare(command):
-    return click.option("--prepare", type=click.Choice(PREPARE), default=PREPARE[0],
-                        show_default=True,
-                        help="pool: kernels keep constant weights in the method pool, in an encoding "
-                             "that is faster.")(command)
-
-
-def _size(name, default, text):
-    return click.option(name, type=click.IntRange(0, LIMIT), default=default, show_default=True,
-                        metavar="N", help=text)
-
-
-def _firmware(command):
-    return click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.ELF",
-                        help="A firmware of the board that picotorch firmware built.")(command)
-
-
-def _boards(names, text):
-    return click.option("--board", "boards", multiple=True, type=click.Choice(names),
-                        metavar="BOARD", help=text)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -145,28 +49,28 @@ def cli():
 
 
 @cli.command()
-@_model
+@options.model
 @click.option("--method", default=None, metavar="M", help="The method of the program.  [default: "
               "forward, of a .bpte all that have test sets]")
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
-@_firmware
-@_data
-@_inputs
-@_quantize
+@options.firmware
+@options.data
+@options.inputs
+@options.quantize
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
               help="Write the outputs: out0, out1 ...")
-@_size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
-@click.option("--planned-size", "planned", type=PlannedSize(), multiple=True,
+@options.size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
+@click.option("--planned-size", "planned", type=options.PlannedSize(), multiple=True,
               help="N bytes for planned buffer I, counted from 0; exactly what the method needs "
                    "by default.")
-@_size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
-@_prepare
-@click.option("--rtol", type=click.FloatRange(min=0), default=running_bundled.RTOL, show_default=True,
+@options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
+@options.prepare
+@click.option("--rtol", type=options.Tolerance(), default=running_bundled.RTOL, show_default=True,
               metavar="R", help="Of a .bpte: floats may differ by R * |output| ...")
-@click.option("--atol", type=click.FloatRange(min=0), default=running_bundled.ATOL, show_default=True,
+@click.option("--atol", type=options.Tolerance(), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="... and A.")
-@_json
+@options.as_json
 def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, outputs, pool_size,
         planned, temp_size, prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
@@ -182,20 +86,21 @@ def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, ou
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
-    _check_options(firmware, board, quantize, inputs)
+    _check_options(firmware, board, quantize, inputs, sizes)
     memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
                 "prepare": prepare, "firmware": firmware}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program: give --inputs, too")
+        if sizes:
+            raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
         memories["data"] = _read_files(files)
         _run_bundled(model, method, board, memories, rtol, atol, as_json)
     method = method or "forward"
     try:
         data = running.read_program(model)
         values = _request_inputs(data, method, inputs, seed, quantize, dict(sizes))
-        request = Request(data, str(model), values, method, **memories,
-                          data=_read_files(files))
+        request = Request(data, str(model), values, method, **memories, data=_read_files(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run(request, board)
@@ -204,17 +109,26 @@ def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, ou
     except Error as error:
         result = running.failed(str(model), method, board, error)
     if as_json:
-        click.echo(json.dumps({**result_entry(result), "seed": seed if inputs is None else None}))
+        show.as_json({**result_entry(result), "seed": seed if inputs is None else None})
     else:
         show_result(result)
     running.check_result(result)
 
 
-def _check_options(firmware, board, quantize, inputs):
+def _check_options(firmware, board, quantize, inputs, sizes):
     if firmware is not None and board == running.HOST:
         raise click.UsageError("--firmware is of a board: give --board, too")
     if quantize and inputs is None:
         raise click.UsageError("--quantize is for --inputs")
+    if sizes and inputs is not None:
+        raise click.UsageError("--sizes is for random inputs: those of --inputs have theirs")
+
+
+def _print(entry, as_json, show_text, *arguments):
+    if as_json:
+        show.as_json(entry)
+    else:
+        show_text(entry, *arguments)
 
 
 def _read_files(files):
@@ -227,7 +141,7 @@ def _run_bundled(model, method, board, memories, rtol, atol, as_json):
     request = Request(bytes(bundle.program), str(model), [], **memories)
     tested = running_bundled.run(bundle, method, board, rtol, atol, request)
     if as_json:
-        click.echo(json.dumps(running_bundled.entry(str(model), board, rtol, atol, tested)))
+        show.as_json(running_bundled.entry(str(model), board, rtol, atol, tested))
     else:
         running_bundled.show_text(tested)
     for method in tested:
@@ -244,9 +158,9 @@ def _request_inputs(data, method, path, seed, quantize, sizes):
 
 
 @cli.command()
-@_model
+@options.model
 @click.option("--method", default=None, metavar="M", help="Only this method.")
-@_json
+@options.as_json
 def inspect(model, method, as_json):
     """Show what MODEL holds: methods, signature, operators, memory plan, instructions.
 
@@ -255,16 +169,16 @@ def inspect(model, method, as_json):
       picotorch inspect model.pte
     """
     entry = inspecting.inspect(running.read_model(model), str(model), method)
-    click.echo(json.dumps(entry)) if as_json else inspecting.show_text(entry)
+    _print(entry, as_json, inspecting.show_text)
 
 
 @cli.command()
-@_model
-@_method
-@_boards(running.board_names()[1:], "Only this board; may be given more than once.")
-@_data
-@_prepare
-@_json
+@options.model
+@options.method
+@options.boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@options.data
+@options.prepare
+@options.as_json
 def size(model, method, boards, files, prepare, as_json):
     """Say what a method of MODEL needs, to the byte, and which boards have it.
 
@@ -274,20 +188,20 @@ def size(model, method, boards, files, prepare, as_json):
     """
     entry = sizing.measure(running.read_program(model), str(model), method,
                            boards or running.board_names()[1:], prepare, _read_files(files))
-    click.echo(json.dumps(entry)) if as_json else sizing.show_text(entry)
+    _print(entry, as_json, sizing.show_text)
 
 
 @cli.command("parity")
-@_model
-@_method
-@_boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
+@options.model
+@options.method
+@options.boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
          "by default.")
-@_firmware
-@_data
-@_inputs
-@_quantize
-@_prepare
-@_json
+@options.firmware
+@options.data
+@options.inputs
+@options.quantize
+@options.prepare
+@options.as_json
 def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, quantize, prepare,
                    as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
@@ -300,6 +214,7 @@ def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, 
       picotorch parity model.pte --board mps2-an386 --board mps2-an385
     """
     boards = list(boards) or [running.DEFAULT_BOARD]
+    _check_options(firmware, boards[0], False, inputs, sizes)
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
@@ -307,27 +222,27 @@ def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, 
                                          _read_files(files), dict(sizes))
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
-    click.echo(json.dumps(entry)) if as_json else parity.show_text(entry)
+    _print(entry, as_json, parity.show_text)
     sys.exit(0 if entry["agree"] else 1)
 
 
 @cli.command("profile")
-@_model
-@_method
+@options.model
+@options.method
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
-@_firmware
-@_inputs
-@_quantize
-@_prepare
-@_data
+@options.firmware
+@options.inputs
+@options.quantize
+@options.prepare
+@options.data
 @click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
               show_default=True, help="The rows as the program has them, or the largest share first.")
 @click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
               help="Draw the planned memory over the instructions.")
 @click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
-@_json
+@options.as_json
 def profile_command(model, method, board, firmware, inputs, sizes, seed, quantize, prepare, files, sort,
                     memory_map, etdump_path, as_json):
     """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
@@ -338,18 +253,18 @@ def profile_command(model, method, board, firmware, inputs, sizes, seed, quantiz
       picotorch profile model.pte --board mps2-an386
       picotorch profile model.pte --memory-map memory.svg
     """
-    _check_options(firmware, board, quantize, inputs)
+    _check_options(firmware, board, quantize, inputs, sizes)
     data = running.read_program(model)
-    request = Request(data, str(model), _request_inputs(data, method, inputs, seed, quantize,
-                                                              dict(sizes)), method,
-                      prepare=prepare, firmware=firmware, data=_read_files(files))
+    values = _request_inputs(data, method, inputs, seed, quantize, dict(sizes))
+    request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
+                      data=_read_files(files))
     meta = open_program(data).method_meta(method)
     if memory_map is not None:
         memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
     entry, executions = profiling.profile(request, board)
     if etdump_path is not None:
         etdump_path.write_bytes(etdump.to_bytes(executions))
-    click.echo(json.dumps(entry)) if as_json else profiling.show_text(entry, sort)
+    _print(entry, as_json, profiling.show_text, sort)
 
 
 @cli.command()
@@ -360,7 +275,7 @@ def profile_command(model, method, board, firmware, inputs, sizes, seed, quantiz
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD", help="For this board.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
               help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default.")
-@_json
+@options.as_json
 def firmware(first, models, board, output, as_json):
     """Build the firmware of a board with only the kernels that some models need.
 
@@ -379,21 +294,21 @@ def firmware(first, models, board, output, as_json):
         raise click.UsageError(f"--output {output}: the name has to end in .elf")
     programs = {str(model): open_program(running.read_program(model)) for model in models}
     entry = selective.build(board, programs, output or selective.default_output(board))
-    click.echo(json.dumps(entry)) if as_json else selective.show_text(entry)
+    _print(entry, as_json, selective.show_text)
 
 
 @cli.command()
-@_model
+@options.model
 @click.option("--int8-io", is_flag=True,
               help="Take off the operators that quantize inputs and dequantize outputs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.PTE",
               help="The program to write.")
-@click.option("--shape", "shapes", multiple=True, type=Shape(),
+@click.option("--shape", "shapes", multiple=True, type=options.Shape(),
               help="Of TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
 @click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
               help="Of TorchScript: example inputs, arrays in0, in1 ...")
-@_json
+@options.as_json
 def export(model, int8_io, output, shapes, inputs, as_json):
     """Make of TorchScript a program, or of the program MODEL one that needs less memory.
 
@@ -425,12 +340,12 @@ def export(model, int8_io, output, shapes, inputs, as_json):
         written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
     output.write_bytes(written)
     entry["output"] = str(output)
-    show = torchscript.show_text if torchscript.is_meant(data, model) else exporting.show_text
-    click.echo(json.dumps(entry)) if as_json else show(entry)
+    text = torchscript.show_text if torchscript.is_meant(data, model) else exporting.show_text
+    _print(entry, as_json, text)
 
 
 @cli.command("boards")
-@_json
+@options.as_json
 def boards_command(as_json):
     """List the boards.
 
@@ -439,7 +354,7 @@ def boards_command(as_json):
       picotorch boards
     """
     entries = listing_boards.boards()
-    click.echo(json.dumps(entries)) if as_json else listing_boards.show_text(entries)
+    _print(entries, as_json, listing_boards.show_text)
 
 
 # ---- errors
@@ -481,7 +396,7 @@ def _call(arguments):
         return _complain(error)
     except OSError as error:
         _drop_output()
-        return _complain(fail(ACCESS_FAILED, str(error)))
+        return _complain(fail(ACCESS_FAILED, error.strerror or str(error), error.filename))
     except MemoryError:
         return _complain(fail(MEMORY_ALLOCATION_FAILED, "the host has not as much memory"))
     except Exception as error:

@@ -12,7 +12,7 @@ from .instructions import Instruction, read_instructions
 from .macs import factors, macs_of
 from .run import Request
 from .twin import open_program
-from .values import Values
+from .values import TENSOR, Values
 
 HOST_MEMORY = 1 << 24  # bytes
 EXECUTIONS = 10  # of the twin, whose times differ from one to the next
@@ -37,12 +37,17 @@ def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
     rows = [_row(instruction, values, ticks[1 + i], calls[1 + i])
             for i, instruction in enumerate(instructions)]
     entry = {"model": request.name, "method": request.method, "board": board,
-             "prepare": request.prepare, "unit": unit(board), "executions": len(result.events),
+             "prepare": request.prepare, "dynamic": _is_dynamic(values), "unit": unit(board),
+             "executions": len(result.events),
              "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
              "instructions": rows, "operators": _operators(rows)}
     for row in [entry, *rows, *entry["operators"]]:
         _derive(row, entry["total"])
     return entry, [Execution(instructions, events) for events in result.events]
+
+
+def _is_dynamic(values):
+    return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
 
 
 def _memories(board):
@@ -121,6 +126,8 @@ def show_text(entry: dict, order: str) -> None:
                [*sums, ["end of the loop", "", "", f"{entry['end_of_loop']:,}", "", "", ""],
                 ["execute", len(rows), sum(row["calls"] for row in rows),
                  *_figures(entry | {"ticks": entry["total"]})]])
+    if entry["dynamic"]:
+        click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
     if entry["executions"] > 1:
         click.echo(f"\nMedians of {entry['executions']} executions on this computer.")
 

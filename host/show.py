@@ -1,6 +1,22 @@
-"""Printing for people: headings, tables, sizes."""
+"""Printing: headings, tables and sizes for people, JSON for machines."""
+
+import json
+import math
 
 import click
+
+
+def as_json(entry: dict | list) -> None:
+    """One line. JSON has no infinities and NaN: they are the strings "inf", "-inf" and "nan"."""
+    click.echo(json.dumps(_finite(entry), allow_nan=False))
+
+
+def _finite(entry):
+    if isinstance(entry, dict):
+        return {key: _finite(value) for key, value in entry.items()}
+    if isinstance(entry, list | tuple):
+        return [_finite(value) for value in entry]
+    return str(entry) if isinstance(entry, float) and not math.isfinite(entry) else entry
 
 
 def heading(text: str) -> None:

@@ -79,7 +79,7 @@ def _run(request, result, log):
     log.inputs_prepared()
     _execute(method, request.method, log)
     result.pool = _records(method, result.prepared)  # where dynamic sizes and variables have changed
-    if tracer:
+    if tracer is not None:
         result.events = _measure(method, tracer, request.executions)
     log.memory_report(len(request.model), method.memory_report())
     log.outputs(method.get_outputs())
@@ -182,17 +182,19 @@ def attach_outputs(method: Method, meta: MethodMeta) -> None:
 
 def outputs(method: Method, meta: MethodMeta) -> list:
     """The outputs: new arrays of the logical sizes, numbers as arrays without dims."""
-    return [_array(method.get_output(i), meta, i) for i in range(method.outputs_size())]
+    return [np.asarray(output(method, meta, i)) for i in range(method.outputs_size())]
 
 
-def _array(output, meta, i):
-    if meta.output_tag(i) == _TENSOR:
-        return from_stored(output.data, meta.output_tensor_meta(i), output.sizes())
-    return np.array(plain(output))
+def output(method: Method, meta: MethodMeta, index: int):
+    """A tensor as a new array of the logical sizes; all else as Python has it."""
+    value = method.get_output(index)
+    if meta.output_tag(index) == _TENSOR:
+        return from_stored(value.data, meta.output_tensor_meta(index), value.sizes())
+    return _plain(value)
 
 
-def plain(output):
-    """An output as Python has it, lists of tensors as lists of lists of their elements."""
+def _plain(output):
+    """Lists of tensors as lists of lists of their elements."""
     if isinstance(output, ValueList):
-        return [plain(item) for item in output]
+        return [_plain(item) for item in output]
     return list(output.data) if isinstance(output, Tensor) else output

@@ -32,8 +32,8 @@ from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
 from picotorch.host.run import read_events
 from picotorch.host.running import read_model
-from picotorch.host.tensors import from_bfloat16, from_stored, to_bfloat16
-from picotorch.host.twin import open_data, plain, planned_sizes, set_inputs
+from picotorch.host.tensors import from_bfloat16, to_bfloat16
+from picotorch.host.twin import open_data, output, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
 
@@ -76,7 +76,7 @@ class Method:
             self._method.execute()
         else:
             self._trace.execute(self._method)
-        return [self._output(i) for i in range(self._meta.num_outputs())]
+        return [output(self._method, self._meta, i) for i in range(self._meta.num_outputs())]
 
     def _check_contiguous(self, inputs):
         for i, array in enumerate(inputs):
@@ -86,12 +86,6 @@ class Method:
             if not (array.flags.c_contiguous or in_memory.flags.c_contiguous):
                 raise fail(INVALID_ARGUMENT, "is not contiguous", "input", i,
                            remedy="give numpy.ascontiguousarray of it")
-
-    def _output(self, i):
-        output = self._method.get_output(i)
-        if self._meta.output_tag(i) != TENSOR:
-            return plain(output)
-        return from_stored(output.data, self._meta.output_tensor_meta(i), output.sizes())
 
     @property
     def metadata(self) -> MethodMeta:

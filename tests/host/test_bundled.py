@@ -81,6 +81,7 @@ def test_inputs_of_ones_own_run_the_program_inside(call, tmp_path):
     status, out, _ = call("run", PASSING, "--inputs", tmp_path / "in.npz")
     assert status == 0 and "forward on host: ok" in out and "Test_result" not in out
     assert_usage(call("run", PASSING, "--outputs", tmp_path / "out.npz"), "--inputs")
+    assert_usage(call("run", PASSING, "--sizes", "0=1"), "--sizes is for random inputs")
 
 
 @pytest.mark.parametrize("command", ["inspect", "size", "parity"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import running
+from picotorch.host import running, show
 from picotorch.host.elf import flash_bytes
 from picotorch.host.parity import same_bits
 
@@ -231,6 +231,14 @@ def test_interrupt(call, monkeypatch):
     (["run", "m.pte", "--planned-size", "=1024"], "is not I=N"),
     (["run", "m.pte", "--planned-size", "0=-4"], "is not I=N"),
     (["run", "m.pte", "--planned-size", "0=99999999999"], "is not I=N"),
+    (["run", "m.pte", "--planned-size", "0=" + "9" * 5000], "is not I=N"),
+    (["run", "m.pte", "--sizes", "2,3"], "is not I=2,3"),
+    (["run", "m.pte", "--sizes", "0=0,99999999999"], "is not I=2,3"),
+    (["run", "m.pte", "--sizes", "0=" + "9" * 5000], "is not I=2,3"),
+    (["profile", "m.pte", "--sizes", "0=1", "--inputs", "in.npz"], "--sizes is for random inputs"),
+    (["parity", "m.pte", "--sizes", "0=1", "--inputs", "in.npz"], "--sizes is for random inputs"),
+    (["run", "m.pte", "--rtol", "nan"], "not finite"),
+    (["run", "m.pte", "--atol", "inf"], "not finite"),
     (["run", "m.pte", "--seed", "-1"], "--seed"),
     (["run", "m.pte", "more"], "unexpected extra argument"),
     (["size", "m.pte", "--board", "host"], "'host' is not one of"),
@@ -240,7 +248,13 @@ def test_usage_errors(call, arguments, words):
     assert_usage(call(*arguments), words)
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["inspect"], ["size"], ["parity"], ["boards"]])
+def test_json_has_no_infinities(capsys):
+    show.as_json({"a": [1.5, float("inf"), {"b": float("-inf")}], "c": float("nan")})
+    assert json.loads(capsys.readouterr().out) == {"a": [1.5, "inf", {"b": "-inf"}], "c": "nan"}
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["inspect"], ["size"], ["parity"], ["profile"],
+                                     ["export"], ["firmware"], ["boards"]])
 def test_help_has_an_example(call, command):
     status, out, _ = call(*command, "--help")
     assert status == 0

@@ -94,6 +94,17 @@ def test_instructions_that_were_jumped_over(call):
     assert all((row["ticks"] > 0) == (row["calls"] > 0) for row in rows)
 
 
+def test_a_method_without_instructions(call):
+    entry = profile(call, "constant_methods", "--method", "vocabulary")
+    assert entry["instructions"] == [] and entry["executions"] == profiling.EXECUTIONS
+
+
+def test_a_dynamic_program_says_which_sizes_count(call):
+    status, out, _ = call("profile", path("dynamic_batch"), "--sizes", "0=3,3")
+    assert status == 0 and "the largest sizes" in out
+    assert "the largest sizes" not in call("profile", path("add_1"))[1]
+
+
 def test_another_method_and_prepared_weights(call):
     run = fixture_store.load("two_methods").runs[1]
     assert profile(call, "two_methods", "--method", run.method)["method"] == run.method

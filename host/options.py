@@ -1,0 +1,121 @@
+"""Arguments and options of the command line that several commands take, and their types."""
+
+import math
+import re
+from pathlib import Path
+
+import click
+
+from . import torchscript
+from .inputs import SEED
+from .run import PREPARE
+
+LIMIT = 1 << 27  # bytes that a memory can have
+
+
+class PlannedSize(click.ParamType):
+    """I=N: N bytes for planned buffer I."""
+
+    name = "I=N"
+
+    def convert(self, value, param, ctx):
+        found = re.fullmatch(r"([0-9]{1,9})=([0-9]{1,9})", value)
+        if not found or int(found[2]) > LIMIT:
+            self.fail(f"{value!r} is not I=N: bytes N (at most {LIMIT}) of planned buffer I, "
+                      "counted from 0", param, ctx)
+        return int(found[1]), int(found[2])
+
+
+class Shape(click.ParamType):
+    """1,3,224,224[:dtype]: an example input."""
+
+    name = "1,3,224,224[:DTYPE]"
+
+    def convert(self, value, param, ctx):
+        try:
+            return torchscript.parse_shape(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class InputSizes(click.ParamType):
+    """I=2,3: sizes 2, 3 of input I."""
+
+    name = "I=2,3"
+
+    def convert(self, value, param, ctx):
+        found = re.fullmatch(r"([0-9]{1,9})=(|[0-9]{1,9}(?:,[0-9]{1,9})*)", value)
+        if not found:
+            self.fail(f"{value!r} is not I=2,3: sizes of input I, counted from 0", param, ctx)
+        return int(found[1]), tuple(map(int, found[2].split(","))) if found[2] else ()
+
+
+class Tolerance(click.FloatRange):
+    """A finite number from 0 on."""
+
+    def __init__(self):
+        super().__init__(min=0)
+
+    def convert(self, value, param, ctx):
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not finite", param, ctx)
+        return number
+
+
+def model(command):
+    return click.argument("model", type=click.Path(path_type=Path))(command)
+
+
+def method(command):
+    return click.option("--method", default="forward", show_default=True, metavar="M",
+                        help="The method of the program.")(command)
+
+
+def inputs(command):
+    command = click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True,
+                           help="Of random inputs, where none are given.")(command)
+    command = click.option("--sizes", type=InputSizes(), multiple=True,
+                           help="Of random input I where it is dynamic; the most that they may be by "
+                                "default.")(command)
+    return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
+                        help="Arrays in0, in1 ...; without it the inputs are random.")(command)
+
+
+def quantize(command):
+    return click.option("--quantize", is_flag=True,
+                        help="Quantize float arrays for inputs that take integers, by the scale and "
+                             "zero point of the program.")(command)
+
+
+def data(command):
+    return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
+                        metavar="WEIGHTS.PTD", help="A data file of external tensors; may be given "
+                        "more than once.")(command)
+
+
+def as_json(command):
+    return click.option("--json", "as_json", is_flag=True,
+                        help="Print one JSON object instead of text.")(command)
+
+
+def prepare(command):
+    return click.option("--prepare", type=click.Choice(PREPARE), default=PREPARE[0],
+                        show_default=True,
+                        help="pool: kernels keep constant weights in the method pool, in an encoding "
+                             "that is faster.")(command)
+
+
+def size(name, default, text):
+    return click.option(name, type=click.IntRange(0, LIMIT), default=default, show_default=True,
+                        metavar="N", help=text)
+
+
+def firmware(command):
+    return click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.ELF",
+                        help="A firmware of the board that picotorch firmware built.")(command)
+
+
+def boards(names, text):
+    return click.option("--board", "boards", multiple=True, type=click.Choice(names),
+                        metavar="BOARD", help=text)

@@ -297,6 +297,9 @@ static int run_split(pt_context *c, pt_ref self_arg, pt_ref dim, pt_ref outs, bo
     for (uint32_t i = 0; i < n; i++, s.start += s.count) {
         pt_tensor out = pt_get_tensor(c, pt_list_item(c, outs, i));
         s.count = drop ? 1 : out.sizes[s.dim];
+        if (s.count > self.sizes[s.dim] - s.start) { // the sizes that a later part gave it
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output stands for two parts");
+        }
         pt_copy_section(&out, &self, &s);
     }
     return error;

@@ -389,6 +389,17 @@ def test_an_input_that_is_the_output_keeps_its_sizes():
     assert sizes_of(method, 0) == [8, 4]
 
 
+def test_an_output_that_stands_for_two_parts():
+    """split(x, [1, 7]) into one tensor, which has 7 elements at last: 14 are not to be read."""
+    parts = [{"val": ("IntList", {"items": [3, 4]})}, int_value(1), int_value(7), int_value(0),
+             {"val": ("TensorList", {"items": [OUT, OUT]})}]
+    method = load([dynamic([8], 0), dynamic([8], 32), *parts], [call(0, X, 2, 5, 6, 6)],
+                  ["aten::split_with_sizes_copy.out"], [X], [OUT], [64])
+    method.set_input(np.ones(8, np.float32), 0)
+    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): .*an output stands for two parts"):
+        method.execute()
+
+
 def test_an_input_that_is_the_output_may_keep_its_sizes():
     method = load([dynamic([2, 4], 0)], [call(0, X, X)], ["aten::relu.out"], [X], [X], [32])
     set_x(method, np.array([[-1, 2]], np.float32))

@@ -5,12 +5,11 @@ import re
 from pathlib import Path
 
 import click
+from picotorch.memory import LIMIT
 
 from . import torchscript
 from .inputs import SEED
 from .run import PREPARE
-
-LIMIT = 1 << 27  # bytes that a memory can have
 
 
 class PlannedSize(click.ParamType):

@@ -18,6 +18,7 @@ from picotorch import (
     schema,
 )
 from picotorch.errors import INVALID_ARGUMENT, bad_program, fail, out_of_memory
+from picotorch.memory import LIMIT
 from picotorch.method_meta import MethodMeta
 from picotorch.runner_log import RunnerLog
 
@@ -27,7 +28,6 @@ from .run import Request, Result, Usage, read_events
 from .tensors import from_stored, to_stored
 
 BOARD = "host"
-LIMIT = 1 << 27  # bytes of planned buffers together; a reference reaches as far
 
 _TENSOR = schema.KERNEL_TYPES_TENSOR
 

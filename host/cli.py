@@ -218,8 +218,8 @@ def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, 
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
-    request, reference = parity.prepare(data, model, method, inputs, seed, prepare, quantize,
-                                         _read_files(files), dict(sizes))
+    request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
+                                             _read_files(files), dict(sizes))
     request.firmware = firmware
     entry = parity.compare(request, boards, reference)
     _print(entry, as_json, parity.show_text)

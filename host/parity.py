@@ -34,9 +34,9 @@ class Reference:
     outputs: list | None = None
 
 
-def prepare(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
-            prepare: str = "none", quantize: bool = False, files: list[bytes] = (),
-            sizes: dict[int, tuple[int, ...]] | None = None):
+def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
+                 prepare: str = "none", quantize: bool = False, files: list[bytes] = (),
+                 sizes: dict[int, tuple[int, ...]] | None = None) -> tuple[Request, Reference]:
     """The request, with the bytes of its .ptd files, and the reference. Raises Error."""
     meta = open_program(data).method_meta(method)
     reference = Reference(f"random (seed {seed})", [

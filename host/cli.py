@@ -132,12 +132,12 @@ def _print(entry, as_json, show_text, *arguments):
 
 
 def _read_files(files):
-    return [running.read_model(file) for file in files]
+    return [running.read_file(file) for file in files]
 
 
 def _run_bundled(model, method, board, memories, rtol, atol, as_json):
     """Runs the test sets, and exits."""
-    bundle = bundled.read(running.read_model(model))
+    bundle = bundled.read(running.read_file(model))
     request = Request(bytes(bundle.program), str(model), [], **memories)
     tested = running_bundled.run(bundle, method, board, rtol, atol, request)
     if as_json:
@@ -168,7 +168,7 @@ def inspect(model, method, as_json):
     Example:
       picotorch inspect model.pte
     """
-    entry = inspecting.inspect(running.read_model(model), str(model), method)
+    entry = inspecting.inspect(running.read_file(model), str(model), method)
     _print(entry, as_json, inspecting.show_text)
 
 
@@ -325,7 +325,7 @@ def export(model, int8_io, output, shapes, inputs, as_json):
       picotorch export model.pte -o smaller.pte
       picotorch export model.pte --int8-io -o model_int8.pte
     """
-    data = running.read_model(model)
+    data = running.read_file(model)
     if torchscript.is_meant(data, model):
         if int8_io:
             raise click.UsageError("--int8-io is for a quantized program (.pte)")

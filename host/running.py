@@ -47,8 +47,8 @@ def run(request: Request, board: str) -> Result:
         raise fail(INTERNAL, str(error), board) from None
 
 
-def read_model(path: Path) -> bytes:
-    """The bytes of a .pte file. Raises AccessFailed."""
+def read_file(path: Path) -> bytes:
+    """Its bytes. Raises AccessFailed."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -66,7 +66,7 @@ def is_bundled(path: Path) -> bool:
 
 def read_program(path: Path) -> bytes:
     """The bytes of a program, a .pte file or inside of a .bpte. Raises AccessFailed, InvalidProgram."""
-    return bundled.program_of(read_model(path))
+    return bundled.program_of(read_file(path))
 
 
 def failed(name: str, method: str, board: str, error: Error) -> Result:

@@ -31,7 +31,7 @@ from picotorch.host.etdump import Execution
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
 from picotorch.host.run import read_events
-from picotorch.host.running import read_model
+from picotorch.host.running import read_file
 from picotorch.host.tensors import from_bfloat16, to_bfloat16
 from picotorch.host.twin import open_data, output, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values
@@ -130,7 +130,7 @@ class Program:
         OperatorMissing, NotSupported, InvalidProgram, InvalidExternalData."""
         if name not in self._methods:
             meta = self._program.method_meta(name)
-            planned_sizes(meta, {})
+            planned_sizes(meta, {})  # refuses what no microcontroller has
             trace = None if self._executions is None else Trace(meta, self._executions)
             self._methods[name] = Method(load_with_exact_memories(
                 self._program, name, data_map=self._data_map,
@@ -194,12 +194,12 @@ class Runtime:
         paths = [] if data_path is None else [data_path] if isinstance(data_path, str | Path) \
             else data_path
         return Program(picotorch.Program.load(loader, verification.value),
-                       open_data([read_model(Path(path)) for path in paths]), enable_etdump)
+                       open_data([read_file(Path(path)) for path in paths]), enable_etdump)
 
 
 def _read(data):
     if isinstance(data, str | Path):
-        return read_model(Path(data))
+        return read_file(Path(data))
     if isinstance(data, bytes | bytearray | memoryview):
         return data
     if hasattr(data, "read"):

@@ -1,6 +1,7 @@
 """Branches and loops."""
 
 import torch
+from executorch.exir.schema import Chain, JumpFalseCall, Program
 from torch import nn
 from torch._higher_order_ops import map as map_rows
 from torch._higher_order_ops import scan
@@ -84,6 +85,33 @@ def map_over_some_rows(data: Data) -> Model:
         dynamic_shapes=({0: N}, {}),
         further=tuple((data.floats(n, 3), data.floats(3)) for n in (2, 5, 8)),
     )
+
+
+def _cut_around_the_branch(program: Program) -> None:
+    """Distribute the instructions over three chains; the second has all jumps, which stay in it."""
+    (plan,) = program.execution_plan
+    (chain,) = plan.chains
+    calls = chain.instructions
+    jumps = [i for i, one in enumerate(calls) if isinstance(one.instr_args, JumpFalseCall)]
+    start = jumps[0]
+    end = max(calls[i].instr_args.destination_instruction for i in jumps)
+    assert 0 < start < end < len(calls)
+    for i in jumps:
+        calls[i].instr_args.destination_instruction -= start
+    plan.chains = [Chain(chain.inputs, chain.outputs, part, chain.stacktrace)
+                   for part in (calls[:start], calls[start:end], calls[end:])]
+
+
+@fixture
+def several_chains(data: Data) -> Model:
+    """Instructions in three chains; a branch fills the second, at whose end its jump ends."""
+
+    def forward(x, flag):
+        y = torch.cond(flag, lambda y: y.sin() + y, lambda y: y.cos() * y, (x + x,))
+        return y.relu() - x
+
+    runs = tuple((data.floats(3), torch.tensor(flag)) for flag in (True, False, True))
+    return Model(Function(forward), runs[0], rewrite=_cut_around_the_branch, further=runs[1:])
 
 
 class Cell(nn.Module):

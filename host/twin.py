@@ -80,7 +80,7 @@ def _run(request, result, log):
     _execute(method, request.method, log)
     result.pool = _records(method, result.prepared)  # where dynamic sizes and variables have changed
     if tracer is not None:
-        result.events = _measure(method, tracer, request.executions)
+        result.events = _measure(method, meta, tracer, request)
     log.memory_report(len(request.model), method.memory_report())
     log.outputs(method.get_outputs())
     result.outputs = outputs(method, meta)
@@ -115,10 +115,12 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     return sizes
 
 
-def _measure(method, tracer, executions):
-    """The events of as many executions, each measured by itself. The one before has warmed caches."""
+def _measure(method, meta, tracer, request):
+    """The events of as many executions, each measured by itself with the inputs set anew. The one
+    before has warmed caches."""
     measured = []
-    for _ in range(executions):
+    for _ in range(request.executions):
+        set_inputs(method, meta, checked_inputs(meta, request.inputs))
         tracer.reset()
         method.execute()
         measured.append(read_events(tracer.buffer))

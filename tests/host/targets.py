@@ -36,7 +36,7 @@ WITH_BACKENDS = "delegate_"
 TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
 
 # Two methods and a data map beside the code of the script, which is in the heap, too.
-TOO_MUCH_HEAP = {"netduinoplus2": ("external_two_methods",)}
+TOO_MUCH_HEAP = {"netduinoplus2": ("external_two_methods", "prim_operators")}
 
 
 def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:

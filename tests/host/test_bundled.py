@@ -26,7 +26,8 @@ EXECUTORCH = {PASSING: {"forward": [True, True, True], "scale": [True]},
 @pytest.mark.parametrize("board", TARGETS)
 @pytest.mark.parametrize("path", EXECUTORCH, ids=lambda path: path.stem)
 def test_verdicts_are_executorchs(call, path, board):
-    status, out, _ = call("run", path, "--board", board, "--json")
+    memories = ("--pool-size", 8192, "--temp-size", 4096)  # which the smallest board has
+    status, out, _ = call("run", path, "--board", board, "--json", *memories)
     entry = json.loads(out)
     verdicts = {method["method"]: [case["passed"] for case in method["test_sets"]]
                 for method in entry["methods"]}

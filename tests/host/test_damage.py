@@ -50,7 +50,8 @@ def test_a_truncated_program_never_loads():
 def test_a_board_says_the_same_of_damaged_programs(name, board):
     data = fixture_store.load(name).pte
     programs = [*list(damage.flips(data))[::STEP], *list(damage.truncations(data))[::STEP]]
-    job = Job({f"model{i}": program for i, (_, program) in enumerate(programs)})
-    wanted = run_script("damaged.py", Job(dict(job._sections)), HOST)
-    assert run_script("damaged.py", job, board).lines == wanted.lines
-    assert len(wanted.lines) == len(programs)
+    for part in (programs[::2], programs[1::2]):  # the heap holds the names of as many
+        job = Job({f"model{i}": program for i, (_, program) in enumerate(part)})
+        wanted = run_script("damaged.py", Job(dict(job._sections)), HOST)
+        assert run_script("damaged.py", job, board).lines == wanted.lines
+        assert len(wanted.lines) == len(part)

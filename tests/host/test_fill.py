@@ -82,7 +82,6 @@ X = np.zeros(3, np.float32)
     ("full.out", [[3], 1, X.astype(np.uint16)], "cannot be filled", "NotSupported"),
     ("full_like.out", [X[:2], 1, None, X], "sizes are not those", None),
     ("zeros.out", [[], X], "sizes are not those", None),
-    ("empty.out", [[3], None, X.astype(np.uint16)], "cannot be filled", "NotSupported"),
     ("scalar_tensor.out", [1, X], "sizes are not those", None),
     ("fill.Scalar_out", [X[:1], 1, X], "sizes are not those", None),
     ("fill.Tensor_out", [X, X[:1], X.copy()], "0-d tensor", None),

@@ -510,7 +510,7 @@ class Context:
             raise ValueError from None
 
     def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
-                   scratch, n_variables=0):
+                   scratch, n_variables):
         self._put("pt_method", position, n_values=n_values, n_variables=n_variables,
                   n_instructions=n_instructions, values=values, instructions=instructions,
                   program_values=program_values, scratch=scratch)

@@ -169,11 +169,12 @@ static void *record(const pt_context *c, mp_obj_t position_in, uint32_t size) {
 }
 
 static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
     pt_context *c = context_of(args[0]);
     pt_method *method = record(c, args[1], sizeof(pt_method));
     *method = (pt_method){
         .n_values = (uint16_t)number(args[2], UINT16_MAX),
-        .n_variables = n_args > 8 ? (uint16_t)number(args[8], UINT16_MAX) : 0,
+        .n_variables = (uint16_t)number(args[8], UINT16_MAX),
         .n_instructions = number(args[3], UINT32_MAX),
         .values = number(args[4], UINT32_MAX),
         .instructions = number(args[5], UINT32_MAX),
@@ -186,7 +187,7 @@ static mp_obj_t context_put_method(size_t n_args, const mp_obj_t *args) {
     c->method = (uint32_t)mp_obj_get_int(args[1]);
     return mp_const_none;
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_method_obj, 8, 9, context_put_method);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_method_obj, 9, 9, context_put_method);
 
 // Reference to the items of the vector at a position of the program.
 static pt_ref items_of(mp_obj_t vector) {

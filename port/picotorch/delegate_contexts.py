@@ -106,7 +106,8 @@ class BackendExecutionContext:
 
     def resize_tensor(self, tensor, sizes):
         """Gives an argument of dynamic shape, an output, other sizes: a buffer of int32, array("i") or
-        raw_sizes() of another Tensor. Raises NotSupported for another rank and above the bound."""
+        raw_sizes() of another Tensor. Raises NotSupported for another rank and above the bound,
+        InvalidArgument for anything else."""
         self._arguments.resize(tensor, sizes)
 
     def get_method_name(self):

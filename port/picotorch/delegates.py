@@ -138,12 +138,21 @@ class Arguments:
         for i in range(self.count):
             argument = self.items[i]
             if argument.value is tensor:
-                code = context.resize(argument.at, sizes)
+                code = self._try_resize(argument.at, sizes)
                 if code:
                     raise fail(code, "", "argument", i, source=self)
                 tensor.point_again(context, argument.at, self.values.record)
                 return
         raise fail(INVALID_ARGUMENT, "is no argument of this call", "tensor")
+
+    def _try_resize(self, at, sizes):
+        # two clauses: a tuple of classes would need the heap
+        try:
+            return self.values.method.context.resize(at, sizes)
+        except TypeError:
+            raise fail(INVALID_ARGUMENT, "are no buffer of int32, as array('i') is", "sizes") from None
+        except ValueError:
+            raise fail(INVALID_ARGUMENT, "are more than 16, or not int32", "sizes") from None
 
     def explain(self, error):
         return self.values.method.context.reason()

@@ -238,11 +238,14 @@ class Method:
     def reset_state(self):
         """Takes buffers back to their initial values, or to zero, and the execution to its start.
 
-        All planned memory and the numbers that instructions write are as they are after load, so inputs
-        have to be set again.
+        All planned memory, the sizes of tensors and the numbers that instructions write are as they are
+        after load, so inputs have to be set again.
         """
         self.reset_execution()
         self._loader.reset_memory()
+        for i in range(self._external_start, self._external_end):
+            if self.context.has_memory(i):
+                self.context.fit(i)
         self.context.reset_variables()
         self._inputs.forget()
         self._ready = False

@@ -77,6 +77,9 @@ _JUMP_FALSE = 1
 _MOVE = 2
 _NOTHING = 3
 _DELEGATE_CALL = 8
+# What _for_calls gives instead of the number of a kernel
+_NO_KERNEL = -1
+_NO_CALL = -2
 _JUMP_ARGUMENTS = 3  # condition, place and index of the destination
 _MOVE_ARGUMENTS = 2  # source, target
 # Layouts of what belongs to an instruction, by InstructionArguments
@@ -145,6 +148,7 @@ class MethodLoader:
         self.tensor = [0] * len(TENSOR_FIELDS)
         self.allocation = [0] * len(ALLOCATION_DETAILS_FIELDS)
         self.pair = [0] * 2
+        self.sizes = memoryview(bytearray(8))  # of a tensor, in the program
 
     def load(self, program, plan, manager, prepare, data_map):
         """Writes the records, from `start` (the pt_method) to `records_end` of the pool."""
@@ -381,7 +385,8 @@ class MethodLoader:
 
     def _for_calls(self, function):
         """Calls function(kernel, value, count) for each call of a kernel, with the position of its
-        arguments and how many the operator has, and for each move, with kernel -1 and its target."""
+        arguments and how many the operator has; likewise for each call of a delegate, with kernel
+        _NO_KERNEL; and for each move, with kernel _NO_CALL and its target."""
         reader = self.reader
         pair = self.pair
         for chain in range(self.n_chains):
@@ -391,15 +396,17 @@ class MethodLoader:
                 if kind == INSTRUCTION_ARGUMENTS_KERNEL_CALL:
                     kernel = self._operator(pair[0])
                     function(kernel, pair[1], _picotorch.operator_arguments(kernel))
+                elif kind == INSTRUCTION_ARGUMENTS_DELEGATE_CALL:
+                    function(_NO_KERNEL, pair[1], reader.length(pair[1]))
                 elif kind == INSTRUCTION_ARGUMENTS_MOVE_CALL:
-                    function(-1, pair[1], 0)
+                    function(_NO_CALL, pair[1], 0)
 
     def _put_index(self, kernel, value, count):
         """Adds the index of the variable that a call or a move writes."""
-        if kernel < 0:
+        if kernel == _NO_CALL:
             if self._is_tensor(value):
                 return
-        elif _picotorch.operator_traits(kernel) & _HAS_VARIABLE:
+        elif kernel != _NO_KERNEL and _picotorch.operator_traits(kernel) & _HAS_VARIABLE:
             value = self.reader.i32_item(value, count - 1)
         else:
             return
@@ -409,7 +416,7 @@ class MethodLoader:
         self.n_written += 1
 
     def _count_variable_lists(self, kernel, arguments, count):
-        if kernel >= 0:
+        if kernel != _NO_CALL:
             self._add_list_bytes(self.context.count_lists(self.reader, arguments, count))
 
     def _bind_files(self):
@@ -563,7 +570,8 @@ class MethodLoader:
                           self.program.initial_data(entry, constant, nbytes), nbytes)
 
     def reset_memory(self):
-        """Puts the planned memory of the loaded method back to what load leaves there."""
+        """Puts the planned memory of the loaded method, and the sizes of its tensors, back to what load
+        leaves there."""
         context = self.context
         reader = self.reader
         for i in range(self.n_planned):
@@ -571,8 +579,10 @@ class MethodLoader:
         into = self.tensor
         i = reader.read_tensor(self.values, 0, TENSOR_FIELDS, into)
         while i >= 0:
-            (dtype, _, sizes, order, _, constant, allocation, _, _, extra) = into
+            (dtype, _, sizes, order, _, constant, allocation, _, dynamism, extra) = into
             nbytes = reader.tensor_nbytes(dtype, sizes, LIMIT)
+            if dynamism:
+                self._reset_sizes(context.find_value(i), sizes)
             if allocation and nbytes:
                 data = context.get_ref(context.find_value(i))
                 if is_external(reader, extra):
@@ -580,6 +590,13 @@ class MethodLoader:
                 elif constant:
                     self._set_initial(data, extra, constant, nbytes)
             i = reader.read_tensor(self.values, i + 1, TENSOR_FIELDS, into)
+
+    def _reset_sizes(self, at, sizes):
+        """Those of the program; a view of fewer elements keeps its own until it is made again."""
+        context = self.context
+        self.sizes = context.view(self.sizes, _AT_PROGRAM + (sizes + 4 >> 2),
+                                  4 * self.reader.length(sizes), "i")
+        context.resize(at, self.sizes)
 
     def _external_constant(self, extra, dtype, sizes, order, nbytes):
         """Reference to the data of a constant where it lies in its file."""

@@ -232,7 +232,7 @@ def record_cases(c, pool):
     top = SMALL_INT_MAX
     return [
         ("put_method", lambda: c.put_method(METHOD, 3, 1, ref(POOL, VALUES),
-                                            ref(POOL, INSTRUCTION), 0, 64)),
+                                            ref(POOL, INSTRUCTION), 0, 64, 0)),
         ("put_instruction", lambda: c.put_instruction(INSTRUCTION, NUMBER, 2, 0)),
         ("put_ref", lambda: c.put_ref(INSTRUCTION + 4, ref(POOL, VALUES))),
         ("put_ref", lambda: c.put_ref(INSTRUCTION + 8, ref(POOL, VALUES + 16))),
@@ -250,14 +250,14 @@ def record_cases(c, pool):
         ("negative kind", lambda: c.put_list(VALUES, 0, 0, -1)),
         ("list beyond", lambda: c.put_list(len(pool) - 12, 0, 0, 11)),
         ("negative ref", lambda: c.put_ref(VALUES, -1)),
-        ("negative size", lambda: c.put_method(METHOD, -1, 0, 0, 0, 0, 0)),
+        ("negative size", lambda: c.put_method(METHOD, -1, 0, 0, 0, 0, 0, 0)),
         ("too many arguments", lambda: c.put_instruction(INSTRUCTION, 0, 256, 0)),
         ("odd position", lambda: c.put_ref(VALUES + 2, 0)),
         ("last word", lambda: c.put_ref(len(pool) - 4, 7)),
         ("beyond the pool", lambda: c.put_ref(len(pool), 7)),
         ("before the pool", lambda: c.get_ref(-4)),
         ("value beyond", lambda: c.put_tensor(len(pool) - 12, 0, 0, 0, 0, 0, 0)),
-        ("method beyond", lambda: c.put_method(len(pool) - 20, 0, 0, 0, 0, 0, 0)),
+        ("method beyond", lambda: c.put_method(len(pool) - 20, 0, 0, 0, 0, 0, 0, 0)),
         ("instruction beyond", lambda: c.put_instruction(len(pool), 0, 0, 0)),
         ("arguments beyond", lambda: c.put_instruction(len(pool) - 4, NUMBER, 2, 0)),
         ("check", lambda: c.check(len(pool) - 4)),
@@ -271,7 +271,7 @@ def tensor_cases(c, r, values, sizes, order):
     at = ref(POOL, VALUES)
     return [
         ("put_method", lambda: c.put_method(METHOD, 3, 1, at, ref(POOL, INSTRUCTION),
-                                            ref(_picotorch.PROGRAM, values), 64)),
+                                            ref(_picotorch.PROGRAM, values), 64, 0)),
         ("input", lambda: c.put_tensor(VALUES, ref(PLANNED, 0), sizes, order, 1, 3, 0x22)),
         ("output", lambda: c.put_tensor(VALUES + 16, ref(PLANNED, 32), sizes + 8, order, 4, 3,
                                         0x22)),
@@ -282,11 +282,11 @@ def tensor_cases(c, r, values, sizes, order):
         ("find none", lambda: c.find_value(5)),
         ("find none", lambda: c.find_value(0)),
         ("find none", lambda: c.find_value(70000)),
-        ("values of nothing", lambda: c.put_method(METHOD, 0, 1, at, 0, 0, 64)),
+        ("values of nothing", lambda: c.put_method(METHOD, 0, 1, at, 0, 0, 64, 0)),
         ("find none", lambda: c.find_value(1)),
-        ("values beyond", lambda: c.put_method(METHOD, 6, 1, at, 0, 0, 64)),
+        ("values beyond", lambda: c.put_method(METHOD, 6, 1, at, 0, 0, 64, 0)),
         ("find", lambda: c.find_value(1)),
-        ("values far beyond", lambda: c.put_method(METHOD, SMALL_INT_MAX, 1, at, 0, 0, 64)),
+        ("values far beyond", lambda: c.put_method(METHOD, SMALL_INT_MAX, 1, at, 0, 0, 64, 0)),
         ("find", lambda: c.find_value(1)),
         ("clear_scratch_needed", lambda: c.clear_scratch_needed()),
         ("check", lambda: c.check(METHOD)),
@@ -306,7 +306,7 @@ def argument_cases(c, r, values, lists):
     one, unknown, far, negative = lists
     return [
         ("put_method", lambda: c.put_method(METHOD, 3, 1, ref(POOL, VALUES), ref(POOL, INSTRUCTION),
-                                            ref(_picotorch.PROGRAM, values), 64)),
+                                            ref(_picotorch.PROGRAM, values), 64, 0)),
         ("put_instruction", lambda: c.put_instruction(CALL, NUMBER, 7, 0)),
         ("up to a list", lambda: c.put_arguments(CALL, r, one, 0)),
         ("tensor", lambda: c.get_ref(CALL + 4) == ref(POOL, VALUES)),

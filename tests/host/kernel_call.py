@@ -116,7 +116,7 @@ class Call:
         assert number >= 0, f"{operator} is not in operators.def"
         self.record = self.allocate(4 + 4 * len(arguments))
         context.put_method(0, 0, 1, 0, ref(_picotorch.POOL, self.record),
-                           ref(_picotorch.PROGRAM, self.program_values), 0)
+                           ref(_picotorch.PROGRAM, self.program_values), 0, 0)
         context.put_instruction(self.record, number, len(arguments), 0)
         for i, index in enumerate(indexes):
             context.put_ref(self.record + 4 + 4 * i, self.argument_ref(index))

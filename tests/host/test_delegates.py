@@ -300,6 +300,10 @@ def test_outputs_of_dynamic_shape(register):
         with pytest.raises(Error, match=rf"NotSupported \(0x10\): argument 1: .*{reason}"):
             method.execute()
         assert method.get_output(0).sizes() == (1,)
+    for sizes in ([2], 2, array("i", [1] * 17), array("b", [1, 1])):
+        backend.sizes = sizes
+        with pytest.raises(Error, match=r"InvalidArgument \(0x12\): sizes: are "):
+            method.execute()
     backend.sizes = None
     method.execute()
 
@@ -315,6 +319,19 @@ def test_an_argument_that_an_instruction_computes(register):
         operators=[{"name": "aten::sym_size", "overload": "int"}])
     method.execute()
     assert backend.given == [2, [1, 2]]
+
+
+def test_an_argument_that_is_a_list_of_what_an_instruction_computes(register):
+    backend = Noting()
+    register("Doubling", backend)
+    instructions = [{"instr_args": ("KernelCall", {"op_index": 0, "args": [0, 1, 2]})},
+                    delegate_call(0, 3, 0)]
+    method = noting_method(
+        [int_value(0), int_value(99), {"val": ("IntList", {"items": [1, 2, 2]})}], [],
+        chains=[{"instructions": instructions}],
+        operators=[{"name": "aten::sym_size", "overload": "int"}])
+    method.execute()
+    assert backend.given == [[0, 2, 2], [1, 2]]
 
 
 def test_the_profile_has_the_calls_of_delegates(register):

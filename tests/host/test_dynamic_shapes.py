@@ -135,6 +135,26 @@ def test_reset_state_takes_numbers_back():
         assert number(method, N) == 1
 
 
+def test_reset_state_takes_sizes_back():
+    method = relu()
+    set_x(method, np.ones((1, 3), np.float32))
+    method.execute()
+    assert sizes_of(method, X) == sizes_of(method, OUT) == [1, 3]
+    method.reset_state()
+    assert sizes_of(method, X) == sizes_of(method, OUT) == [2, 4]
+
+
+def test_reset_state_leaves_no_element_beyond_the_memory_of_an_input():
+    method = view(dynamic([2, 4]), dynamic([8]), planned=16)
+    method.set_input(from_blob(np.ones(3, np.float32), [1, 3]), 0)
+    method.execute()
+    method.reset_state()
+    assert sizes_of(method, X) == [0, 0] and sizes_of(method, 1, 1) == [0]
+    method.set_input(np.ones(8, np.float32), 0)
+    method.execute()
+    assert sizes_of(method, X) == [2, 4] and sizes_of(method, 1, 1) == [8]
+
+
 def test_a_condition_of_another_type_is_an_error_when_it_is_reached():
     method = relu([bool_value(True), int_value(3)], [jump(2, 2), move(3, 2)])
     method.set_input(np.ones(8, np.float32), 0)

@@ -18,9 +18,18 @@ typedef struct context {
     pt_context c;
 } context;
 
+// An exception that passes through, an interrupt of a backend, leaves the method at its start.
 static int call_delegate(pt_context *c, uint32_t position) {
     const context *self = c->owner;
-    return (int)mp_obj_get_int(mp_call_function_1(self->on_delegate, pt_small_int(position)));
+    nlr_buf_t nlr;
+    if (nlr_push(&nlr) == 0) {
+        int error =
+            (int)mp_obj_get_int(mp_call_function_1(self->on_delegate, pt_small_int(position)));
+        nlr_pop();
+        return error;
+    }
+    pt_start(c, c->method);
+    nlr_jump(nlr.ret_val);
 }
 
 static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
@@ -553,21 +562,9 @@ static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
 
-// An exception that passes through, an interrupt of a backend, leaves the method at its start.
-static int run_ready(pt_context *c, int (*function)(pt_context *c)) {
-    nlr_buf_t nlr;
-    if (nlr_push(&nlr) == 0) {
-        int error = function(c);
-        nlr_pop();
-        return error;
-    }
-    pt_start(c, c->method);
-    nlr_jump(nlr.ret_val);
-}
-
 static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     context *self = MP_OBJ_TO_PTR(self_in);
-    int error = self->ready ? run_ready(&self->c, function) : PT_ERROR_INVALID_STATE;
+    int error = self->ready ? function(&self->c) : PT_ERROR_INVALID_STATE;
     if (error != PT_ERROR_OK) {
         mp_call_function_1(self->on_failure, pt_small_int(error));
     }

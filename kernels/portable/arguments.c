@@ -108,3 +108,23 @@ int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices
     return apart ? PT_ERROR_OK
                  : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the output lies over the indices");
 }
+
+int pt_check_indices(pt_context *c, const pt_tensor *index, int32_t size, const pt_tensor *out) {
+    int32_t n = pt_numel(index);
+    for (int32_t i = 0; i < n; i++) {
+        int64_t at = pt_load_int(index->data, i, index->dtype);
+        if (at < 0 || at >= size) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");
+        }
+    }
+    return pt_check_apart(c, out, index);
+}
+
+int pt_read_view_sizes(pt_context *c, pt_ref arg, const pt_tensor *of, uint32_t *rank,
+                       int32_t *sizes) {
+    int error = pt_read_sizes(c, arg, -1, rank, sizes);
+    if (error == PT_ERROR_OK && !pt_infer_size(sizes, *rank, (uint32_t)pt_numel(of))) {
+        error = pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the sizes do not hold the input's elements");
+    }
+    return error;
+}

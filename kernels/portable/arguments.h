@@ -18,6 +18,9 @@ bool pt_string_is(const pt_context *c, pt_ref arg, const char *text);
 uint32_t pt_product(const int32_t *sizes, uint32_t rank);
 // Replaces the -1 among sizes so that the product is numel; false if it cannot be.
 bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel);
+// Reads the list `arg` as sizes that hold all elements of a tensor, one of which may be -1.
+int pt_read_view_sizes(pt_context *c, pt_ref arg, const pt_tensor *of, uint32_t *rank,
+                       int32_t *sizes);
 // Refuses a pair of dtypes that pt_copy_run does not copy: any dtype to itself, or one of
 // PT_DTYPES_ALL to another.
 int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from);
@@ -27,5 +30,7 @@ int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in
 // For a run: the output must not share bytes with indices that have been checked and are read again
 // while it is written.
 int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices);
+// For a run: all elements of `index` lie in 0..size-1, and stay so while out is written.
+int pt_check_indices(pt_context *c, const pt_tensor *index, int32_t size, const pt_tensor *out);
 
 #endif

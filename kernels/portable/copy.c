@@ -255,7 +255,13 @@ void pt_convert_to_section(const pt_tensor *whole, const pt_section *section,
     }
 }
 
-// ---- add, fill
+// ---- copy, add, fill
+
+void pt_copy_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    size_t size = pt_element_size(to->dtype);
+    memcpy((uint8_t *)to->data + (size_t)i * size, (const uint8_t *)from->data + (size_t)j * size,
+           size);
+}
 
 void pt_add_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
     if (pt_is_floating(to->dtype)) {

@@ -32,6 +32,8 @@ void pt_copy_to_section(const pt_tensor *whole, const pt_section *section, const
 void pt_convert_to_section(const pt_tensor *whole, const pt_section *section,
                            const pt_tensor *part);
 
+// to[i] = from[j], of the same dtype.
+void pt_copy_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j);
 // to[i] += from[j], of the same dtype, which is in PT_DTYPES_ALL.
 void pt_add_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j);
 

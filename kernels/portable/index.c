@@ -10,19 +10,6 @@ static int check_index_dtype(pt_context *c, const pt_tensor *index) {
                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64 or int32");
 }
 
-// All elements of index lie in 0..size-1, and stay so while out is written.
-static int check_indices(pt_context *c, const pt_tensor *index, int32_t size,
-                         const pt_tensor *out) {
-    int32_t n = pt_numel(index);
-    for (int32_t i = 0; i < n; i++) {
-        int64_t at = pt_load_int(index->data, i, index->dtype);
-        if (at < 0 || at >= size) {
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");
-        }
-    }
-    return pt_check_apart(c, out, index);
-}
-
 // ---- embedding: (weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
 
 static int check_embedding(pt_context *c, const pt_ref *args) {
@@ -58,7 +45,7 @@ static int run_embedding(pt_context *c, const pt_ref *args) {
     pt_tensor weight = pt_get_tensor(c, args[0]);
     pt_tensor indices = pt_get_tensor(c, args[1]);
     pt_tensor out = pt_get_tensor(c, args[5]);
-    int error = check_indices(c, &indices, weight.sizes[0], &out);
+    int error = pt_check_indices(c, &indices, weight.sizes[0], &out);
     if (error) {
         return error;
     }
@@ -115,7 +102,7 @@ static int run_index_select(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
-    error = check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
+    error = pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
     if (error || pt_numel(&out) == 0) {
         return error;
     }
@@ -170,7 +157,7 @@ static int run_gather(pt_context *c, const pt_ref *args) {
     if (error || pt_numel(&index) == 0) {
         return error;
     }
-    error = check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
+    error = pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
     if (error) {
         return error;
     }

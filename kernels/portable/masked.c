@@ -4,7 +4,6 @@
 #include "arguments.h"
 #include "copy.h"
 #include "elementwise.h"
-#include <string.h>
 
 // Prepares a walk in logical order over tensors, broadcast to these sizes: operand 0 is the place
 // in this order. No size is 0.
@@ -64,12 +63,6 @@ static int32_t count_set(const pt_tensor *mask, uint32_t rank, const int32_t *si
     return n;
 }
 
-static void copy_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
-    size_t size = pt_element_size(to->dtype);
-    memcpy((uint8_t *)to->data + (size_t)i * size, (const uint8_t *)from->data + (size_t)j * size,
-           size);
-}
-
 // ---- masked_select: (self, mask, out)
 
 static int check_select(pt_context *c, const pt_ref *args) {
@@ -103,7 +96,7 @@ static int run_select(pt_context *c, const pt_ref *args) {
     do {
         for (int32_t i = 0; i < w.sizes[0] && to < n; i++) {
             if (is_set(&mask, w.offset[2] + i * w.strides[2][0])) {
-                copy_element(&out, to++, &self, w.offset[1] + i * w.strides[1][0]);
+                pt_copy_element(&out, to++, &self, w.offset[1] + i * w.strides[1][0]);
             }
         }
     } while (pt_walk_next(&w));
@@ -153,9 +146,9 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
         for (int32_t i = 0; i < w.sizes[0]; i++) {
             int32_t to = w.offset[1] + i * w.strides[1][0];
             if (is_set(&mask, w.offset[3] + i * w.strides[3][0]) && from < most) {
-                copy_element(&out, to, &source, from++);
+                pt_copy_element(&out, to, &source, from++);
             } else {
-                copy_element(&out, to, &self, w.offset[2] + i * w.strides[2][0]);
+                pt_copy_element(&out, to, &self, w.offset[2] + i * w.strides[2][0]);
             }
         }
     } while (pt_walk_next(&w));

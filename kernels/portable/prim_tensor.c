@@ -8,14 +8,8 @@ static int et_view_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[0]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_sizes(c, args[1], -1, &rank, sizes);
-    if (error) {
-        return error;
-    }
-    if (!pt_infer_size(sizes, rank, (uint32_t)pt_numel(&self))) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the sizes do not hold the input's elements");
-    }
-    return pt_expect_sizes(c, args[2], rank, sizes);
+    int error = pt_read_view_sizes(c, args[1], &self, &rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[2], rank, sizes);
 }
 
 static int et_view_run(pt_context *c, const pt_ref *args) {

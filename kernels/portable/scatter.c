@@ -3,7 +3,6 @@
 // to the same place the last one stays.
 #include "arguments.h"
 #include "copy.h"
-#include <string.h>
 
 enum { SELF, DIM, INDEX, SOURCE, OUT };
 
@@ -41,24 +40,6 @@ static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sou
     return pt_expect_sizes(c, args[OUT], self.rank, self.sizes);
 }
 
-static int check_indices(pt_context *c, const pt_tensor *index, int32_t size,
-                         const pt_tensor *out) {
-    int32_t n = pt_numel(index);
-    for (int32_t i = 0; i < n; i++) {
-        int64_t at = pt_load_int(index->data, i, index->dtype);
-        if (at < 0 || at >= size) {
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");
-        }
-    }
-    return pt_check_apart(c, out, index);
-}
-
-static void put_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
-    size_t size = pt_element_size(to->dtype);
-    memcpy((uint8_t *)to->data + (size_t)i * size, (const uint8_t *)from->data + (size_t)j * size,
-           size);
-}
-
 // Walks the index: operand 1 is out without the dim, operand 2 the source, broadcast if 0-d.
 static void scatter(const pt_tensor *out, const pt_tensor *index, const pt_tensor *source,
                     uint32_t dim, bool adds) {
@@ -81,7 +62,7 @@ static void scatter(const pt_tensor *out, const pt_tensor *index, const pt_tenso
             int64_t at = pt_load_int(index->data, w.offset[0] + i * w.strides[0][0], index->dtype);
             int32_t to = w.offset[1] + i * w.strides[1][0] + (int32_t)at * step;
             int32_t from = w.offset[2] + i * w.strides[2][0];
-            (adds ? pt_add_element : put_element)(out, to, source, from);
+            (adds ? pt_add_element : pt_copy_element)(out, to, source, from);
         }
     } while (pt_walk_next(&w));
 }
@@ -92,7 +73,7 @@ static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sourc
     pt_tensor out = pt_get_tensor(c, args[OUT]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[DIM]), self.rank, &dim);
-    error = error ? error : check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
+    error = error ? error : pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
     if (error) {
         return error;
     }

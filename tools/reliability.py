@@ -40,7 +40,8 @@ def tests(name):
 ROWS = (
     Row("damage", "damaged files",
         "{files:,} of {parts} kinds and fixtures: {refused_total:,} refused by name, {accepted:,} "
-        "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung", tests("test_damage")),
+        "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
+        tests("test_damage")),
 )
 
 

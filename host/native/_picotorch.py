@@ -503,6 +503,15 @@ class Context:
         self._c.scratch = found.pointer if found else ffi.NULL
         self._c.scratch_size = found.size if found else 0
 
+    def release(self):
+        """Takes all memories away, the temp memory and that of events, too."""
+        for memory in range(PROGRAM, MEMORIES):
+            if self._buffers[memory] is not None:
+                self.set_memory(memory, None)
+        self.set_scratch(None)
+        self.set_tracer(None)
+        self._ready = False
+
     def _record(self, kind, position, size=None):
         size = ffi.sizeof(kind) if size is None else size
         if position < 0 or position % 4 or position + size > self._c.memory_size[POOL]:

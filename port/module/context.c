@@ -601,6 +601,18 @@ static mp_obj_t context_set_tracer(mp_obj_t self_in, mp_obj_t buffer_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_tracer_obj, context_set_tracer);
 
+static mp_obj_t context_release(mp_obj_t self_in) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    for (mp_int_t memory = PT_MEMORY_PROGRAM; memory < PT_MEMORIES; memory++) {
+        set_memory(self, MP_OBJ_NEW_SMALL_INT(memory), mp_const_none, false);
+    }
+    context_set_scratch(self_in, mp_const_none);
+    context_set_tracer(self_in, mp_const_none);
+    self->ready = false;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_release_obj, context_release);
+
 static mp_obj_t context_tracing_overhead(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->tracer.overhead);
 }
@@ -718,6 +730,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_memory_needed), MP_ROM_PTR(&context_memory_needed_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},
+    {MP_ROM_QSTR(MP_QSTR_release), MP_ROM_PTR(&context_release_obj)},
     {MP_ROM_QSTR(MP_QSTR_tracing_overhead), MP_ROM_PTR(&context_tracing_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},

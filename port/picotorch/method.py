@@ -115,11 +115,7 @@ class Method:
         """Gives everything back."""
         self._delegates.destroy()
         self.manager.method_allocator.reset(self._pool_mark)
-        for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
-            self.context.set_memory(i, None)
-        self.context.set_scratch(None)
-        self.context.set_tracer(None)
-        self.context.set_ready(False)
+        self.context.release()
         self._ready = False
         self._loaded = False
 

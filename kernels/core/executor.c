@@ -392,12 +392,13 @@ int pt_step(pt_context *c) {
     if (c->instruction >= method_of(c)->n_instructions) {
         return PT_ERROR_END_OF_METHOD;
     }
-    int (*run)(pt_context * c) = run_next;
+    int error;
     if (c->tracer.events) {
         c->tracer.last = c->tracer.clock();
-        run = run_traced;
+        error = run_traced(c);
+    } else {
+        error = run_next(c);
     }
-    int error = run(c);
     if (error != PT_ERROR_OK) {
         end(c);
     }

@@ -345,11 +345,11 @@ uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 // Checks all instructions of the method once more, which now prepare what they asked for, into the
 // pool from offset `position` (aligned to 8) on.
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
-// Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left; after any other error the
-// method is at its first instruction, and c->failed is the one that failed.
+// Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left; after any other error
+// the method is at its first instruction, and c->failed is the one that failed.
 int pt_step(pt_context *c);
-// Executes from the first instruction to the end. The method is then at its first instruction, after
-// an error, too; c->failed is where it ended.
+// Executes from the first instruction to the end. The method is then at its first instruction,
+// after an error, too; c->failed is where it ended.
 int pt_execute(pt_context *c);
 
 // Measures from now on into `events`, one more than the method has instructions. Measures first

@@ -143,8 +143,8 @@ static mp_obj_t board_fault(mp_obj_t kind_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_fault_obj, board_fault);
 
-/* interrupt_after(ticks): KeyboardInterrupt so many ticks of the processor's clock from now, as ctrl-C
- * raises it; 0: no longer. ValueError for more than 24 bits. Allocates nothing. */
+/* interrupt_after(ticks): KeyboardInterrupt so many ticks of the processor's clock from now, as
+ * ctrl-C raises it; 0: no longer. ValueError for more than 24 bits. Allocates nothing. */
 static mp_obj_t board_interrupt_after(mp_obj_t ticks_in) {
     mp_int_t ticks = mp_obj_get_int(ticks_in);
     if (ticks < 0 || ticks > (mp_int_t)PT_INTERRUPT_MAX) {

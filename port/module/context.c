@@ -13,7 +13,7 @@ typedef struct context {
     mp_obj_t events;
     mp_obj_t on_failure;
     mp_obj_t on_delegate;
-    mp_obj_t raised; // an exception that waits until the executor has returned
+    mp_obj_t raised;   // an exception that waits until the executor has returned
     uint32_t constant; // a bit for each memory that nothing writes to
     bool ready;
     bool running;

@@ -436,12 +436,10 @@ class _Memory:
 
     def __init__(self, buffer):
         self.buffer = buffer
-        with memoryview(buffer) as view:
-            self.size = view.nbytes
-            base = buffer if view.obj is None else view.obj
-            locked = ffi.from_buffer(view)
-            self.pointer = ffi.cast("uint8_t *", locked)
-            ffi.release(locked)
+        view = memoryview(buffer)
+        self.size = view.nbytes
+        self.pointer = ffi.cast("uint8_t *", ffi.from_buffer(view))
+        base = buffer if view.obj is None else view.obj
         self._lock = ffi.from_buffer(base, require_writable=False)
 
 

@@ -57,15 +57,14 @@ class Delegate:
         self.is_ready = True
 
     def destroy(self):
-        """Its backend's destroy is called once, and only if it is ready."""
+        """It is ready no longer once its backend's destroy is called."""
         self.processed.free()
-        if self.is_ready:
-            backend = self.backend
-            handle = self.handle
-            self.is_ready = False
-            self.backend = None
-            self.handle = None
-            backend.destroy(handle)
+        backend = self.backend
+        handle = self.handle
+        self.is_ready = False
+        self.backend = None
+        self.handle = None
+        backend.destroy(handle)
 
 
 class Argument(Kept):
@@ -246,10 +245,11 @@ class Delegates(NoDelegates):
         interrupt too."""
         self.error = None
         for i in range(len(self.items)):
-            try:
-                self.items[i].destroy()
-            except BaseException as error:
-                self._keep(error, i, "delegate", i)
+            while self.items[i].is_ready:
+                try:
+                    self.items[i].destroy()
+                except BaseException as error:
+                    self._keep(error, i, "delegate", i)
 
     def raise_interrupt(self):
         """Raises what destroy has kept if it is no Exception."""

@@ -1,7 +1,8 @@
 """Errors: ExecuTorch's codes and names, what was wanted, what there was, what to do.
 
 Under MicroPython there are two error objects, made at import, so that raising needs no heap: the second
-for what fails while what the first one says is cleaned up. The text is put together when it is read. CPython gets a new object with its text each time.
+is for what fails while what the first one tells of is cleaned up. Their text is put together when it
+is read. CPython gets a new object with its text each time.
 """
 
 import sys

@@ -178,9 +178,17 @@ def interrupt_loop():
     program = Program.load(BufferDataLoader(sections["loop"]))
     method = Method(MemoryManager(MemoryAllocator(take("pool", 256)), HierarchicalAllocator([])))
     method.load(program)
+    took = bytearray(4)
+
+    def execute():
+        _board.count_start()
+        method.execute()
+
     for i in range(turns):
         ticks = 1000 + 997 * i
-        assert instructions(lambda ticks=ticks: interrupted(method.execute, ticks)) < 2 * ticks + 20000
+        assert interrupted(execute, ticks)
+        _board.count_stop(took, 0)
+        assert struct.unpack("<I", took)[0] < 2 * ticks + 20000
     return turns
 
 

@@ -279,6 +279,7 @@ def set_up_micropython(_):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise SetupError(done.stderr.strip())
+    print(done.stderr, end="", flush=True)
     say("micropython", f"{done.stdout.strip()} is there")
 
 

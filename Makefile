@@ -94,6 +94,12 @@ performance: all-firmware ## Measure all of docs/performance.md and write its ta
 	.venv/bin/python tools/cycles.py
 	.venv/bin/python tools/performance.py
 
+.PHONY: reliability
+reliability: all-firmware ## Try to break it, count, print the figures of docs/reliability.md and write them
+	rm -rf build/reliability
+	.venv/bin/python -m pytest $(PYTEST) -m reliability
+	.venv/bin/python tools/reliability.py
+
 .PHONY: size
 size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py

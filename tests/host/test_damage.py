@@ -1,6 +1,7 @@
 """Truncated and damaged programs: each works or ends with a named Error, never otherwise, in bounded
 time. On the twin with the compiler's sanitizers; some of them on the boards."""
 
+import collections
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import damage
+import figures
 import fixture_store
 import pytest
 import sanitized
@@ -26,6 +28,7 @@ def test_the_compiler_has_sanitizers():
         pytest.skip("gcc has no libasan here: the tests of this file run without sanitizers")
 
 
+@pytest.mark.reliability
 @pytest.mark.parametrize(("kind", "name"),
                          [*(("truncations", name) for name in TRUNCATED),
                           *(("flips", name) for name in FLIPPED)])
@@ -33,10 +36,13 @@ def test_a_damaged_program_works_or_is_refused(kind, name):
     command = [sys.executable, Path(damage.__file__), kind, name]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
                            env=sanitized.environment() or os.environ)
+    report = json.loads(ended.stdout or '{"counts": {}, "wrong": []}')
+    counts = collections.Counter(report["counts"])
+    figures.record("damage", f"{kind}_{name}", files=counts.total(), wrong=len(report["wrong"]),
+                   crashed=int(ended.returncode != 0), accepted=counts.pop("ok", 0), refused=counts)
     assert ended.returncode == 0, ended.stderr[-3000:]
-    report = json.loads(ended.stdout)
     assert report["wrong"] == []
-    assert report["counts"]["InvalidProgram"] > 100
+    assert counts["InvalidProgram"] > 100
 
 
 def test_a_truncated_program_never_loads():

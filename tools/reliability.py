@@ -1,0 +1,104 @@
+"""Prints what the reliability tests have counted and writes it into docs/reliability.md.
+
+    make reliability        # runs the tests, then this
+
+The tests leave their numbers in build/reliability (tests/host/figures.py). Ends with status 1 where a
+subject is missing or something crashed, hung or came out wrong.
+"""
+
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "reliability.md"
+FOLDER = ROOT / "build" / "reliability"
+FAULTS = ("crashed", "hung", "wrong")  # numbers that have to be 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: `text` is formatted with the numbers of the subject."""
+
+    subject: str
+    what: str
+    text: str
+    command: str
+
+
+def tests(name):
+    return f'make test PYTEST="tests/host/{name}.py"'
+
+
+ROWS = (
+    Row("damage", "damaged files",
+        "{files:,} of {parts} kinds and fixtures: {refused_total:,} refused by name, {accepted:,} "
+        "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
+        tests("test_damage")),
+)
+
+
+def merged(parts):
+    """The numbers of all parts of a subject as one dict; `parts` counts them."""
+    found = {"parts": len(parts)}
+    for numbers in parts:
+        for key, value in numbers.items():
+            if isinstance(value, dict):
+                found[key] = Counter(found.get(key, {})) + Counter(value)
+            elif key.startswith("largest_"):
+                found[key] = max(found.get(key, value), value)
+            else:
+                found[key] = found.get(key, 0) + value
+    for key in [key for key, value in found.items() if isinstance(value, dict)]:
+        found[f"{key}_total"] = sum(found[key].values())
+        found[f"{key}_kinds"] = len(found[key])
+    return found
+
+
+def read(subject):
+    parts = [json.loads(path.read_text()) for path in sorted((FOLDER / subject).glob("*.json"))]
+    if not parts:
+        raise click.ClickException(f"nothing of {subject} is in build/reliability: "
+                                   "make reliability measures all")
+    return merged(parts)
+
+
+def show(lines):
+    table = Table("what", "figures", "command")
+    for line in lines:
+        table.add_row(*line)
+    Console(width=max(Console().width, 120)).print(table)
+
+
+def write(lines):
+    rows = [f"| {what} | {text} | `{command}` |" for what, text, command in lines]
+    table = "\n".join(["| what | figures | command |", "| --- | --- | --- |", *rows])
+    changed = re.sub(r"(<!-- figures -->\n).*?(<!-- end -->)",
+                     lambda found: f"{found[1]}{table}\n{found[2]}", DOCUMENT.read_text(),
+                     flags=re.DOTALL)
+    DOCUMENT.write_text(changed)
+
+
+@click.command(help=__doc__)
+@click.option("--check", is_flag=True, help="Print only; leave the document as it is.")
+def main(check):
+    lines, faults = [], []
+    for row in ROWS:
+        numbers = read(row.subject)
+        lines.append((row.what, row.text.format(**numbers), row.command))
+        faults += [f"{row.what}: {numbers[key]} {key}" for key in FAULTS if numbers.get(key)]
+    show(lines)
+    if not check:
+        write(lines)
+    sys.exit("\n".join(faults) or 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -87,19 +87,13 @@ def flip_a_bit(path):
 
 
 @pytest.mark.reliability
-def test_a_tree_of_which_a_bit_changed_is_refused_by_the_name_of_the_file(tool, released):
+def test_a_changed_bit_of_any_file_that_a_build_reads_is_seen(tool, released):
     tool.check_content(released)
-    names = list(tool.stored_hashes())
-    refused = 0
-    for name in names:
-        original = (released / name).read_bytes()
-        if not original:
-            continue
+    files = [name for name in tool.stored_hashes() if (released / name).stat().st_size]
+    for name in files:
         flip_a_bit(released / name)
-        assert tool.changed_files(released) == [name]
-        refused += 1
-        (released / name).write_bytes(original)
-    figures.record("supply", "micropython", hashes_checked=len(names), changes_refused=refused)
+    assert tool.changed_files(released) == files
+    figures.record("supply", "micropython", hashes=len(tool.stored_hashes()), refused=len(files))
 
 
 def test_the_cached_tree_is_checked_each_time(tool, released, tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""tools/get_micropython.py: which trees it takes, how it checks them, how it reads apt's configuration."""
+"""tools/get_micropython.py: the trees it takes, their check, and how it reads apt's configuration."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""tools/requirements: each package that make installs has a version and hashes, and pip holds to them."""
+"""tools/requirements: each package that make installs has a version and hashes, which pip holds to."""
 
 import hashlib
 import re

@@ -455,6 +455,7 @@ static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t method_in) {
     pt_context *c = context_of(self_in);
     mp_int_t method = mp_obj_get_int(method_in);
     check_instructions(c, method);
+    pt_check_stack();
     return pt_small_int(pt_check_method(c, (uint32_t)method));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_check_obj, context_check);
@@ -538,6 +539,7 @@ static mp_obj_t context_prepare(mp_obj_t self_in, mp_obj_t method_in, mp_obj_t p
     uint32_t method = (uint32_t)mp_obj_get_int(method_in);
     mp_int_t position = mp_obj_get_int(position_in);
     record_at(c, position, pt_prepared_bytes(c, method));
+    pt_check_stack();
     pt_prepare(c, method, (uint32_t)position);
     return mp_const_none;
 }
@@ -590,10 +592,15 @@ static mp_obj_t context_is_at_start(mp_obj_t self_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_is_at_start_obj, context_is_at_start);
 
+// What on_failure gets instead of an error's code.
+enum { NO_STACK = -1 };
+
 static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     context *self = MP_OBJ_TO_PTR(self_in);
     int error = PT_ERROR_INVALID_STATE;
-    if (self->ready && !self->running) {
+    if (self->ready && !self->running && pt_stack_free() < PT_STACK_BYTES) {
+        error = NO_STACK;
+    } else if (self->ready && !self->running) {
         self->running = true;
         error = function(&self->c);
         self->running = false;

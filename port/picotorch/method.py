@@ -20,7 +20,9 @@ from .errors import (
     NOT_FOUND,
     OPERATOR_MISSING,
     bad_program,
+    check_stack,
     fail,
+    no_stack,
     spare_error,
 )
 from .inputs import Inputs
@@ -29,6 +31,8 @@ from .method_meta import MethodMeta
 from .no_delegates import make_delegates
 from .outputs import Outputs
 from .values import Values
+
+_NO_STACK = -1  # what the context says where execute did not begin
 
 
 class Method:
@@ -77,6 +81,7 @@ class Method:
         self._check_not_busy()
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")
+        check_stack()
         done = False
         try:
             self._busy = "is being loaded"
@@ -95,6 +100,8 @@ class Method:
             done = True
         except ValueError:
             raise bad_program("something lies outside the file") from None
+        except RuntimeError:
+            raise no_stack() from None
         finally:
             try:
                 if not done:
@@ -152,6 +159,7 @@ class Method:
         if self._loaded and self._pool.used != self._pool_end:
             raise fail(INVALID_STATE, "is not the last one in its pool", "method",
                        remedy="unload those that were loaded after it")
+        check_stack()
         try:
             self._busy = "is being unloaded"
             self._release()
@@ -317,6 +325,8 @@ class Method:
 
     def _on_failure(self, code):
         """Raises what execute or step failed with."""
+        if code == _NO_STACK:
+            raise no_stack()
         self.check_not_running()
         error = self._delegates.take_error()
         if code == END_OF_METHOD and error is None:

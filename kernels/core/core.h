@@ -77,8 +77,10 @@ enum {
                              // the program's vector of their value indexes
 };
 
-// A method that executes more instructions is taken never to end.
-enum { PT_MAX_STEPS = 10000000 };
+// A method that executes more instructions is taken never to end. A fuzzer waits for fewer.
+#ifndef PT_MAX_STEPS
+#define PT_MAX_STEPS 10000000
+#endif
 
 // The start of a loaded method.
 typedef struct pt_method {
@@ -150,9 +152,11 @@ typedef struct pt_context {
     void *owner; // of this context, for call_delegate
 } pt_context;
 
+// In a memory that is not there yet, an address that nobody reads: C has no such pointer, so the sum
+// is one of numbers.
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
-    return c->memory[ref >> PT_REF_OFFSET_BITS] +
-           ((size_t)(ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2);
+    return (uint8_t *)((uintptr_t)c->memory[ref >> PT_REF_OFFSET_BITS] +
+                       ((uintptr_t)(ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2));
 }
 
 static inline pt_ref pt_make_ref(uint32_t memory, uint32_t offset) {

@@ -152,11 +152,9 @@ typedef struct pt_context {
     void *owner; // of this context, for call_delegate
 } pt_context;
 
-// In a memory that is not there yet, an address that nobody reads: C has no such pointer, so the sum
-// is one of numbers.
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
-    return (uint8_t *)((uintptr_t)c->memory[ref >> PT_REF_OFFSET_BITS] +
-                       ((uintptr_t)(ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2));
+    return c->memory[ref >> PT_REF_OFFSET_BITS] +
+           ((size_t)(ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2);
 }
 
 static inline pt_ref pt_make_ref(uint32_t memory, uint32_t offset) {

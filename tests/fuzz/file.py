@@ -1,7 +1,7 @@
 """Files of any bytes: programs, .ptd files and bundled programs, told apart by their identifiers.
 
-A program gets the fixtures' .ptd files, a .ptd file the fixtures' programs that ask for one; of a bundled
-program the sets are executed besides.
+A program gets the fixtures' .ptd files, a .ptd file the fixtures' programs that ask for one; the sets
+of a bundled program are executed besides.
 """
 
 import functools
@@ -13,6 +13,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "host")]
 
 import exercise  # noqa: E402
 import fixture_store  # noqa: E402
+from mutator import Mutator  # noqa: E402
 from picotorch import (  # noqa: E402
     BufferDataLoader,
     FlatTensorDataMap,
@@ -27,7 +28,7 @@ from picotorch.host.verifying import verify  # noqa: E402
 
 MAX_LENGTH = 8192
 SECONDS = 30
-LARGEST_SEED = 6400  # bytes: the bundled programs are included, models are not
+LARGEST_FIXTURE = 3072  # bytes of a program: it takes the longer the larger it is
 EXTERNAL = ("external_two_files", "external_state")  # whose .ptd files have no key in common
 
 
@@ -106,9 +107,19 @@ def seeds():
     from test_hostile_programs import PROGRAMS
 
     for fixture in fixture_store.load_all():
-        yield fixture.pte
-        yield from fixture.data
+        if len(fixture.pte) <= LARGEST_FIXTURE:
+            yield fixture.pte
+            yield from fixture.data
     yield from PROGRAMS.values()
     yield from (make() for make, _ in CASES.values())
     yield from sections().values()
     yield from (path.read_bytes() for path in sorted((TESTS / "bundled").iterdir()))
+
+
+@functools.cache
+def _mutator():
+    return Mutator(seeds())
+
+
+def mutate(data, max_size, seed, plain):
+    return _mutator().mutate(bytes(data), max_size, seed, plain)

@@ -24,6 +24,7 @@ from exercise import Curious, outcome  # noqa: E402
 from picotorch import register_backend  # noqa: E402
 
 SECONDS = 5.0  # for one program
+once = partial(outcome, thorough=False)
 
 
 def truncations(data):
@@ -49,7 +50,7 @@ def flips(data):
                        data[:position] + bytes([value]) + data[position + 1 :])
 
 
-def try_all(programs, outcome=partial(outcome, thorough=False)):
+def try_all(programs, outcome=once):
     """(counts by outcome, what went wrong) of (label, data) pairs."""
     counts, wrong = collections.Counter(), []
     for label, data in programs:
@@ -72,9 +73,9 @@ def main():
     damaged = {"truncations": truncations, "flips": flips}[kind.removeprefix("data_")]
     if kind.startswith("data_"):
         first, *others = fixture.data
-        counts, wrong = try_all(damaged(first), lambda file: outcome(fixture.pte, [file, *others], False))
+        counts, wrong = try_all(damaged(first), lambda file: once(fixture.pte, [file, *others]))
     else:
-        counts, wrong = try_all(damaged(fixture.pte), lambda pte: outcome(pte, fixture.data, False))
+        counts, wrong = try_all(damaged(fixture.pte), lambda pte: once(pte, fixture.data))
     print(json.dumps({"counts": counts, "wrong": wrong}))
 
 

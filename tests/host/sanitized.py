@@ -13,7 +13,7 @@ FOLDER = ROOT / "build" / "sanitized"
 SANITIZERS = "-fsanitize=address,undefined"
 # Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
 # over an input makes memcpy's ranges overlap; that it stays inside its memories is what matters.
-FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=undefined "
+FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=undefined -DPT_MAX_STEPS=10000 "
          "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
 
 

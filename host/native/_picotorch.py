@@ -516,6 +516,11 @@ class Context:
         self._c.scratch = found.pointer if found else ffi.NULL
         self._c.scratch_size = found.size if found else 0
 
+    def moved_memory(self):
+        """Number of a memory whose buffer was resized, so that it lies elsewhere or is too small:
+        MEMORIES is the temp memory, one more that of events; 0 for none, as always under CPython."""
+        return 0
+
     def release(self):
         """Takes all memories away, the temp memory and that of events, too."""
         for memory in range(PROGRAM, MEMORIES):

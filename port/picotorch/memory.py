@@ -66,6 +66,14 @@ class MemoryAllocator:
         self.used = 0
         self.held = 0
 
+    def check(self):
+        """Raises InvalidArgument when the memory cannot be written, is not aligned, or has fewer bytes
+        than it had at first, InvalidType when it is none."""
+        check_memory(self.buffer, self.name)
+        if _picotorch.nbytes(self.buffer) < self.size:
+            raise fail(INVALID_ARGUMENT, "has become smaller", self.name, -1, self.size,
+                       _picotorch.nbytes(self.buffer), "make a MemoryAllocator anew")
+
     @property
     def free(self):
         return self.size - self.used

@@ -181,6 +181,28 @@ class Method:
     def _check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
+        moved = self.context.moved_memory()
+        if moved:
+            self._raise_moved(moved)
+
+    def _raise_moved(self, memory):
+        """An array that has grown may lie elsewhere, and its old bytes belong to something else."""
+        first_file = _picotorch.PLANNED + self._planned
+        index = -1
+        if memory >= _picotorch.MEMORIES:
+            subject = "temp memory" if memory == _picotorch.MEMORIES else "event tracer"
+        elif memory >= self._external_start:
+            subject = "memory of an input or output"
+        elif memory >= first_file:
+            subject = "data file"
+            index = memory - first_file
+        elif memory >= _picotorch.PLANNED:
+            subject = "planned buffer"
+            index = memory - _picotorch.PLANNED
+        else:
+            subject = self._pool.name if memory == _picotorch.POOL else "program"
+        raise fail(INVALID_STATE, "has been resized since it was handed over", subject, index,
+                   remedy="leave its size alone, and load again")
 
     def _check_not_busy(self):
         if self._busy:
@@ -325,6 +347,8 @@ class Method:
         if code == _NO_STACK:
             raise no_stack()
         self.check_not_running()
+        if code == INVALID_STATE:
+            self._check_loaded()
         error = self._delegates.take_error()
         if code == END_OF_METHOD and error is None:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",

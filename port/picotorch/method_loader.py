@@ -319,8 +319,7 @@ class MethodLoader:
 
     def _check_memories(self, manager):
         """What needs no count, first: it takes no time to say that a memory is too small."""
-        pool = manager.method_allocator
-        check_memory(pool.buffer, pool.name)
+        manager.method_allocator.check()
         self._check_planned(manager.planned_memory)
 
     def _bind(self, manager):
@@ -474,7 +473,7 @@ class MethodLoader:
         self.context.put_ref(self.start + _SCRATCH, needed)
         temp = manager.temp_allocator
         if temp is not None:
-            check_memory(temp.buffer, "temp memory")
+            temp.check()
             self._check_apart(temp.buffer, "temp memory", -1)
             self.context.set_scratch(temp.buffer)
         if needed == 0:

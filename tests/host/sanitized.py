@@ -10,11 +10,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "sanitized"
-SANITIZERS = "-fsanitize=address,undefined"
+SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
 # An output that a damaged program lays over an input makes memcpy's ranges overlap; that it stays
 # inside its memories is what matters.
 FLAGS = (f"-O1 -g {SANITIZERS} -fno-sanitize-recover=undefined "
-         "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
+         "-fno-wrapv -Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
 
 
 def _libraries():

@@ -2,12 +2,13 @@
 
     HostileCall(Draw(data)).run()      # the outcome, or an exception that says what went wrong
 
-A call is an example of an operator (example_calls.py) of which some arguments were changed by what the
-bytes of `data` say: sizes, dtypes, dim orders, numbers, lists, data, who shares memory with whom, which
-tensors are dynamic and with which sizes and bounds, what is constant, what is prepared. Every memory has
-exactly the bytes that its tensors need, so that a sanitizer sees the first byte beside it. What a loader
-sees to holds: data lies at multiples of 4, dim orders are permutations, a tensor has at most LARGEST
-bytes, a dynamic one is within its bound.
+A call is an example of an operator (example_calls.py, random_operators.py) of which some arguments were
+changed by what the bytes of `data` say: sizes, dtypes, dim orders, numbers, lists, data, who shares
+memory with whom, which tensors are dynamic and with which sizes and bounds, what is constant, what is
+prepared. Every memory has exactly the bytes that its tensors need, so that a sanitizer sees the first
+byte beside it. What a loader sees to holds: data lies at multiples of 4 (8 where elements have 8
+bytes), dim orders are permutations, a tensor has at most LARGEST bytes, a dynamic one is within its
+bound.
 """
 
 import collections
@@ -34,9 +35,9 @@ DTYPES = [i for i in range(256) if _picotorch.element_size(i)]
 COMMON_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 15)
 OPERATORS, CLASSES = list(EXAMPLES), list(random_operators.CLASSES)
 NUMBERS = {_picotorch.operator_name(i): i for i in range(_picotorch.operator_count())}
-INTS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, -128, -127, 255, 256, 1000,
-        4096, 32767, 32768, 65535, 65536, 1 << 20, 1 << 24, 1 << 27, 1 << 28, INT32_MAX - 1, INT32_MAX, 1 << 31,
-        -INT32_MAX, -1 << 31, (-1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 40,
+INTS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, -128, -127, 255, 256,
+        1000, 4096, 32767, 32768, 65535, 65536, 1 << 20, 1 << 24, 1 << 27, 1 << 28, INT32_MAX - 1,
+        INT32_MAX, 1 << 31, -INT32_MAX, -1 << 31, (-1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 40,
         INT64_MAX, INT64_MAX - 1, -INT64_MAX, -INT64_MAX - 1, -2, -3, -4, -5, -16, -17)
 DOUBLES = (0.0, -0.0, 0.5, 1.0, -1.0, 2.0, 3.0, 1.5, 1e-3, 1e-8, 1e-45, 5e-324, 1e10, 2.0**31, 2.0**32,
            2.0**63, -2.0**63, 2.0**64, 3e38, 1e300, -1e300, 1e-300, float("inf"), float("-inf"),
@@ -513,8 +514,8 @@ class HostileCall:
             return 0
         if isinstance(argument, Variable):
             if argument not in self.variables:
-                self.variables[argument] = self._put(VALUE.pack(0, 0, 0, 0, OTHER + schema.KERNEL_TYPES_INT,
-                                                                0))
+                value = VALUE.pack(0, 0, 0, 0, OTHER + schema.KERNEL_TYPES_INT, 0)
+                self.variables[argument] = self._put(value)
             return ref(_picotorch.POOL, self.variables[argument])
         if isinstance(argument, HostileTensor):
             return ref(_picotorch.POOL, self.tensor_at[id(argument)])

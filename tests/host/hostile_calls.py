@@ -37,8 +37,8 @@ OPERATORS, CLASSES = list(EXAMPLES), list(random_operators.CLASSES)
 NUMBERS = {_picotorch.operator_name(i): i for i in range(_picotorch.operator_count())}
 INTS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, -128, -127, 255, 256,
         1000, 4096, 32767, 32768, 65535, 65536, 1 << 20, 1 << 24, 1 << 27, 1 << 28, INT32_MAX - 1,
-        INT32_MAX, 1 << 31, -INT32_MAX, -1 << 31, (-1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 40,
-        INT64_MAX, INT64_MAX - 1, -INT64_MAX, -INT64_MAX - 1, -2, -3, -4, -5, -16, -17)
+        INT32_MAX, 1 << 31, -INT32_MAX, -1 << 31, (-1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1,
+        1 << 40, INT64_MAX, INT64_MAX - 1, -INT64_MAX, -INT64_MAX - 1, -2, -3, -4, -5, -16, -17)
 DOUBLES = (0.0, -0.0, 0.5, 1.0, -1.0, 2.0, 3.0, 1.5, 1e-3, 1e-8, 1e-45, 5e-324, 1e10, 2.0**31, 2.0**32,
            2.0**63, -2.0**63, 2.0**64, 3e38, 1e300, -1e300, 1e-300, float("inf"), float("-inf"),
            float("nan"))

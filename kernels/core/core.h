@@ -77,8 +77,10 @@ enum {
                              // the program's vector of their value indexes
 };
 
-// A method that executes more instructions is taken never to end.
-enum { PT_MAX_STEPS = 10000000 };
+// A method that executes more instructions is taken never to end. A fuzzer waits for fewer.
+#ifndef PT_MAX_STEPS
+#define PT_MAX_STEPS 10000000
+#endif
 
 // The start of a loaded method.
 typedef struct pt_method {

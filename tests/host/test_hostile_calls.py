@@ -86,6 +86,8 @@ def test_topk_that_writes_over_what_it_orders_keeps_to_its_places():
 
 @pytest.mark.parametrize(("operator", "arguments"), [
     ("aten::zeros.out", [[0, 2], np.zeros((0, 2), np.float32)]),
+    ("aten::embedding.out", [np.zeros((3, 0), np.float32), np.array([1, 2]), -1, False, False,
+                             np.zeros((2, 0), np.float32)]),
     ("aten::view_copy.out", [np.zeros((0, 2), np.float32), [2, 0], np.zeros((2, 0), np.float32)]),
 ])
 def test_nothing_is_copied(operator, arguments):

@@ -81,6 +81,16 @@ def test_topk_that_writes_over_what_it_orders_keeps_to_its_places():
     assert found.min() >= 0 and found.max() < 8
 
 
+def test_an_output_for_two_parts_is_refused_before_it_is_written():
+    def repeat_the_last(arguments):
+        outputs = arguments[3]
+        outputs[1].bound = 16
+        arguments[3] = [outputs[1], outputs[1]]
+        arguments[1] = [1, 2]
+
+    assert changed("aten::split_with_sizes_copy.out", repeat_the_last) == "InvalidArgument"
+
+
 # ---- tensors without elements have no data
 
 

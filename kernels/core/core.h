@@ -226,6 +226,8 @@ pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 
 // Number of elements.
 int32_t pt_numel(const pt_tensor *t);
+// Elements for which the tensor `arg` has memory: of a dynamic one its bound.
+uint32_t pt_capacity(const pt_context *c, pt_ref arg);
 // Bytes of an element; 0 for a type that has none (bits, quarter bytes).
 uint32_t pt_element_size(uint8_t dtype);
 // Elements between neighbours along each dim, from sizes and dim order. `strides` has room for
@@ -363,6 +365,8 @@ void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uin
 // The first memory below number `end` that shares a byte with the `size` bytes at `data`,
 // PT_MEMORIES when the temp memory does, PT_MEMORY_NONE when none does.
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+// True when tensor `place` of n arguments shares no memory with another of them.
+bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args);
 // True when an instruction of the started method writes to a tensor in this memory.
 bool pt_is_written(const pt_context *c, uint32_t memory);
 // Bytes that this memory, of unplanned tensors, must have for the static tensors in it; with

@@ -17,6 +17,16 @@ static bool is_long_list(pt_context *c, pt_ref arg, char letter) {
            pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_may_look(c, arg);
 }
 
+static int check_scratch(pt_context *c, const pt_instruction *instruction, const char *signature) {
+    uint32_t n = instruction->n_args;
+    for (uint32_t i = 0; i < n; i++) {
+        if (signature[i] == 'X' && !pt_is_apart(c, i, n, instruction->args)) {
+            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the scratch lies over another tensor");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
 static int check_kinds(pt_context *c, const pt_instruction *instruction) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
@@ -34,7 +44,7 @@ static int check_kinds(pt_context *c, const pt_instruction *instruction) {
     if (signature[instruction->n_args]) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "fewer arguments than the operator has");
     }
-    return PT_ERROR_OK;
+    return check_scratch(c, instruction, signature);
 }
 
 static int check_kernel(pt_context *c, const pt_instruction *instruction) {

@@ -30,6 +30,14 @@ def reference(memory, offset):
     return memory << 25 | offset >> 2
 
 
+def misplaced(position, dtype):
+    """4 for data that lies at no multiple of 4, 8 for elements of 8 bytes that lie at no multiple of
+    8, else 0."""
+    if position & 3:
+        return 4
+    return 8 if position & 4 and _picotorch.element_size(dtype) == 8 else 0
+
+
 def bytes_at(buffer, offset, size, view=None, writable=True):
     """A memoryview of bytes of a buffer: `view`, pointed there, or a new one where it is None (and
     always under CPython). Raises ValueError where they lie outside."""

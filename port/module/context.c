@@ -595,6 +595,13 @@ static mp_obj_t context_is_written(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_is_written_obj, context_is_written);
 
+static mp_obj_t context_shared_memory(mp_obj_t self_in, mp_obj_t first, mp_obj_t end) {
+    const pt_context *c = context_of(self_in);
+    record_at(c, c->method, sizeof(pt_method));
+    return pt_small_int(pt_find_shared(c, number(first, PT_MEMORIES), number(end, PT_MEMORIES)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_shared_memory_obj, context_shared_memory);
+
 static mp_obj_t context_memory_needed(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t bounds) {
     const pt_context *c = context_of(self_in);
     uint32_t memory = (uint32_t)memory_number(memory_in);
@@ -813,6 +820,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
+    {MP_ROM_QSTR(MP_QSTR_shared_memory), MP_ROM_PTR(&context_shared_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_memory_needed), MP_ROM_PTR(&context_memory_needed_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},

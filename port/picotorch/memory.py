@@ -74,12 +74,12 @@ class MemoryAllocator:
         self.used = 0
         self.held = 0
 
-    def check(self):
+    def check(self, subject):
         """Raises InvalidArgument when the memory cannot be written, is not aligned, or has fewer bytes
         than it had at first, InvalidType when it is none."""
-        check_memory(self.buffer, self.name)
+        check_memory(self.buffer, subject)
         if _picotorch.nbytes(self.buffer) < self.size:
-            raise fail(INVALID_ARGUMENT, "has become smaller", self.name, -1, self.size,
+            raise fail(INVALID_ARGUMENT, "has become smaller", subject, -1, self.size,
                        _picotorch.nbytes(self.buffer), "make a MemoryAllocator anew")
 
     @property

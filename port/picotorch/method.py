@@ -192,7 +192,7 @@ class Method:
         if memory >= _picotorch.MEMORIES:
             subject = "temp memory" if memory == _picotorch.MEMORIES else "event tracer"
         elif memory >= self._external_start:
-            subject = "memory of an input or output"
+            subject = "a tensor outside the planned memory"
         elif memory >= first_file:
             subject = "data file"
             index = memory - first_file
@@ -339,8 +339,14 @@ class Method:
         for i in range(self._external_start, self._external_end):
             if not self.context.has_memory(i):
                 return
+        if self._shares_memory():
+            return
         self._ready = True
         self.context.set_ready(True)
+
+    def _shares_memory(self):
+        """True when an input, output or mutable buffer lies over another and one is written."""
+        return self.context.shared_memory(self._external_start, self._external_end) != 0
 
     def _on_failure(self, code):
         """Raises what execute or step failed with."""
@@ -362,6 +368,10 @@ class Method:
     def _raise_not_ready(self):
         self._check_loaded()
         self._inputs.check_all_set()
+        if self._shares_memory():
+            raise fail(INVALID_ARGUMENT, "shares bytes with another, and one of them is written",
+                       "a tensor outside the planned memory",
+                       remedy="hand over memories that lie apart")
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
                    remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
 

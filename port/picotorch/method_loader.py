@@ -319,7 +319,8 @@ class MethodLoader:
 
     def _check_memories(self, manager):
         """What needs no count, first: it takes no time to say that a memory is too small."""
-        manager.method_allocator.check()
+        pool = manager.method_allocator
+        pool.check(pool.name)
         self._check_planned(manager.planned_memory)
 
     def _bind(self, manager):
@@ -473,7 +474,7 @@ class MethodLoader:
         self.context.put_ref(self.start + _SCRATCH, needed)
         temp = manager.temp_allocator
         if temp is not None:
-            temp.check()
+            temp.check("temp memory")
             self._check_apart(temp.buffer, "temp memory", -1)
             self.context.set_scratch(temp.buffer)
         if needed == 0:

@@ -17,6 +17,7 @@ from .errors import (
     END_OF_METHOD,
     INVALID_ARGUMENT,
     INVALID_STATE,
+    MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     OPERATOR_MISSING,
     bad_program,
@@ -362,8 +363,19 @@ class Method:
         if not self._ready:
             self._raise_not_ready()
         if error is None:
-            error = fail(code, "", "instruction", self.context.failed(), source=self)
+            error = self._failure(code)
         raise error
+
+    def _failure(self, code):
+        """What an instruction failed with. Memory is short where its sizes, which load did not know,
+        ask for more of the temp memory than there is."""
+        requested = available = -1
+        if code == MEMORY_ALLOCATION_FAILED:
+            temp = self.manager.temp_allocator
+            requested = self.context.scratch_needed()
+            available = 0 if temp is None else temp.size
+        return fail(code, "", "instruction", self.context.failed(), requested, available,
+                    "hand over more temp memory" if requested >= 0 else "", self)
 
     def _raise_not_ready(self):
         self._check_loaded()

@@ -8,11 +8,27 @@ import os
 import figures
 import fixture_jobs
 import fixture_store
+import numpy as np
+import programs
 import pytest
 from fixture_jobs import metas
+from flatbuffer_builder import int_value
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+    from_blob,
+)
+from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host.boards import load_board
 from picotorch.host.job import Job
-from targets import BOARDS, HOST, on_boards, run_script
+from picotorch.host.tensors import from_stored, to_stored
+from programs import tensor
+from targets import BOARDS, HOST, aligned, on_boards, run_script
 
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 EVENT_BYTES = 16
@@ -135,6 +151,105 @@ def test_every_outcome_on_a_board(board, batch):
     lines, tried = outcomes(batch, board, prepare)
     figures.record("memory_boards", f"{board}_{batch[0]}", **tried)
     assert (lines, tried) == outcomes(batch, HOST, prepare)
+
+
+# ---- what is asked for at other times than load
+
+
+def half_addmm(temp):
+    """out = self + x @ w, of halves; x is 2 by up to 8, of which 4 fit w. With 8 the product is refused
+    before it asks for scratch, so that load does not know of it."""
+    half = 5
+    values = [tensor([3], 0, dtype=half), tensor([2, 8], 16, dtype=half, shape_dynamism=1),
+              tensor([4, 3], 48, dtype=half), int_value(1), tensor([2, 3], 80, dtype=half)]
+    made = programs.program(programs.plan(values, [programs.call(0, 0, 1, 2, 3, 3, 4, 4)],
+                                          ["aten::addmm.out"], [0, 1, 2], [4], [96]))
+    manager = MemoryManager(MemoryAllocator(aligned(512)), HierarchicalAllocator([aligned(96)]), temp)
+    method = Program.load(BufferDataLoader(aligned(made))).load_method("forward", manager)
+    ones = np.ones(16, np.float16)
+    method.set_input(ones[:3], 0)
+    method.set_input(from_blob(ones[:8].view(np.uint16), [2, 4], "Half"), 1)
+    method.set_input(ones[:12], 2)
+    return method
+
+
+@pytest.mark.parametrize("size", [None, *range(0, 12, 4), 9, 10, 11])
+def test_temp_memory_that_only_an_execution_asks_for(size):
+    region = aligned(128)
+    region[:] = b"\xA5" * 128
+    temp = None if size is None else MemoryAllocator(region[64 : 64 + size], "temp memory")
+    method = half_addmm(temp)
+    before = bytes(method.manager.planned_memory.buffers[0])
+    for run in (method.execute, method.step, method.execute):
+        with pytest.raises(Error) as caught:
+            run()
+        assert str(caught.value) == (
+            f"MemoryAllocationFailed (0x21): instruction 0: 12B requested, {size or 0}B available: "
+            "aten::addmm.out: needs more temp memory for these sizes than there is; "
+            "hand over more temp memory")
+    assert bytes(method.manager.planned_memory.buffers[0]) == before
+    assert bytes(region) == b"\xA5" * 128
+    method.unload()
+
+
+def test_temp_memory_that_an_execution_asks_for_and_has():
+    method = half_addmm(MemoryAllocator(aligned(12), "temp memory"))
+    method.execute()
+    assert list(np.array(method.get_output(0).data, np.uint16).view(np.float16)) == [5] * 6
+
+
+# ---- a loaded method beside one that does not fit
+
+
+STATEFUL = ("counter", "counter_initialized", "gru_stateful", "kv_cache", "kv_cache_indexed",
+            "lstm_stateful", "shifted_cache")
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("name", STATEFUL)
+def test_a_method_keeps_its_state_while_others_fail_to_load_behind_it(name):
+    """Before each of its runs every smaller pool is tried for another method in the same pool."""
+    fixture = FIXTURES[name]
+    program = Program.load(BufferDataLoader(aligned(fixture.pte)))
+    (method_name,) = fixture.methods
+    meta = program.method_meta(method_name)
+    pool = MemoryAllocator(aligned(16384))
+    planned = [[aligned(size) for size in planned_sizes(meta)] for _ in range(2)]
+    temp = MemoryAllocator(aligned(4096), "temp memory")
+    first, second = [Method(MemoryManager(pool, HierarchicalAllocator(buffers), temp))
+                     for buffers in planned]
+    first.load(program, method_name)
+    used, wrong = pool.used, 0
+    second.load(program, method_name)
+    needed = pool.used - (used + 7 & -8)
+    second.unload()
+    sizes = range(0, used + needed + 7 & -8, 4)
+    for run in fixture.runs:
+        kept = [bytes(buffer) for buffer in (pool.buffer[:used], *planned[0])]
+        for size in sizes:
+            pool.size = size
+            with pytest.raises(Error) as caught:
+                second.load(program, method_name)
+            wrong += caught.value.code != MEMORY_ALLOCATION_FAILED or pool.used != used
+        pool.size = len(pool.buffer)
+        assert kept == [bytes(buffer) for buffer in (pool.buffer[:used], *planned[0])]
+        check_run(first, meta, fixture, run)
+    figures.record("memory_beside", name, sizes=len(sizes) * len(fixture.runs), wrong=wrong,
+                   runs=len(fixture.runs))
+    assert wrong == 0
+
+
+def check_run(method, meta, fixture, run):
+    for i, value in enumerate(run.inputs):
+        method.set_input(to_stored(value, meta.input_tensor_meta(i).dim_order()), i)
+    method.execute()
+    for i, expected in enumerate(run.expected):
+        info = meta.output_tensor_meta(i)
+        actual = from_stored(bytes(method.get_output(i).data), info)
+        fixture_store.assert_close(actual, expected, fixture.methods[run.method]["outputs"][i]["dtype"])
+
+
+# ---- the watch over what lies beside
 
 
 def test_a_write_beside_the_memories_ends_a_script():

@@ -134,6 +134,10 @@ lint: python ## Style of Python and C, and whether what is generated is what is 
 format: python ## Write the C sources in the project's style
 	@.venv/bin/clang-format -i $(C_FILES)
 
+.PHONY: reproducible
+reproducible: all-firmware ## SHA-256 of wheel and firmware, each built a second time elsewhere and compared
+	.venv/bin/python tools/reproducible.py
+
 .PHONY: symbols
 symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels
 	.venv/bin/python tools/check_symbols.py

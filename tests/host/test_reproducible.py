@@ -1,6 +1,8 @@
 """The same sources make the same bytes: wheel and firmware, built a second time elsewhere."""
 
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,3 +55,33 @@ def test_wheel(tmp_path):
     wheels = reproducible.build_wheels(tmp_path / "wheel")
     assert wheels.here.read_bytes() == wheels.elsewhere.read_bytes()
     figures.record("supply", "wheel", identical=1)
+    check_installed(wheels.here, tmp_path)
+
+
+def check_installed(wheel, folder):
+    """What it can do without this repository, and what it says of what it cannot."""
+    installed = folder / "installed"
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index",
+                    "--target", installed, wheel], check=True)
+    model = shutil.copy(FOLDER / "add_1" / "model.pte", folder)
+
+    def call(*arguments):
+        done = subprocess.run([sys.executable, "-m", "picotorch", *map(str, arguments)], cwd=folder,
+                              env={**os.environ, "PYTHONPATH": str(installed)},
+                              capture_output=True, text=True)
+        assert done.returncode in (0, 1)
+        return done.stdout + done.stderr
+
+    where = subprocess.check_output(
+        [sys.executable, "-c", "import picotorch; print(picotorch.__file__)"], cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(installed)}, text=True)
+    assert where.startswith(str(installed))
+    assert "forward on host: ok" in call("run", model)
+    assert BOARD in call("boards")
+    assert f"\n{BOARD} " in call("size", model)
+    missing = call("run", model, "--board", BOARD)
+    assert f"NotFound (0x20): {BOARD}: the firmware is not built" in missing
+    assert "--firmware" in missing
+    assert "call this in picotorch's repository" in call("firmware", "--models", model)
+    firmware = emulator.firmware_path(load_board(BOARD))
+    assert " agree" in call("parity", model, "--board", BOARD, "--firmware", firmware)

@@ -4,6 +4,9 @@ BOARD ?= mps2-an386
 FIXTURE ?= tests/fixtures/ds_cnn
 PYTEST ?= -n auto
 CONFORMANCE ?= full
+MINUTES ?= 5
+JOBS ?= 1
+FUZZ_TARGET ?= file
 
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -119,6 +122,10 @@ build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | 
 		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch.txt
 	$(CONFORMANCE_PIP) -e .
 	@touch $@
+
+.PHONY: fuzz
+fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TARGET=file)
+	.venv/bin/python tools/fuzz.py --target $(FUZZ_TARGET) --minutes $(MINUTES) --jobs $(JOBS)
 
 ##@ Before a commit
 

@@ -141,12 +141,13 @@ class Method:
         """Gives everything back. Each part may be interrupted, and done again."""
         if self._pool_mark < 0:
             return
+        was_loaded = self._loaded
         self._loaded = False
         self.make_unready()
         pool = self._pool
         if self._pool_end >= 0:
             pool.held = pool.size + 1
-        self._delegates.destroy()
+        self._delegates.destroy(was_loaded)
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
         self.context.set_scratch(None)

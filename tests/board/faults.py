@@ -61,6 +61,7 @@ floats = from_blob(good, [4], "Float")
 matrix, longer = from_blob(good, [1, 2], "Long"), from_blob(long, [4], "Long")
 shorter = from_blob(good, [1], "Long")
 results = [None, None]
+expected = struct.pack("<4f", 4, 5, 2, 3)
 
 
 def relu():
@@ -91,10 +92,12 @@ class Bench:
 
     def __init__(self, state):
         self.method = Method(MemoryManager(pool, planned), 2)
-        prepare = STATES[state]
+        prepare = dict(STATES)[state]
         for step in prepare:
-            result = outcome(getattr(self, step))
-            assert (result != "ok") == step.startswith("fail"), (state, step, result)
+            if step.startswith("fail"):
+                assert outcome(getattr(self, step)) != "ok"
+            else:
+                getattr(self, step)()
 
     def load(self):
         self.method.load(program)
@@ -135,28 +138,32 @@ class Bench:
         counter.fail_at("second execute", raise_interrupt)
         self.method.execute()
 
-    def run_twice(self):
+    def check_runs(self):
         self.method.reset_state()
         self.set_all()
         self.method.execute()
         self.method.execute()
         self.method.get_outputs(results)
+        for i in range(16):
+            assert found[i] == expected[i]
+        assert results[1].data[0] == 2
 
-    def check_runs(self):
-        assert outcome(self.run_twice) == "ok"
-        assert list(results[0].data) == [4, 5, 2, 3] and results[1].data[0] == 2
+    def check_unloads(self):
+        self.method.unload()
+        assert not self.method.is_loaded() and pool.used == 0 and pool.held == 0
+        assert counter.ready == 0
 
     def check_recovers(self):
         counter.fail_at("", None)
+        assert outcome(self.recover) == "ok"
+
+    def recover(self):
         if self.method.is_loaded():
             self.check_runs()
-        for _ in range(2):
-            assert outcome(self.unload) == "ok"
-            assert not self.method.is_loaded() and pool.used == 0 and pool.held == 0
-            assert counter.ready == 0
-            assert outcome(self.load) == "ok"
-            self.check_runs()
-        assert outcome(self.unload) == "ok"
+        self.check_unloads()
+        self.method.load(program)
+        self.check_runs()
+        self.check_unloads()
 
 
 def raise_error():
@@ -189,26 +196,26 @@ def outcome(function):
         return "SystemExit"
 
 
-STATES = {
-    "made": (),
-    "load failed": ("fail_to_load",),
-    "loaded": ("load",),
-    "ready": ("load", "set_all"),
-    "between steps": ("load", "set_all", "step"),
-    "at the end": ("load", "set_all", "step", "step", "step"),
-    "executed": ("load", "set_all", "execute"),
-    "kernel failed": ("load", "set_all", "fail_in_kernel"),
-    "delegate failed": ("load", "set_all", "fail_in_delegate"),
-    "interrupted": ("load", "set_all", "fail_by_interrupt"),
-    "reset": ("load", "set_all", "execute", "reset"),
-    "unloaded": ("load", "set_all", "execute", "unload"),
-}
+STATES = (
+    ("made", ()),
+    ("load failed", ("fail_to_load",)),
+    ("loaded", ("load",)),
+    ("ready", ("load", "set_all")),
+    ("between steps", ("load", "set_all", "step")),
+    ("at the end", ("load", "set_all", "step", "step", "step")),
+    ("executed", ("load", "set_all", "execute")),
+    ("kernel failed", ("load", "set_all", "fail_in_kernel")),
+    ("delegate failed", ("load", "set_all", "fail_in_delegate")),
+    ("interrupted", ("load", "set_all", "fail_by_interrupt")),
+    ("reset", ("load", "set_all", "execute", "reset")),
+    ("unloaded", ("load", "set_all", "execute", "unload")),
+)
 # where a backend makes the call: what comes before, and what calls the backend
-WITHIN = {
-    "init": ("made", "load"),
-    "execute": ("ready", "execute"),
-    "destroy": ("executed", "unload"),
-}
+WITHIN = (
+    ("init", ("made", "load")),
+    ("execute", ("ready", "execute")),
+    ("destroy", ("executed", "unload")),
+)
 
 CALLS = (
     ("load", lambda m: m.load(program)),
@@ -245,7 +252,7 @@ nothing, constant = [], sections["faulty"][:16]
 
 
 def calls_in_states():
-    for state in STATES:
+    for state, _ in STATES:
         for label, call in CALLS:
             bench = Bench(state)
             print("%s: %s -> %s" % (state, label, outcome(lambda: call(bench.method))))  # noqa: B023
@@ -253,8 +260,7 @@ def calls_in_states():
 
 
 def calls_of_backends():
-    for place in WITHIN:
-        before, outer = WITHIN[place]
+    for place, (before, outer) in WITHIN:
         for label, call in CALLS:
             bench = Bench(before)
             counter.fail_at(place, lambda: call(bench.method))  # noqa: B023
@@ -269,7 +275,7 @@ def faults():
         for label, function in (("Error", raise_error), ("ValueError", raise_value_error),
                                 ("MemoryError", raise_memory_error),
                                 ("KeyboardInterrupt", raise_interrupt), ("SystemExit", raise_exit)):
-            before, outer = WITHIN[place.split(" ")[-1]]
+            before, outer = dict(WITHIN)[place.split(" ")[-1]]
             bench = Bench(before)
             counter.fail_at(place, function)
             report("%s raises %s" % (place, label), bench, outcome(getattr(bench, outer)))

@@ -1,4 +1,4 @@
-"""Runs the tests: those that call kernels on the extension with sanitizers, all others on the usual one.
+"""Runs all tests: those that call kernels on the extension with sanitizers, others on the usual one.
 
     python tests/run.py -n auto -k conv        # pytest's arguments, for both
 """

@@ -4,9 +4,9 @@
 
 An argument is a numpy array or a `Tensor` (an array with a dim order), an int, bool, float, str, None,
 a list of these, in the order of the operator's signature. Outputs are given like inputs; arrays are
-never written in place: the outputs come back. Every tensor lies between guard bytes of its memory, which
-no kernel may write and, on the extension with sanitizers, none may read. The same object given twice is
-the same tensor.
+never written in place: the outputs come back. Every tensor lies between guard bytes of its memory,
+which no kernel may write and, on the extension with sanitizers, none may read. The same object given
+twice is the same tensor.
 """
 
 import contextlib
@@ -89,7 +89,12 @@ class Variable:
 
 
 class Call:
-    """One call: the program that holds the scalars and sizes, a pool with the records, a memory."""
+    """One call: the program that holds the scalars and sizes, a pool with the records, a memory.
+
+    `runs` counts those of all calls.
+    """
+
+    runs = 0
 
     def __init__(self, operator, arguments, prepare=False):
         self.values, self.tensors, self.order, self.dynamic = [], {}, [], {}
@@ -279,6 +284,7 @@ class Call:
         context.set_scratch(scratch)
         context.start(0)
         context.set_ready(True)
+        Call.runs += 1
         with self.guarded(scratch):
             context.execute()
         assert self.without_sizes(self.pool) == pool, "the kernel wrote into the pool"

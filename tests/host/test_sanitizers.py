@@ -13,7 +13,7 @@ def floats(n, **options):
     return Tensor(np.zeros(n, np.float32), **options)
 """
 
-# What is wrong: a script that does it, and what the sanitizer calls it. A ninth element lies behind eight.
+# What is wrong: a script that does it to eight elements, and what the sanitizer calls it.
 WRONG = {
     "a read behind the last byte of a memory": ("""
 short = floats(8, last=True)

@@ -4,6 +4,9 @@ BOARD ?= mps2-an386
 FIXTURE ?= tests/fixtures/ds_cnn
 PYTEST ?= -n auto
 CONFORMANCE ?= full
+MINUTES ?= 5
+JOBS ?= 1
+FUZZ_TARGET ?= file
 
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -108,12 +111,21 @@ size: all-firmware ## Bytes of the core, of each kernel family and of the firmwa
 conformance: build/conformance/installed ## The twin beside ExecuTorch's runtime, programs exported afresh (CONFORMANCE=quick: a part)
 	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 
-build/conformance/installed: pyproject.toml | python
+REQUIREMENTS = tools/requirements
+CONFORMANCE_PIP = build/conformance/bin/python -m pip install -q --no-deps --no-build-isolation
+build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | python
 	.venv/bin/python -m venv build/conformance
+	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/tools.txt
 	@echo "torch and executorch, which takes minutes:"
-	build/conformance/bin/python -m pip install -q -e '.[export]'
-	build/conformance/bin/python -m pip install -q --no-deps tosa-tools==2026.5.0
+	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/export.txt
+	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch_cpu.txt 2>/dev/null || \
+		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch.txt
+	$(CONFORMANCE_PIP) -e .
 	@touch $@
+
+.PHONY: fuzz
+fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TARGET=file)
+	.venv/bin/python tools/fuzz.py --target $(FUZZ_TARGET) --minutes $(MINUTES) --jobs $(JOBS)
 
 ##@ Before a commit
 
@@ -127,6 +139,10 @@ lint: python ## Style of Python and C, and whether what is generated is what is 
 .PHONY: format
 format: python ## Write the C sources in the project's style
 	@.venv/bin/clang-format -i $(C_FILES)
+
+.PHONY: reproducible
+reproducible: all-firmware ## SHA-256 of wheel and firmware, each built a second time elsewhere and compared
+	.venv/bin/python tools/reproducible.py
 
 .PHONY: symbols
 symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels

@@ -1,6 +1,7 @@
 """Builds `_picotorch_c`, the host's binding of kernels/: run by setup.py, through cffi."""
 
 import pathlib
+import sysconfig
 
 import cffi
 
@@ -62,13 +63,17 @@ typedef struct pt_context {
     uint32_t method;
     uint32_t instruction;
     uint32_t position;
+    uint32_t failed;
     int32_t argument;
     const char *reason;
     pt_tracer tracer;
     int (*call_delegate)(struct pt_context *c, uint32_t position);
+    int (*poll)(struct pt_context *c);
     void *owner;
 } pt_context;
 extern "Python" int call_delegate(struct pt_context *c, uint32_t position);
+extern "Python" int handle_signals(struct pt_context *c);
+int pt_poll(pt_context *c);
 typedef struct pt_value {
     pt_ref data;
     uint32_t sizes;
@@ -148,6 +153,19 @@ static uint64_t pt_nanoseconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
+
+static int handle_signals(pt_context *c);
+
+// Ten times a second, in each thread.
+static int pt_poll(pt_context *c) {
+    static __thread uint64_t next;
+    uint64_t now = pt_nanoseconds();
+    if (now < next) {
+        return PT_ERROR_OK;
+    }
+    next = now + 100000000;
+    return handle_signals(c);
+}
 """
 
 ffi = cffi.FFI()
@@ -161,5 +179,8 @@ ffi.set_source(
     # the plain forms of kernels/arch, also where the host is an Arm core with these extensions
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
                         "-Wextra", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
-                        "-U__ARM_FEATURE_SAT"],
+                        "-U__ARM_FEATURE_SAT",
+                        # debug information is the same wherever the sources and Python are
+                        f"-ffile-prefix-map={ROOT}=.",
+                        f"-ffile-prefix-map={sysconfig.get_path('include')}=python"],
 )

@@ -407,7 +407,7 @@ def test_size_is_exact(call):
     assert [board["board"] for board in entry["boards"]] == running.board_names()[1:]
     for board in entry["boards"]:
         assert board["fits"] is True and board["message"] == ""
-        assert 0 < board["stack"]["execute"] < board["stack_size"]
+        assert 0 < board["stack"]["execute"] <= board["stack_bound"] < board["stack_size"]
         assert set(board["kernels"]["operators"]) == set(entry["operators"])
         assert board["kernels"]["kernels"] < board["kernels"]["core_and_kernels"]
         assert board["kernels"]["core_and_kernels"] < board["firmware_flash"]

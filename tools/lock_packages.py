@@ -4,6 +4,7 @@
   tools.txt      to build picotorch, to run it, to test it          make python
   export.txt     besides, ExecuTorch's exporter                     make conformance
   cuda.txt       besides, what PyTorch's builds with CUDA need      make conformance
+  fuzz.txt       atheris                                            make fuzz
 
 Each version has the SHA-256 of all its files, for every platform and Python from 3.11 on, so that pip
 (--require-hashes) takes no other. Needs uv (pip install uv), which asks the package index.
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tools" / "requirements"
 HEADER = "# Written by tools/lock_packages.py.\n"
 WITHOUT_DEPENDENCIES = ["tosa-tools==2026.5.0"]  # asks for another flatbuffers than executorch
+FUZZ = ["atheris==3.0.0"]
 # Builds that are on PyTorch's own index only: without CUDA, and 2 GB smaller.
 CPU_BUILDS = {
     "torch==2.13.0": [
@@ -87,6 +89,7 @@ def main():
     besides = [entry for entry in every if entry not in test]
     export.write_text(HEADER + "".join(e for e in besides if not CUDA.match(e)))
     cuda.write_text(HEADER + "".join(e for e in besides if CUDA.match(e)))
+    (FOLDER / "fuzz.txt").write_text(HEADER + "".join(entries(files_of(FUZZ))))
 
 
 if __name__ == "__main__":

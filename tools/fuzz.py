@@ -44,6 +44,7 @@ REQUIREMENTS = ROOT / "tools" / "requirements" / "fuzz.txt"
 INSTRUMENTED = "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow"
 MEGABYTES = 2048  # of a fuzzing process
 LARGEST_ALLOCATION = 256  # MB
+ENDED = (0, 72, -15)  # libFuzzer's status, or that of a terminated process, without a finding
 KEPT = 150_000  # bytes of a target's inputs in tests/fuzz/corpus
 PROGRESS = 10  # seconds
 LATE = 120  # seconds that a process may take to end, for its last input
@@ -218,7 +219,7 @@ def fuzz(target, folder, seconds, jobs):
     findings = [path for path in sorted((folder / "findings").iterdir())
                 if path.name not in before and not path.name.startswith("slow-unit")]
     failed = [log for log, process in zip(logs, processes, strict=True)
-              if process.returncode not in (0, -15) and not findings]
+              if process.returncode not in ENDED and not findings]
     return total(logs), time.monotonic() - started, logs, findings + failed
 
 

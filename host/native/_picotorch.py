@@ -14,9 +14,11 @@ from _picotorch_c import ffi, lib
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
 FLAT_TENSOR = lib.PT_FORMAT_FLAT_TENSOR
+STACK_BYTES = 2048  # that stack_free has to give for load, execute, step and unload to begin
 LIMIT = 2**27  # bytes that a reference reaches
 INTERNAL = 0x01
 NOT_READY = 0x02  # InvalidState
+NO_STACK = -1  # instead of an error's code
 EVENT_BYTES = ffi.sizeof("pt_event")
 _read_u16 = struct.Struct("<H").unpack_from
 _read_i32 = struct.Struct("<i").unpack_from
@@ -65,6 +67,11 @@ def new_float():
 def new_string():
     """A string for Reader.string to put a text into while the heap is locked."""
     return ""
+
+
+def stack_free():
+    """Bytes of stack left until MicroPython refuses to call; here there are always enough."""
+    return SMALL_INT_MAX
 
 
 def nbytes(buffer):
@@ -818,7 +825,9 @@ class Context:
             self._on_failure(NOT_READY)
             return
         with self._running:
-            code = function(self._c) if self._ready else NOT_READY
+            code = NOT_READY if not self._ready else NO_STACK
+            if self._ready and stack_free() >= STACK_BYTES:
+                code = function(self._c)
             if self._raised is not None:
                 raised, self._raised = self._raised, None
                 lib.pt_start(self._c, self._c.method)
@@ -827,7 +836,8 @@ class Context:
                 self._on_failure(code)
 
     def step(self):
-        """Runs one instruction; on_failure(code) is called with an error's code."""
+        """Runs one instruction; on_failure(code) is called with an error's code, or with -1 where
+        stack_free is less than STACK_BYTES."""
         self._run(lib.pt_step)
 
     def execute(self):

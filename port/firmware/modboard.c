@@ -115,6 +115,12 @@ static mp_obj_t board_stack_used(void) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_0(board_stack_used_obj, board_stack_used);
 
+/* stack_untouched() -> bytes at the end of the stack that were not touched since stack_paint(). */
+static mp_obj_t board_stack_untouched(void) {
+    return MP_OBJ_NEW_SMALL_INT(pt_stack_untouched());
+}
+static MP_DEFINE_CONST_FUN_OBJ_0(board_stack_untouched_obj, board_stack_untouched);
+
 /* write_file(path, buffer): write a file of the host. OSError(EIO). */
 static mp_obj_t board_write_file(mp_obj_t path_in, mp_obj_t buffer_in) {
     mp_buffer_info_t buffer;
@@ -177,6 +183,7 @@ static const mp_rom_map_elem_t board_globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_count_overhead), MP_ROM_PTR(&board_count_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_stack_paint), MP_ROM_PTR(&board_stack_paint_obj)},
     {MP_ROM_QSTR(MP_QSTR_stack_used), MP_ROM_PTR(&board_stack_used_obj)},
+    {MP_ROM_QSTR(MP_QSTR_stack_untouched), MP_ROM_PTR(&board_stack_untouched_obj)},
     {MP_ROM_QSTR(MP_QSTR_write_file), MP_ROM_PTR(&board_write_file_obj)},
     {MP_ROM_QSTR(MP_QSTR_exit), MP_ROM_PTR(&board_exit_obj)},
     {MP_ROM_QSTR(MP_QSTR_fault), MP_ROM_PTR(&board_fault_obj)},

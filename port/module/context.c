@@ -439,6 +439,7 @@ static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t method_in) {
     pt_context *c = context_of(self_in);
     mp_int_t method = mp_obj_get_int(method_in);
     check_instructions(c, method);
+    pt_check_stack();
     return pt_small_int(pt_check_method(c, (uint32_t)method));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_check_obj, context_check);
@@ -522,6 +523,7 @@ static mp_obj_t context_prepare(mp_obj_t self_in, mp_obj_t method_in, mp_obj_t p
     uint32_t method = (uint32_t)mp_obj_get_int(method_in);
     mp_int_t position = mp_obj_get_int(position_in);
     record_at(c, position, pt_prepared_bytes(c, method));
+    pt_check_stack();
     pt_prepare(c, method, (uint32_t)position);
     return mp_const_none;
 }
@@ -562,9 +564,15 @@ static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
 
+// What on_failure gets instead of an error's code.
+enum { NO_STACK = -1 };
+
 static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     context *self = MP_OBJ_TO_PTR(self_in);
-    int error = self->ready ? function(&self->c) : PT_ERROR_INVALID_STATE;
+    int error = PT_ERROR_INVALID_STATE;
+    if (self->ready) {
+        error = pt_stack_free() < PT_STACK_BYTES ? NO_STACK : function(&self->c);
+    }
     if (error != PT_ERROR_OK) {
         mp_call_function_1(self->on_failure, pt_small_int(error));
     }

@@ -6,6 +6,8 @@ put together when it is read. CPython gets a new object with its text each time.
 
 import sys
 
+import _picotorch
+
 from .schema import ERROR_NAMES
 
 OK = 0x00
@@ -27,6 +29,9 @@ OUT_OF_RESOURCES = 0x25
 DELEGATE_INVALID_COMPATIBILITY = 0x30
 DELEGATE_MEMORY_ALLOCATION_FAILED = 0x31
 DELEGATE_INVALID_HANDLE = 0x32
+
+
+_LARGER_STACK = "call from fewer functions or give the firmware more"
 
 
 class Error(Exception):
@@ -108,6 +113,21 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
 
 def out_of_memory(subject, index, requested, available, remedy):
     return fail(MEMORY_ALLOCATION_FAILED, "", subject, index, requested, available, remedy)
+
+
+def no_stack():
+    """The error where there is not the stack to begin, or after MicroPython has found none to go on."""
+    free = _picotorch.stack_free()
+    if free < _picotorch.STACK_BYTES:
+        return out_of_memory("stack", -1, _picotorch.STACK_BYTES, free, _LARGER_STACK)
+    return fail(MEMORY_ALLOCATION_FAILED, "more is needed than there is", "stack",
+                remedy=_LARGER_STACK)
+
+
+def check_stack():
+    """Raises MemoryAllocationFailed where what begins now might not find the stack to end."""
+    if _picotorch.stack_free() < _picotorch.STACK_BYTES:
+        raise no_stack()
 
 
 def bad_program(what, subject=None, index=-1):

@@ -20,7 +20,9 @@ from .errors import (
     NOT_FOUND,
     OPERATOR_MISSING,
     bad_program,
+    check_stack,
     fail,
+    no_stack,
 )
 from .inputs import Inputs
 from .method_loader import N_INSTRUCTIONS, MethodLoader
@@ -28,6 +30,8 @@ from .method_meta import MethodMeta
 from .no_delegates import make_delegates
 from .outputs import Outputs
 from .values import Values
+
+_NO_STACK = -1  # what the context says where execute did not begin
 
 
 class Method:
@@ -75,6 +79,7 @@ class Method:
             raise fail(ALREADY_LOADED, "unload it first", "method")
         if self._loading:
             raise fail(INVALID_STATE, "is being loaded", "method")
+        check_stack()
         pool = self.manager.method_allocator
         self._pool_mark = pool.used
         self.program = program
@@ -93,6 +98,8 @@ class Method:
             done = True
         except ValueError:
             raise bad_program("something lies outside the file") from None
+        except RuntimeError:
+            raise no_stack() from None
         finally:
             self._loading = False
             if not done:
@@ -133,6 +140,7 @@ class Method:
         if self.manager.method_allocator.used != self._pool_end:
             raise fail(INVALID_STATE, "is not the last one in its pool", "method",
                        remedy="unload those that were loaded after it")
+        check_stack()
         self._release()
         if self._delegates.error is not None:
             raise self._delegates.error
@@ -279,6 +287,8 @@ class Method:
 
     def _on_failure(self, code):
         """Raises what execute or step failed with."""
+        if code == _NO_STACK:
+            raise no_stack()
         error = self._delegates.take_error()
         if code == END_OF_METHOD and error is None:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",

@@ -4,6 +4,7 @@
 
 #include "counter.h"
 #include "fault.h"
+#include "interrupt.h"
 #include "job.h"
 #include "memories.h"
 #include "py/builtin.h"
@@ -148,6 +149,18 @@ static mp_obj_t board_fault(mp_obj_t kind_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_fault_obj, board_fault);
 
+/* interrupt_after(ticks): KeyboardInterrupt so many ticks of the processor's clock from now, as
+ * ctrl-C raises it; 0: no longer. ValueError for more than 24 bits. Allocates nothing. */
+static mp_obj_t board_interrupt_after(mp_obj_t ticks_in) {
+    mp_int_t ticks = mp_obj_get_int(ticks_in);
+    if (ticks < 0 || ticks > (mp_int_t)PT_INTERRUPT_MAX) {
+        mp_raise_ValueError(MP_ERROR_TEXT("ticks"));
+    }
+    pt_interrupt_after((uint32_t)ticks);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(board_interrupt_after_obj, board_interrupt_after);
+
 /* cmdline() -> str, the command line the host gave. OSError(EIO) if there is none. */
 static mp_obj_t board_cmdline(void) {
     char line[COMMAND_LINE_SIZE];
@@ -187,6 +200,7 @@ static const mp_rom_map_elem_t board_globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_write_file), MP_ROM_PTR(&board_write_file_obj)},
     {MP_ROM_QSTR(MP_QSTR_exit), MP_ROM_PTR(&board_exit_obj)},
     {MP_ROM_QSTR(MP_QSTR_fault), MP_ROM_PTR(&board_fault_obj)},
+    {MP_ROM_QSTR(MP_QSTR_interrupt_after), MP_ROM_PTR(&board_interrupt_after_obj)},
     {MP_ROM_QSTR(MP_QSTR_cmdline), MP_ROM_PTR(&board_cmdline_obj)},
     {MP_ROM_QSTR(MP_QSTR_run_mpy), MP_ROM_PTR(&board_run_mpy_obj)},
 };

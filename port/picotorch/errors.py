@@ -1,7 +1,8 @@
 """Errors: ExecuTorch's codes and names, what was wanted, what there was, what to do.
 
-Under MicroPython there is one error object, made at import, so that raising needs no heap; its text is
-put together when it is read. CPython gets a new object with its text each time.
+Under MicroPython there are two error objects, made at import, so that raising needs no heap: the second
+is for what fails while what the first one tells of is cleaned up. Their text is put together when it
+is read. CPython gets a new object with its text each time.
 """
 
 import sys
@@ -90,6 +91,15 @@ class Error(Exception):
 
 
 _KEPT = Error() if sys.implementation.name == "micropython" else None
+_SPARE = Error() if _KEPT is not None else None
+
+
+def spare_error():
+    """Lets an Error that is on its way stay as it is when the next one is made."""
+    global _KEPT, _SPARE
+    kept = _KEPT
+    _KEPT = _SPARE
+    _SPARE = kept
 
 
 def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, remedy="",

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "sanitized"
-SANITIZERS = "-fsanitize=address,undefined"
+SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
 # Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
 # over an input makes memcpy's ranges overlap; that it stays inside its memories is what matters.
 FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=undefined -DPT_MAX_STEPS=10000 "

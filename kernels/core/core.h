@@ -143,13 +143,17 @@ typedef struct pt_context {
     uint32_t method;      // offset of the pt_method in the pool
     uint32_t instruction; // index of the next instruction
     uint32_t position;    // its offset in the pool
+    uint32_t failed;      // index of the instruction at which a run ended last
     int32_t argument;     // which one a check refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
     pt_tracer tracer;
     // Runs the delegate call whose record is at `position` of the pool: an error code. NULL: there
     // are no delegates.
     int (*call_delegate)(struct pt_context *c, uint32_t position);
-    void *owner; // of this context, for call_delegate
+    // Asked before each instruction of an execution, which ends there with the error code that it
+    // returns. NULL: nobody is asked.
+    int (*poll)(struct pt_context *c);
+    void *owner; // of this context, for call_delegate and poll
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -345,9 +349,11 @@ uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 // Checks all instructions of the method once more, which now prepare what they asked for, into the
 // pool from offset `position` (aligned to 8) on.
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
-// Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left.
+// Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left; after any other error
+// the method is at its first instruction, and c->failed is the one that failed.
 int pt_step(pt_context *c);
-// Executes from the first instruction to the end, and goes back to the first.
+// Executes from the first instruction to the end. The method is then at its first instruction,
+// after an error, too; c->failed is where it ended.
 int pt_execute(pt_context *c);
 
 // Measures from now on into `events`, one more than the method has instructions. Measures first

@@ -15,6 +15,7 @@ from .errors import (
     INVALID_EXTERNAL_DATA,
     NOT_FOUND,
     NOT_SUPPORTED,
+    check_stack,
     fail,
 )
 from .memory import LIMIT, bytes_at, check_alignment
@@ -81,6 +82,7 @@ class FlatTensorDataMap:
     def load(loader, verification=STRICT):
         """Reads header and tables of the loader's file. Raises NotFound for what is no .ptd file,
         InvalidExternalData, InvalidArgument, NotSupported."""
+        check_stack()
         data_map = FlatTensorDataMap(loader)
         try:
             data_map._read_header(verification)

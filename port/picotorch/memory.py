@@ -5,7 +5,13 @@
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, INVALID_TYPE, MEMORY_ALLOCATION_FAILED, fail
+from .errors import (
+    INVALID_ARGUMENT,
+    INVALID_STATE,
+    INVALID_TYPE,
+    MEMORY_ALLOCATION_FAILED,
+    fail,
+)
 
 ALIGNMENT = 8  # bytes, of every memory handed over
 LIMIT = 1 << 27  # bytes that a reference reaches
@@ -58,13 +64,15 @@ def check_memory(buffer, subject, index=-1):
 
 
 class MemoryAllocator:
-    """Hands out the bytes of one buffer in order; `name` says in errors which memory it is."""
+    """Hands out the bytes of one buffer in order; `name` says in errors which memory it is. used: bytes
+    handed out; held: those up to the end of the last method that is loaded there."""
 
     def __init__(self, buffer, name="method pool"):
         self.buffer = buffer
         self.name = name
         self.size = buffer_size(buffer, name)
         self.used = 0
+        self.held = 0
 
     @property
     def free(self):
@@ -81,7 +89,10 @@ class MemoryAllocator:
         return start
 
     def reset(self, used=0):
-        """Gives back everything behind the first `used` bytes."""
+        """Gives back everything behind the first `used` bytes. Raises InvalidState where a method is
+        loaded there."""
+        if used < self.held:
+            raise fail(INVALID_STATE, "holds a loaded method", self.name, remedy="unload it first")
         self.used = used
 
     def __repr__(self):

@@ -41,11 +41,7 @@ def test_kept_inputs_work_or_are_refused(archive):
 
 def test_a_replay_tells_of_what_is_no_named_error(tmp_path):
     (tmp_path / "exploding.py").write_text(
-<<<<<<< HEAD
         "SECONDS = 1\n\n\ndef one_input(data):\n    raise KeyError(data)\n")
-=======
-        "def one_input(data):\n    raise KeyError(data)\nSECONDS = 1\n")
->>>>>>> main
     path = tmp_path / "input"
     path.write_bytes(b"x")
     sys.path.insert(0, str(tmp_path))

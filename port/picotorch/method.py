@@ -91,6 +91,7 @@ class Method:
             self.program = program
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
+            self._hold_pool(self._pool.size + 1)  # backends allocate, but nobody resets or loads there
             self._delegates.init(program, data_map, name, self.manager, self._loader)
             self._loader.bind_scratch(self.manager)
             self._start()
@@ -113,9 +114,16 @@ class Method:
 
     def _take_pool(self):
         pool = self.manager.method_allocator
+        if pool.held > pool.size:
+            raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
         self._pool = pool
         self._pool_held = pool.held
         self._pool_mark = pool.used
+
+    def _hold_pool(self, end):
+        pool = self._pool
+        self._pool_end = pool.used
+        pool.held = end
 
     def _start(self):
         loader = self._loader
@@ -126,8 +134,7 @@ class Method:
         self._outputs.check()
         self._inputs.forget()
         self.context.start(loader.start)
-        pool = self._pool
-        pool.held = self._pool_end = pool.used
+        self._hold_pool(self._pool.used)
         self._loaded = True
         self.update_ready()
 
@@ -135,11 +142,14 @@ class Method:
         """Gives everything back. Each part may be interrupted, and done again."""
         if self._pool_mark < 0:
             return
+        was_loaded = self._loaded
         self._loaded = False
         self.make_unready()
-        self._delegates.destroy()
-        self.context.release()
         pool = self._pool
+        if self._pool_end >= 0:
+            pool.held = pool.size + 1
+        self._delegates.destroy(was_loaded)
+        self.context.release()
         if self._pool_end >= 0:
             pool.held = self._pool_held
             self._pool_end = -1
@@ -179,7 +189,7 @@ class Method:
         first = _picotorch.PLANNED + self._planned
         return memory == _picotorch.PROGRAM or first <= memory < self._external_start
 
-    def _check_loaded(self):
+    def check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
         moved = self.context.moved_memory()
@@ -217,11 +227,11 @@ class Method:
     # ---- inputs and outputs
 
     def inputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._inputs.count()
 
     def outputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.count()
 
     def set_input(self, value, index):
@@ -233,13 +243,13 @@ class Method:
         exported with. Raises InvalidArgument for another dtype, value or type and for lists,
         NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
         """
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.set(value, index)
         self.update_ready()
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
-        self._check_loaded()
+        self.check_loaded()
         if len(values) != self._inputs.count():
             raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
                        remedy="give inputs_size")
@@ -250,7 +260,7 @@ class Method:
     def set_output_data_ptr(self, buffer, index):
         """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
         least the bytes of the program's sizes, which a dynamic output may come to have."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self._outputs.set_memory(buffer, index)
         self.update_ready()
@@ -262,7 +272,7 @@ class Method:
         A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
         string and a list, and each item of a list until the next one is read.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.get(index)
 
     def get_outputs(self, into=None):
@@ -285,7 +295,7 @@ class Method:
 
         With the heap locked it is valid until the next get_attribute.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._attributes.get(name)
 
     def set_attribute_data_ptr(self, buffer, name):
@@ -293,7 +303,7 @@ class Method:
         unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self._attributes.set_memory(buffer, name)
         self.update_ready()
@@ -355,7 +365,7 @@ class Method:
             raise no_stack()
         self.check_not_running()
         if code == INVALID_STATE:
-            self._check_loaded()
+            self.check_loaded()
         error = self._delegates.take_error()
         if code == END_OF_METHOD and error is None:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
@@ -378,7 +388,7 @@ class Method:
                     "hand over more temp memory" if requested >= 0 else "", self)
 
     def _raise_not_ready(self):
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.check_all_set()
         if self._shares_memory():
             raise fail(INVALID_ARGUMENT, "shares bytes with another, and one of them is written",
@@ -389,14 +399,14 @@ class Method:
 
     def reset_execution(self):
         """Back to the first instruction."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self.context.start(self._loader.start)
 
     # ---- what it is and needs
 
     def method_meta(self):
-        self._check_loaded()
+        self.check_loaded()
         return MethodMeta(self.program, self.plan)
 
     @property
@@ -406,7 +416,7 @@ class Method:
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool."""
-        self._check_loaded()
+        self.check_loaded()
         meta = self.method_meta()
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator

@@ -1,13 +1,32 @@
 """Loads every method of a fixture and executes its runs, one after the other, with the heap locked.
 
 Behind loaded.py. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
-out<run>_<i>. Prints what every load and run ended with, every output that is no tensor, and the sizes
-of those that are dynamic.
+out<run>_<i>. Prints what every load and run ended with, the stack that it took (0 on the twin), every
+output that is no tensor, and the sizes of those that are dynamic.
 """
 
 
 class Written(Loaded):
     """Its pool and outputs become files."""
+
+    def __init__(self, program, name, data_map):
+        super().__init__(program, name, data_map)
+        self.stack = 0  # bytes that the last load or execute took
+
+    def load_method(self):
+        _board.stack_paint()
+        try:
+            super().load_method()
+        finally:
+            self.stack = _board.stack_used()
+
+    def execute(self):
+        execute = self.method.execute
+        _board.stack_paint()
+        try:
+            execute()
+        finally:
+            self.stack = _board.stack_used()
 
     def write_pool(self, path):
         _board.write_file(path, self.pool.buffer[: self.pool.used])
@@ -29,6 +48,7 @@ def main():
         loaded = Written(program, name, data_map)
         error = call("load", loaded.load)
         print("load", name, error or "ok")
+        print("stack load", name, loaded.stack)
         if error is None:
             loaded.write_pool("pool_" + name)
             methods[name] = loaded
@@ -39,6 +59,7 @@ def main():
             loaded.read_inputs(run)
             error = call("run", loaded.run)
             print("run", run, error or "ok")
+            print("stack execute", loaded.name, loaded.stack)
             if error is None:
                 loaded.write_outputs(run)
         run += 1

@@ -95,8 +95,12 @@ class Loaded:
         memory[:] = bytes(len(memory))
         return [info.name(), memory]
 
-    def load(self):
+    def load_method(self):
         self.method.load(self.program, self.name, data_map=self.data_map)
+
+    def load(self):
+        """With the memories that are not the loader's."""
+        self.load_method()
         for i in range(len(self.outputs)):
             if self.outputs[i] is not None:
                 self.method.set_output_data_ptr(self.outputs[i], i)
@@ -120,9 +124,12 @@ class Loaded:
         return from_blob(data, [int(size) for size in sizes.split(",")],
                          self.meta.input_tensor_meta(i).dtype)
 
+    def execute(self):
+        self.method.execute()
+
     def run(self):
         self.method.set_inputs(self.inputs)
-        self.method.execute()
+        self.execute()
         self.method.get_outputs(self.results)
 
 

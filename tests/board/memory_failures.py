@@ -126,20 +126,11 @@ class Swept(Loaded):
             run += 1
         return -1
 
-    def load(self):
+    def load_method(self):
         self.method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
 
     def try_load(self):
-        return call("load", self.load, with_heap_locked)
-
-    def load_fully(self):
-        """With the memories that are not the loader's."""
-        self.load()
-        for i in range(len(self.outputs)):
-            if self.outputs[i] is not None:
-                self.method.set_output_data_ptr(self.outputs[i], i)
-        for name, memory in self.state:
-            self.method.set_attribute_data_ptr(memory, name)
+        return call("load", self.load_method, with_heap_locked)
 
     def check_refusal(self, error):
         assert not self.method.is_loaded() and self.pool.used == 0, "something was left"
@@ -153,7 +144,7 @@ class Swept(Loaded):
         self.give_all()
         for _, memory in self.state:
             memory[:] = bytes(len(memory))
-        error = call("load", self.load_fully, with_heap_locked)
+        error = call("load", self.load, with_heap_locked)
         assert error is None, error
         if runs and self.number >= 0:
             self.check_run()
@@ -382,7 +373,7 @@ def try_lengths(give, label, index, needed, at_most=False):
 def try_values(swept):
     """Buffers of another length than inputs, outputs and mutable buffers have."""
     swept.give_all()
-    swept.load_fully()
+    swept.load()
     method = swept.method
     meta = swept.meta
     for i in range(meta.num_inputs()):
@@ -415,7 +406,7 @@ def sweep_method(program, name, data_map):
         give_back(memory)
     swept = Swept(program, name, data_map)
     swept.give_all()
-    error = call("load", swept.load_fully)
+    error = call("load", swept.load)
     if error is not None:
         print(name, error)
         return

@@ -104,6 +104,8 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     module.place = lambda name: arenas[name].memory
     address_zero = bytearray(range(256))  # which no pointer leads to here
     module.address_zero = lambda: address_zero
+    module.stack_paint = lambda: None
+    module.stack_used = lambda: 0
     module.write_file = lambda path, buffer: files.__setitem__(path, bytes(buffer))
     return module
 

@@ -65,7 +65,8 @@ def check_memory(buffer, subject, index=-1):
 
 class MemoryAllocator:
     """Hands out the bytes of one buffer in order; `name` says in errors which memory it is. used: bytes
-    handed out; held: those up to the end of the last method that is loaded there."""
+    handed out; held: those up to the end of the last method that is loaded there, more than there
+    are while one is being loaded or unloaded."""
 
     def __init__(self, buffer, name="method pool"):
         self.buffer = buffer
@@ -92,7 +93,7 @@ class MemoryAllocator:
         """Gives back everything behind the first `used` bytes. Raises InvalidState where a method is
         loaded there."""
         if used < self.held:
-            raise fail(INVALID_STATE, "holds a loaded method", self.name, remedy="unload it first")
+            raise fail(INVALID_STATE, "holds a method", self.name, remedy="unload it first")
         self.used = used
 
     def __repr__(self):

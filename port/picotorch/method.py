@@ -90,6 +90,7 @@ class Method:
             self.program = program
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
+            self._hold_pool(self._pool.size + 1)  # backends allocate, but nobody resets or loads there
             self._delegates.init(program, data_map, name, self.manager, self._loader)
             self._loader.bind_scratch(self.manager)
             self._start()
@@ -112,9 +113,16 @@ class Method:
 
     def _take_pool(self):
         pool = self.manager.method_allocator
+        if pool.held > pool.size:
+            raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
         self._pool = pool
         self._pool_held = pool.held
         self._pool_mark = pool.used
+
+    def _hold_pool(self, end):
+        pool = self._pool
+        self._pool_end = pool.used
+        pool.held = end
 
     def _start(self):
         loader = self._loader
@@ -125,8 +133,7 @@ class Method:
         self._outputs.check()
         self._inputs.forget()
         self.context.start(loader.start)
-        pool = self._pool
-        pool.held = self._pool_end = pool.used
+        self._hold_pool(self._pool.used)
         self._loaded = True
         self.update_ready()
 
@@ -134,14 +141,17 @@ class Method:
         """Gives everything back. Each part may be interrupted, and done again."""
         if self._pool_mark < 0:
             return
+        was_loaded = self._loaded
         self._loaded = False
         self.make_unready()
-        self._delegates.destroy()
+        pool = self._pool
+        if self._pool_end >= 0:
+            pool.held = pool.size + 1
+        self._delegates.destroy(was_loaded)
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
         self.context.set_scratch(None)
         self.context.set_tracer(None)
-        pool = self._pool
         if self._pool_end >= 0:
             pool.held = self._pool_held
             self._pool_end = -1
@@ -181,7 +191,7 @@ class Method:
         first = _picotorch.PLANNED + self._planned
         return memory == _picotorch.PROGRAM or first <= memory < self._external_start
 
-    def _check_loaded(self):
+    def check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
 
@@ -197,11 +207,11 @@ class Method:
     # ---- inputs and outputs
 
     def inputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._inputs.count()
 
     def outputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.count()
 
     def set_input(self, value, index):
@@ -213,13 +223,13 @@ class Method:
         exported with. Raises InvalidArgument for another dtype, value or type and for lists,
         NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
         """
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.set(value, index)
         self.update_ready()
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
-        self._check_loaded()
+        self.check_loaded()
         if len(values) != self._inputs.count():
             raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
                        remedy="give inputs_size")
@@ -230,7 +240,7 @@ class Method:
     def set_output_data_ptr(self, buffer, index):
         """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
         least the bytes of the program's sizes, which a dynamic output may come to have."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self._outputs.set_memory(buffer, index)
         self.update_ready()
@@ -242,7 +252,7 @@ class Method:
         A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
         string and a list, and each item of a list until the next one is read.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.get(index)
 
     def get_outputs(self, into=None):
@@ -265,7 +275,7 @@ class Method:
 
         With the heap locked it is valid until the next get_attribute.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._attributes.get(name)
 
     def set_attribute_data_ptr(self, buffer, name):
@@ -273,7 +283,7 @@ class Method:
         unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self._attributes.set_memory(buffer, name)
         self.update_ready()
@@ -339,21 +349,21 @@ class Method:
         raise error
 
     def _raise_not_ready(self):
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.check_all_set()
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
                    remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
 
     def reset_execution(self):
         """Back to the first instruction."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self.context.start(self._loader.start)
 
     # ---- what it is and needs
 
     def method_meta(self):
-        self._check_loaded()
+        self.check_loaded()
         return MethodMeta(self.program, self.plan)
 
     @property
@@ -363,7 +373,7 @@ class Method:
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool."""
-        self._check_loaded()
+        self.check_loaded()
         meta = self.method_meta()
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator

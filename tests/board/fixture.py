@@ -4,8 +4,9 @@ Sections: model; data0, data1 ... (.ptd files); settings: methods (names with co
 (method of each run), input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:),
 and unlocked: of load and run those that need a heap, for a backend's sake; in<run>_<i>, the bytes of
 the other inputs, and sizes<run>_<i> for those that are dynamic. Writes the files pool_<method>, as it
-is after load, pool_<method>_after, and out<run>_<i>. Prints what every load and run ended with, every
-output that is no tensor, and the sizes of those that are dynamic.
+is after load, pool_<method>_after, and out<run>_<i>. Prints what every load and run ended with, the
+stack that it took (0 on the twin), every output that is no tensor, and the sizes of those that are
+dynamic.
 """
 
 settings = job.settings(sections["settings"])
@@ -46,6 +47,7 @@ class Loaded:
         self.state = [self.state_memory(info) for info in meta.unplanned_attributes()]
         self.results = [None] * meta.num_outputs()
         self.inputs = None
+        self.stack = 0  # bytes that the last load or execute took
 
     def planned(self, i):
         """Planned buffer `i`: one for all methods where they share their state."""
@@ -83,7 +85,11 @@ class Loaded:
         return [info.name(), memory]
 
     def load(self):
-        self.method.load(self.program, self.name, data_map=self.data_map)
+        _board.stack_paint()
+        try:
+            self.method.load(self.program, self.name, data_map=self.data_map)
+        finally:
+            self.stack = _board.stack_used()
         for i in range(len(self.outputs)):
             if self.outputs[i] is not None:
                 self.method.set_output_data_ptr(self.outputs[i], i)
@@ -109,7 +115,12 @@ class Loaded:
 
     def run(self):
         self.method.set_inputs(self.inputs)
-        self.method.execute()
+        execute = self.method.execute
+        _board.stack_paint()
+        try:
+            execute()
+        finally:
+            self.stack = _board.stack_used()
         self.method.get_outputs(self.results)
 
     def write_pool(self, path):
@@ -145,6 +156,7 @@ def main():
         loaded = Loaded(program, name, data_map)
         error = call("load", loaded.load)
         print("load", name, error or "ok")
+        print("stack load", name, loaded.stack)
         if error is None:
             loaded.write_pool("pool_" + name)
             methods[name] = loaded
@@ -155,6 +167,7 @@ def main():
             loaded.read_inputs(run)
             error = call("run", loaded.run)
             print("run", run, error or "ok")
+            print("stack execute", loaded.name, loaded.stack)
             if error is None:
                 loaded.write_outputs(run)
         run += 1

@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import fixture_store  # noqa: E402
 from calling import assert_error, assert_usage  # noqa: E402
+from programs import call as call_of  # noqa: E402
+from programs import plan, program, tensor  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
@@ -278,6 +280,17 @@ def test_inspect(call):
     assert "planned buffer 0" in out
 
 
+def test_inspect_of_lists_of_lists(call, tmp_path):
+    """Each shown inside the other would never end, or become as large as 8**20."""
+    lists = [{"val": ("IntList", {"items": [i + 1] * 8})} for i in range(2, 22)]
+    values = [tensor([4], 0), tensor([4], 16), *lists, {"val": ("IntList", {"items": [22]})}]
+    instructions = [call_of(0, 0, 2, 1, 1), call_of(0, 0, 22, 1, 1)]
+    path = tmp_path / "lists.pte"
+    path.write_bytes(program(plan(values, instructions, ["aten::view_copy.out"], [0], [1], [32])))
+    out = call("inspect", path)[1]
+    assert "[%3, %3, %3, %3, %3, %3, %3, %3]" in out and "[%22]" in out
+
+
 def test_inspect_names_what_is_missing(call):
     status, out, _ = call("inspect", path("missing_operators"))
     assert status == 0
@@ -407,7 +420,7 @@ def test_size_is_exact(call):
     assert [board["board"] for board in entry["boards"]] == running.board_names()[1:]
     for board in entry["boards"]:
         assert board["fits"] is True and board["message"] == ""
-        assert 0 < board["stack"]["execute"] < board["stack_size"]
+        assert 0 < board["stack"]["execute"] <= board["stack_bound"] < board["stack_size"]
         assert set(board["kernels"]["operators"]) == set(entry["operators"])
         assert board["kernels"]["kernels"] < board["kernels"]["core_and_kernels"]
         assert board["kernels"]["core_and_kernels"] < board["firmware_flash"]

@@ -4,21 +4,25 @@ import ast
 import functools
 import re
 
+import figures
 import fixture_store
 import numpy as np
 import pytest
 from fixture_store import NOT_SUPPORTED, UNLOCKED, assert_close
 from picotorch import BufferDataLoader, Error, Program
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host import running
+from picotorch.host import emulator, running
+from picotorch.host.boards import load_board
 from picotorch.host.job import Job
 from picotorch.host.run import Request
+from picotorch.host.stack import execute_bound, read_bounds
 from picotorch.host.tensors import from_stored, to_stored
 from picotorch.schema import KERNEL_TYPES_TENSOR
 from targets import HOST, TOO_LARGE, aligned, on_boards, run_script
 
 WRITE_NUMBERS = ("aten::sym_size.int", "aten::sym_numel", "aten::_local_scalar_dense")
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
+MOST_STACK_TO_LOAD = 3072  # bytes: how deep the Python of the loader goes, without backends
 COMPUTED_IN_PYTHON = ("delegate_two_backends",)
 every_fixture = pytest.mark.parametrize("name", FIXTURES)
 
@@ -174,15 +178,46 @@ def with_one_nan(fixture, result):
     return files
 
 
+def without_stack(lines):
+    return [line for line in lines if not line.startswith("stack ")]
+
+
+def measured_stack(result, phase):
+    """{method: most bytes of stack} that load or execute took on a board."""
+    found = {}
+    for line in result.lines:
+        match = re.match(rf"stack {phase} (\S+) (\d+)$", line)
+        if match:
+            found[match[1]] = max(found.get(match[1], 0), int(match[2]))
+    return found
+
+
+def check_stack(fixture, board, result):
+    """No more than what is stated, of execute by the method's kernels, without backends' Python."""
+    if fixture.backends or fixture.name in NOT_SUPPORTED:
+        return
+    bounds = read_bounds(emulator.firmware_path(load_board(board)))
+    load, execute = measured_stack(result, "load"), measured_stack(result, "execute")
+    bound = {method: execute_bound(bounds, fixture.methods[method]["operators"]) for method in execute}
+    assert max(load.values()) <= MOST_STACK_TO_LOAD
+    assert [method for method in execute if execute[method] > bound[method]] == []
+    shares = [100 * execute[method] // bound[method] for method in execute]
+    figures.record("stack", f"{board}_{fixture.name}", models=1, largest_load=max(load.values()),
+                   largest_execute=max(execute.values(), default=0),
+                   largest_share=max(shares, default=0))
+
+
+@pytest.mark.reliability
 @pytest.mark.parametrize(("name", "board"), on_boards(FIXTURES))
 def test_board_gives_the_same_bytes_as_the_twin(name, board):
     """Lines, pools and outputs; the script itself asserts that no heap was allocated."""
     fixture = FIXTURES[name]
     on_board = run_on(board, name)
-    assert on_board.lines == on_host(name).lines
+    assert without_stack(on_board.lines) == without_stack(on_host(name).lines)
     wanted, files = with_one_nan(fixture, on_host(name)), with_one_nan(fixture, on_board)
     assert sorted(files) == sorted(wanted)
     assert [path for path in wanted if wanted[path] != files[path]] == []
+    check_stack(fixture, board, on_board)
 
 
 @pytest.mark.parametrize(("board", "name"), [(b, name) for b in TOO_LARGE for name in TOO_LARGE[b]])

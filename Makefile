@@ -33,7 +33,7 @@ run: firmware ## All set-up, then ds_cnn on an emulated board beside the twin an
 
 .PHONY: test
 test: all-firmware ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
-	.venv/bin/python -m pytest $(PYTEST)
+	.venv/bin/python tests/run.py $(PYTEST)
 
 ##@ Set-up, step by step (each target does those before it, too)
 
@@ -100,7 +100,7 @@ performance: all-firmware ## Measure all of docs/performance.md and write its ta
 .PHONY: reliability
 reliability: all-firmware ## Try to break it, count, print the figures of docs/reliability.md and write them
 	rm -rf build/reliability
-	.venv/bin/python -m pytest $(PYTEST) -m reliability
+	PICOTORCH_SWEEP=all .venv/bin/python tests/run.py $(PYTEST) -m reliability
 	.venv/bin/python tools/reliability.py
 
 .PHONY: size
@@ -112,15 +112,14 @@ conformance: build/conformance/installed ## The twin beside ExecuTorch's runtime
 	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 
 REQUIREMENTS = tools/requirements
-CONFORMANCE_PYTHON = build/conformance/bin/python
-CONFORMANCE_PIP = $(CONFORMANCE_PYTHON) -m pip install -q --no-deps --no-build-isolation
-build/conformance/installed: pyproject.toml $(REQUIREMENTS)/tools.txt $(REQUIREMENTS)/export.txt | python
+CONFORMANCE_PIP = build/conformance/bin/python -m pip install -q --no-deps --no-build-isolation
+build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | python
 	.venv/bin/python -m venv build/conformance
 	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/tools.txt
 	@echo "torch and executorch, which takes minutes:"
 	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/export.txt
-	$(CONFORMANCE_PYTHON) -c 'import torch' 2>/dev/null || \
-		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/cuda.txt
+	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch_cpu.txt 2>/dev/null || \
+		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch.txt
 	$(CONFORMANCE_PIP) -e .
 	@touch $@
 
@@ -140,6 +139,10 @@ lint: python ## Style of Python and C, and whether what is generated is what is 
 .PHONY: format
 format: python ## Write the C sources in the project's style
 	@.venv/bin/clang-format -i $(C_FILES)
+
+.PHONY: reproducible
+reproducible: all-firmware ## SHA-256 of wheel and firmware, each built a second time elsewhere and compared
+	.venv/bin/python tools/reproducible.py
 
 .PHONY: symbols
 symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels

@@ -28,7 +28,7 @@ static inline mp_obj_t pt_small_int(int64_t value) {
 #endif
 // The same of what loading calls in C, to the end of the stack, which lies behind that limit.
 #ifndef PT_STACK_CHECK_BYTES
-#define PT_STACK_CHECK_BYTES 1024
+#define PT_STACK_CHECK_BYTES 1280
 #endif
 
 // Bytes of stack left until MicroPython refuses to call; SIZE_MAX where it never does.

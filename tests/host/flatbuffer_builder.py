@@ -42,6 +42,14 @@ def _prepend(builder, kind, value):
     }[kind](value)
 
 
+def _bytes(builder, value):
+    """Of 8 bytes or more: at a multiple of 8, where elements of 8 bytes may lie."""
+    builder.StartVector(1, len(value), 8 if len(value) >= 8 else 1)
+    builder.head -= len(value)
+    builder.Bytes[builder.head : builder.head + len(value)] = value
+    return builder.EndVector()
+
+
 def _object(builder, kind, value):
     """Writes what a field of this kind refers to; its offset."""
     if kind == "string":
@@ -50,7 +58,7 @@ def _object(builder, kind, value):
         return _table(builder, kind, value)
     inner = kind[1:-1]
     if inner == "u8":
-        return builder.CreateByteVector(bytes(value))
+        return _bytes(builder, bytes(value))
     if inner in SIZES:
         builder.StartVector(SIZES[inner], len(value), SIZES[inner])
         for item in reversed(value):

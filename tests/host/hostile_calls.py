@@ -26,6 +26,7 @@ from flatbuffer_builder import bool_value, build, double_value, int_value, strin
 from kernel_call import CONSTANT, CONTIGUOUS, DYNAMIC, OTHER, VALUE, Tensor, Variable, ref
 from picotorch import schema
 
+LENGTH = 200  # bytes that a call is drawn from
 LARGEST = 1 << 12  # bytes of a tensor
 SECONDS = 10  # for a call
 MAX_RANK = 16
@@ -140,9 +141,10 @@ class HostileTensor:
 
 
 class HostileCall:
-    """The call that `draw` leads to, from that of an example or of `start`: (operator, arguments)."""
+    """The call that `draw` leads to, by at most so many changes, from a valid one or from `start`:
+    (operator, arguments)."""
 
-    def __init__(self, draw, start=None):
+    def __init__(self, draw, start=None, changes=4):
         self.draw = draw
         operator, arguments = start or valid_call(draw)
         self.operator = operator
@@ -150,7 +152,7 @@ class HostileCall:
         self.tensors, self.values = {}, []
         self.keep = arguments
         self.arguments = [self._copy(argument) for argument in arguments]
-        for _ in range(draw.below(5)):
+        for _ in range(draw.below(changes + 1)):
             self._change()
         if draw.chance(65):
             self._free_outputs()
@@ -600,9 +602,9 @@ def exactly(data):
     return found.data
 
 
-def random_data(seed):
-    """The bytes from which a call of a seed is drawn."""
-    return np.random.default_rng(seed).bytes(200)
+def random_data(seed, length=LENGTH):
+    """The bytes from which the call of a seed is drawn."""
+    return np.random.default_rng(seed).bytes(length)
 
 
 def main():

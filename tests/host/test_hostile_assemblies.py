@@ -1,0 +1,50 @@
+"""Programs put together from calls that no exporter would write: on the twin with the compiler's
+sanitizers, and a board beside the twin."""
+
+import json
+
+import figures
+import pytest
+import sanitized
+from flatbuffer_builder import build
+from hostile_calls import Draw, random_data
+from hostile_programs import LENGTH, Assembly
+from picotorch.host.job import Job
+from targets import HOST, run_script
+
+PARTS, PROGRAMS = 4, 200  # of each part
+BOARD, BOARD_PROGRAMS = "mps2-an386", 60
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_programs_are_refused_or_run(part):
+    first = part * PROGRAMS
+    ended = sanitized.run("hostile_programs.py", str(first), str(first + PROGRAMS))
+    found = json.loads(ended.stdout) if ended.returncode == 0 else {"outcomes": {}, "wrong": []}
+    outcomes = found["outcomes"]
+    figures.record("assembled", str(part), programs=PROGRAMS, run=outcomes.get("ok", 0),
+                   refused={name: n for name, n in outcomes.items() if name != "ok"},
+                   wrong=len(found["wrong"]), crashed=int(ended.returncode != 0))
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    assert found["wrong"] == []
+    assert outcomes["ok"] > 0 and sum(outcomes.values()) == PROGRAMS
+
+
+def sections():
+    """Programs without jumps, which may go on for 10,000,000 instructions, and without delegates."""
+    found = {}
+    for seed in range(10 * BOARD_PROGRAMS):
+        one = Assembly(Draw(random_data(seed, LENGTH)))
+        kinds = {kind for kind, _ in one.instructions}
+        if not kinds & {"JumpFalseCall", "DelegateCall"} and len(found) < BOARD_PROGRAMS:
+            program = one.program()
+            program["execution_plan"][0] |= {"delegates": []}
+            found[f"model{len(found)}"] = build(program)
+    return Job(found)
+
+
+def test_a_board_says_the_same():
+    wanted = run_script("damaged.py", sections(), HOST).lines
+    assert len(wanted) == BOARD_PROGRAMS
+    assert run_script("damaged.py", sections(), BOARD).lines == wanted

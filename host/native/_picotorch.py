@@ -113,6 +113,12 @@ def clear(buffer):
     view[:] = bytes(len(view))
 
 
+def clear_traceback(error):
+    """Lets an exception that is raised again have no traceback of when it was raised before, which
+    MicroPython would add to."""
+    error.__traceback__ = None
+
+
 def element_size(dtype):
     """Bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0

@@ -108,6 +108,8 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
     error = _KEPT
     if error is None:
         error = Error()
+    else:
+        _picotorch.clear_traceback(error)
     error.code = code
     error.what = what
     error.subject = subject

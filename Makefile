@@ -100,7 +100,7 @@ performance: all-firmware ## Measure all of docs/performance.md and write its ta
 .PHONY: reliability
 reliability: all-firmware ## Try to break it, count, print the figures of docs/reliability.md and write them
 	rm -rf build/reliability
-	.venv/bin/python tests/run.py $(PYTEST) -m reliability
+	PICOTORCH_SWEEP=all .venv/bin/python tests/run.py $(PYTEST) -m reliability
 	.venv/bin/python tools/reliability.py
 
 .PHONY: size

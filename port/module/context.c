@@ -11,6 +11,7 @@ typedef struct context {
     void *starts[PT_MEMORIES];     // so do these where a buffer is a view that may move on
     mp_obj_t scratch;
     mp_obj_t events;
+    size_t events_size;
     mp_obj_t on_failure;
     mp_obj_t on_delegate;
     mp_obj_t raised;   // an exception that waits until the executor has returned
@@ -55,6 +56,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     }
     self->scratch = mp_const_none;
     self->events = mp_const_none;
+    self->events_size = 0;
     self->on_failure = n_args > 0 ? args[0] : mp_const_none;
     self->on_delegate = n_args > 1 ? args[1] : mp_const_none;
     self->raised = MP_OBJ_NULL;
@@ -119,6 +121,37 @@ static mp_obj_t context_set_scratch(mp_obj_t self_in, mp_obj_t buffer_in) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_scratch_obj, context_set_scratch);
+
+// True for an array that has been resized, where that has moved it or left it too small.
+static bool has_moved(mp_obj_t buffer_in, const void *data, size_t size) {
+    bool is_array = mp_obj_is_exact_type(buffer_in, &mp_type_bytearray);
+#if MICROPY_PY_ARRAY
+    is_array = is_array || mp_obj_is_exact_type(buffer_in, &mp_type_array);
+#endif
+    if (!is_array) {
+        return false;
+    }
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    return buffer.buf != data || buffer.len < size;
+}
+
+static uint32_t find_moved(const context *self) {
+    for (uint32_t i = PT_MEMORY_PROGRAM; i < PT_MEMORIES; i++) {
+        if (has_moved(self->buffers[i], self->c.memory[i], self->c.memory_size[i])) {
+            return i;
+        }
+    }
+    if (has_moved(self->scratch, self->c.scratch, self->c.scratch_size)) {
+        return PT_MEMORIES;
+    }
+    return has_moved(self->events, self->c.tracer.events, self->events_size) ? PT_MEMORIES + 1
+                                                                             : PT_MEMORY_NONE;
+}
+
+static mp_obj_t context_moved_memory(mp_obj_t self_in) {
+    return pt_small_int(find_moved(MP_OBJ_TO_PTR(self_in)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_moved_memory_obj, context_moved_memory);
 
 static mp_int_t memory_number(mp_obj_t memory_in) {
     mp_int_t memory = mp_obj_get_int(memory_in);
@@ -562,6 +595,13 @@ static mp_obj_t context_is_written(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_is_written_obj, context_is_written);
 
+static mp_obj_t context_shared_memory(mp_obj_t self_in, mp_obj_t first, mp_obj_t end) {
+    const pt_context *c = context_of(self_in);
+    record_at(c, c->method, sizeof(pt_method));
+    return pt_small_int(pt_find_shared(c, number(first, PT_MEMORIES), number(end, PT_MEMORIES)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_shared_memory_obj, context_shared_memory);
+
 static mp_obj_t context_memory_needed(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t bounds) {
     const pt_context *c = context_of(self_in);
     uint32_t memory = (uint32_t)memory_number(memory_in);
@@ -600,7 +640,7 @@ static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     int error = PT_ERROR_INVALID_STATE;
     if (self->ready && !self->running && pt_stack_free() < PT_STACK_BYTES) {
         error = NO_STACK;
-    } else if (self->ready && !self->running) {
+    } else if (self->ready && !self->running && find_moved(self) == PT_MEMORY_NONE) {
         self->running = true;
         error = function(&self->c);
         self->running = false;
@@ -641,10 +681,23 @@ static mp_obj_t context_set_tracer(mp_obj_t self_in, mp_obj_t buffer_in) {
         }
     }
     self->events = buffer_in;
+    self->events_size = buffer.len;
     pt_set_tracer(&self->c, buffer.buf, ticks, (mp_uint_t)-1);
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_tracer_obj, context_set_tracer);
+
+static mp_obj_t context_release(mp_obj_t self_in) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    for (mp_int_t memory = PT_MEMORY_PROGRAM; memory < PT_MEMORIES; memory++) {
+        set_memory(self, MP_OBJ_NEW_SMALL_INT(memory), mp_const_none, false);
+    }
+    context_set_scratch(self_in, mp_const_none);
+    context_set_tracer(self_in, mp_const_none);
+    self->ready = false;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_release_obj, context_release);
 
 static mp_obj_t context_tracing_overhead(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->tracer.overhead);
@@ -762,13 +815,16 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_count_lists), MP_ROM_PTR(&context_count_lists_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_constant_memory), MP_ROM_PTR(&context_set_constant_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_moved_memory), MP_ROM_PTR(&context_moved_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
+    {MP_ROM_QSTR(MP_QSTR_shared_memory), MP_ROM_PTR(&context_shared_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_memory_needed), MP_ROM_PTR(&context_memory_needed_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},
+    {MP_ROM_QSTR(MP_QSTR_release), MP_ROM_PTR(&context_release_obj)},
     {MP_ROM_QSTR(MP_QSTR_tracing_overhead), MP_ROM_PTR(&context_tracing_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},

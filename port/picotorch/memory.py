@@ -75,6 +75,14 @@ class MemoryAllocator:
         self.used = 0
         self.held = 0
 
+    def check(self, subject):
+        """Raises InvalidArgument when the memory cannot be written, is not aligned, or has fewer bytes
+        than it had at first, InvalidType when it is none."""
+        check_memory(self.buffer, subject)
+        if _picotorch.nbytes(self.buffer) < self.size:
+            raise fail(INVALID_ARGUMENT, "has become smaller", subject, -1, self.size,
+                       _picotorch.nbytes(self.buffer), "make a MemoryAllocator anew")
+
     @property
     def free(self):
         return self.size - self.used

@@ -17,6 +17,7 @@ from .errors import (
     END_OF_METHOD,
     INVALID_ARGUMENT,
     INVALID_STATE,
+    MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     OPERATOR_MISSING,
     bad_program,
@@ -148,10 +149,7 @@ class Method:
         if self._pool_end >= 0:
             pool.held = pool.size + 1
         self._delegates.destroy(was_loaded)
-        for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
-            self.context.set_memory(i, None)
-        self.context.set_scratch(None)
-        self.context.set_tracer(None)
+        self.context.release()
         if self._pool_end >= 0:
             pool.held = self._pool_held
             self._pool_end = -1
@@ -194,6 +192,28 @@ class Method:
     def check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
+        moved = self.context.moved_memory()
+        if moved:
+            self._raise_moved(moved)
+
+    def _raise_moved(self, memory):
+        """An array that has grown may lie elsewhere, and its old bytes belong to something else."""
+        first_file = _picotorch.PLANNED + self._planned
+        index = -1
+        if memory >= _picotorch.MEMORIES:
+            subject = "temp memory" if memory == _picotorch.MEMORIES else "event tracer"
+        elif memory >= self._external_start:
+            subject = "a tensor outside the planned memory"
+        elif memory >= first_file:
+            subject = "data file"
+            index = memory - first_file
+        elif memory >= _picotorch.PLANNED:
+            subject = "planned buffer"
+            index = memory - _picotorch.PLANNED
+        else:
+            subject = self._pool.name if memory == _picotorch.POOL else "program"
+        raise fail(INVALID_STATE, "has been resized since it was handed over", subject, index,
+                   remedy="leave its size alone, and load again")
 
     def _check_not_busy(self):
         if self._busy:
@@ -330,14 +350,22 @@ class Method:
         for i in range(self._external_start, self._external_end):
             if not self.context.has_memory(i):
                 return
+        if self._shares_memory():
+            return
         self._ready = True
         self.context.set_ready(True)
+
+    def _shares_memory(self):
+        """True when an input, output or mutable buffer lies over another and one is written."""
+        return self.context.shared_memory(self._external_start, self._external_end) != 0
 
     def _on_failure(self, code):
         """Raises what execute or step failed with."""
         if code == _NO_STACK:
             raise no_stack()
         self.check_not_running()
+        if code == INVALID_STATE:
+            self.check_loaded()
         error = self._delegates.take_error()
         if code == END_OF_METHOD and error is None:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
@@ -345,12 +373,27 @@ class Method:
         if not self._ready:
             self._raise_not_ready()
         if error is None:
-            error = fail(code, "", "instruction", self.context.failed(), source=self)
+            error = self._failure(code)
         raise error
+
+    def _failure(self, code):
+        """What an instruction failed with. Memory is short where its sizes, which load did not know,
+        ask for more of the temp memory than there is."""
+        requested = available = -1
+        if code == MEMORY_ALLOCATION_FAILED:
+            temp = self.manager.temp_allocator
+            requested = self.context.scratch_needed()
+            available = 0 if temp is None else temp.size
+        return fail(code, "", "instruction", self.context.failed(), requested, available,
+                    "hand over more temp memory" if requested >= 0 else "", self)
 
     def _raise_not_ready(self):
         self.check_loaded()
         self._inputs.check_all_set()
+        if self._shares_memory():
+            raise fail(INVALID_ARGUMENT, "shares bytes with another, and one of them is written",
+                       "a tensor outside the planned memory",
+                       remedy="hand over memories that lie apart")
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
                    remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
 

@@ -162,6 +162,7 @@ class MethodLoader:
         self.has_jumps = False
         self._find_chains()
         self._check_operators()
+        self._check_memories(manager)
         self._count()
         self._bind(manager)
         self._write_values()
@@ -316,12 +317,16 @@ class MethodLoader:
 
     # ---- memories
 
+    def _check_memories(self, manager):
+        """What needs no count, first: it takes no time to say that a memory is too small."""
+        pool = manager.method_allocator
+        pool.check(pool.name)
+        self._check_planned(manager.planned_memory)
+
     def _bind(self, manager):
-        """Takes the pool and the planned buffers, after checking them all."""
+        """Takes the pool and the planned buffers."""
         context = self.context
         pool = manager.method_allocator
-        check_memory(pool.buffer, pool.name)
-        self._check_planned(manager.planned_memory)
         written = self.n_variables
         self.n_variables = 0
         self.start = pool.used
@@ -469,7 +474,7 @@ class MethodLoader:
         self.context.put_ref(self.start + _SCRATCH, needed)
         temp = manager.temp_allocator
         if temp is not None:
-            check_memory(temp.buffer, "temp memory")
+            temp.check("temp memory")
             self._check_apart(temp.buffer, "temp memory", -1)
             self.context.set_scratch(temp.buffer)
         if needed == 0:

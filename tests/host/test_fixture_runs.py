@@ -8,17 +8,17 @@ import figures
 import fixture_store
 import numpy as np
 import pytest
-from fixture_store import NOT_SUPPORTED, UNLOCKED, assert_close
-from picotorch import BufferDataLoader, Error, Program
+from fixture_jobs import job_of, metas, script_of
+from fixture_store import NOT_SUPPORTED, assert_close
+from picotorch import Error
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host import emulator, running
 from picotorch.host.boards import load_board
-from picotorch.host.job import Job
 from picotorch.host.run import Request
 from picotorch.host.stack import execute_bound, read_bounds
-from picotorch.host.tensors import from_stored, to_stored
+from picotorch.host.tensors import from_stored
 from picotorch.schema import KERNEL_TYPES_TENSOR
-from targets import HOST, TOO_LARGE, aligned, on_boards, run_script
+from targets import HOST, TOO_LARGE, on_boards, run_script
 
 WRITE_NUMBERS = ("aten::sym_size.int", "aten::sym_numel", "aten::_local_scalar_dense")
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
@@ -27,48 +27,9 @@ COMPUTED_IN_PYTHON = ("delegate_two_backends",)
 every_fixture = pytest.mark.parametrize("name", FIXTURES)
 
 
-def constant(value):
-    """A number, string or None as tests/board/fixture.py reads it."""
-    if value is None:
-        return "none:"
-    if value.dtype.kind == "U":
-        return f"str:{value}"
-    kind = {"b": "bool", "i": "int", "f": "float"}[value.dtype.kind]
-    return f"{kind}:{value.astype(int) if kind == 'bool' else value}"
-
-
-def metas(fixture):
-    program = Program.load(BufferDataLoader(aligned(fixture.pte)))
-    return {name: program.method_meta(name) for name in fixture.methods}
-
-
-def job_of(fixture):
-    job = Job({"model": fixture.pte})
-    for i, data in enumerate(fixture.data):
-        job.add(f"data{i}", data)
-    settings = {"methods": ",".join(fixture.methods), "unlocked": UNLOCKED.get(fixture.name, "")}
-    if fixture.entry.get("shares_memory"):
-        settings["shares_memory"] = 1
-    signatures = metas(fixture)
-    for number, run in enumerate(fixture.runs):
-        settings[f"run{number}"] = run.method
-        meta = signatures[run.method]
-        for i, value in enumerate(run.inputs):
-            if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
-                info = meta.input_tensor_meta(i)
-                job.add(f"in{number}_{i}", to_stored(value, info.dim_order()))
-                if info.is_dynamic():
-                    settings[f"sizes{number}_{i}"] = ",".join(map(str, value.shape))
-            else:
-                settings[f"input{number}_{i}"] = constant(value)
-    job.add_settings("settings", settings)
-    return job
-
-
 def run_on(target, name):
     fixture = FIXTURES[name]
-    script = "backends.py+fixture.py" if fixture.backends else "fixture.py"
-    return run_script(script, job_of(fixture), target)
+    return run_script(script_of("fixture.py", [fixture]), job_of(fixture), target)
 
 
 @functools.cache

@@ -576,3 +576,43 @@ def test_interrupt_while_a_board_runs():
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     assert (process.returncode, error) == (130, b"\nInterrupted\n")
+
+
+# ---- backends
+
+BACKEND = """
+from picotorch import Backend
+
+class Sevens(Backend):
+    def init(self, context, processed, compile_specs):
+        return None
+
+    def execute(self, context, handle, args):
+        for i in range(len(args[-1].data)):
+            args[-1].data[i] = 7
+"""
+
+
+def test_a_backend_of_a_module_in_the_working_folder(call, monkeypatch, tmp_path):
+    (tmp_path / "sevens.py").write_text(BACKEND)
+    monkeypatch.chdir(tmp_path)
+    model = path("delegate_named_data").resolve()
+    needed = ("--backend", "IntegerBackend=sevens:Sevens")
+    for _ in range(2):  # and it is gone when the command has ended
+        assert_error(call("run", model), "NotFound", "IntegerBackend")
+        assert call("run", model, *needed, "--outputs", "out.npz")[0] == 0
+    assert set(np.load("out.npz")["out0"].tolist()) == {7}
+    for command in ("size", "profile"):
+        assert call(command, model, *needed)[0] == 0
+
+
+@pytest.mark.parametrize("given, message", [
+    ("sevens", "is not [NAME=]MODULE:CLASS"),
+    ("no_such_module:A", "ModuleNotFoundError"),
+    ("pathlib:Missing", "has no attribute 'Missing'"),
+    ("pathlib:Path", "InvalidType (0x13)"),
+])
+def test_a_backend_that_cannot_be_used(call, given, message):
+    status, _, error = call("run", path("add_1"), "--backend", given)
+    assert status == 2
+    assert message in error

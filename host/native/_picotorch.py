@@ -648,6 +648,8 @@ class Context:
             if variables and self._has_variable(kind, evalue):
                 return i
             self.put_ref(position + 4 + 4 * i, self._argument(kind, index, evalue))
+        if reader.length(arguments) > count:  # an output that is named once more
+            self._read_argument(reader, arguments, count)
         return -1
 
     def _argument(self, kind, index, evalue):

@@ -396,6 +396,9 @@ static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
         }
         instruction->args[i] = argument_of(c, method, &a);
     }
+    if (pt_vector_length(args[2], arguments) > i) { // an output that is named once more
+        pt_read_argument(args[2], arguments, i, offset_of(c->program_values));
+    }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_put_arguments_obj, 5, 5, context_put_arguments);

@@ -434,6 +434,10 @@ pt_argument pt_read_argument(mp_obj_t reader_in, uint32_t arguments, uint32_t i,
     return (pt_argument){index, evalue.position, union_type(r, &evalue)};
 }
 
+uint32_t pt_vector_length(mp_obj_t reader_in, uint32_t vector) {
+    return length(MP_OBJ_TO_PTR(reader_in), vector);
+}
+
 static mp_obj_t reader_u32_at(mp_obj_t self_in, mp_obj_t position) {
     return pt_small_int(u32_at(MP_OBJ_TO_PTR(self_in), (uint32_t)mp_obj_get_int(position)));
 }

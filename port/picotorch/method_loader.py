@@ -38,6 +38,7 @@ from .schema import (
     EXECUTION_PLAN_VALUES,
     EXTRA_TENSOR_INFO_LOCATION,
     EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX,
+    FREE_CALL_FIELDS,
     INSTRUCTION_ARGUMENTS_DELEGATE_CALL,
     INSTRUCTION_ARGUMENTS_FREE_CALL,
     INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL,
@@ -83,7 +84,8 @@ _NO_CALL = -2
 _JUMP_ARGUMENTS = 3  # condition, place and index of the destination
 _MOVE_ARGUMENTS = 2  # source, target
 # Layouts of what belongs to an instruction, by InstructionArguments
-_CALLS = (None, KERNEL_CALL_FIELDS, DELEGATE_CALL_FIELDS, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS)
+_CALLS = (None, KERNEL_CALL_FIELDS, DELEGATE_CALL_FIELDS, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS,
+          FREE_CALL_FIELDS)
 
 _CONSTANT = 0x40
 _RANK = 0x1F
@@ -276,6 +278,7 @@ class MethodLoader:
                 self.n_variables += 1
             return _MOVE_ARGUMENTS
         if kind == INSTRUCTION_ARGUMENTS_FREE_CALL:  # planned memory is never freed
+            evalue(self.reader, self.values, self.pair[0])
             return 0
         if kind == INSTRUCTION_ARGUMENTS_NONE:
             raise bad_program("is empty", "instruction", i)
@@ -512,7 +515,10 @@ class MethodLoader:
             nbytes = reader.tensor_nbytes(dtype, sizes, limit)
             if nbytes < 0:
                 raise bad_nbytes(dtype)
-            external = extra and reader.u8(extra, location) == in_data_file
+            place = reader.u8(extra, location) if extra else 0
+            if place > in_data_file:
+                raise bad_program("lies at a place of an unknown kind", "value", i)
+            external = place == in_data_file
             if external and not allocation:
                 flags |= is_constant
                 data = self._external_constant(extra, dtype, sizes, order, nbytes)

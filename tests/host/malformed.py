@@ -1,0 +1,121 @@
+"""Malformed files: real ones of the fixtures with one thing changed, by what is wrong with them.
+
+    for file in malformed.files("operator index"): file.label, file.pte, file.errors
+
+Deterministic. KINDS names every kind; a kind's function yields (fixture, what was changed, bytes). The
+file is refused with one of the kind's errors, or, where it has none, accepted by contract: ExecuTorch
+accepts it, too, and it runs. The modules malformed_* define the kinds.
+
+    python malformed.py GROUP       # each file of a group on the twin, a JSON line each
+
+tests/host/test_malformed.py runs this in a process of its own, which may crash.
+"""
+
+import dataclasses
+import faulthandler
+import functools
+import importlib
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import fixture_store  # noqa: E402
+import taken_apart  # noqa: E402
+
+GROUPS = ("tables", "references", "fields", "calls", "data", "bundled", "contract")
+INVALID = ("InvalidProgram",)
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """kind: a key of KINDS; data: the bytes of a .pte, or of a .bpte; files: its .ptd files."""
+
+    kind: str
+    label: str
+    data: bytes
+    files: tuple[bytes, ...]
+    backends: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """errors: one of these refuses each of the files; () where all are accepted."""
+
+    group: str
+    make: Callable[[], Iterator[tuple]]
+    errors: tuple[str, ...]
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def kind(group: str, name: str, errors: tuple[str, ...] = INVALID) -> Callable:
+    """Registers a function that yields (fixture's name, what was changed, bytes of the .pte) or, with
+    .ptd files, (fixture's name, what was changed, bytes of the .pte, those files)."""
+    def register(make):
+        assert name not in KINDS
+        KINDS[name] = Kind(group, make, errors)
+        return make
+
+    return register
+
+
+@functools.cache
+def fixture(name: str) -> fixture_store.Fixture:
+    return fixture_store.load(name)
+
+
+@functools.cache
+def parts(name: str) -> taken_apart.Parts:
+    """The program of a fixture, taken apart."""
+    return taken_apart.program(fixture(name).pte)
+
+
+def load_kinds() -> None:
+    for group in GROUPS:
+        importlib.import_module(f"malformed_{group}")
+
+
+def files(name: str) -> Iterator[File]:
+    """Those of a kind."""
+    for source, label, data, *others in KINDS[name].make():
+        found = None if source.endswith(".bpte") else fixture(source)
+        of_fixture = others[0] if others else found.data if found else ()
+        yield File(name, f"{source}: {label}", data, tuple(of_fixture),
+                   tuple(found.backends) if found else ())
+
+
+# ---- each on the twin
+
+
+def main():
+    import damage
+    import malformed  # not __main__: the kinds register there
+    from picotorch import register_backend
+
+    faulthandler.enable()
+    malformed.load_kinds()
+    registered = set()
+    for name, found in malformed.KINDS.items():
+        if found.group != sys.argv[1]:
+            continue
+        for file in malformed.files(name):
+            for backend in set(file.backends) - registered:
+                register_backend(backend, damage.Curious())
+                registered.add(backend)
+            print(json.dumps({"kind": name, "label": file.label}), end="\t", flush=True)
+            start = time.monotonic()
+            try:
+                outcome = damage.outcome(file.data, file.files)
+            except Exception:
+                outcome = traceback.format_exc(limit=-4)
+            print(json.dumps({"outcome": outcome, "seconds": time.monotonic() - start}))
+
+
+if __name__ == "__main__":
+    main()

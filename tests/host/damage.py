@@ -37,6 +37,7 @@ from picotorch import (  # noqa: E402
 from picotorch.schema import KERNEL_TYPES_TENSOR  # noqa: E402
 
 SECONDS = 5.0  # for one program
+POOL = 1 << 16  # bytes
 LARGEST_MEMORY = 1 << 20  # bytes of any buffer that a damaged program gets
 
 
@@ -117,7 +118,7 @@ def execute(program, name, data_map):
     describe(meta)
     planned = [memory(meta.memory_planned_buffer_size(i))
                for i in range(meta.num_memory_planned_buffers())]
-    method = Method(MemoryManager(MemoryAllocator(memory(8192)), HierarchicalAllocator(planned),
+    method = Method(MemoryManager(MemoryAllocator(memory(POOL)), HierarchicalAllocator(planned),
                                   MemoryAllocator(memory(8192), "temp memory")),
                     meta.num_outputs())
     method.load(program, name, data_map=data_map)

@@ -6,7 +6,7 @@ from taken_apart import MISSING
 
 MAX32, MAX64 = 2**32 - 1, 2**64 - 1
 SIGNED = (-1, -(2**31), 2**31 - 1)
-CALLS = ("add_1", "cat", "split", "int8_elementwise", "several_chains")
+CALLS = ("add_1", "cat", "split", "conv2d_depthwise", "several_chains")
 CONTROL = ("map_over_some_rows", "control_flow", "several_chains", "nested_conds", "scan_over_rows")
 CONSTANTS = ("linear_5", "embedding", "conv2d_depthwise", "wide_alignment")
 DELEGATED = ("delegate_two_backends", "delegate_inline", "delegate_named_data")
@@ -27,7 +27,8 @@ def changed(name, where, values, only=slice(None)):
     for place in list(part.places(where))[only]:
         for value in values(part, place) if callable(values) else values:
             path = ".".join(str(key) for key in place)
-            yield name, f"{path} = {value}", part.changed(place, value)
+            shown = "nothing" if value is MISSING else str(value)[:40]
+            yield name, f"{path} = {shown}", part.changed(place, value)
 
 
 def index_of(where, count, names, others=SIGNED, only=slice(None)):
@@ -57,7 +58,7 @@ def operator_index():
 
 @kind("references", "argument index")
 def argument_index():
-    return index_of("KernelCall.args[]", n_values, CALLS, only=slice(None, None, 3))
+    return index_of("KernelCall.args[]", n_values, CALLS, only=slice(None, None, 5))
 
 
 @kind("references", "input index")
@@ -276,7 +277,7 @@ def planned_offset():
     for name in ("add_1", "planned_in_two", "several_chains", "dynamic_batch"):
         size = max(parts(name).tables["execution_plan"][0]["non_const_buffer_sizes"])
         yield from changed(name, "AllocationDetails.memory_offset_low",
-                           (size, size - 4, 2**31, MAX32 - 3, MAX32), slice(6))
+                           (size, size + 4, 2**31, MAX32 - 3, MAX32), slice(6))
         yield from changed(name, "AllocationDetails.memory_offset_high", (1, 2**31, MAX32), slice(6))
 
 

@@ -18,6 +18,10 @@ LIMIT = 2**27  # bytes that a reference reaches
 INTERNAL = 0x01
 NOT_READY = 0x02  # InvalidState
 EVENT_BYTES = ffi.sizeof("pt_event")
+_read_u16 = struct.Struct("<H").unpack_from
+_read_i32 = struct.Struct("<i").unpack_from
+_read_u32 = struct.Struct("<I").unpack_from
+_read_i64 = struct.Struct("<q").unpack_from
 _NANOSECONDS = ffi.addressof(lib, "pt_nanoseconds")
 
 
@@ -149,43 +153,72 @@ class Reader:
 
     def __init__(self, buffer):
         self._data = memoryview(buffer).cast("B")
-        if len(self._data) > SMALL_INT_MAX:
+        self._size = len(self._data)
+        if self._size > SMALL_INT_MAX:
             raise ValueError
 
     def __len__(self):
-        return len(self._data)
+        return self._size
 
     def verify(self, format=lib.PT_FORMAT_PROGRAM):
         """-1, or the position at which the structure is wrong of a program or of another format, as
         FLAT_TENSOR is. ValueError if not aligned to 4."""
         if not 0 <= format < lib.PT_FORMATS or misaligned(self._data, 4):
             raise ValueError
-        return lib.pt_verify(ffi.from_buffer("uint8_t[]", self._data), len(self._data), format)
+        return lib.pt_verify(ffi.from_buffer("uint8_t[]", self._data), self._size, format)
+
+    def _check(self, position, size):
+        if position < 0 or position + size > self._size:
+            raise ValueError
 
     def _bytes(self, position, size):
-        if position < 0 or position + size > len(self._data):
-            raise ValueError
+        self._check(position, size)
         return self._data[position : position + size]
 
-    def _number(self, position, size, signed):
-        value = int.from_bytes(self._bytes(position, size), "little", signed=signed)
-        return max(-SMALL_INT_MAX, min(value, SMALL_INT_MAX))
+    def _u8(self, position):
+        self._check(position, 1)
+        return self._data[position]
+
+    def _u16(self, position):
+        if not 0 <= position <= self._size - 2:
+            raise ValueError
+        return _read_u16(self._data, position)[0]
+
+    def _i32(self, position):
+        if not 0 <= position <= self._size - 4:
+            raise ValueError
+        return max(-SMALL_INT_MAX, min(_read_i32(self._data, position)[0], SMALL_INT_MAX))
+
+    def _u32(self, position):
+        if not 0 <= position <= self._size - 4:
+            raise ValueError
+        value = _read_u32(self._data, position)[0]
+        return value if value <= SMALL_INT_MAX else SMALL_INT_MAX
+
+    def _i64(self, position):
+        """Also of a u64: what is negative as an i64 is above any limit as a u64."""
+        self._check(position, 8)
+        return max(-SMALL_INT_MAX, min(_read_i64(self._data, position)[0], SMALL_INT_MAX))
 
     def field(self, table, slot):
         """Position of a field; 0 when the file leaves it out."""
-        if slot < 0:
+        if slot < 0 or not 0 <= table <= self._size - 4:
             raise ValueError
-        vtable = table - int.from_bytes(self._bytes(table, 4), "little", signed=True)
-        size = self._number(vtable, 2, False)
+        vtable = table - _read_i32(self._data, table)[0]
         entry = 4 + 2 * slot
-        offset = self._number(vtable + entry, 2, False) if entry + 2 <= size else 0
+        if entry + 2 > self._u16(vtable):
+            return 0
+        offset = self._u16(vtable + entry)
         return table + offset if offset else 0
 
     def _follow(self, position):
         """Position that the offset at `position` leads to."""
-        target = position + self._number(position, 4, False)
-        self._bytes(target, 4)
+        target = position + self._u32(position)
+        if target > self._size - 4:
+            raise ValueError
         return target
+
+    _LETTERS = {"B": _u8, "i": _i32, "I": _u32, "q": _i64, "o": _follow}  # of layouts, see read
 
     def root(self):
         return self._follow(0)
@@ -197,20 +230,20 @@ class Reader:
 
     def u8(self, table, slot):
         position = self.field(table, slot)
-        return self._number(position, 1, False) if position else 0
+        return self._u8(position) if position else 0
 
     def i32(self, table, slot):
         position = self.field(table, slot)
-        return self._number(position, 4, True) if position else 0
+        return self._i32(position) if position else 0
 
     def u32(self, table, slot):
         position = self.field(table, slot)
-        return self._number(position, 4, False) if position else 0
+        return self._u32(position) if position else 0
 
     def i64(self, table, slot):
         """Also for u64: both are clamped."""
         position = self.field(table, slot)
-        return self._number(position, 8, True) if position else 0
+        return self._i64(position) if position else 0
 
     def read(self, table, layout, into):
         """Reads the fields of a table in slot order into a list of ints, 0 for one that is left out.
@@ -224,13 +257,10 @@ class Reader:
             into[slot] = self._letter(position, chr(letter)) if position else 0
 
     def _letter(self, position, letter):
-        if letter == "o":
-            return self._follow(position)
-        sizes = {"B": (1, False), "i": (4, True), "I": (4, False), "q": (8, True)}
-        return self._number(position, *sizes[letter]) if letter in sizes else 0
+        return self._LETTERS[letter](self, position) if letter in self._LETTERS else 0
 
     def length(self, vector):
-        return self._number(vector, 4, False) if vector else 0
+        return self._u32(vector) if vector else 0
 
     def _item(self, vector, i, size):
         if not 0 <= i < self.length(vector):
@@ -282,13 +312,13 @@ class Reader:
         return -1
 
     def u8_item(self, vector, i):
-        return self._number(self._item(vector, i, 1), 1, False)
+        return self._u8(self._item(vector, i, 1))
 
     def i32_item(self, vector, i):
-        return self._number(self._item(vector, i, 4), 4, True)
+        return self._i32(self._item(vector, i, 4))
 
     def i64_item(self, vector, i):
-        return self._number(self._item(vector, i, 8), 8, True)
+        return self._i64(self._item(vector, i, 8))
 
     def _items(self, vector, item):
         """The items of a vector, which all lie in the file."""
@@ -336,10 +366,10 @@ class Reader:
         return rank + (lib.PT_VALUE_CONTIGUOUS if order == sorted(order) else 0)
 
     def u32_at(self, position):
-        return self._number(position, 4, False)
+        return self._u32(position)
 
     def u64_at(self, position):
-        return self._number(position, 8, True)
+        return self._i64(position)
 
     def number(self, evalue, kept):
         """The int, bool or float of an EValue. MicroPython puts a float into `kept`, of new_float,

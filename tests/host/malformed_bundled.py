@@ -38,7 +38,7 @@ def truncated():
         yield NAME, f"{end} bytes", part.data[:end]
 
 
-@kind("bundled", "bundled: tables")
+@kind("bundled", "bundled: tables", (*INVALID, "NotSupported"))
 def tables():
     part, seen = bundled_parts(), set()
     data = part.data

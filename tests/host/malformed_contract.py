@@ -56,6 +56,8 @@ def padding():
 def table_size():
     """Nobody reads it: builders let tables of different sizes share a vtable."""
     for name, table in tables():
+        if name in ("none_input", "unplanned_state"):
+            continue  # these need more than memory to run
         for value, content in numbers(0, 3, 4, 2**16 - 1, size=2):
             yield (name, f"{table.name}: {value}",
                    patched(fixture(name).pte, table.vtable + 2, content))
@@ -67,13 +69,11 @@ def unknown_slots():
     for name in NAMES:
         part = parts(name)
         for table in part.places_of_tables[::7]:
-            old = part.data[table.vtable : table.position]
             size = struct.unpack_from("<H", part.data, table.vtable)[0]
             at = -(-part.end_of_tables() // 8) * 8
             vtable = struct.pack("<H", 4 + 2 * 24) + part.data[table.vtable + 2 : table.vtable + size]
             vtable = vtable.ljust(4 + 2 * 24 - 8, b"\0") + struct.pack("<4H", 4, 1, 0xFFFF, 0)
             data = part.grown(bytes(at - part.end_of_tables()) + vtable)
-            assert len(old) and len(vtable) == 4 + 2 * 24
             yield (name, f"{table.name} at {table.position}",
                    patched(data, table.position, struct.pack("<i", table.position - at)))
 

@@ -6,7 +6,7 @@ Deterministic. KINDS names every kind; a kind's function yields (fixture, what w
 file is refused with one of the kind's errors, or, where it has none, accepted by contract: ExecuTorch
 accepts it, too, and it runs. The modules malformed_* define the kinds.
 
-    python malformed.py GROUP       # each file of a group on the twin, a JSON line each
+    python malformed.py GROUP       # each file of a group on the twin, a line each, then their digest
 
 tests/host/test_malformed.py runs this in a process of its own, which may crash.
 """
@@ -14,6 +14,7 @@ tests/host/test_malformed.py runs this in a process of its own, which may crash.
 import dataclasses
 import faulthandler
 import functools
+import hashlib
 import importlib
 import json
 import sys
@@ -85,6 +86,11 @@ def load_kinds() -> None:
         importlib.import_module(f"malformed_{group}")
 
 
+def of_group(group: str) -> list[str]:
+    """The names of its kinds."""
+    return [name for name, found in KINDS.items() if found.group == group]
+
+
 def files(name: str) -> Iterator[File]:
     """Those of a kind."""
     for source, label, data, *others in KINDS[name].make():
@@ -118,21 +124,21 @@ def main():
 
     faulthandler.enable()
     malformed.load_kinds()
-    registered = set()
-    for name, found in malformed.KINDS.items():
-        if found.group != sys.argv[1]:
-            continue
+    registered, digest = set(), hashlib.sha256()
+    for name in malformed.of_group(sys.argv[1]):
         for file in malformed.files(name):
             for backend in set(file.backends) - registered:
                 register_backend(backend, damage.Curious())
                 registered.add(backend)
-            print(json.dumps({"kind": name, "label": file.label}), end="\t", flush=True)
-            start = time.monotonic()
+            digest.update(file.data + b"".join(file.files))
+            print(json.dumps(file.label), end="\t", flush=True)
+            start = time.process_time()
             try:
                 ended = outcome(file)
             except Exception:
                 ended = traceback.format_exc(limit=-4)
-            print(json.dumps({"outcome": ended, "seconds": time.monotonic() - start}))
+            print(json.dumps([name, ended, time.process_time() - start]))
+    print(digest.hexdigest())
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     module.memories = lambda: tuple(memories)
     module.memory = memories.__getitem__
     module.place = lambda name: arenas[name].memory
+    module.count_start = lambda: None
+    module.count_stop = lambda buffer, index: None
     module.write_file = lambda path, buffer: files.__setitem__(path, bytes(buffer))
     return module
 

@@ -1,0 +1,114 @@
+"""Malformed files, over 1,000, of every kind: each is refused by name, in bounded time, on the twin with
+the compiler's sanitizers. What ExecuTorch accepts by contract runs.
+
+The kinds and their files: malformed.py."""
+
+import collections
+import functools
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import damage
+import figures
+import fixture_store
+import malformed
+import malformed_calls
+import pytest
+import sanitized
+from picotorch import register_backend
+
+TIMEOUT = 300.0  # seconds for all the files of a group
+SECONDS = 2.0  # of one core for one file; most need a few milliseconds
+LONGER = {"endless loop": 20.0}  # 10,000,000 instructions run, whatever these are
+
+malformed.load_kinds()
+
+
+@functools.cache
+def report(group):
+    """(kind, label, outcome, seconds) of each file of a group, and their digest."""
+    command = [sys.executable, Path(malformed.__file__), group]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
+                           env=sanitized.environment() or os.environ)
+    *lines, last = ended.stdout.splitlines() or [""]
+    assert ended.returncode == 0, (last, ended.stderr[-3000:])
+    results = []
+    for line in lines:
+        label, result = line.split("\t")
+        kind, outcome, seconds = json.loads(result)
+        results.append((kind, json.loads(label), outcome, seconds))
+    return results, last
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("group", malformed.GROUPS)
+def test_each_is_refused_by_name_or_accepted_by_contract(group):
+    results, digest = report(group)
+    wrong = [result for result in results
+             if result[2] not in (malformed.KINDS[result[0]].errors or ("ok",))]
+    slow = [result for result in results if result[3] > LONGER.get(result[0], SECONDS)]
+    assert (wrong, slow) == ([], [])
+    kinds = collections.Counter(kind for kind, *_ in results)
+    assert list(kinds) == malformed.of_group(group)
+    assert digest == digest_of(group), "other files than in another process"
+    record(group, results, kinds)
+
+
+def record(group, results, kinds):
+    outcomes = collections.Counter(outcome for _, _, outcome, _ in results)
+    accepted = outcomes.pop("ok", 0)
+    figures.record("malformed", group, files=len(results), kinds=dict(kinds), refused=dict(outcomes),
+                   accepted_by_contract=accepted, crashed=0, hung=0,
+                   largest_seconds=round(max(seconds for *_, seconds in results), 2))
+
+
+def digest_of(group):
+    digest = hashlib.sha256()
+    for kind in malformed.of_group(group):
+        for file in malformed.files(kind):
+            digest.update(file.data + b"".join(file.files))
+    return digest.hexdigest()
+
+
+@functools.cache
+def counts():
+    """Of the files by kind and fixture; of those that a .bpte or an example call is made into, too."""
+    return collections.Counter((kind, file.label.split(":")[0])
+                               for kind in malformed.KINDS for file in malformed.files(kind))
+
+
+# Their runs need more than memory: inputs that are no tensors, memory for a state
+NEEDING_MORE = {"none_input": "InvalidArgument", "unplanned_state": "InvalidState"}
+
+
+def test_what_they_are_made_from_runs():
+    """So it is the one change that is refused; also of what is taken apart and put together."""
+    of_calls = malformed.of_group("calls")
+    names = {name for kind, name in counts() if kind not in of_calls}
+    fixtures = [fixture for fixture in fixture_store.load_all() if fixture.name in names]
+    assert len(fixtures) > 30
+    for fixture in fixtures:
+        part = malformed.parts(fixture.name)
+        for backend in fixture.backends:
+            register_backend(backend, damage.Curious())
+        for data in (fixture.pte, part.together(), part.grown(b"")):
+            outcome = damage.outcome(data, fixture.data)
+            assert outcome == NEEDING_MORE.get(fixture.name, "ok"), fixture.name
+
+
+def test_the_calls_that_are_changed_fit():
+    signatures = malformed_calls.signatures()
+    assert len(signatures) > 100
+    for signature in signatures:
+        source, operator, part, *_ = malformed_calls.prepared(signature)
+        # with inputs of zeros some are refused as they run
+        assert damage.outcome(part.data) in ("ok", "InvalidArgument", "InvalidType"), (source, operator)
+
+
+def test_there_are_many_of_every_kind():
+    assert {kind for kind, _ in counts()} == set(malformed.KINDS)
+    assert sum(count for (kind, _), count in counts().items() if malformed.KINDS[kind].errors) > 1500

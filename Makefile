@@ -108,11 +108,17 @@ size: all-firmware ## Bytes of the core, of each kernel family and of the firmwa
 conformance: build/conformance/installed ## The twin beside ExecuTorch's runtime, programs exported afresh (CONFORMANCE=quick: a part)
 	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 
-build/conformance/installed: pyproject.toml | python
+REQUIREMENTS = tools/requirements
+CONFORMANCE_PYTHON = build/conformance/bin/python
+CONFORMANCE_PIP = $(CONFORMANCE_PYTHON) -m pip install -q --no-deps --no-build-isolation
+build/conformance/installed: pyproject.toml $(REQUIREMENTS)/tools.txt $(REQUIREMENTS)/export.txt | python
 	.venv/bin/python -m venv build/conformance
+	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/tools.txt
 	@echo "torch and executorch, which takes minutes:"
-	build/conformance/bin/python -m pip install -q -e '.[export]'
-	build/conformance/bin/python -m pip install -q --no-deps tosa-tools==2026.5.0
+	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/export.txt
+	$(CONFORMANCE_PYTHON) -c 'import torch' 2>/dev/null || \
+		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/cuda.txt
+	$(CONFORMANCE_PIP) -e .
 	@touch $@
 
 ##@ Before a commit

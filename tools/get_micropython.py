@@ -5,6 +5,10 @@ Tried in this order: the tree that MICROPYTHON_DIR names, used in place; the tre
 call in build/micropython; Debian's source package, over a private apt configuration with the
 mirror that this machine uses already; a git clone of the tag. What is done goes to stderr.
 
+A tree that this tool got holds the release's files, byte for byte: the SHA-256 of each that a build
+reads is in micropython.sha256, and compared here every time. A tree that MICROPYTHON_DIR names is
+its user's own: it has to be of that version, and what differs is said, no more.
+
 Example: tools/get_micropython.py
 Example: MICROPYTHON_DIR=$HOME/micropython tools/get_micropython.py
 """
@@ -45,6 +49,8 @@ SHA256 = {
         "87cd89f7900c86b963885dabe25acf3e5348815993f1500278ad8f6464465af4"
     ),
 }
+
+HASHES = ROOT / "tools" / "micropython.sha256"  # as sha256sum writes it
 
 # One file of every part of the tree that the firmware is built from.
 NEEDED_FILES = (
@@ -111,6 +117,35 @@ def check_tree(tree):
     missing = [name for name in NEEDED_FILES if not (tree / name).is_file()]
     if missing:
         raise GetError(f"{tree} lacks {', '.join(missing)}")
+
+
+def sha256(path):
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stored_hashes():
+    """Return {file below the tree: SHA-256} of all that a build of the firmware reads."""
+    lines = HASHES.read_text().splitlines()
+    return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+
+
+def changed_files(tree):
+    """Return the names of those files that a tree lacks or has with other bytes."""
+    return [
+        name
+        for name, digest in stored_hashes().items()
+        if not (tree / name).is_file() or sha256(tree / name) != digest
+    ]
+
+
+def check_content(tree):
+    """Raise GetError unless each file that a build reads is the release's, byte for byte."""
+    changed = changed_files(tree)
+    if changed:
+        others = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise GetError(f"{tree} is not {GIT_TAG} as released: {changed[0]}{others} changed")
 
 
 # -- Debian's source package --------------------------------------------------------
@@ -217,12 +252,6 @@ def private_apt(state, mirror):
     return {**os.environ, "APT_CONFIG": str(state / "apt.conf")}
 
 
-def sha256(path):
-    """Return the SHA-256 of a file in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def check_package(folder):
     """Raise GetError unless the files of the source package are the known ones."""
     for name, wanted in SHA256.items():
@@ -298,6 +327,7 @@ def get(tree):
         try:
             way(tree)
             check_tree(tree)
+            check_content(tree)
             say(f"MicroPython {GIT_TAG} from {name} is in {tree}")
             return
         except GetError as error:
@@ -318,8 +348,14 @@ def main():
     named = os.environ.get(DIR_VARIABLE)
     tree = Path(named).resolve() if named else BUILD / "micropython"
     try:
-        if named or tree.exists():
+        if named:
             check_tree(tree)
+            changed = len(changed_files(tree))
+            if changed:
+                say(f"{tree} differs from {GIT_TAG} as released in {changed} files: used as it is")
+        elif tree.exists():
+            check_tree(tree)
+            check_content(tree)
         else:
             get(tree)
     except GetError as error:

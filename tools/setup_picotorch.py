@@ -41,6 +41,7 @@ VARIANTS = ("run", "repl")
 PYTHON_SOURCES = (
     "pyproject.toml",
     "setup.py",
+    "tools/requirements/tools.txt",
     "host/native/*.py",
     "kernels/**/*.[ch]",
     "kernels/**/*.def",
@@ -262,7 +263,10 @@ def set_up_python(_):
         run("python", [python, "-m", "venv", ".venv"], "venv")
     for path in extension_files():
         path.unlink()
-    run("python", [VENV_PYTHON, "-m", "pip", "install", "-e", ".[test]"], "pip-install")
+    pip_install = [VENV_PYTHON, "-m", "pip", "install", "--no-deps"]
+    checked = [*pip_install, "--require-hashes", "-r", "tools/requirements/tools.txt"]
+    run("python", checked, "pip-install-tools")
+    run("python", [*pip_install, "--no-build-isolation", "-e", "."], "pip-install")
     STAMP.parent.mkdir(parents=True, exist_ok=True)
     STAMP.write_text(python_digest())
 
@@ -279,6 +283,7 @@ def set_up_micropython(_):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise SetupError(done.stderr.strip())
+    print(done.stderr, end="", flush=True)
     say("micropython", f"{done.stdout.strip()} is there")
 
 

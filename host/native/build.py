@@ -1,6 +1,7 @@
 """Builds `_picotorch_c`, the host's binding of kernels/: run by setup.py, through cffi."""
 
 import pathlib
+import sysconfig
 
 import cffi
 
@@ -161,5 +162,8 @@ ffi.set_source(
     # the plain forms of kernels/arch, also where the host is an Arm core with these extensions
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
                         "-Wextra", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
-                        "-U__ARM_FEATURE_SAT"],
+                        "-U__ARM_FEATURE_SAT",
+                        # debug information is the same wherever the sources and Python are
+                        f"-ffile-prefix-map={ROOT}=.",
+                        f"-ffile-prefix-map={sysconfig.get_path('include')}=python"],
 )

@@ -2,13 +2,19 @@
 
 import os
 
-freeze("frozen")  # noqa: F821
+
+def _scripts(folder):
+    """Names, sorted: the order of a folder is another in every file system."""
+    return tuple(sorted(name for name in os.listdir(folder) if name.endswith(".py")))
+
+
+freeze("frozen", _scripts("frozen"))
 
 # __main__.py is the command line of the host.
 _package = os.path.join("..", "picotorch")
 if os.path.isdir(_package):
-    package(  # noqa: F821
+    package(
         "picotorch",
         base_path="..",
-        files=sorted(f for f in os.listdir(_package) if f.endswith(".py") and f != "__main__.py"),
+        files=[name for name in _scripts(_package) if name != "__main__.py"],
     )

@@ -1,14 +1,18 @@
-"""tools/get_micropython.py: which trees it takes, and how it reads apt's configuration."""
+"""tools/get_micropython.py: the trees it takes, their check, and how it reads apt's configuration."""
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import figures
 import pytest
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "get_micropython.py"
+REPOSITORY = Path(__file__).resolve().parents[2]
+TOOL = REPOSITORY / "tools" / "get_micropython.py"
+TREE = Path(os.environ.get("MICROPYTHON_DIR") or REPOSITORY / "build" / "micropython")
 
 
 @pytest.fixture
@@ -64,6 +68,66 @@ def test_a_folder_without_micropython_is_refused(tmp_path):
     done = run_tool(tmp_path)
     assert done.returncode == 1
     assert f"{tmp_path} is no MicroPython tree" in done.stderr
+
+
+@pytest.fixture
+def released(tool, tmp_path):
+    """A copy of all files of the tree whose hashes are stored."""
+    for name in tool.stored_hashes():
+        copy = tmp_path / "released" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(TREE / name, copy)
+    return tmp_path / "released"
+
+
+def flip_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.reliability
+def test_a_changed_bit_of_any_file_that_a_build_reads_is_seen(tool, released):
+    tool.check_content(released)
+    files = [name for name in tool.stored_hashes() if (released / name).stat().st_size]
+    for name in files:
+        flip_a_bit(released / name)
+    assert tool.changed_files(released) == files
+    figures.record("supply", "micropython", hashes=len(tool.stored_hashes()), refused=len(files))
+
+
+def test_the_cached_tree_is_checked_each_time(tool, released, tmp_path, monkeypatch, capsys):
+    """The tool's own tree, changed after it was unpacked."""
+    monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
+    monkeypatch.setattr(tool, "BUILD", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["get_micropython.py"])
+    released.rename(tmp_path / "micropython")
+    tool.main()
+    assert capsys.readouterr().out == f"{tmp_path}/micropython\n"
+    flip_a_bit(tmp_path / "micropython/py/gc.c")
+    (tmp_path / "micropython/py/vm.c").unlink()
+    with pytest.raises(SystemExit, match="py/gc.c and 1 more changed; remove .* to get it anew"):
+        tool.main()
+
+
+def test_what_git_gives_is_checked_too(tool, released, tmp_path, monkeypatch):
+    def clone_another(tree):
+        shutil.copytree(released, tree)
+        flip_a_bit(tree / "extmod/vfs.h")
+
+    monkeypatch.setattr(tool, "get_from_git", clone_another)
+    monkeypatch.setattr(tool.shutil, "which", lambda name: None)
+    with pytest.raises(tool.GetError, match="is not v1.25.0 as released: extmod/vfs.h changed"):
+        tool.get(tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+
+
+def test_a_named_tree_may_differ_and_that_is_said(released):
+    assert run_tool(released).stderr == ""
+    flip_a_bit(released / "py/gc.c")
+    done = run_tool(released)
+    assert done.returncode == 0
+    assert f"{released} differs from v1.25.0 as released in 1 files: used as it is" in done.stderr
 
 
 def test_one_line_sources_are_read(tool):

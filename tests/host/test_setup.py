@@ -28,7 +28,8 @@ def setup(tmp_path, monkeypatch):
     }
     for name, value in places.items():
         monkeypatch.setattr(module, name, value)
-    for name in ("pyproject.toml", "kernels/core/core.h", "kernels/portable/relu.c", "README.md"):
+    for name in ("pyproject.toml", "tools/requirements/tools.txt", "kernels/core/core.h",
+                 "kernels/portable/relu.c", "README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("first\n")
     return module
@@ -78,7 +79,8 @@ def test_a_failed_command_shows_the_end_of_its_log(setup):
     assert len(lines) == 1 + setup.LOG_TAIL
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "kernels/core/core.h", "kernels/portable/relu.c"])
+@pytest.mark.parametrize("name", ["pyproject.toml", "tools/requirements/tools.txt",
+                                  "kernels/core/core.h", "kernels/portable/relu.c"])
 def test_a_change_of_a_source_makes_the_extension_anew(setup, name, tmp_path):
     before = setup.python_digest()
     (tmp_path / name).write_text("second\n")
@@ -106,6 +108,17 @@ def test_an_extension_that_is_gone_is_made_anew(setup, tmp_path):
     assert setup.python_is_current()
     extension.unlink()
     assert not setup.python_is_current()
+
+
+def test_pip_installs_nothing_but_what_has_a_hash_and_the_project_itself(setup, monkeypatch):
+    commands = []
+    monkeypatch.setattr(setup, "run", lambda step, command, *_: commands.append(command))
+    setup.set_up_python(None)
+    installs = [command for command in commands if "install" in command]
+    assert len(installs) == 2
+    packages, project = installs
+    assert {"--no-deps", "--require-hashes"} <= set(packages)
+    assert {"--no-deps", "--no-build-isolation", "-e", "."} <= set(project)
 
 
 def test_a_python_that_lacks_something_is_passed_over(setup, tmp_path, monkeypatch):

@@ -260,8 +260,8 @@ class Program:
         segment = reader.item(self.segments,
                               reader.u32(entry, schema.SUBSEGMENT_OFFSETS_SEGMENT_INDEX))
         offset = reader.i64_item(offsets, index)
-        rest = reader.i64(segment, schema.DATA_SEGMENT_SIZE) - offset
-        if not 0 <= offset or size > rest:
+        segment_size = reader.i64(segment, schema.DATA_SEGMENT_SIZE)
+        if not 0 <= offset <= segment_size or size > segment_size - offset:
             raise bad_program("lies outside its segment", "initial value", index)
         return self.segment_base + reader.i64(segment, schema.DATA_SEGMENT_OFFSET) + offset
 

@@ -341,6 +341,14 @@ def too_much():
             plan["chains"][0]["instructions"] = plan["chains"][0]["instructions"][:1] * calls
 
         yield name, f"{calls} calls with {count} tensors", part.edited(lists)
+    for tensors, sizes in ((1000, 2000), (16000, 16800)):
+        def dynamic(tables, tensors=tensors, sizes=sizes):
+            values = tables["execution_plan"][0]["values"]
+            found = next(v for v in values if v["val"][0] == "Tensor")
+            found["val"][1].update(sizes=[1] * sizes, shape_dynamism=1)
+            values += [found] * tensors
+
+        yield name, f"{tensors} dynamic tensors with {sizes} sizes", part.edited(dynamic)
 
 
 @kind("fields", "constants in both places or in none")

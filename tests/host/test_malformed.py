@@ -17,9 +17,12 @@ import figures
 import fixture_store
 import malformed
 import malformed_calls
+import numpy as np
 import pytest
 import sanitized
 from picotorch import register_backend
+from picotorch.host.job import Job
+from targets import HOST, SCRIPT_BOARDS, run_script
 
 TIMEOUT = 300.0  # seconds for all the files of a group
 SECONDS = 2.0  # of one core for one file; most need a few milliseconds
@@ -112,3 +115,65 @@ def test_the_calls_that_are_changed_fit():
 def test_there_are_many_of_every_kind():
     assert {kind for kind, _ in counts()} == set(malformed.KINDS)
     assert sum(count for (kind, _), count in counts().items() if malformed.KINDS[kind].errors) > 1500
+
+
+# ---- on a board
+
+OF_A_KIND = 3  # files on a board
+AT_ONCE = 45  # whose names fit into a board's heap
+LARGEST = 20000  # bytes
+NOT_ON_BOARDS = ("bundled",)  # only the host reads these
+# Instructions for one file, from its first byte to the error: some, and a number for each byte
+INSTRUCTIONS, PER_BYTE = 2_000_000, 2000
+
+
+@functools.cache
+def chosen():
+    """Some files of every kind, from its first to its last."""
+    found = []
+    for kind in malformed.KINDS:
+        if malformed.KINDS[kind].group not in NOT_ON_BOARDS:
+            small = [file for file in malformed.files(kind) if len(file.data) <= LARGEST]
+            found += small[:: max(len(small) // OF_A_KIND, 1)][:OF_A_KIND]
+    return found
+
+
+def job(files):
+    sections = {"backends": ",".join(sorted({name for file in files for name in file.backends}))}
+    sections = {name: text.encode() for name, text in sections.items() if text}
+    for i, file in enumerate(files):
+        sections[f"model{i}"] = file.data
+        sections |= {f"data{i}_{k}": data for k, data in enumerate(file.files)}
+    return Job(sections)
+
+
+@functools.cache
+def on_target(target, part):
+    return run_script("damaged.py", job(chosen()[part::parts_of_job()]), target)
+
+
+def parts_of_job():
+    return -(-len(chosen()) // AT_ONCE)
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("board", SCRIPT_BOARDS)
+def test_a_board_says_the_same(board):
+    refused, most = collections.Counter(), 0
+    for part in range(parts_of_job()):
+        files, wanted = chosen()[part::parts_of_job()], on_target(HOST, part)
+        found = on_target(board, part)
+        assert found.lines == wanted.lines
+        assert len(found.lines) == len(files)
+        instructions = np.frombuffer(found.files["instructions"], "<u4").tolist()
+        for file, line, count in zip(files, found.lines, instructions, strict=True):
+            outcome, errors = line.split()[1], malformed.KINDS[file.kind].errors
+            assert outcome in (errors or ("ok",)), (file.label, line)
+            refused[outcome] += 1
+            if file.kind != "endless loop":
+                most = max(most, count)
+                assert count <= INSTRUCTIONS + PER_BYTE * len(file.data), (file.label, count)
+    assert len(chosen()) >= 200
+    accepted = refused.pop("ok")
+    figures.record("malformed_on_boards", board, files=len(chosen()), refused=dict(refused),
+                   accepted_by_contract=accepted, crashed=0, hung=0, largest_instructions=most)

@@ -4,6 +4,7 @@ Positions and sizes are bytes. Numbers read from a file are clamped to the small
 MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
+import itertools
 import math
 import struct
 import threading
@@ -337,10 +338,11 @@ class Reader:
         return length == 0 or (self._bytes(vector + 4, length * size)
                                == other._bytes(other_vector + 4, length * size))
 
-    def find(self, tables, slot, other, string):
-        """Index of the first table of a vector whose string in a slot reads as the string at a position
-        of another reader's file, or -1."""
-        for i in range(self.length(tables)):
+    def find(self, tables, slot, other, string, start):
+        """Index of the first table of a vector, from `start` on and round, whose string in a slot reads
+        as the string at a position of another reader's file, or -1."""
+        count = self.length(tables)
+        for i in itertools.chain(range(start, count), range(min(start, count))):
             found = self.table(self.item(tables, i), slot)
             if found and self.same_items(found, 1, other, string):
                 return i

@@ -584,6 +584,7 @@ class MethodLoader:
         reader = self.reader
         for i in range(self.n_planned):
             context.clear(reference(_PLANNED + i, 0), planned_buffer_size(reader, self.plan, i))
+        self.external.start_again()
         into = self.tensor
         i = reader.read_tensor(self.values, 0, TENSOR_FIELDS, into)
         while i >= 0:

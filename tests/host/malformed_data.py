@@ -176,7 +176,7 @@ def layout():
 @kind("data", "data file: one key many times", ("InvalidArgument",))
 def many_keys():
     name = "external_two_files"
-    for count in (2, 1000, 5000):
+    for count in (2, 1000, 50000):
         def change(tables, count=count):
             other = dict(tables["named_data"][0], key=b"x")
             tables["named_data"] = [other] * count

@@ -595,6 +595,12 @@ class Context:
     def get_ref(self, position):
         return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
 
+    def skip(self, position, count):
+        """Where the instruction that is `count` behind the one at a position lies."""
+        for _ in range(count):
+            position += 4 + 4 * self._record("pt_instruction", position, 4).n_args
+        return position
+
     def _method(self):
         """The method's record, whose records of values lie in the pool."""
         method = self._record("pt_method", self._c.method)

@@ -753,9 +753,7 @@ class MethodLoader:
         self.walked += index - self.walked_at
         if self.walked > _LONGEST_WALK:
             raise fail(NOT_SUPPORTED, "so many jumps across so many instructions")
-        at = self.instruction_at + self.walked_bytes
-        for _ in range(index - self.walked_at):
-            at += HEADER_BYTES + 4 * (self.context.get_ref(at) >> 16 & 0xFF)
+        at = self.context.skip(self.instruction_at + self.walked_bytes, index - self.walked_at)
         self.walked_at = index
         self.walked_bytes = at - self.instruction_at
 

@@ -24,8 +24,9 @@ class Attempt:
         self.program = program
         self.name = name
         self.data_map = data_map
+        temp = MemoryAllocator(_board.memory("temp"), "temp memory")
         self.method = Method(MemoryManager(MemoryAllocator(_board.memory("pool")),
-                                           HierarchicalAllocator(planned)), meta.num_outputs())
+                                           HierarchicalAllocator(planned), temp), meta.num_outputs())
         self.inputs = [zeros("planned", meta.input_tensor_meta(i).nbytes())
                        for i in range(meta.num_inputs())]
         self.outputs = [None] * meta.num_outputs()
@@ -43,11 +44,14 @@ def register_backends():
     class Reading(Backend):
         KEYS = ("offset", "scale")  # those of delegate_named_data
 
+        def __init__(self):
+            self.view = memoryview(bytearray(1))
+
         def init(self, context, processed, compile_specs):
             processed.data()
             named = context.get_named_data_map()
             for i in range(named.get_num_keys()):
-                named.get_data(self.KEYS[i])
+                self.view = named.get_data(self.KEYS[i], self.view)
 
         def execute(self, context, handle, args):
             len(args)

@@ -171,7 +171,7 @@ NEEDED = ("Program.execution_plan", "ExecutionPlan.values", "ExecutionPlan.opera
           "Tensor.dim_order", "KernelCall.args", "Instruction.instr_args")
 
 
-@kind("fields", "table or vector left out")
+@kind("fields", "table or vector left out", (*INVALID, "InvalidArgument"))
 def left_out():
     for name in ("add_1", "softmax_2x2", "several_chains", "linear_5", "counter_initialized"):
         for where in NEEDED:

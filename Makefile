@@ -4,6 +4,9 @@ BOARD ?= mps2-an386
 FIXTURE ?= tests/fixtures/ds_cnn
 PYTEST ?= -n auto
 CONFORMANCE ?= full
+MINUTES ?= 5
+JOBS ?= 1
+FUZZ_TARGET ?= file
 
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -109,17 +112,20 @@ conformance: build/conformance/installed ## The twin beside ExecuTorch's runtime
 	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 
 REQUIREMENTS = tools/requirements
-CONFORMANCE_PYTHON = build/conformance/bin/python
-CONFORMANCE_PIP = $(CONFORMANCE_PYTHON) -m pip install -q --no-deps --no-build-isolation
-build/conformance/installed: pyproject.toml $(REQUIREMENTS)/tools.txt $(REQUIREMENTS)/export.txt | python
+CONFORMANCE_PIP = build/conformance/bin/python -m pip install -q --no-deps --no-build-isolation
+build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | python
 	.venv/bin/python -m venv build/conformance
 	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/tools.txt
 	@echo "torch and executorch, which takes minutes:"
 	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/export.txt
-	$(CONFORMANCE_PYTHON) -c 'import torch' 2>/dev/null || \
-		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/cuda.txt
+	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch_cpu.txt 2>/dev/null || \
+		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch.txt
 	$(CONFORMANCE_PIP) -e .
 	@touch $@
+
+.PHONY: fuzz
+fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TARGET=file)
+	.venv/bin/python tools/fuzz.py --target $(FUZZ_TARGET) --minutes $(MINUTES) --jobs $(JOBS)
 
 ##@ Before a commit
 
@@ -133,6 +139,10 @@ lint: python ## Style of Python and C, and whether what is generated is what is 
 .PHONY: format
 format: python ## Write the C sources in the project's style
 	@.venv/bin/clang-format -i $(C_FILES)
+
+.PHONY: reproducible
+reproducible: all-firmware ## SHA-256 of wheel and firmware, each built a second time elsewhere and compared
+	.venv/bin/python tools/reproducible.py
 
 .PHONY: symbols
 symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels

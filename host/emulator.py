@@ -88,7 +88,7 @@ def _emulator_program(board: Board) -> str:
 def emulator_command(
     board: Board, firmware: Path, job: Path | None = None, arguments: Sequence[str] = ()
 ) -> list[str]:
-    """Return the command that starts the board with its UART on stdin and stdout.
+    """Return the command that starts the board with its UART on stdin and stdout, and no network.
 
     job is a file with the job's bytes; arguments is what the board sees as its command line.
     """
@@ -96,7 +96,8 @@ def emulator_command(
         f"arg={word.replace(',', ',,')}" for word in (board.name, *arguments)
     )
     command = [_emulator_program(board), "-machine", board.emulator.machine]
-    command += [*board.emulator.arguments, "-nographic", "-monitor", "null", "-serial", "stdio"]
+    command += [*board.emulator.arguments, "-nic", "none", "-nographic"]
+    command += ["-monitor", "null", "-serial", "stdio"]
     command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
     command += ["-kernel", str(firmware)]
     if job is not None:
@@ -169,7 +170,8 @@ def _run_command(
             process.wait()
             process.stdout.close()
         errors.seek(0)
-        message = errors.read().decode("utf-8", "backslashreplace").strip()
+        told = errors.read().decode("utf-8", "backslashreplace").splitlines()
+        message = "\n".join(line for line in told if ": warning: " not in line).strip()
     if timed_out.is_set():
         raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
     if status < 0 or (status != 0 and message and not lines):

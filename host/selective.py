@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 from picotorch import Program
-from picotorch.errors import ACCESS_FAILED, INTERNAL, fail
+from picotorch.errors import ACCESS_FAILED, INTERNAL, NOT_FOUND, fail
 
 from . import emulator, show
 from .boards import load_board
@@ -42,9 +42,12 @@ def default_output(board: str) -> Path:
 def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     """Builds the firmware and says what is in it. What is made on the way is told on stderr.
 
-    Raises AccessFailed where the output cannot be written, OperatorMissing, Internal when the build
-    fails.
+    Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
+    OperatorMissing, Internal when the build fails.
     """
+    if not SETUP.is_file():
+        raise fail(NOT_FOUND, "the sources of the firmware are not installed", board,
+                   remedy="call this in picotorch's repository")
     _check_output(output)
     names = needed_operators(programs)
     text = operator_file(names)

@@ -2,8 +2,9 @@
 """Write the versions and hashes of all Python packages that make installs: tools/requirements/*.txt.
 
   tools.txt      to build picotorch, to run it, to test it          make python
-  export.txt     besides, ExecuTorch's exporter                     make conformance
-  cuda.txt       besides, what PyTorch's builds with CUDA need      make conformance
+  export.txt     besides, ExecuTorch's exporter without PyTorch     make conformance
+  torch_cpu.txt  PyTorch without CUDA, where pip finds it           make conformance
+  torch.txt      else PyTorch as the index has it, with CUDA        make conformance
 
 Each version has the SHA-256 of all its files, for every platform and Python from 3.11 on, so that pip
 (--require-hashes) takes no other. Needs uv (pip install uv), which asks the package index.
@@ -21,16 +22,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tools" / "requirements"
-HEADER = "# Written by tools/lock_packages.py.\n"
 WITHOUT_DEPENDENCIES = ["tosa-tools==2026.5.0"]  # asks for another flatbuffers than executorch
-# Builds that are on PyTorch's own index only: without CUDA, and 2 GB smaller.
-CPU_BUILDS = {
-    "torch==2.13.0": [
-        # torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl
-        "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",
-    ],
-}
-CUDA = re.compile(r"(nvidia|cuda|triton)\b")
+# Built by PyTorch for its own index, and 2 GB smaller.
+TORCH_CPU = """\
+torch==2.13.0+cpu \\
+    --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
+"""  # torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl
+TORCH = re.compile(r"(torch==|nvidia|cuda|triton)")
 
 
 def resolve(extras, previous, upgrade):
@@ -63,13 +61,7 @@ def run(command, requirements):
 
 def entries(text):
     """Return the entries of a requirements file, each with the lines of its hashes."""
-    found = re.findall(r"^\S.*\n(?: .*\n)*", text, flags=re.MULTILINE)
-    return [entry.rstrip("\n") + cpu_builds(entry) + "\n" for entry in found]
-
-
-def cpu_builds(entry):
-    hashes = CPU_BUILDS.get(entry.split(" ", 1)[0], [])
-    return "".join(f" \\\n    --hash=sha256:{digest}" for digest in hashes)
+    return re.findall(r"^\S.*\n(?: .*\n)*", text, flags=re.MULTILINE)
 
 
 def main():
@@ -79,14 +71,19 @@ def main():
     parser.add_argument("--upgrade", action="store_true", help="take newer versions")
     upgrade = parser.parse_args().upgrade
     FOLDER.mkdir(exist_ok=True)
-    tools, export, cuda = (FOLDER / f"{name}.txt" for name in ("tools", "export", "cuda"))
+    tools, export, torch = (FOLDER / f"{name}.txt" for name in ("tools", "export", "torch"))
     test = entries(resolve(["test"], [tools], upgrade))
-    tools.write_text(HEADER + "".join(test))
-    every = entries(resolve(["test", "export"], [tools, export, cuda], upgrade))
+    every = entries(resolve(["test", "export"], [tools, export, torch], upgrade))
     every += entries(files_of(WITHOUT_DEPENDENCIES))
     besides = [entry for entry in every if entry not in test]
-    export.write_text(HEADER + "".join(e for e in besides if not CUDA.match(e)))
-    cuda.write_text(HEADER + "".join(e for e in besides if CUDA.match(e)))
+    write(tools, test)
+    write(export, [entry for entry in besides if not TORCH.match(entry)])
+    write(torch, [entry for entry in besides if TORCH.match(entry)])
+    write(FOLDER / "torch_cpu.txt", [TORCH_CPU])
+
+
+def write(path, chosen):
+    path.write_text("# Written by tools/lock_packages.py.\n" + "".join(chosen))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,16 @@ ROWS = (
         "{files:,} of {parts} kinds and fixtures: {refused_total:,} refused by name, {accepted:,} "
         "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
         tests("test_damage")),
+    Row("interrupts", "ctrl-C at any time",
+        "{interrupts:,} calls interrupted, every one leaves all objects usable",
+        tests("test_interrupts")),
+    Row("stack", "end of the stack",
+        "{deep_calls:,} calls from the last levels of recursion on boards: each works or is refused, "
+        "none overflows", tests("test_stack")),
+    Row("supply", "supply",
+        "{hashes:,} stored hashes of what is downloaded, {packages} packages pinned; {refused} of "
+        "{refused} changed files refused; {identical} builds of wheel and firmware identical in other "
+        "folders; {commands_watched} commands without network", "make reproducible"),
 )
 
 

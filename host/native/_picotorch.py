@@ -15,9 +15,11 @@ from _picotorch_c import ffi, lib
 PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
 SMALL_INT_MAX = 2**30 - 1
 FLAT_TENSOR = lib.PT_FORMAT_FLAT_TENSOR
+STACK_BYTES = 2048  # that stack_free has to give for load, execute, step and unload to begin
 LIMIT = 2**27  # bytes that a reference reaches
 INTERNAL = 0x01
 NOT_READY = 0x02  # InvalidState
+NO_STACK = -1  # instead of an error's code
 EVENT_BYTES = ffi.sizeof("pt_event")
 _read_u16 = struct.Struct("<H").unpack_from
 _read_i32 = struct.Struct("<i").unpack_from
@@ -66,6 +68,11 @@ def new_float():
 def new_string():
     """A string for Reader.string to put a text into while the heap is locked."""
     return ""
+
+
+def stack_free():
+    """Bytes of stack left until MicroPython refuses to call; here there are always enough."""
+    return SMALL_INT_MAX
 
 
 def nbytes(buffer):
@@ -438,25 +445,29 @@ class _Memory:
 
     def __init__(self, buffer):
         self.buffer = buffer
-        with memoryview(buffer) as view:
-            self.size = view.nbytes
-            base = buffer if view.obj is None else view.obj
-            locked = ffi.from_buffer(view)
-            self.pointer = ffi.cast("uint8_t *", locked)
-            ffi.release(locked)
+        view = memoryview(buffer)
+        self.size = view.nbytes
+        self.pointer = ffi.cast("uint8_t *", ffi.from_buffer(view))
+        base = buffer if view.obj is None else view.obj
         self._lock = ffi.from_buffer(base, require_writable=False)
 
 
-@ffi.def_extern(onerror=None)
+def _keep(kind, error, traceback):
+    """Keeps what a function raised that the executor calls, for when the executor has returned."""
+    ffi.from_handle(traceback.tb_frame.f_locals["c"].owner)()._raised = error
+
+
+@ffi.def_extern(error=INTERNAL, onerror=_keep)
 def call_delegate(c, position):
-    """What the executor calls: on_delegate of the context that owns `c`. An exception is kept for
-    when the executor has returned."""
-    context = ffi.from_handle(c.owner)()
-    try:
-        return context._on_delegate(position)
-    except BaseException as error:
-        context._raised = error
-        return INTERNAL
+    """What the executor calls: on_delegate of the context that owns `c`."""
+    return ffi.from_handle(c.owner)()._on_delegate(position)
+
+
+@ffi.def_extern(error=INTERNAL, onerror=_keep)
+def handle_signals(c):
+    """Called now and then while the executor runs: Python handles signals where it calls a function.
+    What a handler raises, KeyboardInterrupt for ctrl-C, ends the execution."""
+    return 0
 
 
 class Context:
@@ -472,11 +483,13 @@ class Context:
         self._on_delegate = on_delegate
         self._raised = None
         self._ready = False
-        self._running = threading.Lock()
+        self._lock = threading.Lock()
+        self._runner = None  # the thread that runs the executor
         self._c = ffi.new("pt_context *")
         self._handle = ffi.new_handle(weakref.ref(self))
         self._c.owner = self._handle
         self._c.call_delegate = lib.call_delegate if on_delegate else ffi.NULL
+        self._c.poll = ffi.addressof(lib, "pt_poll")
         self._buffers = [None] * MEMORIES
         self._constant = {PROGRAM}  # memories that nothing writes to
         self._scratch = None
@@ -822,22 +835,38 @@ class Context:
             self._record("pt_method", self._c.method)
         self._ready = ready
 
+    def is_running(self):
+        """True while execute or step runs, in this thread or in another."""
+        return self._runner is not None
+
+    def is_at_start(self):
+        """True when the next instruction is the first one, and nothing runs."""
+        return self._runner is None and self._c.instruction == 0
+
     def _run(self, function):
-        """Threads run one after the other; a backend that runs its own method does not get here."""
-        if not self._ready:
+        """Threads run one after the other; a backend cannot run its own method."""
+        this = threading.get_ident()
+        if not self._ready or self._runner == this:
             self._on_failure(NOT_READY)
             return
-        with self._running:
-            code = function(self._c) if self._ready else NOT_READY
+        with self._lock:
+            self._raised = None
+            self._runner = this
+            try:
+                code = NOT_READY if not self._ready else NO_STACK
+                if self._ready and stack_free() >= STACK_BYTES:
+                    code = function(self._c)
+            finally:
+                self._runner = None
             if self._raised is not None:
                 raised, self._raised = self._raised, None
-                lib.pt_start(self._c, self._c.method)
                 raise raised
             if code:
                 self._on_failure(code)
 
     def step(self):
-        """Runs one instruction; on_failure(code) is called with an error's code."""
+        """Runs one instruction; on_failure(code) is called with an error's code, or with -1 where
+        stack_free is less than STACK_BYTES."""
         self._run(lib.pt_step)
 
     def execute(self):
@@ -864,8 +893,12 @@ class Context:
         return self._c.tracer.overhead
 
     def instruction(self):
-        """Index of the next instruction, or of the one that failed."""
+        """Index of the next instruction, or of the one that a check refused."""
         return self._c.instruction
+
+    def failed(self):
+        """Index of the instruction at which execute or step ended last."""
+        return self._c.failed
 
     def _data(self, ref, size):
         memory, offset = ref >> 25, _offset(ref)

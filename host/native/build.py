@@ -63,13 +63,17 @@ typedef struct pt_context {
     uint32_t method;
     uint32_t instruction;
     uint32_t position;
+    uint32_t failed;
     int32_t argument;
     const char *reason;
     pt_tracer tracer;
     int (*call_delegate)(struct pt_context *c, uint32_t position);
+    int (*poll)(struct pt_context *c);
     void *owner;
 } pt_context;
 extern "Python" int call_delegate(struct pt_context *c, uint32_t position);
+extern "Python" int handle_signals(struct pt_context *c);
+int pt_poll(pt_context *c);
 typedef struct pt_value {
     pt_ref data;
     uint32_t sizes;
@@ -148,6 +152,19 @@ static uint64_t pt_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int handle_signals(pt_context *c);
+
+// Ten times a second, in each thread.
+static int pt_poll(pt_context *c) {
+    static __thread uint64_t next;
+    uint64_t now = pt_nanoseconds();
+    if (now < next) {
+        return PT_ERROR_OK;
+    }
+    next = now + 100000000;
+    return handle_signals(c);
 }
 """
 

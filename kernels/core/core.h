@@ -77,8 +77,10 @@ enum {
                              // the program's vector of their value indexes
 };
 
-// A method that executes more instructions is taken never to end.
-enum { PT_MAX_STEPS = 10000000 };
+// A method that executes more instructions is taken never to end. A fuzzer waits for fewer.
+#ifndef PT_MAX_STEPS
+#define PT_MAX_STEPS 10000000
+#endif
 
 // The start of a loaded method.
 typedef struct pt_method {
@@ -141,13 +143,17 @@ typedef struct pt_context {
     uint32_t method;      // offset of the pt_method in the pool
     uint32_t instruction; // index of the next instruction
     uint32_t position;    // its offset in the pool
+    uint32_t failed;      // index of the instruction at which a run ended last
     int32_t argument;     // which one a check refused for its kind, or -1
     const char *reason;   // why the last check or run failed: static text
     pt_tracer tracer;
     // Runs the delegate call whose record is at `position` of the pool: an error code. NULL: there
     // are no delegates.
     int (*call_delegate)(struct pt_context *c, uint32_t position);
-    void *owner; // of this context, for call_delegate
+    // Asked before each instruction of an execution, which ends there with the error code that it
+    // returns. NULL: nobody is asked.
+    int (*poll)(struct pt_context *c);
+    void *owner; // of this context, for call_delegate and poll
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -220,6 +226,8 @@ pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 
 // Number of elements.
 int32_t pt_numel(const pt_tensor *t);
+// Elements for which the tensor `arg` has memory: of a dynamic one its bound.
+uint32_t pt_capacity(const pt_context *c, pt_ref arg);
 // Bytes of an element; 0 for a type that has none (bits, quarter bytes).
 uint32_t pt_element_size(uint8_t dtype);
 // Elements between neighbours along each dim, from sizes and dim order. `strides` has room for
@@ -341,9 +349,11 @@ uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
 // Checks all instructions of the method once more, which now prepare what they asked for, into the
 // pool from offset `position` (aligned to 8) on.
 void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
-// Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left.
+// Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left; after any other error
+// the method is at its first instruction, and c->failed is the one that failed.
 int pt_step(pt_context *c);
-// Executes from the first instruction to the end, and goes back to the first.
+// Executes from the first instruction to the end. The method is then at its first instruction,
+// after an error, too; c->failed is where it ended.
 int pt_execute(pt_context *c);
 
 // Measures from now on into `events`, one more than the method has instructions. Measures first
@@ -355,6 +365,8 @@ void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uin
 // The first memory below number `end` that shares a byte with the `size` bytes at `data`,
 // PT_MEMORIES when the temp memory does, PT_MEMORY_NONE when none does.
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+// True when tensor `place` of n arguments shares no memory with another of them.
+bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args);
 // True when an instruction of the started method writes to a tensor in this memory.
 bool pt_is_written(const pt_context *c, uint32_t memory);
 // Bytes that this memory, of unplanned tensors, must have for the static tensors in it; with

@@ -17,6 +17,16 @@ static bool is_long_list(pt_context *c, pt_ref arg, char letter) {
            pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_may_look(c, arg);
 }
 
+static int check_scratch(pt_context *c, const pt_instruction *instruction, const char *signature) {
+    uint32_t n = instruction->n_args;
+    for (uint32_t i = 0; i < n; i++) {
+        if (signature[i] == 'X' && !pt_is_apart(c, i, n, instruction->args)) {
+            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the scratch lies over another tensor");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
 static int check_kinds(pt_context *c, const pt_instruction *instruction) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
@@ -34,7 +44,7 @@ static int check_kinds(pt_context *c, const pt_instruction *instruction) {
     if (signature[instruction->n_args]) {
         return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "fewer arguments than the operator has");
     }
-    return PT_ERROR_OK;
+    return check_scratch(c, instruction, signature);
 }
 
 static int check_kernel(pt_context *c, const pt_instruction *instruction) {
@@ -380,17 +390,36 @@ static inline int run_traced(pt_context *c) {
     return error;
 }
 
+// Back to the first instruction.
+static void end(pt_context *c) {
+    c->failed = c->instruction;
+    pt_start(c, c->method);
+}
+
 int pt_step(pt_context *c) {
     c->reason = NULL;
     c->checking = PT_CHECK_RUN;
     if (c->instruction >= method_of(c)->n_instructions) {
         return PT_ERROR_END_OF_METHOD;
     }
-    if (!c->tracer.events) {
-        return run_next(c);
+    int error;
+    if (c->tracer.events) {
+        c->tracer.last = c->tracer.clock();
+        error = run_traced(c);
+    } else {
+        error = run_next(c);
     }
-    c->tracer.last = c->tracer.clock();
-    return run_traced(c);
+    if (error != PT_ERROR_OK) {
+        end(c);
+    }
+    return error;
+}
+
+static int poll(pt_context *c, uint32_t steps) {
+    if (steps == PT_MAX_STEPS) {
+        return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more than 10,000,000 instructions run");
+    }
+    return c->poll ? c->poll(c) : PT_ERROR_OK;
 }
 
 static inline int run_all(pt_context *c, int (*run)(pt_context *c)) {
@@ -402,13 +431,12 @@ static inline int run_all(pt_context *c, int (*run)(pt_context *c)) {
         pt_start(c, c->method);
     }
     for (uint32_t steps = 0; error == PT_ERROR_OK && c->instruction < n; steps++) {
-        error = steps < PT_MAX_STEPS
-                    ? run(c)
-                    : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more than 10,000,000 instructions run");
+        error = poll(c, steps);
+        if (error == PT_ERROR_OK) {
+            error = run(c);
+        }
     }
-    if (error == PT_ERROR_OK) {
-        pt_start(c, c->method);
-    }
+    end(c);
     return error;
 }
 

@@ -15,6 +15,25 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
     return overlap(data, size, c->scratch, c->scratch_size) ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
+// In references, which tell before all memories are known: those share no bytes.
+static bool share_bytes(const pt_context *c, pt_ref a, pt_ref b) {
+    const pt_value *x = (const pt_value *)(const void *)pt_at(c, a);
+    const pt_value *y = (const pt_value *)(const void *)pt_at(c, b);
+    uint32_t x_words = (pt_capacity(c, a) * pt_element_size(x->type) + 3) / 4;
+    uint32_t y_words = (pt_capacity(c, b) * pt_element_size(y->type) + 3) / 4;
+    return x->data >> PT_REF_OFFSET_BITS == y->data >> PT_REF_OFFSET_BITS && x_words > 0 &&
+           y_words > 0 && x->data < y->data + y_words && y->data < x->data + x_words;
+}
+
+bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (i != place && pt_has_kind(c, args[i], 'T') && share_bytes(c, args[place], args[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static uint32_t memory_of(const pt_context *c, pt_ref tensor) {
     return ((const pt_value *)(const void *)pt_at(c, tensor))->data >> PT_REF_OFFSET_BITS;
 }
@@ -34,7 +53,7 @@ static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruct
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         pt_ref arg = instruction->args[i];
-        if ((signature[i] == 'O' && memory_of(c, arg) == memory) ||
+        if (((signature[i] == 'O' || signature[i] == 'X') && memory_of(c, arg) == memory) ||
             (signature[i] == 'W' && list_lies_in(c, arg, memory))) {
             return true;
         }

@@ -7,14 +7,6 @@ static pt_value *record(const pt_context *c, pt_ref arg) {
     return (pt_value *)(void *)pt_at(c, arg);
 }
 
-// Elements for which a tensor has memory.
-static uint32_t capacity(const pt_context *c, pt_ref arg) {
-    const pt_value *value = record(c, arg);
-    pt_tensor t = pt_get_tensor(c, arg);
-    return value->flags & PT_VALUE_DYNAMIC ? ((const uint32_t *)(const void *)t.sizes)[-1]
-                                           : (uint32_t)pt_numel(&t);
-}
-
 // Leaves a view at most the elements of its source.
 static void limit(const pt_context *c, pt_ref view, uint32_t most) {
     pt_tensor t = pt_get_tensor(c, view);
@@ -29,7 +21,7 @@ static void limit(const pt_context *c, pt_ref view, uint32_t most) {
 static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     const pt_value *source = record(c, from);
     pt_value *view = record(c, to);
-    uint32_t most = capacity(c, from);
+    uint32_t most = pt_capacity(c, from);
     if (source->type != view->type) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of another dtype than its source");
     }
@@ -39,7 +31,7 @@ static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "a static view of a dynamic tensor outside the planned memory");
     }
-    if (capacity(c, to) > most) {
+    if (pt_capacity(c, to) > most) {
         if (is_static) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a view of more elements than its source");
         }
@@ -66,7 +58,7 @@ static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
 static int confirm(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     (void)external;
     // views of themselves, or of each other, have no data
-    bool has_data = record(c, from)->data != 0 || capacity(c, from) == 0;
+    bool has_data = record(c, from)->data != 0 || pt_capacity(c, from) == 0;
     return has_data && record(c, from)->data == record(c, to)->data
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
@@ -129,7 +121,7 @@ uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
     for (uint32_t i = 0; i < m->n_values; i++, value++) {
         bool counts = bounds || !(value->flags & PT_VALUE_DYNAMIC);
         if (counts && value->data >> PT_REF_OFFSET_BITS == memory) {
-            uint32_t bytes = capacity(c, m->values + i * (uint32_t)(sizeof(*value) / 4)) *
+            uint32_t bytes = pt_capacity(c, m->values + i * (uint32_t)(sizeof(*value) / 4)) *
                              pt_element_size(value->type);
             needed = bytes > needed ? bytes : needed;
         }

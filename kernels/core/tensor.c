@@ -18,6 +18,12 @@ pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg) {
     return t;
 }
 
+uint32_t pt_capacity(const pt_context *c, pt_ref arg) {
+    pt_tensor t = pt_get_tensor(c, arg);
+    return t.flags & PT_VALUE_DYNAMIC ? ((const uint32_t *)(const void *)t.sizes)[-1]
+                                      : (uint32_t)pt_numel(&t);
+}
+
 // Unsigned: the sizes beside one of 0 may be anything.
 int32_t pt_numel(const pt_tensor *t) {
     uint32_t n = 1;

@@ -244,6 +244,7 @@ static bool record_has_kind(const pt_context *c, pt_ref arg, char letter) {
     case 'A':
         return is_tensor(value);
     case 'O':
+    case 'X':
         return is_tensor(value) && !(value->flags & PT_VALUE_CONSTANT);
     case 'V':
         return value->type == PT_VALUE_OTHER + PT_TYPE_TENSOR_LIST;

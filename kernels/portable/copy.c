@@ -157,8 +157,9 @@ void pt_copy_run(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
 }
 
 void pt_copy_flat(const pt_tensor *to, const pt_tensor *from) {
-    if (to->data != from->data) {
-        memcpy(to->data, from->data, (uint32_t)pt_numel(to) * pt_element_size(to->dtype));
+    uint32_t nbytes = (uint32_t)pt_numel(to) * pt_element_size(to->dtype);
+    if (to->data != from->data && nbytes > 0) {
+        memcpy(to->data, from->data, nbytes);
     }
 }
 

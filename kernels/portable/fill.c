@@ -62,7 +62,10 @@ static int check_zeros(pt_context *c, pt_ref list, pt_ref out_arg) {
 
 static int run_zeros(pt_context *c, pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
-    memset(out.data, 0, (uint32_t)pt_numel(&out) * pt_element_size(out.dtype));
+    uint32_t nbytes = (uint32_t)pt_numel(&out) * pt_element_size(out.dtype);
+    if (nbytes > 0) {
+        memset(out.data, 0, nbytes);
+    }
     return PT_ERROR_OK;
 }
 

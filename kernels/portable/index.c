@@ -50,7 +50,7 @@ static int run_embedding(pt_context *c, const pt_ref *args) {
         return error;
     }
     uint32_t row = (uint32_t)weight.sizes[1] * pt_element_size(weight.dtype);
-    int32_t n = pt_numel(&indices);
+    int32_t n = row ? pt_numel(&indices) : 0;
     uint8_t *to = out.data;
     for (int32_t i = 0; i < n; i++, to += row) {
         size_t at = (size_t)pt_load_int(indices.data, i, indices.dtype);

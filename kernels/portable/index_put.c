@@ -10,6 +10,9 @@ static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *v
                         const pt_picks *p) {
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_picked_sizes(p, self, sizes);
+    if (pt_product(p->sizes, p->rank) > INT32_MAX) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 2^31 places that the indices pick");
+    }
     bool fits = values->rank <= rank;
     for (uint32_t d = 0; fits && d < values->rank; d++) {
         fits = values->sizes[d] == 1 || values->sizes[d] == sizes[rank - values->rank + d];

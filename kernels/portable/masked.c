@@ -39,9 +39,12 @@ static int check_mask(pt_context *c, const pt_tensor *self, const pt_tensor *mas
     if (!pt_dtype_in(mask->dtype, PT_DTYPES_BOOL | 1 << PT_DTYPE_BYTE)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the mask is not a bool tensor");
     }
-    return pt_broadcast(sizes, rank, self) && pt_broadcast(sizes, rank, mask)
+    if (!pt_broadcast(sizes, rank, self) || !pt_broadcast(sizes, rank, mask)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
+    }
+    return pt_product(sizes, *rank) <= INT32_MAX
                ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 2^31 places of the mask");
 }
 
 static bool is_set(const pt_tensor *mask, int32_t i) {

@@ -288,18 +288,27 @@ static int check_unbind(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
+// Refuses an output that stands there twice, with the sizes of its last part: the parts would reach
+// beyond self.
+static int check_parts(pt_context *c, const pt_tensor *self, uint32_t dim, pt_ref outs) {
+    int64_t left = self->sizes[dim];
+    for (uint32_t i = 0; i < pt_list_length(c, outs); i++) {
+        left -= pt_get_tensor(c, pt_list_item(c, outs, i)).sizes[dim];
+    }
+    return left >= 0 ? PT_ERROR_OK
+                     : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output stands for two parts");
+}
+
 // Copies self to the outputs of the list, one part after the other along the dim.
 static int run_split(pt_context *c, pt_ref self_arg, pt_ref dim, pt_ref outs, bool drop) {
     pt_tensor self = pt_get_tensor(c, self_arg);
     pt_section s = {.step = 1, .drop = drop};
     int error = read_dim(c, dim, &self, &s);
-    uint32_t n = pt_list_length(c, outs);
+    error = error || drop ? error : check_parts(c, &self, s.dim, outs);
+    uint32_t n = error ? 0 : pt_list_length(c, outs);
     for (uint32_t i = 0; i < n; i++, s.start += s.count) {
         pt_tensor out = pt_get_tensor(c, pt_list_item(c, outs, i));
         s.count = drop ? 1 : out.sizes[s.dim];
-        if (s.count > self.sizes[s.dim] - s.start) { // the sizes that a later part gave it
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output stands for two parts");
-        }
         pt_copy_section(&out, &self, &s);
     }
     return error;

@@ -52,7 +52,8 @@ static bool precedes(const lane *l, int32_t i, int32_t j) {
     return i < j ? !is_ahead(l, b, a) : i > j && is_ahead(l, a, b);
 }
 
-// The place that follows `previous` in the order; the first one for -1.
+// The place that follows `previous` in the order; the first one for -1. Where an output lies over
+// self, there may be none: 0 then.
 static int32_t find_next(const lane *l, int32_t previous) {
     int32_t best = -1;
     for (int32_t i = 0; i < l->size; i++) {
@@ -60,7 +61,7 @@ static int32_t find_next(const lane *l, int32_t previous) {
             best = i;
         }
     }
-    return best;
+    return best < 0 ? 0 : best;
 }
 
 static void take_lane(const lane *l, const pt_tensor *values, int32_t to, int32_t to_step,

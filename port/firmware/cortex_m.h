@@ -8,6 +8,10 @@
 
 #define PT_REGISTER(address) (*(volatile uint32_t *)(address))
 
+#define PT_SYSTICK_CSR PT_REGISTER(0xe000e010u)
+#define PT_SYSTICK_RVR PT_REGISTER(0xe000e014u)
+#define PT_SYSTICK_CVR PT_REGISTER(0xe000e018u)
+#define PT_SCB_ICSR PT_REGISTER(0xe000ed04u)
 #define PT_SCB_CCR PT_REGISTER(0xe000ed14u)
 #define PT_SCB_SHCSR PT_REGISTER(0xe000ed24u)
 #define PT_SCB_CFSR PT_REGISTER(0xe000ed28u)
@@ -17,6 +21,7 @@
 #define PT_SCB_CPACR PT_REGISTER(0xe000ed88u)
 #define PT_NVIC_ISER(irq) PT_REGISTER(0xe000e100u + (irq) / 32u * 4u)
 
+#define PT_ICSR_PENDSTCLR (1u << 25)
 #define PT_CCR_UNALIGN_TRP (1u << 3)
 #define PT_CCR_DIV_0_TRP (1u << 4)
 #define PT_CCR_STKALIGN (1u << 9)

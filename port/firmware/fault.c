@@ -33,7 +33,6 @@ static const char *const exception_names[] = {
     [7] = "SecureFault",
     [11] = "unexpected SVCall",
     [14] = "unexpected PendSV",
-    [15] = "unexpected SysTick",
 };
 
 static void put_string(const char *text) {

@@ -4,6 +4,7 @@
 
 #include "counter.h"
 #include "fault.h"
+#include "interrupt.h"
 #include "job.h"
 #include "memories.h"
 #include "py/builtin.h"
@@ -115,6 +116,12 @@ static mp_obj_t board_stack_used(void) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_0(board_stack_used_obj, board_stack_used);
 
+/* stack_untouched() -> bytes at the end of the stack that were not touched since stack_paint(). */
+static mp_obj_t board_stack_untouched(void) {
+    return MP_OBJ_NEW_SMALL_INT(pt_stack_untouched());
+}
+static MP_DEFINE_CONST_FUN_OBJ_0(board_stack_untouched_obj, board_stack_untouched);
+
 /* write_file(path, buffer): write a file of the host. OSError(EIO). */
 static mp_obj_t board_write_file(mp_obj_t path_in, mp_obj_t buffer_in) {
     mp_buffer_info_t buffer;
@@ -141,6 +148,18 @@ static mp_obj_t board_fault(mp_obj_t kind_in) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_fault_obj, board_fault);
+
+/* interrupt_after(ticks): KeyboardInterrupt so many ticks of the processor's clock from now, as
+ * ctrl-C raises it; 0: no longer. ValueError for more than 24 bits. Allocates nothing. */
+static mp_obj_t board_interrupt_after(mp_obj_t ticks_in) {
+    mp_int_t ticks = mp_obj_get_int(ticks_in);
+    if (ticks < 0 || ticks > (mp_int_t)PT_INTERRUPT_MAX) {
+        mp_raise_ValueError(MP_ERROR_TEXT("ticks"));
+    }
+    pt_interrupt_after((uint32_t)ticks);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(board_interrupt_after_obj, board_interrupt_after);
 
 /* cmdline() -> str, the command line the host gave. OSError(EIO) if there is none. */
 static mp_obj_t board_cmdline(void) {
@@ -177,9 +196,11 @@ static const mp_rom_map_elem_t board_globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_count_overhead), MP_ROM_PTR(&board_count_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_stack_paint), MP_ROM_PTR(&board_stack_paint_obj)},
     {MP_ROM_QSTR(MP_QSTR_stack_used), MP_ROM_PTR(&board_stack_used_obj)},
+    {MP_ROM_QSTR(MP_QSTR_stack_untouched), MP_ROM_PTR(&board_stack_untouched_obj)},
     {MP_ROM_QSTR(MP_QSTR_write_file), MP_ROM_PTR(&board_write_file_obj)},
     {MP_ROM_QSTR(MP_QSTR_exit), MP_ROM_PTR(&board_exit_obj)},
     {MP_ROM_QSTR(MP_QSTR_fault), MP_ROM_PTR(&board_fault_obj)},
+    {MP_ROM_QSTR(MP_QSTR_interrupt_after), MP_ROM_PTR(&board_interrupt_after_obj)},
     {MP_ROM_QSTR(MP_QSTR_cmdline), MP_ROM_PTR(&board_cmdline_obj)},
     {MP_ROM_QSTR(MP_QSTR_run_mpy), MP_ROM_PTR(&board_run_mpy_obj)},
 };

@@ -18,11 +18,15 @@ void pt_stack_paint(void) {
     }
 }
 
-uint32_t pt_stack_used(void) {
-    uint32_t sp = pt_stack_pointer();
+uint32_t pt_stack_untouched(void) {
     const volatile uint32_t *word = first_word();
-    while ((uint32_t)word < sp && *word == PATTERN) {
+    while ((uint32_t)word < pt_stack_pointer() && *word == PATTERN) {
         word++;
     }
-    return sp - (uint32_t)word;
+    return (uint32_t)word - (uint32_t)first_word();
+}
+
+uint32_t pt_stack_used(void) {
+    uint32_t sp = pt_stack_pointer();
+    return sp - (uint32_t)first_word() - pt_stack_untouched();
 }

@@ -14,4 +14,7 @@ void pt_stack_paint(void);
 /* Bytes below the caller's stack pointer that were written since the last paint. */
 uint32_t pt_stack_used(void);
 
+/* Bytes at the end of the stack that were not written since the last paint. */
+uint32_t pt_stack_untouched(void);
+
 #endif

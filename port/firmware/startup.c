@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "fault.h"
+#include "interrupt.h"
 #include "protect.h"
 #include "py/mpconfig.h"
 #include "semihosting.h"
@@ -56,7 +57,7 @@ __attribute__((used)) void pt_startup(void) {
     pt_exit(main());
 }
 
-/* The UART's is the only interrupt that is ever enabled. */
+/* The UART's is the only external interrupt that is ever enabled. */
 #if PT_REPL
 #define EXTERNAL_ENTRY pt_uart_receive_irq
 #else
@@ -69,6 +70,6 @@ __attribute__((section(".vectors"), used)) static const struct {
     void (*external[64])(void);
 } vectors = {
     .stack = (const uint8_t *)pt_fault_stack + sizeof(pt_fault_stack),
-    .system = {[0] = pt_reset, [1 ... 14] = pt_fault_entry},
+    .system = {[0] = pt_reset, [1 ... 13] = pt_fault_entry, [14] = pt_interrupt_entry},
     .external = {[0 ... 63] = EXTERNAL_ENTRY},
 };

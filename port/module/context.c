@@ -13,14 +13,15 @@ typedef struct context {
     mp_obj_t events;
     mp_obj_t on_failure;
     mp_obj_t on_delegate;
+    mp_obj_t raised;   // an exception that waits until the executor has returned
     uint32_t constant; // a bit for each memory that nothing writes to
     bool ready;
+    bool running;
     pt_context c;
 } context;
 
-// An exception that passes through, an interrupt of a backend, leaves the method at its start.
 static int call_delegate(pt_context *c, uint32_t position) {
-    const context *self = c->owner;
+    context *self = c->owner;
     nlr_buf_t nlr;
     if (nlr_push(&nlr) == 0) {
         int error =
@@ -28,8 +29,20 @@ static int call_delegate(pt_context *c, uint32_t position) {
         nlr_pop();
         return error;
     }
-    pt_start(c, c->method);
-    nlr_jump(nlr.ret_val);
+    self->raised = MP_OBJ_FROM_PTR(nlr.ret_val);
+    return PT_ERROR_INTERNAL;
+}
+
+// An interrupt that is pending, ctrl-C for instance, ends the execution. Scheduled functions wait:
+// they might use the method.
+static int poll(pt_context *c) {
+    if (MP_STATE_THREAD(mp_pending_exception) == MP_OBJ_NULL) {
+        return PT_ERROR_OK;
+    }
+    context *self = c->owner;
+    self->raised = MP_STATE_THREAD(mp_pending_exception);
+    MP_STATE_THREAD(mp_pending_exception) = MP_OBJ_NULL;
+    return PT_ERROR_INTERNAL;
 }
 
 static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
@@ -44,10 +57,13 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     self->events = mp_const_none;
     self->on_failure = n_args > 0 ? args[0] : mp_const_none;
     self->on_delegate = n_args > 1 ? args[1] : mp_const_none;
+    self->raised = MP_OBJ_NULL;
     self->constant = 0;
     self->ready = false;
+    self->running = false;
     memset(&self->c, 0, sizeof(self->c));
     self->c.owner = self;
+    self->c.poll = poll;
     self->c.call_delegate = self->on_delegate != mp_const_none ? call_delegate : NULL;
     return MP_OBJ_FROM_PTR(self);
 }
@@ -454,6 +470,7 @@ static mp_obj_t context_check(mp_obj_t self_in, mp_obj_t method_in) {
     pt_context *c = context_of(self_in);
     mp_int_t method = mp_obj_get_int(method_in);
     check_instructions(c, method);
+    pt_check_stack();
     return pt_small_int(pt_check_method(c, (uint32_t)method));
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_check_obj, context_check);
@@ -537,6 +554,7 @@ static mp_obj_t context_prepare(mp_obj_t self_in, mp_obj_t method_in, mp_obj_t p
     uint32_t method = (uint32_t)mp_obj_get_int(method_in);
     mp_int_t position = mp_obj_get_int(position_in);
     record_at(c, position, pt_prepared_bytes(c, method));
+    pt_check_stack();
     pt_prepare(c, method, (uint32_t)position);
     return mp_const_none;
 }
@@ -577,9 +595,36 @@ static mp_obj_t context_set_ready(mp_obj_t self_in, mp_obj_t ready) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_ready_obj, context_set_ready);
 
+static mp_obj_t context_is_running(mp_obj_t self_in) {
+    const context *self = MP_OBJ_TO_PTR(self_in);
+    return mp_obj_new_bool(self->running);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_is_running_obj, context_is_running);
+
+static mp_obj_t context_is_at_start(mp_obj_t self_in) {
+    const context *self = MP_OBJ_TO_PTR(self_in);
+    return mp_obj_new_bool(!self->running && self->c.instruction == 0);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_is_at_start_obj, context_is_at_start);
+
+// What on_failure gets instead of an error's code.
+enum { NO_STACK = -1 };
+
 static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     context *self = MP_OBJ_TO_PTR(self_in);
-    int error = self->ready ? function(&self->c) : PT_ERROR_INVALID_STATE;
+    int error = PT_ERROR_INVALID_STATE;
+    if (self->ready && !self->running && pt_stack_free() < PT_STACK_BYTES) {
+        error = NO_STACK;
+    } else if (self->ready && !self->running) {
+        self->running = true;
+        error = function(&self->c);
+        self->running = false;
+        mp_obj_t raised = self->raised;
+        if (raised != MP_OBJ_NULL) {
+            self->raised = MP_OBJ_NULL;
+            nlr_raise(raised);
+        }
+    }
     if (error != PT_ERROR_OK) {
         mp_call_function_1(self->on_failure, pt_small_int(error));
     }
@@ -625,6 +670,11 @@ static mp_obj_t context_instruction(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->instruction);
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(context_instruction_obj, context_instruction);
+
+static mp_obj_t context_failed(mp_obj_t self_in) {
+    return pt_small_int(context_of(self_in)->failed);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_failed_obj, context_failed);
 
 // ---- data
 
@@ -708,6 +758,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_put_ref), MP_ROM_PTR(&context_put_ref_obj)},
     {MP_ROM_QSTR(MP_QSTR_get_ref), MP_ROM_PTR(&context_get_ref_obj)},
     {MP_ROM_QSTR(MP_QSTR_execute), MP_ROM_PTR(&context_execute_obj)},
+    {MP_ROM_QSTR(MP_QSTR_is_at_start), MP_ROM_PTR(&context_is_at_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_ready), MP_ROM_PTR(&context_set_ready_obj)},
     {MP_ROM_QSTR(MP_QSTR_step), MP_ROM_PTR(&context_step_obj)},
     {MP_ROM_QSTR(MP_QSTR_start), MP_ROM_PTR(&context_start_obj)},
@@ -739,6 +790,8 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},
     {MP_ROM_QSTR(MP_QSTR_reason), MP_ROM_PTR(&context_reason_obj)},
     {MP_ROM_QSTR(MP_QSTR_instruction), MP_ROM_PTR(&context_instruction_obj)},
+    {MP_ROM_QSTR(MP_QSTR_failed), MP_ROM_PTR(&context_failed_obj)},
+    {MP_ROM_QSTR(MP_QSTR_is_running), MP_ROM_PTR(&context_is_running_obj)},
     {MP_ROM_QSTR(MP_QSTR_scratch_needed), MP_ROM_PTR(&context_scratch_needed_obj)},
     {MP_ROM_QSTR(MP_QSTR_ask_scratch), MP_ROM_PTR(&context_ask_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_prepares), MP_ROM_PTR(&context_set_prepares_obj)},

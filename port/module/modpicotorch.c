@@ -158,6 +158,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_heap_locked), MP_ROM_PTR(&pt_heap_locked_obj)},
     {MP_ROM_QSTR(MP_QSTR_new_float), MP_ROM_PTR(&pt_new_float_obj)},
     {MP_ROM_QSTR(MP_QSTR_new_string), MP_ROM_PTR(&pt_new_string_obj)},
+    {MP_ROM_QSTR(MP_QSTR_stack_free), MP_ROM_PTR(&pt_stack_free_obj)},
     {MP_ROM_QSTR(MP_QSTR_nbytes), MP_ROM_PTR(&nbytes_obj)},
     {MP_ROM_QSTR(MP_QSTR_typecode), MP_ROM_PTR(&typecode_obj)},
     {MP_ROM_QSTR(MP_QSTR_readonly), MP_ROM_PTR(&readonly_obj)},
@@ -174,6 +175,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_MEMORIES), MP_ROM_INT(PT_MEMORIES)},
     {MP_ROM_QSTR(MP_QSTR_EVENT_BYTES), MP_ROM_INT(sizeof(pt_event))},
     {MP_ROM_QSTR(MP_QSTR_FLAT_TENSOR), MP_ROM_INT(PT_FORMAT_FLAT_TENSOR)},
+    {MP_ROM_QSTR(MP_QSTR_STACK_BYTES), MP_ROM_INT(PT_STACK_BYTES)},
     {MP_ROM_QSTR(MP_QSTR_SMALL_INT_MAX), MP_ROM_INT(PT_SMALL_INT_MAX)},
 };
 static MP_DEFINE_CONST_DICT(globals, globals_table);

@@ -21,6 +21,21 @@ static inline mp_obj_t pt_small_int(int64_t value) {
     return MP_OBJ_NEW_SMALL_INT((mp_int_t)value);
 }
 
+// Bytes of stack below MicroPython's limit that load, execute, step and unload have to find before
+// they begin. tests/host/test_stack.py holds the deepest kernel of every board to it.
+#ifndef PT_STACK_BYTES
+#define PT_STACK_BYTES 2048
+#endif
+// The same of what loading calls in C, to the end of the stack, which lies behind that limit.
+#ifndef PT_STACK_CHECK_BYTES
+#define PT_STACK_CHECK_BYTES 1024
+#endif
+
+// Bytes of stack left until MicroPython refuses to call; SIZE_MAX where it never does.
+size_t pt_stack_free(void);
+// Raises RuntimeError, as MicroPython does, where PT_STACK_CHECK_BYTES are not left.
+void pt_check_stack(void);
+
 // Raises a ValueError without a text, which needs no heap.
 void pt_raise_value_error(void) __attribute__((noreturn));
 // True when `size` bytes at `data` do not start at a multiple of `alignment`.
@@ -48,6 +63,7 @@ mp_obj_t pt_string(const uint8_t *text, size_t length, mp_obj_t kept);
 MP_DECLARE_CONST_FUN_OBJ_0(pt_heap_locked_obj);
 MP_DECLARE_CONST_FUN_OBJ_0(pt_new_float_obj);
 MP_DECLARE_CONST_FUN_OBJ_0(pt_new_string_obj);
+MP_DECLARE_CONST_FUN_OBJ_0(pt_stack_free_obj);
 
 // A value that an instruction names.
 typedef struct pt_argument {

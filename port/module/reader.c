@@ -132,6 +132,7 @@ static mp_obj_t reader_verify(size_t n_args, const mp_obj_t *args) {
     if (format < 0 || format >= PT_FORMATS || pt_is_misaligned(self->data, self->size, 4)) {
         pt_raise_value_error();
     }
+    pt_check_stack();
     return pt_small_int(pt_verify(self->data, self->size, (uint32_t)format));
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_verify_obj, 1, 2, reader_verify);

@@ -17,6 +17,7 @@ from .errors import (
     NOT_FOUND,
     NOT_SUPPORTED,
     Error,
+    check_stack,
     fail,
 )
 from .memory import LIMIT, bytes_at, check_alignment
@@ -85,6 +86,7 @@ class FlatTensorDataMap:
     def load(loader, verification=STRICT):
         """Reads header and tables of the loader's file. Raises NotFound for what is no .ptd file,
         InvalidExternalData, InvalidArgument, NotSupported."""
+        check_stack()
         data_map = FlatTensorDataMap(loader)
         try:
             data_map._read_header(verification)
@@ -262,8 +264,8 @@ class MergedDataMap:
 
     @staticmethod
     def load(data_maps):
-        """Raises InvalidArgument when no map has a key, or two have the same; MemoryAllocationFailed when
-        there are too many keys for the heap."""
+        """Raises InvalidArgument when no map has a key, or two have the same; MemoryAllocationFailed
+        when there are too many keys for the heap."""
         files = [file for data_map in data_maps for file in data_map.files]
         if not [file for file in files if file.get_num_keys()]:
             raise fail(INVALID_ARGUMENT, "there is no key in them", "data maps")

@@ -39,6 +39,7 @@ class Delegate:
     def __init__(self):
         self.backend = None
         self.handle = None
+        self.is_ready = False
         self.processed = FreeableBuffer()
         self.compile_specs = CompileSpecs()
 
@@ -53,13 +54,16 @@ class Delegate:
 
     def init(self, context):
         self.handle = self.backend.init(context, self.processed, self.compile_specs)
+        self.is_ready = True
 
     def destroy(self):
+        """It is ready no longer once its backend's destroy is called."""
+        self.processed.free()
         backend = self.backend
         handle = self.handle
+        self.is_ready = False
         self.backend = None
         self.handle = None
-        self.processed.free()
         backend.destroy(handle)
 
 
@@ -182,7 +186,6 @@ class Delegates(NoDelegates):
         self.execution_context = BackendExecutionContext(self.arguments)
         self.items = [Delegate() for _ in range(max_delegates)]
         self.count = 0
-        self.n_ready = 0
         # what failed last, for `explain`
         self.failed = 0
         self.exception = None
@@ -226,7 +229,6 @@ class Delegates(NoDelegates):
         self.execution_context.bind(name, manager.temp_allocator)
         for i in range(self.count):
             self._init(program, i)
-            self.n_ready = i + 1
 
     def _init(self, program, index):
         self.error = None
@@ -238,15 +240,24 @@ class Delegates(NoDelegates):
         if self.error is not None:
             raise self.error
 
-    def destroy(self):
-        """Destroys those that are ready. An exception of a backend is kept in `error` until all are."""
+    def destroy(self, keep_errors):
+        """Destroys those that are ready. An interrupt is kept in `error` until all are, and if wanted
+        what else a backend raises."""
         self.error = None
-        for i in range(self.n_ready):
-            try:
-                self.items[i].destroy()
-            except Exception as error:
-                self._keep(error, i, "delegate", i)
-        self.n_ready = 0
+        for i in range(len(self.items)):
+            while self.items[i].is_ready:
+                try:
+                    self.items[i].destroy()
+                except BaseException as error:
+                    if keep_errors or not isinstance(error, Exception):
+                        self._keep(error, i, "delegate", i)
+
+    def raise_interrupt(self):
+        """Raises what destroy has kept if it is no Exception."""
+        error = self.error
+        if error is not None and not isinstance(error, Exception):
+            self.error = None
+            raise error
 
     # ---- executing
 
@@ -256,36 +267,30 @@ class Delegates(NoDelegates):
         header = self.context.get_ref(position)
         index = header & 0xFFFF
         self.error = None
-        self.is_executing = True
-        self.context.set_ready(False)
         try:
             self._execute(self.items[index], position, (header >> 16 & 0xFF) - 1)
         except Exception as error:
             self._keep(error, index, "instruction", self.context.instruction())
         finally:
-            self._give_back()
-            self.context.set_ready(True)
-            self.is_executing = False
+            self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
         return 0 if self.error is None else self.error.code
 
     def _execute(self, delegate, position, count):
-        self.arguments.read(self.context, position + HEADER_BYTES, count)
-        delegate.backend.execute(self.execution_context, delegate.handle, self.arguments)
-
-    def _give_back(self):
-        """A Tensor that a backend kept has no elements afterwards."""
-        self.arguments.clear()
         temp = self.method.manager.temp_allocator
         if temp is not None:
             temp.reset()
+        self.arguments.read(self.context, position + HEADER_BYTES, count)
+        delegate.backend.execute(self.execution_context, delegate.handle, self.arguments)
 
     # ---- errors
 
     def _keep(self, error, delegate, subject, index):
-        """Keeps the Error for what a backend has raised."""
+        """Keeps the Error for what a backend has raised; an interrupt as it is."""
         self.failed = delegate
         self.exception = None
-        if isinstance(error, Error) and error.code:
+        if not isinstance(error, Exception):
+            pass
+        elif isinstance(error, Error) and error.code:
             self._place(error, subject, index)
         elif isinstance(error, MemoryError):
             error = self._error_of(DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left", delegate)

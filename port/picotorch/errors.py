@@ -1,10 +1,13 @@
 """Errors: ExecuTorch's codes and names, what was wanted, what there was, what to do.
 
-Under MicroPython there is one error object, made at import, so that raising needs no heap; its text is
-put together when it is read. CPython gets a new object with its text each time.
+Under MicroPython there are two error objects, made at import, so that raising needs no heap: the second
+is for what fails while what the first one tells of is cleaned up. Their text is put together when it
+is read. CPython gets a new object with its text each time.
 """
 
 import sys
+
+import _picotorch
 
 from .schema import ERROR_NAMES
 
@@ -27,6 +30,9 @@ OUT_OF_RESOURCES = 0x25
 DELEGATE_INVALID_COMPATIBILITY = 0x30
 DELEGATE_MEMORY_ALLOCATION_FAILED = 0x31
 DELEGATE_INVALID_HANDLE = 0x32
+
+
+_LARGER_STACK = "call from fewer functions or give the firmware more"
 
 
 class Error(Exception):
@@ -93,6 +99,15 @@ class Error(Exception):
 
 
 _KEPT = Error() if sys.implementation.name == "micropython" else None
+_SPARE = Error() if _KEPT is not None else None
+
+
+def spare_error():
+    """Lets an Error that is on its way stay as it is when the next one is made."""
+    global _KEPT, _SPARE
+    kept = _KEPT
+    _KEPT = _SPARE
+    _SPARE = kept
 
 
 def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, remedy="",
@@ -116,6 +131,21 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
 
 def out_of_memory(subject, index, requested, available, remedy):
     return fail(MEMORY_ALLOCATION_FAILED, "", subject, index, requested, available, remedy)
+
+
+def no_stack():
+    """The error where there is not the stack to begin, or after MicroPython has found none to go on."""
+    free = _picotorch.stack_free()
+    if free < _picotorch.STACK_BYTES:
+        return out_of_memory("stack", -1, _picotorch.STACK_BYTES, free, _LARGER_STACK)
+    return fail(MEMORY_ALLOCATION_FAILED, "more is needed than there is", "stack",
+                remedy=_LARGER_STACK)
+
+
+def check_stack():
+    """Raises MemoryAllocationFailed where what begins now might not find the stack to end."""
+    if _picotorch.stack_free() < _picotorch.STACK_BYTES:
+        raise no_stack()
 
 
 def bad_program(what, subject=None, index=-1):

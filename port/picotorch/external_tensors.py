@@ -1,6 +1,7 @@
 """Where the data of a program's external tensors lies: a search in its data files, without a heap."""
 
 from .errors import INVALID_EXTERNAL_DATA, INVALID_STATE, NOT_FOUND, NOT_SUPPORTED, fail
+from .memory import misplaced
 from .schema import EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME
 
 _NO_FILES = ()
@@ -44,8 +45,9 @@ class ExternalTensors:
         if file.size(key) < nbytes:
             raise self._bad("", nbytes, file.size(key))
         self.position = file.position(key)
-        if constant and self.position & 3:
-            raise self._bad("has its data at no multiple of 4")
+        if constant and misplaced(self.position, dtype):
+            raise self._bad("has its data at no multiple of 4" if self.position & 3
+                            else "has its data at no multiple of 8")
 
     def _search(self, constant):
         """Index of the key in file number `self.file`."""

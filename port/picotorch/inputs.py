@@ -50,7 +50,8 @@ class Inputs(Signature):
     def set(self, value, index):
         """See Method.set_input."""
         which = self.value(index)
-        if self.method.context.instruction():
+        if not self.method.context.is_at_start():
+            self.method.check_not_running()
             raise fail(INVALID_STATE, "cannot be set between steps", "input", index,
                        remedy="call reset_execution")
         if self.is_tensor(which):
@@ -101,15 +102,34 @@ class Inputs(Signature):
         memory = self.data(which) >> 25
         if self.method.is_constant(memory):
             raise fail(INVALID_ARGUMENT, "is constant in the program", "input", index)
-        external = memory >= self.method.first_external()
-        if external:
+        sizes = value.raw_sizes() if given else self._program_sizes(which)
+        if memory >= self.method.first_external():
             self._check_memory(data, nbytes, memory, index)
-        self._resize(value.raw_sizes() if given else self._program_sizes(which), which, index)
-        if external:
-            context.set_memory(memory, data)
-            context.fit(memory)
-        elif nbytes:
+            self._use(data, memory, sizes, which, index)
+            return
+        code = self._resize(sizes, which)
+        if code:
+            raise self._bad_sizes(code, index)
+        if nbytes:
             context.copy_in(self.data(which), data)
+
+    def _use(self, data, memory, sizes, which, index):
+        """Makes a buffer the memory of an input. One that an interrupt leaves half set is not set: its
+        new sizes may not fit into the old memory."""
+        context = self.method.context
+        was_set = self._set[index]
+        if was_set:
+            self._set[index] = 0
+            self.missing += 1
+        self.method.make_unready()
+        code = self._resize(sizes, which)
+        if code:
+            self._set[index] = was_set
+            self.missing -= was_set
+            self.method.update_ready()
+            raise self._bad_sizes(code, index)
+        context.set_memory(memory, data)
+        context.fit(memory)
 
     def _check_tensor(self, tensor, which, nbytes, index):
         own = self._own
@@ -129,14 +149,15 @@ class Inputs(Signature):
             self._sizes, (_PROGRAM << 25) + (sizes + 4 >> 2), 4 * reader.length(sizes), "i")
         return self._sizes
 
-    def _resize(self, sizes, which, index):
-        """NotSupported for another rank, for other sizes than those of a static input, for more
+    def _resize(self, sizes, which):
+        """0, or NotSupported for another rank, for other sizes than those of a static input, for more
         elements than a dynamic one may have."""
         context = self.method.context
-        code = context.resize(context.find_value(which), sizes)
-        if code:
-            raise fail(code, "", "input", index, source=self,
-                       remedy="MethodMeta.input_tensor_meta says which sizes it takes")
+        return context.resize(context.find_value(which), sizes)
+
+    def _bad_sizes(self, code, index):
+        return fail(code, "", "input", index, source=self,
+                    remedy="MethodMeta.input_tensor_meta says which sizes it takes")
 
     def explain(self, error):
         return self.method.context.reason()

@@ -5,7 +5,13 @@
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, INVALID_TYPE, MEMORY_ALLOCATION_FAILED, fail
+from .errors import (
+    INVALID_ARGUMENT,
+    INVALID_STATE,
+    INVALID_TYPE,
+    MEMORY_ALLOCATION_FAILED,
+    fail,
+)
 
 ALIGNMENT = 8  # bytes, of every memory handed over
 LIMIT = 1 << 27  # bytes that a reference reaches
@@ -22,6 +28,14 @@ def buffer_size(buffer, subject, index=-1):
 def reference(memory, offset):
     """A 32-bit reference to a byte offset, a multiple of 4, in a memory."""
     return memory << 25 | offset >> 2
+
+
+def misplaced(position, dtype):
+    """4 for data that lies at no multiple of 4, 8 for elements of 8 bytes that lie at no multiple of
+    8, else 0."""
+    if position & 3:
+        return 4
+    return 8 if position & 4 and _picotorch.element_size(dtype) == 8 else 0
 
 
 def bytes_at(buffer, offset, size, view=None, writable=True):
@@ -50,13 +64,16 @@ def check_memory(buffer, subject, index=-1):
 
 
 class MemoryAllocator:
-    """Hands out the bytes of one buffer in order; `name` says in errors which memory it is."""
+    """Hands out the bytes of one buffer in order; `name` says in errors which memory it is. used: bytes
+    handed out; held: those up to the end of the last method that is loaded there, more than there
+    are while one is being loaded or unloaded."""
 
     def __init__(self, buffer, name="method pool"):
         self.buffer = buffer
         self.name = name
         self.size = buffer_size(buffer, name)
         self.used = 0
+        self.held = 0
 
     @property
     def free(self):
@@ -73,7 +90,10 @@ class MemoryAllocator:
         return start
 
     def reset(self, used=0):
-        """Gives back everything behind the first `used` bytes."""
+        """Gives back everything behind the first `used` bytes. Raises InvalidState where a method is
+        loaded there."""
+        if used < self.held:
+            raise fail(INVALID_STATE, "holds a method", self.name, remedy="unload it first")
         self.used = used
 
     def __repr__(self):

@@ -20,7 +20,10 @@ from .errors import (
     NOT_FOUND,
     OPERATOR_MISSING,
     bad_program,
+    check_stack,
     fail,
+    no_stack,
+    spare_error,
 )
 from .inputs import Inputs
 from .method_loader import N_INSTRUCTIONS, MethodLoader
@@ -28,6 +31,8 @@ from .method_meta import MethodMeta
 from .no_delegates import make_delegates
 from .outputs import Outputs
 from .values import Values
+
+_NO_STACK = -1  # what the context says where execute did not begin
 
 
 class Method:
@@ -51,10 +56,12 @@ class Method:
         self._attributes = Attributes(self)
         self._loader = MethodLoader(self, self.context, self._delegates)
         self._loaded = False
-        self._loading = False
+        self._busy = ""  # what load or unload, while one of them runs, is doing
         self._ready = False
-        self._pool_mark = 0
-        self._pool_end = 0
+        self._pool = None
+        self._pool_mark = -1  # where the method begins in it, if it holds anything
+        self._pool_end = -1  # where it ends, once it is loaded
+        self._pool_held = 0  # what methods before it hold
         self._planned = 0
         self._external_start = 0
         self._external_end = 0
@@ -71,18 +78,19 @@ class Method:
         NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
         memories are as before, and load may be called again.
         """
+        self._check_not_busy()
         if self._loaded:
             raise fail(ALREADY_LOADED, "unload it first", "method")
-        if self._loading:
-            raise fail(INVALID_STATE, "is being loaded", "method")
-        pool = self.manager.method_allocator
-        self._pool_mark = pool.used
-        self.program = program
-        self._loading = True
+        check_stack()
         done = False
         try:
+            self._busy = "is being loaded"
+            self._release()  # what an interrupt may have left
+            self._take_pool()
+            self.program = program
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
+            self._hold_pool(self._pool.size + 1)  # backends allocate, but nobody resets or loads there
             self._delegates.init(program, data_map, name, self.manager, self._loader)
             self._loader.bind_scratch(self.manager)
             self._start()
@@ -93,10 +101,28 @@ class Method:
             done = True
         except ValueError:
             raise bad_program("something lies outside the file") from None
+        except RuntimeError:
+            raise no_stack() from None
         finally:
-            self._loading = False
-            if not done:
-                self._release()
+            try:
+                if not done:
+                    spare_error()
+                    self._release()
+            finally:
+                self._busy = ""
+
+    def _take_pool(self):
+        pool = self.manager.method_allocator
+        if pool.held > pool.size:
+            raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
+        self._pool = pool
+        self._pool_held = pool.held
+        self._pool_mark = pool.used
+
+    def _hold_pool(self, end):
+        pool = self._pool
+        self._pool_end = pool.used
+        pool.held = end
 
     def _start(self):
         loader = self._loader
@@ -106,36 +132,52 @@ class Method:
         self._inputs.check()
         self._outputs.check()
         self._inputs.forget()
-        self._pool_end = self.manager.method_allocator.used
         self.context.start(loader.start)
+        self._hold_pool(self._pool.used)
         self._loaded = True
-        self._update_ready()
+        self.update_ready()
 
     def _release(self):
-        """Gives everything back."""
-        self._delegates.destroy()
-        self.manager.method_allocator.reset(self._pool_mark)
+        """Gives everything back. Each part may be interrupted, and done again."""
+        if self._pool_mark < 0:
+            return
+        was_loaded = self._loaded
+        self._loaded = False
+        self.make_unready()
+        pool = self._pool
+        if self._pool_end >= 0:
+            pool.held = pool.size + 1
+        self._delegates.destroy(was_loaded)
         for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
             self.context.set_memory(i, None)
         self.context.set_scratch(None)
         self.context.set_tracer(None)
-        self.context.set_ready(False)
-        self._ready = False
-        self._loaded = False
+        if self._pool_end >= 0:
+            pool.held = self._pool_held
+            self._pool_end = -1
+        pool.used = max(self._pool_mark, pool.held)
+        self._pool_mark = -1
+        self._delegates.raise_interrupt()
 
     def unload(self):
         """Gives the pool back; load may follow. Raises InvalidState while a method that was loaded into
         the same pool after this one is there; after that, what a backend raised in destroy."""
-        if not self._loaded:
+        self._check_not_busy()
+        if self._pool_mark < 0:
             return
-        if self._delegates.is_executing:
-            raise fail(INVALID_STATE, "is executing", "method", remedy="unload it afterwards")
-        if self.manager.method_allocator.used != self._pool_end:
+        self.check_not_running("unload it afterwards")
+        if self._loaded and self._pool.used != self._pool_end:
             raise fail(INVALID_STATE, "is not the last one in its pool", "method",
                        remedy="unload those that were loaded after it")
-        self._release()
-        if self._delegates.error is not None:
-            raise self._delegates.error
+        check_stack()
+        try:
+            self._busy = "is being unloaded"
+            self._release()
+        finally:
+            self._busy = ""
+        error = self._delegates.take_error()
+        if error is not None:
+            raise error
 
     def is_loaded(self):
         return self._loaded
@@ -149,18 +191,27 @@ class Method:
         first = _picotorch.PLANNED + self._planned
         return memory == _picotorch.PROGRAM or first <= memory < self._external_start
 
-    def _check_loaded(self):
+    def check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
+
+    def _check_not_busy(self):
+        if self._busy:
+            raise fail(INVALID_STATE, self._busy, "method")
+
+    def check_not_running(self, remedy=""):
+        """Raises InvalidState in a backend that is called by the method, and in other threads."""
+        if self.context.is_running():
+            raise fail(INVALID_STATE, "is executing", "method", remedy=remedy)
 
     # ---- inputs and outputs
 
     def inputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._inputs.count()
 
     def outputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.count()
 
     def set_input(self, value, index):
@@ -172,26 +223,27 @@ class Method:
         exported with. Raises InvalidArgument for another dtype, value or type and for lists,
         NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
         """
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.set(value, index)
-        self._update_ready()
+        self.update_ready()
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
-        self._check_loaded()
+        self.check_loaded()
         if len(values) != self._inputs.count():
             raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
                        remedy="give inputs_size")
         for i in range(len(values)):
             self._inputs.set(values[i], i)
-        self._update_ready()
+        self.update_ready()
 
     def set_output_data_ptr(self, buffer, index):
         """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
         least the bytes of the program's sizes, which a dynamic output may come to have."""
-        self._check_loaded()
+        self.check_loaded()
+        self.check_not_running()
         self._outputs.set_memory(buffer, index)
-        self._update_ready()
+        self.update_ready()
 
     def get_output(self, index):
         """Output `index`: a Tensor that shows it where it lies, a number, bool, string, None, or a
@@ -200,7 +252,7 @@ class Method:
         A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
         string and a list, and each item of a list until the next one is read.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.get(index)
 
     def get_outputs(self, into=None):
@@ -223,7 +275,7 @@ class Method:
 
         With the heap locked it is valid until the next get_attribute.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._attributes.get(name)
 
     def set_attribute_data_ptr(self, buffer, name):
@@ -231,9 +283,10 @@ class Method:
         unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
-        self._check_loaded()
+        self.check_loaded()
+        self.check_not_running()
         self._attributes.set_memory(buffer, name)
-        self._update_ready()
+        self.update_ready()
 
     def reset_state(self):
         """Takes buffers back to their initial values, or to zero, and the execution to its start.
@@ -242,14 +295,14 @@ class Method:
         after load, so inputs have to be set again.
         """
         self.reset_execution()
+        self.make_unready()
+        self._inputs.forget()
         self._loader.reset_memory()
         for i in range(self._external_start, self._external_end):
             if self.context.has_memory(i):
                 self.context.fit(i)
         self.context.reset_variables()
-        self._inputs.forget()
-        self._ready = False
-        self.context.set_ready(False)
+        self.update_ready()  # without inputs it is
 
     # ---- execution
 
@@ -267,7 +320,11 @@ class Method:
         """Runs one instruction. Raises EndOfMethod when there is none left: call reset_execution."""
         self.context.step()
 
-    def _update_ready(self):
+    def make_unready(self):
+        self._ready = False
+        self.context.set_ready(False)
+
+    def update_ready(self):
         """Lets execute run when every input has been set and every unplanned tensor has memory."""
         if self._ready or self._inputs.missing:
             return
@@ -279,36 +336,35 @@ class Method:
 
     def _on_failure(self, code):
         """Raises what execute or step failed with."""
+        if code == _NO_STACK:
+            raise no_stack()
+        self.check_not_running()
         error = self._delegates.take_error()
         if code == END_OF_METHOD and error is None:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
                        remedy="call reset_execution")
-        if self._delegates.is_executing:
-            raise fail(INVALID_STATE, "is executing", "method")
         if not self._ready:
             self._raise_not_ready()
         if error is None:
-            error = fail(code, "", "instruction", self.context.instruction(), source=self)
-        self.reset_execution()
+            error = fail(code, "", "instruction", self.context.failed(), source=self)
         raise error
 
     def _raise_not_ready(self):
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.check_all_set()
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
                    remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
 
     def reset_execution(self):
         """Back to the first instruction."""
-        self._check_loaded()
-        if self._delegates.is_executing:
-            raise fail(INVALID_STATE, "is executing", "method")
+        self.check_loaded()
+        self.check_not_running()
         self.context.start(self._loader.start)
 
     # ---- what it is and needs
 
     def method_meta(self):
-        self._check_loaded()
+        self.check_loaded()
         return MethodMeta(self.program, self.plan)
 
     @property
@@ -318,7 +374,7 @@ class Method:
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool."""
-        self._check_loaded()
+        self.check_loaded()
         meta = self.method_meta()
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator

@@ -25,7 +25,7 @@ from .errors import (
     out_of_memory,
 )
 from .external_tensors import ExternalTensors
-from .memory import LIMIT, check_memory, reference
+from .memory import LIMIT, check_memory, misplaced, reference
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .schema import (
     ALLOCATION_DETAILS_FIELDS,
@@ -531,13 +531,14 @@ class MethodLoader:
                     data += constants_at
                 else:
                     data = program.constant(constant, nbytes)  # inside the FlatBuffer, or an error
-                if data & 3:
-                    raise bad_program("has constant data at no multiple of 4", "value", i)
+                if data & 7 and misplaced(data, dtype):
+                    raise bad_program("has constant data at no multiple of 4" if data & 3
+                                      else "has constant data at no multiple of 8", "value", i)
                 data = at_program + (data >> 2)
             elif nbytes == 0:
                 data = 0
             elif allocation:
-                data = self._planned_data(reader, context, allocation, nbytes, i)
+                data = self._planned_data(reader, context, allocation, dtype, nbytes, i)
                 if external:
                     self._copy_external(data, extra, dtype, sizes, order, nbytes)
                 elif constant:
@@ -558,7 +559,7 @@ class MethodLoader:
             return bad_program("there is no such kind of shape", "value", index)
         return fail(NOT_SUPPORTED, "a storage offset", "value", index)
 
-    def _planned_data(self, reader, context, allocation, nbytes, index):
+    def _planned_data(self, reader, context, allocation, dtype, nbytes, index):
         fields = self.allocation
         reader.read(allocation, ALLOCATION_DETAILS_FIELDS, fields)
         memory, offset, offset_high = fields
@@ -567,8 +568,9 @@ class MethodLoader:
         memory += _PLANNED - 1
         if not context.is_inside(memory, offset, nbytes):
             raise bad_program("lies outside the planned buffers", "value", index)
-        if offset & 3:
-            raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4", "value", index)
+        if offset & 7 and misplaced(offset, dtype):
+            raise fail(NOT_SUPPORTED, "planned memory at no multiple of 4" if offset & 3
+                       else "planned memory at no multiple of 8", "value", index)
         return (memory << 25) + (offset >> 2)
 
     def _set_initial(self, data, extra, constant, nbytes):

@@ -26,8 +26,7 @@ def make_delegates(method, max_delegates, max_arguments):
 
 
 class NoDelegates:
-    """items: the objects for delegates. is_executing: a backend's execute runs. error: what a backend
-    raised last."""
+    """items: the objects for delegates. error: what a backend raised last."""
 
     call = None
 
@@ -35,7 +34,6 @@ class NoDelegates:
         self.method = method
         self.items = ()
         self.vector = 0  # of the program's delegates
-        self.is_executing = False
         self.error = None
 
     def bind(self, context):
@@ -74,7 +72,10 @@ class NoDelegates:
     def init(self, program, data_map, name, manager, loader):
         pass
 
-    def destroy(self):
+    def destroy(self, keep_errors):
+        pass
+
+    def raise_interrupt(self):
         pass
 
     def take_error(self):

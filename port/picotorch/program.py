@@ -10,7 +10,16 @@ the file, which becomes InvalidProgram.
 import _picotorch
 
 from . import schema
-from .errors import INTERNAL, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, Error, bad_program, fail
+from .errors import (
+    INTERNAL,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    Error,
+    bad_program,
+    check_stack,
+    fail,
+)
 from .memory import LIMIT, bytes_at, check_alignment
 
 STRICT = 1  # structure of the whole file
@@ -54,6 +63,7 @@ class Program:
         InvalidType."""
         if verification != STRICT and verification != MINIMAL:
             raise fail(INVALID_ARGUMENT, "is neither STRICT nor MINIMAL", "verification")
+        check_stack()
         program = Program(loader)
         try:
             program._read_header()

@@ -1,6 +1,8 @@
-"""Loads and executes programs that may be damaged. Sections: model0, model1 ...; data<number>_0 ..., the
-.ptd files of one; backends: names, with commas, of backends that read what they are given. Prints an
-Error of each, or ok; writes the file instructions: how many each took, u32.
+"""Loads and executes programs that may be damaged.
+
+Sections: model0, model1 ...; data<number>_0 ..., the .ptd files of one; backends: names, with commas,
+of backends that read what they are given. Prints an Error of each, or ok; writes the file
+instructions: how many each took, u32.
 """
 
 import _picotorch

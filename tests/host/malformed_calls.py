@@ -12,16 +12,16 @@ import fixture_store
 import numpy as np
 import programs
 import taken_apart
-from flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value, string_value
 from example_calls import EXAMPLES
+from flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value, string_value
 from kernel_call import Tensor, Variable
 from malformed import EXAMPLE, kind, parts
 
 # What fits where, by the letter of the signature; in lower case None does, too
-FITTING = {"T": "Tensor Constant", "O": "Tensor", "A": "Tensor Constant", "V": "TensorList",
-           "W": "TensorList", "U": "TensorList OptionalTensorList", "S": "Int Bool Double", "I": "Int",
-           "B": "Bool", "D": "Int Double", "M": "String", "L": "IntList", "Q": "BoolList",
-           "R": "DoubleList", "N": "Int Bool Double Null"}
+FITTING = {"T": "Tensor Constant", "O": "Tensor", "X": "Tensor", "A": "Tensor Constant",
+           "V": "TensorList", "W": "TensorList", "U": "TensorList OptionalTensorList",
+           "S": "Int Bool Double", "I": "Int", "B": "Bool", "D": "Int Double", "M": "String",
+           "L": "IntList", "Q": "BoolList", "R": "DoubleList", "N": "Int Bool Double Null"}
 NUMBERS = {bool: bool_value, int: int_value, float: double_value, str: string_value,
            type(None): lambda _: NULL_VALUE, Variable: lambda _: int_value(0)}
 CALL = ("execution_plan", 0, "chains", 0, "instructions", 0, "instr_args", 1)

@@ -34,8 +34,8 @@ def named(place):
 def scalar_type():
     """Numbers that are none or that have no whole bytes."""
     for name in TENSORS:
-        yield from changed(name, "Tensor.scalar_type", (8, 9, 10, 18, 19, 20, 21, 30, 64, 127, -1, -128),
-                           slice(3))
+        yield from changed(name, "Tensor.scalar_type", (
+            8, 9, 10, 18, 19, 20, 21, 30, 64, 127, -1, -128), slice(3))
 
 
 @kind("fields", "shape dynamism", (*INVALID, "NotSupported"))
@@ -110,7 +110,7 @@ def another_size():
 
 @kind("fields", "size: elements or bytes overflow 32 bits")
 def overflow():
-    """2**32 elements, and as many bytes, or one element more than these; so many that 64 bits overflow."""
+    """2**32 elements, as many bytes, one element more than these; so many that 64 bits overflow."""
     for sizes in ([65536, 65536], [2**30], [2**30 + 1], [2**31 - 1, 2], [2**30, 4], [2**30, 5],
                   [65536, 65537], [2**16, 2**16, 2**16, 2**16], [2**31 - 1] * 3, [2**30] * 16,
                   [2**25 + 1], [2**31 - 1] * 16):
@@ -139,7 +139,8 @@ def dim_order():
         for place in list(part.places("Tensor.dim_order"))[:5]:
             order = part.get(place)
             for i in range(len(order)):
-                for value in sorted({(order[i] + 1) % len(order), len(order), 16, 128, 255} - {order[i]}):
+                others = {(order[i] + 1) % len(order), len(order), 16, 128, 255} - {order[i]}
+                for value in sorted(others):
                     wrong = bytearray(order)
                     wrong[i] = value
                     yield name, f"{named(place)}: {list(wrong)}", part.changed(place, bytes(wrong))

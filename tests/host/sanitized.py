@@ -10,10 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "sanitized"
-SANITIZERS = "-fsanitize=address,undefined"
-# An output that a damaged program lays over an input makes memcpy's ranges overlap; that it stays
-# inside its memories is what matters.
-FLAGS = (f"-O1 -g {SANITIZERS} -fno-sanitize-recover=undefined "
+SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
+# Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
+# over an input makes memcpy's ranges overlap; that it stays inside its memories is what matters.
+FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=undefined -DPT_MAX_STEPS=10000 "
          "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
 
 
@@ -28,11 +28,26 @@ def _libraries():
     return paths
 
 
-def _is_built():
-    built = list(FOLDER.glob("_picotorch_c*.so"))
+def _is_built(folder):
+    built = list(folder.glob("_picotorch_c*.so"))
     sources = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "kernels").rglob("*.def"),
-               ROOT / "host" / "native" / "build.py"]
+               ROOT / "host" / "native" / "build.py", Path(__file__)]
     return bool(built) and all(path.stat().st_mtime < built[0].stat().st_mtime for path in sources)
+
+
+def build(folder, compiler="gcc", compiling=SANITIZERS, linking=SANITIZERS):
+    """Builds the extension with a compiler's sanitizers into a folder, if it is not there already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _is_built(folder):
+            return
+        command = [sys.executable, "setup.py", "-q", "build_ext", "--force",
+                   "--build-lib", folder, "--build-temp", folder / "objects"]
+        flags = {"CC": compiler, "CFLAGS": f"{FLAGS} {compiling}", "LDFLAGS": linking}
+        built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
+                               env=os.environ | flags)
+        assert built.returncode == 0, built.stderr
 
 
 def environment():
@@ -41,15 +56,7 @@ def environment():
     libraries = _libraries()
     if not libraries:
         return None
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not _is_built():
-            command = [sys.executable, "setup.py", "-q", "build_ext", "--force",
-                       "--build-lib", FOLDER, "--build-temp", FOLDER / "objects"]
-            build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
-                                   env=os.environ | {"CFLAGS": FLAGS, "LDFLAGS": SANITIZERS})
-            assert build.returncode == 0, build.stderr
+    build(FOLDER)
     return os.environ | {"LD_PRELOAD": " ".join(libraries), "PYTHONPATH": str(FOLDER),
                          "ASAN_OPTIONS": "detect_leaks=0",
                          "UBSAN_OPTIONS": "print_stacktrace=1"}

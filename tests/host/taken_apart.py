@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from flatbuffer_builder import FLAT_TENSOR, FOLDER, SCHEMA, SIZES, build
 
 BUNDLED = tomllib.loads((FOLDER / "bundled_program.toml").read_text())
-LAYOUTS = {"bool": "?", "u8": "B", "i8": "b", "i32": "i", "u32": "I", "i64": "q", "u64": "Q", "f64": "d"}
+LAYOUTS = {"bool": "?", "u8": "B", "i8": "b", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
+           "f64": "d"}
 HEADER_POSITION = 8
 ALIGNMENT = 128  # of the data behind the tables
 MISSING = object()  # for Parts.changed: leaves the field out
@@ -104,8 +105,8 @@ class Parts:
         vtable = position - struct.unpack_from("<i", self.data, position)[0]
         found, fields, slot, member = {}, [], 0, 0
         for field, kind in self.schema["table"][name]:
-            parts = [("u8", field + "_type"), (kind, field)] if kind[:6] == "union " else [(kind, field)]
-            for part_kind, part_name in parts:
+            of_union = [("u8", field + "_type")] if kind.startswith("union ") else []
+            for part_kind, part_name in (*of_union, (kind, field)):
                 entry = vtable + 4 + 2 * slot
                 slot += 1
                 offset = self._u16(entry) if entry + 2 <= vtable + self._u16(vtable) else 0

@@ -297,6 +297,11 @@ def planned_offset_at_an_odd_byte():
     return relu_of(tensor([3], 2))
 
 
+@case("NotSupported (0x10): value 0: planned memory at no multiple of 8")
+def planned_offset_of_int64_at_a_multiple_of_4():
+    return relu_of(tensor([3], 4, dtype=4))
+
+
 @case("InvalidProgram (0x23): planned buffer 0: has a negative size")
 def planned_buffer_of_negative_size():
     return relu(non_const_buffer_sizes=[0, -32])

@@ -145,7 +145,7 @@ def test_operators_are_sorted_by_byte_and_stand_once():
 def test_signatures_have_known_letters_and_an_output():
     for name, _, signature in OPERATORS:
         assert set(signature) & set("OWNA"), name
-        assert re.fullmatch(r"[TVSIBDMLQRUOWtsibdmlqru]+[NA]?", signature), name
+        assert re.fullmatch(r"[TVSIBDMLQRUOWXtsibdmlqru]+[NA]?", signature), name
 
 
 def test_outputs_stand_at_the_end_where_the_name_says_out():

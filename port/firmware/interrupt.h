@@ -1,0 +1,14 @@
+#ifndef PT_INTERRUPT_H
+#define PT_INTERRUPT_H
+
+#include <stdint.h>
+
+/* Ticks of the processor's clock that pt_interrupt_after can wait. */
+#define PT_INTERRUPT_MAX 0xffffffu
+
+/* Raises KeyboardInterrupt so many ticks from now, as ctrl-C does; 0: no longer. */
+void pt_interrupt_after(uint32_t ticks);
+/* Handler of the SysTick exception. */
+void pt_interrupt_entry(void);
+
+#endif

@@ -1,0 +1,56 @@
+"""Runs inputs of a target once each, without atheris: prints how many ended with which error, and what
+ended otherwise or took too long.
+
+    python replay.py file INPUT ...
+
+An input is a file, or a folder or .zip of them. Exit status 1 if there was a finding.
+"""
+
+import collections
+import importlib
+import json
+import sys
+import time
+import traceback
+import zipfile
+from pathlib import Path
+
+
+def inputs(path):
+    """(name, bytes) of each input."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist()):
+                yield name, archive.read(name)
+    elif path.is_dir():
+        for found in sorted(path.iterdir()):
+            yield found.name, found.read_bytes()
+    else:
+        yield path.name, path.read_bytes()
+
+
+def replay(target, paths):
+    """(counts by outcome, findings)"""
+    counts, findings = collections.Counter(), []
+    for path in paths:
+        for name, data in inputs(path):
+            start = time.monotonic()
+            print(name, file=sys.stderr, flush=True)  # the last one if it crashes
+            try:
+                counts[target.one_input(data)] += 1
+            except Exception:
+                findings.append(f"{name}: {traceback.format_exc(limit=-4)}")
+            if time.monotonic() - start > target.SECONDS:
+                findings.append(f"{name}: {time.monotonic() - start:.1f} s")
+    return counts, findings
+
+
+def main():
+    target = importlib.import_module(sys.argv[1])
+    counts, findings = replay(target, map(Path, sys.argv[2:]))
+    print(json.dumps({"counts": counts, "findings": findings}, indent=1))
+    sys.exit(bool(findings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Operators called with arguments that no exporter would write: on the twin with the compiler's
+sanitizers. What earlier runs found stands here by name."""
+
+import json
+
+import figures
+import numpy as np
+import pytest
+import sanitized
+from example_calls import EXAMPLES
+from hostile_calls import Draw, HostileCall
+from kernel_call import KernelError, Tensor, call
+
+PARTS, CALLS = 4, 3000  # of each part
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_calls_are_refused_or_run(part):
+    """Nothing beside the outputs is written, no call takes long."""
+    first = part * CALLS
+    ended = sanitized.run("hostile_calls.py", str(first), str(first + CALLS))
+    found = json.loads(ended.stdout) if ended.returncode == 0 else {"outcomes": {}, "wrong": []}
+    outcomes = found["outcomes"]
+    figures.record("operators", str(part), calls=CALLS, run=outcomes.get("ok", 0),
+                   refused={name: n for name, n in outcomes.items() if name != "ok"},
+                   wrong=len(found["wrong"]), crashed=int(ended.returncode != 0))
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    assert found["wrong"] == []
+    assert outcomes["ok"] > CALLS // 4 and sum(outcomes.values()) == CALLS
+
+
+def changed(operator, change):
+    """The outcome of an example call after change(arguments)."""
+    one = HostileCall(Draw(b""), (operator, EXAMPLES[operator]))
+    change(one.arguments)
+    return one.run()
+
+
+# ---- scratch tensors: memory that a kernel writes, although they are no outputs
+
+SCRATCH = {f"cortex_m::quantized_{name}.out": place for name, place in (
+    ("conv2d", 12), ("conv2d_nhwc", 12), ("depthwise_conv2d", 13), ("depthwise_conv2d_nhwc", 13))}
+
+
+@pytest.mark.parametrize("operator", SCRATCH)
+def test_scratch_is_no_constant(operator):
+    def make_constant(arguments):
+        arguments[SCRATCH[operator]].constant = True
+
+    assert changed(operator, make_constant) == "InvalidProgram"
+
+
+@pytest.mark.parametrize("other", [0, 1, 2, -1], ids=["input", "weights", "bias", "output"])
+@pytest.mark.parametrize("operator", SCRATCH)
+def test_scratch_lies_over_no_other_tensor(operator, other):
+    """Its last bytes are the first of the other."""
+    def lay_over(arguments):
+        scratch = arguments[SCRATCH[operator]]
+        scratch.sizes = [64]
+        arguments[other].shares, arguments[other].shift = scratch, scratch.nbytes() - 4
+
+    assert changed(operator, lay_over) == "InvalidProgram"
+
+
+def test_scratch_may_be_empty():
+    def share(arguments):
+        arguments[12].sizes, arguments[12].shares = [0], arguments[13]
+
+    assert changed("cortex_m::quantized_conv2d.out", share) == "ok"
+
+
+# ---- outputs over inputs
+
+
+def test_topk_that_writes_over_what_it_orders_keeps_to_its_places():
+    x = np.array([[5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 7.0, 6.0]], np.float32).repeat(2, 0)
+    values, indices = np.zeros((2, 8), np.float32), Tensor(np.zeros((2, 8), np.int64))
+    x = Tensor(x, alias=indices, scratch=True)
+    _, found = call("aten::topk.values", x, 8, 1, True, True, values, indices)
+    assert found.min() >= 0 and found.max() < 8
+
+
+def test_an_output_for_two_parts_is_refused_before_it_is_written():
+    def repeat_the_last(arguments):
+        outputs = arguments[3]
+        outputs[1].bound = 16
+        arguments[3] = [outputs[1], outputs[1]]
+        arguments[1] = [1, 2]
+
+    assert changed("aten::split_with_sizes_copy.out", repeat_the_last) == "InvalidArgument"
+
+
+# ---- tensors without elements have no data
+
+
+@pytest.mark.parametrize(("operator", "arguments"), [
+    ("aten::zeros.out", [[0, 2], np.zeros((0, 2), np.float32)]),
+    ("aten::embedding.out", [np.zeros((3, 0), np.float32), np.array([1, 2]), -1, False, False,
+                             np.zeros((2, 0), np.float32)]),
+    ("aten::view_copy.out", [np.zeros((0, 2), np.float32), [2, 0], np.zeros((2, 0), np.float32)]),
+])
+def test_nothing_is_copied(operator, arguments):
+    assert HostileCall(Draw(b""), (operator, arguments)).run() == "ok"
+
+
+# ---- the work of a call is bounded by the memories of its tensors
+
+
+def test_places_of_a_mask_are_counted():
+    """65536 x 65536 places, with 64 KiB for each tensor."""
+    column, row = np.zeros((1 << 16, 1), np.int8), np.zeros((1, 1 << 16), bool)
+    with pytest.raises(KernelError, match="NotSupported"):
+        call("aten::masked_select.out", column, row, np.zeros(0, np.int8))

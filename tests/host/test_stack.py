@@ -1,0 +1,101 @@
+"""The stack: calls from any depth succeed or are refused by name, on the boards and on the twin."""
+
+import re
+
+import _picotorch
+import figures
+import fixture_store
+import pytest
+from picotorch import BufferDataLoader, Error, Program
+from picotorch.host.job import Job
+from picotorch.host.tensors import to_stored
+from picotorch.module import load_with_exact_memories
+from targets import aligned, run_script
+
+CALLS = ("load", "execute", "step", "unload")
+TOO_SMALL = "MemoryAllocationFailed stack"
+TOO_DEEP = "RuntimeError"  # of the function that calls
+IN_THE_BACKEND = "Internal delegate"
+
+
+def meta_of(fixture):
+    return Program.load(BufferDataLoader(aligned(fixture.pte))).method_meta("forward")
+
+
+def call_deep(name, board, every):
+    """What deep_calls.py counted: {(call, end): times}, and the bytes that nothing touched."""
+    fixture = fixture_store.load(name)
+    meta = meta_of(fixture)
+    job = Job({"model": fixture.pte})
+    for i, value in enumerate(fixture.runs[0].inputs):
+        job.add(f"in{i}", to_stored(value, meta.input_tensor_meta(i).dim_order()))
+    job.add_settings("settings", {"every": every, "unlocked": int(bool(fixture.backends))})
+    script = "backends.py+deep_calls.py" if fixture.backends else "deep_calls.py"
+    lines = dict(line.rsplit(" ", 1) for line in run_script(script, job, board).lines)
+    untouched = int(lines.pop("untouched"))
+    return {tuple(key.split(" ", 1)): int(count) for key, count in lines.items()}, untouched
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize(("name", "board", "every"), [
+    ("add_1", "mps2-an385-m0plus", 1),
+    ("add_1", "mps2-an386", 1),
+    ("add_1", "mps3-an547", 1),
+    ("delegate_executor", "mps2-an386", 4),
+])
+def test_a_call_from_any_depth_succeeds_or_is_refused_by_name(name, board, every):
+    """The script asserts that everything works again at once; a fault would end it."""
+    counts, untouched = call_deep(name, board, every)
+    for call in CALLS:
+        ends = {end for one, end in counts if one == call}
+        assert {"ok", TOO_SMALL} <= ends
+        assert ends <= {"ok", TOO_SMALL, TOO_DEEP, IN_THE_BACKEND}
+        assert (IN_THE_BACKEND not in ends) or name.startswith("delegate")
+    assert untouched > 0
+    figures.record("stack", f"depths_{name}_{board}", deep_calls=sum(counts.values()))
+
+
+def loaded(name="add_1"):
+    """A method with its inputs set."""
+    fixture = fixture_store.load(name)
+    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(fixture.pte))), "forward")
+    method.set_inputs([to_stored(value, meta_of(fixture).input_tensor_meta(i).dim_order())
+                       for i, value in enumerate(fixture.runs[0].inputs)])
+    return method
+
+
+@pytest.mark.parametrize("call", [*CALLS, "program"])
+def test_the_twin_refuses_by_the_same_error(call, monkeypatch):
+    method = loaded()
+    program = method.program
+    if call == "load":
+        method.unload()
+    calls = {"load": lambda: method.load(program), "program": lambda: Program.load(program.loader)}
+    function = calls.get(call) or getattr(method, call)
+    monkeypatch.setattr(_picotorch, "stack_free", lambda: _picotorch.STACK_BYTES - 1)
+    with pytest.raises(Error) as caught:
+        function()
+    assert str(caught.value) == (
+        "MemoryAllocationFailed (0x21): stack: 2048B requested, 2047B available; "
+        "call from fewer functions or give the firmware more")
+    monkeypatch.setattr(_picotorch, "stack_free", lambda: _picotorch.STACK_BYTES)
+    function()
+    assert method.is_loaded() == (call != "unload")
+
+
+def test_a_load_that_runs_out_of_stack_on_the_way_is_undone(monkeypatch):
+    """MicroPython raises RuntimeError where it has no stack for one more call; so does CPython."""
+    method = loaded()
+    program = method.program
+    method.unload()
+
+    def endless():
+        endless()
+
+    monkeypatch.setattr(method._loader, "_write_instructions", endless)
+    with pytest.raises(Error, match=re.escape("(0x21): stack: more is needed than there is;")):
+        method.load(program)
+    assert not method.is_loaded() and method.manager.method_allocator.used == 0
+    monkeypatch.undo()
+    method.load(program)
+    assert method.is_loaded()

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Fuzz a target of tests/fuzz with atheris: libFuzzer, guided by the coverage of Python and C.
+
+The extension is built by clang with its address and undefined-behaviour sanitizers. clang (a Debian
+package) and atheris (into build/fuzz) are installed if they are missing. What is reached for the first
+time stays in build/fuzz/TARGET/corpus. Ends with status 1 on a finding: an exception that is no
+picotorch.Error, a sanitizer's report, an input that takes too long or too much memory.
+
+Example: tools/fuzz.py --minutes 10
+Example: tools/fuzz.py --target file --input build/fuzz/file/findings/crash-1234
+Example: tools/fuzz.py --minutes 60 --record      adds what was done to tests/fuzz/campaign.json
+Example: tools/fuzz.py --keep                     writes a small corpus to tests/fuzz/corpus
+"""
+
+import argparse
+import hashlib
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from setup_picotorch import Need, SetupError, install, run, say
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
+FUZZ = TESTS / "fuzz"
+BUILD = ROOT / "build" / "fuzz"
+PACKAGES = BUILD / "packages"
+EXTENSION = BUILD / "extension"
+CAMPAIGN = FUZZ / "campaign.json"
+TARGETS = sorted(path.stem for path in FUZZ.glob("*.py")
+                 if "def one_input(" in path.read_text() and path.stem != "engine")
+
+ATHERIS = "atheris==3.0.0"
+# pointer-overflow would report NULL + 0, of a tensor without elements
+INSTRUMENTED = "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow"
+MEGABYTES = 2048  # of a fuzzing process
+LARGEST_ALLOCATION = 256  # MB
+KEPT = 150_000  # bytes of a target's inputs in tests/fuzz/corpus
+PROGRESS = 10  # seconds
+LATE = 120  # seconds that a process may take to end, for its last input
+
+STATUS = re.compile(r"^#(\d+)\s.*? cov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
+EXECUTED = re.compile(r"stat::number_of_executed_units: (\d+)")
+CAUSE = re.compile(r"^(?:SUMMARY: .*|ERROR: libFuzzer: .*|.*runtime error: .*)$", re.MULTILINE)
+EXCEPTION = re.compile(r"=== Uncaught Python exception: ===\n(.*)")
+
+sys.path[:0] = [str(FUZZ), str(TESTS / "host")]
+
+
+# -- set-up -------------------------------------------------------------------------
+
+
+def compiler():
+    """clang, of whatever version; None without."""
+    found = [shutil.which(name) for name in ("clang", "clang-14", "clang-16", "clang-19")]
+    return next(filter(None, found), None)
+
+
+def set_up():
+    """Brings clang, atheris and the extension."""
+    need = Need("clang with its sanitizers", "clang", lambda: compiler() is not None)
+    if not need.is_there():
+        install([need])
+    if not (PACKAGES / f"{ATHERIS.replace('==', '-')}.dist-info").is_dir():
+        shutil.rmtree(PACKAGES, ignore_errors=True)
+        try:
+            run("fuzz", [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--target",
+                         PACKAGES, ATHERIS], "pip-install-atheris")
+        except SetupError as error:
+            raise SetupError(f"{error}\n{ATHERIS} has wheels for CPython 3.11 to 3.13 on x86-64 Linux; "
+                             "remove .venv and put such a python3 first in PATH") from None
+    import sanitized
+
+    say("fuzz", "extension with clang's sanitizers", end=" ... ")
+    started = time.monotonic()
+    sanitized.build(EXTENSION, compiler(), INSTRUMENTED, "")
+    print(f"{time.monotonic() - started:.0f} s", flush=True)
+
+
+def environment():
+    return os.environ | {
+        "LD_PRELOAD": str(PACKAGES / "asan_with_fuzzer.so"),
+        "PYTHONPATH": os.pathsep.join(map(str, (EXTENSION, PACKAGES, FUZZ))),
+        "PYTHONHASHSEED": "0",
+        "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=64",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+
+
+def command(target, folder, *options):
+    limits = [f"-timeout={target.SECONDS}", f"-max_len={target.MAX_LENGTH}",
+              f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={LARGEST_ALLOCATION}"]
+    return [sys.executable, FUZZ / "engine.py", target.__name__, *limits,
+            f"-artifact_prefix={folder / 'findings'}/", *options]
+
+
+def fill(target, corpus):
+    """Puts the seeds and the inputs kept in tests/fuzz/corpus into the corpus."""
+    corpus.mkdir(parents=True, exist_ok=True)
+    for data in [*target.seeds(), *kept(target)]:
+        if len(data) <= target.MAX_LENGTH:
+            (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
+
+
+# -- corpus -------------------------------------------------------------------------
+
+
+def archive(target):
+    return FUZZ / "corpus" / f"{target.__name__}.zip"
+
+
+def kept(target):
+    """The inputs of tests/fuzz/corpus."""
+    if archive(target).exists():
+        with zipfile.ZipFile(archive(target)) as found:
+            for name in found.namelist():
+                yield found.read(name)
+
+
+def keep(target, folder):
+    """Writes the smallest inputs that reach what the whole corpus reaches, up to KEPT bytes."""
+    smaller = folder / "merged"
+    shutil.rmtree(smaller, ignore_errors=True)
+    smaller.mkdir()
+    subprocess.run(command(target, folder, "-merge=1", smaller, folder / "corpus"),
+                   env=environment(), check=True)
+    inputs = sorted((path.read_bytes() for path in smaller.iterdir()), key=len)
+    archive(target).parent.mkdir(exist_ok=True)
+    size = 0
+    with zipfile.ZipFile(archive(target), "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
+        for data in inputs:
+            size += len(data)
+            if size > KEPT:
+                break
+            entry = zipfile.ZipInfo(hashlib.sha1(data).hexdigest()[:12])
+            out.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+        count = len(out.namelist())
+    print(f"{count} of {len(inputs)} inputs, {archive(target).stat().st_size:,}B: "
+          f"{archive(target).relative_to(ROOT)}")
+
+
+# -- running ------------------------------------------------------------------------
+
+
+@dataclass
+class Status:
+    """Of one process, read from its log."""
+
+    executions: int = 0
+    coverage: int = 0
+    corpus: int = 0
+
+
+def status(log):
+    text = log.read_text(errors="replace")
+    lines = STATUS.findall(text)
+    found = Status(*(int(lines[-1][i]) for i in (0, 1, 3))) if lines else Status()
+    executed = EXECUTED.findall(text)
+    found.executions = max([found.executions, *map(int, executed)])
+    return found
+
+
+def reason(log):
+    """What libFuzzer or a sanitizer says of a finding, in a line."""
+    text = log.read_text(errors="replace")
+    found = EXCEPTION.findall(text) + CAUSE.findall(text)
+    return found[0].strip() if found else "see the log"
+
+
+def total(logs):
+    found = [status(log) for log in logs]
+    return Status(sum(each.executions for each in found), max(each.coverage for each in found),
+                  max(each.corpus for each in found))
+
+
+def progress(logs, started, seconds):
+    found = total(logs)
+    left = max(0, seconds - (time.monotonic() - started))
+    return (f"{found.executions:,} executions, coverage {found.coverage:,}, corpus {found.corpus:,}, "
+            f"{left / 60:.0f} min left")
+
+
+def fuzz(target, folder, seconds, jobs):
+    """(Status, seconds, logs, findings); ends at the first finding, ctrl-C ends it, too."""
+    logs = [folder / f"log-{number}" for number in range(jobs)]
+    before = {path.name for path in (folder / "findings").iterdir()}
+    started = time.monotonic()
+    processes = []
+    for log in logs:
+        with log.open("w") as file:
+            processes.append(subprocess.Popen(
+                command(target, folder, f"-max_total_time={seconds}", "-print_final_stats=1",
+                        folder / "corpus"),
+                stdout=file, stderr=subprocess.STDOUT, env=environment(), cwd=ROOT))
+    try:
+        wait(processes, logs, started, seconds)
+    except KeyboardInterrupt:
+        print("\ninterrupted")
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+    findings = [path for path in sorted((folder / "findings").iterdir())
+                if path.name not in before and not path.name.startswith("slow-unit")]
+    failed = [log for log, process in zip(logs, processes, strict=True)
+              if process.returncode not in (0, -15) and not findings]
+    return total(logs), time.monotonic() - started, logs, findings + failed
+
+
+def wait(processes, logs, started, seconds):
+    """Shows progress until all processes have ended, or one with a finding."""
+    terminal, shown = sys.stdout.isatty(), started
+    while (any(process.poll() is None for process in processes)
+           and not any(process.poll() for process in processes)
+           and time.monotonic() < started + seconds + LATE):
+        time.sleep(1)
+        if terminal or time.monotonic() - shown >= PROGRESS:
+            shown = time.monotonic()
+            text = progress(logs, started, seconds)
+            print(f"\r{text:<100}" if terminal else text, end="" if terminal else "\n", flush=True)
+    print(end="\n" if terminal else "")
+
+
+def record(target, found, seconds, findings):
+    """Adds a run to tests/fuzz/campaign.json, by target and commit."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
+                            text=True).stdout.strip()
+    campaign = json.loads(CAMPAIGN.read_text()) if CAMPAIGN.exists() else {}
+    entry = campaign.setdefault(target.__name__, {}).setdefault(
+        commit, {"seconds": 0, "executions": 0, "findings": 0})
+    entry["seconds"] += round(seconds)
+    entry["executions"] += found.executions
+    entry["findings"] += len(findings)
+    CAMPAIGN.write_text(json.dumps(campaign, indent=1) + "\n")
+    print(f"recorded: {CAMPAIGN.relative_to(ROOT)}")
+
+
+def reproduce(target, folder, path):
+    """Runs one input as the fuzzer does."""
+    return subprocess.run(command(target, folder, path), env=environment()).returncode
+
+
+# -- main ---------------------------------------------------------------------------
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--target", choices=TARGETS, default="file", help="default: file")
+    parser.add_argument("--minutes", type=float, default=5, help="default: 5")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
+    parser.add_argument("--record", action="store_true", help="add to tests/fuzz/campaign.json")
+    parser.add_argument("--input", type=Path, help="run this input only")
+    parser.add_argument("--keep", action="store_true", help="write tests/fuzz/corpus")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    try:
+        set_up()
+    except SetupError as error:
+        sys.exit(f"fuzz: {error}")
+    target = importlib.import_module(arguments.target)
+    folder = BUILD / arguments.target
+    (folder / "findings").mkdir(parents=True, exist_ok=True)
+    if arguments.input:
+        sys.exit(reproduce(target, folder, arguments.input))
+    fill(target, folder / "corpus")
+    if arguments.keep:
+        keep(target, folder)
+        return
+    found, seconds, logs, findings = fuzz(target, folder, round(60 * arguments.minutes),
+                                          arguments.jobs)
+    if arguments.record:
+        record(target, found, seconds, findings)
+    print(f"{arguments.target}: {found.executions:,} executions in {seconds / 60:.1f} min, coverage "
+          f"{found.coverage:,}, corpus {found.corpus:,}, {len(findings)} findings")
+    for path in findings:
+        print(f"finding: {path.relative_to(ROOT)}\n  {'; '.join(map(reason, logs))}\n  run it again: "
+              f".venv/bin/python tools/fuzz.py --target {arguments.target} "
+              f"--input {path.relative_to(ROOT)}")
+    sys.exit(bool(findings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Build the wheel and the firmware a second time, elsewhere, and compare them byte for byte.
+
+Elsewhere is another folder, with nothing of MicroPython but the files whose hashes are stored, another
+umask, time zone, language and order of Python's sets; the second wheel is made of an sdist. Prints the
+SHA-256 of each, and ends with status 1 where one differs.
+
+Another compiler or another Python makes other bytes: what these hashes are of is printed first.
+
+Example: make reproducible
+Example: tools/reproducible.py --board mps2-an386 --variant run
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import get_micropython
+from picotorch.host import boards, emulator
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("boards", "host", "kernels", "port", "tools",
+           "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
+NO_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
+OTHERWISE = {"TZ": "Pacific/Chatham", "LC_ALL": "C", "PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1",
+             "MICROPY_GIT_HASH": "another"}
+OTHER_UMASK = 0o077
+VARIANTS = ("run", "repl")
+
+
+class BuildFailed(Exception):
+    """The end of the log of a build that failed."""
+
+
+@dataclass(frozen=True)
+class Twice:
+    """A file that was built twice: here, and elsewhere."""
+
+    name: str
+    here: Path
+    elsewhere: Path
+
+    def digests(self) -> tuple[str, str]:
+        return tuple(hashlib.sha256(path.read_bytes()).hexdigest()
+                     for path in (self.here, self.elsewhere))
+
+
+def _run(command, folder, **otherwise):
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("MAKE", "MFLAGS"))}
+    environment.update(otherwise)
+    done = subprocess.run(list(map(str, command)), cwd=folder, env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          umask=OTHER_UMASK if otherwise else -1)
+    if done.returncode:
+        raise BuildFailed(f"in {folder}: {' '.join(map(str, command))}\n{done.stdout[-2000:]}")
+
+
+def copy_sources(folder: Path) -> Path:
+    """Copies what a build needs of this checkout; returns folder."""
+    folder.mkdir(parents=True)
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=NO_SOURCES)
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def copy_micropython(folder: Path) -> Path:
+    """Copies the files of MicroPython whose hashes are stored; returns folder."""
+    tree = Path(os.environ.get("MICROPYTHON_DIR") or ROOT / "build" / "micropython")
+    for name in get_micropython.stored_hashes():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(tree / name, folder / name)
+    return folder
+
+
+def build_firmware(sources: Path, micropython: Path, board: str, variant: str,
+                   selection: Path | None = None) -> Path:
+    """Builds it elsewhere; returns its path, of the selective build if there is a selection."""
+    command = ["make", "-C", "port/firmware", f"-j{os.cpu_count()}", f"BOARD={board}",
+               f"VARIANT={variant}", f"SELECTION={selection or ''}"]
+    _run(command, sources, **OTHERWISE, MICROPYTHON_DIR=str(micropython))
+    return (selection or sources / "build" / "firmware" / f"{board}-{variant}") / "firmware.elf"
+
+
+def _build_wheel(sources, output, **otherwise):
+    _run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index",
+          "--wheel-dir", output, "."], sources, **otherwise)
+    (wheel,) = output.glob("*.whl")
+    return wheel
+
+
+def build_wheels(folder: Path) -> Twice:
+    """Builds one from a copy of this checkout, and one elsewhere from an sdist."""
+    sources = copy_sources(folder / "checkout")
+    here = _build_wheel(sources, folder / "here")
+    _run([sys.executable, "setup.py", "-q", "sdist", "-d", folder], sources)
+    (archive,) = folder.glob("*.tar.gz")
+    shutil.unpack_archive(archive, folder / "sdist", filter="data")
+    (unpacked,) = (folder / "sdist").iterdir()
+    return Twice(here.name, here, _build_wheel(unpacked, folder / "elsewhere", **OTHERWISE))
+
+
+def _tools():
+    def first_line(program):
+        return subprocess.check_output([program, "--version"], text=True).splitlines()[0]
+
+    return [first_line("arm-none-eabi-gcc"), first_line(sysconfig.get_config_var("CC").split()[0]),
+            f"Python {sys.version.split()[0]}",
+            *(f"{name} {version(name)}" for name in ("setuptools", "cffi"))]
+
+
+@click.command(help=__doc__)
+@click.option("--board", "names", multiple=True, type=click.Choice(boards.board_names()),
+              help="All by default.")
+@click.option("--variant", "variants", multiple=True, type=click.Choice(VARIANTS),
+              help="Of the firmware; both by default.")
+def main(names, variants):
+    click.echo("\n".join(_tools()))
+    differs = []
+
+    def tell(twice):
+        here, elsewhere = twice.digests()
+        click.echo(f"{here}  {twice.name}")
+        if here != elsewhere:
+            differs.append(f"{twice.name} differs elsewhere: {elsewhere}")
+
+    with tempfile.TemporaryDirectory(prefix="picotorch-elsewhere-") as folder:
+        folder = Path(folder)
+        tell(build_wheels(folder / "wheel"))
+        sources = copy_sources(folder / "sources")
+        micropython = copy_micropython(folder / "micropython")
+        for name in names or boards.board_names():
+            for variant in variants or VARIANTS:
+                here = emulator.firmware_path(boards.load_board(name), variant)
+                elsewhere = build_firmware(sources, micropython, name, variant)
+                tell(Twice(f"{name}-{variant}/firmware.elf", here, elsewhere))
+                shutil.rmtree(elsewhere.parent)
+    sys.exit("\n".join(differs) or 0)
+
+
+if __name__ == "__main__":
+    main()

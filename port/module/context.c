@@ -351,6 +351,18 @@ static mp_obj_t context_get_ref(mp_obj_t self_in, mp_obj_t position) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_get_ref_obj, context_get_ref);
 
+// Where the instruction that is `count` behind the one at a position lies.
+static mp_obj_t context_skip(mp_obj_t self_in, mp_obj_t position_in, mp_obj_t count_in) {
+    const pt_context *c = context_of(self_in);
+    int64_t position = mp_obj_get_int(position_in);
+    for (mp_int_t left = mp_obj_get_int(count_in); left > 0; left--) {
+        const pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
+        position += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
+    }
+    return pt_small_int(position);
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_skip_obj, context_skip);
+
 // The record of the method, whose records of values lie in the pool.
 static const pt_method *method_in_pool(const pt_context *c) {
     const pt_method *method = record_at(c, c->method, sizeof(pt_method));
@@ -462,6 +474,9 @@ static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
             return MP_OBJ_NEW_SMALL_INT(i);
         }
         instruction->args[i] = argument_of(c, method, &a);
+    }
+    if (pt_vector_length(args[2], arguments) > i) { // an output that is named once more
+        pt_read_argument(args[2], arguments, i, offset_of(c->program_values));
     }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
@@ -828,6 +843,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_fit), MP_ROM_PTR(&context_fit_obj)},
     {MP_ROM_QSTR(MP_QSTR_number), MP_ROM_PTR(&context_number_obj)},
     {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
+    {MP_ROM_QSTR(MP_QSTR_skip), MP_ROM_PTR(&context_skip_obj)},
     {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_variables), MP_ROM_PTR(&context_put_variables_obj)},
     {MP_ROM_QSTR(MP_QSTR_reset_variables), MP_ROM_PTR(&context_reset_variables_obj)},

@@ -375,8 +375,8 @@ static mp_obj_t reader_same_items(size_t n_args, const mp_obj_t *args) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_same_items_obj, 5, 5, reader_same_items);
 
-// Index of the table of a vector whose string in a slot is that at a position of another reader; the
-// search starts at a table of the vector and goes round.
+// Index of the table of a vector whose string in a slot is that at a position of another reader;
+// the search starts at a table of the vector and goes round.
 static mp_obj_t reader_find(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const reader *self = MP_OBJ_TO_PTR(args[0]), *other = reader_of(args[3]);

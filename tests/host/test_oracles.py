@@ -1,7 +1,8 @@
 """Every operator gives what numpy gives, for random dtypes, shapes, layouts and values.
 
 kernel_call.call runs each of these calls with dynamic outputs, too, and looks at all guard bytes.
-EXAMPLES=50 in the environment: so many times as many calls, others each time.
+EXAMPLES=50 in the environment: so many times as many calls, others each time. Boards give the same
+bytes as the twin, and leave their guard bytes alone, too.
 """
 
 import os
@@ -10,10 +11,11 @@ import _picotorch
 import figures
 import pytest
 import sanitized
+from board_call import Case, assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_call import Call
-from oracles import ORACLES, Draw
+from oracles import ORACLES, Draw, HypothesisDraw
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -38,7 +40,7 @@ def test_gives_what_numpy_gives(operator):
     def check(data):
         nonlocal calls
         calls += 1
-        draw = Draw(data, st)
+        draw = HypothesisDraw(data)
         ORACLES[operator](draw, operator).check(operator, draw)
 
     try:
@@ -48,3 +50,17 @@ def test_gives_what_numpy_gives(operator):
         figures.record("kernels", operator.replace("::", "."), operators=1, random_calls=calls,
                        kernel_runs=Call.runs - runs, operators_wrong=wrong,
                        runs_with_sanitizers=(Call.runs - runs) * sanitized.is_active())
+
+
+def case(operator, seed):
+    draw = Draw([seed, *map(ord, operator)])
+    sample = ORACLES[operator](draw, operator)
+    outputs = [] if sample.in_place else sample.outputs(draw)
+    return Case(operator, *sample.arguments, *outputs)
+
+
+@pytest.mark.parametrize("board", ["mps2-an385-m0plus", "mps2-an386", "mps3-an547"])
+def test_boards_give_what_the_twin_gives(board):
+    cases = [case(operator, seed) for operator in sorted(ORACLES) for seed in range(4)]
+    assert [one for one in cases if one.on_twin().error] == []
+    assert_same(board, cases)

@@ -1,17 +1,18 @@
 """Every operator gives what numpy gives, for random dtypes, shapes, layouts and values.
 
 kernel_call.call runs each of these calls with dynamic outputs, too, and looks at all guard bytes.
-EXAMPLES=50 in the environment: so many times as many calls, others each time. Boards give the same
-bytes as the twin, and leave their guard bytes alone, too.
+EXAMPLES=50 in the environment: so many times as many calls, others each time. Boards give the
+same as the twin, and leave their guard bytes alone, too.
 """
 
 import os
 
 import _picotorch
 import figures
+import numpy as np
 import pytest
 import sanitized
-from board_call import Case, assert_same
+from board_call import Case, call_on_board
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_call import Call
@@ -59,8 +60,16 @@ def case(operator, seed):
     return Case(operator, *sample.arguments, *outputs)
 
 
+def bits(array):
+    """The bytes; of a NaN that arithmetic makes each processor chooses its own."""
+    return np.where(np.isnan(array), np.nan, array).astype(array.dtype).tobytes()
+
+
 @pytest.mark.parametrize("board", ["mps2-an385-m0plus", "mps2-an386", "mps3-an547"])
 def test_boards_give_what_the_twin_gives(board):
     cases = [case(operator, seed) for operator in sorted(ORACLES) for seed in range(4)]
-    assert [one for one in cases if one.on_twin().error] == []
-    assert_same(board, cases)
+    for one, result in zip(cases, call_on_board(board, cases), strict=True):
+        wanted = one.on_twin()
+        assert (result.error, wanted.error) == (None, None), one
+        for mine, its in zip(result.outputs, wanted.outputs, strict=True):
+            assert bits(mine) == bits(its), one

@@ -33,7 +33,7 @@ run: firmware ## All set-up, then ds_cnn on an emulated board beside the twin an
 
 .PHONY: test
 test: all-firmware ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
-	.venv/bin/python -m pytest $(PYTEST)
+	.venv/bin/python tests/run.py $(PYTEST)
 
 ##@ Set-up, step by step (each target does those before it, too)
 
@@ -100,7 +100,7 @@ performance: all-firmware ## Measure all of docs/performance.md and write its ta
 .PHONY: reliability
 reliability: all-firmware ## Try to break it, count, print the figures of docs/reliability.md and write them
 	rm -rf build/reliability
-	.venv/bin/python -m pytest $(PYTEST) -m reliability
+	PICOTORCH_SWEEP=all .venv/bin/python tests/run.py $(PYTEST) -m reliability
 	.venv/bin/python tools/reliability.py
 
 .PHONY: size

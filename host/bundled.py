@@ -1,8 +1,9 @@
 """Bundled programs: .bpte files, which hold a program and sets of inputs with expected outputs.
 
 What is trusted and what is not: no byte of the file is trusted. Every read is checked to lie inside the
-file, every tensor to have the bytes that its sizes ask for; tables that the file refers to more than
-once count each time, and there may not be more of them than the file has bytes.
+file, every tensor to have the bytes that its sizes ask for; tables and vectors that the file refers to
+more than once count each time, and there may not be more tables and words of vectors than the file has
+bytes.
 """
 
 import dataclasses
@@ -166,15 +167,16 @@ class _File:
         """Positions of the tables of a vector."""
         vector = self.reader.table(table, slot)
         count = self.reader.length(vector)
-        self.visits -= count
-        if self.visits < 0:
-            raise bad_program("refers to more tables than it can have", "bundled program")
+        self.visit(count)
         return [self.reader.item(vector, i) for i in range(count)]
 
     def bytes(self, table, slot):
         """The bytes of a vector of bytes; None where the file leaves it out."""
         vector = self.reader.table(table, slot)
-        return self.slice(vector + 4, self.reader.length(vector)) if vector else None
+        if not vector:
+            return None
+        self.visit(self.reader.length(vector) // 4)
+        return self.slice(vector + 4, self.reader.length(vector))
 
     def text(self, table, slot):
         content = self.bytes(table, slot)
@@ -184,6 +186,11 @@ class _File:
             return str(content, "utf-8")
         except UnicodeDecodeError:
             raise bad_program("a method's name is no UTF-8", "bundled program") from None
+
+    def visit(self, count):
+        self.visits -= count
+        if self.visits < 0:
+            raise bad_program("refers to more tables and bytes than it can have", "bundled program")
 
     def slice(self, position, size):
         if not 0 <= position <= len(self.data) - size:

@@ -56,6 +56,7 @@ def cli():
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @options.firmware
 @options.data
+@options.backend
 @options.inputs
 @options.quantize
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
@@ -83,6 +84,7 @@ def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, ou
       picotorch run model.pte
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
       picotorch run model.pte --data weights.ptd
+      picotorch run model.pte --backend my_module:MyBackend
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
@@ -177,6 +179,7 @@ def inspect(model, method, as_json):
 @options.method
 @options.boards(running.board_names()[1:], "Only this board; may be given more than once.")
 @options.data
+@options.backend
 @options.prepare
 @options.as_json
 def size(model, method, boards, files, prepare, as_json):
@@ -236,6 +239,7 @@ def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, 
 @options.quantize
 @options.prepare
 @options.data
+@options.backend
 @click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
               show_default=True, help="The rows as the program has them, or the largest share first.")
 @click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",

@@ -180,7 +180,7 @@ def _same(value, wanted):
     """A float may be as far off as ExecuTorch lets it."""
     if isinstance(wanted, float) and isinstance(value, int | float):
         return math.isclose(value, wanted, rel_tol=1e-5, abs_tol=1e-4)
-    return value == wanted
+    return isinstance(value, int | float | str | None) and value == wanted
 
 
 def exported_value(meta: MethodMeta, index: int):

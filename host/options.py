@@ -1,10 +1,13 @@
 """Arguments and options of the command line that several commands take, and their types."""
 
+import importlib
 import math
 import re
+import sys
 from pathlib import Path
 
 import click
+from picotorch import Error, register_backend, unregister_backend
 from picotorch.memory import LIMIT
 
 from . import torchscript
@@ -62,6 +65,35 @@ class Tolerance(click.FloatRange):
         return number
 
 
+class BackendClass(click.ParamType):
+    """[NAME=]MODULE:CLASS, the module as import finds it from the working folder: (name, class)."""
+
+    name = "[NAME=]MODULE:CLASS"
+
+    def convert(self, value, param, ctx):
+        found = re.fullmatch(r"(?:([^=:]+)=)?([\w.]+):(\w+)", value)
+        if not found:
+            self.fail(f"{value!r} is not {self.name}", param, ctx)
+        name, module, class_name = found.groups()
+        sys.path.insert(0, "")
+        try:
+            return name or class_name, getattr(importlib.import_module(module), class_name)
+        except Exception as error:  # whatever the module does
+            self.fail(f"{value}: {type(error).__name__}: {error}", param, ctx)
+        finally:
+            sys.path.remove("")
+
+
+def _register(ctx, param, classes):
+    """Registers the backends until the command ends."""
+    for name, backend in classes:
+        try:
+            register_backend(name, backend())
+        except (Error, TypeError) as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+        ctx.call_on_close(lambda name=name: unregister_backend(name))
+
+
 def model(command):
     return click.argument("model", type=click.Path(path_type=Path))(command)
 
@@ -91,6 +123,13 @@ def data(command):
     return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
                         metavar="WEIGHTS.PTD", help="A data file of external tensors; may be given "
                         "more than once.")(command)
+
+
+def backend(command):
+    return click.option("--backend", type=BackendClass(), multiple=True, expose_value=False,
+                        callback=_register, metavar="[NAME=]MODULE:CLASS",
+                        help="On the twin, a backend in Python for delegates of this name (that of "
+                             "the class by default); may be given more than once.")(command)
 
 
 def as_json(command):

@@ -1,11 +1,13 @@
 """picotorch size: what a method needs, to the byte, and which boards have it.
 
 Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the
-same on every board. Stack and flash of the kernels are measured on a board whose firmware is built.
+same on every board. Stack and flash of the kernels are those of boards whose firmware is built: the
+stack as a run measures it, and the most that any run of the method can take.
 """
 
 import contextlib
 
+import _picotorch
 import click
 from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
 from picotorch.module import load_with_exact_memories
@@ -18,6 +20,7 @@ from .elf import flash_bytes
 from .flash import flash_of_operators, flash_rows
 from .inputs import random_inputs
 from .run import Request
+from .stack import bound_on
 from .twin import open_data, open_program, planned_sizes
 from .values import TENSOR, Values
 
@@ -39,6 +42,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "prepared": report["prepared"],
         "planned": planned,
         "temp": report["temp"]["used"],
+        "stack_free": _picotorch.STACK_BYTES,
         "program_bytes": len(model),
         "data_bytes": [len(file) for file in data],
         "constant_bytes": constant_bytes(Values(program, meta.plan)),
@@ -84,6 +88,7 @@ def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> d
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
         "stack": None,
+        "stack_bound": bound_on(board, need["operators"]),
         "stack_size": board.stack_size,
         **_flash(board, need["operators"]),
         "message": "",
@@ -159,12 +164,27 @@ def show_text(need: dict) -> None:
     show.heading("Boards: needed of what there is")
     names = ["pool", *sorted({name for entry in need["boards"] for name in entry["memories"]
                               if name.startswith("planned")}), "temp", "model"]
-    show.table(["board", *[name + ">" for name in names], "stack load>", "stack execute>", "of>", ""],
+    show.table(["board", *[name + ">" for name in names], ""],
                [_row(entry, names) for entry in need["boards"]])
     for entry in need["boards"]:
         if entry["message"]:
             click.echo(f"{entry['board']}: {entry['message']}")
+    _show_stack(need)
     _show_flash(need["boards"])
+
+
+def _show_stack(need):
+    """Of the boards whose firmware is built."""
+    built = [entry for entry in need["boards"] if entry["stack_bound"] is not None]
+    if not built:
+        return
+    show.heading("Stack: a run, and the most that any run of it takes to execute")
+    show.table(["board", "load>", "execute>", "at most>", "of>"], [
+        [entry["board"], *[(entry["stack"] or {}).get(phase, "-") for phase in ("load", "execute")],
+         entry["stack_bound"], entry["stack_size"]] for entry in built])
+    click.echo(f"Load and execute do not begin where less than {need['stack_free']} bytes are left.")
+    if need["delegates"]:
+        click.echo("The most is without what the backends of delegates take.")
 
 
 def _show_flash(boards):
@@ -183,10 +203,8 @@ def _show_flash(boards):
 
 def _row(entry, names):
     memories = entry["memories"]
-    stack = entry["stack"] or {}
     return [entry["board"], *[_usage(**memories[name]) if name in memories else "-" for name in names],
-            *[stack.get(phase, "-") for phase in ("load", "execute")],
-            entry["stack_size"], "fits" if entry["fits"] else "DOES NOT FIT"]
+            "fits" if entry["fits"] else "DOES NOT FIT"]
 
 
 def _usage(needed, size):

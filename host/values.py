@@ -48,6 +48,9 @@ class Values:
         position = self.reader.field(self._table(index), layout[0])
         return self._unpack(layout[1], position) if position else _zero(layout[1])
 
+    def is_number(self, index: int) -> bool:
+        return self.kind(index) in _NUMBERS
+
     def is_plain(self, index: int) -> bool:
         """True for a number, a string and None."""
         return self.kind(index) in (*_NUMBERS, schema.KERNEL_TYPES_STRING, schema.KERNEL_TYPES_NULL)
@@ -88,7 +91,7 @@ class Values:
         if kind == schema.KERNEL_TYPES_INT_LIST:
             items = reader.table(table, schema.INT_LIST_ITEMS)
             indexes = [reader.i64_item(items, i) for i in range(reader.length(items))]
-            return [self.text(i) for i in indexes]
+            return [self.text(i) if self.is_number(i) else f"%{i}" for i in indexes]
         if kind in _TENSOR_LISTS:
             items = reader.table(table, schema.TENSOR_LIST_ITEMS)
             indexes = [reader.i32_item(items, i) for i in range(reader.length(items))]

@@ -19,6 +19,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -38,11 +39,12 @@ CAMPAIGN = FUZZ / "campaign.json"
 TARGETS = sorted(path.stem for path in FUZZ.glob("*.py")
                  if "def one_input(" in path.read_text() and path.stem != "engine")
 
-ATHERIS = "atheris==3.0.0"
+REQUIREMENTS = ROOT / "tools" / "requirements" / "fuzz.txt"
 # pointer-overflow would report NULL + 0, of a tensor without elements
 INSTRUMENTED = "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow"
 MEGABYTES = 2048  # of a fuzzing process
 LARGEST_ALLOCATION = 256  # MB
+ENDED = (0, 72, -15)  # libFuzzer's status, or that of a terminated process, without a finding
 KEPT = 150_000  # bytes of a target's inputs in tests/fuzz/corpus
 PROGRESS = 10  # seconds
 LATE = 120  # seconds that a process may take to end, for its last input
@@ -69,14 +71,16 @@ def set_up():
     need = Need("clang with its sanitizers", "clang", lambda: compiler() is not None)
     if not need.is_there():
         install([need])
-    if not (PACKAGES / f"{ATHERIS.replace('==', '-')}.dist-info").is_dir():
+    installed = PACKAGES / "installed.txt"
+    if not installed.exists() or installed.read_text() != REQUIREMENTS.read_text():
         shutil.rmtree(PACKAGES, ignore_errors=True)
         try:
             run("fuzz", [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--target",
-                         PACKAGES, ATHERIS], "pip-install-atheris")
+                         PACKAGES, "--require-hashes", "-r", REQUIREMENTS], "pip-install-atheris")
         except SetupError as error:
-            raise SetupError(f"{error}\n{ATHERIS} has wheels for CPython 3.11 to 3.13 on x86-64 Linux; "
+            raise SetupError(f"{error}\natheris has wheels for CPython 3.11 to 3.13 on x86-64 Linux; "
                              "remove .venv and put such a python3 first in PATH") from None
+        installed.write_text(REQUIREMENTS.read_text())
     import sanitized
 
     say("fuzz", "extension with clang's sanitizers", end=" ... ")
@@ -85,9 +89,13 @@ def set_up():
     print(f"{time.monotonic() - started:.0f} s", flush=True)
 
 
-def environment():
+def environment(target):
+    """libFuzzer finds a mutator only among what is loaded before it starts."""
+    libraries = [PACKAGES / "asan_with_fuzzer.so"]
+    if hasattr(target, "mutate"):
+        libraries += (PACKAGES / "atheris").glob("custom_mutator*.so")
     return os.environ | {
-        "LD_PRELOAD": str(PACKAGES / "asan_with_fuzzer.so"),
+        "LD_PRELOAD": " ".join(map(str, libraries)),
         "PYTHONPATH": os.pathsep.join(map(str, (EXTENSION, PACKAGES, FUZZ))),
         "PYTHONHASHSEED": "0",
         "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=64",
@@ -131,7 +139,7 @@ def keep(target, folder):
     shutil.rmtree(smaller, ignore_errors=True)
     smaller.mkdir()
     subprocess.run(command(target, folder, "-merge=1", smaller, folder / "corpus"),
-                   env=environment(), check=True)
+                   env=environment(target), check=True)
     inputs = sorted((path.read_bytes() for path in smaller.iterdir()), key=len)
     archive(target).parent.mkdir(exist_ok=True)
     size = 0
@@ -199,7 +207,7 @@ def fuzz(target, folder, seconds, jobs):
             processes.append(subprocess.Popen(
                 command(target, folder, f"-max_total_time={seconds}", "-print_final_stats=1",
                         folder / "corpus"),
-                stdout=file, stderr=subprocess.STDOUT, env=environment(), cwd=ROOT))
+                stdout=file, stderr=subprocess.STDOUT, env=environment(target), cwd=ROOT))
     try:
         wait(processes, logs, started, seconds)
     except KeyboardInterrupt:
@@ -211,7 +219,7 @@ def fuzz(target, folder, seconds, jobs):
     findings = [path for path in sorted((folder / "findings").iterdir())
                 if path.name not in before and not path.name.startswith("slow-unit")]
     failed = [log for log, process in zip(logs, processes, strict=True)
-              if process.returncode not in (0, -15) and not findings]
+              if process.returncode not in ENDED and not findings]
     return total(logs), time.monotonic() - started, logs, findings + failed
 
 
@@ -229,13 +237,17 @@ def wait(processes, logs, started, seconds):
     print(end="\n" if terminal else "")
 
 
-def record(target, found, seconds, findings):
+def commit():
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
+                          text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def record(target, revision, found, seconds, findings):
     """Adds a run to tests/fuzz/campaign.json, by target and commit."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
-                            text=True).stdout.strip()
     campaign = json.loads(CAMPAIGN.read_text()) if CAMPAIGN.exists() else {}
     entry = campaign.setdefault(target.__name__, {}).setdefault(
-        commit, {"seconds": 0, "executions": 0, "findings": 0})
+        revision, {"seconds": 0, "executions": 0, "findings": 0})
     entry["seconds"] += round(seconds)
     entry["executions"] += found.executions
     entry["findings"] += len(findings)
@@ -245,7 +257,7 @@ def record(target, found, seconds, findings):
 
 def reproduce(target, folder, path):
     """Runs one input as the fuzzer does."""
-    return subprocess.run(command(target, folder, path), env=environment()).returncode
+    return subprocess.run(command(target, folder, path), env=environment(target)).returncode
 
 
 # -- main ---------------------------------------------------------------------------
@@ -275,6 +287,8 @@ def main():
     (folder / "findings").mkdir(parents=True, exist_ok=True)
     if arguments.input:
         sys.exit(reproduce(target, folder, arguments.input))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    revision = commit()
     fill(target, folder / "corpus")
     if arguments.keep:
         keep(target, folder)
@@ -282,7 +296,7 @@ def main():
     found, seconds, logs, findings = fuzz(target, folder, round(60 * arguments.minutes),
                                           arguments.jobs)
     if arguments.record:
-        record(target, found, seconds, findings)
+        record(target, revision, found, seconds, findings)
     print(f"{arguments.target}: {found.executions:,} executions in {seconds / 60:.1f} min, coverage "
           f"{found.coverage:,}, corpus {found.corpus:,}, {len(findings)} findings")
     for path in findings:

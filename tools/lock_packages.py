@@ -5,6 +5,7 @@
   export.txt     besides, ExecuTorch's exporter without PyTorch     make conformance
   torch_cpu.txt  PyTorch without CUDA, where pip finds it           make conformance
   torch.txt      else PyTorch as the index has it, with CUDA        make conformance
+  fuzz.txt       atheris                                            make fuzz
 
 Each version has the SHA-256 of all its files, for every platform and Python from 3.11 on, so that pip
 (--require-hashes) takes no other. Needs uv (pip install uv), which asks the package index.
@@ -23,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tools" / "requirements"
 WITHOUT_DEPENDENCIES = ["tosa-tools==2026.5.0"]  # asks for another flatbuffers than executorch
+FUZZ = ["atheris==3.0.0"]
 # Built by PyTorch for its own index, and 2 GB smaller.
 TORCH_CPU = """\
 torch==2.13.0+cpu \\
@@ -80,6 +82,7 @@ def main():
     write(export, [entry for entry in besides if not TORCH.match(entry)])
     write(torch, [entry for entry in besides if TORCH.match(entry)])
     write(FOLDER / "torch_cpu.txt", [TORCH_CPU])
+    write(FOLDER / "fuzz.txt", entries(files_of(FUZZ)))
 
 
 def write(path, chosen):

@@ -4,6 +4,7 @@ Positions and sizes are bytes. Numbers read from a file are clamped to the small
 MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
+import itertools
 import math
 import struct
 import threading
@@ -75,18 +76,22 @@ def stack_free():
 
 
 def nbytes(buffer):
-    """Bytes of a buffer; -1 for what is no contiguous buffer."""
+    """Bytes of a buffer; -1 for what is no contiguous buffer, and for a view that was released."""
     try:
         view = memoryview(buffer)
-    except TypeError:
+    except (TypeError, ValueError):
         return -1
     return view.nbytes if view.c_contiguous else -1
 
 
 def typecode(buffer):
     """Typecode of a buffer's elements, as of the array module: the character's number. `l` and `L` are
-    `i`, `q`, `I`, `Q` by their size; 0 for what is no number in the order of this machine's bytes."""
-    view = memoryview(buffer)
+    `i`, `q`, `I`, `Q` by their size; 0 for what is no number in the order of this machine's bytes, and
+    for a view that was released."""
+    try:
+        view = memoryview(buffer)
+    except ValueError:
+        return 0
     order, code = view.format[:-1], view.format[-1]
     if order not in ("", "@", "=", "<"):
         return 0
@@ -99,7 +104,7 @@ def readonly(buffer):
     """True for a buffer that cannot be written, and for what is no buffer."""
     try:
         return memoryview(buffer).readonly
-    except TypeError:
+    except (TypeError, ValueError):
         return True
 
 
@@ -107,6 +112,12 @@ def clear(buffer):
     """Makes all bytes of a buffer zero."""
     view = memoryview(buffer).cast("B")
     view[:] = bytes(len(view))
+
+
+def clear_traceback(error):
+    """Lets an exception that is raised again have no traceback of when it was raised before, which
+    MicroPython would add to."""
+    error.__traceback__ = None
 
 
 def element_size(dtype):
@@ -344,10 +355,11 @@ class Reader:
         return length == 0 or (self._bytes(vector + 4, length * size)
                                == other._bytes(other_vector + 4, length * size))
 
-    def find(self, tables, slot, other, string):
-        """Index of the first table of a vector whose string in a slot reads as the string at a position
-        of another reader's file, or -1."""
-        for i in range(self.length(tables)):
+    def find(self, tables, slot, other, string, start):
+        """Index of the first table of a vector, from `start` on and round, whose string in a slot reads
+        as the string at a position of another reader's file, or -1."""
+        count = self.length(tables)
+        for i in itertools.chain(range(start, count), range(min(start, count))):
             found = self.table(self.item(tables, i), slot)
             if found and self.same_items(found, 1, other, string):
                 return i
@@ -442,8 +454,7 @@ class _Memory:
     """
 
     def __init__(self, buffer):
-        self.buffer = buffer
-        view = memoryview(buffer)
+        self.buffer = view = memoryview(buffer)  # the caller may release the one handed over
         self.size = view.nbytes
         self.pointer = ffi.cast("uint8_t *", ffi.from_buffer(view))
         base = buffer if view.obj is None else view.obj
@@ -516,6 +527,20 @@ class Context:
         self._c.scratch = found.pointer if found else ffi.NULL
         self._c.scratch_size = found.size if found else 0
 
+    def moved_memory(self):
+        """Number of a memory whose buffer was resized, so that it lies elsewhere or is too small:
+        MEMORIES is the temp memory, one more that of events; 0 for none, as always under CPython."""
+        return 0
+
+    def release(self):
+        """Takes all memories away, the temp memory and that of events, too."""
+        for memory in range(PROGRAM, MEMORIES):
+            if self._buffers[memory] is not None:
+                self.set_memory(memory, None)
+        self.set_scratch(None)
+        self.set_tracer(None)
+        self._ready = False
+
     def _record(self, kind, position, size=None):
         size = ffi.sizeof(kind) if size is None else size
         if position < 0 or position % 4 or position + size > self._c.memory_size[POOL]:
@@ -534,7 +559,7 @@ class Context:
 
     def overlap(self, buffer, end):
         """The first memory below number `end` that shares a byte with a buffer, MEMORIES when the temp
-        memory does, 0 when none does."""
+        memory or that of events does, 0 when none does."""
         if not 0 <= end <= MEMORIES:
             raise ValueError
         found = _Memory(buffer)
@@ -605,6 +630,12 @@ class Context:
 
     def get_ref(self, position):
         return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
+
+    def skip(self, position, count):
+        """Where the instruction that is `count` behind the one at a position lies."""
+        for _ in range(count):
+            position += 4 + 4 * self._record("pt_instruction", position, 4).n_args
+        return position
 
     def _method(self):
         """The method's record, whose records of values lie in the pool."""
@@ -691,6 +722,8 @@ class Context:
             if variables and self._has_variable(kind, evalue):
                 return i
             self.put_ref(position + 4 + 4 * i, self._argument(kind, index, evalue))
+        if reader.length(arguments) > count:  # an output that is named once more
+            self._read_argument(reader, arguments, count)
         return -1
 
     def _argument(self, kind, index, evalue):
@@ -807,6 +840,14 @@ class Context:
             raise ValueError
         self._record("pt_method", self._c.method)
         return lib.pt_is_written(self._c, memory)
+
+    def shared_memory(self, first, end):
+        """The first memory from number `first` to below `end` that shares bytes with one of them before
+        it, where an instruction of the started method writes to one of the two; 0 for none."""
+        if not 0 <= first <= end <= MEMORIES:
+            raise ValueError
+        self._record("pt_method", self._c.method)
+        return lib.pt_find_shared(self._c, first, end)
 
     def memory_needed(self, memory, bounds):
         """Bytes that a memory of unplanned tensors must have for the static tensors in it; with

@@ -363,12 +363,15 @@ void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uin
 // ---- checks of memories that come after load
 
 // The first memory below number `end` that shares a byte with the `size` bytes at `data`,
-// PT_MEMORIES when the temp memory does, PT_MEMORY_NONE when none does.
+// PT_MEMORIES when the temp memory or that of events does, PT_MEMORY_NONE when none does.
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
 // True when tensor `place` of n arguments shares no memory with another of them.
 bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args);
 // True when an instruction of the started method writes to a tensor in this memory.
 bool pt_is_written(const pt_context *c, uint32_t memory);
+// The first memory from `first` to below `end` that shares a byte with one of them before it, where
+// an instruction of the started method writes to one of the two; PT_MEMORY_NONE for none.
+uint32_t pt_find_shared(const pt_context *c, uint32_t first, uint32_t end);
 // Bytes that this memory, of unplanned tensors, must have for the static tensors in it; with
 // `bounds` for the dynamic ones at their upper bounds, too.
 uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds);

@@ -6,13 +6,23 @@ static bool overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_
            (uintptr_t)b < (uintptr_t)a + a_size;
 }
 
+static const pt_method *method_of(const pt_context *c) {
+    return (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+}
+
+static uint32_t events_size(const pt_context *c) {
+    return c->tracer.events ? (method_of(c)->n_instructions + 1) * (uint32_t)sizeof(pt_event) : 0;
+}
+
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end) {
     for (uint32_t i = PT_MEMORY_PROGRAM; i < end; i++) {
         if (overlap(data, size, c->memory[i], c->memory_size[i])) {
             return i;
         }
     }
-    return overlap(data, size, c->scratch, c->scratch_size) ? PT_MEMORIES : PT_MEMORY_NONE;
+    bool is_shared = overlap(data, size, c->scratch, c->scratch_size) ||
+                     overlap(data, size, (const uint8_t *)c->tracer.events, events_size(c));
+    return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
 // In references, which tell before all memories are known: those share no bytes.
@@ -96,8 +106,7 @@ static bool writes_to(const pt_context *c, const pt_instruction *instruction, ui
 }
 
 bool pt_is_written(const pt_context *c, uint32_t memory) {
-    const pt_method *method =
-        (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    const pt_method *method = method_of(c);
     const uint8_t *at = pt_at(c, method->instructions);
     for (uint32_t i = 0; i < method->n_instructions; i++) {
         const pt_instruction *instruction = (const pt_instruction *)(const void *)at;
@@ -107,4 +116,16 @@ bool pt_is_written(const pt_context *c, uint32_t memory) {
         at += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
     }
     return false;
+}
+
+uint32_t pt_find_shared(const pt_context *c, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
+        for (uint32_t k = first; k < i; k++) {
+            if (overlap(c->memory[i], c->memory_size[i], c->memory[k], c->memory_size[k]) &&
+                (pt_is_written(c, i) || pt_is_written(c, k))) {
+                return i;
+            }
+        }
+    }
+    return PT_MEMORY_NONE;
 }

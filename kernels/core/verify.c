@@ -1,7 +1,8 @@
 // The structure of a FlatBuffer, checked against the schema before anything else reads it: every
 // field, vtable, vector and string lies inside the file, tables and vectors at a multiple of 4,
-// every union holds a known member. The number of visits is bounded by the size of the file, so
-// shared tables cannot make it slow.
+// every union holds a known member. What is visited is bounded by the size of the file: tables and
+// vectors that are referred to more than once count each time, so that neither this check nor those
+// that read the file later can be made slow, or large, by a small file.
 //
 // The size of a table that its vtable states is not looked at: flatbuffers' Python builder, with
 // which ExecuTorch writes, lets tables of different sizes share a vtable.
@@ -38,7 +39,7 @@ typedef struct pt_union {
 typedef struct verifier {
     const uint8_t *data;
     uint32_t size;
-    uint32_t visits;   // left
+    uint32_t visits;   // left, of tables and of each 4 bytes of a vector
     uint32_t position; // of what was found wrong
 } verifier;
 
@@ -71,7 +72,7 @@ static uint32_t follow(verifier *v, uint32_t position) {
 static bool verify_vector(verifier *v, uint32_t vector, uint32_t element, uint32_t behind) {
     uint32_t length = pt_read_u32(v->data + vector);
     v->position = vector;
-    return length <= (v->size - vector - 4) / element &&
+    return length <= (v->size - vector - 4) / element && visit(v, length * element / 4) &&
            (behind == 0 || (length * element < v->size - vector - 4 &&
                             v->data[vector + 4 + length * element] == 0));
 }
@@ -83,9 +84,6 @@ static bool verify_tables(verifier *v, uint32_t vector, uint32_t number) {
         return false;
     }
     uint32_t length = pt_read_u32(v->data + vector);
-    if (!visit(v, length)) {
-        return false;
-    }
     for (uint32_t i = 0; i < length; i++) {
         uint32_t table = follow(v, vector + 4 + 4 * i);
         if (!table || !verify_table(v, table, number)) {
@@ -135,7 +133,7 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
         return false;
     }
     uint32_t vtable_size = pt_read_u16(v->data + vtable);
-    if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2)) {
+    if (vtable_size < 4 || (vtable_size & 1) || !inside(v, vtable, vtable_size, 2)) {
         return false;
     }
     const uint8_t *offsets = v->data + vtable + 4;

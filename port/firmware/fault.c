@@ -25,14 +25,8 @@ typedef struct {
 } exception_frame;
 
 static const char *const exception_names[] = {
-    [2] = "NMI",
-    [3] = "HardFault",
-    [4] = "MemManage fault",
-    [5] = "BusFault",
-    [6] = "UsageFault",
-    [7] = "SecureFault",
-    [11] = "unexpected SVCall",
-    [14] = "unexpected PendSV",
+    [2] = "NMI",        [3] = "HardFault",   [4] = "MemManage fault",    [5] = "BusFault",
+    [6] = "UsageFault", [7] = "SecureFault", [11] = "unexpected SVCall", [14] = "unexpected PendSV",
 };
 
 static void put_string(const char *text) {

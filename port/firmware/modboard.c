@@ -68,6 +68,15 @@ static mp_obj_t board_place(mp_obj_t name_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_place_obj, board_place);
 
+#define ADDRESS_ZERO_SIZE 256
+
+/* address_zero() -> read-only memoryview of the first bytes of the address space, to which a null
+ * pointer leads. */
+static mp_obj_t board_address_zero(void) {
+    return read_only_view(NULL, ADDRESS_ZERO_SIZE);
+}
+static MP_DEFINE_CONST_FUN_OBJ_0(board_address_zero_obj, board_address_zero);
+
 /* count_start(): begin to count instructions. Allocates nothing. */
 static mp_obj_t board_count_start(void) {
     pt_counter_start();
@@ -191,6 +200,7 @@ static const mp_rom_map_elem_t board_globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_memories), MP_ROM_PTR(&board_memories_obj)},
     {MP_ROM_QSTR(MP_QSTR_memory), MP_ROM_PTR(&board_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_place), MP_ROM_PTR(&board_place_obj)},
+    {MP_ROM_QSTR(MP_QSTR_address_zero), MP_ROM_PTR(&board_address_zero_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_start), MP_ROM_PTR(&board_count_start_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_stop), MP_ROM_PTR(&board_count_stop_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_overhead), MP_ROM_PTR(&board_count_overhead_obj)},

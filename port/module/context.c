@@ -11,10 +11,12 @@ typedef struct context {
     void *starts[PT_MEMORIES];     // so do these where a buffer is a view that may move on
     mp_obj_t scratch;
     mp_obj_t events;
+    size_t events_size;
     mp_obj_t on_failure;
     mp_obj_t on_delegate;
     mp_obj_t raised;   // an exception that waits until the executor has returned
     uint32_t constant; // a bit for each memory that nothing writes to
+    uint8_t arrays;    // how many of the buffers are arrays
     bool ready;
     bool running;
     pt_context c;
@@ -55,10 +57,12 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     }
     self->scratch = mp_const_none;
     self->events = mp_const_none;
+    self->events_size = 0;
     self->on_failure = n_args > 0 ? args[0] : mp_const_none;
     self->on_delegate = n_args > 1 ? args[1] : mp_const_none;
     self->raised = MP_OBJ_NULL;
     self->constant = 0;
+    self->arrays = 0;
     self->ready = false;
     self->running = false;
     memset(&self->c, 0, sizeof(self->c));
@@ -83,12 +87,28 @@ static mp_buffer_info_t buffer_of(mp_obj_t buffer_in) {
     return buffer;
 }
 
+// Arrays can be resized while something refers to them.
+static bool is_array(mp_obj_t buffer) {
+#if MICROPY_PY_ARRAY
+    if (mp_obj_is_exact_type(buffer, &mp_type_array)) {
+        return true;
+    }
+#endif
+    return mp_obj_is_exact_type(buffer, &mp_type_bytearray);
+}
+
+// Counts one buffer less and another more.
+static void count_arrays(context *self, mp_obj_t before, mp_obj_t after) {
+    self->arrays = (uint8_t)(self->arrays - is_array(before) + is_array(after));
+}
+
 static void set_memory(context *self, mp_obj_t memory_in, mp_obj_t buffer_in, bool constant) {
     mp_int_t memory = mp_obj_get_int(memory_in);
     if (memory <= PT_MEMORY_NONE || memory >= PT_MEMORIES) {
         pt_raise_value_error();
     }
     mp_buffer_info_t buffer = buffer_of(buffer_in);
+    count_arrays(self, self->buffers[memory], buffer_in);
     self->buffers[memory] = buffer_in;
     self->starts[memory] = pt_view_start(buffer_in);
     self->c.memory[memory] = buffer.buf;
@@ -113,12 +133,43 @@ static MP_DEFINE_CONST_FUN_OBJ_3(context_set_constant_memory_obj, context_set_co
 static mp_obj_t context_set_scratch(mp_obj_t self_in, mp_obj_t buffer_in) {
     context *self = MP_OBJ_TO_PTR(self_in);
     mp_buffer_info_t buffer = buffer_of(buffer_in);
+    count_arrays(self, self->scratch, buffer_in);
     self->scratch = buffer_in;
     self->c.scratch = buffer.buf;
     self->c.scratch_size = buffer.len;
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_scratch_obj, context_set_scratch);
+
+// True for an array that has been resized, where that has moved it or left it too small.
+static bool has_moved(mp_obj_t buffer_in, const void *data, size_t size) {
+    if (!is_array(buffer_in)) {
+        return false;
+    }
+    mp_buffer_info_t buffer = buffer_of(buffer_in);
+    return buffer.buf != data || buffer.len < size;
+}
+
+static uint32_t find_moved(const context *self) {
+    if (self->arrays == 0) {
+        return PT_MEMORY_NONE;
+    }
+    for (uint32_t i = PT_MEMORY_PROGRAM; i < PT_MEMORIES; i++) {
+        if (has_moved(self->buffers[i], self->c.memory[i], self->c.memory_size[i])) {
+            return i;
+        }
+    }
+    if (has_moved(self->scratch, self->c.scratch, self->c.scratch_size)) {
+        return PT_MEMORIES;
+    }
+    return has_moved(self->events, self->c.tracer.events, self->events_size) ? PT_MEMORIES + 1
+                                                                             : PT_MEMORY_NONE;
+}
+
+static mp_obj_t context_moved_memory(mp_obj_t self_in) {
+    return pt_small_int(find_moved(MP_OBJ_TO_PTR(self_in)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_moved_memory_obj, context_moved_memory);
 
 static mp_int_t memory_number(mp_obj_t memory_in) {
     mp_int_t memory = mp_obj_get_int(memory_in);
@@ -300,6 +351,18 @@ static mp_obj_t context_get_ref(mp_obj_t self_in, mp_obj_t position) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_get_ref_obj, context_get_ref);
 
+// Where the instruction that is `count` behind the one at a position lies.
+static mp_obj_t context_skip(mp_obj_t self_in, mp_obj_t position_in, mp_obj_t count_in) {
+    const pt_context *c = context_of(self_in);
+    int64_t position = mp_obj_get_int(position_in);
+    for (mp_int_t left = mp_obj_get_int(count_in); left > 0; left--) {
+        const pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
+        position += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
+    }
+    return pt_small_int(position);
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_skip_obj, context_skip);
+
 // The record of the method, whose records of values lie in the pool.
 static const pt_method *method_in_pool(const pt_context *c) {
     const pt_method *method = record_at(c, c->method, sizeof(pt_method));
@@ -411,6 +474,9 @@ static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
             return MP_OBJ_NEW_SMALL_INT(i);
         }
         instruction->args[i] = argument_of(c, method, &a);
+    }
+    if (pt_vector_length(args[2], arguments) > i) { // an output that is named once more
+        pt_read_argument(args[2], arguments, i, offset_of(c->program_values));
     }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
@@ -562,6 +628,13 @@ static mp_obj_t context_is_written(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_is_written_obj, context_is_written);
 
+static mp_obj_t context_shared_memory(mp_obj_t self_in, mp_obj_t first, mp_obj_t end) {
+    const pt_context *c = context_of(self_in);
+    record_at(c, c->method, sizeof(pt_method));
+    return pt_small_int(pt_find_shared(c, number(first, PT_MEMORIES), number(end, PT_MEMORIES)));
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_shared_memory_obj, context_shared_memory);
+
 static mp_obj_t context_memory_needed(mp_obj_t self_in, mp_obj_t memory_in, mp_obj_t bounds) {
     const pt_context *c = context_of(self_in);
     uint32_t memory = (uint32_t)memory_number(memory_in);
@@ -600,7 +673,7 @@ static mp_obj_t run(mp_obj_t self_in, int (*function)(pt_context *c)) {
     int error = PT_ERROR_INVALID_STATE;
     if (self->ready && !self->running && pt_stack_free() < PT_STACK_BYTES) {
         error = NO_STACK;
-    } else if (self->ready && !self->running) {
+    } else if (self->ready && !self->running && find_moved(self) == PT_MEMORY_NONE) {
         self->running = true;
         error = function(&self->c);
         self->running = false;
@@ -640,11 +713,25 @@ static mp_obj_t context_set_tracer(mp_obj_t self_in, mp_obj_t buffer_in) {
             pt_raise_value_error();
         }
     }
+    count_arrays(self, self->events, buffer_in);
     self->events = buffer_in;
+    self->events_size = buffer.len;
     pt_set_tracer(&self->c, buffer.buf, ticks, (mp_uint_t)-1);
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_set_tracer_obj, context_set_tracer);
+
+static mp_obj_t context_release(mp_obj_t self_in) {
+    context *self = MP_OBJ_TO_PTR(self_in);
+    for (mp_int_t memory = PT_MEMORY_PROGRAM; memory < PT_MEMORIES; memory++) {
+        set_memory(self, MP_OBJ_NEW_SMALL_INT(memory), mp_const_none, false);
+    }
+    context_set_scratch(self_in, mp_const_none);
+    context_set_tracer(self_in, mp_const_none);
+    self->ready = false;
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(context_release_obj, context_release);
 
 static mp_obj_t context_tracing_overhead(mp_obj_t self_in) {
     return pt_small_int(context_of(self_in)->tracer.overhead);
@@ -756,19 +843,23 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_fit), MP_ROM_PTR(&context_fit_obj)},
     {MP_ROM_QSTR(MP_QSTR_number), MP_ROM_PTR(&context_number_obj)},
     {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
+    {MP_ROM_QSTR(MP_QSTR_skip), MP_ROM_PTR(&context_skip_obj)},
     {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_variables), MP_ROM_PTR(&context_put_variables_obj)},
     {MP_ROM_QSTR(MP_QSTR_reset_variables), MP_ROM_PTR(&context_reset_variables_obj)},
     {MP_ROM_QSTR(MP_QSTR_count_lists), MP_ROM_PTR(&context_count_lists_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_memory), MP_ROM_PTR(&context_set_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_constant_memory), MP_ROM_PTR(&context_set_constant_memory_obj)},
+    {MP_ROM_QSTR(MP_QSTR_moved_memory), MP_ROM_PTR(&context_moved_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_limit_memory), MP_ROM_PTR(&context_limit_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_has_memory), MP_ROM_PTR(&context_has_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_overlap), MP_ROM_PTR(&context_overlap_obj)},
     {MP_ROM_QSTR(MP_QSTR_is_written), MP_ROM_PTR(&context_is_written_obj)},
+    {MP_ROM_QSTR(MP_QSTR_shared_memory), MP_ROM_PTR(&context_shared_memory_obj)},
     {MP_ROM_QSTR(MP_QSTR_memory_needed), MP_ROM_PTR(&context_memory_needed_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_scratch), MP_ROM_PTR(&context_set_scratch_obj)},
     {MP_ROM_QSTR(MP_QSTR_set_tracer), MP_ROM_PTR(&context_set_tracer_obj)},
+    {MP_ROM_QSTR(MP_QSTR_release), MP_ROM_PTR(&context_release_obj)},
     {MP_ROM_QSTR(MP_QSTR_tracing_overhead), MP_ROM_PTR(&context_tracing_overhead_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_method), MP_ROM_PTR(&context_put_method_obj)},
     {MP_ROM_QSTR(MP_QSTR_argument), MP_ROM_PTR(&context_argument_obj)},

@@ -28,7 +28,7 @@ static inline mp_obj_t pt_small_int(int64_t value) {
 #endif
 // The same of what loading calls in C, to the end of the stack, which lies behind that limit.
 #ifndef PT_STACK_CHECK_BYTES
-#define PT_STACK_CHECK_BYTES 1024
+#define PT_STACK_CHECK_BYTES 1280
 #endif
 
 // Bytes of stack left until MicroPython refuses to call; SIZE_MAX where it never does.
@@ -75,5 +75,8 @@ typedef struct pt_argument {
 // The value that item `i` of a vector of indexes names, of the values in another vector. Raises
 // ValueError where they lead outside.
 pt_argument pt_read_argument(mp_obj_t reader, uint32_t arguments, uint32_t i, uint32_t values);
+
+// Items of a vector. Raises ValueError where it lies outside.
+uint32_t pt_vector_length(mp_obj_t reader, uint32_t vector);
 
 #endif

@@ -7,7 +7,7 @@ used in place.
 import _picotorch
 
 from .errors import ACCESS_FAILED, INVALID_ARGUMENT, NOT_SUPPORTED, fail, out_of_memory
-from .memory import buffer_size
+from .memory import buffer_size, bytes_at
 
 
 class BufferDataLoader:
@@ -18,7 +18,11 @@ class BufferDataLoader:
         self.buffer = buffer
 
     def size(self):
-        return len(self.buffer)
+        return buffer_size(self.buffer, "program")
+
+    def explain(self, error):
+        """The file, where it has a name."""
+        return ""
 
     def __repr__(self):
         return "<BufferDataLoader %dB>" % self.size()
@@ -43,6 +47,9 @@ class FileDataLoader(BufferDataLoader):
             raise fail(NOT_SUPPORTED, "this firmware has no files", str(path),
                        remedy="hand over the bytes") from None
 
+    def explain(self, error):
+        return str(self.path)
+
     def __repr__(self):
         return "<FileDataLoader %s %dB>" % (self.path, self.size())
 
@@ -61,9 +68,10 @@ def _read(file, buffer):
         buffer = bytearray(size)
     if _picotorch.readonly(buffer):
         raise fail(INVALID_ARGUMENT, "cannot be written", "file buffer")
-    if len(buffer) < size:
-        raise out_of_memory("file buffer", -1, size, len(buffer), "hand over a larger buffer")
-    view = memoryview(buffer)[:size]
+    there = buffer_size(buffer, "file buffer")
+    if there < size:
+        raise out_of_memory("file buffer", -1, size, there, "hand over a larger buffer")
+    view = bytes_at(buffer, 0, size)
     if file.readinto(view) != size:
         raise fail(ACCESS_FAILED, "the file ended early")
     return view

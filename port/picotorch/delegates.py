@@ -240,16 +240,17 @@ class Delegates(NoDelegates):
         if self.error is not None:
             raise self.error
 
-    def destroy(self):
-        """Destroys those that are ready. An exception of a backend is kept in `error` until all are, an
-        interrupt too."""
+    def destroy(self, keep_errors):
+        """Destroys those that are ready. An interrupt is kept in `error` until all are, and if wanted
+        what else a backend raises."""
         self.error = None
         for i in range(len(self.items)):
             while self.items[i].is_ready:
                 try:
                     self.items[i].destroy()
                 except BaseException as error:
-                    self._keep(error, i, "delegate", i)
+                    if keep_errors or not isinstance(error, Exception):
+                        self._keep(error, i, "delegate", i)
 
     def raise_interrupt(self):
         """Raises what destroy has kept if it is no Exception."""

@@ -65,7 +65,8 @@ def check_memory(buffer, subject, index=-1):
 
 class MemoryAllocator:
     """Hands out the bytes of one buffer in order; `name` says in errors which memory it is. used: bytes
-    handed out; held: those up to the end of the last method that is loaded there."""
+    handed out; held: those up to the end of the last method that is loaded there, more than there
+    are while one is being loaded or unloaded."""
 
     def __init__(self, buffer, name="method pool"):
         self.buffer = buffer
@@ -73,6 +74,14 @@ class MemoryAllocator:
         self.size = buffer_size(buffer, name)
         self.used = 0
         self.held = 0
+
+    def check(self, subject):
+        """Raises InvalidArgument when the memory cannot be written, is not aligned, or has fewer bytes
+        than it had at first, InvalidType when it is none."""
+        check_memory(self.buffer, subject)
+        if _picotorch.nbytes(self.buffer) < self.size:
+            raise fail(INVALID_ARGUMENT, "has become smaller", subject, -1, self.size,
+                       _picotorch.nbytes(self.buffer), "make a MemoryAllocator anew")
 
     @property
     def free(self):
@@ -92,7 +101,7 @@ class MemoryAllocator:
         """Gives back everything behind the first `used` bytes. Raises InvalidState where a method is
         loaded there."""
         if used < self.held:
-            raise fail(INVALID_STATE, "holds a loaded method", self.name, remedy="unload it first")
+            raise fail(INVALID_STATE, "holds a method", self.name, remedy="unload it first")
         self.used = used
 
     def __repr__(self):

@@ -17,6 +17,7 @@ from .errors import (
     END_OF_METHOD,
     INVALID_ARGUMENT,
     INVALID_STATE,
+    MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     OPERATOR_MISSING,
     bad_program,
@@ -90,6 +91,7 @@ class Method:
             self.program = program
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
+            self._hold_pool(self._pool.size + 1)  # backends allocate, but nobody resets or loads there
             self._delegates.init(program, data_map, name, self.manager, self._loader)
             self._loader.bind_scratch(self.manager)
             self._start()
@@ -112,9 +114,16 @@ class Method:
 
     def _take_pool(self):
         pool = self.manager.method_allocator
+        if pool.held > pool.size:
+            raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
         self._pool = pool
         self._pool_held = pool.held
         self._pool_mark = pool.used
+
+    def _hold_pool(self, end):
+        pool = self._pool
+        self._pool_end = pool.used
+        pool.held = end
 
     def _start(self):
         loader = self._loader
@@ -125,8 +134,7 @@ class Method:
         self._outputs.check()
         self._inputs.forget()
         self.context.start(loader.start)
-        pool = self._pool
-        pool.held = self._pool_end = pool.used
+        self._hold_pool(self._pool.used)
         self._loaded = True
         self.update_ready()
 
@@ -134,14 +142,14 @@ class Method:
         """Gives everything back. Each part may be interrupted, and done again."""
         if self._pool_mark < 0:
             return
+        was_loaded = self._loaded
         self._loaded = False
         self.make_unready()
-        self._delegates.destroy()
-        for i in range(_picotorch.PROGRAM, _picotorch.MEMORIES):
-            self.context.set_memory(i, None)
-        self.context.set_scratch(None)
-        self.context.set_tracer(None)
         pool = self._pool
+        if self._pool_end >= 0:
+            pool.held = pool.size + 1
+        self._delegates.destroy(was_loaded)
+        self.context.release()
         if self._pool_end >= 0:
             pool.held = self._pool_held
             self._pool_end = -1
@@ -181,9 +189,31 @@ class Method:
         first = _picotorch.PLANNED + self._planned
         return memory == _picotorch.PROGRAM or first <= memory < self._external_start
 
-    def _check_loaded(self):
+    def check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
+        moved = self.context.moved_memory()
+        if moved:
+            self._raise_moved(moved)
+
+    def _raise_moved(self, memory):
+        """An array that has grown may lie elsewhere, and its old bytes belong to something else."""
+        first_file = _picotorch.PLANNED + self._planned
+        index = -1
+        if memory >= _picotorch.MEMORIES:
+            subject = "temp memory" if memory == _picotorch.MEMORIES else "event tracer"
+        elif memory >= self._external_start:
+            subject = "a tensor outside the planned memory"
+        elif memory >= first_file:
+            subject = "data file"
+            index = memory - first_file
+        elif memory >= _picotorch.PLANNED:
+            subject = "planned buffer"
+            index = memory - _picotorch.PLANNED
+        else:
+            subject = self._pool.name if memory == _picotorch.POOL else "program"
+        raise fail(INVALID_STATE, "has been resized since it was handed over", subject, index,
+                   remedy="leave its size alone, and load again")
 
     def _check_not_busy(self):
         if self._busy:
@@ -197,11 +227,11 @@ class Method:
     # ---- inputs and outputs
 
     def inputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._inputs.count()
 
     def outputs_size(self):
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.count()
 
     def set_input(self, value, index):
@@ -213,13 +243,13 @@ class Method:
         exported with. Raises InvalidArgument for another dtype, value or type and for lists,
         NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
         """
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.set(value, index)
         self.update_ready()
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
-        self._check_loaded()
+        self.check_loaded()
         if len(values) != self._inputs.count():
             raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
                        remedy="give inputs_size")
@@ -230,7 +260,7 @@ class Method:
     def set_output_data_ptr(self, buffer, index):
         """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
         least the bytes of the program's sizes, which a dynamic output may come to have."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self._outputs.set_memory(buffer, index)
         self.update_ready()
@@ -242,7 +272,7 @@ class Method:
         A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
         string and a list, and each item of a list until the next one is read.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._outputs.get(index)
 
     def get_outputs(self, into=None):
@@ -265,7 +295,7 @@ class Method:
 
         With the heap locked it is valid until the next get_attribute.
         """
-        self._check_loaded()
+        self.check_loaded()
         return self._attributes.get(name)
 
     def set_attribute_data_ptr(self, buffer, name):
@@ -273,7 +303,7 @@ class Method:
         unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self._attributes.set_memory(buffer, name)
         self.update_ready()
@@ -292,6 +322,7 @@ class Method:
             if self.context.has_memory(i):
                 self.context.fit(i)
         self.context.reset_variables()
+        self.update_ready()  # without inputs it is
 
     # ---- execution
 
@@ -320,14 +351,22 @@ class Method:
         for i in range(self._external_start, self._external_end):
             if not self.context.has_memory(i):
                 return
+        if self._shares_memory():
+            return
         self._ready = True
         self.context.set_ready(True)
+
+    def _shares_memory(self):
+        """True when an input, output or mutable buffer lies over another and one is written."""
+        return self.context.shared_memory(self._external_start, self._external_end) != 0
 
     def _on_failure(self, code):
         """Raises what execute or step failed with."""
         if code == _NO_STACK:
             raise no_stack()
         self.check_not_running()
+        if code == INVALID_STATE:
+            self.check_loaded()
         error = self._delegates.take_error()
         if code == END_OF_METHOD and error is None:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
@@ -335,25 +374,40 @@ class Method:
         if not self._ready:
             self._raise_not_ready()
         if error is None:
-            error = fail(code, "", "instruction", self.context.failed(), source=self)
+            error = self._failure(code)
         raise error
 
+    def _failure(self, code):
+        """What an instruction failed with. Memory is short where its sizes, which load did not know,
+        ask for more of the temp memory than there is."""
+        requested = available = -1
+        if code == MEMORY_ALLOCATION_FAILED:
+            temp = self.manager.temp_allocator
+            requested = self.context.scratch_needed()
+            available = 0 if temp is None else temp.size
+        return fail(code, "", "instruction", self.context.failed(), requested, available,
+                    "hand over more temp memory" if requested >= 0 else "", self)
+
     def _raise_not_ready(self):
-        self._check_loaded()
+        self.check_loaded()
         self._inputs.check_all_set()
+        if self._shares_memory():
+            raise fail(INVALID_ARGUMENT, "shares bytes with another, and one of them is written",
+                       "a tensor outside the planned memory",
+                       remedy="hand over memories that lie apart")
         raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
                    remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
 
     def reset_execution(self):
         """Back to the first instruction."""
-        self._check_loaded()
+        self.check_loaded()
         self.check_not_running()
         self.context.start(self._loader.start)
 
     # ---- what it is and needs
 
     def method_meta(self):
-        self._check_loaded()
+        self.check_loaded()
         return MethodMeta(self.program, self.plan)
 
     @property
@@ -363,7 +417,7 @@ class Method:
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool."""
-        self._check_loaded()
+        self.check_loaded()
         meta = self.method_meta()
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator

@@ -72,7 +72,7 @@ class NoDelegates:
     def init(self, program, data_map, name, manager, loader):
         pass
 
-    def destroy(self):
+    def destroy(self, keep_errors):
         pass
 
     def raise_interrupt(self):

@@ -93,6 +93,7 @@ class Tensors:
                        "give as many bytes as its source has")
         check_memory(buffer, self._subject, index)
         check_apart(method.context.overlap(buffer, method.first_external()), self._subject, index)
+        method.make_unready()  # until it is known to lie apart from the others
         method.context.set_memory(memory, buffer)
 
 

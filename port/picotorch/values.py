@@ -142,6 +142,7 @@ class ValueList:
             i += len(self)
         if not 0 <= i < len(self):
             raise IndexError
+        self._values.method.check_loaded()
         try:
             return self._item(i)
         except ValueError:

@@ -1,168 +1,434 @@
-"""Loads a method with memories that do not do, one case after the other. After each the same objects
-get memories that do, and the method must load, run and give the first run's outputs.
+"""Loads every method of some fixtures with each memory from nothing to enough, and gives its inputs and
+outputs every length but the right one. Behind loaded.py.
 
-Sections: model; method, its name; in0, in1 ...; readonly, zeros; cases, a line each:
-    <memory> <size> <shift>      size -1: the size that it needs
-memory is pool, temp, planned<i>, missing<i> (there are only i planned buffers), noalloc (no temp
-allocator), readonly_pool or readonly_planned<i>. Prints the Error of each case; guard bytes around all
-memories are checked after each. Writes out0, out1 ... of the first run.
+Sections: those of loaded.py for each fixture, behind "<number>/"; sweep, settings:
+    fixtures  how many there are
+    step      bytes between two sizes; 0: only the smallest and the largest two that end alike
+    planned   the same of planned buffers
+    prepare   the same of a pool with what kernels prepare; none: this is left out
+    share     "k/n": the k-th of n parts of the sizes
+    runs      after how many refusals the method runs once more; 0: it only loads again
+
+How much of a memory loading asks for, one time after the other, is found by giving it just that, and
+printed. Every other size has to end with the next of these figures. After each refusal the method is
+not loaded, the pool is as full as before and the bytes beside all memories are as they were. After the
+first refusal of each kind, and some others, the same objects load, run and give the first outputs.
 """
 
-GUARD = 64
-PATTERN = b"\xA5" * GUARD
-NAME = str(sections["method"], "utf-8")
+MARGIN = 256
+PATTERN = b"\xA5" * MARGIN
+sweep = job.settings(sections["sweep"])
+tried = {"pool": 0, "prepared": 0, "temp": 0, "planned": 0, "tracer": 0, "unfit": 0, "values": 0,
+         "outcomes": 0, "again": 0}
 
 
 class Guarded:
-    """A memory with guard bytes before and behind the part of it that is given away."""
+    """A memory with guard bytes around the part of it that is handed over."""
 
-    def __init__(self, name, size):
-        self.region = take(name, size + 3 * GUARD)
-        self.size = size
-        self.part(size)
+    def __init__(self, region):
+        self.region = region
+        self.size = len(region) - 2 * MARGIN
+        self.start = self.end = MARGIN
 
     def part(self, size, shift=0):
-        self.start = GUARD + shift
-        self.end = self.start + (self.size if size < 0 else size)
-        self.region[self.start - GUARD : self.start] = PATTERN
-        for at in self.guards():
-            self.region[at : at + GUARD] = PATTERN
+        """The first `size` bytes, `shift` bytes behind the start."""
+        self.start = MARGIN + shift
+        self.end = self.start + size
+        # views of their own: MicroPython would move all that is behind a slice that is assigned
+        before = self.region[self.start - MARGIN : self.start]
+        before[:] = PATTERN
+        behind = self.region[self.end : self.end + MARGIN - shift]
+        behind[:] = PATTERN[shift:]
         return self.region[self.start : self.end]
 
-    def guards(self):
-        """Where the guard bytes behind the part begin."""
-        return range(self.end, min(len(self.region), self.end + 4096) - GUARD + 1, GUARD)
+    def whole(self):
+        return self.part(self.size)
 
-    def intact(self):
-        for at in self.guards():
-            if bytes(self.region[at : at + GUARD]) != PATTERN:
-                return False
-        return bytes(self.region[self.start - GUARD : self.start]) == PATTERN
+    def check(self):
+        before = self.region[self.start - MARGIN : self.start]
+        behind = self.region[self.end : self.end + MARGIN - 8]
+        assert bytes(before) == PATTERN and bytes(behind) == PATTERN[8:], "guard bytes were written"
 
 
-def parts(view):
-    """The bytes of a view of any elements, piece by piece."""
-    for i in range(0, len(view), 1024):
-        yield bytes(view[i : i + 1024])
+def copy_of(view):
+    """The bytes of a view of any elements."""
+    copy = take("planned", _picotorch.nbytes(view))
+    source = bytes_at(view, 0, len(copy), writable=False)
+    copy[:] = source
+    return copy
 
 
-def copy(view, memory):
-    at = 0
-    for part in parts(view):
-        memory[at : at + len(part)] = part
-        at += len(part)
-
-
-def same(view, memory):
-    at = 0
-    for part in parts(view):
-        if bytes(memory[at : at + len(part)]) != part:
+def same(view, copy):
+    view = bytes_at(view, 0, len(copy), writable=False)
+    for i in range(0, len(copy), 1024):
+        if bytes(view[i : i + 1024]) != bytes(copy[i : i + 1024]):
             return False
-        at += len(part)
-    return at == len(memory)
+    return True
 
 
-class Bench:
-    def __init__(self, program):
-        meta = program.method_meta(NAME)
-        self.program = program
-        self.pool = Guarded("pool", 6144)
-        self.temp = Guarded("temp", 1024)
-        self.planned = [Guarded("planned", meta.memory_planned_buffer_size(i))
-                        for i in range(meta.num_memory_planned_buffers())]
-        self.allocator = MemoryAllocator(self.pool.part(-1))
-        self.temp_allocator = MemoryAllocator(self.temp.part(-1), "temp memory")
-        self.hierarchical = HierarchicalAllocator([])
-        self.manager = MemoryManager(self.allocator, self.hierarchical, self.temp_allocator)
-        self.method = Method(self.manager)
-        self.inputs = [sections["in%d" % i] for i in range(meta.num_inputs())]
-        self.outputs = [None] * meta.num_outputs()
-        self.output_sizes = [meta.output_tensor_meta(i).nbytes() for i in range(meta.num_outputs())]
-        self.reference = None
+class Swept(Loaded):
+    """A method in guarded memories, and what it gives when they suffice."""
+
+    def __init__(self, program, name, data_map):
+        self.memories = []
+        super().__init__(program, name, data_map)
+        self.manager = self.method.manager
+        self.planned_memory = self.manager.planned_memory
+        self.temp = self.manager.temp_allocator
+        self.guarded_pool, self.guarded_temp = self.memories[0], self.memories[-1]
+        self.prepare = False
+        self.tracer = None
+        self.number = self.find_run()
+        self.wanted = None
+        self.records = 0  # bytes of pool without what kernels prepare
+
+    # ---- memories
+
+    def guard(self, region):
+        self.memories.append(Guarded(region))
+        return self.memories[-1].whole()
+
+    def part(self, name):
+        return self.guard(take_share(name, 1))
+
+    def planned(self, i):
+        size = self.meta.memory_planned_buffer_size(i)
+        return self.guard(take(planned_arena(i), size + 2 * MARGIN))
 
     def give_pool(self, buffer):
-        self.allocator.buffer = buffer
-        self.allocator.size = len(buffer)
+        self.pool.buffer = buffer
+        self.pool.size = len(buffer)
 
     def give_temp(self, buffer):
-        self.temp_allocator.buffer = buffer
-        self.temp_allocator.size = len(buffer)
+        self.temp.buffer = buffer
+        self.temp.size = len(buffer)
 
     def give_all(self):
-        self.give_pool(self.pool.part(-1))
-        self.give_temp(self.temp.part(-1))
-        self.manager.temp_allocator = self.temp_allocator
-        self.hierarchical.buffers = [memory.part(-1) for memory in self.planned]
+        self.give_pool(self.guarded_pool.whole())
+        self.give_temp(self.guarded_temp.whole())
+        self.manager.temp_allocator = self.temp
+        self.planned_memory.buffers = [memory.whole() for memory in self.memories[1:-1]]
+        self.prepare = False
+        self.tracer = None
 
-    def give(self, memory, size, shift):
-        """Makes the memories those of a case."""
+    def check_memories(self):
+        for memory in self.memories:
+            memory.check()
+
+    # ---- loading and running
+
+    def find_run(self):
+        """Number of the first run of the method, -1 where it has none."""
+        run = 0
+        while "run%d" % run in settings:
+            if settings["run%d" % run] == self.name:
+                return run
+            run += 1
+        return -1
+
+    def load_method(self):
+        self.method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
+
+    def try_load(self):
+        return call("load", self.load_method, with_heap_locked)
+
+    def check_refusal(self, error):
+        assert not self.method.is_loaded() and self.pool.used == 0, "something was left"
+        self.check_memories()
+        assert error.code != errors.MEMORY_ALLOCATION_FAILED or error.requested > error.available
+
+    def check_again(self, runs=True):
+        """The same objects, with all memories, load and run as they did at first."""
+        tried["again"] += 1
+        assert unlocked(self.method.execute).code == errors.INVALID_STATE
         self.give_all()
-        if memory == "pool":
-            self.give_pool(self.pool.part(size, shift))
-        elif memory == "temp":
-            self.give_temp(self.temp.part(size, shift))
-        elif memory == "noalloc":
-            self.manager.temp_allocator = None
-        elif memory == "readonly_pool":
-            self.give_pool(sections["readonly"])
-        elif memory.startswith("readonly_planned"):
-            self.hierarchical.buffers[int(memory[16:])] = sections["readonly"]
-        elif memory.startswith("missing"):
-            self.hierarchical.buffers = self.hierarchical.buffers[: int(memory[7:])]
-        else:
-            index = int(memory[7:])
-            self.hierarchical.buffers[index] = self.planned[index].part(size, shift)
-
-    def load(self):
-        self.method.load(self.program, NAME)
-
-    def run(self):
-        self.method.load(self.program, NAME)
-        self.method.set_inputs(self.inputs)
-        self.method.execute()
-        self.method.get_outputs(self.outputs)
+        for _, memory in self.state:
+            memory[:] = bytes(len(memory))
+        error = call("load", self.load, with_heap_locked)
+        assert error is None, error
+        if runs and self.number >= 0:
+            self.check_run()
+        assert call("load", self.method.unload, with_heap_locked) is None
+        assert self.pool.used == 0
+        self.check_memories()
 
     def check_run(self):
-        """The method loads and runs; the outputs are those of the first run."""
-        error = locked(self.run)
-        assert error is None, error
-        if self.reference is None:
-            self.reference = [take("planned", size) for size in self.output_sizes]
-            for i in range(len(self.outputs)):
-                copy(self.outputs[i].data, self.reference[i])
-                _board.write_file("out%d" % i, self.reference[i])
-        for i in range(len(self.outputs)):
-            assert same(self.outputs[i].data, self.reference[i]), "another output"
-        assert locked(self.method.unload) is None
-        assert self.allocator.used == 0
-        self.check_guards()
+        before = mark("planned")
+        if self.wanted is None or self.changes_inputs:
+            self.read_inputs(self.number)
+        self.changes_inputs = mark("planned") != before
+        error = call("run", self.run)
+        if self.wanted is None:
+            self.wanted = [str(error)] if error else [self.kept(value) for value in self.results]
+        elif error:
+            assert self.wanted == [str(error)], error
+        else:
+            for i in range(len(self.results)):
+                assert self.is_same(self.results[i], self.wanted[i]), "another output"
+            give_back("planned", before)
 
-    def check_guards(self):
-        for memory in [self.pool, self.temp] + self.planned:
-            assert memory.intact(), "guard bytes were written"
+    def kept(self, value):
+        return copy_of(value.data) if isinstance(value, Tensor) else value
+
+    def is_same(self, value, wanted):
+        if isinstance(value, Tensor):
+            return same(value.data, wanted)
+        return value == wanted or (value != value and wanted != wanted)
+
+
+class Pool:
+    label = subject = "method pool"
+    remedy = "make it larger"
+
+    def __init__(self, swept, prepare=False):
+        self.swept = swept
+        self.name = "prepared" if prepare else "pool"
+        self.prepare = prepare
+        self.memory = swept.guarded_pool
+
+    def give(self, buffer):
+        self.swept.give_pool(buffer)
+        self.swept.prepare = self.prepare
+
+
+class Temp:
+    name = "temp"
+    subject = "temp memory"
+    remedy = "hand over a temp allocator of that size"
+
+    def __init__(self, swept):
+        self.memory = swept.guarded_temp
+        self.give = swept.give_temp
+
+
+class Planned:
+    remedy = "make it larger"
+
+    def __init__(self, swept, i):
+        self.name = "planned%d" % i
+        self.subject = "planned buffer %d" % i
+        self.buffers = swept.planned_memory
+        self.memory = swept.memories[1 + i]
+        self.index = i
+
+    def give(self, buffer):
+        self.buffers.buffers[self.index] = buffer
+
+
+class Tracer:
+    name = "tracer"
+    subject = "event tracer"
+    remedy = "make it larger"
+
+    def __init__(self, swept):
+        self.swept = swept
+        region = take("planned", EventTracer.nbytes(swept.meta) + 16 + 2 * MARGIN)
+        self.memory = Guarded(region)
+
+    def give(self, buffer):
+        self.swept.tracer = EventTracer(buffer)
+
+
+def check_error(error, kind, requested, size):
+    """Both figures, the memory, what to do; a backend that asked for it is named, too."""
+    text = str(error)
+    start = "MemoryAllocationFailed (0x21): %s: %dB requested, %dB available" % (
+        kind.subject, requested, size)
+    end = "; " + kind.remedy
+    assert text == start + end or (text.startswith(start + ": backend ") and text.endswith(end)), text
+
+
+def find_steps(swept, kind):
+    """What loading asks of a memory, one size after the other, each tried as soon as it is known."""
+    steps = []
+    size = 0
+    while True:
+        swept.give_all()
+        kind.give(kind.memory.part(size))
+        error = swept.try_load()
+        kind.memory.check()
+        if error is None:
+            swept.method.unload()
+            return steps
+        assert error.requested > size, error
+        check_error(error, kind, error.requested, size)
+        size = error.requested
+        steps.append(size)
+
+
+def sizes_below(first, end, step):
+    """From `first` to below `end`; the last three bytes, too."""
+    part, parts = [int(number) for number in sweep.get("share", "0/1").split("/")]
+    if first == end:
+        return
+    if step == 0:
+        for size in sorted(set([first, max(first, end - 4), end - 1])):
+            yield size
+        return
+    count = (end - first + step - 1) // step
+    for size in range(first + count * part // parts * step, first + count * (part + 1) // parts * step,
+                      step):
+        yield size
+    if part == parts - 1:
+        for size in range(max(first, end - 3), end):
+            yield size
+
+
+def sweep_memory(swept, kind):
+    """Every size of one memory; the others suffice."""
+    steps = find_steps(swept, kind)
+    print(swept.name, kind.name, *steps)
+    if kind.name == "prepared" and steps[-1] == swept.records:
+        return
+    swept.give_all()
+    first = 0
+    every = int(sweep["runs"])
+    key = "planned" if kind.name[:7] == "planned" else kind.name
+    for end in steps:
+        step = int(sweep["planned" if key == "planned" else "step"])
+        if kind.name == "tracer":
+            step *= 4
+        elif kind.name == "prepared":
+            step = int(sweep["prepare"]) if end > swept.records else 0
+        tried["outcomes"] += 1
+        for size in sizes_below(first, end, step):
+            kind.give(kind.memory.part(size))
+            error = swept.try_load()
+            assert error is not None, "%d of %d bytes suffice" % (size, end)
+            check_error(error, kind, end, size)
+            kind.memory.check()
+            swept.check_refusal(error)
+            tried[key] += 1
+            if size == first or (every and tried[key] % every == 0):
+                swept.check_again(every > 0)
+        first = end
+    if kind.name == "pool":
+        swept.records = first
+    swept.check_again(every > 0)
+
+
+# ---- memories that do not fit for another reason than their size
+
+
+def refused(swept, message):
+    error = swept.try_load()
+    assert str(error) == "InvalidArgument (0x12): " + message, error
+    swept.check_refusal(error)
+    tried["unfit"] += 1
+    swept.give_all()
+
+
+def try_unfit(swept, kind):
+    swept.give_all()
+    for shift in (1, 2, 4):
+        if kind.memory.size:
+            kind.give(kind.memory.part(kind.memory.size, shift))
+            refused(swept, kind.subject + ": does not start at a multiple of 8 bytes; align it")
+    if kind.memory.size:
+        kind.give(bytes_at(kind.memory.whole(), 0, kind.memory.size, writable=False))
+        refused(swept, kind.subject + ": cannot be written; hand over memory that can be")
+
+
+def try_missing(swept):
+    """Fewer planned buffers than the method needs."""
+    for i in range(swept.meta.num_memory_planned_buffers()):
+        size = swept.meta.memory_planned_buffer_size(i)
+        if size:
+            swept.give_all()
+            swept.planned_memory.buffers = swept.planned_memory.buffers[:i]
+            refused(swept, "planned buffer %d: %dB requested, 0B available: is missing; "
+                    "hand over one buffer for each that the method needs" % (i, size))
+
+
+# ---- inputs, outputs and state
+
+
+def lengths_but(needed, at_most):
+    """Those that are too short, and a few that are too long where there may be no more."""
+    lengths = list(sizes_below(0, needed, int(sweep["step"])))
+    return lengths + [needed + 1, needed + 4, needed + 16] if at_most else lengths
+
+
+def try_lengths(give, label, index, needed, at_most=False):
+    """give(buffer, index) with a buffer of every length but the right ones."""
+    before = mark("planned")
+    memory = Guarded(take("planned", needed + 16 + 2 * MARGIN))
+    part = None
+
+    def try_part():
+        give(part, index)
+
+    for length in lengths_but(needed, at_most):
+        part = memory.part(length)
+        error = with_heap_locked(try_part)
+        assert error is not None, "%s %s: %d bytes for %d" % (label, index, length, needed)
+        assert error.code == errors.INVALID_ARGUMENT, error
+        assert error.subject == label and error.requested == needed, error
+        assert error.available == length, error
+        memory.check()
+        tried["values"] += 1
+    give_back("planned", before)
+
+
+def try_values(swept):
+    """Buffers of another length than inputs, outputs and mutable buffers have."""
+    swept.give_all()
+    swept.load()
+    method = swept.method
+    meta = swept.meta
+    for i in range(meta.num_inputs()):
+        if meta.input_tag(i) == schema.KERNEL_TYPES_TENSOR:
+            info = meta.input_tensor_meta(i)
+            if not info.is_constant():
+                try_lengths(method.set_input, "input", i, info.nbytes(), True)
+    for i in range(len(swept.outputs)):
+        if swept.outputs[i] is not None:
+            try_lengths(method.set_output_data_ptr, "output", i, len(swept.outputs[i]))
+    for name, memory in swept.state:
+        try_lengths(method.set_attribute_data_ptr, name, name, len(memory))
+    method.unload()
+
+
+# ---- all of them
+
+
+def kinds_of(swept):
+    kinds = [Pool(swept), Temp(swept)]
+    kinds += [Planned(swept, i) for i in range(swept.meta.num_memory_planned_buffers())]
+    kinds.append(Tracer(swept))
+    if "prepare" in sweep:
+        kinds.append(Pool(swept, True))
+    return kinds
+
+
+def sweep_method(program, name, data_map):
+    for memory in _board.memories():
+        give_back(memory)
+    swept = Swept(program, name, data_map)
+    swept.give_all()
+    error = call("load", swept.load)
+    if error is not None:
+        print(name, error)
+        return
+    swept.method.unload()
+    swept.check_again()
+    for kind in kinds_of(swept):
+        sweep_memory(swept, kind)
+        if kind.name != "tracer" and kind.name != "prepared":
+            try_unfit(swept, kind)
+    try_missing(swept)
+    try_values(swept)
+    swept.check_again()
 
 
 def main():
-    bench = Bench(Program.load(BufferDataLoader(sections["model"])))
-    bench.give_all()
-    error = locked(bench.load)
-    print("needs", error or bench.allocator.used)
-    bench.method.unload()
-    bench.check_run()
-    for line in str(sections["cases"], "utf-8").split("\n"):
-        memory, size, shift = line.split()
-        bench.give(memory, int(size), int(shift))
-        error = locked(bench.load)
-        print(line, "->", error or "ok")
-        if error is not None:
-            assert not bench.method.is_loaded()
-            assert bench.allocator.used == 0, "the pool was not given back"
-            again = locked(bench.method.execute)
-            assert again.code == errors.INVALID_STATE, again
-        bench.method.unload()
-        bench.check_guards()
-        bench.give_all()
-        bench.check_run()
+    for number in range(int(sweep["fixtures"])):
+        program, data_map = open_fixture("%d/" % number)
+        print("fixture", number)
+        for name in names:
+            sweep_method(program, name, data_map)
+    for key in tried:
+        print("tried", key, tried[key])
 
 
 main()

@@ -21,13 +21,16 @@ def open_program(name):
 class Loaded:
     """A method in memories of its own, and what it is made of."""
 
-    def __init__(self, program, pool=None):
+    def __init__(self, program, pool=None, load=True, temp=None):
+        self.tracer = None
         meta = program.method_meta()
         self.planned = [take("planned", meta.memory_planned_buffer_size(i))
                         for i in range(meta.num_memory_planned_buffers())]
         self.pool = pool or MemoryAllocator(take("pool", 1024))
-        self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(self.planned)))
-        self.method.load(program)
+        temp = MemoryAllocator(temp, "temp memory") if temp else None
+        self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(self.planned), temp))
+        if load:
+            self.method.load(program)
 
 
 def memories_that_overlap(program):
@@ -69,6 +72,55 @@ def memories_of_no_use(program):
             print("verification ->", error)
 
 
+def planned_buffers_that_overlap(program):
+    """two_buffers: planned buffers of 16 and 48 bytes."""
+    memory = take("planned", 128)
+    first, second = memory[:16], memory[16:64]
+    cases = [
+        ("side by side", [first, second]),
+        ("the same memory twice", [memory[:48], memory[:48]]),
+        ("the second begins in the first", [memory[:16], memory[8:56]]),
+        ("the first lies in the second", [memory[32:48], second]),
+        ("only what is not used overlaps", [memory, memory[16:64]]),
+    ]
+    for label, planned in cases:
+        method = Method(MemoryManager(MemoryAllocator(take("pool", 512)),
+                                      HierarchicalAllocator(planned)))
+        tell_load(label, method, program)
+
+
+def one_allocator_for_two(program):
+    """The method pool is the temp memory, too."""
+    pool = MemoryAllocator(take("pool", 1024))
+    planned = HierarchicalAllocator([take("planned", 32)])
+    tell_load("pool as temp memory", Method(MemoryManager(pool, planned, pool)), program)
+    print("used", pool.used)
+
+
+def arrays_as_memories(program):
+    """Their bytes count, not their elements."""
+    for label, pool in [("pool of 8-byte ints", array("q", [0] * 64)),
+                        ("pool of 16 ints", array("i", [0] * 16))]:
+        method = Method(MemoryManager(MemoryAllocator(pool),
+                                      HierarchicalAllocator([take("planned", 32)])))
+        tell_load(label, method, program)
+
+
+def a_method_that_is_gone(program):
+    """Two methods in one pool; the first is collected without an unload."""
+    pool = MemoryAllocator(take("pool", 1024))
+    Loaded(program, pool)
+    used = pool.used
+    second = Loaded(program, pool)
+    collect()
+    x = take("planned", 16)
+    tell("reset the pool", lambda: pool.reset(used))
+    second.method.set_input(x, 0)
+    tell("execute the second", second.method.execute)
+    tell("unload the second", second.method.unload)
+    print("used", pool.used == used)
+
+
 def order_of_unloads(program):
     """Two methods in one pool."""
     pool = MemoryAllocator(take("pool", 1024))
@@ -95,6 +147,64 @@ def inputs_in_place(program, written):
     tell("execute", w.method.execute)
     tell("input that is written", lambda: w.method.set_input(x, 0))
     tell("execute", w.method.execute)
+
+
+def memories_in_place(program):
+    """relu_unplanned: input and output are used where they lie."""
+    tracer = EventTracer(take("planned", 64))
+    events = tracer.buffer[16:32]
+    temp = take("planned", 64)
+    m = Loaded(program, load=False, temp=temp)
+    m.method.load(program, event_tracer=tracer)
+    x, out, both = take("planned", 16), take("planned", 16), take("planned", 24)
+    constant = sections["relu"][:16]
+    set_input, set_output = m.method.set_input, m.method.set_output_data_ptr
+    apart, late, short, shifted = both[:16], both[8:24], x[:12], take("planned", 24, 4)[:16]
+    in_temp = temp[:16]
+    tell("input of 12 bytes", lambda: set_input(short, 0))
+    tell("output of 12 bytes", lambda: set_output(short, 0))
+    tell("input at a multiple of 4", lambda: set_input(shifted, 0))
+    tell("output at a multiple of 4", lambda: set_output(shifted, 0))
+    tell("output that cannot be written", lambda: set_output(constant, 0))
+    tell("input in temp memory", lambda: set_input(in_temp, 0))
+    tell("output in temp memory", lambda: set_output(in_temp, 0))
+    tell("input among the events", lambda: set_input(events, 0))
+    tell("output among the events", lambda: set_output(events, 0))
+    tell("execute without either", m.method.execute)
+    tell("input", lambda: set_input(apart, 0))
+    tell("output that begins in the input", lambda: set_output(late, 0))
+    tell("execute", m.method.execute)
+    tell("output that is the input", lambda: set_output(apart, 0))
+    tell("execute", m.method.execute)
+    tell("step", m.method.step)
+    tell("input elsewhere", lambda: set_input(x, 0))
+    tell("execute", m.method.execute)
+    tell("what was the output as input", lambda: set_input(apart, 0))
+    tell("what was the input as output", lambda: set_output(x, 0))
+    tell("execute", m.method.execute)
+    tell("output of its own", lambda: set_output(out, 0))
+    tell("execute", m.method.execute)
+
+
+def inputs_over_each_other(program):
+    """add_unplanned reads two inputs where they lie, which may be the same."""
+    m = Loaded(program).method
+    x, out = take("planned", 16), take("planned", 16)
+    m.set_input(x, 0)
+    m.set_input(x, 1)
+    m.set_output_data_ptr(out, 0)
+    tell("execute", m.execute)
+    m.set_output_data_ptr(x, 0)
+    tell("execute into both inputs", m.execute)
+
+
+def tracers(program):
+    """An event tracer's memory over others."""
+    m = Loaded(program, load=False)
+    for label, buffer in [("in the pool", m.pool.buffer[16:80]), ("in planned memory", m.planned[0])]:
+        m.tracer = EventTracer(buffer)
+        tell("events " + label, lambda: m.method.load(program, event_tracer=m.tracer))
+    print("used", m.pool.used)
 
 
 def jumps_and_moves(moved, jump):
@@ -149,6 +259,13 @@ def large_ints(program):
 relu = open_program("relu")
 memories_that_overlap(relu)
 memories_of_no_use(relu)
+planned_buffers_that_overlap(open_program("two_buffers"))
+one_allocator_for_two(relu)
+arrays_as_memories(relu)
+a_method_that_is_gone(relu)
+memories_in_place(open_program("relu_unplanned"))
+inputs_over_each_other(open_program("add_unplanned"))
+tracers(relu)
 order_of_unloads(relu)
 inputs_in_place(open_program("relu_unplanned"), open_program("relu_in_place"))
 jumps_and_moves(open_program("move_in_place"), open_program("jump"))

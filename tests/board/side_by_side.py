@@ -96,8 +96,7 @@ def one_pool(sides):
 
 
 def take_pools(count):
-    size = len(_board.memory("pool")) // count & -16
-    return [MemoryAllocator(take("pool", size)) for _ in range(count)]
+    return [MemoryAllocator(take_share("pool", count)) for _ in range(count)]
 
 
 def main():

@@ -6,6 +6,7 @@ Run by tools/fuzz.py, with the sanitized extension and atheris' sanitizer librar
 """
 
 import importlib
+import os
 import sys
 
 import atheris
@@ -13,6 +14,7 @@ import atheris
 
 def main():
     name = sys.argv.pop(1)
+    os.environ.pop("LD_PRELOAD", None)  # for what shows the names of functions in a report
     # not _picotorch, the twin of a C module: it would take five times as long
     with atheris.instrument_imports(include=["picotorch"]):
         target = importlib.import_module(name)

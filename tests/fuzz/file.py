@@ -22,6 +22,7 @@ from picotorch import (  # noqa: E402
 )
 from picotorch.host import bundled  # noqa: E402
 from picotorch.host.inputs import checked_inputs  # noqa: E402
+from picotorch.host.inspecting import inspect  # noqa: E402
 from picotorch.host.running_bundled import ATOL, RTOL  # noqa: E402
 from picotorch.host.twin import output, set_inputs  # noqa: E402
 from picotorch.host.verifying import verify  # noqa: E402
@@ -55,7 +56,16 @@ def one_input(data):
     if identifier == b"BP08":
         return bundled_program(data)
     files = [file for _, files in external() for file in files]
-    return exercise.outcome(data, files)
+    outcomes = exercise.Outcomes()
+    with outcomes.named():
+        repr(inspect(data, "model"))
+    outcomes.names.append(exercise.outcome(data, files))
+    return worst(outcomes)
+
+
+def worst(outcomes):
+    """The first Error, or "ok"."""
+    return next((name for name in outcomes.names if name != "ok"), "ok")
 
 
 def data_file(data):
@@ -67,13 +77,14 @@ def data_file(data):
             bytes(found.get_data(key))
     for program, files in external() if not outcomes.names else ():
         outcomes.names.append(exercise.outcome(program, [data, *files[1:]], False))
-    return ([name for name in outcomes.names if name != "ok"] or ["ok"])[0]
+    return worst(outcomes)
 
 
 def bundled_program(data):
     outcomes = exercise.Outcomes()
     with outcomes.named():
         bundle = bundled.read(exercise.exactly(data))
+        repr(inspect(data, "model"))
         for case in bundle.sets:
             [value.array() for value in (*case.inputs, *case.expected)
              if isinstance(value, bundled.BundledTensor)]
@@ -82,7 +93,7 @@ def bundled_program(data):
             with outcomes.named():
                 execute_case(program, case)
         outcomes.names.append(exercise.outcome(bundle.program))
-    return ([name for name in outcomes.names if name != "ok"] or ["ok"])[0]
+    return worst(outcomes)
 
 
 def execute_case(program, case):

@@ -134,7 +134,8 @@ class Case:
         context._on_failure = failure.append
         context.set_prepares(self.prepare)
         code, stage, pool = context.check(0), "check", call.pool
-        scratch, prepared = context.scratch_needed(), context.prepared_bytes(0)
+        scratch = context.scratch_needed()
+        call.prepared = prepared = context.prepared_bytes(0)
         if not code:
             stage = "run"
             pool = call.pool[: call.used] + bytearray(prepared)
@@ -145,7 +146,8 @@ class Case:
             context.set_scratch(memory)
             context.start(0)
             context.set_ready(True)
-            context.execute()
+            with call.guarded(memory, pool):
+                context.execute()
             code = failure[0] if failure else 0
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         self._check_sizes(code, pool)

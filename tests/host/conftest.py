@@ -19,3 +19,12 @@ def call(capsys):
         return ended.value.code, captured.out, captured.err
 
     return run
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that call kernels outside of programs are marked so: tests/run.py gives them sanitizers."""
+    for item in items:
+        helpers = {getattr(value, "__module__", None) for value in vars(item.module).values()}
+        on_board = "board" in item.name or "board" in getattr(item, "fixturenames", ())
+        if not on_board and helpers & {"kernel_call", "board_call"}:
+            item.add_marker("kernels")

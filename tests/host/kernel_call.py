@@ -4,16 +4,19 @@
 
 An argument is a numpy array or a `Tensor` (an array with a dim order), an int, bool, float, str, None,
 a list of these, in the order of the operator's signature. Outputs are given like inputs; arrays are
-never written in place: the outputs come back. Every tensor lies between guard bytes of its own memory.
-The same object given twice is the same tensor.
+never written in place: the outputs come back. Every tensor lies between guard bytes of its memory,
+which no kernel may write and, on the extension with sanitizers, none may read. The same object given
+twice is the same tensor.
 """
 
+import contextlib
 import dataclasses
 import struct
 
 import _picotorch
 import numpy as np
 import pytest
+import sanitized
 from flatbuffer_builder import (
     bool_value,
     build,
@@ -86,7 +89,12 @@ class Variable:
 
 
 class Call:
-    """One call: the program that holds the scalars and sizes, a pool with the records, a memory."""
+    """One call: the program that holds the scalars and sizes, a pool with the records, a memory.
+
+    `runs` counts those of all calls.
+    """
+
+    runs = 0
 
     def __init__(self, operator, arguments, prepare=False):
         self.values, self.tensors, self.order, self.dynamic = [], {}, [], {}
@@ -272,12 +280,37 @@ class Call:
         if code:
             raise KernelError(code, context.reason(), "check")
         pool = self.without_sizes(self.pool)
-        context.set_scratch(bytearray(context.scratch_needed() + 64))
+        scratch = bytearray(context.scratch_needed() + GUARD)
+        context.set_scratch(scratch)
         context.start(0)
         context.set_ready(True)
-        context.execute()
+        Call.runs += 1
+        with self.guarded(scratch):
+            context.execute()
         assert self.without_sizes(self.pool) == pool, "the kernel wrote into the pool"
         self.check_guards()
+
+    @contextlib.contextmanager
+    def guarded(self, scratch, pool=None):
+        """Within it, sanitizers see each access beside the tensors, the scratch and the records."""
+        if not sanitized.is_active():
+            yield
+            return
+        pool = self.pool if pool is None else pool
+        regions = [region(scratch, len(scratch) - GUARD, len(scratch)),
+                   region(pool, self.records_end + self.prepared, len(pool))]
+        for number, memory in self.memories.items():
+            end, placed = 0, [(*self.places[id(t)], t.array.nbytes) for t in self.order]
+            spans = sorted((at, size) for other, at, size in placed if other == number)
+            for place, size in [*spans, (len(memory), 0)]:
+                if place > end:
+                    regions.append(region(memory, end, place))
+                end = max(end, place + size)
+        sanitized.poison(regions)
+        try:
+            yield
+        finally:
+            sanitized.unpoison(regions)
 
     def without_sizes(self, pool):
         """The pool with zeros for the sizes and numbers that change."""
@@ -309,6 +342,11 @@ class Call:
         number, place = self.places[id(tensor)]
         memory = (memories or self.memories)[number]
         return tensor.restored(memory[place : place + tensor.array.nbytes].tobytes())
+
+
+def region(buffer, start, end):
+    """(address, size) of bytes of a buffer."""
+    return np.frombuffer(buffer, np.uint8).ctypes.data + start, end - start
 
 
 def shifted(content, shift):

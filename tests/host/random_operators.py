@@ -420,13 +420,3 @@ def dynamic_cases(name):
     """Some of the cases of a class with dynamic outputs."""
     return [case.dynamic(SPARE if i % 2 else 0) for i, case in enumerate(cases(name)[::5])]
 
-
-def run_on_twin():
-    """Runs all cases: for a twin that is compiled with sanitizers."""
-    for name in NAMES:
-        for case in [*cases(name), *dynamic_cases(name)]:
-            case.on_twin()
-
-
-if __name__ == "__main__":
-    run_on_twin()

@@ -1,5 +1,6 @@
 """The twin's extension once more, with the compiler's address and undefined-behaviour sanitizers."""
 
+import ctypes
 import fcntl
 import os
 import subprocess
@@ -13,7 +14,7 @@ FOLDER = ROOT / "build" / "sanitized"
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
 # Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
 # over an input makes memcpy's ranges overlap; that it stays inside its memories is what matters.
-FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=undefined -DPT_MAX_STEPS=10000 "
+FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=all -DPT_MAX_STEPS=10000 "
          "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
 
 
@@ -70,3 +71,26 @@ def run(*arguments):
     path = os.pathsep.join([found["PYTHONPATH"], *map(os.path.abspath, sys.path)])
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True,
                           env=found | {"PYTHONPATH": path})
+
+
+_POISON = "__asan_poison_memory_region", "__asan_unpoison_memory_region"
+_FUNCTIONS = [getattr(ctypes.CDLL(None), name, None) for name in _POISON]
+
+
+def is_active():
+    """Whether this process runs on the sanitized extension."""
+    return _FUNCTIONS[0] is not None
+
+
+def poison(regions):
+    """Makes each access of the extension to these (address, size) an error that ends the process."""
+    _apply(_FUNCTIONS[0], regions)
+
+
+def unpoison(regions):
+    _apply(_FUNCTIONS[1], regions)
+
+
+def _apply(function, regions):
+    for address, size in regions:
+        function(ctypes.c_size_t(address), ctypes.c_size_t(size))

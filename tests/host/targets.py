@@ -49,7 +49,8 @@ def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
 
 @functools.cache
 def _source(script: str) -> str:
-    return "".join((SCRIPTS / part).read_text() for part in ["common.py", *script.split("+")])
+    parts = ["common.py", *script.split("+")]
+    return "".join((SCRIPTS / part).read_text() for part in parts) + "\ncheck_surroundings()\n"
 
 
 @functools.cache
@@ -101,6 +102,12 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     module.memories = lambda: tuple(memories)
     module.memory = memories.__getitem__
     module.place = lambda name: arenas[name].memory
+    address_zero = bytearray(range(256))  # which no pointer leads to here
+    module.address_zero = lambda: address_zero
+    module.stack_paint = lambda: None
+    module.stack_used = lambda: 0
+    module.count_start = lambda: None
+    module.count_stop = lambda buffer, index: None
     module.write_file = lambda path, buffer: files.__setitem__(path, bytes(buffer))
     return module
 

@@ -201,6 +201,8 @@ def test_what_the_builder_writes_is_read():
     "NotSupported (0x10): bundled program: values of type 5": {"kind": 5},
     "InvalidProgram (0x23): bundled program: refers to more tables":
         {"values": 2000, "suites": 2000},
+    "InvalidProgram (0x23): bundled program: refers to more tables and bytes":
+        {"tensor": ((2000,), bytes(8000), (0,)), "values": 20},
 }.items())
 def test_refused(name, changes):
     with pytest.raises(Error) as caught:

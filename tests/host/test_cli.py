@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import fixture_store  # noqa: E402
 from calling import assert_error, assert_usage  # noqa: E402
+from programs import call as call_of  # noqa: E402
+from programs import plan, program, tensor  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
@@ -278,6 +280,17 @@ def test_inspect(call):
     assert "planned buffer 0" in out
 
 
+def test_inspect_of_lists_of_lists(call, tmp_path):
+    """Each shown inside the other would never end, or become as large as 8**20."""
+    lists = [{"val": ("IntList", {"items": [i + 1] * 8})} for i in range(2, 22)]
+    values = [tensor([4], 0), tensor([4], 16), *lists, {"val": ("IntList", {"items": [22]})}]
+    instructions = [call_of(0, 0, 2, 1, 1), call_of(0, 0, 22, 1, 1)]
+    path = tmp_path / "lists.pte"
+    path.write_bytes(program(plan(values, instructions, ["aten::view_copy.out"], [0], [1], [32])))
+    out = call("inspect", path)[1]
+    assert "[%3, %3, %3, %3, %3, %3, %3, %3]" in out and "[%22]" in out
+
+
 def test_inspect_names_what_is_missing(call):
     status, out, _ = call("inspect", path("missing_operators"))
     assert status == 0
@@ -407,7 +420,7 @@ def test_size_is_exact(call):
     assert [board["board"] for board in entry["boards"]] == running.board_names()[1:]
     for board in entry["boards"]:
         assert board["fits"] is True and board["message"] == ""
-        assert 0 < board["stack"]["execute"] < board["stack_size"]
+        assert 0 < board["stack"]["execute"] <= board["stack_bound"] < board["stack_size"]
         assert set(board["kernels"]["operators"]) == set(entry["operators"])
         assert board["kernels"]["kernels"] < board["kernels"]["core_and_kernels"]
         assert board["kernels"]["core_and_kernels"] < board["firmware_flash"]
@@ -563,3 +576,43 @@ def test_interrupt_while_a_board_runs():
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     assert (process.returncode, error) == (130, b"\nInterrupted\n")
+
+
+# ---- backends
+
+BACKEND = """
+from picotorch import Backend
+
+class Sevens(Backend):
+    def init(self, context, processed, compile_specs):
+        return None
+
+    def execute(self, context, handle, args):
+        for i in range(len(args[-1].data)):
+            args[-1].data[i] = 7
+"""
+
+
+def test_a_backend_of_a_module_in_the_working_folder(call, monkeypatch, tmp_path):
+    (tmp_path / "sevens.py").write_text(BACKEND)
+    monkeypatch.chdir(tmp_path)
+    model = path("delegate_named_data").resolve()
+    needed = ("--backend", "IntegerBackend=sevens:Sevens")
+    for _ in range(2):  # and it is gone when the command has ended
+        assert_error(call("run", model), "NotFound", "IntegerBackend")
+        assert call("run", model, *needed, "--outputs", "out.npz")[0] == 0
+    assert set(np.load("out.npz")["out0"].tolist()) == {7}
+    for command in ("size", "profile"):
+        assert call(command, model, *needed)[0] == 0
+
+
+@pytest.mark.parametrize("given, message", [
+    ("sevens", "is not [NAME=]MODULE:CLASS"),
+    ("no_such_module:A", "ModuleNotFoundError"),
+    ("pathlib:Missing", "has no attribute 'Missing'"),
+    ("pathlib:Path", "InvalidType (0x13)"),
+])
+def test_a_backend_that_cannot_be_used(call, given, message):
+    status, _, error = call("run", path("add_1"), "--backend", given)
+    assert status == 2
+    assert message in error

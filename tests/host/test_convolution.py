@@ -1,11 +1,9 @@
-"""aten::convolution against a plain reference in numpy, and what it refuses."""
+"""aten::convolution against a plain reference in numpy, which oracles use, too; what it refuses."""
 
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kernel_call import KernelError, Tensor, call
 
 OPERATOR = "aten::convolution.out"
@@ -68,58 +66,6 @@ def random(rng, shape, dtype=np.float32):
     if np.dtype(dtype).kind == "f":
         return rng.uniform(-1, 1, shape).astype(dtype)
     return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-
-
-def assert_matches(got, expected):
-    if got.dtype.kind == "f":
-        tolerance = 1e-6 if got.dtype == np.float32 else 1e-14
-        np.testing.assert_allclose(got, expected, rtol=10 * tolerance, atol=4 * tolerance)
-    else:
-        np.testing.assert_array_equal(got, expected.astype(got.dtype))
-
-
-@st.composite
-def convolutions(draw, transposed):
-    dims = draw(st.integers(1, 2))
-
-    def each(low, high):
-        return draw(st.lists(st.integers(low, high), min_size=dims, max_size=dims))
-
-    groups = draw(st.sampled_from([1, 1, 2, 3]))
-    c_in, c_out = draw(st.integers(1, 6)), draw(st.integers(1, 10))
-    kernel, stride, dilation, padding = each(1, 4), each(1, 3), each(1, 3), each(0, 3)
-    size = [draw(st.integers(max(1, d * (k - 1) + 1 - 2 * p), 12))
-            for d, k, p in zip(dilation, kernel, padding, strict=True)]
-    output_padding = [0] * dims
-    if transposed:
-        output_padding = [draw(st.integers(0, max(s, d) - 1))
-                          for s, d in zip(stride, dilation, strict=True)]
-        padding = [min(p, ((i - 1) * s + d * (k - 1)) // 2) for p, i, s, d, k in
-                   zip(padding, size, stride, dilation, kernel, strict=True)]
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    dtype = draw(st.sampled_from([np.float32] * 4 + [np.float64, np.int8, np.int32, np.int64]))
-    x = random(rng, (draw(st.integers(1, 2)), c_in * groups, *size), dtype)
-    shape = (c_in * groups, c_out) if transposed else (c_out * groups, c_in)
-    w = random(rng, (*shape, *kernel), dtype)
-    bias = random(rng, c_out * groups, dtype) if draw(st.booleans()) else None
-    usual = st.sampled_from([None, CHANNELS_LAST[dims]])
-    order = st.one_of(usual, usual, st.permutations(range(2 + dims)).map(tuple))
-    orders = draw(st.tuples(order, order, order))
-    return (x, w, bias, stride, padding, dilation, transposed, output_padding, groups), orders
-
-
-@settings(max_examples=400, deadline=None, derandomize=True)
-@given(convolutions(transposed=False))
-def test_forward(case):
-    arguments, orders = case
-    assert_matches(convolve(*arguments, orders=orders), reference(*arguments))
-
-
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(convolutions(transposed=True))
-def test_transposed(case):
-    arguments, orders = case
-    assert_matches(convolve(*arguments, orders=orders), reference(*arguments))
 
 
 @pytest.mark.parametrize(

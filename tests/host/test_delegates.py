@@ -4,10 +4,10 @@ import gc
 import weakref
 from array import array
 
+import fixture_jobs
 import fixture_store
 import numpy as np
 import pytest
-import test_fixture_runs
 from flatbuffer_builder import (
     NULL_VALUE,
     bool_value,
@@ -231,8 +231,8 @@ def test_what_is_seen_in_flight_is_the_memory_itself(register):
 def test_the_heap_of_a_board_stays_locked(name, monkeypatch):
     """A backend that allocates is refused by name."""
     monkeypatch.setitem(fixture_store.UNLOCKED, name, "")
-    job = test_fixture_runs.job_of(fixture_store.load(name))
-    lines = run_script("backends.py+fixture.py", job, BOARD).lines
+    job = fixture_jobs.job_of(fixture_store.load(name))
+    lines = run_script("backends.py+loaded.py+fixture.py", job, BOARD).lines
     assert lines[0].startswith(
         "load forward DelegateMemoryAllocationFailed (0x31): delegate 0: no memory was left: backend")
 

@@ -4,8 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kernel_call import KernelError, Tensor, call, channels_last
 from pytorch_dtypes import DTYPES, INTEGERS, INTEGRAL, floating, result_dtype, values
 
@@ -238,25 +236,6 @@ def test_powers_of_special_numbers():
     np.testing.assert_array_equal(np.signbit(result[known]), np.signbit(expected[known]))
 
 
-dims = st.lists(st.integers(0, 4), max_size=5)
-
-
-@settings(max_examples=200, derandomize=True, deadline=None)
-@given(dims, st.data())
-def test_any_broadcast_in_any_dim_order(sizes, data):
-    def operand():
-        kept = data.draw(st.integers(0, len(sizes)))
-        shape = [1 if data.draw(st.booleans()) else s for s in sizes[len(sizes) - kept:]]
-        return Tensor(np.arange(np.prod(shape, dtype=int), dtype="float32").reshape(shape),
-                      tuple(data.draw(st.permutations(range(len(shape))))))
-
-    x, y = operand(), operand()
-    shape = np.broadcast_shapes(x.array.shape, y.array.shape)
-    out = Tensor(np.zeros(shape, "float32"),
-                 tuple(data.draw(st.permutations(range(len(shape))))))
-    np.testing.assert_array_equal(call("aten::sub.out", x, y, 1, out), x.array - y.array)
-    whole = Tensor(y.array.astype("int64"), y.dim_order)
-    np.testing.assert_array_equal(call("aten::mul.out", x, whole, out), x.array * y.array)
 
 
 def test_sixteen_dims():

@@ -2,30 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kernel_call import KernelError, call, channels_last
 
 DTYPES = [np.float32, np.float64, np.int8, np.uint8, np.int16, np.int32, np.int64, bool]
-
-
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.lists(st.integers(0, 7), max_size=4), st.sampled_from(DTYPES),
-       st.sampled_from([0, 1, 100, 2.5, True]))
-def test_fill(shape, dtype, value):
-    expected = np.full(shape, value).astype(dtype)
-    out = np.ones(shape, dtype)
-    for operator, arguments in [("full", [shape, value]),
-                                ("full_like", [np.zeros(shape), value, None]),
-                                ("fill.Scalar_out", [np.zeros(shape, dtype), value]),
-                                ("fill.Tensor_out", [np.zeros(shape, dtype), np.array(value)])]:
-        name = operator if "." in operator else f"{operator}.out"
-        np.testing.assert_array_equal(call(f"aten::{name}", *arguments, out), expected)
-    for operator, arguments, number in [("aten::zeros.out", [], 0), ("aten::ones.out", [], 1),
-                                        ("aten::empty.out", [None], 0),
-                                        ("dim_order_ops::_empty_dim_order.out", [None], 0)]:
-        got = call(operator, shape, *arguments, out)
-        np.testing.assert_array_equal(got, np.full(shape, number, dtype))
 
 
 def test_fill_channels_last():

@@ -4,67 +4,32 @@ import ast
 import functools
 import re
 
+import figures
 import fixture_store
 import numpy as np
 import pytest
-from fixture_store import NOT_SUPPORTED, UNLOCKED, assert_close
-from picotorch import BufferDataLoader, Error, Program
+from fixture_jobs import job_of, metas, script_of
+from fixture_store import NOT_SUPPORTED, assert_close
+from picotorch import Error
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host import running
-from picotorch.host.job import Job
+from picotorch.host import emulator, running
+from picotorch.host.boards import load_board
 from picotorch.host.run import Request
-from picotorch.host.tensors import from_stored, to_stored
+from picotorch.host.stack import execute_bound, read_bounds
+from picotorch.host.tensors import from_stored
 from picotorch.schema import KERNEL_TYPES_TENSOR
-from targets import HOST, TOO_LARGE, aligned, on_boards, run_script
+from targets import HOST, TOO_LARGE, on_boards, run_script
 
 WRITE_NUMBERS = ("aten::sym_size.int", "aten::sym_numel", "aten::_local_scalar_dense")
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
+MOST_STACK_TO_LOAD = 3072  # bytes: how deep the Python of the loader goes, without backends
 COMPUTED_IN_PYTHON = ("delegate_two_backends",)
 every_fixture = pytest.mark.parametrize("name", FIXTURES)
 
 
-def constant(value):
-    """A number, string or None as tests/board/fixture.py reads it."""
-    if value is None:
-        return "none:"
-    if value.dtype.kind == "U":
-        return f"str:{value}"
-    kind = {"b": "bool", "i": "int", "f": "float"}[value.dtype.kind]
-    return f"{kind}:{value.astype(int) if kind == 'bool' else value}"
-
-
-def metas(fixture):
-    program = Program.load(BufferDataLoader(aligned(fixture.pte)))
-    return {name: program.method_meta(name) for name in fixture.methods}
-
-
-def job_of(fixture):
-    job = Job({"model": fixture.pte})
-    for i, data in enumerate(fixture.data):
-        job.add(f"data{i}", data)
-    settings = {"methods": ",".join(fixture.methods), "unlocked": UNLOCKED.get(fixture.name, "")}
-    if fixture.entry.get("shares_memory"):
-        settings["shares_memory"] = 1
-    signatures = metas(fixture)
-    for number, run in enumerate(fixture.runs):
-        settings[f"run{number}"] = run.method
-        meta = signatures[run.method]
-        for i, value in enumerate(run.inputs):
-            if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
-                info = meta.input_tensor_meta(i)
-                job.add(f"in{number}_{i}", to_stored(value, info.dim_order()))
-                if info.is_dynamic():
-                    settings[f"sizes{number}_{i}"] = ",".join(map(str, value.shape))
-            else:
-                settings[f"input{number}_{i}"] = constant(value)
-    job.add_settings("settings", settings)
-    return job
-
-
 def run_on(target, name):
     fixture = FIXTURES[name]
-    script = "backends.py+fixture.py" if fixture.backends else "fixture.py"
-    return run_script(script, job_of(fixture), target)
+    return run_script(script_of("fixture.py", [fixture]), job_of(fixture), target)
 
 
 @functools.cache
@@ -174,15 +139,46 @@ def with_one_nan(fixture, result):
     return files
 
 
+def without_stack(lines):
+    return [line for line in lines if not line.startswith("stack ")]
+
+
+def measured_stack(result, phase):
+    """{method: most bytes of stack} that load or execute took on a board."""
+    found = {}
+    for line in result.lines:
+        match = re.match(rf"stack {phase} (\S+) (\d+)$", line)
+        if match:
+            found[match[1]] = max(found.get(match[1], 0), int(match[2]))
+    return found
+
+
+def check_stack(fixture, board, result):
+    """No more than what is stated, of execute by the method's kernels, without backends' Python."""
+    if fixture.backends or fixture.name in NOT_SUPPORTED:
+        return
+    bounds = read_bounds(emulator.firmware_path(load_board(board)))
+    load, execute = measured_stack(result, "load"), measured_stack(result, "execute")
+    bound = {method: execute_bound(bounds, fixture.methods[method]["operators"]) for method in execute}
+    assert max(load.values()) <= MOST_STACK_TO_LOAD
+    assert [method for method in execute if execute[method] > bound[method]] == []
+    shares = [100 * execute[method] // bound[method] for method in execute]
+    figures.record("stack", f"{board}_{fixture.name}", models=1, largest_load=max(load.values()),
+                   largest_execute=max(execute.values(), default=0),
+                   largest_share=max(shares, default=0))
+
+
+@pytest.mark.reliability
 @pytest.mark.parametrize(("name", "board"), on_boards(FIXTURES))
 def test_board_gives_the_same_bytes_as_the_twin(name, board):
     """Lines, pools and outputs; the script itself asserts that no heap was allocated."""
     fixture = FIXTURES[name]
     on_board = run_on(board, name)
-    assert on_board.lines == on_host(name).lines
+    assert without_stack(on_board.lines) == without_stack(on_host(name).lines)
     wanted, files = with_one_nan(fixture, on_host(name)), with_one_nan(fixture, on_board)
     assert sorted(files) == sorted(wanted)
     assert [path for path in wanted if wanted[path] != files[path]] == []
+    check_stack(fixture, board, on_board)
 
 
 @pytest.mark.parametrize(("board", "name"), [(b, name) for b in TOO_LARGE for name in TOO_LARGE[b]])

@@ -1,9 +1,11 @@
 """What the fuzzer has found worth keeping, once more: on the twin with gcc's sanitizers."""
 
+import collections
 import json
 import sys
 from pathlib import Path
 
+import figures
 import pytest
 import sanitized
 
@@ -11,27 +13,40 @@ FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
 CORPUS = FUZZ / "corpus"
 
 
-def replay(target, *inputs):
-    ended = sanitized.run(FUZZ / "replay.py", target, *inputs)
-    assert ended.returncode in (0, 1) and ended.stdout, ended.stderr[-3000:]
-    return json.loads(ended.stdout)
+def replay(target, path):
+    """(outcomes and findings, how the process ended)"""
+    ended = sanitized.run(FUZZ / "replay.py", target, path)
+    return json.loads(ended.stdout or '{"counts": {}, "findings": []}'), ended
 
 
+def campaign(target):
+    """Of all that tools/fuzz.py --record has done: hours, executions, what it found."""
+    runs = json.loads((FUZZ / "campaign.json").read_text()).get(target, {}).values()
+    return {"hours": sum(run["seconds"] for run in runs) / 3600,
+            "executions": sum(run["executions"] for run in runs),
+            "fixed": sum(run["findings"] for run in runs)}
+
+
+@pytest.mark.reliability
 @pytest.mark.parametrize("archive", sorted(CORPUS.glob("*.zip")), ids=lambda path: path.stem)
 def test_kept_inputs_work_or_are_refused(archive):
-    report = replay(archive.stem, archive)
+    report, ended = replay(archive.stem, archive)
+    counts = collections.Counter(report["counts"])
+    figures.record("fuzz", archive.stem, **campaign(archive.stem), inputs=counts.total(),
+                   crashed=int(not ended.stdout), wrong=len(report["findings"]), refused=counts)
+    assert ended.stdout, ended.stderr[-3000:]
     assert report["findings"] == []
-    assert sum(report["counts"].values()) > 20
+    assert counts.total() > 20
 
 
 def test_a_replay_tells_of_what_is_no_named_error(tmp_path):
     (tmp_path / "exploding.py").write_text(
-        "def one_input(data):\n    raise KeyError(data)\nSECONDS = 1\n")
+        "SECONDS = 1\n\n\ndef one_input(data):\n    raise KeyError(data)\n")
     path = tmp_path / "input"
     path.write_bytes(b"x")
     sys.path.insert(0, str(tmp_path))
     try:
-        (found,) = replay("exploding", path)["findings"]
+        (found,) = replay("exploding", path)[0]["findings"]
     finally:
         sys.path.remove(str(tmp_path))
     assert found.startswith("input: ") and "KeyError: b'x'" in found

@@ -1,89 +1,19 @@
-"""embedding, index_select, gather and index against numpy; a bad index stops them before they write."""
+"""What embedding, index_select, gather and index refuse: a bad index before they write."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_call import Call, KernelError, Tensor, call
-
-INDICES = st.sampled_from([np.int64, np.int32])
-DTYPES = st.sampled_from([np.float32, np.float64, np.int8, np.float16, bool, np.int64])
-many = settings(max_examples=150, deadline=None, derandomize=True)
 
 
 def numbered(shape, dtype=np.float32):
     return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
 
 
-@st.composite
-def tensors(draw):
-    """A tensor with a dim, and one of its dims."""
-    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
-    x = Tensor(numbered(shape, draw(DTYPES)), tuple(draw(st.permutations(range(len(shape))))))
-    return x, draw(st.integers(-len(shape), len(shape) - 1))
-
-
 def indices(draw, size, shape, dtype):
     values = st.integers(0, size - 1)
     n = int(np.prod(shape, dtype=int))
     return np.array(draw(st.lists(values, min_size=n, max_size=n)), dtype).reshape(shape)
-
-
-@many
-@given(st.integers(1, 9), st.integers(0, 5), st.lists(st.integers(0, 3), max_size=3), DTYPES,
-       INDICES, st.data())
-def test_embedding(rows, columns, shape, dtype, index_dtype, data):
-    weight = numbered((rows, columns), dtype)
-    index = indices(data.draw, rows, shape, index_dtype)
-    out = np.zeros((*shape, columns), dtype)
-    got = call("aten::embedding.out", weight, index, -1, False, False, out)
-    np.testing.assert_array_equal(got, weight[index])
-
-
-@many
-@given(tensors(), st.integers(0, 4), INDICES, st.data())
-def test_index_select(case, n, dtype, data):
-    x, dim = case
-    index = indices(data.draw, x.array.shape[dim], (n,), dtype)
-    expected = x.array.take(index, dim)
-    order = tuple(data.draw(st.permutations(range(expected.ndim))))
-    out = Tensor(np.zeros_like(expected, order="C"), order)
-    np.testing.assert_array_equal(call("aten::index_select.out", x, dim, index, out), expected)
-
-
-@many
-@given(tensors(), st.integers(0, 4), INDICES, st.data())
-def test_gather(case, n, dtype, data):
-    x, dim = case
-    shape = [data.draw(st.integers(1, size)) for size in x.array.shape]
-    shape[dim] = n
-    index = indices(data.draw, x.array.shape[dim], shape, dtype)
-    sub = x.array[tuple(slice(None) if d == dim % len(shape) else slice(size)
-                        for d, size in enumerate(shape))]
-    expected = np.take_along_axis(sub, index.astype(np.int64), dim)
-    order = tuple(data.draw(st.permutations(range(expected.ndim))))
-    got = call("aten::gather.out", x, dim, Tensor(index, order), False,
-               Tensor(np.zeros_like(expected, order="C")))
-    np.testing.assert_array_equal(got, expected)
-
-
-@many
-@given(tensors(), st.lists(st.integers(0, 3), max_size=3), st.data())
-def test_index_tensor(case, shape, data):
-    x, _ = case
-    picks = []
-    for size in x.array.shape[: data.draw(st.integers(1, x.array.ndim))]:
-        own = [1 if data.draw(st.integers(0, 3)) == 0 else n for n in shape]
-        own = own[data.draw(st.integers(0, len(own))):]
-        dtype = data.draw(INDICES)
-        index = indices(data.draw, size, own, dtype)
-        signs = data.draw(st.sampled_from([0, size]))
-        picks.append(None if data.draw(st.integers(0, 2)) == 0 else np.asarray(index - signs, dtype))
-    picks[-1] = index if picks[-1] is None else picks[-1]
-    expected = np.asarray(x.array[tuple(slice(None) if i is None else i for i in picks)])
-    order = tuple(data.draw(st.permutations(range(expected.ndim))))
-    out = Tensor(np.zeros_like(expected, order="C"), order)
-    np.testing.assert_array_equal(call("aten::index.Tensor_out", x, picks, out), expected)
 
 
 def test_zero_dims():

@@ -1,13 +1,18 @@
-"""Memories that are too small, missing, misaligned or read-only: the right error, nothing written
-beside them, and a load with enough memory on the same objects works. On the twin and on the boards."""
+"""Every fixture with every size of every memory, from nothing to enough: the right error, nothing
+written beside the memories, and a load with enough of them on the same objects works. All sizes on the
+twin; on the boards those at which the outcome changes, with the twin's lines."""
 
 import functools
+import os
 
-import _picotorch
+import figures
+import fixture_jobs
 import fixture_store
 import numpy as np
 import programs
 import pytest
+from fixture_jobs import metas
+from flatbuffer_builder import int_value
 from picotorch import (
     BufferDataLoader,
     Error,
@@ -16,160 +21,242 @@ from picotorch import (
     MemoryManager,
     Method,
     Program,
+    from_blob,
 )
-from picotorch.host.tensors import to_stored
+from picotorch.errors import MEMORY_ALLOCATION_FAILED
+from picotorch.host.boards import load_board
+from picotorch.host.job import Job
+from picotorch.host.tensors import from_stored, to_stored
+from programs import tensor
 from targets import BOARDS, HOST, aligned, on_boards, run_script
 
-FIXTURES = ("add_1", "cat", "ds_cnn", "linear_5", "planned_1785600", "split")
-MODELS = (*FIXTURES, "two_buffers")
-METHOD_BYTES = 28  # the first record in a pool
-every_model = pytest.mark.parametrize("name", MODELS)
+FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
+EVENT_BYTES = 16
+RUNS_AFTER = 1024  # refusals
+# `make reliability` tries all sizes; without it one in so many of large memories is left out.
+ALL_SIZES = os.environ.get("PICOTORCH_SWEEP") == "all"
+STEP = 4  # bytes
+MOST_PLANNED = 16384  # sizes of a planned buffer
+PREPARED_STEP = 4 if ALL_SIZES else 512  # loading takes longest where kernels prepare weights
+PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
+# The one with the most and the one with the least memory; `make reliability` takes all boards.
+SWEPT_BOARDS = BOARDS if ALL_SIZES else ("mps2-an386", "netduinoplus2")
+# What a boot of a board gets
+MOST_FIXTURES = 24
+ROOM = 0.9  # of the memory for jobs, which holds the script, too
+SMALL_POOL = 65536
+
+
+def job_of(fixtures, **settings):
+    job = Job()
+    for number, fixture in enumerate(fixtures):
+        fixture_jobs.add_fixture(job, fixture, f"{number}/")
+    job.add_settings("sweep", {"fixtures": len(fixtures), **settings})
+    return job
+
+
+def run(fixtures, target, **settings):
+    script = fixture_jobs.script_of("memory_failures.py", fixtures)
+    return run_script(script, job_of(fixtures, **settings), target)
+
+
+def split(lines):
+    """The lines of the outcomes, and what was counted."""
+    counts = [line.split() for line in lines if line.startswith("tried ")]
+    return ([line for line in lines if not line.startswith("tried ")],
+            {key: int(count) for _, key, count in counts})
+
+
+def planned_sizes(meta):
+    return [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+
+
+def is_refused(fixture, method):
+    entry = fixture.methods[method]
+    return any(name in (*entry["operators"], *entry["backends"]) for name in fixture.refused)
+
+
+def check_steps(fixture, lines):
+    """What loading asks for, of all methods, beside what the program says of itself."""
+    steps = {tuple(line.split()[:2]): [int(word) for word in line.split()[2:]] for line in lines
+             if not any(is_refused(fixture, method) and line.startswith(method)
+                        for method in fixture.methods)}
+    for method, meta in metas(fixture).items():
+        if is_refused(fixture, method):
+            continue
+        for i, size in enumerate(planned_sizes(meta)):
+            assert steps[method, f"planned{i}"] == ([size] if size else [])
+        assert steps[method, "tracer"] == [(meta.num_instructions() + 1) * EVENT_BYTES]
+        assert len(steps[method, "temp"]) <= 1
+        for pool in (steps[method, "pool"], steps[method, "prepared"]):
+            assert pool == sorted(set(pool)) and pool[0] > 0
+        assert steps[method, "prepared"][: len(steps[method, "pool"])] == steps[method, "pool"]
+
+
+def planned_step(fixture):
+    largest = max(sum(planned_sizes(meta)) for meta in metas(fixture).values())
+    return STEP if ALL_SIZES else STEP * -(-largest // (STEP * MOST_PLANNED))
+
+
+def parts():
+    """(fixture, "k/n") of all tests of the twin."""
+    for name, fixture in FIXTURES.items():
+        largest = max(sum(planned_sizes(meta)) for meta in metas(fixture).values())
+        count = 1 + largest // PART_BYTES if ALL_SIZES else 1
+        yield from ((name, f"{k}/{count}") for k in range(count))
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize(("name", "share"), list(parts()))
+def test_every_size_of_every_memory(name, share):
+    fixture = FIXTURES[name]
+    result = run([fixture], HOST, step=STEP, planned=planned_step(fixture), prepare=PREPARED_STEP,
+                 runs=RUNS_AFTER, share=share)
+    lines, tried = split(result.lines)
+    figures.record("memory", f"{name}_{share.replace('/', '_')}", **tried)
+    check_steps(fixture, lines)
+
+
+def batches(board):
+    """Names of fixtures, as many as a board can take at a time."""
+    room = ROOM * load_board(board).job.size
+    batch, size, has_backends = [], 0, False
+    for name in [name for name, other in on_boards(FIXTURES) if other == board]:
+        needed = len(fixture_jobs.job_of(FIXTURES[name]).to_bytes())
+        backends = bool(FIXTURES[name].backends)
+        if batch and (len(batch) == MOST_FIXTURES or size + needed > room
+                      or backends != has_backends):
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(name)
+        size += needed
+        has_backends = backends
+    yield tuple(batch)
 
 
 @functools.cache
-def model(name):
-    return programs.two_buffers() if name == "two_buffers" else fixture_store.load(name).pte
+def outcomes(batch, target, prepare):
+    """Of the sizes at which they change."""
+    settings = {"prepare": 0} if prepare else {}
+    return split(run([FIXTURES[name] for name in batch], target, step=0, planned=0, runs=0,
+                     **settings).lines)
 
 
-@functools.cache
-def meta(name):
-    return Program.load(BufferDataLoader(aligned(model(name)))).method_meta("forward")
+@pytest.mark.reliability
+@pytest.mark.parametrize(("board", "batch"),
+                         [(board, batch) for board in SWEPT_BOARDS for batch in batches(board)],
+                         ids=lambda value: value if isinstance(value, str) else value[0])
+def test_every_outcome_on_a_board(board, batch):
+    prepare = load_board(board).arenas["pool"].size > SMALL_POOL
+    lines, tried = outcomes(batch, board, prepare)
+    figures.record("memory_boards", f"{board}_{batch[0]}", **tried)
+    assert (lines, tried) == outcomes(batch, HOST, prepare)
 
 
-def inputs(name):
-    if name == "two_buffers":
-        return [np.array([-1, 2, -3, 4], np.float32).tobytes()]
-    return [to_stored(value, meta(name).input_tensor_meta(i).dim_order())
-            for i, value in enumerate(fixture_store.load(name).runs[0].inputs)]
+# ---- what is asked for at other times than load
 
 
-@functools.cache
-def planned_sizes(name):
-    return [meta(name).memory_planned_buffer_size(i)
-            for i in range(meta(name).num_memory_planned_buffers())]
+def half_addmm(temp):
+    """out = self + x @ w, of halves; x is 2 by up to 8, of which 4 fit w. With 8 the product is refused
+    before it asks for scratch, so that load does not know of it."""
+    half = 5
+    values = [tensor([3], 0, dtype=half), tensor([2, 8], 16, dtype=half, shape_dynamism=1),
+              tensor([4, 3], 48, dtype=half), int_value(1), tensor([2, 3], 80, dtype=half)]
+    made = programs.program(programs.plan(values, [programs.call(0, 0, 1, 2, 3, 3, 4, 4)],
+                                          ["aten::addmm.out"], [0, 1, 2], [4], [96]))
+    manager = MemoryManager(MemoryAllocator(aligned(512)), HierarchicalAllocator([aligned(96)]), temp)
+    method = Program.load(BufferDataLoader(aligned(made))).load_method("forward", manager)
+    ones = np.ones(16, np.float16)
+    method.set_input(ones[:3], 0)
+    method.set_input(from_blob(ones[:8].view(np.uint16), [2, 4], "Half"), 1)
+    method.set_input(ones[:12], 2)
+    return method
 
 
-def run_cases(name, cases, target):
-    sections = {f"in{i}": data for i, data in enumerate(inputs(name))}
-    sections |= {"model": model(name), "method": b"forward", "cases": "\n".join(cases).encode(),
-                 "readonly": bytes(max(planned_sizes(name)))}
-    return run_script("memory_failures.py", sections, target)
+@pytest.mark.parametrize("size", [None, *range(0, 12, 4), 9, 10, 11])
+def test_temp_memory_that_only_an_execution_asks_for(size):
+    region = aligned(128)
+    region[:] = b"\xA5" * 128
+    temp = None if size is None else MemoryAllocator(region[64 : 64 + size], "temp memory")
+    method = half_addmm(temp)
+    before = bytes(method.manager.planned_memory.buffers[0])
+    for run in (method.execute, method.step, method.execute):
+        with pytest.raises(Error) as caught:
+            run()
+        assert str(caught.value) == (
+            f"MemoryAllocationFailed (0x21): instruction 0: 12B requested, {size or 0}B available: "
+            "aten::addmm.out: needs more temp memory for these sizes than there is; "
+            "hand over more temp memory")
+    assert bytes(method.manager.planned_memory.buffers[0]) == before
+    assert bytes(region) == b"\xA5" * 128
+    method.unload()
 
 
-@functools.cache
-def pool_bytes(name):
-    """Bytes of method pool that the model needs."""
-    return int(run_cases(name, ["pool -1 0"], HOST).lines[0].removeprefix("needs "))
+def test_temp_memory_that_an_execution_asks_for_and_has():
+    method = half_addmm(MemoryAllocator(aligned(12), "temp memory"))
+    method.execute()
+    assert list(np.array(method.get_output(0).data, np.uint16).view(np.float16)) == [5] * 6
 
 
-def pool_expectation(name, size):
-    return (f"pool {size} 0",
-            "MemoryAllocationFailed (0x21): method pool: "
-            f"{pool_bytes(name)}B requested, {size}B available; make it larger")
+# ---- a loaded method beside one that does not fit
 
 
-def misaligned(memory, subject, shifts):
-    return [(f"{memory} -1 {shift}",
-             f"InvalidArgument (0x12): {subject}: does not start at a multiple of 8 bytes; align it")
-            for shift in shifts]
+STATEFUL = ("counter", "counter_initialized", "gru_stateful", "kv_cache", "kv_cache_indexed",
+            "lstm_stateful", "shifted_cache")
 
 
-def planned_expectations(name):
-    expected = []
-    for i, needed in enumerate(planned_sizes(name)):
-        subject = f"planned buffer {i}"
-        for size in sorted({0, 8, 1024, needed // 2, needed - 1} - {needed}):
-            if size < needed:
-                expected.append((f"planned{i} {size} 0",
-                                 f"MemoryAllocationFailed (0x21): {subject}: {needed}B requested, "
-                                 f"{size}B available; make it larger"))
-        expected += misaligned(f"planned{i}", subject, (1, 2, 4))
-        expected.append((f"readonly_planned{i} 0 0",
-                         f"InvalidArgument (0x12): {subject}: cannot be written; "
-                         "hand over memory that can be"))
-        expected.append((f"missing{i} 0 0",
-                         f"InvalidArgument (0x12): {subject}: {needed}B requested, 0B available: "
-                         "is missing; hand over one buffer for each that the method needs"))
-    return expected
+@pytest.mark.reliability
+@pytest.mark.parametrize("name", STATEFUL)
+def test_a_method_keeps_its_state_while_others_fail_to_load_behind_it(name):
+    """Before each of its runs every smaller pool is tried for another method in the same pool."""
+    fixture = FIXTURES[name]
+    program = Program.load(BufferDataLoader(aligned(fixture.pte)))
+    (method_name,) = fixture.methods
+    meta = program.method_meta(method_name)
+    pool = MemoryAllocator(aligned(16384))
+    planned = [[aligned(size) for size in planned_sizes(meta)] for _ in range(2)]
+    temp = MemoryAllocator(aligned(4096), "temp memory")
+    first, second = [Method(MemoryManager(pool, HierarchicalAllocator(buffers), temp))
+                     for buffers in planned]
+    first.load(program, method_name)
+    used, wrong = pool.used, 0
+    second.load(program, method_name)
+    needed = pool.used - (used + 7 & -8)
+    second.unload()
+    sizes = range(0, used + needed + 7 & -8, 4)
+    for run in fixture.runs:
+        kept = [bytes(buffer) for buffer in (pool.buffer[:used], *planned[0])]
+        for size in sizes:
+            pool.size = size
+            with pytest.raises(Error) as caught:
+                second.load(program, method_name)
+            wrong += caught.value.code != MEMORY_ALLOCATION_FAILED or pool.used != used
+        pool.size = len(pool.buffer)
+        assert kept == [bytes(buffer) for buffer in (pool.buffer[:used], *planned[0])]
+        check_run(first, meta, fixture, run)
+    figures.record("memory_beside", name, sizes=len(sizes) * len(fixture.runs), wrong=wrong,
+                   runs=len(fixture.runs))
+    assert wrong == 0
 
 
-def expectations(name):
-    """(case, error) for every way in which a memory does not do."""
-    needed = pool_bytes(name)
-    sizes = sorted({0, 4, METHOD_BYTES, needed // 2, needed - 8, needed - 4, needed - 1})
-    return [
-        *[pool_expectation(name, size) for size in sizes],
-        *misaligned("pool", "method pool", (1, 2, 4)),
-        ("readonly_pool 0 0", "InvalidArgument (0x12): method pool: cannot be written; "
-                              "hand over memory that can be"),
-        *planned_expectations(name),
-        *misaligned("temp", "temp memory", (1, 2, 4)),
-        (f"pool {needed} 0", "ok"),
-        ("temp 0 0", "ok"),
-        ("noalloc 0 0", "ok"),
-    ]
-
-
-@pytest.mark.parametrize(("name", "target"), [*((name, HOST) for name in MODELS), *on_boards(MODELS)])
-def test_each_failure_is_named_and_leaves_everything_usable(name, target):
-    expected = expectations(name)
-    result = run_cases(name, [case for case, _ in expected], target)
-    assert result.lines[1:] == [f"{case} -> {error}" for case, error in expected]
-
-
-@every_model
-def test_every_size_of_the_pool_that_is_too_small(name):
-    needed = pool_bytes(name)
-    sizes = sorted({*range(0, needed, 4), *range(needed - 3, needed)})
-    result = run_cases(name, [f"pool {size} 0" for size in sizes], HOST)
-    assert result.lines[1:] == [" -> ".join(pool_expectation(name, size)) for size in sizes]
-
-
-def test_the_public_report_is_refused_with_both_figures():
-    result = run_cases("planned_1785600", ["planned0 1024 0"], BOARDS[0])
-    assert "planned buffer 0: 1785600B requested, 1024B available" in result.lines[1]
-
-
-@pytest.mark.parametrize("name", FIXTURES)
-def test_the_outputs_of_the_loads_that_follow_are_those_of_executorch(name):
-    """The script compares every later run with its first; the first is compared here."""
-    run = fixture_store.load(name).runs[0]
-    files = run_cases(name, ["pool 0 0"], HOST).files
+def check_run(method, meta, fixture, run):
+    for i, value in enumerate(run.inputs):
+        method.set_input(to_stored(value, meta.input_tensor_meta(i).dim_order()), i)
+    method.execute()
     for i, expected in enumerate(run.expected):
-        actual = run.sampled(np.frombuffer(files[f"out{i}"], expected.dtype))
-        np.testing.assert_allclose(actual, expected.reshape(-1), rtol=1e-5,
-                                   atol=1e-5 * np.abs(expected).max())
+        info = meta.output_tensor_meta(i)
+        actual = from_stored(bytes(method.get_output(i).data), info)
+        fixture_store.assert_close(actual, expected, fixture.methods[run.method]["outputs"][i]["dtype"])
 
 
-# ---- temp memory, which no kernel of this build asks for: a check that asks is put between
+# ---- the watch over what lies beside
 
 
-class Asking(_picotorch.Context):
-    """A context in which every instruction asks for 640 bytes of scratch."""
-
-    def check(self, position):
-        code = super().check(position)
-        self._c.scratch_needed = 640
-        return code
-
-
-def method_that_asks(monkeypatch, temp):
-    monkeypatch.setattr(_picotorch, "Context", Asking)
-    planned = HierarchicalAllocator([aligned(size) for size in planned_sizes("linear_5")])
-    return Method(MemoryManager(MemoryAllocator(aligned(4096)), planned, temp))
-
-
-@pytest.mark.parametrize("size", [None, 0, 636, 639])
-def test_temp_memory_that_is_absent_or_too_small(monkeypatch, size):
-    temp = None if size is None else MemoryAllocator(aligned(size), "temp memory")
-    method = method_that_asks(monkeypatch, temp)
-    program = Program.load(BufferDataLoader(aligned(model("linear_5"))))
-    with pytest.raises(Error) as caught:
-        method.load(program)
-    assert str(caught.value) == (
-        f"MemoryAllocationFailed (0x21): temp memory: 640B requested, {size or 0}B available; "
-        "hand over a temp allocator of that size")
-    assert not method.is_loaded() and method.manager.method_allocator.used == 0
-    method.manager.temp_allocator = MemoryAllocator(aligned(640), "temp memory")
-    method.load(program)
-    assert method.memory_report()["temp"] == {"used": 640, "size": 640}
+def test_a_write_beside_the_memories_ends_a_script():
+    """Beside what was taken, or to where a null pointer leads; a board would fault there."""
+    for write, message in [("beside", "guard bytes in memory pool were written"),
+                           ("null", "the bytes at address 0 were written")]:
+        with pytest.raises(AssertionError, match=message):
+            run_script("stray_writes.py", {"write": write.encode()}, HOST)
+    assert run_script("stray_writes.py", {"write": b"null"}, SWEPT_BOARDS[0]).lines == ["is read-only"]
+    assert run_script("stray_writes.py", {"write": b"none"}, SWEPT_BOARDS[0]).lines == []

@@ -6,7 +6,17 @@ import numpy as np
 import programs
 import pytest
 from flatbuffer_builder import bool_value, int_value
-from picotorch import BufferDataLoader, Error, FileDataLoader, Method, Module, Program
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    FileDataLoader,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Module,
+    Program,
+)
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, tensor
 from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
@@ -36,6 +46,10 @@ def sections():
         "relu_int": relu([tensor([2], 0, dtype=3), tensor([2], 16, dtype=3)]),
         "many_inputs": relu([tensor([4], 16 * i) for i in range(41)], range(40), [40], [41 * 16],
                             [call(0, 0, 40, 40)]),
+        "two_buffers": programs.two_buffers(),
+        "add_unplanned": programs.program(plan(
+            [tensor([4]), tensor([4]), int_value(1), tensor([4])], [call(0, 0, 1, 2, 3, 3)],
+            ["aten::add.out"], [0, 1], [3], [])),
         "large_ints": relu([*planned, int_value(2**29), int_value(2**40)], [2, 3], [2, 3]),
     }
 
@@ -44,6 +58,55 @@ def sections():
 def test_each_misuse_has_its_error(target):
     result = run_script("misuse.py", sections(), target)
     assert result.lines == (SCRIPTS / "misuse.exp").read_text().splitlines()
+
+
+# ---- memories that are resized
+
+RESIZED = (SCRIPTS / "resized.exp").read_text().splitlines()
+SMALLER = RESIZED[-3:]  # before load
+
+
+def resize(target):
+    return run_script("resized.py", {name: sections()[name] for name in ("relu", "relu_unplanned")},
+                      target).lines
+
+
+@pytest.mark.parametrize("board", SCRIPT_BOARDS)
+def test_a_memory_that_is_resized_behind_a_method_is_named(board):
+    """MicroPython lets an array grow that something refers to, and frees its old bytes."""
+    assert resize(board) == RESIZED
+
+
+def test_cpython_does_not_resize_what_was_handed_over():
+    lines = resize(HOST)
+    assert lines.count("cannot be resized") == len([line for line in RESIZED if "unload" in line])
+    assert [line for line in lines if line not in SMALLER and not line.endswith("ok")
+            and line != "cannot be resized"] == []
+    assert lines[-3:] == SMALLER
+
+
+def test_a_view_may_be_released_after_it_was_handed_over():
+    """The method has views of its own, and keeps the memory behind them where it is."""
+    program = Program.load(BufferDataLoader(aligned(sections()["relu"])))
+    memories = [bytearray(256), bytearray(32), bytearray(64)]
+    views = [memoryview(memory) for memory in memories]
+    manager = MemoryManager(MemoryAllocator(views[0]), HierarchicalAllocator([views[1]]),
+                            MemoryAllocator(views[2], "temp memory"))
+    method = program.load_method("forward", manager)
+    for view in views:
+        view.release()
+    for memory in memories:
+        with pytest.raises(BufferError):
+            memory.clear()
+    method.set_input(np.array([-1, 2, -3, 4], np.float32), 0)
+    method.execute()
+    assert list(method.get_output(0).data) == [0, 2, 0, 4]
+    method.reset_state()
+    method.unload()
+    with pytest.raises(Error, match=r"InvalidType \(0x13\): method pool: is no buffer"):
+        method.load(program)
+    with pytest.raises(Error, match=r"InvalidType \(0x13\): input 0: is no buffer"):
+        relu_method().set_input(views[1], 0)
 
 
 # ---- what there is on the host only

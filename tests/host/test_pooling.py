@@ -4,9 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from kernel_call import KernelError, Tensor, call
+from kernel_call import KernelError, call
 
 AVG, MAX = "aten::avg_pool2d.out", "aten::max_pool2d_with_indices.out"
 ADAPTIVE = "aten::_adaptive_avg_pool2d.out"
@@ -55,72 +53,6 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
         plane = np.arange(x.shape[-2] * x.shape[-1]).reshape(x.shape[-2:])
         indices[..., y, z] = plane[rows, :][:, columns].reshape(-1)[best]
     return out, indices
-
-
-def orders(rank):
-    last = (0, 2, 3, 1) if rank == 4 else (1, 2, 0)
-    return st.sampled_from([tuple(range(rank)), last])
-
-
-@st.composite
-def poolings(draw):
-    rank = draw(st.sampled_from([3, 4]))
-    shape = draw(st.lists(st.integers(1, 9), min_size=rank, max_size=rank))
-    pair = st.tuples(st.integers(1, 4), st.integers(1, 4))
-    kernel, stride, dilation = draw(pair), draw(pair), draw(pair)
-    padding = tuple(draw(st.integers(0, k // 2)) for k in kernel)
-    return shape, kernel, stride, padding, dilation, draw(st.booleans()), [
-        draw(orders(rank)) for _ in range(3)]
-
-
-def fits(case, dilation):
-    shape, kernel, stride, padding, _, ceil_mode, _ = case
-    return all(count_windows(*v, ceil_mode) > 0
-               for v in zip(shape[-2:], kernel, stride, padding, dilation, strict=True))
-
-
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(poolings(), st.booleans(), st.sampled_from([None, 3, -5]),
-       st.sampled_from([np.float32, np.float64]))
-def test_avg_pool2d(case, count_pad, divisor, dtype):
-    assume(fits(case, (1, 1)))
-    shape, kernel, stride, padding, _, ceil_mode, order = case
-    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
-    expected = avg_pool(x, kernel, stride, padding, ceil_mode, count_pad, divisor)
-    got = call(AVG, Tensor(x, order[0]), list(kernel), list(stride), list(padding), ceil_mode,
-               count_pad, divisor, Tensor(np.zeros_like(expected), order[1]))
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
-
-
-@settings(max_examples=200, deadline=None, derandomize=True)
-@given(poolings(), st.sampled_from([np.float32, np.float64, np.int8, np.uint8, np.int64]))
-def test_max_pool2d(case, dtype):
-    shape, kernel, stride, padding, dilation, ceil_mode, order = case
-    assume(fits(case, dilation))
-    places = windows(shape, kernel, stride, padding, dilation, ceil_mode)
-    assume(all(rows and columns for _, rows, columns in places))
-    x = (np.random.default_rng(0).standard_normal(shape) * 9).astype(dtype)
-    expected, indices = max_pool(x, kernel, stride, padding, dilation, ceil_mode)
-    got = call(MAX, Tensor(x, order[0]), list(kernel), list(stride), list(padding), list(dilation),
-               ceil_mode, Tensor(np.zeros_like(expected), order[1]),
-               Tensor(np.zeros_like(indices), order[2]))
-    np.testing.assert_array_equal(got[0], expected)
-    np.testing.assert_array_equal(got[1], indices)
-
-
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.lists(st.integers(1, 9), min_size=3, max_size=4), st.tuples(*[st.integers(1, 11)] * 2),
-       st.sampled_from([np.float32, np.float64]), st.data())
-def test_adaptive_avg_pool2d(shape, size, dtype, data):
-    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
-    expected = np.zeros((*shape[:-2], *size), dtype)
-    for y, z in np.ndindex(*size):
-        rows, columns = [slice(i * n // s, -(-(i + 1) * n // s))
-                         for i, n, s in zip((y, z), shape[-2:], size, strict=True)]
-        expected[..., y, z] = x[..., rows, columns].mean((-2, -1))
-    got = call(ADAPTIVE, Tensor(x, data.draw(orders(len(shape)))), list(size),
-               Tensor(np.zeros_like(expected), data.draw(orders(len(shape)))))
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_avg_pool2d_of_int64_cuts_the_quotient():

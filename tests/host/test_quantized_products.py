@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kernel_call import KernelError, Tensor, call
 from quantized import QUANTIZED, dequantize, limits, quantize
 
@@ -18,31 +16,6 @@ def unpack(weight, name):
     shifts, offset = ((4, 0), 8) if name == "4bit" else ((0, 2, 4, 6), 2)
     values = np.stack([weight >> shift & (2 * offset - 1) for shift in shifts], axis=-1)
     return values.reshape(len(weight), -1).astype("float32") - offset
-
-
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.data())
-def test_embedding(data):
-    name = data.draw(st.sampled_from(list(PACKED)))
-    dtype = data.draw(st.sampled_from(["uint8", "int8"] if name == "byte" else ["uint8"]))
-    groups = data.draw(st.sampled_from([None, 1, 2, 4]))
-    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    weight = rng.integers(0, 256, (5, 4 * data.draw(st.integers(1, 3)))).astype(dtype)
-    scales = rng.uniform(0.1, 1, 5 if groups is None else (5, groups)).astype("float32")
-    points = rng.normal(size=scales.shape).astype("float32")
-    indices = rng.integers(0, 5, (2, 3)).astype(data.draw(st.sampled_from(["int64", "int32"])))
-    values = unpack(weight, name)
-    repeats = values.shape[1] // (groups or 1)
-    for zero_points in (None, points):
-        scale, zero_point = (
-            np.repeat(v.reshape(5, -1), repeats, axis=1)
-            for v in (scales, 0 * points if zero_points is None else points))
-        wanted = ((values - zero_point) * scale)[indices]
-        arguments = (weight, scales, zero_points, -128, 127, indices)
-        out = np.zeros(wanted.shape, "float32")
-        np.testing.assert_array_equal(call(f"{PREFIX}embedding_{name}.out", *arguments, out), wanted)
-        np.testing.assert_array_equal(
-            call(f"{PREFIX}embedding_{name}.dtype_out", *arguments, 6, out), wanted)
 
 
 @pytest.mark.parametrize("index", [-1, 5, 2**40])

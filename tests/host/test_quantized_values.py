@@ -97,27 +97,6 @@ def along(values, axis, rank):
     return values.reshape([-1 if d == axis else 1 for d in range(rank)])
 
 
-@settings(max_examples=80, derandomize=True, deadline=None)
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=4), st.data())
-def test_per_channel_of_any_dim_and_dim_order(shape, data):
-    axis = data.draw(st.integers(0, len(shape) - 1))
-    order = tuple(data.draw(st.permutations(range(len(shape)))))
-    dtype = data.draw(st.sampled_from(QUANTIZED))
-    rng = np.random.default_rng(sum(shape))
-    x = rng.normal(size=shape).astype("float32") * 50
-    scales, zero_points = rng.uniform(0.1, 1, shape[axis]), rng.integers(-9, 9, shape[axis])
-    low, high = limits(dtype)
-    scale, zero_point = (along(v, axis, len(shape)) for v in (scales, zero_points))
-    named = data.draw(st.sampled_from([axis, axis - len(shape)]))
-    q = call(TO + "channel.out", Tensor(x, order), scales, zero_points, named, low, high,
-             code(dtype), Tensor(np.zeros(shape, dtype), order))
-    np.testing.assert_array_equal(q, quantize(x, scale, zero_point, low, high, dtype))
-    for points, wanted in ((zero_points, zero_point), (None, 0)):
-        result = call(FROM + "channel.out", Tensor(q, order), scales, points, named, low, high,
-                      code(dtype), None, Tensor(np.zeros(shape, "float32"), order))
-        np.testing.assert_array_equal(result, dequantize(q, scale, wanted))
-
-
 @pytest.mark.parametrize("shape", [(5,), (3, 7), (2, 3, 4), (2, 0), (0, 3)])
 def test_per_token(shape):
     rng = np.random.default_rng(len(shape))

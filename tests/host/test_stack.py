@@ -6,7 +6,14 @@ import _picotorch
 import figures
 import fixture_store
 import pytest
-from picotorch import BufferDataLoader, Error, Program
+from picotorch import (
+    Backend,
+    BufferDataLoader,
+    Error,
+    Program,
+    register_backend,
+    unregister_backend,
+)
 from picotorch.host.job import Job
 from picotorch.host.tensors import to_stored
 from picotorch.module import load_with_exact_memories
@@ -81,6 +88,25 @@ def test_the_twin_refuses_by_the_same_error(call, monkeypatch):
     monkeypatch.setattr(_picotorch, "stack_free", lambda: _picotorch.STACK_BYTES)
     function()
     assert method.is_loaded() == (call != "unload")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), NotImplementedError("no")])
+def test_what_a_backend_raises_is_its_own(error):
+    class Raising(Backend):
+        def init(self, context, processed, compile_specs):
+            raise error
+
+    fixture = fixture_store.load("delegate_inline")
+    (name,) = fixture.backends
+    register_backend(name, Raising())
+    try:
+        program = Program.load(BufferDataLoader(aligned(fixture.pte)))
+        with pytest.raises(Error) as caught:
+            load_with_exact_memories(program, "forward")
+    finally:
+        unregister_backend(name)
+    assert str(caught.value) == (
+        f"Internal (0x01): delegate 0: backend {name}: {type(error).__name__}: no")
 
 
 def test_a_load_that_runs_out_of_stack_on_the_way_is_undone(monkeypatch):

@@ -153,6 +153,7 @@ def test_planned_buffers_of_absurd_size_are_not_made():
 @pytest.mark.parametrize("index, value, fits", [
     (1, 3, True), (1, 4, False), (2, 0.5, True), (2, 0.50009, True), (2, 0.5002, False),
     (2, np.inf, False), (2, np.nan, False), (3, True, True), (3, False, False),
+    (1, np.full(2, 3), False), (2, np.full(2, 0.5), False),
 ])
 def test_numbers_are_those_of_the_program(index, value, fits):
     fixture = fixture_store.load("scalar_inputs")

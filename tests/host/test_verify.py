@@ -1,6 +1,7 @@
 """The strict verification of a program's structure, on files that Google's package builds."""
 
 import _picotorch
+import pytest
 from flatbuffer_builder import build, double_value, int_value, string_value
 
 
@@ -23,3 +24,17 @@ def test_a_field_beyond_the_file_is_found():
     assert verify(program) == -1
     for size in range(len(program)):
         assert verify(program[:size]) != -1
+
+
+@pytest.mark.parametrize(("methods", "good"), [(2, True), (4, True), (300, False)])
+def test_what_a_file_refers_to_more_than_once_counts_each_time(methods, good):
+    """Else 60 KB could hold the names of 3,000 methods, of 50,000 characters each."""
+    method = {"name": "x" * 1000, "values": [int_value(1)]}
+    assert (verify(build({"execution_plan": [method] * methods})) == -1) == good
+
+
+def test_data_of_which_each_part_is_there_once_is_none_too_many():
+    values = [{"val": ("IntList", {"items": list(range(i, i + 100))})} for i in range(300)]
+    operators = [{"name": f"aten::name{i}", "overload": "out"} for i in range(300)]
+    plan = {"name": "forward", "values": values, "operators": operators}
+    assert verify(build({"execution_plan": [plan]})) == -1

@@ -1,0 +1,145 @@
+"""A fixture, and its methods in memories of their own: what fixture.py and memory_failures.py share.
+
+Sections: model; data0, data1 ... (.ptd files); settings: methods (names with commas), run0, run1 ...
+(method of each run), input<run>_<i> for inputs that are no tensors (int:3, bool:1, float:2.5, none:),
+and unlocked: of load and run those that need a heap, for a backend's sake; in<run>_<i>, the bytes of
+the other inputs, and sizes<run>_<i> for those that are dynamic.
+"""
+
+all_sections = sections
+settings = {}
+names = []
+_shared = {}  # planned buffers by index
+
+
+def open_fixture(prefix=""):
+    """Makes the sections whose names start so those of the fixture; what the last one took is given
+    back. Returns its program and the data map of its data files."""
+    global sections, settings, names
+    sections = {name[len(prefix) :]: all_sections[name] for name in all_sections
+                if name.startswith(prefix)}
+    settings = job.settings(sections["settings"])
+    names = settings["methods"].split(",")
+    _shared.clear()
+    for name in _board.memories():
+        give_back(name)
+    return Program.load(BufferDataLoader(sections["model"])), read_data()
+
+
+def call(phase, function, otherwise=locked):
+    """Calls function(): the Error that it raised or None. The heap is open if the phase needs it."""
+    return (unlocked if phase in settings.get("unlocked", "") else otherwise)(function)
+
+
+def constant(text):
+    kind, value = text.split(":")
+    if kind == "none":
+        return None
+    if kind == "str":
+        return value
+    return bool(int(value)) if kind == "bool" else int(value) if kind == "int" else float(value)
+
+
+class Loaded:
+    """One method in memories of its own."""
+
+    def __init__(self, program, name, data_map):
+        meta = program.method_meta(name)
+        self.meta = meta
+        self.program = program
+        self.name = name
+        self.data_map = data_map
+        self.pool = MemoryAllocator(self.part("pool"))
+        planned = [self.planned(i) for i in range(meta.num_memory_planned_buffers())]
+        temp = MemoryAllocator(self.part("temp"), "temp memory")
+        self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(planned), temp),
+                             meta.num_outputs())
+        self.output_values = [meta.output_value(i) for i in range(meta.num_outputs())]
+        self.outputs = [self.output_memory(i) for i in range(meta.num_outputs())]
+        self.state = [self.state_memory(info) for info in meta.unplanned_attributes()]
+        self.results = [None] * meta.num_outputs()
+        self.inputs = None
+
+    def planned(self, i):
+        """Planned buffer `i`: one for all methods where they share their state."""
+        if not settings.get("shares_memory"):
+            return take(planned_arena(i), self.meta.memory_planned_buffer_size(i))
+        if i not in _shared:
+            metas = [self.program.method_meta(name) for name in names]
+            _shared[i] = take(planned_arena(i), max([m.memory_planned_buffer_size(i)
+                              for m in metas if i < m.num_memory_planned_buffers()]))
+        return _shared[i]
+
+    def part(self, name):
+        """As much of a board's memory as every method gets."""
+        return take_share(name, len(names))
+
+    def output_memory(self, i):
+        """A buffer for an output that has none of its own, or None."""
+        if i not in self.meta.unplanned_outputs():
+            return None
+        return take("planned", self.meta.output_tensor_meta(i).nbytes())
+
+    def changeable(self, i, data):
+        """The bytes of an input; a copy where it is used in place and comes back as an output."""
+        if (self.meta.input_tensor_meta(i).is_memory_planned()
+                or self.meta.input_value(i) not in self.output_values):
+            return data
+        copy = take("planned", len(data))
+        copy[:] = data
+        return copy
+
+    def state_memory(self, info):
+        """The name of a mutable buffer that has no memory, and zeros for it."""
+        memory = take("planned", info.nbytes())
+        memory[:] = bytes(len(memory))
+        return [info.name(), memory]
+
+    def load_method(self):
+        self.method.load(self.program, self.name, data_map=self.data_map)
+
+    def load(self):
+        """With the memories that are not the loader's."""
+        self.load_method()
+        for i in range(len(self.outputs)):
+            if self.outputs[i] is not None:
+                self.method.set_output_data_ptr(self.outputs[i], i)
+        for name, memory in self.state:
+            self.method.set_attribute_data_ptr(memory, name)
+
+    def read_inputs(self, run):
+        self.inputs = []
+        for i in range(self.meta.num_inputs()):
+            key = "in%d_%d" % (run, i)
+            if key in sections:
+                self.inputs.append(self.sized(run, i, self.changeable(i, sections[key])))
+            else:
+                self.inputs.append(constant(settings["input%d_%d" % (run, i)]))
+
+    def sized(self, run, i, data):
+        """The bytes of an input, with its sizes if these may be others than the program's."""
+        sizes = settings.get("sizes%d_%d" % (run, i))
+        if sizes is None:
+            return data
+        return from_blob(data, [int(size) for size in sizes.split(",")],
+                         self.meta.input_tensor_meta(i).dtype)
+
+    def execute(self):
+        self.method.execute()
+
+    def run(self):
+        self.method.set_inputs(self.inputs)
+        self.execute()
+        self.method.get_outputs(self.results)
+
+
+def read_data():
+    """A data map of all .ptd files; None where there are none."""
+    if "data0" not in sections:
+        return None
+    from picotorch import FlatTensorDataMap, MergedDataMap
+
+    maps = []
+    while "data%d" % len(maps) in sections:
+        maps.append(FlatTensorDataMap.load(BufferDataLoader(sections["data%d" % len(maps)])))
+    return maps[0] if len(maps) == 1 else MergedDataMap.load(maps)

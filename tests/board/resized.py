@@ -1,0 +1,86 @@
+"""Memories that are bytearrays, and are resized: before load, and behind a loaded method.
+
+Sections: relu and relu_unplanned of tests/host/test_misuse.py. MicroPython moves an array that grows,
+and frees its old bytes. Prints what every call ended with.
+"""
+
+
+def tell(label, function):
+    print(label, "->", locked(function) or "ok")
+
+
+class Loaded:
+    def __init__(self, program):
+        self.program = program
+        meta = program.method_meta()
+        self.pool, self.temp = bytearray(256), bytearray(64)
+        self.planned = [bytearray(meta.memory_planned_buffer_size(i))
+                        for i in range(meta.num_memory_planned_buffers())]
+        self.x, self.out = bytearray(16), bytearray(16)
+        self.events = bytearray(64)
+        self.tracer = EventTracer(self.events)
+        self.result = [None]
+        self.method = Method(MemoryManager(MemoryAllocator(self.pool),
+                                           HierarchicalAllocator(self.planned),
+                                           MemoryAllocator(self.temp, "temp memory")))
+
+    def load(self):
+        self.method.load(self.program, event_tracer=self.tracer)
+
+    def set(self):
+        self.method.set_input(self.x, 0)
+        if not self.planned:
+            self.method.set_output_data_ptr(self.out, 0)
+
+    def run(self):
+        self.set()
+        self.method.execute()
+        self.method.get_outputs(self.result)
+
+
+def grow(label, loaded, memory):
+    """A memory of a loaded method; whatever is called then."""
+    tell(label, loaded.load)
+    tell("run", loaded.run)
+    try:
+        memory.extend(bytes(4096))
+    except BufferError:
+        print("cannot be resized")
+    method = loaded.method
+    tell("execute", method.execute)
+    tell("set_input", loaded.set)
+    tell("get_output", lambda: method.get_output(0))
+    tell("reset_state", method.reset_state)
+    tell("unload", method.unload)
+    if memory is not loaded.events:
+        tell("load again", loaded.load)
+    if memory is not loaded.x and memory is not loaded.out and memory is not loaded.events:
+        tell("run", loaded.run)
+
+
+def main():
+    in_place = Program.load(BufferDataLoader(sections["relu_unplanned"]))
+    planned = Program.load(BufferDataLoader(sections["relu"]))
+    loaded = Loaded(planned)
+    grow("pool", loaded, loaded.pool)
+    loaded = Loaded(planned)
+    grow("planned", loaded, loaded.planned[0])
+    loaded = Loaded(planned)
+    grow("temp", loaded, loaded.temp)
+    loaded = Loaded(planned)
+    grow("events", loaded, loaded.events)
+    loaded = Loaded(in_place)
+    grow("input", loaded, loaded.x)
+    loaded = Loaded(in_place)
+    grow("output", loaded, loaded.out)
+    for name in ("pool", "temp"):
+        loaded = Loaded(planned)
+        memory = loaded.pool if name == "pool" else loaded.temp
+        memory[:] = memory[:8]
+        tell("smaller " + name, loaded.load)
+    loaded = Loaded(planned)
+    loaded.planned[0][:] = bytes(16)
+    tell("smaller planned buffer", loaded.load)
+
+
+main()

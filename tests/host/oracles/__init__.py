@@ -1,0 +1,15 @@
+"""An oracle in numpy for each operator: random arguments, and what comes out."""
+
+from . import (  # noqa: F401
+    affine,
+    copies,
+    cortex_m,
+    elementwise,
+    normalizations,
+    numbers,
+    picked,
+    products,
+    reductions,
+)
+from .sample import ORACLES as ORACLES
+from .sample import Draw as Draw

@@ -1,0 +1,197 @@
+"""Oracles of matrix products, convolutions, distances, and of what works on images."""
+
+import numpy as np
+from test_convolution import CHANNELS_LAST, reference
+from test_distance import norm
+from test_grid_sampler import sample
+from test_matrix import DTYPES, random, wide
+from test_pooling import avg_pool, count_windows, max_pool, windows
+from test_upsample import bilinear, nearest
+
+from .sample import Sample, oracle
+
+
+def close(arguments, expected, dtype, order="contiguous"):
+    """To some roundings of a sum; integers wrap around."""
+    if np.dtype(dtype).kind != "f":
+        return Sample(arguments, np.asarray(expected).astype(dtype), order=order)
+    unit = 1e-6 if dtype == "float32" else 1e-14
+    return Sample(arguments, np.asarray(expected).astype(dtype), 10 * unit, 8 * unit, order=order)
+
+
+def factors(draw, *batch):
+    m, k, n = (draw.int(0, 19) for _ in range(3))
+    dtype = np.dtype(draw.pick(*DTYPES)).name
+    return (random(draw.random, (*batch, m, k), dtype), random(draw.random, (*batch, k, n), dtype),
+            dtype)
+
+
+@oracle("aten::mm.out", "aten::bmm.out")
+def products(draw, operator):
+    a, b, dtype = factors(draw, *([draw.int(0, 3)] if "bmm" in operator else []))
+    return close([draw.contiguous(a), draw.contiguous(b)], wide(a) @ wide(b), dtype)
+
+
+@oracle("aten::addmm.out")
+def addmm(draw, operator):
+    a, b, dtype = factors(draw)
+    added = random(draw.random, draw.narrowed((len(a), b.shape[1])), dtype)
+    beta, alpha = draw.pick(1, 0, -3), draw.pick(1, 2)
+    return close([draw.contiguous(x) for x in (added, a, b)] + [beta, alpha],
+                 beta * wide(added) + alpha * (wide(a) @ wide(b)), dtype)
+
+
+@oracle("aten::linear.out")
+def linear(draw, operator):
+    x, w, dtype = factors(draw, *[draw.int(0, 3) for _ in range(draw.int(0, 2))])
+    w = random(draw.random, (w.shape[-1], x.shape[-1]), dtype)
+    bias = random(draw.random, len(w), dtype) if draw.chance() else None
+    expected = wide(x) @ wide(w).T + (0 if bias is None else wide(bias))
+    return close([draw.contiguous(x), draw.contiguous(w), bias], expected, dtype)
+
+
+@oracle("aten::dot.out")
+def dot(draw, operator):
+    n, dtype = draw.int(0, 20), np.dtype(draw.pick(*DTYPES)).name
+    a, b = (random(draw.random, n, dtype) for _ in range(2))
+    return close([a, b], wide(a) @ wide(b), dtype)
+
+
+@oracle("aten::convolution.out")
+def convolution(draw, operator):
+    dims, transposed, groups = draw.int(1, 2), draw.chance(), draw.pick(1, 1, 2, 3)
+
+    def each(low, high):
+        return [draw.int(low, high) for _ in range(dims)]
+
+    c_in, c_out = draw.int(1, 5), draw.int(1, 9)
+    kernel, stride, dilation, padding = each(1, 4), each(1, 3), each(1, 3), each(0, 3)
+    size = [draw.int(max(1, d * (k - 1) + 1 - 2 * p), 11)
+            for d, k, p in zip(dilation, kernel, padding, strict=True)]
+    extra = [0] * dims
+    if transposed:
+        extra = [draw.int(0, max(s, d) - 1) for s, d in zip(stride, dilation, strict=True)]
+        padding = [min(p, ((i - 1) * s + d * (k - 1)) // 2) for p, i, s, d, k in
+                   zip(padding, size, stride, dilation, kernel, strict=True)]
+    dtype = draw.pick("float32", "float32", "float32", "float64", "int8", "int32", "int64")
+    x = random(draw.random, (draw.int(1, 2), c_in * groups, *size), dtype)
+    shape = (c_in * groups, c_out) if transposed else (c_out * groups, c_in)
+    w = random(draw.random, (*shape, *kernel), dtype)
+    bias = random(draw.random, c_out * groups, dtype) if draw.chance() else None
+    given = stride, padding, dilation, transposed, extra, groups
+    expected = reference(x, w, bias, *given)
+    orders = [draw.pick(None, CHANNELS_LAST[dims], draw.order(2 + dims)) for _ in range(2)]
+    return close([draw.tensor(x, orders[0] or tuple(range(2 + dims))),
+                  draw.tensor(w, orders[1] or tuple(range(2 + dims))), bias,
+                  *given], expected, dtype, order="any")
+
+
+@oracle("aten::_cdist_forward.out", "aten::_pdist_forward.out")
+def distances(draw, operator):
+    p, n = draw.pick(0.0, 0.5, 1.0, 2.0, 3.0, float("inf")), draw.int(0, 5)
+    rows, columns = draw.int(0, 6), draw.int(0, 6)
+    x = draw.small((rows, n), "float32") / np.float32(4)
+    if "pdist" in operator:
+        first, second = np.triu_indices(rows, 1)
+        expected = norm(x[first] - x[second], p)
+        return Sample([x, p], np.asarray(expected, "float32"), 2e-6, 1e-7, order="contiguous")
+    batch = [draw.int(1, 3) for _ in range(draw.int(0, 2))]
+    x, y = (draw.small((*draw.narrowed(batch), m, n), "float32") / np.float32(4)
+            for m in (rows, columns))
+    expected = norm(x[..., :, None, :] - y[..., None, :, :], p)
+    return Sample([x, y, p, None], np.asarray(expected, "float32"), 2e-6, 1e-7, order="contiguous")
+
+
+# ---- images
+
+
+def image_order(draw, rank):
+    return draw.pick(tuple(range(rank)), (0, 2, 3, 1) if rank == 4 else (1, 2, 0))
+
+
+def image(draw, dtypes=("float32", "float64"), ranks=(3, 4)):
+    rank = draw.pick(*ranks)
+    shape = [draw.int(1, 3) for _ in range(rank - 2)] + [draw.int(1, 9), draw.int(1, 9)]
+    x = np.asarray(draw.random.normal(size=shape) * 9).astype(draw.pick(*dtypes))
+    return x, draw.tensor(x, image_order(draw, rank))
+
+
+def window(draw, x, dilated):
+    """kernel, stride, padding, dilation, ceil mode: each window has a tap inside of the input."""
+    ceil, each = draw.chance(), []
+    for size in x.shape[-2:]:
+        kernel, stride = draw.int(1, min(4, size)), draw.int(1, 4)
+        padding = draw.int(0, kernel // 2)
+        reach = (size + 2 * padding - 1) // max(kernel - 1, 1)
+        each.append((kernel, stride, padding, draw.int(1, max(1, min(4, reach))) if dilated else 1))
+    given = [list(values) for values in zip(*each, strict=True)]
+    if any(not (rows and columns) for _, rows, columns in windows(x.shape, *given, ceil)):
+        given[2:] = [0, 0], [1, 1]
+        ceil = False
+    assert all(count_windows(*v, ceil) > 0 for v in zip(x.shape[-2:], *given, strict=True))
+    return given, ceil
+
+
+@oracle("aten::avg_pool2d.out")
+def average(draw, operator):
+    x, given = image(draw)
+    (kernel, stride, padding, _), ceil = window(draw, x, False)
+    count_pad, divisor = draw.chance(), draw.pick(None, 3, -5)
+    expected = avg_pool(x, kernel, stride, padding, ceil, count_pad, divisor)
+    return Sample([given, kernel, stride, padding, ceil, count_pad, divisor], expected, 1e-5, 1e-5,
+                  image_order(draw, x.ndim))
+
+
+@oracle("aten::max_pool2d_with_indices.out")
+def maximum(draw, operator):
+    x, given = image(draw, ("float32", "float64", "int8", "uint8", "int64"))
+    (kernel, stride, padding, dilation), ceil = window(draw, x, True)
+    expected = max_pool(x, kernel, stride, padding, dilation, ceil)
+    return Sample([given, kernel, stride, padding, dilation, ceil], list(expected),
+                  order=image_order(draw, x.ndim))
+
+
+@oracle("aten::_adaptive_avg_pool2d.out")
+def adaptive(draw, operator):
+    x, given = image(draw)
+    size = [draw.int(1, 11), draw.int(1, 11)]
+    expected = np.zeros((*x.shape[:-2], *size), x.dtype)
+    for y, z in np.ndindex(*size):
+        rows, columns = [slice(i * n // s, -(-(i + 1) * n // s))
+                         for i, n, s in zip((y, z), x.shape[-2:], size, strict=True)]
+        expected[..., y, z] = x[..., rows, columns].mean((-2, -1))
+    return Sample([given, size], expected, 1e-5, 1e-5, image_order(draw, x.ndim))
+
+
+def resized(draw, x):
+    """Sizes or factors, as the operator takes them."""
+    if draw.chance():
+        return [draw.int(1, 12), draw.int(1, 12)], None
+    return None, [draw.pick(2.0, 1.5, 3.7, 1.0, 1.15), draw.pick(2.0, 1.5, 3.7, 1.0)]
+
+
+@oracle("aten::upsample_nearest2d.vec_out", "aten::upsample_bilinear2d.vec_out")
+def upsample(draw, operator):
+    near = "nearest" in operator
+    x, given = image(draw, ("float32", "float64", "int8", "int16") if near else
+                     ("float32", "float64"), ranks=(4,))
+    sizes, scales = resized(draw, x)
+    order = image_order(draw, 4)
+    if near:
+        return Sample([given, sizes, scales], nearest(x, sizes, scales), order=order)
+    align = draw.chance()
+    expected = np.asarray(bilinear(x, sizes, scales, align), x.dtype)
+    return Sample([given, sizes, align, scales], expected, 1e-5, 3e-5, order)
+
+
+@oracle("aten::grid_sampler_2d.out")
+def grid_sampler(draw, operator):
+    x, given = image(draw, ("float32",), ranks=(4,))
+    sizes = [draw.int(1, 3), draw.int(1, 3)]
+    grid = (draw.random.integers(-250, 250, (len(x), *sizes, 2)) / 125).astype("float32")
+    mode, padding, align = draw.int(0, 2), draw.int(0, 2), draw.chance()
+    expected = np.zeros((*x.shape[:2], *sizes), "float32")
+    for n, c, i, j in np.ndindex(*expected.shape):
+        at = grid[n, i, j].astype("float64")
+        expected[n, c, i, j] = sample(x[n, c].astype("float64"), at[1], at[0], mode, padding, align)
+    return Sample([given, grid, mode, padding, align], expected, 1e-4, 1e-3, image_order(draw, 4))

@@ -1,0 +1,87 @@
+"""Every call in every state of a method, faults half-way, calls of other threads: each has its outcome,
+and the method is as usable afterwards as docs/faults.md says."""
+
+import copy
+import pickle
+import time
+
+import figures
+import pytest
+from faulty import faulty
+from flatbuffer_builder import int_value
+from picotorch import Error
+from programs import plan, program, relu_plan, tensor
+from targets import HOST, SCRIPTS, aligned, run_script
+from test_side_by_side import Threads, waiting_method
+
+FAULT_BOARDS = ("mps2-an385-m0plus", "mps2-an386", "mps3-an547")
+
+
+def lists():
+    """Outputs: a list of the ints 3 and 4, one of a tensor of two floats twice."""
+    values = [tensor([2], 0), int_value(3), int_value(4), {"val": ("IntList", {"items": [1, 2]})},
+              {"val": ("TensorList", {"items": [0, 0]})}]
+    return program(plan(values, [], [], [], [3, 4], [16]))
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("target", (HOST, *FAULT_BOARDS))
+def test_every_call_in_every_state(target):
+    sections = {"faulty": faulty(), "relu": program(relu_plan()), "lists": lists()}
+    lines = run_script("faults.py", sections, target).lines
+    assert lines == (SCRIPTS / "faults.exp").read_text().splitlines()
+    calls = [line for line in lines if " -> " in line]
+    figures.record("faults", target, calls=len(calls),
+                   states=len({line.split(": ")[0] for line in calls if ": " in line.split(" -> ")[0]}),
+                   refused=sum(not line.endswith("-> ok") for line in calls))
+
+
+# ---- other threads, on the host only
+
+
+def wait_until(condition):
+    while not condition():
+        time.sleep(0.001)
+
+
+CALLS = {
+    "load": lambda m: m.load(m.program),
+    "unload": lambda m: m.unload(),
+    "set_input": lambda m: m.set_input(aligned(1), 0),
+    "set_inputs": lambda m: m.set_inputs([aligned(1)]),
+    "set_output_data_ptr": lambda m: m.set_output_data_ptr(aligned(1), 0),
+    "set_attribute_data_ptr": lambda m: m.set_attribute_data_ptr(aligned(1), "flag"),
+    "reset_state": lambda m: m.reset_state(),
+    "reset_execution": lambda m: m.reset_execution(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_method_that_executes_in_another_thread_is_left_alone(call):
+    method, flag = waiting_method(), aligned(1)
+    method.set_input(flag, 0)
+    threads = Threads(method.execute)
+    wait_until(method.context.is_running)
+    with pytest.raises(Error, match=r"AlreadyLoaded|InvalidState \(0x02\): method: is executing"):
+        CALLS[call](method)
+    method.get_output(0)
+    flag[0] = 1
+    threads.join()
+    method.unload()
+
+
+def test_execute_waits_for_another_thread():
+    method, flag = waiting_method(), aligned(1)
+    method.set_input(flag, 0)
+    first = Threads(method.execute)
+    wait_until(method.context.is_running)
+    second = Threads(method.execute, method.step)
+    flag[0] = 1
+    first.join()
+    second.join()
+
+
+def test_methods_are_not_copied():
+    for how in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError):
+            how(waiting_method())

@@ -1,0 +1,39 @@
+"""Runs all tests: those that call kernels on the extension with sanitizers, others on the usual one.
+
+    python tests/run.py -n auto -k conv        # pytest's arguments, for both
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "host"))
+import sanitized  # noqa: E402
+
+NO_TESTS = 5  # pytest's exit status
+
+
+def run(expression, arguments, environment=None):
+    command = [sys.executable, "-m", "pytest", *arguments, "-m", expression]
+    print(f"\n== pytest -m '{expression}'", flush=True)
+    return subprocess.run(command, env=environment).returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("-m", dest="expression", default="")
+    known, arguments = parser.parse_known_args()
+    given = f"({known.expression}) and " if known.expression else ""
+    environment = sanitized.environment()
+    if environment is None:
+        print("gcc has no libasan here: kernels are tested without sanitizers")
+    statuses = {run(f"{given}not kernels", arguments),
+                run(f"{given}kernels", arguments, environment)}
+    if len(statuses) > 1:
+        statuses.discard(NO_TESTS)
+    return max(statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

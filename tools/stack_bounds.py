@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""Bound the stack that the C code of a firmware takes, from its instructions.
+
+Prints JSON, in bytes from MicroPython's interpreter to the deepest point:
+
+    {"execute", "check": without what they call through pointers, "called_back", "verify",
+     "kernels": {operator: {"check", "run"}}}
+
+Of a method the bound is that of execute and the largest of what it calls, check and run of its kernels:
+what changes its sizes is checked again when it runs. What MicroPython calls for a delegate is not in
+it.
+
+What counts is what is linked: the frame of a function is the sum of all that its instructions take from
+the stack pointer, inline assembler's and libgcc's, too. Calls are branches to another function. A call
+through a pointer may lead to any function whose address can be reached from the kernel, but not to one
+that is running. Recursion is refused, with exit status 1, but for what ROUNDS and VERIFIER name.
+
+Example: tools/stack_bounds.py build/firmware/mps2-an386-run/firmware.elf
+"""
+
+import argparse
+import json
+import re
+import struct
+import subprocess
+import sys
+import tomllib
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OPERATORS = ROOT / "kernels" / "core" / "operators.def"
+SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml")]
+# What MicroPython's interpreter calls on the way to a function of the module, and words for arguments.
+INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
+               "fun_builtin_1_call")
+ARGUMENTS = 32
+CALLED_BACK = ("poll", "ticks")  # in the module, by the executor, while no kernel runs
+FRAME_POINTER = "r7"  # a move from it gives back
+# Functions that call one another, and how many calls of each can be running: what is called then does
+# not call back, by the dtype of the element or the kind of the argument. The verifier's are called once
+# more for each table in a table of the schema.
+ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_float": 1,
+          "pt_store_double": 1, "pt_has_kind": 2, "items_are": 1}
+VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
+CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_settle")
+
+_OPERATOR = re.compile(r'^PT_OPERATOR\("([^"]+)", (\w+), "\w*"\)$', re.MULTILINE)
+_FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
+_INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
+_TARGET = re.compile(r"\b([0-9a-f]+) <")
+_LITERAL = re.compile(r"(\w+), \[pc, #\d+\].*\(([0-9a-f]+) <")
+_PUSH = re.compile(r"v?(?:push|stmdb)")
+_SUBTRACT = re.compile(r"sp, (?:sp, |r7, )?#(\d+)")
+_STORE = re.compile(r"\[sp, #-(\d+)\]!")
+_PROGBITS, _SYMTAB, _REL = 1, 2, 9
+_ALLOC = 2
+_OBJECT = 1
+_ABS32 = 2
+_REGISTER_BYTES = {"d": 8, "q": 16}
+
+
+class BoundError(Exception):
+    """There is no bound; the message names the functions."""
+
+
+@dataclass
+class Function:
+    name: str
+    start: int
+    frame: int = 0  # bytes
+    is_dynamic: bool = False  # it takes more, which only a run knows
+    calls_pointer: bool = False
+    calls: set[int] = field(default_factory=set)  # starts of functions
+    jumps: set[int] = field(default_factory=set)  # the same, of calls that end it
+    words: list[int] = field(default_factory=list)  # addresses among its literals
+    literals: dict[str, int] = field(default_factory=dict)  # place of a register's last one
+    below: dict[str, int] = field(default_factory=dict)  # of registers: how far under the stack pointer
+    last: str = ""
+
+
+class Image:
+    """Symbols and bytes of an ELF file."""
+
+    def __init__(self, path: Path):
+        self.data = path.read_bytes()
+        header = struct.unpack_from("<16sHHIIIIIHHHHHH", self.data)
+        self.sections = [struct.unpack_from("<IIIIIIIIII", self.data, header[6] + i * header[11])
+                         for i in range(header[12])]
+        self.symbols = {}  # name: (address, size)
+        self.objects = []  # (address, size), sorted
+        table = next(s for s in self.sections if s[1] == _SYMTAB)
+        names = self.sections[table[6]][4]
+        for at in range(table[4], table[4] + table[5], 16):
+            name, value, size, info = struct.unpack_from("<IIIB", self.data, at)
+            end = self.data.index(b"\0", names + name)
+            self.symbols.setdefault(self.data[names + name : end].decode(), (value, size))
+            if info & 0xF == _OBJECT and size:
+                self.objects.append((value, size))
+        self.objects.sort()
+        self.pointers = {place for section in self.sections
+                         if section[1] == _REL and self.sections[section[7]][2] & _ALLOC
+                         for place, info in struct.iter_unpack("<II", self._bytes(section))
+                         if info & 0xFF == _ABS32}  # addresses of the words that are addresses
+
+    def _bytes(self, section):
+        return self.data[section[4] : section[4] + section[5]]
+
+    def word(self, address: int) -> int:
+        """The word at an address, 0 where the file has none."""
+        for _, kind, _, start, offset, size, *_ in self.sections:
+            if kind == _PROGBITS and start <= address and address + 4 <= start + size:
+                return struct.unpack_from("<I", self.data, offset + address - start)[0]
+        return 0
+
+    def object_at(self, address: int) -> tuple[int, int] | None:
+        """(address, size) of the object that an address lies in."""
+        i = bisect_right(self.objects, (address, 1 << 32)) - 1
+        if i >= 0 and address < sum(self.objects[i]):
+            return self.objects[i]
+        return None
+
+
+class Program:
+    """The functions of an image and what they call."""
+
+    def __init__(self, path: Path, objdump: str):
+        self.image = Image(path)
+        self.rounds = ROUNDS | dict.fromkeys(VERIFIER, schema_depth())
+        self.functions = {}
+        listing = subprocess.run([objdump, "-d", "--no-show-raw-insn", path], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout
+        self._read(listing)
+        self.starts = sorted(self.functions)
+        for function in self.functions.values():
+            self._resolve(function)
+
+    def _read(self, listing):
+        function = None
+        for line in listing.splitlines():
+            if match := _FUNCTION.match(line):
+                start = int(match[1], 16)
+                function = self.functions.setdefault(start, Function(match[2], start))
+            elif (match := _INSTRUCTION.match(line)) and function is not None:
+                self._add(function, int(match[1], 16), match[2], match[3] or "")
+
+    def _add(self, function, address, name, operands):
+        """Counts one instruction of a function."""
+        if name == ".word":
+            if address in self.image.pointers:
+                function.words.append(int(operands.split()[0], 16))
+            return
+        if not name.startswith("nop"):
+            function.last = f"{name} {operands}"
+        self._add_taken(function, name, operands)
+        self._follow(function, name, operands)
+        register = re.split("[;@]", operands)[0].strip()
+        if name == "blx" or (name == "bx" and register != "lr"):
+            function.calls_pointer = True
+        elif name[0] in "bc" and (match := _TARGET.search(operands)):
+            (function.calls if name == "bl" else function.jumps).add(int(match[1], 16))
+
+    def _add_taken(self, function, name, operands):
+        """Counts what an instruction takes from the stack pointer."""
+        if name.startswith("ldr") and (match := _LITERAL.match(operands)):
+            function.literals[match[1]] = int(match[2], 16)
+        elif _PUSH.match(name) and ("push" in name or operands.startswith("sp!")):
+            function.frame += _register_bytes(operands[operands.index("{") + 1 : operands.index("}")])
+        elif match := _STORE.search(operands):
+            function.frame += int(match[1])
+        elif name.startswith("sub") and operands.startswith("sp,"):
+            match = _SUBTRACT.match(operands)
+            function.frame += int(match[1]) if match else 0
+            function.is_dynamic |= not match
+        elif name.startswith("mov") and operands.startswith("sp, "):
+            below = 0 if operands[4:] == FRAME_POINTER else function.below.get(operands[4:])
+            function.frame += below or 0
+            function.is_dynamic |= below is None
+        elif name == "add" and (match := re.match(r"sp, (\w+)$", operands)):
+            value = self.image.word(function.literals.get(match[1], 0))
+            function.frame += (1 << 32) - value if value >> 31 else 0  # of Thumb-1: add sp, -4096
+
+    def _follow(self, function, name, operands):
+        """Keeps which registers are copies of the stack pointer, some bytes less or rounded down."""
+        to, *values = re.split(r"[;@]", operands)[0].replace(" ", "").split(",")
+        known = {"sp": 0} | function.below
+        below = known.get(values[0]) if values else None
+        if name.startswith("mov") and len(values) == 1:
+            pass
+        elif name.startswith(("sub", "bic")) and len(values) == 2 and values[1].startswith("#"):
+            below = None if below is None else below + int(values[1][1:])
+        elif name.startswith("ldr") and operands.split(", ", 1)[-1].startswith("[sp"):
+            below = 0  # as it was kept there
+        else:
+            below = None
+        function.below.pop(to, None)
+        if below is not None and to != "sp":
+            function.below[to] = below
+
+    def _resolve(self, function):
+        """From addresses to functions. One that does not end, of libgcc's, goes on with the next."""
+        function.calls = {self.function_at(a) for a in function.calls}
+        function.jumps = {self.function_at(a) for a in function.jumps} - {function.start}
+        ends = re.match(r"(b|b\.n|b\.w|bx|bl|blx|udf|mov) |pop.*pc|ldm.*pc|ldr\S* pc", function.last)
+        following = bisect_right(self.starts, function.start)
+        if function.last and not ends and following < len(self.starts):
+            function.jumps.add(self.starts[following])
+
+    def function_at(self, address):
+        return self.starts[bisect_right(self.starts, address) - 1]
+
+    def named(self, name):
+        return self.function_at(self.image.symbols[name][0] & ~1)
+
+    @cached_property
+    def _kernels(self):
+        """Addresses of the records of kernels, which lead to other operators' functions."""
+        return {self.image.symbols[f"pt_{symbol}"][0]
+                for _, symbol in _OPERATOR.findall(OPERATORS.read_text())
+                if f"pt_{symbol}" in self.image.symbols}
+
+    def pointed_at(self, roots):
+        """The functions whose address can be reached from these functions."""
+        found, seen, waiting = set(), set(), list(roots)
+        while waiting:
+            at = waiting.pop()
+            if at in seen or at in self._kernels:
+                continue
+            seen.add(at)
+            function = self.functions.get(at)
+            if function and function.last:
+                waiting += function.calls | function.jumps
+                words = function.words
+            else:
+                words = self._words_of(at)
+            for word in words:
+                start = word & ~1
+                if word & 1 and start in self.functions and self.functions[start].last:
+                    found.add(start)
+                    waiting.append(start)
+                elif thing := self.image.object_at(word):
+                    waiting.append(thing[0])
+        return found
+
+    def _words_of(self, at):
+        thing = self.image.object_at(at)
+        return [self.image.word(a) for a in range(at, sum(thing) - 3, 4)
+                if a in self.image.pointers] if thing else []
+
+    def bound(self, root):
+        """Bytes from the entry of a function to the deepest point of what it calls."""
+        pointed = self.pointed_at([root])
+        known = {}
+
+        def depth(at, running):
+            """Bytes, and whether they are the same whatever is running."""
+            if at in known:
+                return known[at], True
+            function = self.functions[at]
+            if function.is_dynamic:
+                raise BoundError(f"{function.name}: its frame is not known before it runs")
+            callees = function.calls | function.jumps
+            frame = function.frame * self.rounds.get(function.name, 1)
+            deepest, free = 0, True
+            for callee in callees | pointed if function.calls_pointer else callees:
+                if callee in running:
+                    free = False
+                    continue
+                below, is_free = depth(callee, running | {callee})
+                deepest, free = max(deepest, below), free and is_free
+            if free:
+                known[at] = frame + deepest
+            return frame + deepest, free
+
+        return depth(root, frozenset([root]))[0]
+
+    def cycles(self, roots):
+        """The functions that direct calls from these functions lead back to, a list for each cycle."""
+        path, done, found = [], set(), []
+
+        def visit(at):
+            path.append(at)
+            for callee in self.functions[at].calls:
+                if callee in path:
+                    found.append(path[path.index(callee):])
+                elif callee not in done:
+                    visit(callee)
+            done.add(path.pop())
+
+        for root in roots:
+            if root not in done:
+                visit(root)
+        return found
+
+
+def _register_bytes(registers):
+    """Bytes of a list of registers such as "r4, r5, lr" or "d8-d11"."""
+    total = 0
+    for part in registers.split(","):
+        first, _, last = part.strip().partition("-")
+        count = int(last[1:]) - int(first[1:]) + 1 if last else 1
+        total += count * _REGISTER_BYTES.get(first[0], 4)
+    return total
+
+
+def kernel_functions(program):
+    """{operator: (check, run)} of the operators that are linked."""
+    found = {}
+    for name, symbol in _OPERATOR.findall(OPERATORS.read_text()):
+        if f"pt_{symbol}" in program.image.symbols:
+            record = program.image.symbols[f"pt_{symbol}"][0]
+            found[name] = tuple(program.function_at(program.image.word(record + i)) for i in (0, 4))
+    return found
+
+
+def schema_depth():
+    """How many tables of a file lie in one another at most. Raises BoundError for endlessly many."""
+    depth = 0
+    for path in SCHEMAS:
+        schema = tomllib.loads(path.read_text())
+        depth = max(depth, _table_depth(schema, schema["root"], ()))
+    return depth
+
+
+def _table_depth(schema, table, outer):
+    if table in outer:
+        raise BoundError(f"{table}: lies in itself")
+    inner = []
+    for _, kind in schema["table"][table]:
+        kind = kind.strip("[]")
+        members = schema["enum"][kind[6:]] if kind.startswith("union ") else [kind]
+        inner += [member for member in members if member in schema["table"]]
+    return 1 + max((_table_depth(schema, member, (*outer, table)) for member in inner), default=0)
+
+
+def check_recursion(program, kernels):
+    """Raises BoundError for recursion, in kernels and core, that has no known end."""
+    core = [program.named(name) for name in (*CORE, "pt_verify")]
+    for cycle in program.cycles([*core, *(f for pair in kernels.values() for f in pair)]):
+        names = [program.functions[at].name for at in cycle]
+        if not all(name in program.rounds for name in names):
+            raise BoundError(f"recursion: {' calls '.join([*names, names[0]])}")
+
+
+def bounds(program):
+    kernels = kernel_functions(program)
+    check_recursion(program, kernels)
+
+    def frames(*names):
+        return sum(program.functions[program.named(name)].frame for name in names
+                   if name in program.image.symbols)
+
+    call = frames(*INTERPRETER) + ARGUMENTS
+    called_back = [f.start for f in program.functions.values() if f.name in CALLED_BACK and f.last]
+    return {
+        "execute": call + frames("context_execute", "run")
+        + max(program.bound(program.named(name)) for name in ("pt_execute", "pt_step")),
+        "called_back": max(map(program.bound, called_back)),
+        "check": call + max(
+            frames(wrapping) + program.bound(program.named(name)) for wrapping, name in
+            (("context_check", "pt_check_method"), ("context_prepare", "pt_prepare"),
+             ("context_settle", "pt_settle"))),
+        "verify": call + frames("reader_verify") + program.bound(program.named("pt_verify")),
+        "kernels": {name: {"check": program.bound(check), "run": program.bound(run)}
+                    for name, (check, run) in kernels.items()},
+    }
+
+
+def main():
+    description, example = __doc__.split("\n\nExample")
+    parser = argparse.ArgumentParser(description=description, epilog="Example" + example,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("firmware", type=Path)
+    parser.add_argument("--objdump", default="arm-none-eabi-objdump")
+    arguments = parser.parse_args()
+    program = Program(arguments.firmware, arguments.objdump)
+    try:
+        print(json.dumps(bounds(program), indent=1))
+    except BoundError as error:
+        sys.exit(f"stack_bounds: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -87,13 +87,15 @@ def jump_to_the_end():
 
 @contract("freed values")
 def free():
+    """Each tensor, when all has run."""
     for name in NAMES:
-        for chain in parts(name).places("Chain"):
-            def change(tables, chain=chain):
-                found = tables["execution_plan"][chain[1]]["chains"][chain[3]]
-                found["instructions"].append({"instr_args": ("FreeCall", {"value_index": 0})})
+        values = parts(name).tables["execution_plan"][0]["values"]
+        for i in [i for i, value in enumerate(values) if value["val"][0] == "Tensor"][:4]:
+            def change(tables, i=i):
+                found = tables["execution_plan"][0]["chains"][-1]["instructions"]
+                found.append({"instr_args": ("FreeCall", {"value_index": i})})
 
-            yield name, f"chain {chain[3]}", parts(name).edited(change)
+            yield name, f"value {i}", parts(name).edited(change)
 
 
 @contract("outputs not named again")

@@ -45,7 +45,7 @@ INSTRUMENTED = "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointe
 MEGABYTES = 2048  # of a fuzzing process
 LARGEST_ALLOCATION = 256  # MB
 ENDED = (0, 72, -15)  # libFuzzer's status, or that of a terminated process, without a finding
-KEPT = 150_000  # bytes of a target's inputs in tests/fuzz/corpus
+KEPT = 250_000  # bytes of a target's inputs in tests/fuzz/corpus
 PROGRESS = 10  # seconds
 LATE = 120  # seconds that a process may take to end, for its last input
 

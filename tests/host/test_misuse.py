@@ -137,6 +137,14 @@ def test_module_gives_memory_to_outputs_outside_the_planned(name):
         np.testing.assert_allclose(np.array(output.data), expected.reshape(-1), rtol=1e-5)
 
 
+def test_module_takes_paths():
+    fixture = fixture_store.load("external_weights")
+    run = fixture.runs[0]
+    output = Module(fixture.path, fixture.data_paths).execute("forward", run.inputs)[0]
+    np.testing.assert_allclose(np.array(output.data), run.expected[0].reshape(-1), rtol=1e-5,
+                               atol=1e-6)
+
+
 @pytest.mark.parametrize("make, name", [
     (lambda: FileDataLoader("a\0b"), "AccessFailed"),
     (lambda: BufferDataLoader(5), "InvalidType"),

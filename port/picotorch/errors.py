@@ -83,6 +83,14 @@ class Error(Exception):
         text = ": ".join(parts)
         return text + "; " + self.remedy if self.remedy else text
 
+    def with_source(self, source):
+        """This error, with a source where it has none."""
+        if self.source is None:
+            self.source = source
+            if self.text is not None:
+                self.text = self._compose()
+        return self
+
     def __str__(self):
         return "%s (0x%02X): %s" % (self.name, self.code, self.message)
 

@@ -2,6 +2,7 @@
 
 import array
 
+import fixture_store
 import numpy as np
 import pytest
 from flatbuffer_builder import bool_value, double_value, int_value, string_value
@@ -142,6 +143,15 @@ def test_reset_state_takes_sizes_back():
     assert sizes_of(method, X) == sizes_of(method, OUT) == [1, 3]
     method.reset_state()
     assert sizes_of(method, X) == sizes_of(method, OUT) == [2, 4]
+
+
+def test_reset_state_leaves_a_method_without_inputs_ready():
+    loaded = Program.load(BufferDataLoader(aligned(fixture_store.load("no_inputs").pte)))
+    method = load_with_exact_memories(loaded, "forward")
+    method.execute()
+    method.reset_state()
+    method.execute()
+    assert np.asarray(method.get_output(0).data).any()
 
 
 def test_reset_state_leaves_no_element_beyond_the_memory_of_an_input():

@@ -44,7 +44,7 @@ def request(name, board, prepare):
     else:
         fixture = fixture_store.load(name)
         run = fixture.runs[0]
-        one = Request(fixture.pte, name, run.inputs, run.method)
+        one = Request(fixture.pte, name, run.inputs, run.method, data=fixture.data)
     one.prepare, one.pool_size = prepare, board.arenas["pool"].size
     return one
 

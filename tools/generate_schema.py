@@ -25,7 +25,8 @@ SCALARS = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, 
 
 
 # Tables that the loader reads whole, by Reader.read; how it reads each kind of field, others as offsets
-READ_WHOLE = ("Tensor", "AllocationDetails", "KernelCall", "DelegateCall", "JumpFalseCall", "MoveCall")
+READ_WHOLE = ("Tensor", "AllocationDetails", "KernelCall", "DelegateCall", "JumpFalseCall", "MoveCall",
+              "FreeCall")
 LAYOUT = {"bool": "B", "u8": "B", "i8": "B", "i32": "i", "u32": "I", "i64": "q", "u64": "q", "f64": "x",
           "skip": "x"}
 

@@ -20,7 +20,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "reliability.md"
 FOLDER = ROOT / "build" / "reliability"
-FAULTS = ("crashed", "hung", "wrong")  # numbers that have to be 0
+FAULTS = ("crashed", "hung", "wrong", "operators_wrong")  # numbers that have to be 0
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,54 @@ def tests(name):
 
 
 ROWS = (
-    Row("damage", "damaged files",
+    Row("damage", "damaged files: every byte of header and tables, every length",
         "{files:,} of {parts} kinds and fixtures: {refused_total:,} refused by name, {accepted:,} "
         "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
         tests("test_damage")),
+    Row("malformed", "malformed files of every kind, on the twin",
+        "{files:,} of {kinds_kinds} kinds: {refused_total:,} refused by name, {accepted_by_contract} "
+        "accepted by contract, {crashed} crashed, {hung} hung, {wrong} ended otherwise; at most "
+        "{largest_seconds} s", tests("test_malformed")),
+    Row("malformed_on_boards", "the same on boards",
+        "{files:,} on {parts} boards: {refused_total:,} refused by name, {accepted_by_contract} "
+        "accepted by contract, all with the twin's text; at most {largest_instructions:,} "
+        "instructions", tests("test_malformed")),
+    Row("fuzz", "fuzzing, guided by coverage",
+        "{hours:.1f} hours, {executions:,} executions, {fixed} findings, all fixed; {inputs:,} inputs "
+        "kept: {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=10"),
+    Row("operators", "random hostile calls of all operators",
+        "{calls:,}: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} ended "
+        "otherwise", tests("test_hostile_calls")),
+    Row("assembled", "random hostile programs",
+        "{programs:,}: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} "
+        "ended otherwise", tests("test_hostile_assemblies")),
+    Row("memory", "memories too small, every size in steps of 4 bytes, on the twin",
+        "{parts} parts: {pool:,} sizes of pools, {prepared:,} of pools to prepare in, {temp:,} of temp "
+        "memory, {planned:,} of planned buffers, {tracer:,} of event tracers; {again:,} loads and runs "
+        "with enough right behind a refusal", tests("test_memory_failures")),
+    Row("memory_boards", "the same on boards, where the outcome changes",
+        "{parts} boots: {outcomes:,} outcomes, those of the twin", tests("test_memory_failures")),
+    Row("faults", "every call in every state, faults in the middle",
+        "{calls:,} calls, {refused:,} of them refused by name, as the table says",
+        tests("test_faults")),
     Row("interrupts", "ctrl-C at any time",
         "{interrupts:,} calls interrupted, every one leaves all objects usable",
         tests("test_interrupts")),
-    Row("stack", "end of the stack",
-        "{deep_calls:,} calls from the last levels of recursion on boards: each works or is refused, "
-        "none overflows", tests("test_stack")),
+    Row("long_run", "long run of a model with state",
+        "{inferences:,} inferences, {events_total:,} loads, failures and unloads in between: same "
+        "bytes, no growth", tests("test_long_run")),
+    Row("stack", "stack on boards",
+        "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
+        "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the last "
+        "levels of recursion, none overflows", tests("test_stack")),
+    Row("kernels", "kernels against numpy, random arguments",
+        "{operators} operators, {random_calls:,} calls, {kernel_runs:,} runs, {runs_with_sanitizers:,} "
+        "of them with sanitizers and poisoned guard bytes; {operators_wrong} operators wrong",
+        tests("test_oracles")),
     Row("supply", "supply",
-        "{hashes:,} stored hashes of what is downloaded, {packages} packages pinned; {refused} of "
-        "{refused} changed files refused; {identical} builds of wheel and firmware identical in other "
-        "folders; {commands_watched} commands without network", "make reproducible"),
+        "{hashes:,} stored hashes of what is downloaded, {packages} packages pinned, {refused} changed "
+        "files refused; {identical} builds of wheel and firmware identical in other folders; "
+        "{commands_watched} commands without network", "make reproducible"),
 )
 
 

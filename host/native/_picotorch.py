@@ -4,6 +4,7 @@ Positions and sizes are bytes. Numbers read from a file are clamped to the small
 MicroPython, +-(2**30 - 1), so that both see the same.
 """
 
+import itertools
 import math
 import struct
 import threading
@@ -111,6 +112,12 @@ def clear(buffer):
     """Makes all bytes of a buffer zero."""
     view = memoryview(buffer).cast("B")
     view[:] = bytes(len(view))
+
+
+def clear_traceback(error):
+    """Lets an exception that is raised again have no traceback of when it was raised before, which
+    MicroPython would add to."""
+    error.__traceback__ = None
 
 
 def element_size(dtype):
@@ -348,10 +355,11 @@ class Reader:
         return length == 0 or (self._bytes(vector + 4, length * size)
                                == other._bytes(other_vector + 4, length * size))
 
-    def find(self, tables, slot, other, string):
-        """Index of the first table of a vector whose string in a slot reads as the string at a position
-        of another reader's file, or -1."""
-        for i in range(self.length(tables)):
+    def find(self, tables, slot, other, string, start):
+        """Index of the first table of a vector, from `start` on and round, whose string in a slot reads
+        as the string at a position of another reader's file, or -1."""
+        count = self.length(tables)
+        for i in itertools.chain(range(start, count), range(min(start, count))):
             found = self.table(self.item(tables, i), slot)
             if found and self.same_items(found, 1, other, string):
                 return i
@@ -623,6 +631,12 @@ class Context:
     def get_ref(self, position):
         return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
 
+    def skip(self, position, count):
+        """Where the instruction that is `count` behind the one at a position lies."""
+        for _ in range(count):
+            position += 4 + 4 * self._record("pt_instruction", position, 4).n_args
+        return position
+
     def _method(self):
         """The method's record, whose records of values lie in the pool."""
         method = self._record("pt_method", self._c.method)
@@ -708,6 +722,8 @@ class Context:
             if variables and self._has_variable(kind, evalue):
                 return i
             self.put_ref(position + 4 + 4 * i, self._argument(kind, index, evalue))
+        if reader.length(arguments) > count:  # an output that is named once more
+            self._read_argument(reader, arguments, count)
         return -1
 
     def _argument(self, kind, index, evalue):

@@ -133,7 +133,7 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
         return false;
     }
     uint32_t vtable_size = pt_read_u16(v->data + vtable);
-    if (vtable_size < 4 || !inside(v, vtable, vtable_size, 2)) {
+    if (vtable_size < 4 || (vtable_size & 1) || !inside(v, vtable, vtable_size, 2)) {
         return false;
     }
     const uint8_t *offsets = v->data + vtable + 4;

@@ -53,7 +53,7 @@ static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self,
     if (self->rank) {
         int64_t n = (room - size) / step + 1;
         w->sizes[dim] = (int32_t)n;
-        w->strides[1][dim] = n > 1 ? stride * (int32_t)step : 0;
+        w->strides[1][dim] = n > 1 ? (int32_t)((uint32_t)stride * (uint32_t)step) : 0;
     }
     return PT_ERROR_OK;
 }
@@ -92,8 +92,8 @@ static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *sel
     offset = offset < -rows ? -rows : offset > columns ? columns : offset;
     int32_t below = offset < 0 ? (int32_t)-offset : 0, right = offset > 0 ? (int32_t)offset : 0;
     int32_t n = rows - below < columns - right ? rows - below : columns - right;
-    int32_t stride = n > 1 ? w->strides[1][row] + w->strides[1][column] : 0;
-    if (n > 0) {
+    uint32_t stride = (uint32_t)w->strides[1][row] + (uint32_t)w->strides[1][column];
+    if (n > 0 && pt_numel(self) != 0) {
         w->offset[1] = below * w->strides[1][row] + right * w->strides[1][column];
     }
     uint32_t kept = 0;
@@ -104,7 +104,7 @@ static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *sel
         }
     }
     w->sizes[kept] = n;
-    w->strides[1][kept] = stride;
+    w->strides[1][kept] = n > 1 ? (int32_t)stride : 0;
     w->rank--;
     return PT_ERROR_OK;
 }

@@ -2,6 +2,7 @@
 // row or each group of columns: (weight, scales, zero_points, quant_min, quant_max, indices,
 // [dtype,] out). x = (q - zero_point) * scale in float32; scales and zero points may be float16 or
 // bfloat16, and so may the output.
+#include "../portable/arguments.h"
 #include "affine.h"
 
 // What the table holds; the packed ones are unsigned, the first value of a byte of 4-bit weights
@@ -116,18 +117,13 @@ static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
     table t = get_table(c, args, p);
     pt_tensor indices = pt_get_tensor(c, args[5]);
     pt_tensor out = pt_get_tensor(c, out_arg);
-    int32_t n = pt_numel(&indices);
-    for (int32_t i = 0; i < n; i++) {
-        int64_t index = pt_load_int(indices.data, i, indices.dtype);
-        if (index < 0 || index >= t.weight.sizes[0]) {
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");
-        }
-    }
+    int error = pt_check_indices(c, &indices, t.weight.sizes[0], &out);
+    int32_t n = error ? 0 : pt_numel(&indices);
     for (int32_t i = 0; i < n; i++) {
         int32_t row = (int32_t)pt_load_int(indices.data, i, indices.dtype);
         dequantize_row(&t, p, row, &out, i * t.columns);
     }
-    return PT_ERROR_OK;
+    return error;
 }
 
 #define EMBEDDING_KERNELS(name, p)                                                                \

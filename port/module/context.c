@@ -16,6 +16,7 @@ typedef struct context {
     mp_obj_t on_delegate;
     mp_obj_t raised;   // an exception that waits until the executor has returned
     uint32_t constant; // a bit for each memory that nothing writes to
+    uint8_t arrays;    // how many of the buffers are arrays
     bool ready;
     bool running;
     pt_context c;
@@ -61,6 +62,7 @@ static mp_obj_t context_make_new(const mp_obj_type_t *type, size_t n_args, size_
     self->on_delegate = n_args > 1 ? args[1] : mp_const_none;
     self->raised = MP_OBJ_NULL;
     self->constant = 0;
+    self->arrays = 0;
     self->ready = false;
     self->running = false;
     memset(&self->c, 0, sizeof(self->c));
@@ -85,12 +87,28 @@ static mp_buffer_info_t buffer_of(mp_obj_t buffer_in) {
     return buffer;
 }
 
+// Arrays can be resized while something refers to them.
+static bool is_array(mp_obj_t buffer) {
+#if MICROPY_PY_ARRAY
+    if (mp_obj_is_exact_type(buffer, &mp_type_array)) {
+        return true;
+    }
+#endif
+    return mp_obj_is_exact_type(buffer, &mp_type_bytearray);
+}
+
+// Counts one buffer less and another more.
+static void count_arrays(context *self, mp_obj_t before, mp_obj_t after) {
+    self->arrays = (uint8_t)(self->arrays - is_array(before) + is_array(after));
+}
+
 static void set_memory(context *self, mp_obj_t memory_in, mp_obj_t buffer_in, bool constant) {
     mp_int_t memory = mp_obj_get_int(memory_in);
     if (memory <= PT_MEMORY_NONE || memory >= PT_MEMORIES) {
         pt_raise_value_error();
     }
     mp_buffer_info_t buffer = buffer_of(buffer_in);
+    count_arrays(self, self->buffers[memory], buffer_in);
     self->buffers[memory] = buffer_in;
     self->starts[memory] = pt_view_start(buffer_in);
     self->c.memory[memory] = buffer.buf;
@@ -115,6 +133,7 @@ static MP_DEFINE_CONST_FUN_OBJ_3(context_set_constant_memory_obj, context_set_co
 static mp_obj_t context_set_scratch(mp_obj_t self_in, mp_obj_t buffer_in) {
     context *self = MP_OBJ_TO_PTR(self_in);
     mp_buffer_info_t buffer = buffer_of(buffer_in);
+    count_arrays(self, self->scratch, buffer_in);
     self->scratch = buffer_in;
     self->c.scratch = buffer.buf;
     self->c.scratch_size = buffer.len;
@@ -124,11 +143,7 @@ static MP_DEFINE_CONST_FUN_OBJ_2(context_set_scratch_obj, context_set_scratch);
 
 // True for an array that has been resized, where that has moved it or left it too small.
 static bool has_moved(mp_obj_t buffer_in, const void *data, size_t size) {
-    bool is_array = mp_obj_is_exact_type(buffer_in, &mp_type_bytearray);
-#if MICROPY_PY_ARRAY
-    is_array = is_array || mp_obj_is_exact_type(buffer_in, &mp_type_array);
-#endif
-    if (!is_array) {
+    if (!is_array(buffer_in)) {
         return false;
     }
     mp_buffer_info_t buffer = buffer_of(buffer_in);
@@ -136,6 +151,9 @@ static bool has_moved(mp_obj_t buffer_in, const void *data, size_t size) {
 }
 
 static uint32_t find_moved(const context *self) {
+    if (self->arrays == 0) {
+        return PT_MEMORY_NONE;
+    }
     for (uint32_t i = PT_MEMORY_PROGRAM; i < PT_MEMORIES; i++) {
         if (has_moved(self->buffers[i], self->c.memory[i], self->c.memory_size[i])) {
             return i;
@@ -333,6 +351,18 @@ static mp_obj_t context_get_ref(mp_obj_t self_in, mp_obj_t position) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_get_ref_obj, context_get_ref);
 
+// Where the instruction that is `count` behind the one at a position lies.
+static mp_obj_t context_skip(mp_obj_t self_in, mp_obj_t position_in, mp_obj_t count_in) {
+    const pt_context *c = context_of(self_in);
+    int64_t position = mp_obj_get_int(position_in);
+    for (mp_int_t left = mp_obj_get_int(count_in); left > 0; left--) {
+        const pt_instruction *instruction = record_at(c, position, sizeof(pt_instruction));
+        position += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
+    }
+    return pt_small_int(position);
+}
+static MP_DEFINE_CONST_FUN_OBJ_3(context_skip_obj, context_skip);
+
 // The record of the method, whose records of values lie in the pool.
 static const pt_method *method_in_pool(const pt_context *c) {
     const pt_method *method = record_at(c, c->method, sizeof(pt_method));
@@ -444,6 +474,9 @@ static mp_obj_t context_put_arguments(size_t n_args, const mp_obj_t *args) {
             return MP_OBJ_NEW_SMALL_INT(i);
         }
         instruction->args[i] = argument_of(c, method, &a);
+    }
+    if (pt_vector_length(args[2], arguments) > i) { // an output that is named once more
+        pt_read_argument(args[2], arguments, i, offset_of(c->program_values));
     }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
@@ -680,6 +713,7 @@ static mp_obj_t context_set_tracer(mp_obj_t self_in, mp_obj_t buffer_in) {
             pt_raise_value_error();
         }
     }
+    count_arrays(self, self->events, buffer_in);
     self->events = buffer_in;
     self->events_size = buffer.len;
     pt_set_tracer(&self->c, buffer.buf, ticks, (mp_uint_t)-1);
@@ -809,6 +843,7 @@ static const mp_rom_map_elem_t context_locals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_fit), MP_ROM_PTR(&context_fit_obj)},
     {MP_ROM_QSTR(MP_QSTR_number), MP_ROM_PTR(&context_number_obj)},
     {MP_ROM_QSTR(MP_QSTR_settle), MP_ROM_PTR(&context_settle_obj)},
+    {MP_ROM_QSTR(MP_QSTR_skip), MP_ROM_PTR(&context_skip_obj)},
     {MP_ROM_QSTR(MP_QSTR_sort), MP_ROM_PTR(&context_sort_obj)},
     {MP_ROM_QSTR(MP_QSTR_put_variables), MP_ROM_PTR(&context_put_variables_obj)},
     {MP_ROM_QSTR(MP_QSTR_reset_variables), MP_ROM_PTR(&context_reset_variables_obj)},

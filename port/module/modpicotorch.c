@@ -108,6 +108,15 @@ static mp_obj_t clear(mp_obj_t object) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(clear_obj, clear);
 
+static mp_obj_t clear_traceback(mp_obj_t error) {
+    if (!mp_obj_is_exception_instance(error)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+    mp_obj_exception_clear_traceback(error);
+    return mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(clear_traceback_obj, clear_traceback);
+
 static mp_obj_t element_size(mp_obj_t dtype_in) {
     mp_int_t dtype = mp_obj_get_int(dtype_in);
     return pt_small_int(dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0);
@@ -163,6 +172,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_typecode), MP_ROM_PTR(&typecode_obj)},
     {MP_ROM_QSTR(MP_QSTR_readonly), MP_ROM_PTR(&readonly_obj)},
     {MP_ROM_QSTR(MP_QSTR_clear), MP_ROM_PTR(&clear_obj)},
+    {MP_ROM_QSTR(MP_QSTR_clear_traceback), MP_ROM_PTR(&clear_traceback_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_arguments), MP_ROM_PTR(&operator_arguments_obj)},
     {MP_ROM_QSTR(MP_QSTR_operator_traits), MP_ROM_PTR(&operator_traits_obj)},
     {MP_ROM_QSTR(MP_QSTR_element_size), MP_ROM_PTR(&element_size_obj)},

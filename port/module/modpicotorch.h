@@ -76,4 +76,7 @@ typedef struct pt_argument {
 // ValueError where they lead outside.
 pt_argument pt_read_argument(mp_obj_t reader, uint32_t arguments, uint32_t i, uint32_t values);
 
+// Items of a vector. Raises ValueError where it lies outside.
+uint32_t pt_vector_length(mp_obj_t reader, uint32_t vector);
+
 #endif

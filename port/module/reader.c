@@ -375,13 +375,16 @@ static mp_obj_t reader_same_items(size_t n_args, const mp_obj_t *args) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_same_items_obj, 5, 5, reader_same_items);
 
-// Index of the table of a vector whose string in a slot is that at a position of another reader.
+// Index of the table of a vector whose string in a slot is that at a position of another reader;
+// the search starts at a table of the vector and goes round.
 static mp_obj_t reader_find(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
     const reader *self = MP_OBJ_TO_PTR(args[0]), *other = reader_of(args[3]);
     uint32_t tables = (uint32_t)mp_obj_get_int(args[1]), n = length(self, tables);
     uint32_t slot = (uint32_t)mp_obj_get_int(args[2]), string = (uint32_t)mp_obj_get_int(args[4]);
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t i = (uint32_t)mp_obj_get_int(args[5]);
+    for (uint32_t left = n; left > 0; left--, i++) {
+        i = i < n ? i : 0;
         table t = table_item(self, tables, i);
         uint32_t position = field(self, &t, slot);
         if (position && same_items(self, follow(self, position), 1, other, string)) {
@@ -390,7 +393,7 @@ static mp_obj_t reader_find(size_t n_args, const mp_obj_t *args) {
     }
     return MP_OBJ_NEW_SMALL_INT(-1);
 }
-static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_obj, 5, 5, reader_find);
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(reader_find_obj, 6, 6, reader_find);
 
 static mp_obj_t reader_tensor_nbytes(size_t n_args, const mp_obj_t *args) {
     (void)n_args;
@@ -433,6 +436,10 @@ pt_argument pt_read_argument(mp_obj_t reader_in, uint32_t arguments, uint32_t i,
     uint32_t index = u32_at(r, item_at(r, arguments, i, 4));
     table evalue = table_item(r, values, index);
     return (pt_argument){index, evalue.position, union_type(r, &evalue)};
+}
+
+uint32_t pt_vector_length(mp_obj_t reader_in, uint32_t vector) {
+    return length(MP_OBJ_TO_PTR(reader_in), vector);
 }
 
 static mp_obj_t reader_u32_at(mp_obj_t self_in, mp_obj_t position) {

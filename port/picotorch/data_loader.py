@@ -20,6 +20,10 @@ class BufferDataLoader:
     def size(self):
         return buffer_size(self.buffer, "program")
 
+    def explain(self, error):
+        """The file, where it has a name."""
+        return ""
+
     def __repr__(self):
         return "<BufferDataLoader %dB>" % self.size()
 
@@ -42,6 +46,9 @@ class FileDataLoader(BufferDataLoader):
         except NameError:
             raise fail(NOT_SUPPORTED, "this firmware has no files", str(path),
                        remedy="hand over the bytes") from None
+
+    def explain(self, error):
+        return str(self.path)
 
     def __repr__(self):
         return "<FileDataLoader %s %dB>" % (self.path, self.size())

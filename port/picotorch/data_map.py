@@ -13,8 +13,10 @@ from . import flat_tensor as schema
 from .errors import (
     INVALID_ARGUMENT,
     INVALID_EXTERNAL_DATA,
+    MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     NOT_SUPPORTED,
+    Error,
     check_stack,
     fail,
 )
@@ -77,6 +79,8 @@ class FlatTensorDataMap:
         self.segments = 0
         self.named_data = 0
         self.files = [self]
+        self.next_key = 0  # where `find` starts
+        self.visited = 0  # keys that it looked at
 
     @staticmethod
     def load(loader, verification=STRICT):
@@ -87,7 +91,9 @@ class FlatTensorDataMap:
         try:
             data_map._read_header(verification)
         except ValueError:
-            raise bad_data("something lies outside the file") from None
+            raise bad_data("something lies outside the file", source=loader) from None
+        except Error as error:
+            raise error.with_source(loader) from None
         return data_map
 
     def _read_header(self, verification):
@@ -151,8 +157,18 @@ class FlatTensorDataMap:
     # ---- for load, with the heap locked
 
     def find(self, reader, string):
-        """Index of the key that stands at a position of another file; -1 when there is none."""
-        return self.reader.find(self.named_data, schema.NAMED_DATA_KEY, reader, string)
+        """Index of the key that stands at a position of another file; -1 when there is none.
+
+        It starts behind the one that was found last: programs name them in the order of the file.
+        """
+        first = self.next_key
+        count = self.get_num_keys()
+        found = self.reader.find(self.named_data, schema.NAMED_DATA_KEY, reader, string, first)
+        self.visited = count
+        if found >= 0:
+            self.visited = found - first + 1 if found >= first else found - first + 1 + count
+            self.next_key = found + 1
+        return found
 
     def layout(self, index):
         """Position of the tensor layout of key `index`; 0 when it is no tensor."""
@@ -229,6 +245,17 @@ class FlatTensorDataMap:
         return "<FlatTensorDataMap %dB: %s>" % (len(self.data), ", ".join(self.keys()))
 
 
+def _check_keys(files):
+    """Raises InvalidArgument for one that there is twice."""
+    seen = set()
+    for file in files:
+        for i in range(file.get_num_keys()):
+            key = file.get_key(i)
+            if key in seen:
+                raise fail(INVALID_ARGUMENT, "is in two of the data maps", key)
+            seen.add(key)
+
+
 class MergedDataMap:
     """Several data maps as one. Made by MergedDataMap.load([map, map ...])."""
 
@@ -237,16 +264,16 @@ class MergedDataMap:
 
     @staticmethod
     def load(data_maps):
-        """Raises InvalidArgument when no map has a key, or two have the same."""
+        """Raises InvalidArgument when no map has a key, or two have the same; MemoryAllocationFailed
+        when there are too many keys for the heap."""
         files = [file for data_map in data_maps for file in data_map.files]
         if not [file for file in files if file.get_num_keys()]:
             raise fail(INVALID_ARGUMENT, "there is no key in them", "data maps")
-        seen = set()
-        for file in files:
-            for key in file.keys():
-                if key in seen:
-                    raise fail(INVALID_ARGUMENT, "is in two of the data maps", key)
-                seen.add(key)
+        try:
+            _check_keys(files)
+        except MemoryError:
+            raise fail(MEMORY_ALLOCATION_FAILED, "the heap has no room for so many keys",
+                       "data maps") from None
         return MergedDataMap(files)
 
     def get_num_keys(self):

@@ -83,6 +83,14 @@ class Error(Exception):
         text = ": ".join(parts)
         return text + "; " + self.remedy if self.remedy else text
 
+    def with_source(self, source):
+        """This error, with a source where it has none."""
+        if self.source is None:
+            self.source = source
+            if self.text is not None:
+                self.text = self._compose()
+        return self
+
     def __str__(self):
         return "%s (0x%02X): %s" % (self.name, self.code, self.message)
 
@@ -108,6 +116,8 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
     error = _KEPT
     if error is None:
         error = Error()
+    else:
+        _picotorch.clear_traceback(error)
     error.code = code
     error.what = what
     error.subject = subject

@@ -1,10 +1,11 @@
 """Where the data of a program's external tensors lies: a search in its data files, without a heap."""
 
-from .errors import INVALID_EXTERNAL_DATA, INVALID_STATE, NOT_FOUND, fail
+from .errors import INVALID_EXTERNAL_DATA, INVALID_STATE, NOT_FOUND, NOT_SUPPORTED, fail
 from .memory import misplaced
 from .schema import EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME
 
 _NO_FILES = ()
+_MOST_VISITS = 1 << 20  # keys that all searches look at
 _REMEDY = "take the .ptd file that was exported with the program"
 
 
@@ -15,13 +16,19 @@ class ExternalTensors:
         self.files = _NO_FILES
         self.program = None
         self.name = 0  # of the tensor that is looked for
-        self.file = 0
+        self.visits = 0
+        self.file = -1
         self.position = 0
 
     def start(self, program, data_map):
         """data_map: a FlatTensorDataMap or MergedDataMap, None where the program stands alone."""
         self.program = program
         self.files = _NO_FILES if data_map is None else data_map.files
+        self.start_again()
+
+    def start_again(self):
+        """The searches of a load, or of a reset, count together."""
+        self.visits = 0
 
     def find(self, extra, dtype, sizes, order, nbytes, constant):
         """Sets `file` (its number) and `position` (in it) for a tensor with this ExtraTensorInfo.
@@ -45,8 +52,13 @@ class ExternalTensors:
     def _search(self, constant):
         """Index of the key in file number `self.file`."""
         reader = self.program.reader
+        self.file = -1
         for i in range(len(self.files)):
             key = self.files[i].find(reader, self.name)
+            self.visits += self.files[i].visited
+            if self.visits > _MOST_VISITS:
+                raise fail(NOT_SUPPORTED, "so many keys for so many tensors", "external tensor",
+                           source=self)
             if key >= 0:
                 self.file = i
                 return key
@@ -72,5 +84,7 @@ class ExternalTensors:
                     remedy=_REMEDY, source=self)
 
     def explain(self, error):
-        """The name of the tensor."""
-        return self.program.string(self.name)
+        """The name of the tensor, and of the file that it was found in."""
+        name = self.program.string(self.name)
+        file = self.files[self.file].loader.explain(error) if self.file >= 0 else ""
+        return "%s in %s" % (name, file) if file else name

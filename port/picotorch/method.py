@@ -322,6 +322,7 @@ class Method:
             if self.context.has_memory(i):
                 self.context.fit(i)
         self.context.reset_variables()
+        self.update_ready()  # without inputs it is
 
     # ---- execution
 

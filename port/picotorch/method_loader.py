@@ -38,6 +38,7 @@ from .schema import (
     EXECUTION_PLAN_VALUES,
     EXTRA_TENSOR_INFO_LOCATION,
     EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX,
+    FREE_CALL_FIELDS,
     INSTRUCTION_ARGUMENTS_DELEGATE_CALL,
     INSTRUCTION_ARGUMENTS_FREE_CALL,
     INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL,
@@ -83,7 +84,8 @@ _NO_CALL = -2
 _JUMP_ARGUMENTS = 3  # condition, place and index of the destination
 _MOVE_ARGUMENTS = 2  # source, target
 # Layouts of what belongs to an instruction, by InstructionArguments
-_CALLS = (None, KERNEL_CALL_FIELDS, DELEGATE_CALL_FIELDS, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS)
+_CALLS = (None, KERNEL_CALL_FIELDS, DELEGATE_CALL_FIELDS, MOVE_CALL_FIELDS, JUMP_FALSE_CALL_FIELDS,
+          FREE_CALL_FIELDS)
 
 _CONSTANT = 0x40
 _RANK = 0x1F
@@ -226,6 +228,8 @@ class MethodLoader:
         """
         self.reader.count_tensors(self.values, self.pair)
         self.n_tensors, size_words = self.pair
+        if size_words > LIMIT >> 2:  # many tensors may have one long vector of sizes
+            raise fail(NOT_SUPPORTED, "sizes above 128 MiB", "method")
         self.n_size_bytes = 4 * size_words
         self.n_variables = self.n_list_bytes = 0
         self.n_instruction_bytes = HEADER_BYTES * self.n_instructions
@@ -234,7 +238,7 @@ class MethodLoader:
             instructions = self._instructions(i)
             self._count_instructions(instructions, first)
             first += self.reader.length(instructions)
-        if self.n_size_bytes > LIMIT or self.n_instruction_bytes > LIMIT:
+        if self.n_instruction_bytes > LIMIT:
             raise fail(NOT_SUPPORTED, "records above 128 MiB", "method")
 
     def _count_instructions(self, instructions, first):
@@ -277,6 +281,7 @@ class MethodLoader:
                 self.n_variables += 1
             return _MOVE_ARGUMENTS
         if kind == INSTRUCTION_ARGUMENTS_FREE_CALL:  # planned memory is never freed
+            evalue(self.reader, self.values, self.pair[0])
             return 0
         if kind == INSTRUCTION_ARGUMENTS_NONE:
             raise bad_program("is empty", "instruction", i)
@@ -517,7 +522,10 @@ class MethodLoader:
             nbytes = reader.tensor_nbytes(dtype, sizes, limit)
             if nbytes < 0:
                 raise bad_nbytes(dtype)
-            external = extra and reader.u8(extra, location) == in_data_file
+            place = reader.u8(extra, location) if extra else 0
+            if place > in_data_file:
+                raise bad_program("lies at a place of an unknown kind", "value", i)
+            external = place == in_data_file
             if external and not allocation:
                 flags |= is_constant
                 data = self._external_constant(extra, dtype, sizes, order, nbytes)
@@ -583,6 +591,7 @@ class MethodLoader:
         reader = self.reader
         for i in range(self.n_planned):
             context.clear(reference(_PLANNED + i, 0), planned_buffer_size(reader, self.plan, i))
+        self.external.start_again()
         into = self.tensor
         i = reader.read_tensor(self.values, 0, TENSOR_FIELDS, into)
         while i >= 0:
@@ -751,9 +760,7 @@ class MethodLoader:
         self.walked += index - self.walked_at
         if self.walked > _LONGEST_WALK:
             raise fail(NOT_SUPPORTED, "so many jumps across so many instructions")
-        at = self.instruction_at + self.walked_bytes
-        for _ in range(index - self.walked_at):
-            at += HEADER_BYTES + 4 * (self.context.get_ref(at) >> 16 & 0xFF)
+        at = self.context.skip(self.instruction_at + self.walked_bytes, index - self.walked_at)
         self.walked_at = index
         self.walked_bytes = at - self.instruction_at
 

@@ -94,7 +94,8 @@ class Program:
         at = schema.EXTENDED_HEADER_POSITION
         if bytes(self.data[at : at + 4]) != schema.EXTENDED_HEADER_MAGIC:
             return size
-        if head.u32_at(at + schema.EXTENDED_HEADER_LENGTH) < schema.EXTENDED_HEADER_MINIMUM_LENGTH:
+        length = head.u32_at(at + schema.EXTENDED_HEADER_LENGTH)
+        if length < schema.EXTENDED_HEADER_MINIMUM_LENGTH:
             raise bad_program("extended header is too short")
         program_size = head.u64_at(at + schema.EXTENDED_HEADER_PROGRAM_SIZE)
         self.segment_base = head.u64_at(at + schema.EXTENDED_HEADER_SEGMENT_BASE)
@@ -102,6 +103,11 @@ class Program:
             raise bad_program("the header says %dB, the file has %dB" % (program_size, size))
         if not 0 <= self.segment_base <= size:
             raise bad_program("segments start at byte %d of %d" % (self.segment_base, size))
+        if length >= schema.EXTENDED_HEADER_SEGMENT_DATA_SIZE + 8:
+            segments_size = head.u64_at(at + schema.EXTENDED_HEADER_SEGMENT_DATA_SIZE)
+            if not 0 <= segments_size <= size - self.segment_base:
+                raise bad_program("segments of %dB at byte %d of %d" %
+                                  (segments_size, self.segment_base, size))
         return program_size
 
     def _read_root(self):
@@ -264,8 +270,8 @@ class Program:
         segment = reader.item(self.segments,
                               reader.u32(entry, schema.SUBSEGMENT_OFFSETS_SEGMENT_INDEX))
         offset = reader.i64_item(offsets, index)
-        rest = reader.i64(segment, schema.DATA_SEGMENT_SIZE) - offset
-        if not 0 <= offset or size > rest:
+        segment_size = reader.i64(segment, schema.DATA_SEGMENT_SIZE)
+        if not 0 <= offset <= segment_size or size > segment_size - offset:
             raise bad_program("lies outside its segment", "initial value", index)
         return self.segment_base + reader.i64(segment, schema.DATA_SEGMENT_OFFSET) + offset
 

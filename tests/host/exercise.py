@@ -26,7 +26,7 @@ from picotorch import (
 from picotorch.schema import KERNEL_TYPES_TENSOR
 
 LARGEST_MEMORY = 1 << 16  # bytes of any buffer that a program gets
-POOL = 8192
+POOL = 1 << 15
 # Bytes that inputs are filled with, over and over: zeros, numbers of any kind, ones of 8 bytes
 FILLINGS = (b"\0", bytes(17 * i % 251 for i in range(251)), b"\1\0\0\0\0\0\0\0")
 

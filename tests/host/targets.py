@@ -106,6 +106,8 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     module.address_zero = lambda: address_zero
     module.stack_paint = lambda: None
     module.stack_used = lambda: 0
+    module.count_start = lambda: None
+    module.count_stop = lambda buffer, index: None
     module.write_file = lambda path, buffer: files.__setitem__(path, bytes(buffer))
     return module
 

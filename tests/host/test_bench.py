@@ -8,14 +8,22 @@ from board_call import BOARDS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
+import bench  # noqa: E402
 import bench_ops  # noqa: E402
 import performance  # noqa: E402
+from picotorch.host.boards import load_board  # noqa: E402
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_every_operator_of_the_models_runs_with_the_arguments_of_the_core(board):
     for operator in bench_ops.OPERATORS:
         assert bench_ops.case(operator, board, True).on_twin().error is None, operator["shape"]
+
+
+def test_a_model_with_data_files_is_measured():
+    entry = bench.row("external_weights", load_board("mps2-an386"), "none")
+    assert entry["fits"]
+    assert entry["execute"] > 0
 
 
 def test_operators_are_measured():

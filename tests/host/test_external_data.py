@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import damage
@@ -238,6 +239,47 @@ def test_an_external_tensor_without_elements():
     assert run(file, program(nothing)) == []
     with pytest.raises(Error, match="has other sizes"):
         run(file)
+
+
+def test_an_error_names_the_file(tmp_path):
+    path = tmp_path / "weights.ptd"
+    path.write_bytes(data_file(magic=b"FH02"))
+    with pytest.raises(Error, match=r"NotFound .*no header FH01: not a .ptd file: .*weights\.ptd$"):
+        FlatTensorDataMap.load(FileDataLoader(str(path)))
+    path.write_bytes(data_file(index=1))
+    with pytest.raises(Error, match=r"InvalidExternalData .*no such segment: .*weights\.ptd; take"):
+        FlatTensorDataMap.load(FileDataLoader(str(path)))
+    path.write_bytes(data_file(layout=FLOATS | {"scalar_type": 3}))
+    data_map = FlatTensorDataMap.load(FileDataLoader(str(path)))
+    loaded = Program.load(BufferDataLoader(aligned(external_relu())))
+    with pytest.raises(Error, match=r"another dtype in the data file: w in .*weights\.ptd; take"):
+        load_with_exact_memories(loaded, "forward", data_map=data_map)
+
+
+def many(names, keys):
+    """A program of external tensors of these names, and a data file of these keys."""
+    values = [external_tensor([4], name) for name in names] + [tensor([4], 0)]
+    last = len(values) - 1
+    pte = program(plan(values, [call(0, 0, last, last)], ["aten::relu.out"], [], [last], [16]))
+    named = [{"key": key, "segment_index": 0, "tensor_layout": FLOATS} for key in keys]
+    return pte, build_data({"segments": [{"offset": 0, "size": 16}], "named_data": named}, WEIGHTS)
+
+
+def test_many_tensors_are_found_in_many_keys():
+    """In their order at once; in any other within a bound."""
+    names = [f"w{i}" for i in range(300)]
+    for keys in (names, names[::-1], sorted(names)):
+        pte, data = many(names, keys)
+        assert run(data, pte) == [1, 0, 3, 0]
+
+
+def test_so_many_searches_end_with_an_error():
+    """Each of them looks at all keys."""
+    pte, data = many(["w"] * 60, ["x"] * 20000 + ["w"])
+    start = time.process_time()
+    with pytest.raises(Error, match="NotSupported .*external tensor: so many keys for so many"):
+        run(data, pte)
+    assert time.process_time() - start < damage.SECONDS
 
 
 # ---- damaged files

@@ -81,6 +81,15 @@ def test_topk_that_writes_over_what_it_orders_keeps_to_its_places():
     assert found.min() >= 0 and found.max() < 8
 
 
+@pytest.mark.parametrize("bits", ["byte", "4bit", "2bit"])
+def test_an_embedding_does_not_write_over_its_indices(bits):
+    def lay_over(arguments):
+        arguments[5].shares, arguments[6].data = arguments[6], arguments[5].data
+
+    name = f"quantized_decomposed::embedding_{bits}.out"
+    assert changed(name, lay_over) == "InvalidProgram"
+
+
 def test_an_output_for_two_parts_is_refused_before_it_is_written():
     def repeat_the_last(arguments):
         outputs = arguments[3]

@@ -46,8 +46,10 @@ class Assembly:
         self.inputs, self.outputs = [], []
         self.ends = [0, 0]  # of the planned buffers
         self.starting = []  # moves that give tensors their first values
+        self.calls = []  # whose tensors are known by their ids
         for _ in range(1 + draw.below(MAX_CALLS)):
-            self.add_call(HostileCall(draw, changes=draw.pick((0, 0, 0, 1, 1, 3))))
+            self.calls.append(HostileCall(draw, changes=draw.pick((0, 0, 0, 1, 1, 3))))
+            self.add_call(self.calls[-1])
         self.add_others()
 
     # ---- values

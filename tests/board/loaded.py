@@ -16,10 +16,13 @@ def open_fixture(prefix=""):
     """Makes the sections whose names start so those of the fixture; what the last one took is given
     back. Returns its program and the data map of its data files."""
     global sections, settings, names
-    sections = {name[len(prefix) :]: all_sections[name] for name in all_sections
-                if name.startswith(prefix)}
+    sections = all_sections
+    if prefix:
+        sections = {name[len(prefix) :]: all_sections[name] for name in all_sections
+                    if name.startswith(prefix)}
     settings = job.settings(sections["settings"])
     names = settings["methods"].split(",")
+    collect()
     _shared.clear()
     for name in _board.memories():
         give_back(name)
@@ -44,6 +47,7 @@ class Loaded:
     """One method in memories of its own."""
 
     def __init__(self, program, name, data_map):
+        collect()  # a small heap has no room for a Method between what is not needed any more
         meta = program.method_meta(name)
         self.meta = meta
         self.program = program

@@ -11,10 +11,8 @@ from faulty import faulty
 from flatbuffer_builder import int_value
 from picotorch import Error
 from programs import plan, program, relu_plan, tensor
-from targets import HOST, SCRIPTS, aligned, run_script
+from targets import FAULT_BOARDS, HOST, SCRIPTS, aligned, run_script
 from test_side_by_side import Threads, waiting_method
-
-FAULT_BOARDS = ("mps2-an385-m0plus", "mps2-an386", "mps3-an547")
 
 
 def lists():

@@ -323,7 +323,12 @@ def load_within_is_available(program):
     """Of another method into the same pool, which a later unload of the first one would give back."""
     first, second = Bench(program), Bench(program)
     second.method.manager.method_allocator = first.pool
-    doubling.at_is_available = second.load
+
+    def load_second():
+        doubling.at_is_available = None
+        second.load()
+
+    doubling.at_is_available = load_second
     tell("load within is_available", first.load)
     assert first.pool.used == 0 and not second.method.is_loaded()
     first.is_clean()

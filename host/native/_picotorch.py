@@ -860,11 +860,12 @@ class Context:
     def set_ready(self, ready):
         """Whether execute and step may run: a method is started and all its memories are set.
 
-        Taking a memory away ends it.
+        Taking a memory away ends it. False waits for the thread that runs.
         """
         if ready:
             self._record("pt_method", self._c.method)
-        self._ready = ready
+        with self._lock:
+            self._ready = ready
 
     def is_running(self):
         """True while execute or step runs, in this thread or in another."""

@@ -22,6 +22,8 @@ typedef struct context {
     pt_context c;
 } context;
 
+static uint32_t find_moved(const context *self);
+
 static int call_delegate(pt_context *c, uint32_t position) {
     context *self = c->owner;
     nlr_buf_t nlr;
@@ -29,7 +31,7 @@ static int call_delegate(pt_context *c, uint32_t position) {
         int error =
             (int)mp_obj_get_int(mp_call_function_1(self->on_delegate, pt_small_int(position)));
         nlr_pop();
-        return error;
+        return find_moved(self) == PT_MEMORY_NONE ? error : PT_ERROR_INVALID_STATE;
     }
     self->raised = MP_OBJ_FROM_PTR(nlr.ret_val);
     return PT_ERROR_INTERNAL;

@@ -8,7 +8,7 @@ heap; without it, and always under CPython, a new one is made.
 import _picotorch
 
 from .errors import INVALID_ARGUMENT, INVALID_STATE, fail, out_of_memory
-from .memory import ALIGNMENT, LIMIT, bytes_at, reference
+from .memory import ALIGNMENT, LIMIT, bytes_at
 from .named_data import DelegateDataMap
 from .schema import COMPILE_SPEC_KEY, COMPILE_SPEC_VALUE
 
@@ -17,8 +17,8 @@ class BackendAllocator:
     """Hands out bytes of a method's pool (in init; zeros, they stay the delegate's until unload) or of
     the temp memory (in execute; undefined contents, until it returns)."""
 
-    def __init__(self, context=None):
-        self._context = context  # of a pool
+    def __init__(self, is_pool):
+        self._is_pool = is_pool
         self._allocator = None
         self._base = 0
 
@@ -28,16 +28,22 @@ class BackendAllocator:
         self._allocator = allocator
         self._base = base
 
+    def end(self):
+        """Hands out nothing any more."""
+        self._allocator = None
+
     def allocate(self, size, alignment=ALIGNMENT, view=None):
         """A memoryview of `size` bytes. Raises MemoryAllocationFailed with all the bytes that the
         method needs of this memory so far, InvalidArgument for an alignment that is no power of two or
-        that the memory does not have."""
+        that the memory does not have, InvalidState for memory of the pool after init."""
         if size < 0 or size > LIMIT:
             raise fail(INVALID_ARGUMENT, "is negative or more than 128 MiB", "size of an allocation")
         if alignment <= 0 or alignment & (alignment - 1):
             raise fail(INVALID_ARGUMENT, "is no power of two", "alignment of an allocation")
         allocator = self._allocator
         if allocator is None:
+            if self._is_pool:
+                raise fail(INVALID_STATE, "hands out memory in init only", "method pool")
             raise out_of_memory("temp memory", -1, size, 0, "hand over a temp allocator")
         alignment = max(alignment, ALIGNMENT)
         start = (allocator.used + alignment - 1) & -alignment
@@ -48,8 +54,8 @@ class BackendAllocator:
         if _picotorch.misaligned(found, alignment):
             raise fail(INVALID_ARGUMENT, "is not aligned as an allocation asks", allocator.name)
         allocator.used = start + size
-        if self._context is not None:
-            self._context.clear(reference(_picotorch.POOL, start), size)
+        if self._is_pool:
+            _picotorch.clear(found)
         return found
 
 
@@ -59,13 +65,16 @@ class BackendInitContext:
     def __init__(self, context):
         self._context = context
         self._method_name = None
-        self._allocator = BackendAllocator(context)
+        self._allocator = BackendAllocator(True)
         self._named_data = DelegateDataMap()
 
     def bind(self, program, data_map, method_name, allocator, base):
         self._named_data.bind(program, data_map)
         self._method_name = method_name
         self._allocator.bind(allocator, base)
+
+    def end(self):
+        self._allocator.end()
 
     def get_runtime_allocator(self):
         """The method's pool, a BackendAllocator: what is allocated counts as the method's."""
@@ -90,7 +99,7 @@ class BackendExecutionContext:
     def __init__(self, arguments):
         self._arguments = arguments
         self._method_name = None
-        self._allocator = BackendAllocator()
+        self._allocator = BackendAllocator(False)
 
     def bind(self, method_name, allocator):
         self._method_name = method_name

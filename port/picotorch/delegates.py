@@ -230,8 +230,11 @@ class Delegates(NoDelegates):
         self.init_context.bind(program, data_map, name, manager.method_allocator, loader.start)
         self.arguments.bind(loader.value_at, loader.value_at + VALUE_BYTES * loader.n_tensors)
         self.execution_context.bind(name, manager.temp_allocator)
-        for i in range(self.count):
-            self._init(program, i)
+        try:
+            for i in range(self.count):
+                self._init(program, i)
+        finally:
+            self.init_context.end()
 
     def _init(self, program, index):
         self.error = None
@@ -265,8 +268,8 @@ class Delegates(NoDelegates):
     # ---- executing
 
     def call(self, position):
-        """Runs the delegate call whose record is at a position of the pool: an error code. The error is
-        then in `error`."""
+        """Runs the delegate call whose record is at a position of the pool: 0, or Internal where it failed.
+        The error is then in `error`."""
         header = self.context.get_ref(position)
         index = header & 0xFFFF
         self.error = None
@@ -276,7 +279,7 @@ class Delegates(NoDelegates):
             self._keep(error, index, "instruction", self.context.instruction())
         finally:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
-        return 0 if self.error is None else self.error.code
+        return 0 if self.error is None else INTERNAL  # the code that a backend chose may be no code
 
     def _execute(self, delegate, position, count):
         temp = self.method.manager.temp_allocator
@@ -322,4 +325,12 @@ class Delegates(NoDelegates):
         name = "backend " + self.method.backend_name(self.failed)
         if self.exception is None:
             return name
-        return "%s: %s: %s" % (name, type(self.exception).__name__, self.exception)
+        return "%s: %s" % (name, _text_of(self.exception))
+
+
+def _text_of(exception):
+    name = type(exception).__name__
+    try:
+        return "%s: %s" % (name, exception)
+    except Exception:  # its own text fails
+        return name

@@ -10,6 +10,7 @@ from .errors import (
     INVALID_STATE,
     INVALID_TYPE,
     MEMORY_ALLOCATION_FAILED,
+    NOT_SUPPORTED,
     fail,
 )
 
@@ -18,10 +19,13 @@ LIMIT = 1 << 27  # bytes that a reference reaches
 
 
 def buffer_size(buffer, subject, index=-1):
-    """Bytes of a buffer. Raises InvalidType for what is none, or whose bytes are not contiguous."""
+    """Bytes of a buffer. Raises InvalidType for what is none, or whose bytes are not contiguous,
+    NotSupported for one of 1 GiB."""
     size = _picotorch.nbytes(buffer)
     if size < 0:
         raise fail(INVALID_TYPE, "is no buffer of contiguous bytes", subject, index)
+    if size >= _picotorch.SMALL_INT_MAX:  # a larger one is told as that
+        raise fail(NOT_SUPPORTED, "has 1 GiB or more", subject, index)
     return size
 
 

@@ -61,7 +61,7 @@ class Method:
         self._ready = False
         self._pool = None
         self._pool_mark = -1  # where the method begins in it, if it holds anything
-        self._pool_end = -1  # where it ends, once it is loaded
+        self._pool_end = 0  # where it ends, once it is loaded
         self._pool_held = 0  # what methods before it hold
         self._planned = 0
         self._external_start = 0
@@ -91,8 +91,9 @@ class Method:
             self.program = program
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)
-            self._hold_pool(self._pool.size + 1)  # backends allocate, but nobody resets or loads there
+            self._count_memories()
             self._delegates.init(program, data_map, name, self.manager, self._loader)
+            self._check_moved()
             self._loader.bind_scratch(self.manager)
             self._start()
             if event_tracer is not None:
@@ -113,28 +114,27 @@ class Method:
                 self._busy = ""
 
     def _take_pool(self):
+        """Until the method is loaded, backends allocate there, but nobody resets or loads."""
         pool = self.manager.method_allocator
         if pool.held > pool.size:
             raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
         self._pool = pool
         self._pool_held = pool.held
         self._pool_mark = pool.used
+        pool.held = pool.size + 1
 
-    def _hold_pool(self, end):
-        pool = self._pool
-        self._pool_end = pool.used
-        pool.held = end
-
-    def _start(self):
+    def _count_memories(self):
         loader = self._loader
         self._planned = loader.n_planned
         self._external_start = _picotorch.PLANNED + loader.n_planned + len(loader.external.files)
         self._external_end = loader.next_external
+
+    def _start(self):
         self._inputs.check()
         self._outputs.check()
         self._inputs.forget()
-        self.context.start(loader.start)
-        self._hold_pool(self._pool.used)
+        self.context.start(self._loader.start)
+        self._pool_end = self._pool.held = self._pool.used
         self._loaded = True
         self.update_ready()
 
@@ -146,14 +146,11 @@ class Method:
         self._loaded = False
         self.make_unready()
         pool = self._pool
-        if self._pool_end >= 0:
-            pool.held = pool.size + 1
+        pool.held = pool.size + 1
         self._delegates.destroy(was_loaded)
         self.context.release()
-        if self._pool_end >= 0:
-            pool.held = self._pool_held
-            self._pool_end = -1
-        pool.used = max(self._pool_mark, pool.held)
+        pool.held = self._pool_held
+        pool.used = self._pool_mark
         self._pool_mark = -1
         self._delegates.raise_interrupt()
 
@@ -192,12 +189,15 @@ class Method:
     def check_loaded(self):
         if not self._loaded:
             raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
-        moved = self.context.moved_memory()
-        if moved:
-            self._raise_moved(moved)
+        self._check_moved()
+
+    def _check_moved(self):
+        """An array that has grown may lie elsewhere, and its old bytes belong to something else."""
+        memory = self.context.moved_memory()
+        if memory:
+            self._raise_moved(memory)
 
     def _raise_moved(self, memory):
-        """An array that has grown may lie elsewhere, and its old bytes belong to something else."""
         first_file = _picotorch.PLANNED + self._planned
         index = -1
         if memory >= _picotorch.MEMORIES:
@@ -368,7 +368,7 @@ class Method:
         if code == INVALID_STATE:
             self.check_loaded()
         error = self._delegates.take_error()
-        if code == END_OF_METHOD and error is None:
+        if code == END_OF_METHOD:
             raise fail(END_OF_METHOD, "has run all its instructions", "method",
                        remedy="call reset_execution")
         if not self._ready:

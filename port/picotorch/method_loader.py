@@ -350,7 +350,7 @@ class MethodLoader:
 
     def _allocate(self, pool):
         """Takes what is known to be needed of the pool, and says where it all begins."""
-        pool.reset(self.start)
+        pool.used = self.start
         end = METHOD_BYTES + VALUE_BYTES * (self.n_tensors + self.n_variables)
         end += self.n_size_bytes + self.n_list_bytes + self.n_instruction_bytes
         self.start = pool.allocate(end)
@@ -467,7 +467,7 @@ class MethodLoader:
         needed = self.context.prepared_bytes(self.start)
         if needed:
             at = (self.records_end + 7) & -8
-            pool.reset(self.start)
+            pool.used = self.start
             pool.allocate(at + needed - self.start)
             self.context.prepare(self.start, at)
 

@@ -27,7 +27,7 @@ class Doubling(Backend):
 
     def __init__(self):
         self.available = True
-        self.at_init = self.at_execute = self.at_destroy = None
+        self.at_is_available = self.at_init = self.at_execute = self.at_destroy = None
         self.handles = [Handle(0), Handle(1)]
         self.given = 0  # handles
         self.destroyed = 0  # digits: numbers of handles, from 1
@@ -35,12 +35,14 @@ class Doubling(Backend):
         self.n_seen = 0
 
     def forget(self):
-        self.at_init = self.at_execute = self.at_destroy = None
+        self.at_is_available = self.at_init = self.at_execute = self.at_destroy = None
         self.destroyed = self.given = 0
 
     def is_available(self):
         if self.available is None:
             raise ValueError("no answer")
+        if self.at_is_available is not None:
+            self.at_is_available()
         return self.available
 
     def init(self, context, processed, compile_specs):
@@ -80,6 +82,18 @@ def raise_value_error(a, b=None, c=None):
 
 def raise_memory_error(a, b=None, c=None):
     raise MemoryError
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+MUTE = Mute()
+
+
+def raise_mute(a, b=None, c=None):
+    raise MUTE
 
 
 def registration(program):
@@ -136,7 +150,8 @@ def failures_of_init(program):
     tell("unload", bench.method.unload)
     print("destroyed", doubling.destroyed)
     doubling.forget()
-    for failing in (raise_error, raise_invalid_handle, raise_value_error, raise_memory_error):
+    for failing in (raise_error, raise_invalid_handle, raise_value_error, raise_memory_error,
+                    raise_mute):
         doubling.at_init = failing
         tell("init that fails", bench.load)
         assert doubling.destroyed == 0
@@ -304,6 +319,37 @@ def load_within_init(program):
     bench.is_clean()
 
 
+def load_within_is_available(program):
+    """Of another method into the same pool, which a later unload of the first one would give back."""
+    first, second = Bench(program), Bench(program)
+    second.method.manager.method_allocator = first.pool
+
+    def load_second():
+        doubling.at_is_available = None
+        second.load()
+
+    doubling.at_is_available = load_second
+    tell("load within is_available", first.load)
+    assert first.pool.used == 0 and not second.method.is_loaded()
+    first.is_clean()
+
+
+def memory_after_init(program):
+    """What is allocated then would lie behind the method, which could not be unloaded any more."""
+    bench, kept = Bench(program), [None]
+
+    def keep(context, processed, compile_specs):
+        kept[0] = context.get_runtime_allocator()
+
+    doubling.at_init = keep
+    tell("load", bench.load)
+    tell("memory after init", lambda: kept[0].allocate(8))
+    doubling.at_execute = lambda context, handle, args: kept[0].allocate(8)
+    tell("memory of the pool in execute", bench.method.execute)
+    tell("unload", bench.method.unload)
+    bench.is_clean()
+
+
 def arguments(program):
     """The second delegate gets a tensor, 7, True, None and its output."""
     bench = Bench(program)
@@ -363,7 +409,9 @@ for label, case in (
     ("registration", registration), ("failures of init", failures_of_init),
     ("what init is given", what_init_is_given), ("memory of init", memory_of_init),
     ("temp memory", temp_memory), ("failures of execute", failures_of_execute),
-    ("load within init", load_within_init), ("arguments", arguments),
+    ("load within init", load_within_init),
+    ("load within is_available", load_within_is_available),
+    ("memory after init", memory_after_init), ("arguments", arguments),
     ("failures of destroy", failures_of_destroy), ("limits", limits),
     ("broken programs", broken_programs),
 ):

@@ -1,10 +1,10 @@
 """Memories that are bytearrays, and are resized: before load, and behind a loaded method.
 
-Sections: relu and relu_unplanned of tests/host/test_misuse.py. MicroPython moves an array that grows,
+Sections: relu, relu_unplanned and two of tests/host/test_misuse.py. MicroPython moves an array that grows,
 and frees its old bytes. Prints what every call ended with.
 """
 
-from picotorch import EventTracer
+from picotorch import Backend, EventTracer, register_backend
 
 
 def tell(label, function):
@@ -60,6 +60,42 @@ def grow(label, loaded, memory):
         tell("run", loaded.run)
 
 
+class Growing(Backend):
+    """Lets `memory` grow, once, in `at`."""
+
+    def __init__(self):
+        self.at, self.memory = "", None
+
+    def grow(self, where):
+        if where == self.at:
+            self.at = ""
+            try:
+                self.memory.extend(bytes(4096))
+            except BufferError:
+                pass
+
+    def init(self, context, processed, compile_specs):
+        self.grow("init")
+
+    def execute(self, context, handle, args):
+        self.grow("execute")
+
+
+def grow_in_a_backend(program):
+    growing = Growing()
+    register_backend("Doubling", growing)
+    for at in ("init", "execute"):
+        for name in ("pool", "planned"):
+            loaded = Loaded(program)
+            growing.at = at
+            growing.memory = loaded.pool if name == "pool" else loaded.planned[0]
+            print("%s grows in %s ->" % (name, at),
+                  unlocked(loaded.load) or unlocked(loaded.run) or "ok")
+            loaded.method.unload()
+            tell("load again", loaded.load)
+            tell("run", loaded.run)
+
+
 def main():
     in_place = Program.load(BufferDataLoader(sections["relu_unplanned"]))
     planned = Program.load(BufferDataLoader(sections["relu"]))
@@ -75,6 +111,7 @@ def main():
     grow("input", loaded, loaded.x)
     loaded = Loaded(in_place)
     grow("output", loaded, loaded.out)
+    grow_in_a_backend(Program.load(BufferDataLoader(sections["two"])))
     for name in ("pool", "temp"):
         loaded = Loaded(planned)
         memory = loaded.pool if name == "pool" else loaded.temp

@@ -79,6 +79,20 @@ def test_execute_waits_for_another_thread():
     second.join()
 
 
+def test_memories_stay_until_another_thread_has_executed():
+    method, flag = waiting_method(), aligned(1)
+    method.set_input(flag, 0)
+    first = Threads(method.execute)
+    wait_until(method.context.is_running)
+    second = Threads(method.make_unready)  # what unload begins with
+    time.sleep(0.1)
+    waits = second.threads[0].is_alive()
+    flag[0] = 1
+    first.join()
+    second.join()
+    assert waits
+
+
 def test_methods_are_not_copied():
     for how in (copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError):

@@ -9,6 +9,7 @@ from flatbuffer_builder import bool_value, int_value
 from picotorch import (
     BufferDataLoader,
     Error,
+    EventTracer,
     FileDataLoader,
     HierarchicalAllocator,
     MemoryAllocator,
@@ -20,6 +21,7 @@ from picotorch import (
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, tensor
 from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
+from test_delegates import two
 
 RELU = [call(0, 0, 1, 1)]
 
@@ -67,8 +69,8 @@ SMALLER = RESIZED[-3:]  # before load
 
 
 def resize(target):
-    return run_script("resized.py", {name: sections()[name] for name in ("relu", "relu_unplanned")},
-                      target).lines
+    programs = {name: sections()[name] for name in ("relu", "relu_unplanned")}
+    return run_script("resized.py", programs | {"two": two()}, target).lines
 
 
 @pytest.mark.parametrize("board", SCRIPT_BOARDS)
@@ -83,6 +85,26 @@ def test_cpython_does_not_resize_what_was_handed_over():
     assert [line for line in lines if line not in SMALLER and not line.endswith("ok")
             and line != "cannot be resized"] == []
     assert lines[-3:] == SMALLER
+
+
+@pytest.mark.parametrize("size", (2**30, 5 * 2**30))
+def test_memories_of_a_gigabyte_are_not_supported(size):
+    """Sizes are numbers of 32 bits, and of 30 in MicroPython."""
+    huge = np.empty(size, np.uint8)
+    with pytest.raises(Error, match=r"NotSupported \(0x10\): method pool: has 1 GiB or more"):
+        MemoryAllocator(huge)
+    with pytest.raises(Error, match=r"NotSupported \(0x10\): program: has 1 GiB or more"):
+        BufferDataLoader(huge)
+    with pytest.raises(Error, match=r"NotSupported \(0x10\): event tracer: has 1 GiB or more"):
+        EventTracer(huge)
+    planned = Program.load(BufferDataLoader(aligned(sections()["relu"])))
+    with pytest.raises(Error, match=r"NotSupported \(0x10\): planned buffer 0: has 1 GiB or more"):
+        planned.load_method("forward", MemoryManager(MemoryAllocator(aligned(256)),
+                                                     HierarchicalAllocator([huge])))
+    unplanned = Program.load(BufferDataLoader(aligned(sections()["relu_unplanned"])))
+    method = load_with_exact_memories(unplanned, "forward")
+    with pytest.raises(Error, match=r"NotSupported \(0x10\): output 0: has 1 GiB or more"):
+        method.set_output_data_ptr(huge, 0)
 
 
 def test_a_view_may_be_released_after_it_was_handed_over():

@@ -37,8 +37,8 @@ WITH_BACKENDS = "delegate_"
 # A minute of floating point in software, by kernels that smaller fixtures run there, too.
 TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
 
-# Three methods, or two and a data map, beside the code of the script, which is in the heap, too.
-TOO_MUCH_HEAP = {"netduinoplus2": ("constant_methods", "external_two_methods", "prim_operators")}
+# Two methods and a data map beside the code of the script, which is in the heap, too.
+TOO_MUCH_HEAP = {"netduinoplus2": ("external_two_methods", "prim_operators")}
 
 
 def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
@@ -104,7 +104,7 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     module.memories = lambda: tuple(memories)
     module.memory = memories.__getitem__
     module.place = lambda name: arenas[name].memory
-    address_zero = bytearray(range(256))  # which no pointer leads to here
+    address_zero = bytearray(range(64))  # which no pointer leads to here
     module.address_zero = lambda: address_zero
     module.stack_paint = lambda: None
     module.stack_used = lambda: 0

@@ -373,6 +373,12 @@ def initial_value_whose_end_overflows():
     return initial(1, [0, (1 << 64) - 8], 0)
 
 
+@case("InvalidProgram (0x23): initial value 1: lies outside its segment")
+def initial_value_far_below_its_segment():
+    """What is left of the segment behind it is no int of 30 bits."""
+    return initial(1, [0, 1 << 63], 0)
+
+
 @case("InvalidProgram (0x23): value 3: there is no such initial value")
 def initial_value_that_there_is_not():
     return initial(3, [0, 0], 0)
@@ -463,6 +469,12 @@ def move_to_a_constant():
 @case("NotSupported (0x10): more than 65535 values")
 def too_many_values():
     return relu(values=[int_value(3)] * 65536, inputs=[], outputs=[])
+
+
+@case("InvalidProgram (0x23): byte ")
+def sizes_that_many_dynamic_tensors_have():
+    value = tensor([1] * 16800, shape_dynamism=1, dim_order=[0])
+    return relu(values=[*relu_plan()["values"], *[value] * 16000])
 
 
 @case("InvalidProgram (0x23): lists that need more than 128 MiB")

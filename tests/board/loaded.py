@@ -29,6 +29,7 @@ class Loaded:
     """One method in memories of its own."""
 
     def __init__(self, program, name, data_map):
+        collect()  # a small heap has no room for a Method between what is not needed any more
         meta = program.method_meta(name)
         self.meta = meta
         self.program = program

@@ -37,8 +37,8 @@ WITH_BACKENDS = "delegate_"
 # A minute of floating point in software, by kernels that smaller fixtures run there, too.
 TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
 
-# Two methods and a data map beside the code of the script, which is in the heap, too.
-TOO_MUCH_HEAP = {"netduinoplus2": ("external_two_methods", "prim_operators")}
+# Three methods, or two and a data map, beside the code of the script, which is in the heap, too.
+TOO_MUCH_HEAP = {"netduinoplus2": ("constant_methods", "external_two_methods", "prim_operators")}
 
 
 def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:

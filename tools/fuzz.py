@@ -244,7 +244,7 @@ def commit():
 
 
 def record(target, revision, found, seconds, findings):
-    """Adds a run to tests/fuzz/campaign.json, by target and commit."""
+    """Adds a run to tests/fuzz/campaign.json, by target and commit; seconds: of all its processes."""
     campaign = json.loads(CAMPAIGN.read_text()) if CAMPAIGN.exists() else {}
     entry = campaign.setdefault(target.__name__, {}).setdefault(
         revision, {"seconds": 0, "executions": 0, "findings": 0})
@@ -296,7 +296,7 @@ def main():
     found, seconds, logs, findings = fuzz(target, folder, round(60 * arguments.minutes),
                                           arguments.jobs)
     if arguments.record:
-        record(target, revision, found, seconds, findings)
+        record(target, revision, found, seconds * arguments.jobs, findings)
     print(f"{arguments.target}: {found.executions:,} executions in {seconds / 60:.1f} min, coverage "
           f"{found.coverage:,}, corpus {found.corpus:,}, {len(findings)} findings")
     for path in findings:

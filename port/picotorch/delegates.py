@@ -31,6 +31,7 @@ from .values import Kept
 _MOST_ARGUMENTS = 254  # of a call, by the record's layout
 _POOL = _picotorch.POOL
 _OFFSET = 0x1FFFFFF  # of a reference, in words
+_INT32 = ord("i")
 
 
 class Delegate:
@@ -152,11 +153,13 @@ class Arguments:
     def _try_resize(self, at, sizes):
         # two clauses: a tuple of classes would need the heap
         try:
+            if _picotorch.typecode(sizes) != _INT32:
+                raise TypeError
             return self.values.method.context.resize(at, sizes)
         except TypeError:
             raise fail(INVALID_ARGUMENT, "are no buffer of int32, as array('i') is", "sizes") from None
         except ValueError:
-            raise fail(INVALID_ARGUMENT, "are more than 16, or not int32", "sizes") from None
+            raise fail(INVALID_ARGUMENT, "are more than 16", "sizes") from None
 
     def explain(self, error):
         return self.values.method.context.reason()

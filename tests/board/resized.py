@@ -4,6 +4,8 @@ Sections: relu and relu_unplanned of tests/host/test_misuse.py. MicroPython move
 and frees its old bytes. Prints what every call ended with.
 """
 
+from picotorch import EventTracer
+
 
 def tell(label, function):
     print(label, "->", locked(function) or "ok")

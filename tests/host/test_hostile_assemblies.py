@@ -13,7 +13,7 @@ from hostile_programs import LENGTH, Assembly
 from picotorch.host.job import Job
 from targets import HOST, run_script
 
-PARTS, PROGRAMS = 4, 200  # of each part
+PARTS, PROGRAMS = 4, 100  # of each part
 BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 
 

@@ -133,7 +133,7 @@ AT_ONCE = 45  # whose names fit into a board's heap
 LARGEST = 20000  # bytes
 NOT_ON_BOARDS = ("bundled",)  # only the host reads these
 # Instructions for one file, from its first byte to the error: some, and a number for each byte
-INSTRUCTIONS, PER_BYTE = 4_000_000, 1000
+INSTRUCTIONS, PER_BYTE = 8_000_000, 1000
 MORE = {"endless loop": 2_000_000_000,  # 10,000,000 instructions of the program
         "jumps to and fro across many instructions": 30_000_000}  # as far as loading follows them
 

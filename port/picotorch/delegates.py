@@ -268,8 +268,8 @@ class Delegates(NoDelegates):
     # ---- executing
 
     def call(self, position):
-        """Runs the delegate call whose record is at a position of the pool: 0, or Internal where it failed.
-        The error is then in `error`."""
+        """Runs the delegate call whose record is at a position of the pool: 0, or Internal where it
+        failed. The error is then in `error`."""
         header = self.context.get_ref(position)
         index = header & 0xFFFF
         self.error = None

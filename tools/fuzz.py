@@ -45,7 +45,7 @@ INSTRUMENTED = "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointe
 MEGABYTES = 2048  # of a fuzzing process
 LARGEST_ALLOCATION = 256  # MB
 ENDED = (0, 72, -15)  # libFuzzer's status, or that of a terminated process, without a finding
-KEPT = 150_000  # bytes of a target's inputs in tests/fuzz/corpus
+KEPT = 250_000  # bytes of a target's inputs in tests/fuzz/corpus
 PROGRESS = 10  # seconds
 LATE = 120  # seconds that a process may take to end, for its last input
 
@@ -244,7 +244,7 @@ def commit():
 
 
 def record(target, revision, found, seconds, findings):
-    """Adds a run to tests/fuzz/campaign.json, by target and commit."""
+    """Adds a run to tests/fuzz/campaign.json, by target and commit; seconds: of all its processes."""
     campaign = json.loads(CAMPAIGN.read_text()) if CAMPAIGN.exists() else {}
     entry = campaign.setdefault(target.__name__, {}).setdefault(
         revision, {"seconds": 0, "executions": 0, "findings": 0})
@@ -296,7 +296,7 @@ def main():
     found, seconds, logs, findings = fuzz(target, folder, round(60 * arguments.minutes),
                                           arguments.jobs)
     if arguments.record:
-        record(target, revision, found, seconds, findings)
+        record(target, revision, found, seconds * arguments.jobs, findings)
     print(f"{arguments.target}: {found.executions:,} executions in {seconds / 60:.1f} min, coverage "
           f"{found.coverage:,}, corpus {found.corpus:,}, {len(findings)} findings")
     for path in findings:

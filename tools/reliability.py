@@ -42,6 +42,14 @@ ROWS = (
         "{files:,} of {parts} kinds and fixtures: {refused_total:,} refused by name, {accepted:,} "
         "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
         tests("test_damage")),
+    Row("malformed", "malformed files of every kind, on the twin",
+        "{files:,} of {kinds_kinds} kinds: {refused_total:,} refused by name, {accepted_by_contract} "
+        "accepted by contract, {crashed} crashed, {hung} hung, {wrong} ended otherwise; at most "
+        "{largest_seconds} s", tests("test_malformed")),
+    Row("malformed_on_boards", "the same on boards",
+        "{files:,} on {parts} boards: {refused_total:,} refused by name, {accepted_by_contract} "
+        "accepted by contract, all with the twin's text; at most {largest_instructions:,} "
+        "instructions", tests("test_malformed")),
     Row("fuzz", "fuzzing, guided by coverage",
         "{hours:.1f} hours, {executions:,} executions, {fixed} findings, all fixed; {inputs:,} inputs "
         "kept: {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=10"),
@@ -63,6 +71,9 @@ ROWS = (
     Row("interrupts", "ctrl-C at any time",
         "{interrupts:,} calls interrupted, every one leaves all objects usable",
         tests("test_interrupts")),
+    Row("long_run", "long run of a model with state",
+        "{inferences:,} inferences, {events_total:,} loads, failures and unloads in between: same "
+        "bytes, no growth", tests("test_long_run")),
     Row("stack", "stack on boards",
         "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
         "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the last "

@@ -68,7 +68,7 @@ static mp_obj_t board_place(mp_obj_t name_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_place_obj, board_place);
 
-#define ADDRESS_ZERO_SIZE 256
+#define ADDRESS_ZERO_SIZE 64
 
 /* address_zero() -> read-only memoryview of the first bytes of the address space, to which a null
  * pointer leads. */

@@ -31,6 +31,7 @@ from .values import Kept
 _MOST_ARGUMENTS = 254  # of a call, by the record's layout
 _POOL = _picotorch.POOL
 _OFFSET = 0x1FFFFFF  # of a reference, in words
+_INT32 = ord("i")
 
 
 class Delegate:
@@ -152,11 +153,13 @@ class Arguments:
     def _try_resize(self, at, sizes):
         # two clauses: a tuple of classes would need the heap
         try:
+            if _picotorch.typecode(sizes) != _INT32:
+                raise TypeError
             return self.values.method.context.resize(at, sizes)
         except TypeError:
             raise fail(INVALID_ARGUMENT, "are no buffer of int32, as array('i') is", "sizes") from None
         except ValueError:
-            raise fail(INVALID_ARGUMENT, "are more than 16, or not int32", "sizes") from None
+            raise fail(INVALID_ARGUMENT, "are more than 16", "sizes") from None
 
     def explain(self, error):
         return self.values.method.context.reason()
@@ -265,8 +268,8 @@ class Delegates(NoDelegates):
     # ---- executing
 
     def call(self, position):
-        """Runs the delegate call whose record is at a position of the pool: 0, or Internal where it failed.
-        The error is then in `error`."""
+        """Runs the delegate call whose record is at a position of the pool: 0, or Internal where it
+        failed. The error is then in `error`; the code that a backend chose may be none."""
         header = self.context.get_ref(position)
         index = header & 0xFFFF
         self.error = None
@@ -276,7 +279,7 @@ class Delegates(NoDelegates):
             self._keep(error, index, "instruction", self.context.instruction())
         finally:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
-        return 0 if self.error is None else INTERNAL  # the code that a backend chose may be no code
+        return 0 if self.error is None else INTERNAL
 
     def _execute(self, delegate, position, count):
         temp = self.method.manager.temp_allocator

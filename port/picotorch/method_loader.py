@@ -228,8 +228,6 @@ class MethodLoader:
         """
         self.reader.count_tensors(self.values, self.pair)
         self.n_tensors, size_words = self.pair
-        if size_words > LIMIT >> 2:  # many tensors may have one long vector of sizes
-            raise fail(NOT_SUPPORTED, "sizes above 128 MiB", "method")
         self.n_size_bytes = 4 * size_words
         self.n_variables = self.n_list_bytes = 0
         self.n_instruction_bytes = HEADER_BYTES * self.n_instructions
@@ -238,7 +236,7 @@ class MethodLoader:
             instructions = self._instructions(i)
             self._count_instructions(instructions, first)
             first += self.reader.length(instructions)
-        if self.n_instruction_bytes > LIMIT:
+        if self.n_size_bytes > LIMIT or self.n_instruction_bytes > LIMIT:
             raise fail(NOT_SUPPORTED, "records above 128 MiB", "method")
 
     def _count_instructions(self, instructions, first):

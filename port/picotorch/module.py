@@ -10,10 +10,11 @@ from .program import Program
 class Module:
     """A program and its methods, each loaded at its first use into memories of just its size.
 
-    source: path of a .pte file, or a buffer of its bytes. data_path: the same of the .ptd file of its
-    external tensors, or a list of several. prepare: see Method.load. share_memory_arenas: the methods
-    have their planned buffers in common, and with them the mutable buffers that they were exported to
-    share; the first use loads all. Allocates when a method is loaded.
+    source: path of a .pte file, str or pathlib.Path, or a buffer of its bytes. data_path: the same of
+    the .ptd file of its external tensors, or a list of several. prepare: see Method.load.
+    share_memory_arenas: the methods have their planned buffers in common, and with them the mutable
+    buffers that they were exported to share; the first use loads all. Allocates when a method is
+    loaded.
     """
 
     def __init__(self, source, data_path=None, prepare=False, share_memory_arenas=False):
@@ -50,6 +51,8 @@ class Module:
 
 
 def _loader(source):
+    if hasattr(source, "__fspath__"):
+        source = source.__fspath__()
     return FileDataLoader(source) if isinstance(source, str) else BufferDataLoader(source)
 
 

@@ -4,6 +4,7 @@ IntegerBackend and ExecutorBackend.execute need no heap. The others compute floa
 under MicroPython takes some: their methods run with the heap open.
 """
 
+import _picotorch
 from picotorch import Backend, register_backend
 from picotorch.errors import (
     DELEGATE_INVALID_COMPATIBILITY,
@@ -11,6 +12,7 @@ from picotorch.errors import (
     OUT_OF_RESOURCES,
     fail,
 )
+from picotorch.memory import bytes_at
 
 
 def matrix_product(a, x, out):

@@ -7,13 +7,11 @@ in `sections`.
 import struct
 
 import _board
-import _picotorch
 import job
 import picotorch
 from picotorch import (
     BufferDataLoader,
     Error,
-    EventTracer,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
@@ -25,7 +23,6 @@ from picotorch import (
     from_blob,
     schema,
 )
-from picotorch.memory import bytes_at
 
 try:
     from gc import collect, mem_alloc
@@ -42,9 +39,10 @@ except ImportError:
     collect = heap_unlock = heap_lock
 
 sections = job.sections(_board.job())
-GUARD = b"\xA5" * 16
+GUARD = b"\xA5" * 12
+GUARD_BYTES = 16  # the pattern, and where the guard before it is
 _taken = {}
-_guards = {}  # by name of the memory: the guard bytes behind what was taken
+_guards = {}  # by name of the memory: where its last guard is
 _at_zero = bytes(_board.address_zero())
 
 
@@ -55,21 +53,25 @@ def take(name, size, shift=0):
     end = start + size
     memory = _board.memory(name)
     assert end <= len(memory), "the board's memory is too small"
-    guard = memory[end : end + len(GUARD)]
-    guard[:] = GUARD[: len(guard)]
-    _guards.setdefault(name, []).append(guard)
-    _taken[name] = (end + len(guard) + 15) & -16
+    _taken[name] = (end + 15) & -16
+    if end + GUARD_BYTES <= len(memory):
+        struct.pack_into("<12sI", memory, end, GUARD, 1 + _guards.get(name, -1))
+        _guards[name] = end
+        _taken[name] = (end + GUARD_BYTES + 15) & -16
     return memory[start:end]
 
 
 def take_share(name, count):
     """As much of a board's memory as each of `count` can take."""
-    return take(name, len(_board.memory(name)) // count - len(GUARD) & -16)
+    return take(name, len(_board.memory(name)) // count - GUARD_BYTES & -16)
 
 
 def check_guards(name):
-    for guard in _guards.get(name, ()):
-        assert bytes(guard) == GUARD[: len(guard)], "guard bytes in memory %s were written" % name
+    at = _guards.get(name, -1)
+    while at >= 0:
+        pattern, before = struct.unpack_from("<12sI", _board.memory(name), at)
+        assert pattern == GUARD, "guard bytes in memory %s were written" % name
+        at = before - 1
 
 
 def check_surroundings():
@@ -86,17 +88,11 @@ def planned_arena(i):
     return name if name in _board.memories() else "planned"
 
 
-def mark(name):
-    """What was taken of a memory so far, for give_back()."""
-    return _taken.get(name, 0), len(_guards.get(name, ()))
-
-
-def give_back(name, to=(0, 0)):
-    """Lets take() begin again where a memory was marked, or at its start."""
+def give_back(name):
+    """Lets take() begin at the start of a memory again."""
     check_guards(name)
-    taken, guards = to
-    _guards[name] = _guards.get(name, [])[:guards]
-    _taken[name] = taken
+    _guards[name] = -1
+    _taken[name] = 0
 
 
 def unlocked(function):
@@ -108,24 +104,19 @@ def unlocked(function):
     return None
 
 
-def with_heap_locked(function):
-    """Calls function(): the Error that it raised or None. A MemoryError ends the script."""
+def locked(function):
+    """Calls function() with the heap locked: the Error that it raised or None. Anything allocated,
+    and any other exception, ends the script."""
+    caught = None
+    collect()
+    before = mem_alloc()
     heap_lock()
     try:
         function()
     except Error as error:
-        return error
+        caught = error
     finally:
         heap_unlock()
-    return None
-
-
-def locked(function):
-    """Calls function() with the heap locked: the Error that it raised or None. Anything allocated,
-    and any other exception, ends the script."""
-    collect()
-    before = mem_alloc()
-    caught = with_heap_locked(function)
     allocated = mem_alloc() - before
     assert allocated == 0, "%d bytes of heap were allocated" % allocated
     return caught

@@ -42,7 +42,8 @@ class Written(Loaded):
 
 
 def main():
-    program, data_map = open_fixture()
+    program = Program.load(BufferDataLoader(sections["model"]))
+    data_map = read_data()
     methods = {}
     for name in names:
         loaded = Written(program, name, data_map)

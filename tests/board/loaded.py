@@ -6,24 +6,9 @@ and unlocked: of load and run those that need a heap, for a backend's sake; in<r
 the other inputs, and sizes<run>_<i> for those that are dynamic.
 """
 
-all_sections = sections
-settings = {}
-names = []
+settings = job.settings(sections["settings"]) if "settings" in sections else {}
+names = settings.get("methods", "").split(",")
 _shared = {}  # planned buffers by index
-
-
-def open_fixture(prefix=""):
-    """Makes the sections whose names start so those of the fixture; what the last one took is given
-    back. Returns its program and the data map of its data files."""
-    global sections, settings, names
-    sections = {name[len(prefix) :]: all_sections[name] for name in all_sections
-                if name.startswith(prefix)}
-    settings = job.settings(sections["settings"])
-    names = settings["methods"].split(",")
-    _shared.clear()
-    for name in _board.memories():
-        give_back(name)
-    return Program.load(BufferDataLoader(sections["model"])), read_data()
 
 
 def call(phase, function, otherwise=locked):
@@ -44,6 +29,7 @@ class Loaded:
     """One method in memories of its own."""
 
     def __init__(self, program, name, data_map):
+        collect()  # a small heap has no room for a Method between what is not needed any more
         meta = program.method_meta(name)
         self.meta = meta
         self.program = program

@@ -5,7 +5,7 @@ Sections: those of loaded.py for each fixture, behind "<number>/"; sweep, settin
     fixtures  how many there are
     step      bytes between two sizes; 0: only the smallest and the largest two that end alike
     planned   the same of planned buffers
-    prepare   the same of a pool with what kernels prepare; none: this is left out
+    prepare   the same of a pool with what kernels prepare
     share     "k/n": the k-th of n parts of the sizes
     runs      after how many refusals the method runs once more; 0: it only loads again
 
@@ -15,11 +15,49 @@ not loaded, the pool is as full as before and the bytes beside all memories are 
 first refusal of each kind, and some others, the same objects load, run and give the first outputs.
 """
 
+import _picotorch
+from picotorch import EventTracer
+from picotorch.memory import bytes_at
+
 MARGIN = 256
 PATTERN = b"\xA5" * MARGIN
+all_sections = sections
 sweep = job.settings(sections["sweep"])
 tried = {"pool": 0, "prepared": 0, "temp": 0, "planned": 0, "tracer": 0, "unfit": 0, "values": 0,
          "outcomes": 0, "again": 0}
+
+
+def open_fixture(prefix):
+    """Makes the sections whose names start so those of the fixture. Its program and data map."""
+    global sections, settings, names
+    sections = {name[len(prefix) :]: all_sections[name] for name in all_sections
+                if name.startswith(prefix)}
+    settings = job.settings(sections["settings"])
+    names = settings["methods"].split(",")
+    return Program.load(BufferDataLoader(sections["model"])), read_data()
+
+
+def mark(name):
+    """What was taken of a memory so far."""
+    return _taken.get(name, 0), _guards.get(name, -1)
+
+
+def give_back_to(name, mark):
+    """Lets take() begin again where a memory was marked."""
+    check_guards(name)
+    _taken[name], _guards[name] = mark
+
+
+def with_heap_locked(function):
+    """As locked, but for looking at the heap, which takes longer than most calls."""
+    heap_lock()
+    try:
+        function()
+    except Error as error:
+        return error
+    finally:
+        heap_unlock()
+    return None
 
 
 class Guarded:
@@ -165,7 +203,7 @@ class Swept(Loaded):
         else:
             for i in range(len(self.results)):
                 assert self.is_same(self.results[i], self.wanted[i]), "another output"
-            give_back("planned", before)
+            give_back_to("planned", before)
 
     def kept(self, value):
         return copy_of(value.data) if isinstance(value, Tensor) else value
@@ -367,7 +405,7 @@ def try_lengths(give, label, index, needed, at_most=False):
         assert error.available == length, error
         memory.check()
         tried["values"] += 1
-    give_back("planned", before)
+    give_back_to("planned", before)
 
 
 def try_values(swept):
@@ -395,10 +433,7 @@ def try_values(swept):
 def kinds_of(swept):
     kinds = [Pool(swept), Temp(swept)]
     kinds += [Planned(swept, i) for i in range(swept.meta.num_memory_planned_buffers())]
-    kinds.append(Tracer(swept))
-    if "prepare" in sweep:
-        kinds.append(Pool(swept, True))
-    return kinds
+    return kinds + [Tracer(swept), Pool(swept, True)]
 
 
 def sweep_method(program, name, data_map):

@@ -5,6 +5,8 @@ Sections: the programs of tests/host/test_misuse.py, by name. Prints what every 
 
 from array import array
 
+from picotorch import EventTracer
+
 
 def tell(label, function):
     print(label, "->", locked(function) or "ok")

@@ -1,10 +1,10 @@
 """Memories that are bytearrays, and are resized: before load, and behind a loaded method.
 
-Sections: relu, relu_unplanned and two of tests/host/test_misuse.py. MicroPython moves an array that grows,
-and frees its old bytes. Prints what every call ended with.
+Sections: relu, relu_unplanned and two of tests/host/test_misuse.py. MicroPython moves an array that
+grows, and frees its old bytes. Prints what every call ended with.
 """
 
-from picotorch import Backend, register_backend
+from picotorch import Backend, EventTracer, register_backend
 
 
 def tell(label, function):

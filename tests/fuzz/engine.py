@@ -7,6 +7,7 @@ Run by tools/fuzz.py, with the sanitized extension and atheris' sanitizer librar
 
 import importlib
 import os
+import shlex
 import sys
 
 import atheris
@@ -14,7 +15,10 @@ import atheris
 
 def main():
     name = sys.argv.pop(1)
-    os.environ.pop("LD_PRELOAD", None)  # for what shows the names of functions in a report
+    preload = os.environ.pop("LD_PRELOAD", "")  # not for what shows the names of functions in a report
+    # the command with which libFuzzer starts itself again, as for -merge=1
+    sys.argv[0] = f"env LD_PRELOAD={shlex.quote(preload)} " + shlex.join(
+        [sys.executable, __file__, name])
     # not _picotorch, the twin of a C module: it would take five times as long
     with atheris.instrument_imports(include=["picotorch"]):
         target = importlib.import_module(name)

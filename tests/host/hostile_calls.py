@@ -28,7 +28,7 @@ from picotorch import schema
 
 LENGTH = 200  # bytes that a call is drawn from
 LARGEST = 1 << 12  # bytes of a tensor
-SECONDS = 10  # for a call
+SECONDS = 30  # for a call, on a machine that does much else
 MAX_RANK = 16
 FILL = 0xA5
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
@@ -156,6 +156,8 @@ class HostileCall:
             self._change()
         if draw.chance(65):
             self._free_outputs()
+        if draw.chance(20):
+            self._lay_over_output()
         self.is_prepared = draw.chance(15)
         for tensor in self._all_tensors():
             self._make_fair(tensor)
@@ -363,6 +365,16 @@ class HostileCall:
         tensor.shares = other
         tensor.shift = 4 * draw.pick((0, 0, 0, 1, 2, 4, 8))
 
+    def _lay_over_output(self):
+        """What an input holds lies where an output is written."""
+        draw = self.draw
+        outputs = self._outputs()
+        inputs = [where[i] for where, i, letter in self._places() if letter in "TVUtvu"]
+        if outputs and inputs:
+            tensor, output = draw.pick(inputs), draw.pick(outputs)
+            if tensor is not output and output.shares is None:
+                tensor.shares, tensor.shift = output, 4 * draw.pick((0, 0, 0, 1, 2, 4, 16))
+
     def _make_constant(self, tensor):
         tensor.constant = not tensor.constant
 
@@ -453,7 +465,8 @@ class HostileCall:
                 self.places[id(tensor)] = number, at
                 sizes[number] = max(sizes[number], at + tensor.nbytes())
         contents = {number: bytearray([FILL]) * size for number, size in sizes.items()}
-        for tensor in tensors:
+        outputs = self._outputs()
+        for tensor in sorted(tensors, key=lambda tensor: tensor not in outputs):
             number, at = self.places[id(tensor)]
             data = (tensor.data * (tensor.nbytes() // max(1, len(tensor.data)) + 1))[:tensor.nbytes()]
             contents[number][at : at + len(data)] = data

@@ -173,7 +173,7 @@ def layout():
             MISSING, b"", bytes([255]) * len(part.get(place)), part.get(place) + b"\0", bytes(16)))
 
 
-@kind("data", "data file: one key many times", ("InvalidArgument",))
+@kind("data", "data file: one key many times", (*REFUSED, "InvalidArgument"))
 def many_keys():
     name = "external_two_files"
     for count in (2, 1000, 50000):

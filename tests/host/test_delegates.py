@@ -300,7 +300,8 @@ def test_outputs_of_dynamic_shape(register):
         with pytest.raises(Error, match=rf"NotSupported \(0x10\): argument 1: .*{reason}"):
             method.execute()
         assert method.get_output(0).sizes() == (1,)
-    for sizes in ([2], 2, array("i", [1] * 17), array("b", [1, 1])):
+    for sizes in ([2], 2, array("i", [1] * 17), array("b", [1] * 4),
+                  array("q", [3])):
         backend.sizes = sizes
         with pytest.raises(Error, match=r"InvalidArgument \(0x12\): sizes: are "):
             method.execute()

@@ -6,7 +6,16 @@ import fixture_store
 import numpy as np
 import pytest
 from flatbuffer_builder import bool_value, double_value, int_value, string_value
-from picotorch import BufferDataLoader, Error, Program, from_blob
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+    from_blob,
+)
 from picotorch.module import load_with_exact_memories
 from picotorch.values import Kept
 from programs import call, plan, program, tensor
@@ -14,6 +23,7 @@ from targets import aligned
 from test_control_flow import jump, move
 
 X, OUT = 0, 1
+HALF = 5
 
 
 def dynamic(sizes, offset=None, **fields):
@@ -134,6 +144,28 @@ def test_reset_state_takes_numbers_back():
         assert number(method, N) == 4
         method.reset_state()
         assert number(method, N) == 1
+
+
+def test_scratch_that_the_upper_bounds_do_not_show():
+    """addmm: at the upper bound of mat2 self does not broadcast, so loading asks for none."""
+    values = [dynamic([3, 8], 0, dtype=HALF), dynamic([2, 8], 48, dtype=HALF),
+              tensor([4], 80, dtype=HALF), tensor([2, 3], 88, dtype=HALF), int_value(1)]
+    made = program(plan(values, [call(0, 2, 3, X, 4, 4, OUT, OUT)], ["aten::addmm.out"], [X], [OUT],
+                        [112]))
+    loaded = Program.load(BufferDataLoader(aligned(made)))
+    for temp in (None, 15, 16):
+        memory = temp and MemoryAllocator(aligned(temp), "temp memory")
+        method = Method(MemoryManager(MemoryAllocator(aligned(1024)),
+                                      HierarchicalAllocator([aligned(112)]), memory))
+        method.load(loaded, "forward")
+        method.set_input(from_blob(np.ones(12, np.float16), [3, 4], "Half"), 0)
+        if temp == 16:
+            method.execute()
+            assert sizes_of(method, OUT) == [2, 4]
+            continue
+        for _ in range(2):
+            with pytest.raises(Error, match="MemoryAllocationFailed .* instruction 0: .*temp memory"):
+                method.execute()
 
 
 def test_reset_state_takes_sizes_back():

@@ -1,6 +1,7 @@
 """Programs put together from calls that no exporter would write: on the twin with the compiler's
 sanitizers, and a board beside the twin."""
 
+import functools
 import json
 
 import figures
@@ -12,7 +13,7 @@ from hostile_programs import LENGTH, Assembly
 from picotorch.host.job import Job
 from targets import HOST, run_script
 
-PARTS, PROGRAMS = 4, 200  # of each part
+PARTS, PROGRAMS = 4, 100  # of each part
 BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 
 
@@ -31,6 +32,7 @@ def test_random_programs_are_refused_or_run(part):
     assert outcomes["ok"] > 0 and sum(outcomes.values()) == PROGRAMS
 
 
+@functools.cache
 def sections():
     """Programs without jumps, which may go on for 10,000,000 instructions, and without delegates."""
     found = {}

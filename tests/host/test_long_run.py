@@ -41,8 +41,8 @@ def test_many_inferences_on_the_twin(part):
     lines = run(part, HOST, INFERENCES)
     assert open_files() == files
     found = events(lines)
-    assert min(found.values()) > INFERENCES / 1000, found
     figures.record("long_run", f"twin_{part}", inferences=INFERENCES, events=found)
+    assert min(found.values()) > INFERENCES / 1000, found
 
 
 @pytest.mark.reliability
@@ -51,5 +51,5 @@ def test_the_first_inferences_on_a_board_are_those_of_the_twin():
     assert sum(line[0].isdigit() for line in lines) == ON_BOARD // EVERY
     assert lines == run(0, HOST, ON_BOARD)
     found = events(lines)
-    assert min(found.values()) > 0, found
     figures.record("long_run", BOARD, inferences=ON_BOARD, events=found)
+    assert min(found.values()) > 0, found

@@ -28,7 +28,7 @@ from picotorch.host.boards import load_board
 from picotorch.host.job import Job
 from picotorch.host.tensors import from_stored, to_stored
 from programs import tensor
-from targets import BOARDS, HOST, aligned, on_boards, run_script
+from targets import HOST, SCRIPT_BOARDS, aligned, on_boards, run_script
 
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 EVENT_BYTES = 16
@@ -39,12 +39,11 @@ STEP = 4  # bytes
 MOST_PLANNED = 16384  # sizes of a planned buffer
 PREPARED_STEP = 4 if ALL_SIZES else 512  # loading takes longest where kernels prepare weights
 PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
-# The one with the most and the one with the least memory; `make reliability` takes all boards.
-SWEPT_BOARDS = BOARDS if ALL_SIZES else ("mps2-an386", "netduinoplus2")
+# `make reliability` takes all boards whose heap holds the script.
+SWEPT_BOARDS = SCRIPT_BOARDS if ALL_SIZES else ("mps2-an386", "mps3-an547")
 # What a boot of a board gets
 MOST_FIXTURES = 24
 ROOM = 0.9  # of the memory for jobs, which holds the script, too
-SMALL_POOL = 65536
 
 
 def job_of(fixtures, **settings):
@@ -135,11 +134,10 @@ def batches(board):
 
 
 @functools.cache
-def outcomes(batch, target, prepare):
+def outcomes(batch, target):
     """Of the sizes at which they change."""
-    settings = {"prepare": 0} if prepare else {}
-    return split(run([FIXTURES[name] for name in batch], target, step=0, planned=0, runs=0,
-                     **settings).lines)
+    fixtures = [FIXTURES[name] for name in batch]
+    return split(run(fixtures, target, step=0, planned=0, prepare=0, runs=0).lines)
 
 
 @pytest.mark.reliability
@@ -147,10 +145,9 @@ def outcomes(batch, target, prepare):
                          [(board, batch) for board in SWEPT_BOARDS for batch in batches(board)],
                          ids=lambda value: value if isinstance(value, str) else value[0])
 def test_every_outcome_on_a_board(board, batch):
-    prepare = load_board(board).arenas["pool"].size > SMALL_POOL
-    lines, tried = outcomes(batch, board, prepare)
+    lines, tried = outcomes(batch, board)
     figures.record("memory_boards", f"{board}_{batch[0]}", **tried)
-    assert (lines, tried) == outcomes(batch, HOST, prepare)
+    assert (lines, tried) == outcomes(batch, HOST)
 
 
 # ---- what is asked for at other times than load

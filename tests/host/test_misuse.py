@@ -159,6 +159,15 @@ def test_module_gives_memory_to_outputs_outside_the_planned(name):
         np.testing.assert_allclose(np.array(output.data), expected.reshape(-1), rtol=1e-5)
 
 
+def test_module_takes_paths():
+    fixture = fixture_store.load("external_weights")
+    inputs = [np.ascontiguousarray(value) for value in fixture.runs[0].inputs]
+    modules = (Module(fixture.path, fixture.data_paths),
+               Module(aligned(fixture.pte), [aligned(data) for data in fixture.data]))
+    first, second = [module.execute("forward", inputs)[0] for module in modules]
+    assert list(first.data) == list(second.data)
+
+
 @pytest.mark.parametrize("make, name", [
     (lambda: FileDataLoader("a\0b"), "AccessFailed"),
     (lambda: BufferDataLoader(5), "InvalidType"),

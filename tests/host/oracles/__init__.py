@@ -13,3 +13,4 @@ from . import (  # noqa: F401
 )
 from .sample import ORACLES as ORACLES
 from .sample import Draw as Draw
+from .sample import HypothesisDraw as HypothesisDraw

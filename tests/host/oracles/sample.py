@@ -5,12 +5,13 @@
         x = draw.values(draw.shape(), draw.pick("int8", "float32"))
         return Sample([draw.tensor(x)], -x)
 
-Random choices come from hypothesis through `Draw`; an oracle draws only what the operator accepts.
+An oracle draws only what the operator accepts, from hypothesis or a seed.
 """
 
 import dataclasses
 
 import numpy as np
+from hypothesis import strategies
 from kernel_call import Tensor, Variable, call
 from pytorch_dtypes import values
 
@@ -83,27 +84,26 @@ class Sample:
 
 
 class Draw:
-    """Random choices. Small ranks and sizes are the likelier ones."""
+    """Random choices, from a seed. Small ranks and sizes are the likelier ones."""
 
-    def __init__(self, data, strategies):
-        self._data, self._st = data, strategies
-        self.random = np.random.default_rng(self.int(0, 2**32 - 1))
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
 
     def int(self, low, high):
-        return self._data.draw(self._st.integers(low, high))
+        return int(self.random.integers(low, high, endpoint=True))
 
     def pick(self, *choices):
-        return self._data.draw(self._st.sampled_from(choices))
+        return choices[self.int(0, len(choices) - 1)]
 
     def chance(self):
-        return self._data.draw(self._st.booleans())
+        return self.pick(False, True)
+
+    def shuffled(self, items):
+        return [items[i] for i in self.random.permutation(len(items))]
 
     def some(self, items):
         """Some of the items, in any order."""
         return [item for item in self.shuffled(items) if self.chance()]
-
-    def shuffled(self, items):
-        return self._data.draw(self._st.permutations(list(items)))
 
     def shape(self, least=0, most=5, smallest=0):
         """Sizes, mostly of few dims; smaller ones where there are many."""
@@ -146,3 +146,20 @@ class Draw:
         """A shape that broadcasts to the given one."""
         kept = [1 if self.int(0, 3) == 0 else n for n in shape]
         return tuple(kept[self.pick(0, 0, self.int(0, len(kept))) :])
+
+
+class HypothesisDraw(Draw):
+    """The choices, other than elements, are hypothesis's, so that it finds the simplest that fail."""
+
+    def __init__(self, data):
+        self._draw = data.draw
+        super().__init__(self.int(0, 2**32 - 1))
+
+    def int(self, low, high):
+        return self._draw(strategies.integers(low, high))
+
+    def pick(self, *choices):
+        return self._draw(strategies.sampled_from(choices))
+
+    def shuffled(self, items):
+        return self._draw(strategies.permutations(list(items)))

@@ -40,8 +40,8 @@ def tests(name):
 ROWS = (
     Row("damage", "damaged files: every byte of header and tables, every length",
         "{files:,} files of {parts} kinds and fixtures: {refused_total:,} refused by name, "
-        "{accepted:,} changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
-        tests("test_damage")),
+        "{accepted:,} changes without a consequence, {crashed} crashed, {wrong} ended otherwise or "
+        "hung", tests("test_damage")),
     Row("malformed", "malformed files, made from the fixtures' real ones by changing one thing",
         "{files:,} files of {kinds_kinds} kinds: {refused_total:,} refused by name, "
         "{accepted_by_contract} accepted as ExecuTorch does and run, {crashed} crashed, {hung} hung, "
@@ -78,8 +78,8 @@ ROWS = (
         "{interrupts:,} interrupted calls; after each all objects were usable",
         tests("test_interrupts")),
     Row("long_run", "a model with state, loads, failures and unloads in between",
-        "{inferences:,} inferences, {events_total:,} events of {events_kinds} kinds: same bytes on twin "
-        "and board, no growth of heap and pool", tests("test_long_run")),
+        "{inferences:,} inferences, {events_total:,} events of {events_kinds} kinds: same bytes on "
+        "twin and board, no growth of heap and pool", tests("test_long_run")),
     Row("stack", "stack on boards",
         "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
         "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the last "

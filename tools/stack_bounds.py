@@ -50,6 +50,8 @@ CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_settle")
 _OPERATOR = re.compile(r'^PT_OPERATOR\("([^"]+)", (\w+), "\w*"\)$', re.MULTILINE)
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
+# not those of a branch future, as which objdump shows the loops of MVE
+_BRANCH = re.compile(r"(?!bf)b|cbn?z")
 _TARGET = re.compile(r"\b([0-9a-f]+) <")
 _LITERAL = re.compile(r"(\w+), \[pc, #\d+\].*\(([0-9a-f]+) <")
 _PUSH = re.compile(r"v?(?:push|stmdb)")
@@ -159,7 +161,7 @@ class Program:
         register = re.split("[;@]", operands)[0].strip()
         if name == "blx" or (name == "bx" and register != "lr"):
             function.calls_pointer = True
-        elif name[0] in "bc" and (match := _TARGET.search(operands)):
+        elif _BRANCH.match(name) and (match := _TARGET.search(operands)):
             (function.calls if name == "bl" else function.jumps).add(int(match[1], 16))
 
     def _add_taken(self, function, name, operands):

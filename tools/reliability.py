@@ -38,7 +38,7 @@ def tests(name):
 
 
 ROWS = (
-    Row("damage", "damaged files: every byte of header and tables, every length",
+    Row("damage", "damaged files: every byte of header and tables; lengths around each 64th byte",
         "{files:,} of {parts} kinds and fixtures: {refused_total:,} refused by name, {accepted:,} "
         "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
         tests("test_damage")),

@@ -39,54 +39,57 @@ def tests(name):
 
 ROWS = (
     Row("damage", "damaged files: every byte of header and tables; lengths around each 64th byte",
-        "{files:,} of {parts} kinds and fixtures: {refused_total:,} refused by name, {accepted:,} "
-        "changes without a consequence, {crashed} crashed, {wrong} ended otherwise or hung",
-        tests("test_damage")),
-    Row("malformed", "malformed files of every kind, on the twin",
-        "{files:,} of {kinds_kinds} kinds: {refused_total:,} refused by name, {accepted_by_contract} "
-        "accepted by contract, {crashed} crashed, {hung} hung, {wrong} ended otherwise; at most "
-        "{largest_seconds:.1f} s of a core, with sanitizers", tests("test_malformed")),
-    Row("malformed_on_boards", "the same on boards",
-        "{files:,} on {parts} boards: {refused_total:,} refused by name, {accepted_by_contract} "
-        "accepted by contract, all with the twin's text; {crashed} crashed, {hung} took longer than "
-        "they may, {wrong} ended otherwise", tests("test_malformed")),
-    Row("fuzz", "fuzzing, guided by coverage",
-        "{hours:.1f} hours, {executions:,} executions, {fixed} findings, all fixed; {inputs:,} inputs "
-        "kept: {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=10"),
-    Row("operators", "random hostile calls of all operators",
-        "{calls:,}: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} ended "
-        "otherwise", tests("test_hostile_calls")),
-    Row("assembled", "random hostile programs",
-        "{programs:,}: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} "
-        "ended otherwise", tests("test_hostile_assemblies")),
-    Row("memory", "memories too small, every size in steps of 4 bytes, on the twin",
-        "{parts} parts: {pool:,} sizes of pools, {prepared:,} of pools to prepare in, {temp:,} of temp "
-        "memory, {planned:,} of planned buffers, {tracer:,} of event tracers, {unfit:,} memories "
-        "misaligned, read-only or missing, {values:,} inputs and outputs of another length; {again:,} "
-        "loads with enough right behind a refusal; {wrong} wrong", tests("test_memory_failures")),
-    Row("memory_boards", "the same on boards, where the outcome changes",
-        "{parts} boots: {outcomes:,} outcomes, those of the twin; {wrong} wrong",
+        "{files:,} files of {parts} kinds and fixtures: {refused_total:,} refused by name, "
+        "{accepted:,} changes without a consequence, {crashed} crashed, {wrong} ended otherwise or "
+        "hung", tests("test_damage")),
+    Row("malformed", "malformed files, made from the fixtures' real ones by changing one thing",
+        "{files:,} files of {kinds_kinds} kinds: {refused_total:,} refused by name, "
+        "{accepted_by_contract} accepted as ExecuTorch does and run, {crashed} crashed, {hung} hung, "
+        "{wrong} ended otherwise; none took more than {largest_seconds:.1f} s of a core, with "
+        "sanitizers", tests("test_malformed")),
+    Row("malformed_on_boards", "the same on boards, some of each kind",
+        "{files:,} files on {parts} boards, with the twin's text: {refused_total:,} refused by name, "
+        "{accepted_by_contract} accepted, {crashed} crashed, {wrong} ended otherwise, {hung} took more "
+        "than 8 million instructions and 1,000 for each byte (endless loops: than 2,000 million)",
+        tests("test_malformed")),
+    Row("fuzz", "fuzzing of files, operators and programs, guided by coverage",
+        "{hours:.1f} hours of processes, {executions:,} executions, {fixed} findings, all fixed; of "
+        "{inputs:,} inputs kept {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=60"),
+    Row("operators", "calls of all operators with random hostile arguments",
+        "{calls:,} calls: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} "
+        "wrote where they must not", tests("test_hostile_calls")),
+    Row("assembled", "programs of such calls",
+        "{programs:,} programs: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, "
+        "{wrong} ended otherwise", tests("test_hostile_assemblies")),
+    Row("memory", "every fixture, every size of every memory, on the twin",
+        "{pool:,} sizes of the pool, {prepared:,} with prepared weights, {temp:,} of temp memory, "
+        "{planned:,} of planned buffers, {tracer:,} of tracers, too small; {unfit:,} memories "
+        "misaligned, read-only or missing; {values:,} inputs and outputs of another length: all "
+        "refused by name with both sizes; {again:,} times the same objects ran right behind it",
+        "make reliability"),
+    Row("memory_boards", "the same on boards, at the sizes where the outcome changes",
+        "{outcomes:,} outcomes in {parts} boots, with the twin's lines; {wrong} boots ended otherwise",
+        "make reliability"),
+    Row("memory_beside", "a method with state, while loads behind it fail",
+        "{sizes:,} sizes of the pool, {runs} runs, {wrong} changed anything",
         tests("test_memory_failures")),
-    Row("memory_beside", "a second method that does not fit behind one with state",
-        "{sizes:,} sizes of the pool, before each of {runs} runs of {parts} models; {wrong} wrong",
-        tests("test_memory_failures")),
-    Row("faults", "every call in every state, faults in the middle",
-        "{calls:,} calls, {refused:,} of them refused by name, as the table says",
+    Row("faults", "every call in every state, faults of kernels and backends",
+        "{calls:,} calls, {refused:,} of them refused by name, each as the table says",
         tests("test_faults")),
-    Row("interrupts", "ctrl-C at any time",
-        "{interrupts:,} calls interrupted, every one leaves all objects usable",
+    Row("interrupts", "ctrl-C at every place",
+        "{interrupts:,} interrupted calls; after each all objects were usable",
         tests("test_interrupts")),
-    Row("long_run", "long run of a model with state",
-        "{inferences:,} inferences, {events_total:,} loads, failures and unloads in between: same "
-        "bytes, no growth", tests("test_long_run")),
+    Row("long_run", "a model with state, loads, failures and unloads in between",
+        "{inferences:,} inferences, {events_total:,} events of {events_kinds} kinds: same bytes on "
+        "twin and board, no growth of heap and pool", tests("test_long_run")),
     Row("stack", "stack on boards",
         "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
         "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the last "
-        "levels of recursion, none overflows", tests("test_stack")),
+        "levels of recursion, each works or is refused", tests("test_stack")),
     Row("kernels", "kernels against numpy, random arguments",
-        "{operators} operators, {random_calls:,} calls, {kernel_runs:,} runs, {runs_with_sanitizers:,} "
-        "of them with sanitizers and poisoned guard bytes; {board_calls:,} calls on boards; {wrong} "
-        "wrong", tests("test_oracles")),
+        "{operators} operators, {random_calls:,} random calls, {kernel_runs:,} runs "
+        "({runs_with_sanitizers:,} with sanitizers and poisoned guard bytes), {board_calls:,} calls on "
+        "boards, {wrong} wrong", tests("test_oracles")),
     Row("supply", "supply",
         "{hashes:,} stored hashes of what is downloaded, {packages} packages pinned, {refused} changed "
         "files refused; {identical} builds of wheel and firmware identical in other folders; "

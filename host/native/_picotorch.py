@@ -492,7 +492,7 @@ class Context:
         self._on_delegate = on_delegate
         self._raised = None
         self._ready = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of signals may run while it is held
         self._runner = None  # the thread that runs the executor
         self._c = ffi.new("pt_context *")
         self._handle = ffi.new_handle(weakref.ref(self))

@@ -279,7 +279,7 @@ class Delegates(NoDelegates):
             self._keep(error, index, "instruction", self.context.instruction())
         finally:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
-        return 0 if self.error is None else INTERNAL  # the code that a backend chose may be no code
+        return 0 if self.error is None else INTERNAL
 
     def _execute(self, delegate, position, count):
         temp = self.method.manager.temp_allocator

@@ -33,8 +33,8 @@ class Row:
     command: str
 
 
-def tests(name):
-    return f'make test PYTEST="tests/host/{name}.py"'
+def tests(*names):
+    return f'make test PYTEST="{" ".join(f"tests/host/{name}.py" for name in names)}"'
 
 
 ROWS = (
@@ -85,7 +85,7 @@ ROWS = (
     Row("stack", "stack on boards",
         "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
         "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the last "
-        "levels of recursion, each works or is refused", tests("test_stack")),
+        "levels of recursion, each works or is refused", tests("test_stack", "test_fixture_runs")),
     Row("kernels", "kernels against numpy, random arguments",
         "{operators} operators, {random_calls:,} random calls, {kernel_runs:,} runs "
         "({runs_with_sanitizers:,} with sanitizers and poisoned guard bytes), {board_calls:,} calls on "
@@ -93,7 +93,8 @@ ROWS = (
     Row("supply", "supply",
         "{hashes:,} stored hashes of what is downloaded, {packages} packages pinned, {refused} changed "
         "files refused; {identical} builds of wheel and firmware identical in other folders; "
-        "{commands_watched} commands without network", "make reproducible"),
+        "{commands_watched} commands without network",
+        tests("test_get_micropython", "test_requirements", "test_reproducible", "test_no_network")),
 )
 
 

@@ -65,7 +65,7 @@ ROWS = (
         "{pool:,} sizes of the pool, {prepared:,} with prepared weights, {temp:,} of temp memory, "
         "{planned:,} of planned buffers, {tracer:,} of tracers, too small; {unfit:,} memories "
         "misaligned, read-only or missing; {values:,} inputs and outputs of another length: all "
-        "refused by name with both sizes; {again:,} times the same objects ran right behind it",
+        "refused by name; {again:,} times the same objects ran right behind it; {wrong} wrong",
         "make reliability"),
     Row("memory_boards", "the same on boards, at the sizes where the outcome changes",
         "{outcomes:,} outcomes in {parts} boots, with the twin's lines; {wrong} boots ended otherwise",

@@ -33,12 +33,12 @@ class Row:
     command: str
 
 
-def tests(name):
-    return f'make test PYTEST="tests/host/{name}.py"'
+def tests(*names):
+    return f'make test PYTEST="{" ".join(f"tests/host/{name}.py" for name in names)}"'
 
 
 ROWS = (
-    Row("damage", "damaged files: every byte of header and tables, every length",
+    Row("damage", "damaged files: every byte of header and tables; lengths around each 64th byte",
         "{files:,} files of {parts} kinds and fixtures: {refused_total:,} refused by name, "
         "{accepted:,} changes without a consequence, {crashed} crashed, {wrong} ended otherwise or "
         "hung", tests("test_damage")),
@@ -49,8 +49,9 @@ ROWS = (
         "sanitizers", tests("test_malformed")),
     Row("malformed_on_boards", "the same on boards, some of each kind",
         "{files:,} files on {parts} boards, with the twin's text: {refused_total:,} refused by name, "
-        "{accepted_by_contract} accepted, {crashed} crashed, {hung} took more than 8 million "
-        "instructions and 1,000 for each byte", tests("test_malformed")),
+        "{accepted_by_contract} accepted, {crashed} crashed, {wrong} ended otherwise, {hung} took more "
+        "than 8 million instructions and 1,000 for each byte (endless loops: than 2,000 million)",
+        tests("test_malformed")),
     Row("fuzz", "fuzzing of files, operators and programs, guided by coverage",
         "{hours:.1f} hours of processes, {executions:,} executions, {fixed} findings, all fixed; of "
         "{inputs:,} inputs kept {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=60"),
@@ -64,10 +65,11 @@ ROWS = (
         "{pool:,} sizes of the pool, {prepared:,} with prepared weights, {temp:,} of temp memory, "
         "{planned:,} of planned buffers, {tracer:,} of tracers, too small; {unfit:,} memories "
         "misaligned, read-only or missing; {values:,} inputs and outputs of another length: all "
-        "refused by name with both sizes; {again:,} times the same objects ran right behind it",
+        "refused by name; {again:,} times the same objects ran right behind it; {wrong} wrong",
         "make reliability"),
     Row("memory_boards", "the same on boards, at the sizes where the outcome changes",
-        "{outcomes:,} outcomes in {parts} boots, with the twin's lines", "make reliability"),
+        "{outcomes:,} outcomes in {parts} boots, with the twin's lines; {wrong} boots ended otherwise",
+        "make reliability"),
     Row("memory_beside", "a method with state, while loads behind it fail",
         "{sizes:,} sizes of the pool, {runs} runs, {wrong} changed anything",
         tests("test_memory_failures")),
@@ -83,7 +85,7 @@ ROWS = (
     Row("stack", "stack on boards",
         "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
         "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the last "
-        "levels of recursion, each works or is refused", tests("test_stack")),
+        "levels of recursion, each works or is refused", tests("test_stack", "test_fixture_runs")),
     Row("kernels", "kernels against numpy, random arguments",
         "{operators} operators, {random_calls:,} random calls, {kernel_runs:,} runs "
         "({runs_with_sanitizers:,} with sanitizers and poisoned guard bytes), {board_calls:,} calls on "
@@ -91,7 +93,8 @@ ROWS = (
     Row("supply", "supply",
         "{hashes:,} stored hashes of what is downloaded, {packages} packages pinned, {refused} changed "
         "files refused; {identical} builds of wheel and firmware identical in other folders; "
-        "{commands_watched} commands without network", "make reproducible"),
+        "{commands_watched} commands without network",
+        tests("test_get_micropython", "test_requirements", "test_reproducible", "test_no_network")),
 )
 
 

@@ -567,7 +567,7 @@ class HostileCall:
         context.execute()
         if self.code:
             reason = context.reason()
-            assert reason or self.code, "a refusal without a reason"
+            assert reason, "a refusal without a reason"
             self._assert_unwritten(())
             return schema.ERROR_NAMES[self.code]
         self._assert_unwritten(self._outputs())

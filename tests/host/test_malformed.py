@@ -163,6 +163,8 @@ def job(files):
 def test_a_board_says_the_same(board):
     files = chosen(OF_A_KIND[board == MANY_ON])
     assert len(files) >= 200
+    assert {file.kind for file in files} == {
+        name for name, kind in malformed.KINDS.items() if kind.group not in NOT_ON_BOARDS}
     outcomes, crashed, wrong, slow, most = collections.Counter(), [], [], [], 0
     for start in range(0, len(files), AT_ONCE):
         part = files[start : start + AT_ONCE]

@@ -27,7 +27,7 @@ import get_micropython
 from picotorch.host import boards, emulator
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("boards", "host", "kernels", "port", "tools",
+SOURCES = ("boards", "host", "kernels", "port", "schema", "tools",
            "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 NO_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
 OTHERWISE = {"TZ": "Pacific/Chatham", "LC_ALL": "C", "PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1",

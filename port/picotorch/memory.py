@@ -16,6 +16,7 @@ from .errors import (
 
 ALIGNMENT = 8  # bytes, of every memory handed over
 LIMIT = 1 << 27  # bytes that a reference reaches
+BUSY = LIMIT + 1  # bytes held of a pool while a method is being loaded or unloaded there
 
 
 def buffer_size(buffer, subject, index=-1):
@@ -69,8 +70,8 @@ def check_memory(buffer, subject, index=-1):
 
 class MemoryAllocator:
     """Hands out the bytes of one buffer in order; `name` says in errors which memory it is. used: bytes
-    handed out; held: those up to the end of the last method that is loaded there, more than there
-    are while one is being loaded or unloaded."""
+    handed out; held: those up to the end of the last method that is loaded there, BUSY while one
+    is being loaded or unloaded."""
 
     def __init__(self, buffer, name="method pool"):
         self.buffer = buffer

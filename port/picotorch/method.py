@@ -27,6 +27,7 @@ from .errors import (
     spare_error,
 )
 from .inputs import Inputs
+from .memory import BUSY
 from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
 from .no_delegates import make_delegates
@@ -116,12 +117,12 @@ class Method:
     def _take_pool(self):
         """Until the method is loaded, backends allocate there, but nobody resets or loads."""
         pool = self.manager.method_allocator
-        if pool.held > pool.size:
+        if pool.held == BUSY:
             raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
         self._pool = pool
         self._pool_held = pool.held
         self._pool_mark = pool.used
-        pool.held = pool.size + 1
+        pool.held = BUSY
 
     def _count_memories(self):
         loader = self._loader
@@ -146,7 +147,7 @@ class Method:
         self._loaded = False
         self.make_unready()
         pool = self._pool
-        pool.held = pool.size + 1
+        pool.held = BUSY
         self._delegates.destroy(was_loaded)
         self.context.release()
         pool.held = self._pool_held

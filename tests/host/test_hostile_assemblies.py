@@ -3,6 +3,7 @@ sanitizers, and a board beside the twin."""
 
 import functools
 import json
+from pathlib import Path
 
 import figures
 import pytest
@@ -13,6 +14,7 @@ from hostile_programs import LENGTH, Assembly
 from picotorch.host.job import Job
 from targets import HOST, run_script
 
+FOLDER = Path(__file__).parent
 PARTS, PROGRAMS = 4, 500  # of each part
 BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 
@@ -21,7 +23,7 @@ BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_programs_are_refused_or_run(part):
     first = part * PROGRAMS
-    ended = sanitized.run("hostile_programs.py", str(first), str(first + PROGRAMS))
+    ended = sanitized.run(FOLDER / "hostile_programs.py", str(first), str(first + PROGRAMS))
     found = json.loads(ended.stdout) if ended.returncode == 0 else {"outcomes": {}, "wrong": []}
     outcomes = found["outcomes"]
     figures.record("assembled", str(part), programs=PROGRAMS, run=outcomes.get("ok", 0),

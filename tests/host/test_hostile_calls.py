@@ -2,6 +2,7 @@
 sanitizers. What earlier runs found stands here by name."""
 
 import json
+from pathlib import Path
 
 import figures
 import numpy as np
@@ -11,6 +12,7 @@ from example_calls import EXAMPLES
 from hostile_calls import Draw, HostileCall
 from kernel_call import KernelError, Tensor, call
 
+FOLDER = Path(__file__).parent
 PARTS, CALLS = 4, 3000  # of each part
 
 
@@ -19,7 +21,7 @@ PARTS, CALLS = 4, 3000  # of each part
 def test_random_calls_are_refused_or_run(part):
     """Nothing beside the outputs is written, no call takes long."""
     first = part * CALLS
-    ended = sanitized.run("hostile_calls.py", str(first), str(first + CALLS))
+    ended = sanitized.run(FOLDER / "hostile_calls.py", str(first), str(first + CALLS))
     found = json.loads(ended.stdout) if ended.returncode == 0 else {"outcomes": {}, "wrong": []}
     outcomes = found["outcomes"]
     figures.record("operators", str(part), calls=CALLS, run=outcomes.get("ok", 0),

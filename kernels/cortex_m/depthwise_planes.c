@@ -73,7 +73,8 @@ static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
 // Rows along the axis that wastes the fewest lanes. False when the planes fit along neither.
 static bool choose_axes(const pt_convolution *x, planes *p) {
     axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
-    bool wide = blocks_of(&width) * height.out <= blocks_of(&height) * width.out;
+    // beside a size of 0 the others may be any
+    bool wide = (int64_t)blocks_of(&width) * height.out <= (int64_t)blocks_of(&height) * width.out;
     if (!fits(x, wide ? &width : &height)) {
         wide = !wide;
     }

@@ -2,19 +2,15 @@
 sanitizers, and a board beside the twin."""
 
 import functools
-import json
-from pathlib import Path
 
-import figures
+import hostile_runs
 import pytest
-import sanitized
 from flatbuffer_builder import build
 from hostile_calls import Draw, random_data
 from hostile_programs import LENGTH, Assembly
 from picotorch.host.job import Job
 from targets import HOST, run_script
 
-FOLDER = Path(__file__).parent
 PARTS, PROGRAMS = 4, 500  # of each part
 BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 
@@ -22,15 +18,7 @@ BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 @pytest.mark.reliability
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_programs_are_refused_or_run(part):
-    first = part * PROGRAMS
-    ended = sanitized.run(FOLDER / "hostile_programs.py", str(first), str(first + PROGRAMS))
-    found = json.loads(ended.stdout) if ended.returncode == 0 else {"outcomes": {}, "wrong": []}
-    outcomes = found["outcomes"]
-    figures.record("assembled", str(part), programs=PROGRAMS, run=outcomes.get("ok", 0),
-                   refused={name: n for name, n in outcomes.items() if name != "ok"},
-                   wrong=len(found["wrong"]), crashed=int(ended.returncode != 0))
-    assert ended.returncode == 0, ended.stderr[-4000:]
-    assert found["wrong"] == []
+    outcomes = hostile_runs.outcomes("hostile_programs.py", "assembled", "programs", part, PROGRAMS)
     assert outcomes["ok"] > 0 and sum(outcomes.values()) == PROGRAMS
 
 

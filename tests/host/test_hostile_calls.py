@@ -1,18 +1,13 @@
 """Operators called with arguments that no exporter would write: on the twin with the compiler's
 sanitizers. What earlier runs found stands here by name."""
 
-import json
-from pathlib import Path
-
-import figures
+import hostile_runs
 import numpy as np
 import pytest
-import sanitized
 from example_calls import EXAMPLES
 from hostile_calls import Draw, HostileCall
 from kernel_call import KernelError, Tensor, call
 
-FOLDER = Path(__file__).parent
 PARTS, CALLS = 4, 3000  # of each part
 
 
@@ -20,15 +15,7 @@ PARTS, CALLS = 4, 3000  # of each part
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_calls_are_refused_or_run(part):
     """Nothing beside the outputs is written, no call takes long."""
-    first = part * CALLS
-    ended = sanitized.run(FOLDER / "hostile_calls.py", str(first), str(first + CALLS))
-    found = json.loads(ended.stdout) if ended.returncode == 0 else {"outcomes": {}, "wrong": []}
-    outcomes = found["outcomes"]
-    figures.record("operators", str(part), calls=CALLS, run=outcomes.get("ok", 0),
-                   refused={name: n for name, n in outcomes.items() if name != "ok"},
-                   wrong=len(found["wrong"]), crashed=int(ended.returncode != 0))
-    assert ended.returncode == 0, ended.stderr[-4000:]
-    assert found["wrong"] == []
+    outcomes = hostile_runs.outcomes("hostile_calls.py", "operators", "calls", part, CALLS)
     assert outcomes["ok"] > CALLS // 4 and sum(outcomes.values()) == CALLS
 
 

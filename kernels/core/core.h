@@ -240,7 +240,8 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 
 // Gives the tensor `arg` these sizes. A static one must have them already, a dynamic one takes any
 // of its rank whose number of elements is within its bound: otherwise NotSupported, with no size
-// changed. `sizes` may be any tensor's own.
+// changed. Beside a size of 0 the others make at most PT_MEMORY_LIMIT. `sizes` may be any tensor's
+// own.
 int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the sizes of the output `arg` are to be `sizes`. As pt_resize_tensor, but the error
 // is InvalidArgument, also where `arg` is an input of the same call whose sizes would change. What

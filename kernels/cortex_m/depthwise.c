@@ -282,6 +282,9 @@ static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
+    if (pt_is_empty(&x.out)) {
+        return error;
+    }
     x.out.data = pt_get_tensor(c, args[14]).data;
     void *scratch = pt_get_tensor(c, args[13]).data;
     uint32_t needed = least_scratch(&x), room = tensor_bytes(c, args[13]);

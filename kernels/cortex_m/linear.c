@@ -135,9 +135,12 @@ static int linear_check(pt_context *c, const pt_ref *args) {
 static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_product p;
+    pt_tensor out = pt_get_tensor(c, args[11]);
     int error = read_linear(c, args, &x, &w, &p);
     p.prepared = pt_prepared(c);
-    multiply(&p, x.data, w.data, pt_get_tensor(c, args[11]).data, c->scratch);
+    if (pt_numel(&out) > 0) {
+        multiply(&p, x.data, w.data, out.data, c->scratch);
+    }
     return error;
 }
 
@@ -178,7 +181,8 @@ static int matmul_run(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[8]);
     pt_product p;
     int error = read_matmul(c, args, &p);
-    for (int32_t i = 0; i < x.sizes[0]; i++) {
+    int32_t batch = pt_numel(&out) > 0 ? x.sizes[0] : 0;
+    for (int32_t i = 0; i < batch; i++) {
         multiply(&p, (int8_t *)x.data + i * p.rows * p.depth,
                  (int8_t *)w.data + i * p.outputs * p.depth,
                  (int8_t *)out.data + i * p.rows * p.outputs, c->scratch);

@@ -51,7 +51,8 @@ static void run_windows(const pooling *p, int8_t *out,
                         void (*pool)(const pooling *, const pt_taps *, int8_t *)) {
     int32_t line = p->in.width * p->in.channels;
     const int8_t *image = p->in.data;
-    for (int32_t n = 0; n < p->in.batch; n++, image += p->in.height * line) {
+    int32_t batch = pt_is_empty(&p->out) ? 0 : p->in.batch;
+    for (int32_t n = 0; n < batch; n++, image += p->in.height * line) {
         for (int32_t i = 0; i < p->out.height; i++) {
             pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);
             for (int32_t j = 0; j < p->out.width; j++, out += p->out.channels) {

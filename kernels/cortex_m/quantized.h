@@ -39,6 +39,11 @@ typedef struct pt_image {
     int32_t batch, height, width, channels;
 } pt_image;
 
+// True where an image has no element: its other sizes may be huge then.
+static inline bool pt_is_empty(const pt_image *image) {
+    return image->batch == 0 || image->height == 0 || image->width == 0 || image->channels == 0;
+}
+
 // Reads an int8 tensor of sizes (N, C, H, W) in channels_last, or of (N, H, W, C) if
 // `explicit_layout`.
 int pt_read_image(pt_context *c, pt_ref arg, bool explicit_layout, pt_image *image);

@@ -1,12 +1,14 @@
 """Operators called with arguments that no exporter would write: on the twin with the compiler's
 sanitizers. What earlier runs found stands here by name."""
 
+import time
+
 import hostile_runs
 import numpy as np
 import pytest
 from example_calls import EXAMPLES
 from hostile_calls import Draw, HostileCall
-from kernel_call import KernelError, Tensor, call
+from kernel_call import ABOVE_BOUND, Call, KernelError, Tensor, call
 
 PARTS, CALLS = 4, 3000  # of each part
 
@@ -104,9 +106,99 @@ def test_nothing_is_copied(operator, arguments):
 
 # ---- the work of a call is bounded by the memories of its tensors
 
+HEIGHT, WIDTH = 1 << 13, 1 << 14  # of an image without channels: the most that a tensor may have
+
+
+def images(place):
+    """Makes input and output images without channels; what the kernel is beside them stays."""
+    def change(arguments):
+        for argument in (arguments[0], arguments[place]):
+            channels, rows, columns = (3, 1, 2) if argument.order == [0, 1, 2, 3] else (1, 2, 3)
+            argument.sizes[channels], argument.sizes[rows], argument.sizes[columns] = 0, HEIGHT, WIDTH
+        arguments[1:4] = [1, 1], [1, 1], [0, 0]
+    return change
+
+
+def narrow_images(arguments):
+    arguments[0].sizes, arguments[-1].sizes = [1, 3, 1 << 25, 0], [1, 3, (1 << 25) - 1, 0]
+
+
+def rows_of_nothing(arguments):
+    arguments[0].sizes, arguments[1].sizes, arguments[-1].sizes = [1 << 27, 0], [0, 0], [1 << 27, 0]
+    arguments[2] = None
+
+
+def batches_of_nothing(arguments):
+    arguments[0].sizes = arguments[-1].sizes = [HEIGHT, WIDTH, 0]
+    arguments[2].sizes = [HEIGHT, 0, 0]
+
+
+def lanes_of_nothing(arguments):
+    for place in (0, -1):
+        arguments[place].sizes, arguments[place].order = [1 << 27, 1, 0], [0, 1, 2]
+    arguments[1] = 1
+
+
+def transposed_without_channels(arguments):
+    """The kernel has no element, and the size that the padding cuts away."""
+    arguments[0].sizes, arguments[1].sizes = [1, 0, 8, 8], [0, 3, (1 << 24) + 1, 1]
+    arguments[-1].sizes = [1, 3, 8, 8]
+    arguments[3:7] = [1], [1 << 23, 0], [1], True
+
+
+EMPTY = {
+    "average": ("cortex_m::quantized_avg_pool2d.out", images(9)),
+    "average_nhwc": ("cortex_m::quantized_avg_pool2d_nhwc.out", images(9)),
+    "maximum": ("cortex_m::quantized_max_pool2d.out", images(10)),
+    "depthwise": ("cortex_m::quantized_depthwise_conv2d.out", narrow_images),
+    "linear": ("cortex_m::quantized_linear.out", rows_of_nothing),
+    "matmul": ("cortex_m::quantized_batch_matmul.out", batches_of_nothing),
+    "softmax": ("cortex_m::softmax.out", lanes_of_nothing),
+    "convolution": ("aten::convolution.out", transposed_without_channels),
+}
+
+
+def seconds_of(one):
+    start = time.process_time()
+    outcome = one.run()
+    return outcome, time.process_time() - start
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_sizes_beside_one_of_0_are_not_gone_through(name):
+    operator, change = EMPTY[name]
+    one = HostileCall(Draw(b""), (operator, EXAMPLES[operator]))
+    change(one.arguments)
+    outcome, seconds = seconds_of(one)
+    assert outcome == "ok" and seconds < 0.1
+
+
+def test_sizes_beside_one_of_0_make_no_more_than_a_memory_holds():
+    out = Tensor(np.zeros((1, 1, 1), np.float32))
+    for sizes in ([1 << 14, 0, 1 << 14], [0, 1 << 30, 1 << 30], [1 << 27, 2, 0]):
+        one = Call("aten::zeros.out", [sizes, out])
+        one.make_dynamic(out, 7)
+        with pytest.raises(KernelError, match=ABOVE_BOUND):
+            one.run()
+    one = Call("aten::zeros.out", [[1 << 14, 0, 1 << 13], out])
+    one.make_dynamic(out, 7)
+    one.run()
+    assert one.sizes(out) == (1 << 14, 0, 1 << 13)
+
+
+@pytest.mark.parametrize("operator", ["aten::index_put_", "aten::index_put.out"])
+def test_places_of_indices_are_counted(operator):
+    """5 ** 10 places, of tensors of at most 5 elements."""
+    rank = 10
+    x = Tensor(np.zeros((1,) * rank, np.float32), scratch=True)
+    indices = [np.zeros([5 if i == k else 1 for k in range(rank)], np.int64) for i in range(rank)]
+    out = [np.zeros((1,) * rank, np.float32)] if operator.endswith("out") else []
+    with pytest.raises(KernelError, match="NotSupported in check: more places"):
+        call(operator, x, indices, np.ones(1, np.float32), False, *out)
+
 
 def test_places_of_a_mask_are_counted():
-    """65536 x 65536 places, with 64 KiB for each tensor."""
-    column, row = np.zeros((1 << 16, 1), np.int8), np.zeros((1, 1 << 16), bool)
+    """1,000 x 1,000 places, with 1,000 bytes for each tensor."""
+    column, row = np.zeros((1000, 1), np.int8), np.zeros((1, 1000), bool)
     with pytest.raises(KernelError, match="NotSupported"):
         call("aten::masked_select.out", column, row, np.zeros(0, np.int8))

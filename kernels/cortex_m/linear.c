@@ -48,7 +48,8 @@ static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, 
 
 static void multiply(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y,
                      void *scratch) {
-    for (int32_t i = 0; i < p->rows; i++) {
+    int32_t rows = p->outputs > 0 ? p->rows : 0;
+    for (int32_t i = 0; i < rows; i++) {
         multiply_row(p, x + i * p->depth, w, y + i * p->outputs, scratch);
     }
 }
@@ -135,12 +136,9 @@ static int linear_check(pt_context *c, const pt_ref *args) {
 static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_product p;
-    pt_tensor out = pt_get_tensor(c, args[11]);
     int error = read_linear(c, args, &x, &w, &p);
     p.prepared = pt_prepared(c);
-    if (pt_numel(&out) > 0) {
-        multiply(&p, x.data, w.data, out.data, c->scratch);
-    }
+    multiply(&p, x.data, w.data, pt_get_tensor(c, args[11]).data, c->scratch);
     return error;
 }
 

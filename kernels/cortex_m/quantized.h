@@ -39,11 +39,6 @@ typedef struct pt_image {
     int32_t batch, height, width, channels;
 } pt_image;
 
-// True where an image has no element: its other sizes may be huge then.
-static inline bool pt_is_empty(const pt_image *image) {
-    return image->batch == 0 || image->height == 0 || image->width == 0 || image->channels == 0;
-}
-
 // Reads an int8 tensor of sizes (N, C, H, W) in channels_last, or of (N, H, W, C) if
 // `explicit_layout`.
 int pt_read_image(pt_context *c, pt_ref arg, bool explicit_layout, pt_image *image);
@@ -63,6 +58,9 @@ typedef struct pt_window {
 int64_t pt_count_steps(int64_t room, int32_t stride);
 // Number of windows along dim d of `size` elements; 0 when none fits.
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size);
+// Makes a stride 1 where there is one window, and a dilation where there is one tap: they count for
+// nothing there, and the others are no larger than the padded input.
+void pt_limit_steps(pt_window *w, const pt_image *out);
 
 // The taps of one window along a dim: from `first`, `taps` of them lie inside the input, the first
 // of them at element `start`.

@@ -558,8 +558,8 @@ class Context:
         return offset + size <= self._c.memory_size[memory]
 
     def overlap(self, buffer, first, end):
-        """The first memory from number `first` to below `end` that shares a byte with a buffer, MEMORIES
-        when the temp memory or that of events does, 0 when none does."""
+        """The first memory from number `first` to below `end` that shares a byte with a buffer;
+        MEMORIES when the temp memory or that of events does, 0 when none does."""
         if not (0 <= first <= MEMORIES and 0 <= end <= MEMORIES):
             raise ValueError
         found = _Memory(buffer)

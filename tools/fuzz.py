@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fuzz a target of tests/fuzz with atheris: libFuzzer, guided by the coverage of Python and C.
 
-The extension is built by clang with its address and undefined-behaviour sanitizers. clang (a Debian
-package) and atheris (into build/fuzz) are installed if they are missing. What is reached for the first
+The extension is built by clang with its address and undefined-behaviour sanitizers. Both (Debian
+packages) and atheris (into build/fuzz) are installed if they are missing. What is reached for the first
 time stays in build/fuzz/TARGET/corpus. Ends with status 1 on a finding: an exception that is no
 picotorch.Error, a sanitizer's report, an input that takes too long or too much memory.
 
@@ -13,8 +13,10 @@ Example: tools/fuzz.py --keep                     writes a small corpus to tests
 """
 
 import argparse
+import gzip
 import hashlib
 import importlib
+import io
 import json
 import os
 import re
@@ -22,8 +24,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,11 +69,24 @@ def compiler():
     return next(filter(None, found), None)
 
 
+def has_sanitizers():
+    """Whether clang links what it has instrumented: only recommended packages have what it takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [compiler(), *INSTRUMENTED.split(), "-shared", "-fPIC", "-x", "c", "-", "-o",
+                   Path(folder) / "empty.so"]
+        return subprocess.run(command, input="int empty;", text=True,
+                              capture_output=True).returncode == 0
+
+
+NEEDS = [Need("clang", "clang", lambda: compiler() is not None),
+         Need("clang's sanitizers", "libclang-rt-dev", lambda: compiler() and has_sanitizers())]
+
+
 def set_up():
     """Brings clang, atheris and the extension."""
-    need = Need("clang with its sanitizers", "clang", lambda: compiler() is not None)
-    if not need.is_there():
-        install([need])
+    missing = [need for need in NEEDS if not need.is_there()]
+    if missing:
+        install(missing)
     installed = PACKAGES / "installed.txt"
     if not installed.exists() or installed.read_text() != REQUIREMENTS.read_text():
         shutil.rmtree(PACKAGES, ignore_errors=True)
@@ -122,15 +138,14 @@ def fill(target, corpus):
 
 
 def archive(target):
-    return FUZZ / "corpus" / f"{target.__name__}.zip"
+    return FUZZ / "corpus" / f"{target.__name__}.tgz"
 
 
 def kept(target):
     """The inputs of tests/fuzz/corpus."""
-    if archive(target).exists():
-        with zipfile.ZipFile(archive(target)) as found:
-            for name in found.namelist():
-                yield found.read(name)
+    from replay import inputs
+
+    return [data for _, data in inputs(archive(target))] if archive(target).exists() else []
 
 
 def keep(target, folder):
@@ -138,19 +153,21 @@ def keep(target, folder):
     smaller = folder / "merged"
     shutil.rmtree(smaller, ignore_errors=True)
     smaller.mkdir()
-    subprocess.run(command(target, folder, "-merge=1", smaller, folder / "corpus"),
-                   env=environment(target), check=True)
+    subprocess.run(command(target, folder, "-set_cover_merge=1", "-use_counters=0", smaller,
+                           folder / "corpus"), env=environment(target), check=True)
     inputs = sorted((path.read_bytes() for path in smaller.iterdir()), key=len)
     archive(target).parent.mkdir(exist_ok=True)
-    size = 0
-    with zipfile.ZipFile(archive(target), "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
+    count, size = 0, 0
+    with (archive(target).open("wb") as file, gzip.GzipFile("", "wb", 9, file, 0) as packed,
+          tarfile.open(fileobj=packed, mode="w") as out):
         for data in inputs:
             size += len(data)
             if size > KEPT:
                 break
-            entry = zipfile.ZipInfo(hashlib.sha1(data).hexdigest()[:12])
-            out.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
-        count = len(out.namelist())
+            entry = tarfile.TarInfo(f"{count:04}")
+            entry.size = len(data)
+            out.addfile(entry, io.BytesIO(data))
+            count += 1
     print(f"{count} of {len(inputs)} inputs, {archive(target).stat().st_size:,}B: "
           f"{archive(target).relative_to(ROOT)}")
 

@@ -3,25 +3,25 @@ ended otherwise or took too long.
 
     python replay.py file INPUT ...
 
-An input is a file, or a folder or .zip of them. Exit status 1 if there was a finding.
+An input is a file, or a folder or .tgz of them. Exit status 1 if there was a finding.
 """
 
 import collections
 import importlib
 import json
 import sys
+import tarfile
 import time
 import traceback
-import zipfile
 from pathlib import Path
 
 
 def inputs(path):
     """(name, bytes) of each input."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            for name in sorted(archive.namelist()):
-                yield name, archive.read(name)
+    if path.suffix == ".tgz":
+        with tarfile.open(path) as archive:
+            for member in archive:
+                yield member.name, archive.extractfile(member).read()
     elif path.is_dir():
         for found in sorted(path.iterdir()):
             yield found.name, found.read_bytes()

@@ -3,12 +3,12 @@
 import collections
 import json
 import sys
-import zipfile
 from pathlib import Path
 
 import figures
 import pytest
 import sanitized
+from fuzz.replay import inputs
 from picotorch.host.job import Job
 from picotorch.schema import FILE_IDENTIFIER
 from targets import HOST, run_script
@@ -39,7 +39,7 @@ def test_what_campaigns_came_to(target):
 
 
 @pytest.mark.reliability
-@pytest.mark.parametrize("archive", sorted(CORPUS.glob("*.zip")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("archive", sorted(CORPUS.glob("*.tgz")), ids=lambda path: path.stem)
 def test_kept_inputs_work_or_are_refused(archive):
     report, ended = replay(archive.stem, archive)
     counts = collections.Counter(report["counts"])
@@ -53,9 +53,7 @@ def test_kept_inputs_work_or_are_refused(archive):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_board_says_the_same_of_kept_programs(board):
-    with zipfile.ZipFile(CORPUS / "file.zip") as archive:
-        found = [archive.read(name) for name in archive.namelist()]
-    programs = [data for data in found if data[4:8] == FILE_IDENTIFIER]
+    programs = [data for _, data in inputs(CORPUS / "file.tgz") if data[4:8] == FILE_IDENTIFIER]
     chosen = programs[BOARDS.index(board) :: len(programs) // AT_ONCE]
     job = Job({f"model{i}": data for i, data in enumerate(chosen)})
     wanted = run_script("damaged.py", Job(dict(job._sections)), HOST).lines

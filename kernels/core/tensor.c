@@ -103,7 +103,8 @@ static const pt_value *record(const pt_context *c, pt_ref arg) {
     return (const pt_value *)(const void *)pt_at(c, arg);
 }
 
-// At most `bound` elements, none of the sizes negative; beside a size of 0 the others may be any.
+// At most `bound` elements, none of the sizes negative; beside a size of 0 the others are at most
+// those of a memory, as loading wants it: their products stay in int32.
 static bool is_within(uint32_t bound, uint32_t rank, const int32_t *sizes) {
     uint64_t n = 1;
     bool empty = false;
@@ -112,9 +113,9 @@ static bool is_within(uint32_t bound, uint32_t rank, const int32_t *sizes) {
             return false;
         }
         empty |= sizes[i] == 0;
-        n = n > bound ? n : n * (uint32_t)sizes[i];
+        n *= sizes[i] == 0 || n > PT_MEMORY_LIMIT ? 1 : (uint32_t)sizes[i];
     }
-    return empty || n <= bound;
+    return n <= (empty ? PT_MEMORY_LIMIT : bound);
 }
 
 static bool has_sizes(const pt_context *c, const pt_value *value, uint32_t rank,

@@ -41,6 +41,7 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
     x->prepared = NULL;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(w, PT_HEIGHT, x->in.height),
                         pt_count_windows(w, PT_WIDTH, x->in.width), weights.sizes[3]};
+    pt_limit_steps(w, &x->out);
     return PT_ERROR_OK;
 }
 
@@ -282,7 +283,11 @@ static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
-    x.out.data = pt_get_tensor(c, args[14]).data;
+    pt_tensor out = pt_get_tensor(c, args[14]);
+    x.out.data = out.data;
+    if (pt_numel(&out) == 0) {
+        return error;
+    }
     void *scratch = pt_get_tensor(c, args[13]).data;
     uint32_t needed = least_scratch(&x), room = tensor_bytes(c, args[13]);
     if (room < needed) {

@@ -48,7 +48,8 @@ static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, 
 
 static void multiply(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y,
                      void *scratch) {
-    for (int32_t i = 0; i < p->rows; i++) {
+    int32_t rows = p->outputs > 0 ? p->rows : 0;
+    for (int32_t i = 0; i < rows; i++) {
         multiply_row(p, x + i * p->depth, w, y + i * p->outputs, scratch);
     }
 }
@@ -178,7 +179,8 @@ static int matmul_run(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[8]);
     pt_product p;
     int error = read_matmul(c, args, &p);
-    for (int32_t i = 0; i < x.sizes[0]; i++) {
+    int32_t batch = pt_numel(&out) > 0 ? x.sizes[0] : 0;
+    for (int32_t i = 0; i < batch; i++) {
         multiply(&p, (int8_t *)x.data + i * p.rows * p.depth,
                  (int8_t *)w.data + i * p.outputs * p.depth,
                  (int8_t *)out.data + i * p.rows * p.outputs, c->scratch);

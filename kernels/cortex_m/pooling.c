@@ -47,11 +47,12 @@ static void count_outputs(pooling *p, bool ceil_mode) {
 }
 
 // Calls `pool` for every output pixel.
-static void run_windows(const pooling *p, int8_t *out,
+static void run_windows(const pooling *p, const pt_tensor *to,
                         void (*pool)(const pooling *, const pt_taps *, int8_t *)) {
-    int32_t line = p->in.width * p->in.channels;
+    int32_t line = p->in.width * p->in.channels, batch = pt_numel(to) > 0 ? p->in.batch : 0;
     const int8_t *image = p->in.data;
-    for (int32_t n = 0; n < p->in.batch; n++, image += p->in.height * line) {
+    int8_t *out = to->data;
+    for (int32_t n = 0; n < batch; n++, image += p->in.height * line) {
         for (int32_t i = 0; i < p->out.height; i++) {
             pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);
             for (int32_t j = 0; j < p->out.width; j++, out += p->out.channels) {
@@ -193,7 +194,8 @@ static int check_average(pt_context *c, const pt_ref *args, bool explicit_layout
 static int run_average(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
     int error = read_average(c, args, explicit_layout, &p);
-    run_windows(&p, pt_get_tensor(c, args[9]).data, average);
+    pt_tensor out = pt_get_tensor(c, args[9]);
+    run_windows(&p, &out, average);
     return error;
 }
 
@@ -267,7 +269,8 @@ static int check_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
 static int run_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
     int error = read_max(c, args, explicit_layout, &p);
-    run_windows(&p, pt_get_tensor(c, args[10]).data, maximum);
+    pt_tensor out = pt_get_tensor(c, args[10]);
+    run_windows(&p, &out, maximum);
     return error;
 }
 

@@ -170,6 +170,14 @@ int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size) {
     return (int32_t)pt_count_steps(room, w->stride[d]);
 }
 
+void pt_limit_steps(pt_window *w, const pt_image *out) {
+    const int32_t windows[2] = {out->height, out->width};
+    for (uint32_t d = 0; d < 2; d++) {
+        w->stride[d] = windows[d] > 1 ? w->stride[d] : 1;
+        w->dilation[d] = w->kernel[d] > 1 ? w->dilation[d] : 1;
+    }
+}
+
 pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t place, int32_t size) {
     int32_t start = place * w->stride[d] - w->padding[d];
     int32_t dilation = w->dilation[d];

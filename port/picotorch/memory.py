@@ -93,7 +93,11 @@ class MemoryAllocator:
         return self.size - self.used
 
     def allocate(self, size, alignment=ALIGNMENT):
-        """Offset of `size` bytes at a multiple of `alignment`. Raises MemoryAllocationFailed."""
+        """Offset of `size` bytes at a multiple of `alignment`. Raises MemoryAllocationFailed,
+        InvalidArgument."""
+        if size < 0 or alignment <= 0 or alignment & (alignment - 1):
+            raise fail(INVALID_ARGUMENT, "is negative, or its alignment is no power of two",
+                       "size of an allocation")
         start = (self.used + alignment - 1) & -alignment
         if start + size > self.size:
             available = self.size - start
@@ -104,9 +108,11 @@ class MemoryAllocator:
 
     def reset(self, used=0):
         """Gives back everything behind the first `used` bytes. Raises InvalidState where a method is
-        loaded there."""
+        loaded there, InvalidArgument where fewer are used."""
         if used < self.held:
             raise fail(INVALID_STATE, "holds a method", self.name, remedy="unload it first")
+        if used < 0 or used > self.used:
+            raise fail(INVALID_ARGUMENT, "has not as many bytes in use", self.name, -1, used, self.used)
         self.used = used
 
     def __repr__(self):

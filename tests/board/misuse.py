@@ -123,6 +123,21 @@ def a_method_that_is_gone(program):
     print("used", pool.used == used)
 
 
+def bytes_that_are_not_there(program):
+    """Asked of a pool in which a method is loaded."""
+    pool = MemoryAllocator(take("pool", 1024))
+    method = Loaded(program, pool).method
+    used = pool.used
+    tell("allocate what is negative", lambda: pool.allocate(-used))
+    tell("allocate at a multiple of 0", lambda: pool.allocate(4, 0))
+    tell("allocate at a multiple of -8", lambda: pool.allocate(4, -8))
+    tell("allocate at a multiple of 3", lambda: pool.allocate(4, 3))
+    tell("reset to more than is used", lambda: pool.reset(used + 8))
+    tell("reset to less than nothing", lambda: pool.reset(-8))
+    print("used", pool.used == used)
+    method.unload()
+
+
 def order_of_unloads(program):
     """Two methods in one pool."""
     pool = MemoryAllocator(take("pool", 1024))
@@ -268,6 +283,7 @@ a_method_that_is_gone(relu)
 memories_in_place(open_program("relu_unplanned"))
 inputs_over_each_other(open_program("add_unplanned"))
 tracers(relu)
+bytes_that_are_not_there(relu)
 order_of_unloads(relu)
 inputs_in_place(open_program("relu_unplanned"), open_program("relu_in_place"))
 jumps_and_moves(open_program("move_in_place"), open_program("jump"))

@@ -96,8 +96,14 @@ def test_a_refusal_leaves_the_sizes():
 
 
 def test_no_elements_fit_any_bound():
-    empty = np.ones((70000, 0, 70000), np.float32)
+    empty = np.ones((7000, 0, 7000), np.float32)
     assert relu(empty, spare=0)[:2] == (0, empty.shape)
+
+
+def test_sizes_beside_0_are_at_most_those_of_a_memory():
+    """Else a kernel could walk over 2**62 rows without an element."""
+    error, _, reason = relu(np.ones((70000, 0, 70000), np.float32), spare=0)
+    assert (error, reason) == ("InvalidArgument", ABOVE_BOUND)
 
 
 def test_a_product_of_sizes_does_not_overflow():

@@ -1,9 +1,12 @@
 """Operators called with arguments that no exporter would write: on the twin with the compiler's
 sanitizers. What earlier runs found stands here by name."""
 
+import time
+
 import hostile_runs
 import numpy as np
 import pytest
+import sanitized
 from example_calls import EXAMPLES
 from hostile_calls import Draw, HostileCall
 from kernel_call import KernelError, Tensor, call
@@ -24,6 +27,12 @@ def changed(operator, change):
     one = HostileCall(Draw(b""), (operator, EXAMPLES[operator]))
     change(one.arguments)
     return one.run()
+
+
+def test_what_stands_here_by_name_passes_with_sanitizers():
+    ended = sanitized.run("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__, "-k",
+                          "not random and not sanitizers and not no_time")
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-3000:]
 
 
 # ---- scratch tensors: memory that a kernel writes, although they are no outputs
@@ -103,6 +112,41 @@ def test_nothing_is_copied(operator, arguments):
 
 
 # ---- the work of a call is bounded by the memories of its tensors
+
+MANY = 1 << 26  # beside a size of 0
+
+
+@pytest.mark.parametrize(("operator", "sizes"), [
+    ("avg_pool2d_nhwc", {0: [1, MANY, 2, 0]}), ("max_pool2d_nhwc", {0: [1, MANY, 2, 0]}),
+    ("depthwise_conv2d_nhwc", {0: [MANY, 0, 1, 1], 1: [1, 1, 1, 1], 2: [1], 9: [1], 10: [1]}),
+    ("linear", {0: [MANY, 0], 1: [0, 0]}),
+    ("batch_matmul", {0: [MANY, 0, 3], 2: [MANY, 0, 3]}),
+])
+def test_no_time_is_spent_on_no_elements(operator, sizes):
+    def empty(arguments):
+        for place, of_tensor in sizes.items():
+            arguments[place].sizes = of_tensor
+            arguments[place].bound = 0 if 0 in of_tensor else None
+        if operator == "linear":
+            arguments[2] = None  # a bias of four outputs
+        arguments[-1].bound = 64
+
+    start = time.process_time()
+    assert changed(f"cortex_m::quantized_{operator}.out", empty) == "ok"
+    assert time.process_time() - start < 0.1
+
+
+@pytest.mark.parametrize("dilation", [1, 1 << 24])
+@pytest.mark.parametrize("operator", ["conv2d_nhwc", "depthwise_conv2d_nhwc"])
+def test_steps_that_are_never_taken_may_be_huge(operator, dilation):
+    """One window: with sanitizers products of its steps and sizes would be seen."""
+    def stride(arguments):
+        sizes = (arguments[0].sizes, arguments[-1].sizes)
+        sizes[0][1:3] = sizes[1][1:3] = [1, 1]
+        arguments[1].sizes[1:3] = [1, 1]
+        arguments[3], arguments[5] = [1 << 27, 1 << 27], [dilation, dilation]
+
+    assert changed(f"cortex_m::quantized_{operator}.out", stride) == "ok"
 
 
 def test_places_of_a_mask_are_counted():

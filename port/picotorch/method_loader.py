@@ -359,7 +359,11 @@ class MethodLoader:
         self.size_at = self.variable_at + VALUE_BYTES * self.n_variables
         self.list_at = self.size_at + self.n_size_bytes
         self.instruction_at = self.list_at + self.n_list_bytes
-        if self.start + end > LIMIT:
+        self._check_reach(self.start + end, pool)
+
+    def _check_reach(self, end, pool):
+        """References lead to the first 128 MiB of a pool."""
+        if end > LIMIT:
             raise fail(NOT_SUPPORTED, "records above 128 MiB", pool.name)
 
     def _put_method(self):
@@ -469,6 +473,7 @@ class MethodLoader:
             at = (self.records_end + 7) & -8
             pool.used = self.start
             pool.allocate(at + needed - self.start)
+            self._check_reach(at + needed, pool)
             self.context.prepare(self.start, at)
 
     def bind_scratch(self, manager):

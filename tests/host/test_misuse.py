@@ -18,6 +18,7 @@ from picotorch import (
     Module,
     Program,
 )
+from picotorch.memory import LIMIT
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, tensor
 from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
@@ -60,6 +61,25 @@ def sections():
 def test_each_misuse_has_its_error(target):
     result = run_script("misuse.py", sections(), target)
     assert result.lines == (SCRIPTS / "misuse.exp").read_text().splitlines()
+
+
+@pytest.mark.parametrize("prepare", [False, True], ids=["records", "prepared"])
+def test_a_pool_is_used_up_to_128_mib(prepare):
+    """No reference leads farther: its upper bits name the memory."""
+    program = Program.load(BufferDataLoader(fixture_store.load("int8_ds_cnn").pte))
+    own = load_with_exact_memories(program, "forward", prepare=prepare).memory_report()
+    used = own["method_pool"]["used"]
+    start, behind = LIMIT - used & -8, own["prepared"] // 2 if prepare else 8
+    pool = MemoryAllocator(memoryview(bytearray(LIMIT + used)))
+    pool.allocate(start + behind)
+    planned = [bytearray(memory["size"]) for memory in own["planned"]]
+    temp = MemoryAllocator(bytearray(own["temp"]["size"]), "temp memory")
+    method = Method(MemoryManager(pool, HierarchicalAllocator(planned), temp))
+    with pytest.raises(Error, match="NotSupported.* method pool: records above 128 MiB"):
+        method.load(program, "forward", prepare)
+    pool.reset(start)
+    method.load(program, "forward", prepare)
+    assert pool.used == start + used
 
 
 # ---- memories that are resized

@@ -23,7 +23,7 @@ def constant_methods(program: Program) -> dict:
     None, or a list of them; without those that return a tensor."""
     found = {}
     for name in program.method_names:
-        meta = program.method_meta(name)
+        meta = _meta(program, name)
         if meta.num_inputs() == meta.num_instructions() == 0 and meta.num_outputs() > 0:
             values = Values(program, meta.plan)
             outputs = [meta.output_value(i) for i in range(meta.num_outputs())]
@@ -33,8 +33,14 @@ def constant_methods(program: Program) -> dict:
     return found
 
 
+def _meta(program, name):
+    """As Program.method_meta, which looks at all names each time."""
+    plan = program.find_plan(name)
+    return program.method_meta(name) if plan < 0 else MethodMeta(program, plan)
+
+
 def _method(program, name):
-    meta = program.method_meta(name)
+    meta = _meta(program, name)
     values = Values(program, meta.plan)
     return {
         "name": name,
@@ -76,7 +82,8 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
 def named_data_list(program: Program) -> list[dict]:
     """Keys and sizes of a program's named data."""
     named = program.get_named_data_map()
-    return [{"key": key, "nbytes": len(named.get_data(key))} for key in named.keys()]
+    return [{"key": named.get_key(i), "nbytes": len(named.get_item(i))}
+            for i in range(named.get_num_keys())]
 
 
 def planned_buffers(meta: MethodMeta) -> list[int]:
@@ -117,7 +124,7 @@ def _output(meta, i):
 
 def operator_list(meta: MethodMeta) -> list[dict]:
     """The operators in the program's order, each with whether this build has a kernel for it."""
-    missing = meta.missing_operators()
+    missing = set(meta.missing_operators())
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
     return [{"name": name, "kernel": name not in missing} for name in names]
 

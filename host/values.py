@@ -12,6 +12,7 @@ _NUMBERS = {schema.KERNEL_TYPES_INT: (schema.INT_INT_VAL, "<q"),
             schema.KERNEL_TYPES_BOOL: (schema.BOOL_BOOL_VAL, "<?")}
 _LISTS = {schema.KERNEL_TYPES_DOUBLE_LIST: (schema.DOUBLE_LIST_ITEMS, "<d"),
           schema.KERNEL_TYPES_BOOL_LIST: (schema.BOOL_LIST_ITEMS, "<?")}
+_MOST_ITEMS = 256  # of a list that are shown: many instructions may name one long list
 _TENSOR_LISTS = (schema.KERNEL_TYPES_TENSOR_LIST, schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
 
 
@@ -80,7 +81,10 @@ class Values:
             return str(self.number(index))
         if kind == schema.KERNEL_TYPES_STRING:
             return repr(self.string(index))
-        return "[" + ", ".join(self._items(index, kind)) + "]"
+        items = self._items(index, kind)
+        if len(items) > _MOST_ITEMS:
+            items[_MOST_ITEMS:] = ["..."]
+        return "[" + ", ".join(items) + "]"
 
     def string(self, index: int) -> str:
         """The text of a string."""
@@ -88,20 +92,24 @@ class Values:
 
     def _items(self, index, kind):
         reader, table = self.reader, self._table(index)
+
+        def shown(items):
+            return range(min(reader.length(items), _MOST_ITEMS + 1))
+
         if kind == schema.KERNEL_TYPES_INT_LIST:
             items = reader.table(table, schema.INT_LIST_ITEMS)
-            indexes = [reader.i64_item(items, i) for i in range(reader.length(items))]
+            indexes = [reader.i64_item(items, i) for i in shown(items)]
             return [self.text(i) if self.is_number(i) else f"%{i}" for i in indexes]
         if kind in _TENSOR_LISTS:
             items = reader.table(table, schema.TENSOR_LIST_ITEMS)
-            indexes = [reader.i32_item(items, i) for i in range(reader.length(items))]
+            indexes = [reader.i32_item(items, i) for i in shown(items)]
             return [f"%{i}" if i >= 0 and self.kind(i) == TENSOR else "None" for i in indexes]
         if kind not in _LISTS:
             return [TAG_NAMES.get(kind, "unknown")]
         slot, layout = _LISTS[kind]
         items = reader.table(table, slot)
         step = struct.calcsize(layout)
-        return [str(self._unpack(layout, items + 4 + step * i)) for i in range(reader.length(items))]
+        return [str(self._unpack(layout, items + 4 + step * i)) for i in shown(items)]
 
     def tensors(self, index: int) -> list[int]:
         """The tensor itself, or the tensors of a list of them, by their indexes; of others none."""

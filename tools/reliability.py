@@ -57,7 +57,8 @@ ROWS = (
         "{inputs:,} inputs kept {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=60"),
     Row("operators", "calls of all operators with random hostile arguments",
         "{calls:,} calls: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} "
-        "wrote where they must not", tests("test_hostile_calls")),
+        "wrote where they must not; none took more than {largest_seconds:.2f} s of a core, with "
+        "sanitizers", tests("test_hostile_calls")),
     Row("assembled", "programs of such calls",
         "{programs:,} programs: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, "
         "{wrong} ended otherwise", tests("test_hostile_assemblies")),

@@ -84,12 +84,20 @@ def copy_micropython(folder: Path) -> Path:
     return folder
 
 
+def make_firmware(sources: Path, micropython: Path, board: str, variant: str, *arguments: str | Path):
+    """Calls the firmware's make elsewhere.
+
+    Raises:
+        BuildFailed: it ended with another status than 0.
+    """
+    _run(["make", "-C", "port/firmware", f"-j{os.cpu_count()}", f"BOARD={board}", f"VARIANT={variant}",
+          *arguments], sources, **OTHERWISE, MICROPYTHON_DIR=str(micropython))
+
+
 def build_firmware(sources: Path, micropython: Path, board: str, variant: str,
                    selection: Path | None = None) -> Path:
     """Builds it elsewhere; returns its path, of the selective build if there is a selection."""
-    command = ["make", "-C", "port/firmware", f"-j{os.cpu_count()}", f"BOARD={board}",
-               f"VARIANT={variant}", f"SELECTION={selection or ''}"]
-    _run(command, sources, **OTHERWISE, MICROPYTHON_DIR=str(micropython))
+    make_firmware(sources, micropython, board, variant, f"SELECTION={selection or ''}")
     return (selection or sources / "build" / "firmware" / f"{board}-{variant}") / "firmware.elf"
 
 

@@ -557,13 +557,13 @@ class Context:
         """True when the bytes from offset on lie in the memory. No number is negative."""
         return offset + size <= self._c.memory_size[memory]
 
-    def overlap(self, buffer, end):
-        """The first memory below number `end` that shares a byte with a buffer, MEMORIES when the temp
-        memory or that of events does, 0 when none does."""
-        if not 0 <= end <= MEMORIES:
+    def overlap(self, buffer, first, end):
+        """The first memory from number `first` to below `end` that shares a byte with a buffer;
+        MEMORIES when the temp memory or that of events does, 0 when none does."""
+        if not (0 <= first <= MEMORIES and 0 <= end <= MEMORIES):
             raise ValueError
         found = _Memory(buffer)
-        return lib.pt_find_overlap(self._c, found.pointer, found.size, end)
+        return lib.pt_find_overlap(self._c, found.pointer, found.size, first, end)
 
     def has_memory(self, memory):
         if not 0 <= memory < MEMORIES:

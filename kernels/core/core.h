@@ -240,7 +240,8 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 
 // Gives the tensor `arg` these sizes. A static one must have them already, a dynamic one takes any
 // of its rank whose number of elements is within its bound: otherwise NotSupported, with no size
-// changed. `sizes` may be any tensor's own.
+// changed. Beside a size of 0 the others make at most PT_MEMORY_LIMIT. `sizes` may be any tensor's
+// own.
 int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the sizes of the output `arg` are to be `sizes`. As pt_resize_tensor, but the error
 // is InvalidArgument, also where `arg` is an input of the same call whose sizes would change. What
@@ -362,9 +363,10 @@ void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uin
 
 // ---- checks of memories that come after load
 
-// The first memory below number `end` that shares a byte with the `size` bytes at `data`,
-// PT_MEMORIES when the temp memory or that of events does, PT_MEMORY_NONE when none does.
-uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end);
+// The first memory from number `first` to below `end` that shares a byte with the `size` bytes at
+// `data`, PT_MEMORIES when the temp memory or that of events does, PT_MEMORY_NONE when none does.
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t first,
+                         uint32_t end);
 // True when tensor `place` of n arguments shares no memory with another of them.
 bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args);
 // True when an instruction of the started method writes to a tensor in this memory.

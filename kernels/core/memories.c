@@ -14,8 +14,9 @@ static uint32_t events_size(const pt_context *c) {
     return c->tracer.events ? (method_of(c)->n_instructions + 1) * (uint32_t)sizeof(pt_event) : 0;
 }
 
-uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t end) {
-    for (uint32_t i = PT_MEMORY_PROGRAM; i < end; i++) {
+uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t first,
+                         uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
         if (overlap(data, size, c->memory[i], c->memory_size[i])) {
             return i;
         }

@@ -24,13 +24,12 @@ uint32_t pt_capacity(const pt_context *c, pt_ref arg) {
                                       : (uint32_t)pt_numel(&t);
 }
 
-// Unsigned: the sizes beside one of 0 may be anything.
 int32_t pt_numel(const pt_tensor *t) {
-    uint32_t n = 1;
+    int32_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++) {
-        n *= (uint32_t)t->sizes[i];
+        n *= t->sizes[i];
     }
-    return (int32_t)n;
+    return n;
 }
 
 uint32_t pt_element_size(uint8_t dtype) {
@@ -103,8 +102,8 @@ static const pt_value *record(const pt_context *c, pt_ref arg) {
     return (const pt_value *)(const void *)pt_at(c, arg);
 }
 
-// At most `bound` elements, none of the sizes negative; beside a size of 0 the others are at most
-// those of a memory, as loading wants it: their products stay in int32.
+// At most `bound` elements, none of the sizes negative. The sizes beside one of 0 make at most what
+// the loader grants a static tensor: their products stay in int32.
 static bool is_within(uint32_t bound, uint32_t rank, const int32_t *sizes) {
     uint64_t n = 1;
     bool empty = false;
@@ -113,7 +112,7 @@ static bool is_within(uint32_t bound, uint32_t rank, const int32_t *sizes) {
             return false;
         }
         empty |= sizes[i] == 0;
-        n *= sizes[i] == 0 || n > PT_MEMORY_LIMIT ? 1 : (uint32_t)sizes[i];
+        n = n > PT_MEMORY_LIMIT || sizes[i] == 0 ? n : n * (uint32_t)sizes[i];
     }
     return n <= (empty ? PT_MEMORY_LIMIT : bound);
 }

@@ -30,16 +30,18 @@ typedef struct planes {
 
 // ---- geometry
 
+// Unsigned: a check may ask for an output that no memory could hold.
 static axis make_axis(const pt_convolution *x, uint32_t d) {
     const pt_window *w = &x->window;
-    int32_t inputs = x->in.channels, outputs = x->out.channels, is_row = d == PT_HEIGHT;
+    uint32_t inputs = (uint32_t)x->in.channels, outputs = (uint32_t)x->out.channels;
+    bool is_row = d == PT_HEIGHT;
     return (axis){is_row ? x->in.height : x->in.width,
                   is_row ? x->out.height : x->out.width,
                   w->stride[d],
                   w->padding[d],
-                  inputs * (is_row ? x->in.width : 1),
-                  outputs * (is_row ? x->out.width : 1),
-                  outputs * (is_row ? 3 : 1)};
+                  (int32_t)(inputs * (is_row ? (uint32_t)x->in.width : 1)),
+                  (int32_t)(outputs * (is_row ? (uint32_t)x->out.width : 1)),
+                  (int32_t)(outputs * (is_row ? 3 : 1))};
 }
 
 static int32_t blocks_of(const axis *a) {
@@ -73,7 +75,7 @@ static int32_t channels_of_group(const pt_convolution *x, const axis *a) {
 // Rows along the axis that wastes the fewest lanes. False when the planes fit along neither.
 static bool choose_axes(const pt_convolution *x, planes *p) {
     axis height = make_axis(x, PT_HEIGHT), width = make_axis(x, PT_WIDTH);
-    // beside a size of 0 the others may be any
+    // beside a size of 0 the others may be huge
     bool wide = (int64_t)blocks_of(&width) * height.out <= (int64_t)blocks_of(&height) * width.out;
     if (!fits(x, wide ? &width : &height)) {
         wide = !wide;

@@ -5,7 +5,7 @@
 enum { OUTPUT_ZERO_POINT = -128 };     // the outputs' scale is 1/256
 enum { INPUT_FRACTION_BITS = 31 - 5 }; // the multiplier scales to a fixed point of 5 integer bits
 
-// A dim as it lies in memory: `outer` times `size` times `inner` elements.
+// A dim as it lies in memory: `outer` times `size` times `inner` elements, not none.
 typedef struct lanes {
     int32_t outer, size, inner;
 } lanes;
@@ -66,11 +66,14 @@ static void softmax_lane(const int8_t *in, int8_t *out, const lanes *l, int32_t 
 
 static int softmax_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[0]), out = pt_get_tensor(c, args[7]);
+    if (pt_numel(&in) == 0) {
+        return PT_ERROR_OK;
+    }
     lanes l = lanes_of(&in, pt_get_int(c, args[1]));
     int32_t zero_point = (int32_t)pt_get_int(c, args[2]);
     float scale = pt_real_multiplier((int32_t)pt_get_int(c, args[4]),
                                      (int32_t)pt_get_int(c, args[5]) - INPUT_FRACTION_BITS);
-    for (int32_t i = 0; l.size > 0 && i < l.outer; i++) {
+    for (int32_t i = 0; i < l.outer; i++) {
         for (int32_t j = 0; j < l.inner; j++) {
             int32_t first = i * l.size * l.inner + j;
             softmax_lane((int8_t *)in.data + first, (int8_t *)out.data + first, &l, zero_point,

@@ -62,6 +62,14 @@ uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
     return (uint32_t)product;
 }
 
+int pt_check_places(pt_context *c, uint32_t places, uint32_t elements) {
+    enum { FEW = 1 << 16 };
+    return places <= FEW || places <= elements
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                         "more places of broadcast tensors than any of them has elements");
+}
+
 bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel) {
     int32_t *unknown = NULL;
     for (uint32_t d = 0; d < rank; d++) {

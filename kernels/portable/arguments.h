@@ -16,6 +16,10 @@ int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, in
 bool pt_string_is(const pt_context *c, pt_ref arg, const char *text);
 // Product of sizes, which are not negative; at most UINT32_MAX, which stands for all above.
 uint32_t pt_product(const int32_t *sizes, uint32_t rank);
+// Refuses to go through `places` of tensors that are broadcast to each other, where no output has
+// as many, if they are more than 65,536 and more than `elements`, those of the largest tensor:
+// tensors of a few elements may have any number of places.
+int pt_check_places(pt_context *c, uint32_t places, uint32_t elements);
 // Replaces the -1 among sizes so that the product is numel; false if it cannot be.
 bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel);
 // Reads the list `arg` as sizes that hold all elements of a tensor, one of which may be -1.

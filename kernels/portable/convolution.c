@@ -305,6 +305,10 @@ static segment transposed_segment(const axis *x, int32_t o) {
 }
 
 NOINLINE void find_segment(const convolution *v, uint32_t i, int32_t o, segment *s) {
+    if (v->in_channels == 0) { // the kernel has no elements, and may have any size
+        *s = (segment){.start = o, .length = v->axes[i].out - o};
+        return;
+    }
     *s = v->transposed ? transposed_segment(&v->axes[i], o) : forward_segment(&v->axes[i], o);
 }
 

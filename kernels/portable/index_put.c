@@ -5,13 +5,20 @@
 #include "copy.h"
 #include "picks.h"
 
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
 // Values are broadcast to what the indices pick.
 static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *values,
                         const pt_picks *p) {
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_picked_sizes(p, self, sizes);
-    if (pt_product(p->sizes, p->rank) > INT32_MAX) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 2^31 places that the indices pick");
+    uint32_t most =
+        larger(p->largest, larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
+    int error = pt_check_places(c, pt_product(p->sizes, p->rank), most);
+    if (error) {
+        return error;
     }
     bool fits = values->rank <= rank;
     for (uint32_t d = 0; fits && d < values->rank; d++) {

@@ -79,7 +79,15 @@ static int check_select(pt_context *c, const pt_ref *args) {
     if (!error && out.rank != 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have 1 dim");
     }
-    return error;
+    if (error) {
+        return error;
+    }
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t elements = pt_capacity(c, args[i]);
+        most = elements > most ? elements : most;
+    }
+    return pt_check_places(c, pt_product(sizes, rank), most);
 }
 
 static int run_select(pt_context *c, const pt_ref *args) {

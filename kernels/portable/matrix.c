@@ -55,7 +55,7 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
     return p;
 }
 
-// Where there are no outputs, m or n may be as large as int32 allows.
+// Where there are no outputs, m or n may be huge.
 static void multiply(const void *a, const void *b, void *out, uint8_t dtype, int32_t m, int32_t k,
                      int32_t n) {
     if (m == 0 || n == 0) {

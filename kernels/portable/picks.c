@@ -60,7 +60,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
         if (error) {
             return error;
         }
-        uint32_t dims = 1;
+        uint32_t dims = 1, elements = (uint32_t)pt_numel(&index);
         int32_t one = 1; // fits any size
         pt_tensor picked = index;
         if (is_mask(&index)) {
@@ -71,7 +71,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
                 one = *offsets;
             }
             picked = (pt_tensor){.sizes = &one, .rank = 1};
-            scratch += ((uint32_t)pt_numel(&index) + 1) * (uint32_t)sizeof(int32_t);
+            scratch += (elements + 1) * (uint32_t)sizeof(int32_t);
             if (scratch > PT_MEMORY_LIMIT) {
                 return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the masks are too large");
             }
@@ -80,6 +80,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
         if (!pt_broadcast(p->sizes, &p->rank, &picked)) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the indices do not broadcast");
         }
+        p->largest = elements > p->largest ? elements : p->largest;
         first = count == 0 ? dim : first;
         count += dims;
         p->dims |= ((1u << dims) - 1) << dim;

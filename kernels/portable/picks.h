@@ -10,6 +10,7 @@
 typedef struct pt_picks {
     uint32_t dims;              // bit d: dim d of self is indexed
     uint32_t before;            // dims of self in the result before those of the indices
+    uint32_t largest;           // elements of the largest index
     uint32_t rank;              // of the indices, broadcast
     int32_t sizes[PT_MAX_RANK]; // of the indices, broadcast
     bool has_masks;             // in a check the sizes are not known

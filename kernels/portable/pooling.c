@@ -73,7 +73,8 @@ static int read_pooling(pt_context *c, const pt_ref *args, pooling *p) {
     return PT_ERROR_OK;
 }
 
-// Number of windows along a dim, at most 2^29; 0 or less if none fits.
+// Number of windows along a dim, 0 or less if none fits: at most one more than the size where
+// padding is at most half of what the kernel reaches over, and 2^29 where it is not.
 static int64_t count_windows(const pooling *p, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1);
     int64_t room = size + 2 * (int64_t)p->padding[d] - reach - 1;

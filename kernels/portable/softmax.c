@@ -13,7 +13,7 @@ static uint32_t place_of(const pt_tensor *t, int64_t dim) {
     return (uint32_t)(dim < 0 ? dim + t->rank : dim);
 }
 
-// The lanes along dim `place`. A 0-d tensor has one of size 1.
+// The lanes along dim `place` of a tensor that is not empty. A 0-d tensor has one of size 1.
 static lanes lanes_of(const pt_tensor *t, uint32_t place) {
     lanes l = {1, 1, 1};
     bool before = true;
@@ -70,7 +70,7 @@ static int softmax_check(pt_context *c, const pt_ref *args) {
     int error = check_lanes(c, &in, args[1], args[3]);
     if (!error && in.dtype != PT_DTYPE_FLOAT) {
         uint32_t place = place_of(&in, pt_get_int(c, args[1]));
-        pt_ask_scratch(c, (uint32_t)lanes_of(&in, place).size * sizeof(float));
+        pt_ask_scratch(c, (in.rank ? (uint32_t)in.sizes[place] : 1) * (uint32_t)sizeof(float));
     }
     return error;
 }

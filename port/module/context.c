@@ -205,16 +205,22 @@ static mp_obj_t context_has_memory(mp_obj_t self_in, mp_obj_t memory_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_2(context_has_memory_obj, context_has_memory);
 
-static mp_obj_t context_overlap(mp_obj_t self_in, mp_obj_t buffer_in, mp_obj_t end_in) {
-    mp_buffer_info_t buffer = buffer_of(buffer_in);
-    mp_int_t end = mp_obj_get_int(end_in);
-    if (end < 0 || end > PT_MEMORIES) {
+// An argument of at most `limit`.
+static uint32_t number(mp_obj_t value_in, uint32_t limit) {
+    mp_int_t value = mp_obj_get_int(value_in);
+    if (value < 0 || (mp_uint_t)value > limit) {
         pt_raise_value_error();
     }
-    return pt_small_int(
-        pt_find_overlap(context_of(self_in), buffer.buf, buffer.len, (uint32_t)end));
+    return (uint32_t)value;
 }
-static MP_DEFINE_CONST_FUN_OBJ_3(context_overlap_obj, context_overlap);
+
+static mp_obj_t context_overlap(size_t n_args, const mp_obj_t *args) {
+    (void)n_args;
+    mp_buffer_info_t buffer = buffer_of(args[1]);
+    uint32_t first = number(args[2], PT_MEMORIES), end = number(args[3], PT_MEMORIES);
+    return pt_small_int(pt_find_overlap(context_of(args[0]), buffer.buf, buffer.len, first, end));
+}
+static MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(context_overlap_obj, 4, 4, context_overlap);
 
 // ---- records
 
@@ -224,15 +230,6 @@ static uint32_t memory_of(mp_int_t ref) {
 
 static uint32_t offset_of(pt_ref ref) {
     return (ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2;
-}
-
-// An argument that goes into a field of a record whose largest value is `limit`.
-static uint32_t number(mp_obj_t value_in, uint32_t limit) {
-    mp_int_t value = mp_obj_get_int(value_in);
-    if (value < 0 || (mp_uint_t)value > limit) {
-        pt_raise_value_error();
-    }
-    return (uint32_t)value;
 }
 
 static void *record_at(const pt_context *c, int64_t position, uint32_t size) {

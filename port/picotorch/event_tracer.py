@@ -59,7 +59,7 @@ class EventTracer:
         if wanted > len(self._reader):
             raise fail(MEMORY_ALLOCATION_FAILED, "", "event tracer", -1, wanted, len(self._reader),
                        "make it larger")
-        if context.overlap(self.buffer, memories):
+        if context.overlap(self.buffer, 0, memories):
             raise fail(INVALID_ARGUMENT, "shares bytes with the program or the method's memories",
                        "event tracer", remedy="hand over memory of its own")
         self._instructions = n_instructions

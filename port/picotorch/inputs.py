@@ -168,13 +168,13 @@ class Inputs(Signature):
         to the bound."""
         context = self.method.context
         check_alignment(buffer, "input", index)
-        shared = context.overlap(buffer, self.method.first_external())
+        shared = context.overlap(buffer, 0, self.method.first_external())
         written = context.is_written(memory)
         needed = context.memory_needed(memory, written)
         if written:
             check_memory(buffer, "input", index)
-        elif self.method.is_constant(shared):
-            shared = 0
+        while not written and self.method.is_constant(shared):  # other memories may follow it
+            shared = context.overlap(buffer, shared + 1, self.method.first_external())
         if nbytes < needed:
             raise fail(INVALID_ARGUMENT, "the program writes to it" if written else "it has views",
                        "input", index, needed, nbytes,

@@ -52,6 +52,7 @@ class Method:
         self.execute = self.context.execute
         self.step = self.context.step
         self.program = None
+        self.loads = 0  # how often another program took its place
         self.plan = 0
         self._inputs = Inputs(self)
         self._outputs = Outputs(self, max_outputs)
@@ -89,6 +90,7 @@ class Method:
             self._busy = "is being loaded"
             self._release()  # what an interrupt may have left
             self._take_pool()
+            self.loads += 1
             self.program = program
             self.plan = program.plan(name)
             self._loader.load(program, self.plan, self.manager, prepare, data_map)

@@ -442,7 +442,7 @@ class MethodLoader:
 
     def _check_apart(self, buffer, subject, index):
         """Raises InvalidArgument when a memory shares bytes with one that is bound already."""
-        if self.context.overlap(buffer, _picotorch.MEMORIES):
+        if self.context.overlap(buffer, 0, _picotorch.MEMORIES):
             raise fail(INVALID_ARGUMENT, "shares bytes with the program or with another memory",
                        subject, index, remedy="hand over memories that lie apart")
 

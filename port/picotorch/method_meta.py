@@ -4,7 +4,7 @@ import struct
 
 from . import schema
 from .backend import get_backend
-from .errors import INVALID_ARGUMENT, NOT_FOUND, Error, fail
+from .errors import INVALID_ARGUMENT, fail
 from .plan import evalue, planned_buffer_size, planned_buffers
 from .tensor import TensorInfo
 
@@ -32,6 +32,7 @@ class MethodMeta:
     def __init__(self, program, plan):
         self.program = program
         self.plan = plan
+        self._named = None  # the values that are attributes, once they were looked for
 
     def _vector(self, slot):
         return self.program.reader.table(self.plan, slot)
@@ -110,8 +111,12 @@ class MethodMeta:
         """Indexes of the outputs for which Method.set_output_data_ptr has to give memory: no input, and
         no view of another tensor."""
         found = [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
-        views = self._views() if found else []
-        return [i for i in found if self.output_value(i) not in views]
+        if not found:
+            return found
+        others = set(self._views())
+        for i in range(self.num_inputs()):
+            others.add(self.input_value(i))
+        return [i for i in found if self.output_value(i) not in others]
 
     def _views(self):
         """The values that instructions make views of others."""
@@ -138,10 +143,7 @@ class MethodMeta:
         if self.output_tag(index) != schema.KERNEL_TYPES_TENSOR:
             return False
         info = self.output_tensor_meta(index)
-        if info.is_memory_planned() or info.is_constant() or info.nbytes() == 0:
-            return False
-        value = self.output_value(index)
-        return value not in [self.input_value(i) for i in range(self.num_inputs())]
+        return not (info.is_memory_planned() or info.is_constant() or info.nbytes() == 0)
 
     # ---- quantized inputs and outputs
 
@@ -174,11 +176,8 @@ class MethodMeta:
         """The number that a method returns as its only output; None where there is no such method."""
         program = self.program
         reader = program.reader
-        try:
-            plan = program.plan(name)
-        except Error as error:
-            if error.code != NOT_FOUND:
-                raise
+        plan = program.find_plan(name)
+        if plan < 0:
             return None
         outputs = reader.table(plan, schema.EXECUTION_PLAN_OUTPUTS)
         if reader.length(outputs) != 1:
@@ -198,6 +197,11 @@ class MethodMeta:
     # ---- attributes: tensors with a fully qualified name
 
     def _attributes(self):
+        if self._named is None:
+            self._named = self._find_attributes()
+        return self._named
+
+    def _find_attributes(self):
         reader = self.program.reader
         found = []
         for i in range(self._length(schema.EXECUTION_PLAN_VALUES)):

@@ -46,10 +46,14 @@ class NamedDataMap:
         view: a memoryview of the caller's own, which is pointed there under MicroPython: that needs no
         heap. Raises NotFound; InvalidArgument where the program names a segment that it does not have.
         """
-        reader = self.program.reader
         index = self.find(key)
         if index < 0:
             raise fail(NOT_FOUND, "there is no named data of this key", key)
+        return self.get_item(index, view)
+
+    def get_item(self, index, view=None):
+        """The same of entry `index`."""
+        reader = self.program.reader
         segment = reader.u32(reader.item(self._entries, index), NAMED_DATA_SEGMENT_INDEX)
         if segment >= reader.length(self.program.segments):
             raise fail(INVALID_ARGUMENT, "there is no such segment", "named data", index)

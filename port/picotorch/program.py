@@ -56,6 +56,7 @@ class Program:
         self.constant_offsets = 0
         self.n_constants = 0
         self.constant_buffer = 0
+        self._plans = None  # positions of the execution plans by name, once one was asked for
 
     @staticmethod
     def load(loader, verification=STRICT):
@@ -170,6 +171,14 @@ class Program:
             if text and reader.equals(text, name):
                 return plan
         raise fail(NOT_FOUND, "there is no method of this name", name, source=self)
+
+    def find_plan(self, name):
+        """Position of the execution plan of a method, -1 where there is none. Allocates."""
+        if self._plans is None:
+            self._plans = {}
+            for i in range(self.num_methods() - 1, -1, -1):  # the first one of a name stays
+                self._plans[self.get_method_name(i)] = self.reader.item(self.plans, i)
+        return self._plans.get(name, -1)
 
     def method_meta(self, name="forward"):
         from .method_meta import MethodMeta

@@ -92,7 +92,7 @@ class Tensors:
             raise fail(INVALID_ARGUMENT, "it is a view", self._subject, index, needed, given,
                        "give as many bytes as its source has")
         check_memory(buffer, self._subject, index)
-        check_apart(method.context.overlap(buffer, method.first_external()), self._subject, index)
+        check_apart(method.context.overlap(buffer, 0, method.first_external()), self._subject, index)
         method.make_unready()  # until it is known to lie apart from the others
         method.context.set_memory(memory, buffer)
 

@@ -119,6 +119,7 @@ class ValueList:
 
     def __init__(self, kept):
         self._values = None
+        self._load = 0  # of the method, that the items are part of
         self._kind = KERNEL_TYPES_INT_LIST
         self._items = 0
         self._kept = kept
@@ -126,6 +127,7 @@ class ValueList:
     def point(self, values, kind, items):
         """Shows the list of this kind whose items are at a position of the program."""
         self._values = values
+        self._load = values.method.loads
         self._kind = kind
         self._items = items
         return self
@@ -135,7 +137,12 @@ class ValueList:
         self._values = None
 
     def __len__(self):
-        return self._values.method.program.reader.length(self._items) if self._values else 0
+        if self._values is None:
+            return 0
+        method = self._values.method
+        if method.loads != self._load:
+            raise fail(INVALID_STATE, "is of another load", "list", remedy="call get_output again")
+        return method.program.reader.length(self._items)
 
     def __getitem__(self, i):
         if i < 0:

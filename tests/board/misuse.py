@@ -166,6 +166,18 @@ def inputs_in_place(program, written):
     tell("execute", w.method.execute)
 
 
+def input_beyond_the_program(data):
+    """An input may lie in the program, but not in what follows it, too: the pool."""
+    size = len(data) + 7 & -8
+    memory = take("planned", size + 1024)
+    memory[: len(data)] = data
+    program = Program.load(BufferDataLoader(memory[:size]))
+    m = Loaded(program, MemoryAllocator(memory[size:])).method
+    inside, beyond = memory[size - 16 : size], memory[size - 8 : size + 8]
+    tell("input in the program", lambda: m.set_input(inside, 0))
+    tell("input in program and pool", lambda: m.set_input(beyond, 0))
+
+
 def memories_in_place(program):
     """relu_unplanned: input and output are used where they lie."""
     tracer = EventTracer(take("planned", 64))
@@ -281,6 +293,7 @@ one_allocator_for_two(relu)
 arrays_as_memories(relu)
 a_method_that_is_gone(relu)
 memories_in_place(open_program("relu_unplanned"))
+input_beyond_the_program(sections["relu_unplanned"])
 inputs_over_each_other(open_program("add_unplanned"))
 tracers(relu)
 bytes_that_are_not_there(relu)

@@ -63,6 +63,24 @@ def hostile_lists():
         tell("item of list %d" % i, lambda items=items: items[0])
 
 
+def a_list_of_another_load():
+    """Another program is in its place, in which its items lie elsewhere, or nowhere."""
+    m, other = load("values"), open_program("inputs")
+    ints = m.get_output(6)
+    m.unload()
+    print(len(ints))
+    tell("item after unload", lambda: ints[0])
+    m.manager.planned_memory.buffers.append(take("planned", 16))
+    m.load(other)
+    tell("length after another load", lambda: len(ints))
+    tell("item after another load", lambda: ints[0])
+    tell("last item after another load", lambda: ints[-1])
+    m.unload()
+    m.load(open_program("values"))
+    print(shown(m.get_output(6)))
+    tell("item after another get_output", lambda: ints[0])
+
+
 def inputs_of_every_kind():
     m = load("inputs")
     large, x = 1 << 40, floats(1, 2)
@@ -171,6 +189,7 @@ def state():
 wide, nothing = from_blob(floats(1, 2, 3, 4, 5), [5], "Float"), (0,)
 outputs_of_every_kind()
 hostile_lists()
+a_list_of_another_load()
 inputs_of_every_kind()
 tensors_between_methods()
 blobs()

@@ -27,6 +27,7 @@ from picotorch.schema import KERNEL_TYPES_TENSOR
 
 LARGEST_MEMORY = 1 << 16  # bytes of any buffer that a program gets
 POOL = 1 << 15
+CALLS = 100  # of a backend, of one method: in an endless loop they would take most of the time
 # Bytes that inputs are filled with, over and over: zeros, numbers of any kind, ones of 8 bytes
 FILLINGS = (b"\0", bytes(17 * i % 251 for i in range(251)), b"\1\0\0\0\0\0\0\0")
 
@@ -62,9 +63,13 @@ class Outcomes:
 
 
 class Curious(Backend):
-    """Reads all that it is given, allocates, and writes to every tensor that can be written."""
+    """Reads all that it is given, allocates, and writes to every tensor that can be written. Fails
+    after CALLS."""
+
+    left = 0
 
     def init(self, context, processed, compile_specs):
+        self.left = CALLS
         bytes(processed.data())
         for i in range(len(compile_specs)):
             repr(compile_specs[i])
@@ -76,6 +81,9 @@ class Curious(Backend):
         return len(processed.data())
 
     def execute(self, context, handle, args):
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("called too often")
         for value in args:
             if isinstance(value, Tensor) and not value.data.readonly:
                 value.data.cast("B")[:] = bytes(value.data.nbytes)

@@ -8,7 +8,7 @@ memory with whom, which tensors are dynamic and with which sizes and bounds, wha
 prepared. Every memory has exactly the bytes that its tensors need, so that a sanitizer sees the first
 byte beside it. What a loader sees to holds: data lies at multiples of 4 (8 where elements have 8
 bytes), dim orders are permutations, a tensor has at most LARGEST bytes, a dynamic one is within its
-bound.
+bound; beside a size of 0 the others may be huge.
 """
 
 import collections
@@ -17,6 +17,7 @@ import faulthandler
 import json
 import struct
 import sys
+import time
 
 import _picotorch
 import numpy as np
@@ -29,6 +30,8 @@ from picotorch import schema
 LENGTH = 200  # bytes that a call is drawn from
 LARGEST = 1 << 12  # bytes of a tensor
 SECONDS = 30  # for a call, on a machine that does much else
+WORK = 1  # processor seconds of a call: its tensors are small
+LIMIT = 1 << 27  # bytes of a tensor, if it had no size of 0
 MAX_RANK = 16
 FILL = 0xA5
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
@@ -133,11 +136,14 @@ class HostileTensor:
 
     def is_fair(self):
         """A loader would have let it pass."""
-        sizes = [size for size in self.sizes if size] if self.bound is None else self.sizes
-        within = product(sizes) * _picotorch.element_size(self.dtype) <= LARGEST
-        return (len(self.sizes) <= MAX_RANK and sorted(self.order) == list(range(len(self.sizes)))
-                and (within if self.bound is None
-                     else self.numel <= self.bound and self.nbytes() <= LARGEST))
+        element = _picotorch.element_size(self.dtype)
+        if self.numel == 0:
+            within = product(size for size in self.sizes if size) * element <= LIMIT
+        else:
+            within = (self.numel * element <= LARGEST
+                      and (self.bound is None or self.numel <= self.bound))
+        return (within and self.nbytes() <= LARGEST and len(self.sizes) <= MAX_RANK
+                and sorted(self.order) == list(range(len(self.sizes))))
 
 
 class HostileCall:
@@ -215,7 +221,7 @@ class HostileCall:
         elif tensors:
             changes = (self._change_sizes, self._change_sizes, self._change_rank, self._change_order,
                        self._change_data, self._change_data, self._change_dtype, self._share,
-                       self._make_constant)
+                       self._make_constant, self._empty)
             draw.pick(changes)(draw.pick(tensors))
 
     def _change_number(self):
@@ -289,12 +295,21 @@ class HostileCall:
         known = sorted({size for tensor in tensors for size in tensor.sizes})
         if not known:
             return
-        old, new = draw.pick(known), draw.size()
+        self._rename(tensors, draw.pick(known), draw.size())
+
+    def _rename(self, tensors, old, new):
         for tensor in tensors:
             tensor.sizes = [new if size == old else size for size in tensor.sizes]
         for argument, letter in zip(self.arguments, self.signature, strict=True):
             if letter in "Ll" and argument:
                 argument[:] = [new if item == old else item for item in argument]
+
+    def _empty(self, tensor):
+        """One size becomes 0, another one huge, wherever they stand."""
+        tensors = self._all_tensors()
+        for new in (0, self.draw.pick(HUGE_SIZES)):
+            if tensor.sizes:
+                self._rename(tensors, self.draw.pick(tensor.sizes), new)
 
     def _rename_dtype(self, tensors):
         draw = self.draw
@@ -623,17 +638,22 @@ def random_data(seed, length=LENGTH):
 def main():
     """Runs the calls of the seeds first to last (without it), prints how they ended as JSON."""
     faulthandler.enable()
-    outcomes, wrong = collections.Counter(), []
+    outcomes, wrong, longest = collections.Counter(), [], 0
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         one = HostileCall(Draw(random_data(seed)))
         print(seed, one, file=sys.stderr) if len(sys.argv) > 3 else None
+        start = time.process_time()
         try:
             outcomes[one.run()] += 1
         except AssertionError as error:
             wrong.append(f"{seed}: {one.operator}: {error}")
+        seconds = time.process_time() - start
+        longest = max(longest, seconds)
+        if seconds > WORK:
+            wrong.append(f"{seed}: {one.operator}: {seconds:.1f} s")
     faulthandler.cancel_dump_traceback_later()
-    print(json.dumps({"outcomes": outcomes, "wrong": wrong}))
+    print(json.dumps({"outcomes": outcomes, "wrong": wrong, "seconds": longest}))
 
 
 if __name__ == "__main__":

@@ -267,7 +267,7 @@ def outcome(data):
 
 def main():
     """Uses the programs of the seeds first to last (without it), prints how they ended as JSON."""
-    outcomes, wrong = collections.Counter(), []
+    outcomes, wrong, longest = collections.Counter(), [], 0
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         start = time.process_time()
         print(seed, file=sys.stderr, flush=True)  # the last one if it crashes
@@ -275,9 +275,11 @@ def main():
             outcomes[outcome(random_data(seed, LENGTH))] += 1
         except Exception:
             wrong.append(f"{seed}: {traceback.format_exc(limit=-4)}")
-        if time.process_time() - start > SECONDS:
-            wrong.append(f"{seed}: {time.process_time() - start:.1f} s")
-    print(json.dumps({"outcomes": outcomes, "wrong": wrong}))
+        seconds = time.process_time() - start
+        longest = max(longest, seconds)
+        if seconds > SECONDS:
+            wrong.append(f"{seed}: {seconds:.1f} s")
+    print(json.dumps({"outcomes": outcomes, "wrong": wrong, "seconds": longest}))
 
 
 if __name__ == "__main__":

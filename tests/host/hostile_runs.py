@@ -15,11 +15,13 @@ def outcomes(script, subject, unit, part, count):
     written where it must not."""
     first = part * count
     ended = sanitized.run(FOLDER / script, str(first), str(first + count))
-    found = json.loads(ended.stdout) if ended.returncode == 0 else {"outcomes": {}, "wrong": []}
+    found = (json.loads(ended.stdout) if ended.returncode == 0
+             else {"outcomes": {}, "wrong": [], "seconds": 0})
     tried = found["outcomes"]
     figures.record(subject, str(part), **{unit: count}, run=tried.get("ok", 0),
                    refused={name: n for name, n in tried.items() if name != "ok"},
-                   wrong=len(found["wrong"]), crashed=int(ended.returncode != 0))
+                   wrong=len(found["wrong"]), crashed=int(ended.returncode != 0),
+                   largest_seconds=found["seconds"])
     assert ended.returncode == 0, ended.stderr[-4000:]
     assert found["wrong"] == [], found["wrong"]
     return tried

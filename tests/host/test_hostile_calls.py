@@ -136,6 +136,29 @@ def test_no_time_is_spent_on_no_elements(operator, sizes):
     assert time.process_time() - start < 0.1
 
 
+def lanes_of_nothing(arguments):
+    for place in (0, -1):
+        arguments[place].sizes, arguments[place].order = [1 << 27, 1, 0], [0, 1, 2]
+    arguments[1] = 1
+
+
+def transposed_without_channels(arguments):
+    """The kernel has no element, and the size that the padding cuts away."""
+    arguments[0].sizes, arguments[1].sizes = [1, 0, 8, 8], [0, 3, (1 << 24) + 1, 1]
+    arguments[-1].sizes = [1, 3, 8, 8]
+    arguments[3:7] = [1], [1 << 23, 0], [1], True
+
+
+@pytest.mark.parametrize(("operator", "change"), [
+    ("cortex_m::softmax.out", lanes_of_nothing),
+    ("aten::convolution.out", transposed_without_channels),
+])
+def test_no_time_is_spent_on_sizes_beside_0(operator, change):
+    start = time.process_time()
+    assert changed(operator, change) == "ok"
+    assert time.process_time() - start < 0.1
+
+
 @pytest.mark.parametrize("dilation", [1, 1 << 24])
 @pytest.mark.parametrize("operator", ["conv2d_nhwc", "depthwise_conv2d_nhwc"])
 def test_steps_that_are_never_taken_may_be_huge(operator, dilation):
@@ -149,8 +172,19 @@ def test_steps_that_are_never_taken_may_be_huge(operator, dilation):
     assert changed(f"cortex_m::quantized_{operator}.out", stride) == "ok"
 
 
+@pytest.mark.parametrize("operator", ["aten::index_put_", "aten::index_put.out"])
+def test_places_of_indices_are_counted(operator):
+    """5 ** 10 places, of tensors of at most 5 elements."""
+    rank = 10
+    x = Tensor(np.zeros((1,) * rank, np.float32), scratch=True)
+    indices = [np.zeros([5 if i == k else 1 for k in range(rank)], np.int64) for i in range(rank)]
+    out = [np.zeros((1,) * rank, np.float32)] if operator.endswith("out") else []
+    with pytest.raises(KernelError, match="NotSupported in check: more places"):
+        call(operator, x, indices, np.ones(1, np.float32), False, *out)
+
+
 def test_places_of_a_mask_are_counted():
-    """65536 x 65536 places, with 64 KiB for each tensor."""
-    column, row = np.zeros((1 << 16, 1), np.int8), np.zeros((1, 1 << 16), bool)
+    """1,000 x 1,000 places, with 1,000 bytes for each tensor."""
+    column, row = np.zeros((1000, 1), np.int8), np.zeros((1, 1000), bool)
     with pytest.raises(KernelError, match="NotSupported"):
         call("aten::masked_select.out", column, row, np.zeros(0, np.int8))

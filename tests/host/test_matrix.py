@@ -103,7 +103,7 @@ def test_refusals(operator, arguments, name, reason):
 
 
 def test_huge_matrices_without_elements_take_no_time():
-    n = 2**31 - 1
+    n = 2**27
     tall, wide, nothing = (np.zeros(s, np.float32) for s in [(n, 0), (0, n), (0, 0)])
     assert call("aten::mm.out", tall, nothing, tall.copy()).shape == tall.shape
     assert call("aten::mm.out", nothing, wide, wide.copy()).shape == wide.shape

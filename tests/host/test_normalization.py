@@ -63,7 +63,7 @@ def test_empty_layer_norm(shape, inner):
 
 
 def test_groups_without_elements_have_mean_0():
-    x = ones(3, 4, 0, 2**30)
+    x = ones(3, 4, 0, 2**23)
     _, mean, rstd = call(GROUP, x, None, None, 3, 4, 0, 2, EPS, x.copy(), ones(3, 2), ones(3, 2))
     assert (mean == 0).all() and np.isnan(rstd).all()
 

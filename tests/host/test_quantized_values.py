@@ -110,8 +110,8 @@ def test_per_token(shape):
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_without_elements_any_sizes_will_do(axis):
-    shape = [2**16, 2**16, 0]
+def test_without_elements_large_sizes_will_do(axis):
+    shape = [2**13, 2**13, 0]
     shape[axis] = min(shape[axis], 3)
     x, q = np.zeros(shape, "float32"), np.zeros(shape, "int8")
     parameters = np.ones(shape[axis]), np.ones(shape[axis], "int64")

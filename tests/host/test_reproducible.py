@@ -42,12 +42,24 @@ def test_firmware(sources, tmp_path):
     (selection / "operators.def").write_text(selective.operator_file(names))
 
     micropython = reproducible.copy_micropython(tmp_path / "micropython")
+    collect_another_name(sources, micropython)
     selected_elsewhere = reproducible.build_firmware(sources, micropython, BOARD, "run", selection)
     elsewhere = sources / f"build/firmware/{BOARD}-run/firmware.elf"
     here = emulator.firmware_path(load_board(BOARD))
     assert elsewhere.read_bytes() == here.read_bytes()
     assert selected_elsewhere.read_bytes() == selected.read_bytes()
     figures.record("supply", "firmware", identical=2)
+
+
+def collect_another_name(sources, micropython):
+    """Begins a build in which a source needs a name, that needs none when the build goes on."""
+    source = sources / "port/firmware/counter.c"
+    text = source.read_text()
+    source.write_text(text + "const qstr another = MP_QSTR_another;\n")
+    names = f"build/firmware/{BOARD}-run/genhdr/qstrdefs.generated.h"
+    reproducible.make_firmware(sources, micropython, BOARD, "run", sources / names)
+    assert "MP_QSTR_another" in (sources / names).read_text()
+    source.write_text(text)
 
 
 @pytest.mark.reliability

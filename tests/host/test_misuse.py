@@ -63,6 +63,19 @@ def test_each_misuse_has_its_error(target):
     assert result.lines == (SCRIPTS / "misuse.exp").read_text().splitlines()
 
 
+def test_an_input_that_is_written_in_a_list_is_not_read_only():
+    """unbind_copy writes to each tensor of its list; one of them is the unplanned input."""
+    values = [tensor([2, 4], 0), tensor([4], 32), tensor([4]), int_value(0),
+              {"val": ("TensorList", {"items": [1, 2]})}]
+    data = programs.program(plan(values, [call(0, 0, 3, 4, 4)], ["aten::unbind_copy.int_out"], [2],
+                                 [1], [48]))
+    method = load_with_exact_memories(Program.load(BufferDataLoader(data)), "forward")
+    with pytest.raises(Error, match="InvalidArgument.* input 0: "):
+        method.set_input(bytes(16), 0)
+    method.set_input(bytearray(16), 0)
+    method.execute()
+
+
 @pytest.mark.parametrize("prepare", [False, True], ids=["records", "prepared"])
 def test_a_pool_is_used_up_to_128_mib(prepare):
     """No reference leads farther: its upper bits name the memory."""

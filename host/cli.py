@@ -366,7 +366,7 @@ def boards_command(as_json):
 
 def _complain(error):
     """The error in one line on stderr."""
-    text = "".join(c if c.isprintable() else "?" for c in " ".join(str(error).split()))
+    text = show.printable(" ".join(str(error).split()))
     for subject, option in _HINTS.items():
         if error.code == MEMORY_ALLOCATION_FAILED and error.message.startswith(subject):
             text += f" ({option})"

@@ -110,8 +110,8 @@ def _check(old: bytes, new: bytes, name: str, entry: dict) -> str:
 
 
 def show_text(entry: dict) -> None:
-    click.echo(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
-               f"{show.size(entry['bytes'])}")
+    show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
+              f"{show.size(entry['bytes'])}")
     for method in entry["methods"]:
         show.heading(f"Method {method['method']}")
         ends = [*method["inputs"], *method["outputs"]]
@@ -124,4 +124,4 @@ def show_text(entry: dict) -> None:
             [f"planned buffer {i}", *row] for i, row in enumerate(zip(
                 method["planned_before"], method["planned"], method["planned_least"],
                 strict=True))])
-        click.echo(f"On the twin, with random inputs: {method['checked']}")
+        show.line(f"On the twin, with random inputs: {method['checked']}")

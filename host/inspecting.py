@@ -104,8 +104,8 @@ def _cut(arguments):
 
 
 def show_text(entry: dict) -> None:
-    click.echo(f"{entry['model']}: {show.size(entry['bytes'])}, "
-               f"{len(entry['methods'])} method(s)")
+    show.line(f"{entry['model']}: {show.size(entry['bytes'])}, "
+              f"{len(entry['methods'])} method(s)")
     for method in entry["methods"]:
         _show_method(method)
     if entry["named_data"]:

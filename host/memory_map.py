@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 from picotorch import MethodMeta
 from picotorch.errors import INVALID_ARGUMENT, fail
 
+from . import show
 from .instructions import Instruction, read_instructions
 from .lifetimes import INPUT, SCRATCH, STATE, lifetimes, live_bytes
 from .values import Values
@@ -44,6 +45,11 @@ def draw(meta: MethodMeta, title: str) -> str:
     if not any(sizes):
         raise fail(INVALID_ARGUMENT, "the method has no planned memory to draw", "memory map")
     return _Drawing(meta, sizes).text(title)
+
+
+def _escaped(text):
+    """As the text of an element, of what XML may hold."""
+    return "\n".join(escape(show.printable(line)) for line in text.split("\n"))
 
 
 class _Drawing:
@@ -89,14 +95,14 @@ class _Drawing:
 
     def _text(self, x, y, text, kind="", more=""):
         kind = f' class="{kind}"' if kind else ""
-        self._add(f'<text x="{x:.1f}" y="{y:.1f}"{kind}{more}>{escape(text)}</text>')
+        self._add(f'<text x="{x:.1f}" y="{y:.1f}"{kind}{more}>{_escaped(text)}</text>')
 
     def _line(self, x1, y1, x2, y2, kind):
         self._add(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>')
 
     def _rect(self, x, y, width, height, kind, more="", tooltip=""):
         self._add(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-                  f'class="{kind}"{more}>{tooltip and f"<title>{escape(tooltip)}</title>"}</rect>')
+                  f'class="{kind}"{more}>{tooltip and f"<title>{_escaped(tooltip)}</title>"}</rect>')
 
     def _x(self, instruction):
         """Left edge of the column of an instruction; -1 is what is before the first."""

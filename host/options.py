@@ -89,8 +89,10 @@ def _register(ctx, param, classes):
     for name, backend in classes:
         try:
             register_backend(name, backend())
-        except (Error, TypeError) as error:
+        except Error as error:
             raise click.BadParameter(str(error), ctx, param) from None
+        except Exception as error:  # whatever the class does
+            raise click.BadParameter(f"{name}: {type(error).__name__}: {error}", ctx, param) from None
         ctx.call_on_close(lambda name=name: unregister_backend(name))
 
 

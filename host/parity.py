@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import numpy as np
 from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.tensor import BFLOAT16, HALF
 
-from . import running
+from . import running, show
 from .inputs import checked_inputs, random_inputs, read_npz
 from .run import Request, Result
 from .tensors import as_numbers
@@ -157,7 +156,7 @@ def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def show_text(entry: dict) -> None:
-    click.echo(f"{entry['model']}, method {entry['method']}, inputs {entry['inputs']}")
+    show.line(f"{entry['model']}, method {entry['method']}, inputs {entry['inputs']}")
     _show_reference("host", entry["reference"])
     for board in entry["boards"]:
         name = board["board"]
@@ -168,7 +167,7 @@ def show_text(entry: dict) -> None:
         _line(f"{name} and host, method pool", board["pool"] is None,
               f"{entry['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
         _show_reference(name, board["reference"])
-    click.echo(_verdict(entry))
+    show.line(_verdict(entry))
 
 
 def _verdict(entry):
@@ -189,4 +188,4 @@ def _show_reference(name, reference):
 
 
 def _line(what, good, if_good, if_not):
-    click.echo(f"{what}: {if_good if good else 'DIFFERENT: ' + if_not}")
+    show.line(f"{what}: {if_good if good else 'DIFFERENT: ' + if_not}")

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import click
-
 from . import show
 from .run import Result, Usage
 
@@ -36,7 +34,7 @@ def _usage(usage: Usage | None) -> dict | None:
 def show_result(result: Result) -> None:
     """The log, then what the run needed."""
     for line in result.log:
-        click.echo(line)
+        show.line(line)
     rows = [*_memories(result), *_counts(result)]
     if rows:
         show.heading(f"{result.method} on {result.board}: {result.status}")

@@ -103,7 +103,7 @@ def show_text(tested: list[Tested]) -> None:
 def _show_verdict(verdict):
     level = "I" if verdict.passed else "E"
     if verdict.message:
-        click.echo(f"E [picotorch] {verdict.message}")
+        show.line(f"E [picotorch] {verdict.message}")
     click.echo(f"{level} [picotorch] TEST: BundleIO index[{verdict.index}] "
                f"Test_result: {_word(verdict)}")
 

@@ -102,11 +102,12 @@ def _make(board, text, folder):
 
 
 def show_text(entry: dict) -> None:
-    click.echo(f"{entry['firmware']}: {entry['board']}, kernels of {len(entry['operators'])} of "
-               f"{len(known_operators())} operators")
+    show.line(f"{entry['firmware']}: {entry['board']}, kernels of {len(entry['operators'])} of "
+              f"{len(known_operators())} operators")
     show.heading("Flash")
     show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]), ["whole firmware", entry["flash"]]])
     for name in entry["backends"]:
-        click.echo(f"A delegate needs the backend {name}: register it in Python.")
-    click.echo(f"\nTo run it: picotorch run {entry['models'][0]} --board {entry['board']} "
-               f"--firmware {entry['firmware']}")
+        show.line(f"A delegate needs the backend {name}: register it in Python.")
+    click.echo()
+    show.line(f"To run it: picotorch run {entry['models'][0]} --board {entry['board']} "
+              f"--firmware {entry['firmware']}")

@@ -1,4 +1,7 @@
-"""Printing: headings, tables and sizes for people, JSON for machines."""
+"""Printing: lines, headings, tables and sizes for people, JSON for machines.
+
+Names in a file are the file's choice: what a terminal would obey is not printed.
+"""
 
 import json
 import math
@@ -19,14 +22,23 @@ def _finite(entry):
     return str(entry) if isinstance(entry, float) and not math.isfinite(entry) else entry
 
 
+def printable(text: str) -> str:
+    """With "?" for control characters, line breaks, and marks that turn the direction of text."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def line(text: str) -> None:
+    click.echo(printable(text))
+
+
 def heading(text: str) -> None:
     click.echo()
-    click.secho(text, bold=True)
+    click.secho(printable(text), bold=True)
 
 
 def table(columns: list[str], rows: list[list]) -> None:
     """Columns whose name ends in ">" are aligned to the right."""
-    rows = [[str(cell) for cell in row] for row in rows]
+    rows = [[printable(str(cell)) for cell in row] for row in rows]
     names = [name.rstrip(">") for name in columns]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     for number, row in enumerate([names, *rows]):

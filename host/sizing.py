@@ -144,7 +144,7 @@ def _measure_stack(entry, board, request):
 
 
 def show_text(need: dict) -> None:
-    click.echo(f"{need['model']}, method {need['method']}")
+    show.line(f"{need['model']}, method {need['method']}")
     show.heading("Needs, the same on every board")
     show.table(["memory", "bytes>"], [
         ["method pool", need["method_pool"]],
@@ -159,8 +159,8 @@ def show_text(need: dict) -> None:
     missing = sorted({delegate["backend"] for delegate in need["delegates"]
                       if not delegate["registered"]})
     if missing:
-        click.echo(f"Without what these backends allocate, which are not registered here: "
-                   f"{', '.join(missing)}")
+        show.line(f"Without what these backends allocate, which are not registered here: "
+                  f"{', '.join(missing)}")
     show.heading("Boards: needed of what there is")
     names = ["pool", *sorted({name for entry in need["boards"] for name in entry["memories"]
                               if name.startswith("planned")}), "temp", "model"]
@@ -168,7 +168,7 @@ def show_text(need: dict) -> None:
                [_row(entry, names) for entry in need["boards"]])
     for entry in need["boards"]:
         if entry["message"]:
-            click.echo(f"{entry['board']}: {entry['message']}")
+            show.line(f"{entry['board']}: {entry['message']}")
     _show_stack(need)
     _show_flash(need["boards"])
 

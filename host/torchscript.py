@@ -325,14 +325,14 @@ def _check(written, name, inputs, expected):
 
 
 def show_text(entry: dict) -> None:
-    click.echo(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
-               f"{show.size(entry['bytes'])}")
+    show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
+              f"{show.size(entry['bytes'])}")
     for i, size in enumerate(entry["planned"]):
         click.echo(f"planned buffer {i}: {show.size(size)}")
     if entry["missing_operators"]:
-        click.echo("without a kernel here: " + ", ".join(entry["missing_operators"]))
+        show.line("without a kernel here: " + ", ".join(entry["missing_operators"]))
     checked = entry["checked"]
     if entry["largest_difference"] is not None:
         checked = (f"outputs differ from PyTorch's by up to {entry['largest_difference']:.3g}, "
                    f"of values up to {entry['largest_magnitude']:.3g}")
-    click.echo(f"On the twin, with the example inputs: {checked}")
+    show.line(f"On the twin, with the example inputs: {checked}")

@@ -4,13 +4,14 @@ import ast
 
 import numpy as np
 from picotorch import BufferDataLoader, Program
+from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.schema import KERNEL_TYPES_TENSOR
 
 from . import emulator
 from .boards import Board
 from .job import Job
 from .run import Request, Result, Usage, read_events
-from .tensors import from_stored, to_stored
+from .tensors import from_stored, output_array, to_stored
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
 
@@ -23,6 +24,9 @@ def run(request: Request, board: Board, on_line=None) -> Result:
     ended = emulator.run(board, firmware, make_job(request), timeout=TIMEOUT, on_line=on_line)
     result.log = ended.lines
     if "report" not in ended.files:
+        if any(line.startswith("MemoryError") for line in ended.lines):
+            raise emulator.JobTooLarge(
+                f"MicroPython's heap on {board.name} has no room for the objects of this run")
         raise emulator.EmulatorError(
             f"{board.name} ended with status {ended.status}: " + " | ".join(ended.lines[-12:]))
     report = dict(line.split("=", 1) for line in ended.files["report"].decode().split("\n") if line)
@@ -38,7 +42,10 @@ def run(request: Request, board: Board, on_line=None) -> Result:
 
 
 def make_job(request: Request) -> Job:
-    """What the board's runner is given for a request."""
+    """What the board's runner is given for a request. Raises NotSupported."""
+    if "\n" in request.method:
+        raise fail(NOT_SUPPORTED, "has a line break in its name", "method",
+                   remedy="run it on the twin, or export it with another name")
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings = {"method": request.method, "prepare": request.prepare,
                 "trace": int(request.executions > 0),
@@ -118,7 +125,7 @@ def _outputs(request, report, files, suffix):
     meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     return [_tensor(meta.output_tensor_meta(i), files, f"{i}{suffix}")
             if meta.output_tag(i) == KERNEL_TYPES_TENSOR
-            else _value(report.get(f"output{i}{suffix}", "None"))
+            else _value(report.get(f"output{i}{suffix}", "None"), i)
             for i in range(meta.num_outputs())]
 
 
@@ -127,8 +134,14 @@ def _tensor(info, files, name):
     return from_stored(files["out" + name], info, sizes)
 
 
-def _value(text):
+class _Floats(ast.NodeTransformer):
+    """The numbers that Python prints as names."""
+
+    def visit_Name(self, node):
+        return ast.Constant(float(node.id))
+
+
+def _value(text, index):
     """What a board printed of an output that is no tensor. Its floats have 32 bits."""
-    names = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
-    array = np.array(names[text] if text in names else ast.literal_eval(text))
+    array = output_array(ast.literal_eval(_Floats().visit(ast.parse(text, mode="eval"))), index)
     return array.astype(np.float32) if array.dtype == np.float64 else array

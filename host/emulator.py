@@ -37,7 +37,7 @@ class WrongFirmware(EmulatorError):
 
 
 class JobTooLarge(EmulatorError):
-    """The job does not fit into the board's memory for it."""
+    """The job does not fit into the board's memory for it, or what it makes there into the heap."""
 
 
 class EmulatorTimeout(EmulatorError):

@@ -49,9 +49,9 @@ class Job:
     def to_bytes(self) -> bytes:
         """Return the blob."""
         offset = _align(_HEADER.size + _ROW.size * len(self._sections))
-        rows, body = b"", b""
+        rows, body = bytearray(), bytearray()
         for name, data in self._sections.items():
             rows += _ROW.pack(offset + len(body), len(data), name.encode())
             body += data.ljust(_align(len(data)), b"\0")
-        head = _HEADER.pack(MAGIC, VERSION, offset + len(body), len(self._sections)) + rows
-        return head.ljust(offset, b"\0") + body
+        head = _HEADER.pack(MAGIC, VERSION, offset + len(body), len(self._sections)) + bytes(rows)
+        return head.ljust(offset, b"\0") + bytes(body)

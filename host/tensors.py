@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 from picotorch import schema
-from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
 from picotorch.tensor import BFLOAT16
 
 # numpy dtypes by ScalarType; types that are not here are seen as bytes
@@ -40,6 +40,15 @@ def from_bfloat16(bits):
 def as_numbers(array, scalar_type):
     """An output as numbers that can be compared: those of bfloat16 as float32."""
     return from_bfloat16(array) if scalar_type == BFLOAT16 else array
+
+
+def output_array(value, index):
+    """An output as an array. Raises NotSupported for a list of tensors of different sizes, or where
+    some are left out."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise fail(NOT_SUPPORTED, "is a list of tensors of different sizes", "output", index) from None
 
 
 def as_array(value, scalar_type):

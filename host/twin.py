@@ -1,6 +1,5 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
-import numpy as np
 from picotorch import (
     BufferDataLoader,
     Error,
@@ -25,7 +24,7 @@ from picotorch.runner_log import RunnerLog
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
 from .run import Request, Result, Usage, read_events
-from .tensors import from_stored, to_stored
+from .tensors import from_stored, output_array, to_stored
 
 BOARD = "host"
 
@@ -106,12 +105,13 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
         if not 0 <= index < count:
             raise fail(INVALID_ARGUMENT, f"the method has {count}, counted from 0",
                        "planned buffer", index)
-    sizes = []
+    sizes, left = [], LIMIT
     for i in range(count):
         sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))
-        if sum(sizes) > LIMIT:
-            raise out_of_memory("planned buffer", i, sizes[i], LIMIT - sum(sizes[:i]),
+        if sizes[i] > left:
+            raise out_of_memory("planned buffer", i, sizes[i], left,
                                 "no microcontroller has as much")
+        left -= sizes[i]
     return sizes
 
 
@@ -183,8 +183,9 @@ def attach_outputs(method: Method, meta: MethodMeta) -> None:
 
 
 def outputs(method: Method, meta: MethodMeta) -> list:
-    """The outputs: new arrays of the logical sizes, numbers as arrays without dims."""
-    return [np.asarray(output(method, meta, i)) for i in range(method.outputs_size())]
+    """The outputs: new arrays of the logical sizes, numbers as arrays without dims. Raises NotSupported
+    for a list that makes no array."""
+    return [output_array(output(method, meta, i), i) for i in range(method.outputs_size())]
 
 
 def output(method: Method, meta: MethodMeta, index: int):

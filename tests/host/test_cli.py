@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import fixture_store  # noqa: E402
 from calling import assert_error, assert_usage  # noqa: E402
+from flatbuffer_builder import string_value  # noqa: E402
 from programs import call as call_of  # noqa: E402
-from programs import plan, program, tensor  # noqa: E402
+from programs import plan, program, relu_plan, tensor  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
@@ -153,12 +156,44 @@ def npy():
 ZEROS = np.zeros(5, np.float32)
 
 
+def zipped(compression=zipfile.ZIP_STORED, **members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def headed(text):
+    """An array with this header, as numpy 1 wrote them."""
+    return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def encrypted():
+    """What says that it is."""
+    data = bytearray(zipped(**{"in0.npy": npy()}))
+    data[6] |= 1
+    data[data.find(b"PK\1\2") + 8] |= 1
+    return bytes(data)
+
+
+def compressed_badly():
+    data = zipped(zipfile.ZIP_LZMA, **{"in0.npy": npy()})
+    return data[:50] + b"\xff\xff" + data[52:]
+
+
 @pytest.mark.parametrize("data, words", [
     (b"", "is no .npz file"),
     (b"PK\x03\x04 not a zip after all", "is no .npz file"),
     (npz(in0=ZEROS)[:-30], "is no .npz file"),
     (npy(), "is no .npz file"),
     (npz(in0=np.array([None], object)), "is no .npz file"),
+    (zipped(**{"in0.npy": b"is no array"}), "is no .npz file"),
+    (zipped(**{"in0.npy": npy(), "in0": npy()}), "is no .npz file"),
+    (zipped(**{"in0.npy": headed("{'descr': (")}), "is no .npz file"),
+    (zipped(**{"in0.npy": headed("{1: 2, 'a': 3}")}), "is no .npz file"),
+    (encrypted(), "is no .npz file"),
+    (compressed_badly(), "is no .npz file"),
     (npz(x=ZEROS), "has x; name the arrays in0, in1"),
     (npz(in1=ZEROS), "has in1"),
     (npz(), "1 wanted, 0 given"),
@@ -291,6 +326,33 @@ def test_inspect_of_lists_of_lists(call, tmp_path):
     assert "[%3, %3, %3, %3, %3, %3, %3, %3]" in out and "[%22]" in out
 
 
+COMMANDS_OF_TERMINALS = "\x1b[2J\x9b31m\x7f\u202e\r\nforward on host: ok"
+
+
+@pytest.mark.parametrize("command", ["inspect", "run", "size", "profile"])
+def test_names_cannot_command_a_terminal(call, tmp_path, command):
+    method = relu_plan() | {"name": COMMANDS_OF_TERMINALS, "outputs": [1, 2]}
+    method["values"].append(string_value(COMMANDS_OF_TERMINALS))
+    (tmp_path / "model.pte").write_bytes(program(method))
+    asked = [] if command == "inspect" else ["--method", COMMANDS_OF_TERMINALS]
+    drawing = ["--memory-map", tmp_path / "map.svg"] if command == "profile" else []
+    status, out, error = call(command, tmp_path / "model.pte", *asked, *drawing)
+    assert (status, error) == (0, "")
+    assert not [c for c in out if not c.isprintable() and c != "\n"]
+    assert "forward on host: ok" not in out.splitlines()
+    if drawing:
+        xml.etree.ElementTree.parse(tmp_path / "map.svg")
+
+
+def test_a_path_that_is_no_utf8(call, tmp_path):
+    model = tmp_path / os.fsdecode(b"\xff.pte")
+    model.write_bytes(fixture_store.load("add_1").pte)
+    for command in ("inspect", "run"):
+        status, out, error = call(command, model)
+        assert (status, error) == (0, "")
+    assert_error(call("run", tmp_path / os.fsdecode(b"\xfe.pte")), "AccessFailed")
+
+
 def test_inspect_names_what_is_missing(call):
     status, out, _ = call("inspect", path("missing_operators"))
     assert status == 0
@@ -384,6 +446,49 @@ def test_outputs_outside_the_planned_memory_on_a_board(call, name):
     status, out, error = call("parity", path(name))
     assert (status, error) == (0, "")
     assert out.splitlines()[-1].endswith(" agree")
+
+
+def with_output(folder, value, **fields):
+    """relu of four floats, with another output besides."""
+    method = relu_plan() | {"outputs": [1, 2]} | fields
+    method["values"] += [value, tensor([2], 0), {"val": ("Null", {})}]
+    (folder / "model.pte").write_bytes(program(method))
+    return folder / "model.pte"
+
+
+@pytest.mark.parametrize("kind, items", [
+    ("TensorList", [0, 1]), ("DoubleList", [1.5, float("nan"), -float("inf")]), ("BoolList", [True]),
+])
+def test_a_list_as_output_on_a_board(call, tmp_path, kind, items):
+    status, out, error = call("parity", with_output(tmp_path, {"val": (kind, {"items": items})}))
+    assert (status, error) == (0, "")
+    assert out.splitlines()[-1] == "the twin and mps2-an386 agree"
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an386"])
+@pytest.mark.parametrize("kind, items, error", [
+    ("TensorList", [0, 3], ("NotSupported", "output 1: is a list of tensors of different sizes")),
+    ("OptionalTensorList", [0, -1], ("NotSupported", "output 1: is a list of tensors")),
+    ("IntList", [0], ("InvalidProgram", "")),
+])
+def test_a_list_that_is_no_output(call, tmp_path, board, kind, items, error):
+    model = with_output(tmp_path, {"val": (kind, {"items": items})})
+    assert_error(call("run", model, "--board", board), *error)
+
+
+def test_a_method_whose_name_a_job_cannot_hold(call, tmp_path):
+    model = with_output(tmp_path, string_value("text"), name="a\nb")
+    assert call("run", model, "--method", "a\nb")[0] == 0
+    assert_error(call("run", model, "--method", "a\nb", "--board", "mps2-an386"), "NotSupported",
+                 "line break")
+
+
+@pytest.mark.parametrize("fields", [{"inputs": [0] * 60_000}, {"outputs": [1] * 20_000},
+                                    {"non_const_buffer_sizes": [0] + [32] * 100_000}])
+def test_a_run_that_takes_more_heap_than_the_board_has(call, tmp_path, fields):
+    result = call("run", with_output(tmp_path, string_value("text"), **fields), "--board",
+                  "mps2-an386")
+    assert_error(result, "MemoryAllocationFailed", "mps2-an386")
 
 
 def test_model_too_large_for_a_board(call, tmp_path):
@@ -611,6 +716,8 @@ def test_a_backend_of_a_module_in_the_working_folder(call, monkeypatch, tmp_path
     ("no_such_module:A", "ModuleNotFoundError"),
     ("pathlib:Missing", "has no attribute 'Missing'"),
     ("pathlib:Path", "InvalidType (0x13)"),
+    ("zipfile:ZipFile", "TypeError"),
+    ("shutil:disk_usage", "TypeError"),
 ])
 def test_a_backend_that_cannot_be_used(call, given, message):
     status, _, error = call("run", path("add_1"), "--backend", given)

@@ -25,9 +25,10 @@ from picotorch import (
     Method,
     Program,
     Tensor,
+    ValueList,
     from_blob,
 )
-from picotorch.errors import out_of_memory
+from picotorch.errors import bad_program, out_of_memory
 from picotorch.runner_log import RunnerLog
 
 
@@ -264,7 +265,14 @@ def _write_results(run, report):
         run.write_outputs(["out%d" % i for i in range(len(run.results))], run.size_names)
         for i in range(len(run.results)):
             if not isinstance(run.results[i], Tensor):
-                report.append("output%d=%r" % (i, run.results[i]))
+                report.append("output%d=%r" % (i, _plain(run.results[i])))
+
+
+def _plain(output):
+    """Lists of tensors as lists of lists of their elements."""
+    if isinstance(output, ValueList):
+        return [_plain(item) for item in output]
+    return list(output.data) if isinstance(output, Tensor) else output
 
 
 def _write_memories(run, report):
@@ -293,27 +301,39 @@ def _end(report, error, log):
     _board.exit(0 if error is None else 1)
 
 
-def main(sections):
-    settings = job.settings(sections["settings"])
-    report = []
-    log = RunnerLog()
+def _with_locked_heap(step):
+    micropython.heap_lock()
     try:
-        run = Run(sections, settings, log)
-    except Error as error:
-        _end(report, error, log)
+        step()
+    finally:
+        micropython.heap_unlock()
+
+
+def _run(sections, report, log):
+    """The Error of the execution that failed, or None."""
+    run = Run(sections, job.settings(sections["settings"]), log)
     log.loading()
     gc.collect()
+    step = run.locked  # made before it is counted
     before = gc.mem_alloc()
-    micropython.heap_lock()
-    run.locked()
-    micropython.heap_unlock()
+    _with_locked_heap(step)
     report.append("heap=%d" % (gc.mem_alloc() - before))
     _log_run(run, log)
     _write_results(run, report)
     if run.error is None:
         gc.collect()
-        micropython.heap_lock()
-        run.locked_further()
-        micropython.heap_unlock()
+        _with_locked_heap(run.locked_further)
     report.append("executed=%d" % run.executed)
-    _end(report, run.error, log)
+    return run.error
+
+
+def main(sections):
+    report = []
+    log = RunnerLog()
+    try:
+        error = _run(sections, report, log)
+    except Error as raised:
+        error = raised
+    except ValueError:
+        error = bad_program("something lies outside the file")
+    _end(report, error, log)

@@ -94,4 +94,4 @@ class Result:
     @property
     def status(self):
         """ "ok", or the name of the error."""
-        return "ok" if self.code == 0 else ERROR_NAMES[self.code]
+        return "ok" if self.code == 0 else ERROR_NAMES.get(self.code, "Unknown")

@@ -13,6 +13,12 @@ from .named_data import DelegateDataMap
 from .schema import COMPILE_SPEC_KEY, COMPILE_SPEC_VALUE
 
 
+def _check_size(size):
+    """Raises InvalidArgument."""
+    if size < 0 or size > LIMIT:
+        raise fail(INVALID_ARGUMENT, "is negative or more than 128 MiB", "size of an allocation")
+
+
 class BackendAllocator:
     """Hands out bytes of a method's pool (in init; zeros, they stay the delegate's until unload) or of
     the temp memory (in execute; undefined contents, until it returns)."""
@@ -36,8 +42,7 @@ class BackendAllocator:
         """A memoryview of `size` bytes. Raises MemoryAllocationFailed with all the bytes that the
         method needs of this memory so far, InvalidArgument for an alignment that is no power of two or
         that the memory does not have, InvalidState for memory of the pool after init."""
-        if size < 0 or size > LIMIT:
-            raise fail(INVALID_ARGUMENT, "is negative or more than 128 MiB", "size of an allocation")
+        _check_size(size)
         if alignment <= 0 or alignment & (alignment - 1):
             raise fail(INVALID_ARGUMENT, "is no power of two", "alignment of an allocation")
         allocator = self._allocator
@@ -89,7 +94,8 @@ class BackendInitContext:
 
     def ask_temp(self, size):
         """Says at load that execute will allocate `size` bytes of temp memory: where there are not so
-        many, load fails rather than execute."""
+        many, load fails rather than execute. Raises InvalidArgument."""
+        _check_size(size)
         self._context.ask_scratch(size)
 
 

@@ -18,6 +18,7 @@ from .errors import (
     INTERNAL,
     INVALID_ARGUMENT,
     NOT_FOUND,
+    OK,
     OUT_OF_RESOURCES,
     Error,
     bad_program,
@@ -210,7 +211,7 @@ class Delegates(NoDelegates):
 
     def _is_available(self, index):
         try:
-            return self.items[index].backend.is_available()
+            return bool(self.items[index].backend.is_available())
         except Exception as error:
             self._keep(error, index, "delegate", index)
         raise self.error
@@ -296,8 +297,8 @@ class Delegates(NoDelegates):
         self.exception = None
         if not isinstance(error, Exception):
             pass
-        elif isinstance(error, Error) and error.code:
-            self._place(error, subject, index)
+        elif isinstance(error, Error) and self._place(error, subject, index):
+            pass
         elif isinstance(error, MemoryError):
             error = self._error_of(DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left", delegate)
         else:
@@ -306,15 +307,22 @@ class Delegates(NoDelegates):
         self.error = error
 
     def _place(self, error, subject, index):
-        """Adds to a backend's own Error where it comes from."""
-        if error.subject is None:
-            error.subject = subject
-            error.index = index
-        if error.source is None:
-            error.source = self
-        if error.text is not None:
-            error.text = None
-            error.text = error.message
+        """Adds to a backend's own Error where it comes from. False for one that is none after all:
+        without a code, or of a class that does not call Error's __init__."""
+        try:
+            if not isinstance(error.code, int) or error.code == OK:
+                return False
+            if error.subject is None:
+                error.subject = subject
+                error.index = index
+            if error.source is None:
+                error.source = self
+            if error.text is not None:
+                error.text = None
+                error.text = error.message
+        except Exception:
+            return False
+        return True
 
     def _error_of(self, code, what, delegate):
         self.failed = delegate

@@ -56,7 +56,7 @@ class RunnerLog:
 
     def load_failed(self, name, code):
         self.error("Loading of method %s failed with status 0x%x (%s)" % (
-            name, code, ERROR_NAMES[code]))
+            name, code, ERROR_NAMES.get(code, "Unknown")))
 
     # ---- execution
 
@@ -74,7 +74,7 @@ class RunnerLog:
 
     def execute_failed(self, name, code):
         self.error("Execution of method %s failed with status 0x%x (%s)" % (
-            name, code, ERROR_NAMES[code]))
+            name, code, ERROR_NAMES.get(code, "Unknown")))
 
     def instructions(self, verify, load, execute):
         """Instructions of the processor, counted: of Program.load, Method.load and execute."""

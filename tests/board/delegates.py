@@ -89,11 +89,31 @@ class Mute(Exception):
         raise ValueError("no text")
 
 
+class Unmade(Error):
+    def __init__(self):
+        pass
+
+
+class Undecided:
+    def __bool__(self):
+        raise ValueError("neither")
+
+
 MUTE = Mute()
+UNMADE = Unmade()
+UNDECIDED = Undecided()
 
 
 def raise_mute(a, b=None, c=None):
     raise MUTE
+
+
+def raise_unmade(a, b=None, c=None):
+    raise UNMADE
+
+
+def ask_for_less_than_nothing(context, processed, compile_specs):
+    context.ask_temp(-1)
 
 
 def registration(program):
@@ -151,7 +171,7 @@ def failures_of_init(program):
     print("destroyed", doubling.destroyed)
     doubling.forget()
     for failing in (raise_error, raise_invalid_handle, raise_value_error, raise_memory_error,
-                    raise_mute):
+                    raise_mute, raise_unmade, ask_for_less_than_nothing):
         doubling.at_init = failing
         tell("init that fails", bench.load)
         assert doubling.destroyed == 0
@@ -165,7 +185,7 @@ def failures_of_init(program):
     tell("second init that fails", bench.load)
     print("destroyed", doubling.destroyed)
     bench.is_clean()
-    for available in (False, None):
+    for available in (False, None, UNDECIDED):
         doubling.available = available
         tell("not available", bench.load)
         doubling.available = True

@@ -27,8 +27,11 @@ class ExternalTensors:
         self.start_again()
 
     def start_again(self):
-        """The searches of a load, or of a reset, count together."""
+        """The searches of a load, or of a reset, count together. They begin at the first keys, so that
+        a key that a file has twice leads to the same data each time."""
         self.visits = 0
+        for file in self.files:
+            file.next_key = 0
 
     def find(self, extra, dtype, sizes, order, nbytes, constant):
         """Sets `file` (its number) and `position` (in it) for a tensor with this ExtraTensorInfo.

@@ -105,6 +105,18 @@ def test_what_a_map_does_not_have():
         load_data(data_file(layout=None)).get_tensor_layout("w")
 
 
+def test_a_key_that_a_file_has_twice_is_the_same_data_in_each_load():
+    twice = [{"key": "w", "segment_index": i, "tensor_layout": dict(FLOATS)} for i in (0, 1)]
+    segments = [{"offset": 0, "size": 16}, {"offset": 16, "size": 16}]
+    data = build_data({"version": 0, "segments": segments, "named_data": twice},
+                      WEIGHTS + struct.pack("<4f", 9, 9, 9, 9))
+    loaded, data_map = Program.load(BufferDataLoader(aligned(external_relu()))), load_data(data)
+    for _ in range(3):
+        method = load_with_exact_memories(loaded, "forward", data_map=data_map)
+        method.execute()
+        assert list(method.get_output(0).data) == [1, 0, 3, 0]
+
+
 def test_maps_merged():
     merged = MergedDataMap.load([fixture_map("external_two_files", i) for i in (0, 1)])
     assert merged.get_num_keys() == 4

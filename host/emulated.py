@@ -1,6 +1,7 @@
 """Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
 
 import ast
+import re
 
 import numpy as np
 from picotorch import BufferDataLoader, Program
@@ -43,8 +44,8 @@ def run(request: Request, board: Board, on_line=None) -> Result:
 
 def make_job(request: Request) -> Job:
     """What the board's runner is given for a request. Raises NotSupported."""
-    if "\n" in request.method:
-        raise fail(NOT_SUPPORTED, "has a line break in its name", "method",
+    if re.search("[\n\ud800-\udfff]", request.method):
+        raise fail(NOT_SUPPORTED, "has a line break or bytes that are no UTF-8 in its name", "method",
                    remedy="run it on the twin, or export it with another name")
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings = {"method": request.method, "prepare": request.prepare,

@@ -76,12 +76,13 @@ def stack_free():
 
 
 def nbytes(buffer):
-    """Bytes of a buffer; -1 for what is no contiguous buffer, and for a view that was released."""
+    """Bytes of a buffer; -1 for what is no contiguous buffer, for a view that was released, and for
+    references to Python's objects, which are no bytes to write."""
     try:
         view = memoryview(buffer)
     except (TypeError, ValueError):
         return -1
-    return view.nbytes if view.c_contiguous else -1
+    return view.nbytes if view.c_contiguous and "O" not in view.format else -1
 
 
 def typecode(buffer):
@@ -427,7 +428,7 @@ class Reader:
     def equals(self, string, text):
         """True when the string at position `string` reads `text`."""
         length = self.length(string)
-        return bytes(self._bytes(string + 4, length)) == text.encode()
+        return bytes(self._bytes(string + 4, length)) == text.encode("utf-8", "surrogateescape")
 
     def operator(self, name, overload):
         """Number of the operator whose name and overload stand at these positions, or -1."""

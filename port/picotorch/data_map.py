@@ -20,7 +20,7 @@ from .errors import (
     check_stack,
     fail,
 )
-from .memory import LIMIT, bytes_at, check_alignment
+from .memory import LIMIT, buffer_size, bytes_at, check_alignment
 from .program import STRICT, text_at
 from .schema import SCALAR_TYPE_NAMES
 
@@ -73,6 +73,7 @@ class FlatTensorDataMap:
 
     def __init__(self, loader):
         self.loader = loader
+        buffer_size(loader.buffer, "data file")
         self.data = memoryview(loader.buffer)
         self.reader = None
         self.segment_base = 0
@@ -85,7 +86,7 @@ class FlatTensorDataMap:
     @staticmethod
     def load(loader, verification=STRICT):
         """Reads header and tables of the loader's file. Raises NotFound for what is no .ptd file,
-        InvalidExternalData, InvalidArgument, NotSupported."""
+        InvalidExternalData, InvalidArgument, InvalidType, NotSupported."""
         check_stack()
         data_map = FlatTensorDataMap(loader)
         try:

@@ -20,7 +20,7 @@ from .errors import (
     check_stack,
     fail,
 )
-from .memory import LIMIT, bytes_at, check_alignment
+from .memory import LIMIT, buffer_size, bytes_at, check_alignment
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
@@ -45,6 +45,7 @@ class Program:
 
     def __init__(self, loader):
         self.loader = loader
+        buffer_size(loader.buffer, "program")
         self.data = memoryview(loader.buffer)
         self.reader = None
         self.segment_base = 0

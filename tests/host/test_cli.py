@@ -136,6 +136,12 @@ def test_missing_operators_are_all_named(call, command):
                  "aten::_upsample_bilinear2d_aa.out", "aten::rand.out")
 
 
+@pytest.mark.parametrize("command", ["run", "inspect", "size", "parity", "profile"])
+def test_name_of_a_method_that_is_no_utf8(call, command):
+    """As a shell hands it over."""
+    assert_error(call(command, path("add_1"), "--method", os.fsdecode(b"\xff")), "NotFound")
+
+
 def test_planned_buffer_that_there_is_not(call):
     assert_error(call("run", path("add_1"), "--planned-size", "1=64"), "InvalidArgument",
                  "planned buffer 1: the method has 1, counted from 0")

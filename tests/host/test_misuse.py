@@ -11,16 +11,18 @@ from picotorch import (
     Error,
     EventTracer,
     FileDataLoader,
+    FlatTensorDataMap,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
     Method,
     Module,
     Program,
+    from_blob,
 )
 from picotorch.memory import LIMIT
 from picotorch.module import load_with_exact_memories
-from programs import call, plan, tensor
+from programs import FLOAT, call, plan, tensor
 from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
 from test_delegates import two
 
@@ -74,6 +76,43 @@ def test_an_input_that_is_written_in_a_list_is_not_read_only():
         method.set_input(bytes(16), 0)
     method.set_input(bytearray(16), 0)
     method.execute()
+
+
+OBJECTS = np.zeros(64, object)
+PAIRS = np.zeros(64, [("number", np.int32), ("object", object)])
+
+
+@pytest.mark.parametrize("give", [MemoryAllocator, EventTracer, BufferDataLoader,
+                                  lambda memory: from_blob(memory, [8], FLOAT)])
+@pytest.mark.parametrize("memory", [OBJECTS, PAIRS], ids=["objects", "structures"])
+def test_references_to_objects_are_no_memory(give, memory):
+    """What is written there is followed as an address when the array goes."""
+    with pytest.raises(Error, match="InvalidType"):
+        give(memory)
+    method = load_with_exact_memories(
+        Program.load(BufferDataLoader(sections()["relu_unplanned"])), "forward")
+    for call_with in (method.set_input, method.set_output_data_ptr):
+        with pytest.raises(Error, match="InvalidType"):
+            call_with(memory, 0)
+
+
+class Loader:
+    """One of the user's own."""
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+
+    def explain(self, error):
+        return "mine"
+
+
+@pytest.mark.parametrize("load", [Program.load, FlatTensorDataMap.load])
+@pytest.mark.parametrize("buffer", [
+    None, "text", np.zeros(64, np.uint8)[::2], memoryview(bytes(64))[::-1],
+], ids=["none", "text", "strided", "reversed"])
+def test_a_loader_of_no_contiguous_bytes(load, buffer):
+    with pytest.raises(Error, match="InvalidType .*is no buffer of contiguous bytes"):
+        load(Loader(buffer))
 
 
 @pytest.mark.parametrize("prepare", [False, True], ids=["records", "prepared"])

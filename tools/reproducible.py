@@ -114,7 +114,7 @@ def build_wheels(folder: Path) -> Twice:
     here = _build_wheel(sources, folder / "here")
     _run([sys.executable, "setup.py", "-q", "sdist", "-d", folder], sources)
     (archive,) = folder.glob("*.tar.gz")
-    shutil.unpack_archive(archive, folder / "sdist", filter="data")
+    shutil.unpack_archive(archive, folder / "sdist")
     (unpacked,) = (folder / "sdist").iterdir()
     return Twice(here.name, here, _build_wheel(unpacked, folder / "elsewhere", **OTHERWISE))
 

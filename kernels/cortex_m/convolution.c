@@ -62,7 +62,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     x->in_place = x->depth == x->channels && (padding[PT_HEIGHT] | padding[PT_WIDTH]) == 0;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
                         pt_count_windows(&x->window, PT_WIDTH, x->in.width), weights.sizes[0]};
-    pt_limit_steps(&x->window, &x->out);
+    pt_limit_steps(&x->window, &x->in, &x->out);
     return PT_ERROR_OK;
 }
 

@@ -41,7 +41,7 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
     x->prepared = NULL;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(w, PT_HEIGHT, x->in.height),
                         pt_count_windows(w, PT_WIDTH, x->in.width), weights.sizes[3]};
-    pt_limit_steps(w, &x->out);
+    pt_limit_steps(w, &x->in, &x->out);
     return PT_ERROR_OK;
 }
 

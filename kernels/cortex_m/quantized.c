@@ -170,10 +170,12 @@ int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size) {
     return (int32_t)pt_count_steps(room, w->stride[d]);
 }
 
-void pt_limit_steps(pt_window *w, const pt_image *out) {
+void pt_limit_steps(pt_window *w, const pt_image *in, const pt_image *out) {
+    const int32_t sizes[2] = {in->height, in->width};
     const int32_t windows[2] = {out->height, out->width};
     for (uint32_t d = 0; d < 2; d++) {
-        w->stride[d] = windows[d] > 1 ? w->stride[d] : 1;
+        int32_t size = sizes[d] > 1 ? sizes[d] : 1;
+        w->stride[d] = windows[d] > 1 || w->stride[d] < size ? w->stride[d] : size;
         w->dilation[d] = w->kernel[d] > 1 ? w->dilation[d] : 1;
     }
 }

@@ -58,9 +58,10 @@ typedef struct pt_window {
 int64_t pt_count_steps(int64_t room, int32_t stride);
 // Number of windows along dim d of `size` elements; 0 when none fits.
 int32_t pt_count_windows(const pt_window *w, uint32_t d, int32_t size);
-// Makes a stride 1 where there is one window, and a dilation where there is one tap: they count for
-// nothing there, and the others are no larger than the padded input.
-void pt_limit_steps(pt_window *w, const pt_image *out);
+// Limits a stride to the input's size where there is one window, and a dilation to 1 where there is
+// one tap: they count for nothing there, and the others are no larger than the padded input. A
+// stride of 1 stays a promise that the output is as large as the input of a kernel of one tap.
+void pt_limit_steps(pt_window *w, const pt_image *in, const pt_image *out);
 
 // The taps of one window along a dim: from `first`, `taps` of them lie inside the input, the first
 // of them at element `start`.

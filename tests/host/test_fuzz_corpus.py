@@ -8,12 +8,15 @@ from pathlib import Path
 import figures
 import pytest
 import sanitized
-from fuzz.replay import inputs
 from picotorch.host.job import Job
 from picotorch.schema import FILE_IDENTIFIER
 from targets import HOST, run_script
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
+sys.path.append(str(FUZZ))
+
+from replay import inputs  # noqa: E402
+
 CORPUS = FUZZ / "corpus"
 CAMPAIGN = json.loads((FUZZ / "campaign.json").read_text())
 BOARDS = ("mps2-an385-m0plus", "mps2-an386")

@@ -8,7 +8,7 @@ import pytest
 import quantized
 import random_operators
 from board_call import BOARDS, Case, assert_same, call_on_board
-from kernel_call import Tensor
+from kernel_call import Tensor, call, channels_last
 from test_cortex_m import OPERATORS, REFUSED, VALID, as_argument, blank, calls
 
 
@@ -61,6 +61,20 @@ def test_random_calls_give_what_integers_give(name):
                      if not (isinstance(a, Tensor) and a.scratch)]
         expected = getattr(quantized, name)(*arguments[:-1])
         np.testing.assert_array_equal(case.on_twin().outputs[0], expected, err_msg=repr(case))
+
+
+@pytest.mark.parametrize("stride", [[1, 2], [1, 9], [2, 1], [9, 1], [9, 9]])
+def test_a_stride_may_lead_beyond_the_only_window(stride):
+    """A kernel of one tap takes one pixel of each row or column, all of a stride of 1."""
+    x = channels_last(np.arange(24, dtype=np.int8).reshape(1, 4, 3, 2))
+    weights = np.arange(20, dtype=np.int8).reshape(5, 1, 1, 4)
+    numbers = [None, stride, [0, 0], [1, 1], 0, 0, np.full(5, 1 << 30, np.int32),
+               np.full(5, -4, np.int32), -128, 127]
+    expected = quantized.conv2d(x.array, weights, *numbers)
+    scratch = Tensor(np.zeros(64, np.uint8), scratch=True)
+    out = call("cortex_m::quantized_conv2d.out", x, weights, *numbers, scratch,
+               channels_last(np.zeros_like(expected)))
+    np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d", "linear"])

@@ -106,6 +106,6 @@ def test_reducing_fractions_to_bool_asks_which_are_not_zero(operator):
 
 
 def test_reducing_no_elements_of_a_huge_shape_takes_no_time():
-    x = Tensor(np.zeros((2**16, 2**15, 2**20, 0), np.float32), (3, 1, 0, 2))
+    x = Tensor(np.zeros((2**9, 2**8, 2**10, 0), np.float32), (3, 1, 0, 2))
     assert call("aten::sum.IntList_out", x, [], False, None, np.ones((), np.float32)) == 0
     assert np.isnan(call("aten::mean.out", x, None, False, None, np.ones((), np.float32)))

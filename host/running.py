@@ -9,6 +9,7 @@ from picotorch.errors import (
     INVALID_ARGUMENT,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
+    NOT_SUPPORTED,
     fail,
 )
 
@@ -17,6 +18,7 @@ from .run import Request, Result
 
 HOST = twin.BOARD
 DEFAULT_BOARD = "mps2-an386"
+LARGEST_FILE = 1 << 31  # bytes; TorchScript may be larger than the 128 MiB of a program
 
 
 def board_names() -> list[str]:
@@ -49,11 +51,16 @@ def run(request: Request, board: str) -> Result:
 
 
 def read_file(path: Path) -> bytes:
-    """Its bytes. Raises AccessFailed."""
+    """Its bytes. Raises AccessFailed; NotSupported for one that is too large for any use, or never
+    ends."""
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            data = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+    if len(data) > LARGEST_FILE:
+        raise fail(NOT_SUPPORTED, f"has more than {LARGEST_FILE} bytes", str(path))
+    return data
 
 
 def is_bundled(path: Path) -> bool:

@@ -227,6 +227,12 @@ def test_files_that_cannot_be_read_or_written(call, tmp_path):
     assert_error(call("run", model, "--outputs", tmp_path / "no" / "out.npz"), "AccessFailed")
 
 
+@pytest.mark.parametrize("command", ["run", "inspect", "size", "parity", "profile"])
+def test_a_file_that_never_ends(call, monkeypatch, command):
+    monkeypatch.setattr(running, "LARGEST_FILE", 1 << 20)
+    assert_error(call(command, "/dev/zero"), "NotSupported", "/dev/zero: has more than 1048576 bytes")
+
+
 def test_corrupted_program(call, tmp_path):
     data = bytearray(fixture_store.load("add_1").pte)
     file = tmp_path / "model.pte"

@@ -41,6 +41,7 @@ def memory(size, filling=b"\0"):
 
 
 def exactly(data):
+    """Memory of these bytes, and no more."""
     found = np.empty(len(data), np.uint8).data
     found[:] = data
     return found

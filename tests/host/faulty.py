@@ -2,7 +2,7 @@
 for, so that it can fail after it has changed its state."""
 
 from flatbuffer_builder import bool_value, int_value
-from programs import call, plan, program, tensor
+from programs import call, delegate_call, plan, program, tensor
 
 INT, LONG = 3, 4
 COUNT, INDEX, TABLE, FOUND, SEEN, FALSE, PADDING = range(7)
@@ -11,10 +11,6 @@ COUNT, INDEX, TABLE, FOUND, SEEN, FALSE, PADDING = range(7)
 def named(name, value):
     value["val"][1]["extra_tensor_info"] = {"fully_qualified_name": name}
     return value
-
-
-def delegate_call(index, *args):
-    return {"instr_args": ("DelegateCall", {"delegate_index": index, "args": list(args)})}
 
 
 def faulty():

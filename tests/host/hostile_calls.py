@@ -15,6 +15,7 @@ import collections
 import dataclasses
 import faulthandler
 import json
+import math
 import struct
 import sys
 import time
@@ -23,6 +24,7 @@ import _picotorch
 import numpy as np
 import random_operators
 from example_calls import EXAMPLES
+from exercise import exactly
 from flatbuffer_builder import bool_value, build, double_value, int_value, string_value
 from kernel_call import CONSTANT, CONTIGUOUS, DYNAMIC, OTHER, VALUE, Tensor, Variable, ref
 from picotorch import schema
@@ -101,13 +103,6 @@ def valid_call(draw):
     return case.operator, case.arguments
 
 
-def product(sizes):
-    found = 1
-    for size in sizes:
-        found *= size
-    return found
-
-
 @dataclasses.dataclass(eq=False)
 class HostileTensor:
     dtype: int
@@ -127,7 +122,7 @@ class HostileTensor:
 
     @property
     def numel(self):
-        return product(self.sizes)
+        return math.prod(self.sizes)
 
     def nbytes(self):
         """Bytes for which there is memory."""
@@ -138,7 +133,7 @@ class HostileTensor:
         """A loader would have let it pass."""
         element = _picotorch.element_size(self.dtype)
         if self.numel == 0:
-            within = product(size for size in self.sizes if size) * element <= LIMIT
+            within = math.prod(size for size in self.sizes if size) * element <= LIMIT
         else:
             within = (self.numel * element <= LARGEST
                       and (self.bound is None or self.numel <= self.bound))
@@ -616,18 +611,11 @@ class HostileCall:
         sizes = tensor.sizes
         if at is not None:
             sizes = struct.unpack_from(f"<{len(tensor.sizes)}i", self.pool_memory, at)
-            assert min(sizes) >= 0 and product(sizes) <= tensor.bound, f"sizes {sizes}"
-        return product(sizes) * _picotorch.element_size(tensor.dtype)
+            assert min(sizes) >= 0 and math.prod(sizes) <= tensor.bound, f"sizes {sizes}"
+        return math.prod(sizes) * _picotorch.element_size(tensor.dtype)
 
     def __repr__(self):
         return f"{self.operator} {self.signature} {self.arguments} prepared={self.is_prepared}"
-
-
-def exactly(data):
-    """Memory of these bytes, and no more."""
-    found = np.empty(len(data), np.uint8)
-    found[:] = np.frombuffer(bytes(data), np.uint8)
-    return found.data
 
 
 def random_data(seed, length=LENGTH):

@@ -19,6 +19,10 @@ def call(op_index, *args):
     return {"instr_args": ("KernelCall", {"op_index": op_index, "args": list(args)})}
 
 
+def delegate_call(index, *args):
+    return {"instr_args": ("DelegateCall", {"delegate_index": index, "args": list(args)})}
+
+
 def operator(name):
     """"aten::add.out" """
     base, _, overload = name.partition(".")

@@ -31,7 +31,7 @@ from picotorch.host import profiling
 from picotorch.host.run import Request
 from picotorch.module import load_with_exact_memories
 from picotorch.runtime import Runtime
-from programs import call, plan, program, tensor
+from programs import call, delegate_call, plan, program, tensor
 from targets import HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script
 
 BOARD = "mps2-an386"
@@ -42,10 +42,6 @@ INLINE, SEGMENT = 0, 1
 def delegate(index=0, location=INLINE, specs=(), **changes):
     return {"id": "Doubling", "processed": {"location": location, "index": index},
             "compile_specs": [{"key": key, "value": value} for key, value in specs]} | changes
-
-
-def delegate_call(index, *args):
-    return {"instr_args": ("DelegateCall", {"delegate_index": index, "args": list(args)})}
 
 
 SPECS = (("level", [7]), ("empty", []))

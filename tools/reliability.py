@@ -53,7 +53,7 @@ ROWS = (
         "than 8 million instructions and 1,000 for each byte (endless loops: than 2,000 million)",
         tests("test_malformed")),
     Row("fuzz", "fuzzing of files, operators and programs, guided by coverage",
-        "{hours:.1f} hours of processes, {executions:,} executions, {fixed} findings, all fixed; of "
+        "{hours:.1f} hours of processes, {executions:,} executions, findings: {fixed}, fixed; of "
         "{inputs:,} inputs kept {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=60"),
     Row("operators", "calls of all operators with random hostile arguments",
         "{calls:,} calls: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} "

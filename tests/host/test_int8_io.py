@@ -175,7 +175,9 @@ def test_quantization_rounds_to_even_and_saturates():
 
 
 def test_export_without_executorch_says_how_to_get_it(call, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "executorch", None)
+    imported = [name for name in sys.modules if name.startswith("executorch.")]
+    for name in ["executorch", *imported]:
+        monkeypatch.setitem(sys.modules, name, None)
     assert_error(call("export", path("int8_ds_cnn"), "--int8-io", "-o", tmp_path / "out.pte"),
                  "NotFound", "executorch", ".[export]")
     assert not (tmp_path / "out.pte").exists()

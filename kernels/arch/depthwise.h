@@ -19,6 +19,7 @@
 #ifndef PT_ARCH_DEPTHWISE_H
 #define PT_ARCH_DEPTHWISE_H
 
+#include "offsets.h"
 #include "scale.h"
 #include <stddef.h>
 
@@ -52,9 +53,13 @@ typedef struct pt_depthwise_row {
 #if defined(__ARM_FEATURE_DSP) || defined(__ARM_ARCH_7M__)
 #include "depthwise_blocks.h"
 #elif defined(__ARM_ARCH_6M__)
-#include "depthwise_v6m.h"
+#include "v6m/depthwise.h"
 #else
 #include "depthwise_plain.h"
 #endif
+
+PT_STATIC_ASSERT(sizeof(pt_depthwise_channel) <= PT_DEPTHWISE_CHANNEL_BYTES &&
+                     sizeof(pt_plane) <= PT_PLANE_BYTES,
+                 "more bytes than are asked for");
 
 #endif

@@ -11,10 +11,20 @@ typedef struct pt_blocks {
     const struct pt_depthwise_channel *channels_end;
 } pt_blocks;
 
+PT_OFFSET(pt_blocks, step, 0);
+PT_OFFSET(pt_blocks, second, 4);
+PT_OFFSET(pt_blocks, third, 8);
+PT_OFFSET(pt_blocks, end, 12);
+PT_OFFSET(pt_blocks, two, 16);
+PT_OFFSET(pt_blocks, last, 20);
+PT_OFFSET(pt_blocks, plane_gap, 24);
+PT_OFFSET(pt_blocks, out_gap, 28);
+PT_OFFSET(pt_blocks, channels_end, 32);
+
 #if defined(__ARM_FEATURE_DSP)
-#include "depthwise_dsp.h"
+#include "dsp/depthwise.h"
 #else
-#include "depthwise_v7m.h"
+#include "v7m/depthwise.h"
 #endif
 
 typedef void pt_multiply_blocks(const pt_depthwise_channel *channels, const pt_plane *const *rows,

@@ -12,37 +12,43 @@
 
 enum { PT_DEQUANTIZE_ALIGNMENT = 4 };
 
+// clang-format off
+
 // Takes a word of four bytes, extends each and adds -zero_point in one instruction.
-#define PT_DEQUANTIZE_BYTES(name, type, extend)                                                 \
-    static inline void name(int32_t blocks, const type *in, float *out, float scale,            \
-                            int32_t zero_point) {                                               \
-        uint32_t word, q0, q1, q2;                                                              \
-        if (blocks == 0) {                                                                      \
-            return;                                                                             \
-        }                                                                                       \
-        __asm__ volatile("1:\n\t"                                                               \
-                         "ldr %[word], [%[in]], #4\n\t"                                         \
-                         "subs %[blocks], #1\n\t" extend " %[q0], %[minus], %[word]\n\t" extend \
-                         " %[q1], %[minus], %[word], ror #8\n\t" extend                         \
-                         " %[q2], %[minus], %[word], ror #16\n\t" extend                        \
-                         " %[word], %[minus], %[word], ror #24\n\t"                             \
-                         "vmov s0, s1, %[q0], %[q1]\n\t"                                        \
-                         "vmov s2, s3, %[q2], %[word]\n\t"                                      \
-                         "vcvt.f32.s32 s0, s0\n\t"                                              \
-                         "vcvt.f32.s32 s1, s1\n\t"                                              \
-                         "vcvt.f32.s32 s2, s2\n\t"                                              \
-                         "vcvt.f32.s32 s3, s3\n\t"                                              \
-                         "vmul.f32 s0, s0, %[scale]\n\t"                                        \
-                         "vmul.f32 s1, s1, %[scale]\n\t"                                        \
-                         "vmul.f32 s2, s2, %[scale]\n\t"                                        \
-                         "vmul.f32 s3, s3, %[scale]\n\t"                                        \
-                         "vstmia %[out]!, {s0-s3}\n\t"                                          \
-                         "bne 1b"                                                               \
-                         : [blocks] "+l"(blocks), [in] "+r"(in), [out] "+r"(out),               \
-                           [word] "=&r"(word), [q0] "=&r"(q0), [q1] "=&r"(q1), [q2] "=&r"(q2)   \
-                         : [minus] "r"(-zero_point), [scale] "t"(scale)                         \
-                         : "s0", "s1", "s2", "s3", "cc", "memory");                             \
+#define PT_DEQUANTIZE_BYTES(name, type, extend)                                      \
+    static inline void name(int32_t blocks, const type *in, float *out, float scale, \
+                            int32_t zero_point) {                                    \
+        uint32_t word, q0, q1, q2;                                                   \
+        if (blocks == 0) {                                                           \
+            return;                                                                  \
+        }                                                                            \
+        __asm__ volatile(                                                            \
+            "1:\n\t"                                                                 \
+            "ldr %[word], [%[in]], #4\n\t"                                           \
+            "subs %[blocks], #1\n\t"                                                 \
+            extend " %[q0], %[minus], %[word]\n\t"                                   \
+            extend " %[q1], %[minus], %[word], ror #8\n\t"                           \
+            extend " %[q2], %[minus], %[word], ror #16\n\t"                          \
+            extend " %[word], %[minus], %[word], ror #24\n\t"                        \
+            "vmov s0, s1, %[q0], %[q1]\n\t"                                          \
+            "vmov s2, s3, %[q2], %[word]\n\t"                                        \
+            "vcvt.f32.s32 s0, s0\n\t"                                                \
+            "vcvt.f32.s32 s1, s1\n\t"                                                \
+            "vcvt.f32.s32 s2, s2\n\t"                                                \
+            "vcvt.f32.s32 s3, s3\n\t"                                                \
+            "vmul.f32 s0, s0, %[scale]\n\t"                                          \
+            "vmul.f32 s1, s1, %[scale]\n\t"                                          \
+            "vmul.f32 s2, s2, %[scale]\n\t"                                          \
+            "vmul.f32 s3, s3, %[scale]\n\t"                                          \
+            "vstmia %[out]!, {s0-s3}\n\t"                                            \
+            "bne 1b"                                                                 \
+            : [blocks] "+l"(blocks), [in] "+r"(in), [out] "+r"(out),                 \
+              [word] "=&r"(word), [q0] "=&r"(q0), [q1] "=&r"(q1), [q2] "=&r"(q2)     \
+            : [minus] "r"(-zero_point), [scale] "t"(scale)                           \
+            : "s0", "s1", "s2", "s3", "cc", "memory");                               \
     }
+
+// clang-format on
 
 PT_DEQUANTIZE_BYTES(pt_dequantize_int8, int8_t, "sxtab")
 PT_DEQUANTIZE_BYTES(pt_dequantize_uint8, uint8_t, "uxtab")

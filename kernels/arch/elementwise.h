@@ -12,7 +12,7 @@ typedef struct pt_scaled {
 
 #if defined(__ARM_FEATURE_MVE)
 enum { PT_HAS_VECTORS = 1 };
-#include "elementwise_mve.h"
+#include "mve/elementwise.h"
 #else
 enum { PT_HAS_VECTORS = 0 };
 

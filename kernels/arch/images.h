@@ -13,12 +13,16 @@ typedef struct pt_geometry {
 
 #if defined(__ARM_FEATURE_DSP)
 
+enum { PT_CONVOLVES_SOME = 1 };
+
 // One group of an image, with `room` bytes at `block`. False, with nothing done, where only
 // pt_multiply_patches can do it; its bytes are the same.
 bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t room);
 
 #else
+
+enum { PT_CONVOLVES_SOME = 0 };
 
 static inline bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                                int8_t *out, void *block, uint32_t room) {

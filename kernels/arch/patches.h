@@ -92,13 +92,13 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 
 #if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_PATCHES_DSP
-#include "patches_dsp.h"
+#include "dsp/patches.h"
 #elif defined(__ARM_ARCH_7M__)
 #define PT_PATCHES_PAIRS
-#include "patches_v7m.h"
+#include "v7m/patches.h"
 #elif defined(__ARM_ARCH_6M__)
 #define PT_PATCHES_PAIRS
-#include "patches_v6m.h"
+#include "v6m/patches.h"
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"

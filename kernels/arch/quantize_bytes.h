@@ -12,48 +12,55 @@
 
 enum { PT_QUANTIZE_ALIGNMENT = 4 };
 
+// clang-format off
+
 // As pt_quantize_value, but to 16 bits; then two values are limited at a time. `limit` is an
 // instruction, `join` joins %[q0] of values 0 and 2 and %[q1] of values 1 and 3.
-#define PT_QUANTIZE_BYTES(name, type, limit, join)                                                \
-    static inline void name(int32_t blocks, const float *in, type *out, float inverse_scale,      \
-                            int32_t zero_point) {                                                 \
-        uint32_t q0, q1, q2, q3;                                                                  \
-        if (blocks == 0) {                                                                        \
-            return;                                                                               \
-        }                                                                                         \
-        __asm__ volatile("1:\n\t"                                                                 \
-                         "vldmia %[in]!, {s0-s3}\n\t"                                             \
-                         "subs %[blocks], #1\n\t"                                                 \
-                         "vmul.f32 s0, s0, %[inverse]\n\t"                                        \
-                         "vmul.f32 s1, s1, %[inverse]\n\t"                                        \
-                         "vmul.f32 s2, s2, %[inverse]\n\t"                                        \
-                         "vmul.f32 s3, s3, %[inverse]\n\t"                                        \
-                         "vadd.f32 s0, s0, %[up]\n\t"                                             \
-                         "vadd.f32 s1, s1, %[up]\n\t"                                             \
-                         "vadd.f32 s2, s2, %[up]\n\t"                                             \
-                         "vadd.f32 s3, s3, %[up]\n\t"                                             \
-                         "vsub.f32 s0, s0, %[down]\n\t"                                           \
-                         "vsub.f32 s1, s1, %[down]\n\t"                                           \
-                         "vsub.f32 s2, s2, %[down]\n\t"                                           \
-                         "vsub.f32 s3, s3, %[down]\n\t"                                           \
-                         "vcvt.s16.f32 s0, s0, #0\n\t"                                            \
-                         "vcvt.s16.f32 s1, s1, #0\n\t"                                            \
-                         "vcvt.s16.f32 s2, s2, #0\n\t"                                            \
-                         "vcvt.s16.f32 s3, s3, #0\n\t"                                            \
-                         "vmov %[q0], %[q1], s0, s1\n\t"                                          \
-                         "vmov %[q2], %[q3], s2, s3\n\t"                                          \
-                         "pkhbt %[q0], %[q0], %[q2], lsl #16\n\t"                                 \
-                         "pkhbt %[q1], %[q1], %[q3], lsl #16\n\t" limit                           \
-                         " %[q0], #8, %[q0]\n\t" limit " %[q1], #8, %[q1]\n\t" join               \
-                         "orr %[q0], %[q0], %[q1], lsl #8\n\t"                                    \
-                         "str %[q0], [%[out]], #4\n\t"                                            \
-                         "bne 1b"                                                                 \
-                         : [blocks] "+l"(blocks), [in] "+r"(in), [out] "+r"(out), [q0] "=&r"(q0), \
-                           [q1] "=&r"(q1), [q2] "=&r"(q2), [q3] "=&r"(q3)                         \
-                         : [inverse] "t"(inverse_scale), [up] "t"(0x1.8p+23f),                    \
-                           [down] "t"(0x1.8p+23f - (float)zero_point)                             \
-                         : "s0", "s1", "s2", "s3", "cc", "memory");                               \
+#define PT_QUANTIZE_BYTES(name, type, limit, join)                                           \
+    static inline void name(int32_t blocks, const float *in, type *out, float inverse_scale, \
+                            int32_t zero_point) {                                            \
+        uint32_t q0, q1, q2, q3;                                                             \
+        if (blocks == 0) {                                                                   \
+            return;                                                                          \
+        }                                                                                    \
+        __asm__ volatile(                                                                    \
+            "1:\n\t"                                                                         \
+            "vldmia %[in]!, {s0-s3}\n\t"                                                     \
+            "subs %[blocks], #1\n\t"                                                         \
+            "vmul.f32 s0, s0, %[inverse]\n\t"                                                \
+            "vmul.f32 s1, s1, %[inverse]\n\t"                                                \
+            "vmul.f32 s2, s2, %[inverse]\n\t"                                                \
+            "vmul.f32 s3, s3, %[inverse]\n\t"                                                \
+            "vadd.f32 s0, s0, %[up]\n\t"                                                     \
+            "vadd.f32 s1, s1, %[up]\n\t"                                                     \
+            "vadd.f32 s2, s2, %[up]\n\t"                                                     \
+            "vadd.f32 s3, s3, %[up]\n\t"                                                     \
+            "vsub.f32 s0, s0, %[down]\n\t"                                                   \
+            "vsub.f32 s1, s1, %[down]\n\t"                                                   \
+            "vsub.f32 s2, s2, %[down]\n\t"                                                   \
+            "vsub.f32 s3, s3, %[down]\n\t"                                                   \
+            "vcvt.s16.f32 s0, s0, #0\n\t"                                                    \
+            "vcvt.s16.f32 s1, s1, #0\n\t"                                                    \
+            "vcvt.s16.f32 s2, s2, #0\n\t"                                                    \
+            "vcvt.s16.f32 s3, s3, #0\n\t"                                                    \
+            "vmov %[q0], %[q1], s0, s1\n\t"                                                  \
+            "vmov %[q2], %[q3], s2, s3\n\t"                                                  \
+            "pkhbt %[q0], %[q0], %[q2], lsl #16\n\t"                                         \
+            "pkhbt %[q1], %[q1], %[q3], lsl #16\n\t"                                         \
+            limit " %[q0], #8, %[q0]\n\t"                                                    \
+            limit " %[q1], #8, %[q1]\n\t"                                                    \
+            join                                                                             \
+            "orr %[q0], %[q0], %[q1], lsl #8\n\t"                                            \
+            "str %[q0], [%[out]], #4\n\t"                                                    \
+            "bne 1b"                                                                         \
+            : [blocks] "+l"(blocks), [in] "+r"(in), [out] "+r"(out), [q0] "=&r"(q0),         \
+              [q1] "=&r"(q1), [q2] "=&r"(q2), [q3] "=&r"(q3)                                 \
+            : [inverse] "t"(inverse_scale), [up] "t"(0x1.8p+23f),                            \
+              [down] "t"(0x1.8p+23f - (float)zero_point)                                     \
+            : "s0", "s1", "s2", "s3", "cc", "memory");                                       \
     }
+
+// clang-format on
 
 PT_QUANTIZE_BYTES(pt_quantize_int8, int8_t, "ssat16",
                   "uxtb16 %[q0], %[q0]\n\tuxtb16 %[q1], %[q1]\n\t")

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 // y[j] = sum over k of (x[k] + x_offset) * (w[j][k] + w_offset) + addend[j], requantized.
-typedef struct pt_product {
+typedef struct pt_linear {
     int32_t rows, depth, outputs;
     int32_t x_offset, w_offset;
     const int32_t *addends; // NULL for none
@@ -15,7 +15,7 @@ typedef struct pt_product {
     int32_t multiplier, shift;
     pt_range range;
     const void *prepared; // by pt_prepare_rows, or NULL
-} pt_product;
+} pt_linear;
 
 // A row is taken whole, two bytes a value, or in parts, eight bytes a value and the outputs' sums
 // besides. The scratch is the same for all instruction sets.
@@ -42,9 +42,9 @@ static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
 
 // At load, if wanted: the weights in the order in which a core with the DSP extension reads them.
 #if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
-void pt_prepare_rows(const pt_product *p, const int8_t *w, void *to);
+void pt_prepare_rows(const pt_linear *p, const int8_t *w, void *to);
 #else
-static inline void pt_prepare_rows(const pt_product *p, const int8_t *w, void *to) {
+static inline void pt_prepare_rows(const pt_linear *p, const int8_t *w, void *to) {
     (void)p, (void)w, (void)to;
 }
 #endif
@@ -53,12 +53,12 @@ static inline void pt_prepare_rows(const pt_product *p, const int8_t *w, void *t
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
 // `row_sum` is w_offset times the sum over k of x[k] + x_offset.
-bool pt_multiply_row(const pt_product *p, const int8_t *x, int64_t row_sum, const int8_t *w,
+bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch);
 
 #else
 
-static inline bool pt_multiply_row(const pt_product *p, const int8_t *x, int64_t row_sum,
+static inline bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum,
                                    const int8_t *w, int8_t *y, void *scratch) {
     (void)p, (void)x, (void)row_sum, (void)w, (void)y, (void)scratch;
     return false;

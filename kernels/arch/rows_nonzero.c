@@ -3,6 +3,7 @@
 #include "rows.h"
 
 #if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#include "offsets.h"
 #include "scale.h"
 #include <string.h>
 
@@ -11,10 +12,14 @@ typedef struct pt_value_at {
     int32_t k;
 } pt_value_at;
 
+PT_OFFSET(pt_value_at, value, 0);
+PT_OFFSET(pt_value_at, k, 4);
+PT_SIZE(pt_value_at, 8);
+
 #if defined(__ARM_ARCH_7M__)
-#include "rows_v7m.h"
+#include "v7m/rows.h"
 #else
-#include "rows_v6m.h"
+#include "v6m/rows.h"
 #endif
 
 // The n values of x that are not zero; zeros make them a multiple of 4.
@@ -32,7 +37,7 @@ static int32_t list_values(const int8_t *x, int32_t offset, int32_t n, pt_value_
     return (int32_t)(to - list);
 }
 
-static bool scales_fast(const pt_product *p, int64_t row_sum) {
+static bool scales_fast(const pt_linear *p, int64_t row_sum) {
     int32_t limit = PT_BIAS_LIMIT / 2;
     bool fast = p->depth <= PT_MAX_PRODUCTS && p->range.min == INT8_MIN && p->range.max == INT8_MAX;
     fast = fast && pt_scales_fast(p->multiplier, p->shift) && row_sum < limit && row_sum > -limit;
@@ -44,7 +49,7 @@ static bool scales_fast(const pt_product *p, int64_t row_sum) {
 
 // Adds products of the listed values with four rows of weights at a time. Of the last rows, the
 // first stands for those that are not there.
-static void add_products(const pt_product *p, const pt_value_at *list, int32_t count,
+static void add_products(const pt_linear *p, const pt_value_at *list, int32_t count,
                          const int8_t *w, int32_t *sums) {
     int32_t left = p->outputs, rest[4];
     for (; left >= 4; left -= 4, w += 4 * p->depth, sums += 4) {
@@ -58,7 +63,7 @@ static void add_products(const pt_product *p, const pt_value_at *list, int32_t c
     }
 }
 
-bool pt_multiply_row(const pt_product *p, const int8_t *x, int64_t row_sum, const int8_t *w,
+bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch) {
     pt_value_at *list = scratch;
     int32_t *sums = (int32_t *)(list + ((pt_row_part(p->depth) + 3) & ~3));

@@ -1,17 +1,18 @@
-// What is asked of memories that are handed over: that they are apart, and which are written.
-#include "core.h"
+// What is asked of memories that are handed over: that they are large enough, aligned and apart,
+// and which are written.
+#include "memories.h"
+#include "record.h"
+#include "report.h"
 
+// In distances: the end of a memory may be that of the address space, which is 0.
 static bool overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size) {
-    return a_size > 0 && b_size > 0 && (uintptr_t)a < (uintptr_t)b + b_size &&
-           (uintptr_t)b < (uintptr_t)a + a_size;
-}
-
-static const pt_method *method_of(const pt_context *c) {
-    return (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    return a_size > 0 && b_size > 0 &&
+           ((uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size);
 }
 
 static uint32_t events_size(const pt_context *c) {
-    return c->tracer.events ? (method_of(c)->n_instructions + 1) * (uint32_t)sizeof(pt_event) : 0;
+    return c->tracer.events ? (pt_record_of(c)->n_instructions + 1) * (uint32_t)sizeof(pt_event)
+                            : 0;
 }
 
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t first,
@@ -30,10 +31,12 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
 static bool share_bytes(const pt_context *c, pt_ref a, pt_ref b) {
     const pt_value *x = (const pt_value *)(const void *)pt_at(c, a);
     const pt_value *y = (const pt_value *)(const void *)pt_at(c, b);
+    if (x->data >> PT_REF_OFFSET_BITS != y->data >> PT_REF_OFFSET_BITS) {
+        return false;
+    }
     uint32_t x_words = (pt_capacity(c, a) * pt_element_size(x->type) + 3) / 4;
     uint32_t y_words = (pt_capacity(c, b) * pt_element_size(y->type) + 3) / 4;
-    return x->data >> PT_REF_OFFSET_BITS == y->data >> PT_REF_OFFSET_BITS && x_words > 0 &&
-           y_words > 0 && x->data < y->data + y_words && y->data < x->data + x_words;
+    return x_words > 0 && y_words > 0 && x->data < y->data + y_words && y->data < x->data + x_words;
 }
 
 bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args) {
@@ -107,14 +110,12 @@ static bool writes_to(const pt_context *c, const pt_instruction *instruction, ui
 }
 
 bool pt_is_written(const pt_context *c, uint32_t memory) {
-    const pt_method *method = method_of(c);
-    const uint8_t *at = pt_at(c, method->instructions);
-    for (uint32_t i = 0; i < method->n_instructions; i++) {
-        const pt_instruction *instruction = (const pt_instruction *)(const void *)at;
-        if (writes_to(c, instruction, memory)) {
+    const pt_method_record *method = pt_record_of(c);
+    const pt_instruction *at = pt_first_instruction(c);
+    for (uint32_t i = 0; i < method->n_instructions; i++, at = pt_next_instruction(at)) {
+        if (writes_to(c, at, memory)) {
             return true;
         }
-        at += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
     }
     return false;
 }
@@ -129,4 +130,83 @@ uint32_t pt_find_shared(const pt_context *c, uint32_t first, uint32_t end) {
         }
     }
     return PT_MEMORY_NONE;
+}
+
+// ---- at load
+
+int pt_check_alignment(const pt_span *span, uint8_t subject, int32_t index, pt_error *error) {
+    bool is_aligned = span->size == 0 || (uintptr_t)span->data % PT_ALIGNMENT == 0;
+    return is_aligned ? PT_ERROR_OK
+                      : pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
+                                  "does not start at a multiple of 8 bytes; align it");
+}
+
+int pt_check_memory(const pt_span *span, uint8_t subject, int32_t index, pt_error *error) {
+    if (span->is_constant) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
+                         "cannot be written; hand over memory that can be");
+    }
+    return pt_check_alignment(span, subject, index, error);
+}
+
+int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subject, int32_t index,
+                          pt_error *error) {
+    if (pt_find_overlap(c, span->data, span->size, 0, PT_MEMORIES)) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
+                         "shares bytes with the program or with another memory; hand over "
+                         "memories that lie apart");
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, pt_error *error) {
+    uint32_t size = 0;
+    PT_TRY(pt_plan_buffer(&m->plan, i, &size, error));
+    if (size > PT_MEMORY_LIMIT) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
+                         "more than 128 MiB");
+    }
+    if (i >= memories->n_planned) {
+        return size == 0 ? PT_ERROR_OK
+                         : pt_report_bytes(error, PT_ERROR_INVALID_ARGUMENT,
+                                           PT_SUBJECT_PLANNED_BUFFER, (int32_t)i, size, 0,
+                                           "is missing; hand over one buffer for each that the "
+                                           "method needs");
+    }
+    const pt_span *planned = &memories->planned[i];
+    if (planned->size < size) {
+        return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_PLANNED_BUFFER,
+                               (int32_t)i, size, planned->size, "; make it larger");
+    }
+    return pt_check_memory(planned, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i, error);
+}
+
+int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error) {
+    uint32_t n = pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
+    PT_TRY(pt_check_memory(&memories->pool, PT_SUBJECT_POOL, PT_NO_INDEX, error));
+    if (n > PT_MEMORIES - PT_MEMORY_PLANNED) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,
+                         "so many planned buffers");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        PT_TRY(check_planned(m, memories, i, error));
+    }
+    m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
+    return PT_ERROR_OK;
+}
+
+int pt_take_pool(pt_method *m, uint64_t end, pt_error *error) {
+    if (end > m->pool_size) {
+        uint64_t requested = end - m->start;
+        return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_POOL,
+                               PT_NO_INDEX, requested > INT32_MAX ? INT32_MAX : (uint32_t)requested,
+                               m->pool_size > m->start ? m->pool_size - m->start : 0,
+                               "; make it larger");
+    }
+    if (end > PT_MEMORY_LIMIT) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_POOL, PT_NO_INDEX,
+                         "records above 128 MiB");
+    }
+    m->end = (uint32_t)end;
+    return PT_ERROR_OK;
 }

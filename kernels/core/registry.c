@@ -1,18 +1,18 @@
 // The known operators and the kernels that this build has for them.
 //
-// A build with the kernels of some operators only names its own list in PT_OPERATORS. There
-// PT_NOT_LINKED stands for every operator that is left out between number PT_FIRST_OPERATOR and the
-// last: the others keep their numbers.
-#include "core.h"
+// A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
+// of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
+// PT_NO_OPERATOR instead.
+#include "record.h"
 
 #ifndef PT_OPERATORS
 #define PT_OPERATORS "operators.def"
 #endif
 
-#define PT_OPERATOR(name, symbol, signature) extern const pt_kernel pt_##symbol;
-#define PT_NOT_LINKED
+#define PT_OPERATOR(number, name, symbol, signature, arguments) extern const pt_kernel pt_##symbol;
+#define PT_NO_OPERATOR
 #include PT_OPERATORS
-#undef PT_NOT_LINKED
+#undef PT_NO_OPERATOR
 #undef PT_OPERATOR
 
 #ifndef PT_FIRST_OPERATOR
@@ -21,24 +21,41 @@
 
 typedef struct operator_entry {
     const char *name;
-    const char *signature;
+    const char *signature;   // behind its zero the names of the arguments, a space between two
     const pt_kernel *kernel; // NULL: not linked
 } operator_entry;
 
+static const char no_arguments[] = "\0";
+static const operator_entry not_linked = {"", no_arguments, NULL};
+
+// By number, from the first on.
 static const operator_entry operators[] = {
-#define PT_OPERATOR(name, symbol, signature) {name, signature, &pt_##symbol},
-#define PT_NOT_LINKED {"", "", NULL},
+#define PT_OPERATOR(number, name, symbol, signature, arguments) \
+    [number - PT_FIRST_OPERATOR] = {name, signature "\0" arguments, &pt_##symbol},
+#define PT_NO_OPERATOR {"", "", NULL},
 #include PT_OPERATORS
-#undef PT_NOT_LINKED
+#undef PT_NO_OPERATOR
 #undef PT_OPERATOR
 };
 
-enum { FIRST = PT_FIRST_OPERATOR, ENTRIES = sizeof(operators) / sizeof(*operators) };
+// Places in that table, in the order of the names, in which the lines stand.
+static const uint16_t by_name[] = {
+#define PT_OPERATOR(number, name, symbol, signature, arguments) number - PT_FIRST_OPERATOR,
+#define PT_NO_OPERATOR 0,
+#include PT_OPERATORS
+#undef PT_NO_OPERATOR
+#undef PT_OPERATOR
+};
+
+enum {
+    FIRST = PT_FIRST_OPERATOR,
+    ENTRIES = sizeof(operators) / sizeof(*operators),
+    NAMES = sizeof(by_name) / sizeof(*by_name),
+};
 
 static const operator_entry *entry(uint32_t number) {
-    static const operator_entry not_linked = {"", "", NULL};
     uint32_t i = number - FIRST;
-    return i < ENTRIES ? &operators[i] : &not_linked;
+    return i < ENTRIES && operators[i].kernel ? &operators[i] : &not_linked;
 }
 
 uint32_t pt_operator_count(void) {
@@ -51,6 +68,18 @@ const char *pt_operator_name(uint32_t number) {
 
 const char *pt_operator_signature(uint32_t number) {
     return entry(number)->signature;
+}
+
+const char *pt_operator_argument(uint32_t number, uint32_t i, uint32_t *length) {
+    const char *name = pt_operator_signature(number);
+    while (*name++) {
+    }
+    for (; i > 0 && *name; name++) {
+        i -= *name == ' ';
+    }
+    for (*length = 0; name[*length] && name[*length] != ' '; ++*length) {
+    }
+    return name;
 }
 
 uint32_t pt_operator_traits(uint32_t number) {
@@ -98,29 +127,19 @@ static int compare(const char *known, const char *name, uint32_t name_length, co
     return (unsigned char)known[length];
 }
 
-// The nearest linked operator from `i` down to `low`, or `low` itself.
-static int linked_from(int i, int low) {
-    while (i > low && !operators[i].kernel) {
-        i--;
-    }
-    return i;
-}
-
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
                      uint32_t overload_length) {
-    int low = 0, high = ENTRIES - 1;
-    while (low <= high) {
-        int middle = (low + high) / 2, i = linked_from(middle, low);
-        int order = operators[i].kernel
-                        ? compare(operators[i].name, name, name_length, overload, overload_length)
-                        : -1;
+    uint32_t low = 0, high = NAMES;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2, i = by_name[middle];
+        int order = compare(operators[i].name, name, name_length, overload, overload_length);
         if (order == 0) {
-            return FIRST + i;
+            return operators[i].kernel ? (int)(FIRST + i) : -1;
         }
         if (order < 0) {
             low = middle + 1;
         } else {
-            high = i - 1;
+            high = middle;
         }
     }
     return -1;

@@ -70,23 +70,23 @@ enum {
     UNION_INSTRUCTION_ARGUMENTS,
 };
 
-static const pt_union unions[] = {
+static const schema_union unions[] = {
     {kerneltypes_members, 11},
     {instructionarguments_members, 5},
 };
 
-static const pt_field containermetadata_fields[] = {
+static const schema_field containermetadata_fields[] = {
     {FIELD_STRING, 0},
     {FIELD_STRING, 0},
 };
 
-static const pt_field allocationdetails_fields[] = {
+static const schema_field allocationdetails_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
 };
 
-static const pt_field extratensorinfo_fields[] = {
+static const schema_field extratensorinfo_fields[] = {
     {FIELD_SCALAR, 8},
     {FIELD_STRING, 0},
     {FIELD_SCALAR, 1},
@@ -94,7 +94,7 @@ static const pt_field extratensorinfo_fields[] = {
     {FIELD_SCALAR, 1},
 };
 
-static const pt_field tensor_fields[] = {
+static const schema_field tensor_fields[] = {
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 4},
@@ -107,111 +107,111 @@ static const pt_field tensor_fields[] = {
     {FIELD_TABLE, TABLE_EXTRA_TENSOR_INFO},
 };
 
-static const pt_field int_fields[] = {
+static const schema_field int_fields[] = {
     {FIELD_SCALAR, 8},
 };
 
-static const pt_field bool_fields[] = {
+static const schema_field bool_fields[] = {
     {FIELD_SCALAR, 1},
 };
 
-static const pt_field double_fields[] = {
+static const schema_field double_fields[] = {
     {FIELD_SCALAR, 8},
 };
 
-static const pt_field string_fields[] = {
+static const schema_field string_fields[] = {
     {FIELD_STRING, 0},
 };
 
-static const pt_field intlist_fields[] = {
+static const schema_field intlist_fields[] = {
     {FIELD_VECTOR, 8},
 };
 
-static const pt_field doublelist_fields[] = {
+static const schema_field doublelist_fields[] = {
     {FIELD_VECTOR, 8},
 };
 
-static const pt_field boollist_fields[] = {
+static const schema_field boollist_fields[] = {
     {FIELD_VECTOR, 1},
 };
 
-static const pt_field tensorlist_fields[] = {
+static const schema_field tensorlist_fields[] = {
     {FIELD_VECTOR, 4},
 };
 
-static const pt_field optionaltensorlist_fields[] = {
+static const schema_field optionaltensorlist_fields[] = {
     {FIELD_VECTOR, 4},
 };
 
-static const pt_field evalue_fields[] = {
+static const schema_field evalue_fields[] = {
     {FIELD_SCALAR, 1},
     {FIELD_UNION, UNION_KERNEL_TYPES},
 };
 
-static const pt_field operator_fields[] = {
+static const schema_field operator_fields[] = {
     {FIELD_STRING, 0},
     {FIELD_STRING, 0},
 };
 
-static const pt_field kernelcall_fields[] = {
+static const schema_field kernelcall_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 4},
 };
 
-static const pt_field delegatecall_fields[] = {
+static const schema_field delegatecall_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 4},
 };
 
-static const pt_field movecall_fields[] = {
+static const schema_field movecall_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
 };
 
-static const pt_field jumpfalsecall_fields[] = {
+static const schema_field jumpfalsecall_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
 };
 
-static const pt_field freecall_fields[] = {
+static const schema_field freecall_fields[] = {
     {FIELD_SCALAR, 4},
 };
 
-static const pt_field instruction_fields[] = {
+static const schema_field instruction_fields[] = {
     {FIELD_SCALAR, 1},
     {FIELD_UNION, UNION_INSTRUCTION_ARGUMENTS},
 };
 
-static const pt_field backenddelegatedatareference_fields[] = {
+static const schema_field backenddelegatedatareference_fields[] = {
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 4},
 };
 
-static const pt_field compilespec_fields[] = {
+static const schema_field compilespec_fields[] = {
     {FIELD_STRING, 0},
     {FIELD_VECTOR, 1},
 };
 
-static const pt_field backenddelegate_fields[] = {
+static const schema_field backenddelegate_fields[] = {
     {FIELD_STRING, 0},
     {FIELD_TABLE, TABLE_BACKEND_DELEGATE_DATA_REFERENCE},
     {FIELD_TABLES, TABLE_COMPILE_SPEC},
 };
 
-static const pt_field chain_fields[] = {
+static const schema_field chain_fields[] = {
     {FIELD_VECTOR, 4},
     {FIELD_VECTOR, 4},
     {FIELD_TABLES, TABLE_INSTRUCTION},
     {FIELD_SKIP, 0},
 };
 
-static const pt_field nonconstbufferdevice_fields[] = {
+static const schema_field nonconstbufferdevice_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 1},
 };
 
-static const pt_field executionplan_fields[] = {
+static const schema_field executionplan_fields[] = {
     {FIELD_STRING, 0},
     {FIELD_TABLE, TABLE_CONTAINER_METADATA},
     {FIELD_TABLES, TABLE_EVALUE},
@@ -224,30 +224,30 @@ static const pt_field executionplan_fields[] = {
     {FIELD_TABLES, TABLE_NON_CONST_BUFFER_DEVICE},
 };
 
-static const pt_field buffer_fields[] = {
+static const schema_field buffer_fields[] = {
     {FIELD_VECTOR, 1},
 };
 
-static const pt_field backenddelegateinlinedata_fields[] = {
+static const schema_field backenddelegateinlinedata_fields[] = {
     {FIELD_VECTOR, 1},
 };
 
-static const pt_field datasegment_fields[] = {
+static const schema_field datasegment_fields[] = {
     {FIELD_SCALAR, 8},
     {FIELD_SCALAR, 8},
 };
 
-static const pt_field subsegmentoffsets_fields[] = {
+static const schema_field subsegmentoffsets_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 8},
 };
 
-static const pt_field nameddata_fields[] = {
+static const schema_field nameddata_fields[] = {
     {FIELD_STRING, 0},
     {FIELD_SCALAR, 4},
 };
 
-static const pt_field program_fields[] = {
+static const schema_field program_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_TABLES, TABLE_EXECUTION_PLAN},
     {FIELD_TABLES, TABLE_BUFFER},
@@ -258,30 +258,30 @@ static const pt_field program_fields[] = {
     {FIELD_TABLES, TABLE_NAMED_DATA},
 };
 
-static const pt_field flattensortensorlayout_fields[] = {
+static const schema_field flattensortensorlayout_fields[] = {
     {FIELD_SCALAR, 1},
     {FIELD_VECTOR, 4},
     {FIELD_VECTOR, 1},
 };
 
-static const pt_field flattensordatasegment_fields[] = {
+static const schema_field flattensordatasegment_fields[] = {
     {FIELD_SCALAR, 8},
     {FIELD_SCALAR, 8},
 };
 
-static const pt_field flattensornameddata_fields[] = {
+static const schema_field flattensornameddata_fields[] = {
     {FIELD_STRING, 0},
     {FIELD_SCALAR, 4},
     {FIELD_TABLE, TABLE_FLAT_TENSOR_TENSOR_LAYOUT},
 };
 
-static const pt_field flattensor_fields[] = {
+static const schema_field flattensor_fields[] = {
     {FIELD_SCALAR, 4},
     {FIELD_TABLES, TABLE_FLAT_TENSOR_DATA_SEGMENT},
     {FIELD_TABLES, TABLE_FLAT_TENSOR_NAMED_DATA},
 };
 
-static const pt_table tables[TABLES] = {
+static const schema_table tables[TABLES] = {
     {containermetadata_fields, 2},
     {0, 0},
     {allocationdetails_fields, 3},

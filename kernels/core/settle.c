@@ -1,6 +1,6 @@
 // Where tensors lie that the program leaves unplanned: views share the data of others, the rest
 // has memories of its own.
-#include "core.h"
+#include "record.h"
 #include <string.h>
 
 static pt_value *record(const pt_context *c, pt_ref arg) {
@@ -69,21 +69,20 @@ typedef int (*view_step)(pt_context *c, pt_ref from, pt_ref to, uint32_t externa
 
 static int for_views(pt_context *c, uint32_t n, uint32_t external, view_step step) {
     int error = PT_ERROR_OK;
-    const uint8_t *at = c->memory[PT_MEMORY_POOL] + c->position;
+    const pt_instruction *at = pt_first_instruction(c);
     for (c->instruction = 0; error == PT_ERROR_OK && c->instruction < n; c->instruction++) {
-        const pt_instruction *instruction = (const pt_instruction *)(const void *)at;
-        uint8_t last = instruction->n_args - 1;
-        if (instruction->op == PT_OP_KERNEL_CALL && instruction->n_args > 1 &&
-            pt_operator_signature(instruction->kernel)[last] == 'A') {
-            error = step(c, instruction->args[0], instruction->args[last], external);
+        uint8_t last = at->n_args - 1;
+        if (at->op == PT_OP_KERNEL_CALL && at->n_args > 1 &&
+            pt_operator_signature(at->kernel)[last] == 'A') {
+            error = step(c, at->args[0], at->args[last], external);
         }
-        at += sizeof(pt_instruction) + instruction->n_args * sizeof(pt_ref);
+        at = pt_next_instruction(at);
     }
     c->instruction -= error != PT_ERROR_OK;
     return error;
 }
 
-static int place_others(pt_context *c, const pt_method *method, uint32_t *external) {
+static int place_others(pt_context *c, const pt_method_record *method, uint32_t *external) {
     pt_value *value = record(c, method->values);
     for (uint32_t i = 0; i < method->n_values; i++, value++) {
         if (value->data != PT_DATA_UNPLANNED) {
@@ -102,7 +101,8 @@ int pt_settle(pt_context *c, uint32_t method, uint32_t *external) {
     pt_start(c, method);
     c->argument = -1;
     c->reason = NULL;
-    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
+    const pt_method_record *m =
+        (const pt_method_record *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
     uint32_t n = m->n_instructions, first = *external;
     int error = for_views(c, n, first, clear);
     if (error == PT_ERROR_OK) {
@@ -115,7 +115,7 @@ int pt_settle(pt_context *c, uint32_t method, uint32_t *external) {
 }
 
 uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
-    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    const pt_method_record *m = pt_record_of(c);
     const pt_value *value = record(c, m->values);
     uint32_t needed = 0;
     for (uint32_t i = 0; i < m->n_values; i++, value++) {
@@ -130,7 +130,7 @@ uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
 }
 
 void pt_fit(const pt_context *c, uint32_t memory) {
-    const pt_method *m = (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    const pt_method_record *m = pt_record_of(c);
     const pt_value *value = record(c, m->values);
     for (uint32_t i = 0; i < m->n_values; i++, value++) {
         if (value->data >> PT_REF_OFFSET_BITS != memory || !(value->flags & PT_VALUE_DYNAMIC)) {

@@ -1,5 +1,5 @@
 // Sizes, strides and dim orders of tensors.
-#include "core.h"
+#include "record.h"
 #include <string.h>
 
 #define REASON_BOUND "the sizes have more elements than the tensor's upper bound"
@@ -24,12 +24,27 @@ uint32_t pt_capacity(const pt_context *c, pt_ref arg) {
                                       : (uint32_t)pt_numel(&t);
 }
 
-int32_t pt_numel(const pt_tensor *t) {
-    int32_t n = 1;
-    for (uint32_t i = 0; i < t->rank; i++) {
-        n *= t->sizes[i];
+// In 16 bits there is no need for a long multiplication, which not all cores have.
+__attribute__((noinline)) uint32_t pt_product(const int32_t *sizes, uint32_t n) {
+    uint32_t product = 1;
+    for (const int32_t *end = sizes + n; sizes != end; sizes++) {
+        uint32_t size = (uint32_t)*sizes;
+        if ((product | size) >> 16 == 0) {
+            product *= size;
+        } else {
+            uint64_t exact = (uint64_t)product * size;
+            product = exact >> 32 ? UINT32_MAX : (uint32_t)exact; // still 0 if a 0 follows
+        }
     }
-    return n;
+    return product;
+}
+
+int32_t pt_numel(const pt_tensor *t) {
+    return (int32_t)pt_product(t->sizes, t->rank);
+}
+
+uint32_t pt_nbytes(const pt_tensor *t) {
+    return pt_product(t->sizes, t->rank) * pt_element_size(t->dtype);
 }
 
 uint32_t pt_element_size(uint8_t dtype) {
@@ -69,6 +84,17 @@ void pt_strides(const pt_tensor *t, int32_t *strides) {
         strides[dim] = (int32_t)stride;
         stride *= (uint32_t)t->sizes[dim];
     }
+}
+
+pt_lanes pt_lanes_of(const pt_tensor *t, uint32_t dim) {
+    uint32_t outer = 1, inner = 1, place = 0;
+    for (; place < t->rank && t->dim_order[place] != dim; place++) {
+        outer *= (uint32_t)t->sizes[t->dim_order[place]];
+    }
+    while (++place < t->rank) {
+        inner *= (uint32_t)t->sizes[t->dim_order[place]];
+    }
+    return (pt_lanes){(int32_t)outer, t->rank ? t->sizes[dim] : 1, (int32_t)inner};
 }
 
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b) {

@@ -1,12 +1,12 @@
 // Setting up the tracer of a method: what measuring itself takes.
-#include "core.h"
+#include "record.h"
 #include <string.h>
 
 enum { N = 8, ROUNDS = 16 };
 
 // A method of up to N instructions that do nothing, as a pool has it.
 typedef struct idle {
-    pt_method method;
+    pt_method_record method;
     pt_instruction instructions[N];
 } idle;
 
@@ -15,7 +15,7 @@ static uint64_t time_of(pt_context *c, uint64_t (*clock)(void), uint64_t mask) {
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t start = clock();
-        (void)pt_execute(c);
+        (void)pt_context_execute(c);
         uint64_t ticks = (clock() - start) & mask;
         least = ticks < least ? ticks : least;
     }
@@ -31,7 +31,7 @@ static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
     memset(&pool, 0, sizeof(pool));
     memset(&events, 0, sizeof(events));
     memset(&c, 0, sizeof(c));
-    pool.method.instructions = pt_make_ref(PT_MEMORY_POOL, sizeof(pt_method));
+    pool.method.instructions = pt_make_ref(PT_MEMORY_POOL, sizeof(pt_method_record));
     for (int i = 0; i < N; i++) {
         pool.instructions[i].op = PT_OP_NOTHING;
     }

@@ -1,8 +1,8 @@
 // What a kernel reads of its arguments: scalars and lists from the program or, where they change,
 // from the pool. The loader has verified the program and pt_check_instruction the kinds, so nothing
 // is checked here.
-#include "core.h"
-#include "reading.h"
+#include "reader.h"
+#include "record.h"
 #include <string.h>
 
 uint8_t pt_value_type(const uint8_t *evalue) {

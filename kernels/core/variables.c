@@ -1,10 +1,6 @@
 // Records by the index of their value, and those of variables: which values an instruction writes.
-#include "core.h"
-#include "reading.h"
-
-static const pt_method *method_of(const pt_context *c) {
-    return (const pt_method *)(const void *)(c->memory[PT_MEMORY_POOL] + c->method);
-}
+#include "reader.h"
+#include "record.h"
 
 static pt_ref find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index) {
     const pt_value *values = (const pt_value *)(const void *)pt_at(c, records);
@@ -22,12 +18,12 @@ static pt_ref find(const pt_context *c, pt_ref records, uint32_t n, uint32_t ind
 }
 
 pt_ref pt_find_value(const pt_context *c, uint32_t index) {
-    const pt_method *m = method_of(c);
+    const pt_method_record *m = pt_record_of(c);
     return find(c, m->values, m->n_values, index);
 }
 
 pt_ref pt_find_variable(const pt_context *c, uint32_t index) {
-    const pt_method *m = method_of(c);
+    const pt_method_record *m = pt_record_of(c);
     pt_ref variables = m->values + m->n_values * (uint32_t)(sizeof(pt_value) / 4);
     return find(c, variables, m->n_variables, index);
 }
@@ -105,7 +101,7 @@ int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n) {
 }
 
 void pt_reset_variables(const pt_context *c) {
-    const pt_method *m = method_of(c);
+    const pt_method_record *m = pt_record_of(c);
     pt_value *variables = (pt_value *)(void *)pt_at(c, m->values) + m->n_values;
     for (uint32_t i = 0; i < m->n_variables; i++) {
         (void)put_variable(c, &variables[i], variables[i].index);

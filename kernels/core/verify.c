@@ -6,8 +6,8 @@
 //
 // The size of a table that its vtable states is not looked at: flatbuffers' Python builder, with
 // which ExecuTorch writes, lets tables of different sizes share a vtable.
-#include "core.h"
-#include "reading.h"
+#include "reader.h"
+#include "record.h"
 
 enum {
     FIELD_SKIP,
@@ -19,20 +19,20 @@ enum {
     FIELD_UNION,  // of: number of the union; the slot before it has the type
 };
 
-typedef struct pt_field {
+typedef struct schema_field {
     uint8_t kind;
     uint8_t of;
-} pt_field;
+} schema_field;
 
-typedef struct pt_table {
-    const pt_field *fields;
+typedef struct schema_table {
+    const schema_field *fields;
     uint32_t n_fields;
-} pt_table;
+} schema_table;
 
-typedef struct pt_union {
+typedef struct schema_union {
     const uint8_t *members; // table numbers, of type 1 on
     uint32_t n_members;
-} pt_union;
+} schema_union;
 
 #include "schema_tables.h"
 
@@ -94,7 +94,7 @@ static bool verify_tables(verifier *v, uint32_t vector, uint32_t number) {
 }
 
 // The field at `position`; `type` is that of a union.
-static bool verify_field(verifier *v, pt_field field, uint32_t position, uint32_t type) {
+static bool verify_field(verifier *v, schema_field field, uint32_t position, uint32_t type) {
     uint32_t target = follow(v, position);
     if (!target) {
         return false;
@@ -115,7 +115,7 @@ static bool verify_field(verifier *v, pt_field field, uint32_t position, uint32_
 }
 
 // A field that is there, at `position`; `type` is that of a union.
-static bool verify_present(verifier *v, pt_field field, uint32_t position, uint32_t *type) {
+static bool verify_present(verifier *v, schema_field field, uint32_t position, uint32_t *type) {
     if (field.kind != FIELD_SCALAR) {
         return verify_field(v, field, position, *type);
     }
@@ -137,10 +137,10 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
         return false;
     }
     const uint8_t *offsets = v->data + vtable + 4;
-    const pt_field *fields = tables[number].fields;
+    const schema_field *fields = tables[number].fields;
     uint32_t type = 0;
     for (uint32_t slot = 0; slot < tables[number].n_fields; slot++) {
-        pt_field field = fields[slot];
+        schema_field field = fields[slot];
         uint32_t offset = 2 * slot + 6 <= vtable_size ? pt_read_u16(offsets + 2 * slot) : 0;
         if (offset == 0 || field.kind == FIELD_SKIP) {
             if (field.kind == FIELD_UNION && type != 0) {

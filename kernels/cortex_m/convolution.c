@@ -1,6 +1,7 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
-#include "../arch/images.h"
+#include "../core/operator_arguments.h"
+#include "image_parts.h"
 
 enum { PREPARED_LIMIT = 1 << 24 }; // weights of a layer
 
@@ -8,14 +9,24 @@ typedef pt_convolution convolution;
 
 // ---- arguments
 
+// Places behind the output's offset, in all convolutions.
+enum {
+    MULTIPLIERS = QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS - QUANTIZED_CONV2D_OUTPUT_OFFSET,
+    SHIFTS = QUANTIZED_CONV2D_REQUANTIZE_SHIFTS - QUANTIZED_CONV2D_OUTPUT_OFFSET,
+    ACTIVATION_MIN = QUANTIZED_CONV2D_ACTIVATION_MIN - QUANTIZED_CONV2D_OUTPUT_OFFSET,
+    ACTIVATION_MAX = QUANTIZED_CONV2D_ACTIVATION_MAX - QUANTIZED_CONV2D_OUTPUT_OFFSET,
+};
+
 int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,
                    pt_channels *channels) {
     channels->bias = NULL;
     int error = pt_is_none(bias) ? PT_ERROR_OK : pt_read_channels(c, bias, n, &channels->bias);
-    error = error ? error : pt_read_offset(c, args[0], &channels->range.offset);
-    error = error ? error : pt_read_channels(c, args[1], n, &channels->multipliers);
-    error = error ? error : pt_read_channels(c, args[2], n, &channels->shifts);
-    return error ? error : pt_read_activation(c, args[3], args[4], &channels->range);
+    error = error ? error : pt_read_offset(c, *args, &channels->range.offset);
+    error = error ? error : pt_read_channels(c, args[MULTIPLIERS], n, &channels->multipliers);
+    error = error ? error : pt_read_channels(c, args[SHIFTS], n, &channels->shifts);
+    return error ? error
+                 : pt_read_activation(c, args[ACTIVATION_MIN], args[ACTIVATION_MAX],
+                                      &channels->range);
 }
 
 int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights) {
@@ -30,20 +41,26 @@ int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights) {
 }
 
 static int read_window(pt_context *c, const pt_ref *args, pt_window *w) {
-    int error = pt_read_pair(c, args[0], 1, w->stride);
-    error = error ? error : pt_read_pair(c, args[1], 0, w->padding);
-    return error ? error : pt_read_pair(c, args[2], 1, w->dilation);
+    int error = pt_read_pair(c, args[QUANTIZED_CONV2D_STRIDE], 1, w->stride);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_PADDING], 0, w->padding);
+    return error ? error : pt_read_pair(c, args[QUANTIZED_CONV2D_DILATION], 1, w->dilation);
 }
 
 static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
                             convolution *x) {
     pt_tensor weights;
+    x->c = c;
     x->prepared = NULL;
-    int error = pt_read_image(c, args[0], explicit_layout, &x->in);
-    error = error ? error : pt_read_weights(c, args[1], &weights);
-    error = error ? error : read_window(c, args + 3, &x->window);
-    error = error ? error : pt_read_int(c, args[6], -INT8_MAX, -INT8_MIN, &x->offset);
-    error = error ? error : pt_read_output(c, args[2], args + 7, weights.sizes[0], &x->output);
+    int error = pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in);
+    error = error ? error : pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], &weights);
+    error = error ? error : read_window(c, args, &x->window);
+    error = error ? error
+                  : pt_read_int(c, args[QUANTIZED_CONV2D_INPUT_OFFSET], -INT8_MAX, -INT8_MIN,
+                                &x->offset);
+    error =
+        error ? error
+              : pt_read_output(c, args[QUANTIZED_CONV2D_BIAS],
+                               args + QUANTIZED_CONV2D_OUTPUT_OFFSET, weights.sizes[0], &x->output);
     if (error) {
         return error;
     }
@@ -57,7 +74,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
                        "input and output channels are not multiples of the groups");
     }
     x->outputs = weights.sizes[0] / x->groups;
-    x->depth = weights.sizes[1] * weights.sizes[2] * weights.sizes[3];
+    x->depth = (int32_t)pt_product(weights.sizes + 1, 3);
     const int32_t *padding = x->window.padding;
     x->in_place = x->depth == x->channels && (padding[PT_HEIGHT] | padding[PT_WIDTH]) == 0;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(&x->window, PT_HEIGHT, x->in.height),
@@ -68,7 +85,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
 
 static bool has_room(const pt_context *c, pt_ref scratch, uint32_t bytes) {
     pt_tensor t = pt_get_tensor(c, scratch);
-    return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype) >= bytes;
+    return pt_nbytes(&t) >= bytes;
 }
 
 // Bytes of scratch to ask for where the program brings none.
@@ -93,8 +110,10 @@ static bool is_constant(const pt_context *c, pt_ref arg) {
 // Weights, bias, multipliers and shifts in the form that the core's loops like best.
 static void prepare_convolution(pt_context *c, const pt_ref *args, const convolution *x) {
     pt_layer layer = layer_of(x);
-    bool constant = is_constant(c, args[1]) && is_constant(c, args[2]) && is_constant(c, args[8]) &&
-                    is_constant(c, args[9]);
+    bool constant = is_constant(c, args[QUANTIZED_CONV2D_WEIGHT]) &&
+                    is_constant(c, args[QUANTIZED_CONV2D_BIAS]) &&
+                    is_constant(c, args[QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS]) &&
+                    is_constant(c, args[QUANTIZED_CONV2D_REQUANTIZE_SHIFTS]);
     if (!constant || x->depth > PREPARED_LIMIT / x->out.channels || !pt_layer_scales_fast(&layer)) {
         return;
     }
@@ -110,8 +129,8 @@ static void prepare_convolution(pt_context *c, const pt_ref *args, const convolu
 static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     int error = read_convolution(c, args, explicit_layout, &x);
-    error = error ? error : pt_expect_image(c, args[13], explicit_layout, &x.out);
-    if (!error && !has_room(c, args[12], pt_least_scratch(x.depth))) {
+    error = error ? error : pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out);
+    if (!error && !has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_least_scratch(x.depth))) {
         pt_ask_scratch(c, useful_scratch(&x));
     }
     if (!error) {
@@ -177,25 +196,38 @@ static __attribute__((noinline)) void pack_edge(const convolution *x, const pt_l
     }
 }
 
-// A block of patches at a time, from row to row.
-static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+// Counts the patches to do before the next poll: not all of n only where they are many.
+static __attribute__((noinline)) int take_patches(const convolution *x, const pt_layer *layer,
+                                                  int32_t n, int32_t *taken) {
+    enum { FEWEST = 24 }; // a multiple of what all instruction sets take together
+    const int32_t patch = x->depth * layer->channels;
+    int32_t most = n;
+    if ((int64_t)n * patch > PT_PART_STEPS) {
+        most = PT_PART_STEPS / patch / FEWEST * FEWEST;
+        most = most < FEWEST ? FEWEST : most;
+        most = most < n ? most : n;
+    }
+    *taken = most;
+    return pt_count_product(x->c, most, patch);
+}
+
+// `left` patches from `at` on.
+static void convolve_some(const convolution *x, pt_layer *layer, const int8_t *in, walk *at,
+                          int32_t left, int8_t *out) {
     const pt_window *w = &x->window;
-    int32_t n;
-    walk at;
-    begin_row(x, in, 0, &at);
-    for (int32_t left = x->out.height * x->out.width; left > 0; left -= n) {
+    for (int32_t n; left > 0; left -= n) {
         n = pt_begin_block(layer, left);
-        for (int32_t i = 0; i < n; i++, at.column++) {
-            if (at.column == x->out.width) {
-                begin_row(x, in, at.row + 1, &at);
+        for (int32_t i = 0; i < n; i++, at->column++) {
+            if (at->column == x->out.width) {
+                begin_row(x, in, at->row + 1, at);
             }
-            if (at.column >= at.inside && at.column < at.outside) {
-                int32_t start = at.column * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
-                pt_pack_patch(layer, i, at.line + start * x->in.channels,
+            if (at->column >= at->inside && at->column < at->outside) {
+                int32_t start = at->column * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
+                pt_pack_patch(layer, i, at->line + start * x->in.channels,
                               w->kernel[PT_WIDTH] * x->channels, w->kernel[PT_HEIGHT],
                               w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
             } else {
-                pack_edge(x, layer, in, &at, i);
+                pack_edge(x, layer, in, at, i);
             }
         }
         pt_multiply_block(layer, n, out);
@@ -203,94 +235,120 @@ static void convolve_blocks(const convolution *x, pt_layer *layer, const int8_t 
     }
 }
 
+// A block of patches at a time, from row to row.
+static int convolve_blocks(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+    int32_t some;
+    walk at;
+    begin_row(x, in, 0, &at);
+    for (int32_t left = x->out.height * x->out.width; left > 0; left -= some) {
+        PT_TRY(take_patches(x, layer, left, &some));
+        convolve_some(x, layer, in, &at, some, out);
+        out += some * layer->out_stride;
+    }
+    return PT_ERROR_OK;
+}
+
 // Patches that are pixels of the input: at stride 1 all of them lie in a row.
-static void convolve_pixels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+static int convolve_pixels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
     const int32_t *stride = x->window.stride;
-    int32_t n = x->out.width, height = x->out.height;
+    int32_t n = x->out.width, height = x->out.height, step = stride[PT_WIDTH] * x->in.channels;
     if (stride[PT_HEIGHT] == 1 && stride[PT_WIDTH] == 1) {
         n *= height;
         height = 1;
     }
     for (; height > 0; height--) {
-        pt_multiply_rows(layer, in, stride[PT_WIDTH] * x->in.channels, n, out);
+        for (int32_t done = 0, some; done < n; done += some) {
+            PT_TRY(take_patches(x, layer, n - done, &some));
+            pt_multiply_rows(layer, in + done * step, step, some, out);
+            out += some * layer->out_stride;
+        }
         in += stride[PT_HEIGHT] * x->in.width * x->in.channels;
-        out += n * layer->out_stride;
     }
+    return PT_ERROR_OK;
 }
 
 // The outputs of one group.
-static void convolve_channels(const convolution *x, pt_layer *layer, const int8_t *in,
-                              int8_t *out) {
-    if (x->in_place) {
-        convolve_pixels(x, layer, in, out);
-    } else {
-        convolve_blocks(x, layer, in, out);
-    }
+static int convolve_channels(const convolution *x, pt_layer *layer, const int8_t *in, int8_t *out) {
+    return x->in_place ? convolve_pixels(x, layer, in, out) : convolve_blocks(x, layer, in, out);
 }
 
 // The same with as many channels at a time as the ISA takes.
-static __attribute__((noinline)) void convolve_parts(const convolution *x, pt_layer *layer,
-                                                     const int8_t *in, int8_t *out) {
+static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_layer *layer,
+                                                    const int8_t *in, int8_t *out) {
     uint32_t room[PT_CHANNEL_ROOM];
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;
         pt_take_channels(layer, room);
-        convolve_channels(x, layer, in, out);
+        PT_TRY(convolve_channels(x, layer, in, out));
         out += layer->channels;
         pt_skip_channels(layer);
     }
+    return PT_ERROR_OK;
 }
 
-static __attribute__((noinline)) void convolve_whole(const convolution *x, pt_layer *layer,
-                                                     const int8_t *in, int8_t *out, uint32_t room) {
-    const pt_window *w = &x->window;
-    pt_geometry geometry = {.in = {x->in.height, x->in.width},
-                            .out = {x->out.height, x->out.width},
-                            .kernel = {w->kernel[0], w->kernel[1]},
-                            .stride = {w->stride[0], w->stride[1]},
-                            .padding = {w->padding[0], w->padding[1]},
-                            .dilation = {w->dilation[0], w->dilation[1]},
-                            .channels = x->channels,
-                            .pixel = x->in.channels};
+static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                          void *block, uint32_t room) {
+    return pt_convolve(g, layer, in, out, block, room);
+}
+
+static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_layer *layer,
+                                                    const int8_t *in, int8_t *out, uint32_t room) {
+    bool done = false;
     layer->channels = x->outputs;
     pt_take_channels(layer, NULL);
-    if (!pt_convolve(&geometry, layer, in, out, layer->block, room) && !PT_CONVOLVES_ALL) {
-        convolve_channels(x, layer, in, out);
+    if (PT_CONVOLVES_ALL || (PT_CONVOLVES_SOME && !x->in_place)) {
+        const pt_window *w = &x->window;
+        pt_geometry geometry = {.in = {x->in.height, x->in.width},
+                                .out = {x->out.height, x->out.width},
+                                .kernel = {w->kernel[0], w->kernel[1]},
+                                .stride = {w->stride[0], w->stride[1]},
+                                .padding = {w->padding[0], w->padding[1]},
+                                .dilation = {w->dilation[0], w->dilation[1]},
+                                .channels = x->channels,
+                                .pixel = x->in.channels};
+        PT_TRY(pt_convolve_in_parts(x->c, convolve_part, &geometry, layer, in, out, room,
+                                    layer->block, &done));
+    }
+    if (!done && !PT_CONVOLVES_ALL) {
+        PT_TRY(convolve_channels(x, layer, in, out));
     }
     pt_skip_channels(layer);
+    return PT_ERROR_OK;
 }
 
-static void convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
-                           uint32_t bytes) {
+static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
+                          uint32_t bytes) {
     pt_layer layer = layer_of(x);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
         if (!PT_CONVOLVES_ALL && layer.in_parts) {
-            convolve_parts(x, &layer, in, out);
+            PT_TRY(convolve_parts(x, &layer, in, out));
         } else {
-            convolve_whole(x, &layer, in, out, bytes);
+            PT_TRY(convolve_whole(x, &layer, in, out, bytes));
         }
         in += x->channels;
         out += x->outputs;
     }
+    return PT_ERROR_OK;
 }
 
-void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
+int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
     int32_t batch = x->out.height > 0 && x->out.width > 0 ? x->in.batch : 0;
     for (int32_t i = 0; i < batch; i++) {
-        convolve_image(x, x->in.data + i * x->in.height * x->in.width * x->in.channels,
-                       x->out.data + i * x->out.height * x->out.width * x->out.channels, scratch,
-                       bytes);
+        PT_TRY(convolve_image(x, x->in.data + i * x->in.height * x->in.width * x->in.channels,
+                              x->out.data + i * x->out.height * x->out.width * x->out.channels,
+                              scratch, bytes));
     }
+    return PT_ERROR_OK;
 }
 
 // Sets where the output lies. Returns the scratch tensor where it suffices, or else the temp
 // memory.
 static __attribute__((noinline)) void *get_memories(const pt_context *c, const pt_ref *args,
                                                     convolution *x, uint32_t *bytes) {
-    pt_tensor scratch = pt_get_tensor(c, args[12]);
-    x->out.data = pt_get_tensor(c, args[13]).data;
-    *bytes = (uint32_t)pt_numel(&scratch) * pt_element_size(scratch.dtype);
+    pt_tensor scratch = pt_get_tensor(c, args[QUANTIZED_CONV2D_SCRATCH]);
+    x->out.data = pt_get_tensor(c, args[QUANTIZED_CONV2D_OUT]).data;
+    *bytes = pt_nbytes(&scratch);
     if (*bytes < pt_least_scratch(x->depth)) {
         *bytes = useful_scratch(x);
         return c->scratch;
@@ -304,8 +362,7 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     int error = read_convolution(c, args, explicit_layout, &x);
     void *scratch = get_memories(c, args, &x, &bytes);
     x.prepared = pt_prepared(c);
-    pt_convolve_images(&x, scratch, bytes);
-    return error;
+    return error ? error : pt_convolve_images(&x, scratch, bytes);
 }
 
 static int check(pt_context *c, const pt_ref *args) {

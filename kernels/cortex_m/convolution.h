@@ -5,6 +5,7 @@
 #include "quantized.h"
 
 typedef struct pt_convolution {
+    pt_context *c;
     pt_image in, out;
     const int8_t *weights;
     pt_window window;
@@ -19,7 +20,10 @@ typedef struct pt_convolution {
 } pt_convolution;
 
 // Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.
-void pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
+// Polls.
+int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
+
+enum { PT_PART_STEPS = 1 << 22 }; // products of int8 between two polls
 
 // Reads output_offset, multipliers, shifts, activation_min and activation_max, the arguments from
 // `args` on, and the bias.

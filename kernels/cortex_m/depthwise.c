@@ -1,7 +1,8 @@
 // Depthwise convolution of int8 images with weights (1, height, width, output channels).
 #include "depthwise.h"
 #include "../arch/dot.h"
-#include "../arch/images.h"
+#include "../core/operator_arguments.h"
+#include "image_parts.h"
 #include <string.h>
 
 // The taps of one output pixel that lie inside the input.
@@ -16,14 +17,23 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
                           pt_convolution *x) {
     pt_tensor weights;
     pt_window *w = &x->window;
-    int error = pt_read_image(c, args[0], explicit_layout, &x->in);
-    error = error ? error : pt_read_weights(c, args[1], &weights);
-    error = error ? error : pt_read_pair(c, args[3], 1, w->stride);
-    error = error ? error : pt_read_pair(c, args[4], 0, w->padding);
-    error = error ? error : pt_read_pair(c, args[5], 1, w->dilation);
-    error = error ? error : pt_read_int(c, args[6], 1, INT32_MAX, &x->outputs);
-    error = error ? error : pt_read_offset(c, args[7], &x->offset);
-    error = error ? error : pt_read_output(c, args[2], args + 8, weights.sizes[3], &x->output);
+    x->c = c;
+    int error = pt_read_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_INPUT], explicit_layout, &x->in);
+    error = error ? error : pt_read_weights(c, args[QUANTIZED_DEPTHWISE_CONV2D_WEIGHT], &weights);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_DEPTHWISE_CONV2D_STRIDE], 1, w->stride);
+    error =
+        error ? error : pt_read_pair(c, args[QUANTIZED_DEPTHWISE_CONV2D_PADDING], 0, w->padding);
+    error =
+        error ? error : pt_read_pair(c, args[QUANTIZED_DEPTHWISE_CONV2D_DILATION], 1, w->dilation);
+    error = error ? error
+                  : pt_read_int(c, args[QUANTIZED_DEPTHWISE_CONV2D_DEPTH_MULTIPLIER], 1, INT32_MAX,
+                                &x->outputs);
+    error = error ? error
+                  : pt_read_offset(c, args[QUANTIZED_DEPTHWISE_CONV2D_INPUT_OFFSET], &x->offset);
+    error = error ? error
+                  : pt_read_output(c, args[QUANTIZED_DEPTHWISE_CONV2D_BIAS],
+                                   args + QUANTIZED_DEPTHWISE_CONV2D_OUTPUT_OFFSET,
+                                   weights.sizes[3], &x->output);
     if (error) {
         return error;
     }
@@ -47,7 +57,7 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
 
 static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
     pt_tensor t = pt_get_tensor(c, arg);
-    return (uint32_t)pt_numel(&t) * pt_element_size(t.dtype);
+    return pt_nbytes(&t);
 }
 
 // True where padding, the negative of the offset, is an int8, as patches want it.
@@ -99,8 +109,8 @@ static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *
 }
 
 // Leaves the convolution of the last channel in x.
-static __attribute__((noinline)) void run_channels(pt_convolution *x, int8_t *scratch,
-                                                   uint32_t room) {
+static __attribute__((noinline)) int run_channels(pt_convolution *x, int8_t *scratch,
+                                                  uint32_t room) {
     const pt_image in = x->in, out = x->out;
     const int8_t *weights = x->weights;
     uint32_t transposed = transposed_bytes(x), padded = padded_bytes(x);
@@ -113,22 +123,26 @@ static __attribute__((noinline)) void run_channels(pt_convolution *x, int8_t *sc
     }
     x->groups = x->in.batch = 1;
     x->weights = scratch;
-    for (int32_t c = 0; c < in.channels; c++) {
-        transpose_weights(x, weights + c * x->outputs, scratch);
+    for (int32_t channel = 0; channel < in.channels; channel++) {
+        PT_TRY(pt_count_work(x->c, 1024));
+        transpose_weights(x, weights + channel * x->outputs, scratch);
         for (int32_t i = 0; i < in.batch; i++) {
-            int8_t *from = in.data + i * in.height * in.width * in.channels + c;
+            int8_t *from = in.data + i * in.height * in.width * in.channels + channel;
             if (padded) {
                 pad_channel(&in, from, &x->in, (int8_t)-x->offset);
             } else {
                 x->in.data = from;
             }
-            x->out.data = out.data + i * out.height * out.width * out.channels + c * x->outputs;
-            pt_convolve_images(x, scratch + transposed + padded, room - transposed - padded);
+            x->out.data =
+                out.data + i * out.height * out.width * out.channels + channel * x->outputs;
+            PT_TRY(
+                pt_convolve_images(x, scratch + transposed + padded, room - transposed - padded));
         }
         x->output.bias += x->output.bias ? x->outputs : 0;
         x->output.multipliers += x->outputs;
         x->output.shifts += x->outputs;
     }
+    return PT_ERROR_OK;
 }
 
 // ---- arguments
@@ -148,8 +162,10 @@ static uint32_t useful_scratch(const pt_convolution *x) {
 static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
-    error = error ? error : pt_expect_image(c, args[14], explicit_layout, &x.out);
-    if (!error && tensor_bytes(c, args[13]) < least_scratch(&x)) {
+    error = error
+                ? error
+                : pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out);
+    if (!error && tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least_scratch(&x)) {
         pt_ask_scratch(c, useful_scratch(&x));
     }
     return error;
@@ -242,21 +258,29 @@ static void run_pixel(const pt_convolution *x, const patch *p, int8_t *out) {
     }
 }
 
-static __attribute__((noinline)) void run_image(const pt_convolution *x, const int8_t *in,
-                                                int8_t *out) {
+static __attribute__((noinline)) int run_image(const pt_convolution *x, const int8_t *in,
+                                               int8_t *out) {
     for (int32_t i = 0; i < x->out.height; i++) {
         pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
         for (int32_t j = 0; j < x->out.width; j++) {
             pt_span columns = pt_clip_window(&x->window, PT_WIDTH, j, x->in.width);
             patch p = make_patch(x, in, &rows, &columns);
+            PT_TRY(pt_count_product(x->c, x->out.channels, 1 + rows.taps * columns.taps));
             run_pixel(x, &p, out);
             out += x->out.channels;
         }
     }
+    return PT_ERROR_OK;
 }
 
-// All images in one go each, where the instruction set has a way for them.
-static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
+static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                          void *block, uint32_t room) {
+    pt_convolve_depthwise(g, layer, in, out, block, room);
+    return true;
+}
+
+// Where the instruction set has a way for whole images.
+static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
     const pt_window *w = &x->window;
     int32_t in_size = x->in.height * x->in.width * x->in.channels;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
@@ -275,41 +299,44 @@ static void run_images(const pt_convolution *x, void *scratch, uint32_t room) {
                           .offset = x->offset,
                           .output = x->output,
                           .out_stride = x->out.channels};
-        pt_convolve_depthwise(&g, &layer, x->in.data + i * in_size, x->out.data + i * out_size,
-                              scratch, room);
+        bool done;
+        PT_TRY(pt_convolve_in_parts(x->c, convolve_part, &g, &layer, x->in.data + i * in_size,
+                                    x->out.data + i * out_size, room, scratch, &done));
     }
+    return PT_ERROR_OK;
 }
 
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
-    pt_tensor out = pt_get_tensor(c, args[14]);
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT]);
     x.out.data = out.data;
     if (pt_numel(&out) == 0) {
         return error;
     }
-    void *scratch = pt_get_tensor(c, args[13]).data;
-    uint32_t needed = least_scratch(&x), room = tensor_bytes(c, args[13]);
+    void *scratch = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]).data;
+    uint32_t needed = least_scratch(&x);
+    uint32_t room = tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]);
     if (room < needed) {
         scratch = c->scratch;
         room = useful_scratch(&x);
     }
     if (PT_CONVOLVES_DEPTHWISE) {
-        run_images(&x, scratch, room);
-        return error;
+        return run_images(&x, scratch, room);
     }
     if (needed && ((uintptr_t)scratch & 3) == 0) {
         if (transposed_bytes(&x)) {
-            run_channels(&x, scratch, room);
-            return error;
+            return run_channels(&x, scratch, room);
         }
-        if (pt_run_planes(&x, scratch)) {
+        bool done;
+        PT_TRY(pt_run_planes(&x, scratch, &done));
+        if (done) {
             return error;
         }
     }
     for (int32_t i = 0; i < x.in.batch; i++) {
-        run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                  x.out.data + i * x.out.height * x.out.width * x.out.channels);
+        PT_TRY(run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
+                         x.out.data + i * x.out.height * x.out.width * x.out.channels));
     }
     return error;
 }

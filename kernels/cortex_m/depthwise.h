@@ -9,8 +9,8 @@
 
 // Scratch bytes with which a 3x3 convolution goes through planes; 0 for those that do not.
 uint32_t pt_plane_scratch(const pt_convolution *x);
-// Convolves x->in to x->out through planes in such scratch. False, with part of it done, when a
-// channel has parameters that planes do not take.
-bool pt_run_planes(const pt_convolution *x, void *scratch);
+// Convolves x->in to x->out through planes in such scratch. *done becomes false, with part of it
+// done, when a channel has parameters that planes do not take. Polls.
+int pt_run_planes(const pt_convolution *x, void *scratch, bool *done);
 
 #endif

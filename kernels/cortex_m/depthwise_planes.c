@@ -192,10 +192,21 @@ static __attribute__((noinline)) void multiply_shared(pt_depthwise_plan *plan,
     }
 }
 
+// Counts the rows of a group to do before the next poll, from row *end on; *end becomes the one
+// behind them.
+static __attribute__((noinline)) int take_rows(const pt_convolution *x, const planes *p,
+                                               int32_t channels, int32_t *end) {
+    const int32_t steps = p->along.out * channels * x->outputs * 9, left = p->across.out - *end;
+    const int32_t most = 1 + PT_PART_STEPS / steps;
+    const int32_t rows = left < most ? left : most;
+    *end += rows;
+    return pt_count_product(x->c, rows, steps);
+}
+
 // The group whose first input and output are at `in` and `out`.
-static __attribute__((noinline)) void run_group(const pt_convolution *x, planes *p,
-                                                pt_depthwise_channel *group, const int8_t *in,
-                                                int8_t *out, int32_t channels) {
+static __attribute__((noinline)) int run_group(const pt_convolution *x, planes *p,
+                                               pt_depthwise_channel *group, const int8_t *in,
+                                               int8_t *out, int32_t channels) {
     const pt_range *range = &x->output.range;
     int32_t made = 0;
     pt_depthwise_row row = {.plane = p->plane,
@@ -206,8 +217,11 @@ static __attribute__((noinline)) void run_group(const pt_convolution *x, planes 
                             .channels = channels};
     pt_depthwise_plan plan;
     pt_plan_rows(&plan, group, &row);
-    for (int32_t i = 0; i < p->across.out; i++, row.out += p->across.out_step) {
+    for (int32_t i = 0, end = 0; i < p->across.out; i++, row.out += p->across.out_step) {
         int32_t first = i * p->across.stride;
+        if (i == end) {
+            PT_TRY(take_rows(x, p, channels, &end));
+        }
         for (made = made < first ? first : made; made < first + 3; made++) {
             row.rows[0] = row.rows[1];
             row.rows[1] = row.rows[2];
@@ -222,6 +236,7 @@ static __attribute__((noinline)) void run_group(const pt_convolution *x, planes 
             limit_row(range, &row, channels * x->outputs);
         }
     }
+    return PT_ERROR_OK;
 }
 
 static void lay_out_planes(const pt_convolution *x, planes *p, void *scratch) {
@@ -236,26 +251,28 @@ static void lay_out_planes(const pt_convolution *x, planes *p, void *scratch) {
     fill(x, p->next, p->channels * p->plane);
 }
 
-bool pt_run_planes(const pt_convolution *x, void *scratch) {
+int pt_run_planes(const pt_convolution *x, void *scratch, bool *done) {
     pt_depthwise_channel *group = scratch;
     planes p;
+    *done = false;
     if (!choose_axes(x, &p)) {
-        return false;
+        return PT_ERROR_OK;
     }
     lay_out_planes(x, &p, scratch);
     int32_t in_size = x->in.height * x->in.width * x->in.channels, outputs = x->outputs;
     int32_t out_size = x->out.height * x->out.width * x->out.channels;
-    for (int32_t c = 0, n; c < x->in.channels; c += n) {
-        n = x->in.channels - c < p.channels ? x->in.channels - c : p.channels;
+    for (int32_t k = 0, n; k < x->in.channels; k += n) {
+        n = x->in.channels - k < p.channels ? x->in.channels - k : p.channels;
         for (int32_t i = 0; i < n * outputs; i++) {
-            if (!prepare_channel(x, &p, c * outputs + i, &group[i])) {
-                return false;
+            if (!prepare_channel(x, &p, k * outputs + i, &group[i])) {
+                return PT_ERROR_OK;
             }
         }
         for (int32_t i = 0; i < x->in.batch; i++) {
-            run_group(x, &p, group, x->in.data + i * in_size + c,
-                      x->out.data + i * out_size + c * outputs, n);
+            PT_TRY(run_group(x, &p, group, x->in.data + i * in_size + k,
+                             x->out.data + i * out_size + k * outputs, n));
         }
     }
-    return true;
+    *done = true;
+    return PT_ERROR_OK;
 }

@@ -1,6 +1,7 @@
 // Operators on pairs of equal places of int8 tensors, and on single values by a table.
 #include "../arch/elementwise.h"
 #include "../arch/scale.h"
+#include "../core/operator_arguments.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
 
@@ -9,19 +10,30 @@ enum { HEADROOM = 20 }; // bits that addition shifts its operands up by
 // ---- pairs of equal sizes, or with one value for each channel
 
 // `rows` times `size` elements as they lie in memory; an operand that has a single row takes steps
-// of 0 from one to the next.
+// of 0 from one to the next. The last row may have fewer: there are `total`.
 typedef struct pairs {
     const int8_t *a, *b;
     int8_t *out;
-    int32_t rows, size, a_step, b_step;
+    int32_t rows, size, a_step, b_step, total;
 } pairs;
+
+enum { MOST = 1 << 14 }; // elements of a row of operands of equal sizes, between two polls
+
+// The elements of row i; counts them.
+static int begin_row(pt_context *c, const pairs *p, int32_t i, int32_t *n) {
+    const int32_t left = p->total - i * p->size;
+    *n = left < p->size ? left : p->size;
+    return pt_count_work(c, *n);
+}
 
 // Describes a and b, of equal sizes and layout or one of (N, C, H, W) in channels_last, the other
 // (1, C, 1, 1). `like` becomes the one that the output is like.
 static int read_pairs(pt_context *c, const pt_tensor *a, const pt_tensor *b, pairs *p,
                       pt_tensor *like) {
     static const uint8_t channels_last[4] = {0, 2, 3, 1};
-    *p = (pairs){a->data, b->data, NULL, 1, pt_numel(a), 0, 0};
+    const int32_t total = pt_numel(a), size = total < MOST ? total : MOST;
+    *p =
+        (pairs){a->data, b->data, NULL, size ? (total - 1) / MOST + 1 : 0, size, size, size, total};
     *like = *a;
     if (a->dtype != PT_DTYPE_CHAR || b->dtype != PT_DTYPE_CHAR) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "both operands must be int8");
@@ -40,7 +52,8 @@ static int read_pairs(pt_context *c, const pt_tensor *a, const pt_tensor *b, pai
                        "(N, C, H, W) in channels_last");
     }
     p->size = small->sizes[1];
-    p->rows = p->size ? pt_numel(large) / p->size : 0;
+    p->total = pt_numel(large);
+    p->rows = p->size ? p->total / p->size : 0;
     p->a_step = b_is_larger ? 0 : p->size;
     p->b_step = b_is_larger ? p->size : 0;
     *like = *large;
@@ -61,20 +74,27 @@ typedef struct addition {
     pt_range range;
 } addition;
 
+enum { MULTIPLIER = QUANTIZED_ADD_SELF_MULTIPLIER - QUANTIZED_ADD_SELF_ZERO_POINT };
+
+// A zero point, then a multiplier and its shift.
 static int read_scaled(pt_context *c, const pt_ref *args, pt_scaled *s) {
-    int error = pt_read_offset(c, args[0], &s->zero_point);
-    return error ? error : pt_read_multiplier(c, args + 1, &s->multiplier, &s->shift);
+    int error = pt_read_offset(c, *args, &s->zero_point);
+    return error ? error : pt_read_multiplier(c, args + MULTIPLIER, &s->multiplier, &s->shift);
 }
 
 static int read_addition(pt_context *c, const pt_ref *args, addition *x) {
-    pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[4]), like;
+    pt_tensor a = pt_get_tensor(c, args[QUANTIZED_ADD_SELF]);
+    pt_tensor b = pt_get_tensor(c, args[QUANTIZED_ADD_OTHER]);
+    pt_tensor like;
     int error = read_pairs(c, &a, &b, &x->pairs, &like);
-    error = error ? error : read_scaled(c, args + 1, &x->a);
-    error = error ? error : read_scaled(c, args + 5, &x->b);
-    error = error ? error : read_scaled(c, args + 8, &x->sum);
-    error = error ? error : pt_read_activation(c, args[11], args[12], &x->range);
+    error = error ? error : read_scaled(c, args + QUANTIZED_ADD_SELF_ZERO_POINT, &x->a);
+    error = error ? error : read_scaled(c, args + QUANTIZED_ADD_OTHER_ZERO_POINT, &x->b);
+    error = error ? error : read_scaled(c, args + QUANTIZED_ADD_OUTPUT_ZERO_POINT, &x->sum);
+    error = error ? error
+                  : pt_read_activation(c, args[QUANTIZED_ADD_ACTIVATION_MIN],
+                                       args[QUANTIZED_ADD_ACTIVATION_MAX], &x->range);
     x->range.offset = x->sum.zero_point;
-    return error ? error : read_out(c, args[13], &like, &x->pairs);
+    return error ? error : read_out(c, args[QUANTIZED_ADD_OUT], &like, &x->pairs);
 }
 
 static inline int32_t scale_up(int32_t value, const pt_scaled *s) {
@@ -82,9 +102,9 @@ static inline int32_t scale_up(int32_t value, const pt_scaled *s) {
     return pt_requantize(shifted, s->multiplier, s->shift);
 }
 
-static void add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out,
-                    int32_t done) {
-    for (int32_t i = done; i < x->pairs.size; i++) {
+static void add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out, int32_t done,
+                    int32_t n) {
+    for (int32_t i = done; i < n; i++) {
         int32_t sum = pt_add_int32(scale_up(a[i], &x->a), scale_up(b[i], &x->b));
         out[i] = pt_to_int8(pt_requantize(sum, x->sum.multiplier, x->sum.shift), &x->range);
     }
@@ -95,7 +115,7 @@ enum { TABLE = 256, TABLES_PAY = 256 };
 
 static uint32_t table_bytes(const addition *x) {
     const pairs *p = &x->pairs;
-    return p->rows * p->size < TABLES_PAY ? 0 : 2 * TABLE * (uint32_t)sizeof(int32_t);
+    return p->total < TABLES_PAY ? 0 : 2 * TABLE * (uint32_t)sizeof(int32_t);
 }
 
 static void fill_table(const pt_scaled *s, int32_t *table) {
@@ -105,12 +125,13 @@ static void fill_table(const pt_scaled *s, int32_t *table) {
     }
 }
 
-static void add_row_by_tables(const addition *x, const int32_t *tables, const int8_t *a,
-                              const int8_t *b, int8_t *out) {
+static __attribute__((noinline)) void add_row_by_tables(const addition *x, const int32_t *tables,
+                                                        const int8_t *a, const int8_t *b,
+                                                        int8_t *out, int32_t n) {
     const int32_t *of_a = tables, *of_b = tables + TABLE;
     int32_t multiplier = x->sum.multiplier, right = -x->sum.shift;
     int32_t rounding = pt_rounding(x->sum.shift, x->range.offset);
-    for (const int8_t *end = a + x->pairs.size; a != end;) {
+    for (const int8_t *end = a + n; a != end;) {
         int32_t doubled = of_a[(uint8_t)*a++] + of_b[(uint8_t)*b++];
         *out++ = (int8_t)pt_saturate_int8(pt_scale(doubled, multiplier, right, rounding));
     }
@@ -123,30 +144,37 @@ static void limit(const pt_range *r, int32_t n, int8_t *values) {
     }
 }
 
-static void add_by_tables(const addition *x, int32_t *tables) {
+static int add_by_tables(pt_context *c, const addition *x, int32_t *tables) {
     const pairs *p = &x->pairs;
+    int32_t n;
     fill_table(&x->a, tables);
     fill_table(&x->b, tables + TABLE);
     for (int32_t i = 0; i < p->rows; i++) {
-        add_row_by_tables(x, tables, p->a + i * p->a_step, p->b + i * p->b_step,
-                          p->out + i * p->size);
+        int8_t *out = p->out + i * p->size;
+        PT_TRY(begin_row(c, p, i, &n));
+        add_row_by_tables(x, tables, p->a + i * p->a_step, p->b + i * p->b_step, out, n);
+        limit(&x->range, n, out);
     }
-    limit(&x->range, p->rows * p->size, p->out);
+    return PT_ERROR_OK;
 }
 
-// False, with nothing done, where the instruction set has no way of its own.
-static bool add_by_vectors(const addition *x, int32_t *tables) {
+// *done becomes false, with nothing done, where the instruction set has no way of its own.
+static int add_by_vectors(pt_context *c, const addition *x, int32_t *tables, bool *done) {
     const pairs *p = &x->pairs;
+    int32_t n;
+    *done = PT_HAS_VECTORS;
     for (int32_t i = 0; i < p->rows; i++) {
         const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
         int8_t *out = p->out + i * p->size;
-        int32_t done = pt_add_some(&x->a, &x->b, &x->sum, &x->range, a, b, out, p->size, tables);
-        if (done == 0) {
-            return false;
+        PT_TRY(begin_row(c, p, i, &n));
+        int32_t some = pt_add_some(&x->a, &x->b, &x->sum, &x->range, a, b, out, n, tables);
+        if (some == 0 && i == 0) {
+            *done = false;
+            return PT_ERROR_OK;
         }
-        add_row(x, a, b, out, done);
+        add_row(x, a, b, out, some, n);
     }
-    return true;
+    return PT_ERROR_OK;
 }
 
 static int add_check(pt_context *c, const pt_ref *args) {
@@ -162,17 +190,22 @@ static int add_run(pt_context *c, const pt_ref *args) {
     addition x;
     int error = read_addition(c, args, &x);
     const pairs *p = &x.pairs;
-    if (add_by_vectors(&x, (void *)c->scratch)) {
+    bool done = false;
+    int32_t n;
+    if (PT_HAS_VECTORS) {
+        PT_TRY(add_by_vectors(c, &x, (void *)c->scratch, &done));
+    }
+    if (done) {
         return error;
     }
     if (!PT_HAS_VECTORS && table_bytes(&x) && pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
         pt_is_fast_operand(x.b.multiplier, x.b.shift) &&
         pt_scales_fast(x.sum.multiplier, x.sum.shift)) {
-        add_by_tables(&x, (void *)c->scratch);
-        return error;
+        return add_by_tables(c, &x, (void *)c->scratch);
     }
     for (int32_t i = 0; i < p->rows; i++) {
-        add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, 0);
+        PT_TRY(begin_row(c, p, i, &n));
+        add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, 0, n);
     }
     return error;
 }
@@ -188,14 +221,21 @@ typedef struct multiplication {
 } multiplication;
 
 static int read_multiplication(pt_context *c, const pt_ref *args, multiplication *x) {
-    pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[2]), like;
+    pt_tensor a = pt_get_tensor(c, args[QUANTIZED_MUL_SELF]);
+    pt_tensor b = pt_get_tensor(c, args[QUANTIZED_MUL_OTHER]);
+    pt_tensor like;
     x->range = (pt_range){0, INT8_MIN, INT8_MAX};
     int error = read_pairs(c, &a, &b, &x->pairs, &like);
-    error = error ? error : pt_read_offset(c, args[1], &x->a_zero_point);
-    error = error ? error : pt_read_offset(c, args[3], &x->b_zero_point);
-    error = error ? error : pt_read_offset(c, args[4], &x->range.offset);
-    error = error ? error : pt_read_multiplier(c, args + 5, &x->multiplier, &x->shift);
-    return error ? error : read_out(c, args[7], &like, &x->pairs);
+    error =
+        error ? error : pt_read_offset(c, args[QUANTIZED_MUL_SELF_ZERO_POINT], &x->a_zero_point);
+    error =
+        error ? error : pt_read_offset(c, args[QUANTIZED_MUL_OTHER_ZERO_POINT], &x->b_zero_point);
+    error =
+        error ? error : pt_read_offset(c, args[QUANTIZED_MUL_OUTPUT_ZERO_POINT], &x->range.offset);
+    error = error ? error
+                  : pt_read_multiplier(c, args + QUANTIZED_MUL_OUTPUT_MULTIPLIER, &x->multiplier,
+                                       &x->shift);
+    return error ? error : read_out(c, args[QUANTIZED_MUL_OUT], &like, &x->pairs);
 }
 
 static int mul_check(pt_context *c, const pt_ref *args) {
@@ -203,26 +243,26 @@ static int mul_check(pt_context *c, const pt_ref *args) {
     return read_multiplication(c, args, &x);
 }
 
-static int32_t mul_some(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out) {
+static int32_t mul_some(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out,
+                        int32_t n) {
     pt_scaled product = {0, x->multiplier, x->shift};
-    return pt_multiply_some(x->a_zero_point, x->b_zero_point, &product, &x->range, a, b, out,
-                            x->pairs.size);
+    return pt_multiply_some(x->a_zero_point, x->b_zero_point, &product, &x->range, a, b, out, n);
 }
 
 static void mul_row(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out,
-                    int32_t done) {
-    for (int32_t i = done; i < x->pairs.size; i++) {
+                    int32_t done, int32_t n) {
+    for (int32_t i = done; i < n; i++) {
         int32_t product = (a[i] - x->a_zero_point) * (b[i] - x->b_zero_point);
         out[i] = pt_to_int8(pt_requantize(product, x->multiplier, x->shift), &x->range);
     }
 }
 
 static void mul_row_fast(const multiplication *x, const int8_t *a, const int8_t *b, int8_t *out,
-                         int32_t done) {
+                         int32_t done, int32_t n) {
     int32_t p = x->a_zero_point, q = x->b_zero_point;
     int32_t multiplier = x->multiplier, right = -x->shift;
     int32_t rounding = pt_rounding(x->shift, x->range.offset);
-    for (int32_t i = done; i < x->pairs.size; i++) {
+    for (int32_t i = done; i < n; i++) {
         int32_t product = (a[i] - p) * (b[i] - q);
         out[i] = (int8_t)pt_saturate_int8(pt_scale(2 * product, multiplier, right, rounding));
     }
@@ -233,10 +273,12 @@ static int mul_run(pt_context *c, const pt_ref *args) {
     int error = read_multiplication(c, args, &x);
     const pairs *p = &x.pairs;
     bool fast = !PT_HAS_VECTORS && pt_scales_fast(x.multiplier, x.shift);
+    int32_t n;
     for (int32_t i = 0; i < p->rows; i++) {
         const int8_t *a = p->a + i * p->a_step, *b = p->b + i * p->b_step;
         int8_t *out = p->out + i * p->size;
-        (fast ? mul_row_fast : mul_row)(&x, a, b, out, mul_some(&x, a, b, out));
+        PT_TRY(begin_row(c, p, i, &n));
+        (fast ? mul_row_fast : mul_row)(&x, a, b, out, mul_some(&x, a, b, out, n), n);
     }
     return error;
 }
@@ -246,9 +288,10 @@ const pt_kernel pt_cortex_m_quantized_mul_out = {mul_check, mul_run};
 // ---- div
 
 static int div_check(pt_context *c, const pt_ref *args) {
-    pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[2]);
+    pt_tensor a = pt_get_tensor(c, args[QUANTIZED_DIV_SELF]);
+    pt_tensor b = pt_get_tensor(c, args[QUANTIZED_DIV_OTHER]);
     int32_t offset;
-    double scale = pt_get_double(c, args[5]);
+    double scale = pt_get_double(c, args[QUANTIZED_DIV_OUTPUT_SCALE]);
     if ((a.dtype != PT_DTYPE_CHAR && a.dtype != PT_DTYPE_SHORT) || b.dtype != a.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "both operands must be int8, or both int16");
     }
@@ -261,22 +304,28 @@ static int div_check(pt_context *c, const pt_ref *args) {
     if (!(scale > 0 && scale < 1e38)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_scale must be above 0 and finite");
     }
-    int error = pt_read_int(c, args[1], INT16_MIN, INT16_MAX, &offset);
-    error = error ? error : pt_read_int(c, args[3], INT16_MIN, INT16_MAX, &offset);
-    error = error ? error : pt_read_int(c, args[4], INT16_MIN, INT16_MAX, &offset);
-    return error ? error : pt_check_like(c, args[6], &a, a.dtype);
+    int error = pt_read_int(c, args[QUANTIZED_DIV_SELF_ZERO_POINT], INT16_MIN, INT16_MAX, &offset);
+    error =
+        error ? error
+              : pt_read_int(c, args[QUANTIZED_DIV_OTHER_ZERO_POINT], INT16_MIN, INT16_MAX, &offset);
+    error = error ? error
+                  : pt_read_int(c, args[QUANTIZED_DIV_OUTPUT_ZERO_POINT], INT16_MIN, INT16_MAX,
+                                &offset);
+    return error ? error : pt_check_like(c, args[QUANTIZED_DIV_OUT], &a, a.dtype);
 }
 
 static int div_run(pt_context *c, const pt_ref *args) {
-    pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    int32_t a_zero_point = (int32_t)pt_get_int(c, args[1]);
-    int32_t b_zero_point = (int32_t)pt_get_int(c, args[3]);
-    float zero_point = (float)pt_get_int(c, args[4]);
-    float scale = (float)pt_get_double(c, args[5]);
+    pt_tensor a = pt_get_tensor(c, args[QUANTIZED_DIV_SELF]);
+    pt_tensor b = pt_get_tensor(c, args[QUANTIZED_DIV_OTHER]);
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZED_DIV_OUT]);
+    int32_t a_zero_point = (int32_t)pt_get_int(c, args[QUANTIZED_DIV_SELF_ZERO_POINT]);
+    int32_t b_zero_point = (int32_t)pt_get_int(c, args[QUANTIZED_DIV_OTHER_ZERO_POINT]);
+    float zero_point = (float)pt_get_int(c, args[QUANTIZED_DIV_OUTPUT_ZERO_POINT]);
+    float scale = (float)pt_get_double(c, args[QUANTIZED_DIV_OUTPUT_SCALE]);
     bool wide = a.dtype == PT_DTYPE_SHORT;
     float max = wide ? INT16_MAX : INT8_MAX, min = -max - 1;
     for (int32_t i = 0, n = pt_numel(&a); i < n; i++) {
+        PT_TRY(pt_count_work(c, 1));
         int32_t x = wide ? ((int16_t *)a.data)[i] : ((int8_t *)a.data)[i];
         int32_t y = wide ? ((int16_t *)b.data)[i] : ((int8_t *)b.data)[i];
         x -= a_zero_point;
@@ -298,21 +347,27 @@ const pt_kernel pt_cortex_m_quantized_div_out = {div_check, div_run};
 // ---- activation by a table of 256 results
 
 static int activation_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]), table = pt_get_tensor(c, args[1]);
+    pt_tensor in = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_INPUT]);
+    pt_tensor table = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_LUT]);
     if (in.dtype != PT_DTYPE_CHAR || table.dtype != PT_DTYPE_CHAR || pt_numel(&table) != 256) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the input must be int8, and lut 256 values of int8");
     }
-    return pt_check_like(c, args[2], &in, PT_DTYPE_CHAR);
+    return pt_check_like(c, args[QUANTIZED_ACTIVATION_OUT], &in, PT_DTYPE_CHAR);
 }
 
 static int activation_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]), table = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_INPUT]);
+    pt_tensor table = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_LUT]);
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZED_ACTIVATION_OUT]);
     const int8_t *x = in.data, *zero = (const int8_t *)table.data + 128;
     int8_t *y = out.data;
-    for (const int8_t *end = x + pt_numel(&in); x != end;) {
-        *y++ = zero[*x++];
+    for (int32_t left = pt_numel(&in); left > 0; left -= MOST) {
+        const int32_t n = left < MOST ? left : MOST;
+        PT_TRY(pt_count_work(c, n));
+        for (const int8_t *end = x + n; x != end;) {
+            *y++ = zero[*x++];
+        }
     }
     return PT_ERROR_OK;
 }

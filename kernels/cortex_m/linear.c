@@ -1,9 +1,10 @@
 // Products of int8 matrices: linear layers and batches of matrices.
 #include "../arch/dot.h"
 #include "../arch/rows.h"
+#include "../core/operator_arguments.h"
 #include "quantized.h"
 
-static int64_t sum_of_row(const pt_product *p, const int8_t *x) {
+static int64_t sum_of_row(const pt_linear *p, const int8_t *x) {
     int64_t sum = 0;
     for (const int8_t *end = x + p->depth; x != end;) {
         sum += *x++ + p->x_offset;
@@ -11,7 +12,7 @@ static int64_t sum_of_row(const pt_product *p, const int8_t *x) {
     return sum;
 }
 
-static inline int8_t finish(const pt_product *p, int32_t sum, int64_t row_sum, int32_t j) {
+static inline int8_t finish(const pt_linear *p, int32_t sum, int64_t row_sum, int32_t j) {
     int32_t addend = p->addends ? p->addends[j] : 0;
     if (p->exact_addends) {
         int64_t total = sum + row_sum + addend;
@@ -26,7 +27,7 @@ static inline int8_t finish(const pt_product *p, int32_t sum, int64_t row_sum, i
 }
 
 // Four outputs at a time, and the rest singly, as four of which one counts.
-static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y,
+static void multiply_row(const pt_linear *p, const int8_t *x, const int8_t *w, int8_t *y,
                          void *scratch) {
     int64_t row_sum = p->w_offset ? sum_of_row(p, x) * p->w_offset : 0;
     int32_t n = 4, stride = p->depth;
@@ -46,12 +47,14 @@ static void multiply_row(const pt_product *p, const int8_t *x, const int8_t *w, 
     }
 }
 
-static void multiply(const pt_product *p, const int8_t *x, const int8_t *w, int8_t *y,
-                     void *scratch) {
+static int multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
+                    int8_t *y) {
     int32_t rows = p->outputs > 0 ? p->rows : 0;
     for (int32_t i = 0; i < rows; i++) {
-        multiply_row(p, x + i * p->depth, w, y + i * p->outputs, scratch);
+        PT_TRY(pt_count_work(c, p->depth * p->outputs));
+        multiply_row(p, x + i * p->depth, w, y + i * p->outputs, c->scratch);
     }
+    return PT_ERROR_OK;
 }
 
 static const uint8_t rows_first[PT_MAX_RANK] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -68,7 +71,7 @@ static int check_matrix(pt_context *c, const pt_tensor *t) {
 }
 
 // Checks the output against the input's sizes, the last of which it replaces by p->outputs.
-static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, const pt_product *p) {
+static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, const pt_linear *p) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     int32_t sizes[PT_MAX_RANK];
     for (uint32_t d = 0; d < in->rank; d++) {
@@ -83,9 +86,9 @@ static int check_product(pt_context *c, pt_ref out_arg, const pt_tensor *in, con
 
 // Either kernel_sum, which has the products with the input's offset in it, or a bias.
 static int read_linear(pt_context *c, const pt_ref *args, pt_tensor *x, pt_tensor *w,
-                       pt_product *p) {
-    *x = pt_get_tensor(c, args[0]);
-    *w = pt_get_tensor(c, args[1]);
+                       pt_linear *p) {
+    *x = pt_get_tensor(c, args[QUANTIZED_LINEAR_INPUT]);
+    *w = pt_get_tensor(c, args[QUANTIZED_LINEAR_WEIGHTS]);
     int error = check_matrix(c, x);
     error = error ? error : check_matrix(c, w);
     if (error) {
@@ -96,35 +99,39 @@ static int read_linear(pt_context *c, const pt_ref *args, pt_tensor *x, pt_tenso
                        "weights must be (outputs, inputs), the input (..., inputs)");
     }
     int64_t multiplier, shift;
-    if (pt_list_ints(c, args[7], 1, &multiplier) < 1 || pt_list_ints(c, args[8], 1, &shift) < 1) {
+    if (pt_list_ints(c, args[QUANTIZED_LINEAR_REQUANTIZE_MULTIPLIERS], 1, &multiplier) < 1 ||
+        pt_list_ints(c, args[QUANTIZED_LINEAR_REQUANTIZE_SHIFTS], 1, &shift) < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a multiplier and a shift are needed");
     }
-    *p = (pt_product){.rows = 1, .depth = w->sizes[1], .outputs = w->sizes[0]};
-    for (uint32_t d = 0; d + 1 < x->rank; d++) {
-        p->rows *= x->sizes[d];
-    }
+    *p = (pt_linear){.rows = (int32_t)pt_product(x->sizes, x->rank - 1u),
+                     .depth = w->sizes[1],
+                     .outputs = w->sizes[0]};
     if (multiplier < INT32_MIN || multiplier > INT32_MAX || shift < -62 || shift > 31) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "a multiplier must be an int32, its shift in -62..31");
     }
     p->multiplier = (int32_t)multiplier;
     p->shift = (int32_t)shift;
-    p->exact_addends = !pt_is_none(args[3]);
-    pt_ref addends = p->exact_addends ? args[3] : args[2];
+    p->exact_addends = !pt_is_none(args[QUANTIZED_LINEAR_KERNEL_SUM]);
+    pt_ref addends =
+        p->exact_addends ? args[QUANTIZED_LINEAR_KERNEL_SUM] : args[QUANTIZED_LINEAR_BIAS];
     error =
         pt_is_none(addends) ? PT_ERROR_OK : pt_read_channels(c, addends, p->outputs, &p->addends);
-    error = error ? error : pt_read_offset(c, args[4], &p->x_offset);
-    error = error ? error : pt_read_offset(c, args[5], &p->w_offset);
-    error = error ? error : pt_read_offset(c, args[6], &p->range.offset);
+    error = error ? error : pt_read_offset(c, args[QUANTIZED_LINEAR_INPUT_OFFSET], &p->x_offset);
+    error = error ? error : pt_read_offset(c, args[QUANTIZED_LINEAR_FILTER_OFFSET], &p->w_offset);
+    error =
+        error ? error : pt_read_offset(c, args[QUANTIZED_LINEAR_OUTPUT_OFFSET], &p->range.offset);
     p->x_offset = p->exact_addends ? 0 : p->x_offset;
-    return error ? error : pt_read_activation(c, args[10], args[9], &p->range);
+    return error ? error
+                 : pt_read_activation(c, args[QUANTIZED_LINEAR_ACTIVATION_MIN],
+                                      args[QUANTIZED_LINEAR_ACTIVATION_MAX], &p->range);
 }
 
 static int linear_check(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
-    pt_product p;
+    pt_linear p;
     int error = read_linear(c, args, &x, &w, &p);
-    error = error ? error : check_product(c, args[11], &x, &p);
+    error = error ? error : check_product(c, args[QUANTIZED_LINEAR_OUT], &x, &p);
     uint32_t bytes = error ? 0 : pt_prepared_rows(p.depth, p.outputs);
     void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_prepared(c, bytes) : NULL;
     if (to) {
@@ -135,11 +142,12 @@ static int linear_check(pt_context *c, const pt_ref *args) {
 
 static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
-    pt_product p;
+    pt_linear p;
     int error = read_linear(c, args, &x, &w, &p);
     p.prepared = pt_prepared(c);
-    multiply(&p, x.data, w.data, pt_get_tensor(c, args[11]).data, c->scratch);
-    return error;
+    return error
+               ? error
+               : multiply(c, &p, x.data, w.data, pt_get_tensor(c, args[QUANTIZED_LINEAR_OUT]).data);
 }
 
 const pt_kernel pt_cortex_m_quantized_linear_out = {linear_check, linear_run};
@@ -148,8 +156,9 @@ const pt_kernel pt_cortex_m_quantized_linear_out = {linear_check, linear_run};
 
 // The zero points are negated: they are added. The reference sums in float32, which is exact, and
 // the same as here, for sums below 2^24.
-static int read_matmul(pt_context *c, const pt_ref *args, pt_product *p) {
-    pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[2]);
+static int read_matmul(pt_context *c, const pt_ref *args, pt_linear *p) {
+    pt_tensor x = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_LHS]);
+    pt_tensor w = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_RHS_TRANSPOSED]);
     int error = check_matrix(c, &x);
     error = error ? error : check_matrix(c, &w);
     if (error) {
@@ -159,31 +168,37 @@ static int read_matmul(pt_context *c, const pt_ref *args, pt_product *p) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the factors must be (batch, rows, depth) and (batch, columns, depth)");
     }
-    *p = (pt_product){.rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1]};
+    *p = (pt_linear){.rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1]};
     p->range = (pt_range){0, INT8_MIN, INT8_MAX};
-    error = pt_read_offset(c, args[1], &p->x_offset);
-    error = error ? error : pt_read_offset(c, args[3], &p->w_offset);
-    error = error ? error : pt_read_offset(c, args[4], &p->range.offset);
-    return error ? error : pt_read_multiplier(c, args + 5, &p->multiplier, &p->shift);
+    error = pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_LHS_ZERO_POINT], &p->x_offset);
+    error = error ? error
+                  : pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_RHS_ZERO_POINT], &p->w_offset);
+    error =
+        error ? error
+              : pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_OUTPUT_ZERO_POINT], &p->range.offset);
+    return error ? error
+                 : pt_read_multiplier(c, args + QUANTIZED_BATCH_MATMUL_OUTPUT_MULTIPLIER,
+                                      &p->multiplier, &p->shift);
 }
 
 static int matmul_check(pt_context *c, const pt_ref *args) {
-    pt_tensor x = pt_get_tensor(c, args[0]);
-    pt_product p;
+    pt_tensor x = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_LHS]);
+    pt_linear p;
     int error = read_matmul(c, args, &p);
-    return error ? error : check_product(c, args[8], &x, &p);
+    return error ? error : check_product(c, args[QUANTIZED_BATCH_MATMUL_OUT], &x, &p);
 }
 
 static int matmul_run(pt_context *c, const pt_ref *args) {
-    pt_tensor x = pt_get_tensor(c, args[0]), w = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[8]);
-    pt_product p;
+    pt_tensor x = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_LHS]);
+    pt_tensor w = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_RHS_TRANSPOSED]);
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZED_BATCH_MATMUL_OUT]);
+    pt_linear p;
     int error = read_matmul(c, args, &p);
     int32_t batch = pt_numel(&out) > 0 ? x.sizes[0] : 0;
     for (int32_t i = 0; i < batch; i++) {
-        multiply(&p, (int8_t *)x.data + i * p.rows * p.depth,
-                 (int8_t *)w.data + i * p.outputs * p.depth,
-                 (int8_t *)out.data + i * p.rows * p.outputs, c->scratch);
+        PT_TRY(multiply(c, &p, (int8_t *)x.data + i * p.rows * p.depth,
+                        (int8_t *)w.data + i * p.outputs * p.depth,
+                        (int8_t *)out.data + i * p.rows * p.outputs));
     }
     return error;
 }

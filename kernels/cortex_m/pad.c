@@ -1,4 +1,5 @@
 // Padding of int8 tensors of up to 4 dims with a constant.
+#include "../core/operator_arguments.h"
 #include "quantized.h"
 #include <string.h>
 
@@ -16,18 +17,18 @@ static bool counts_as_channels_last(const pt_tensor *t) {
 
 static int read_padding(pt_context *c, const pt_ref *args, padding *p) {
     static const uint8_t channels_last[4] = {0, 2, 3, 1}, contiguous[4] = {0, 1, 2, 3};
-    pt_tensor in = pt_get_tensor(c, args[0]), out = pt_get_tensor(c, args[4]);
+    pt_tensor in = pt_get_tensor(c, args[PAD_INPUT]), out = pt_get_tensor(c, args[PAD_OUT]);
     if (in.dtype != PT_DTYPE_CHAR || out.dtype != PT_DTYPE_CHAR || in.rank > 4) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "tensors must be int8 of at most 4 dims");
     }
-    if (pt_list_length(c, args[1]) != 4 || pt_list_length(c, args[2]) != 4) {
+    if (pt_list_length(c, args[PAD_PRE_PAD]) != 4 || pt_list_length(c, args[PAD_POST_PAD]) != 4) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "pre_pad and post_pad must have 4 values");
     }
     const uint8_t *dims = counts_as_channels_last(&in) ? channels_last : contiguous;
     int32_t sizes[4], missing = 4 - in.rank;
     for (int32_t i = 0; i < 4; i++) {
-        int64_t before = pt_list_int(c, args[1], (uint32_t)i);
-        int64_t after = pt_list_int(c, args[2], (uint32_t)i);
+        int64_t before = pt_list_int(c, args[PAD_PRE_PAD], (uint32_t)i);
+        int64_t after = pt_list_int(c, args[PAD_POST_PAD], (uint32_t)i);
         p->in[i] = i < missing ? 1 : in.sizes[dims[i - missing]];
         if (before < 0 || after < 0 || before > INT32_MAX - p->in[i] ||
             after > INT32_MAX - p->in[i] - before || (i < missing && before + after != 0)) {
@@ -39,8 +40,8 @@ static int read_padding(pt_context *c, const pt_ref *args, padding *p) {
             sizes[dims[i - missing]] = p->out[i];
         }
     }
-    int error = pt_expect_sizes(c, args[4], in.rank, sizes);
-    error = error ? error : pt_read_int(c, args[3], INT8_MIN, INT8_MAX, &p->value);
+    int error = pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes);
+    error = error ? error : pt_read_int(c, args[PAD_PAD_VALUE], INT8_MIN, INT8_MAX, &p->value);
     if (!error && (!pt_lies_in_order(&in, dims) || !pt_lies_in_order(&out, dims))) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "the dim orders of in and out must be contiguous or channels_last");
@@ -71,7 +72,7 @@ static void merge_dims(padding *p) {
 }
 
 static int pad_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]), out = pt_get_tensor(c, args[4]);
+    pt_tensor in = pt_get_tensor(c, args[PAD_INPUT]), out = pt_get_tensor(c, args[PAD_OUT]);
     padding p;
     int error = read_padding(c, args, &p);
     const int8_t *from = in.data;
@@ -89,7 +90,8 @@ static int pad_run(pt_context *c, const pt_ref *args) {
             for (int32_t k = 0; k < p.in[2]; k++, from += p.in[3]) {
                 int32_t row =
                     ((p.before[0] + i) * p.out[1] + p.before[1] + j) * p.out[2] + p.before[2] + k;
-                memcpy(to + row * p.out[3] + p.before[3], from, (size_t)p.in[3]);
+                PT_TRY(pt_count_work(c, p.in[3]));
+                memmove(to + row * p.out[3] + p.before[3], from, (size_t)p.in[3]);
             }
         }
     }

@@ -1,5 +1,6 @@
 // Average and max pooling of int8 images.
 #include "../arch/pools.h"
+#include "../core/operator_arguments.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
 #include <string.h>
@@ -12,15 +13,23 @@ typedef struct pooling {
     float scale;
     // max pooling
     pt_range range;
+    pt_context *c;
+    int error; // that of a poll: what has been computed since is of no account
 } pooling;
+
+static bool goes_on(pooling *p, int32_t steps) {
+    p->error = pt_count_work(p->c, steps);
+    return p->error == PT_ERROR_OK;
+}
 
 // Reads image, kernel_size, stride and padding, the first arguments.
 static int read_pooling(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
     pt_window *w = &p->window;
-    int error = pt_read_image(c, args[0], explicit_layout, &p->in);
-    error = error ? error : pt_read_pair(c, args[1], 1, w->kernel);
-    error = error ? error : pt_read_pair(c, args[2], 1, w->stride);
-    error = error ? error : pt_read_pair(c, args[3], 0, w->padding);
+    p->c = c;
+    int error = pt_read_image(c, args[QUANTIZED_AVG_POOL2D_INPUT], explicit_layout, &p->in);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_KERNEL_SIZE], 1, w->kernel);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_STRIDE], 1, w->stride);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_AVG_POOL2D_PADDING], 0, w->padding);
     w->dilation[PT_HEIGHT] = w->dilation[PT_WIDTH] = 1;
     if (!error && (w->padding[PT_HEIGHT] > w->kernel[PT_HEIGHT] / 2 ||
                    w->padding[PT_WIDTH] > w->kernel[PT_WIDTH] / 2)) {
@@ -47,8 +56,8 @@ static void count_outputs(pooling *p, bool ceil_mode) {
 }
 
 // Calls `pool` for every output pixel.
-static void run_windows(const pooling *p, const pt_tensor *to,
-                        void (*pool)(const pooling *, const pt_taps *, int8_t *)) {
+static int run_windows(pooling *p, const pt_tensor *to,
+                       void (*pool)(pooling *, const pt_taps *, int8_t *)) {
     int32_t line = p->in.width * p->in.channels, batch = pt_numel(to) > 0 ? p->in.batch : 0;
     const int8_t *image = p->in.data;
     int8_t *out = to->data;
@@ -59,10 +68,14 @@ static void run_windows(const pooling *p, const pt_tensor *to,
                 pt_span columns = pt_clip_window(&p->window, PT_WIDTH, j, p->in.width);
                 pt_taps t = {image + rows.start * line + columns.start * p->in.channels, rows.taps,
                              columns.taps, p->in.channels, line};
+                PT_TRY(pt_count_product(p->c, p->in.channels, 1 + t.rows * t.columns));
+                p->error = PT_ERROR_OK;
                 pool(p, &t, out);
+                PT_TRY(p->error);
             }
         }
     }
+    return PT_ERROR_OK;
 }
 
 // ---- average
@@ -72,11 +85,19 @@ static void run_windows(const pooling *p, const pt_tensor *to,
 // rounding errors decide. They cannot decide elsewhere in windows of at most EXACT_TAPS.
 enum { EXACT_TAPS = 128 };
 
-static int32_t average_as_reference(const pooling *p, const pt_taps *t, const int8_t *in) {
+enum { PIECE = 1 << 12 }; // taps between two polls
+
+static int32_t average_as_reference(pooling *p, const pt_taps *t, const int8_t *in) {
     float sum = 0;
     for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
-        for (int32_t j = 0; j < t->columns; j++) {
-            sum += (float)(in[j * t->step] - p->zero_point) * p->scale;
+        for (int32_t j = 0; j < t->columns;) {
+            const int32_t end = t->columns - j < PIECE ? t->columns : j + PIECE;
+            if (!goes_on(p, end - j)) {
+                return 0;
+            }
+            for (; j < end; j++) {
+                sum += (float)(in[j * t->step] - p->zero_point) * p->scale;
+            }
         }
     }
     float average = sum / (float)(t->rows * t->columns);
@@ -84,8 +105,7 @@ static int32_t average_as_reference(const pooling *p, const pt_taps *t, const in
 }
 
 // The average of n taps of one channel from the sum of their values plus 128.
-static int8_t average_of(const pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum,
-                         uint32_t n) {
+static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum, uint32_t n) {
     uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
     if (result * 2 * n == doubled) {
         return (int8_t)pt_clamp(average_as_reference(p, t, in), INT8_MIN, INT8_MAX);
@@ -123,7 +143,7 @@ static void sum_four(const pt_taps *t, const int8_t *in, uint32_t *even, uint32_
 }
 
 // By the instruction set's own way.
-static void average_some(const pooling *p, const pt_taps *t, int8_t *out) {
+static void average_some(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t channels = p->in.channels, n = PT_AVERAGES;
     for (int32_t o = 0; o < channels; o += n) {
         n = channels - o < n ? channels - o : n;
@@ -137,7 +157,7 @@ static void average_some(const pooling *p, const pt_taps *t, int8_t *out) {
     }
 }
 
-static void average_each(const pooling *p, const pt_taps *t, int8_t *out) {
+static void average_each(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t o = 0, channels = p->in.channels;
     uint32_t n = (uint32_t)(t->rows * t->columns);
     if ((((uintptr_t)t->in | (uint32_t)channels) & 3) == 0) {
@@ -156,12 +176,12 @@ static void average_each(const pooling *p, const pt_taps *t, int8_t *out) {
     }
 }
 
-static void average(const pooling *p, const pt_taps *t, int8_t *out) {
+static void average(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t n = t->rows * t->columns, channels = p->in.channels;
     if (n == 0) {
         memset(out, p->zero_point, (size_t)channels);
     } else if (n > EXACT_TAPS) {
-        for (int32_t o = 0; o < channels; o++) {
+        for (int32_t o = 0; o < channels && !p->error; o++) {
             int32_t result = average_as_reference(p, t, t->in + o);
             out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
         }
@@ -175,12 +195,16 @@ static void average(const pooling *p, const pt_taps *t, int8_t *out) {
 static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
     int32_t multiplier, shift;
     int error = read_pooling(c, args, explicit_layout, p);
-    error = error ? error : pt_read_int(c, args[5], INT8_MIN, INT8_MAX, &p->zero_point);
-    error = error ? error : pt_read_int(c, args[6], 1, INT32_MAX, &multiplier);
-    error = error ? error : pt_read_int(c, args[7], -62, 31, &shift);
+    error = error ? error
+                  : pt_read_int(c, args[QUANTIZED_AVG_POOL2D_ZERO_POINT], INT8_MIN, INT8_MAX,
+                                &p->zero_point);
+    error = error
+                ? error
+                : pt_read_int(c, args[QUANTIZED_AVG_POOL2D_MULTIPLIER], 1, INT32_MAX, &multiplier);
+    error = error ? error : pt_read_int(c, args[QUANTIZED_AVG_POOL2D_SHIFT], -62, 31, &shift);
     if (!error) {
         p->scale = pt_real_multiplier(multiplier, shift);
-        count_outputs(p, pt_get_bool(c, args[4]));
+        count_outputs(p, pt_get_bool(c, args[QUANTIZED_AVG_POOL2D_CEIL_MODE]));
     }
     return error;
 }
@@ -188,15 +212,15 @@ static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout,
 static int check_average(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
     int error = read_average(c, args, explicit_layout, &p);
-    return error ? error : pt_expect_image(c, args[9], explicit_layout, &p.out);
+    return error ? error
+                 : pt_expect_image(c, args[QUANTIZED_AVG_POOL2D_OUT], explicit_layout, &p.out);
 }
 
 static int run_average(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
     int error = read_average(c, args, explicit_layout, &p);
-    pt_tensor out = pt_get_tensor(c, args[9]);
-    run_windows(&p, &out, average);
-    return error;
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZED_AVG_POOL2D_OUT]);
+    return error ? error : run_windows(&p, &out, average);
 }
 
 static int avg_check(pt_context *c, const pt_ref *args) {
@@ -220,7 +244,7 @@ const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = {avg_nhwc_check, avg
 
 // ---- max
 
-static void maximum(const pooling *p, const pt_taps *t, int8_t *out) {
+static void maximum(pooling *p, const pt_taps *t, int8_t *out) {
     int32_t o = 0, channels = p->in.channels, most = PT_MAXIMA;
     for (; most > 0 && o < channels; o += most) {
         most = channels - o < most ? channels - o : most;
@@ -245,15 +269,19 @@ static void maximum(const pooling *p, const pt_taps *t, int8_t *out) {
 static int read_max(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {
     int32_t dilation[2];
     int error = read_pooling(c, args, explicit_layout, p);
-    error = error ? error : pt_read_pair(c, args[4], 1, dilation);
-    error = error ? error : pt_read_activation(c, args[8], args[9], &p->range);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_MAX_POOL2D_DILATION], 1, dilation);
+    error = error ? error
+                  : pt_read_activation(c, args[QUANTIZED_MAX_POOL2D_ACTIVATION_MIN],
+                                       args[QUANTIZED_MAX_POOL2D_ACTIVATION_MAX], &p->range);
     if (error) {
         return error;
     }
-    if (dilation[PT_HEIGHT] != 1 || dilation[PT_WIDTH] != 1 || pt_get_bool(c, args[5])) {
+    if (dilation[PT_HEIGHT] != 1 || dilation[PT_WIDTH] != 1 ||
+        pt_get_bool(c, args[QUANTIZED_MAX_POOL2D_CEIL_MODE])) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "max pooling has no dilation and no ceil_mode");
     }
-    if (pt_get_int(c, args[6]) != pt_get_int(c, args[7])) {
+    if (pt_get_int(c, args[QUANTIZED_MAX_POOL2D_INPUT_ZERO_POINT]) !=
+        pt_get_int(c, args[QUANTIZED_MAX_POOL2D_OUTPUT_ZERO_POINT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the zero points of in and out must be equal");
     }
     count_outputs(p, false);
@@ -263,15 +291,15 @@ static int read_max(pt_context *c, const pt_ref *args, bool explicit_layout, poo
 static int check_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
     int error = read_max(c, args, explicit_layout, &p);
-    return error ? error : pt_expect_image(c, args[10], explicit_layout, &p.out);
+    return error ? error
+                 : pt_expect_image(c, args[QUANTIZED_MAX_POOL2D_OUT], explicit_layout, &p.out);
 }
 
 static int run_max(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pooling p;
     int error = read_max(c, args, explicit_layout, &p);
-    pt_tensor out = pt_get_tensor(c, args[10]);
-    run_windows(&p, &out, maximum);
-    return error;
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZED_MAX_POOL2D_OUT]);
+    return error ? error : run_windows(&p, &out, maximum);
 }
 
 static int max_check(pt_context *c, const pt_ref *args) {

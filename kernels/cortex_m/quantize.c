@@ -2,6 +2,7 @@
 #include "../arch/dequantize_bytes.h"
 #include "../arch/elementwise.h"
 #include "../arch/quantize_bytes.h"
+#include "../core/operator_arguments.h"
 #include "../portable/float_math.h"
 #include "quantized.h"
 
@@ -13,7 +14,8 @@ typedef struct quantization {
     int32_t zero_point, min, max;
 } quantization;
 
-// Reads scale, zero_point, quant_min, quant_max and dtype, and checks them against `quantized`.
+// Reads scale, zero_point, quant_min, quant_max and dtype, which both have, and checks them against
+// `quantized`.
 static int read_quantization(pt_context *c, const pt_ref *args, const pt_tensor *quantized,
                              quantization *q) {
     static const int32_t ranges[3][2] = {{0, 255}, {-128, 127}, {-32768, 32767}};
@@ -21,17 +23,22 @@ static int read_quantization(pt_context *c, const pt_ref *args, const pt_tensor 
     if (dtype != PT_DTYPE_BYTE && dtype != PT_DTYPE_CHAR && dtype != PT_DTYPE_SHORT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "quantized tensors must be int8, uint8 or int16");
     }
-    if (pt_get_int(c, args[4]) != dtype) {
+    if (pt_get_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_DTYPE]) != dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dtype is not that of the quantized tensor");
     }
-    q->scale = pt_get_double(c, args[0]);
+    q->scale = pt_get_double(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_SCALE]);
     if (!(q->scale > 0 && q->scale < 1e38)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scale must be above 0 and finite");
     }
     const int32_t *range = ranges[dtype];
-    int error = pt_read_int(c, args[1], -RANGE_LIMIT / 2, RANGE_LIMIT / 2, &q->zero_point);
-    error = error ? error : pt_read_int(c, args[2], range[0], range[1], &q->min);
-    return error ? error : pt_read_int(c, args[3], q->min, range[1], &q->max);
+    int error = pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_ZERO_POINT], -RANGE_LIMIT / 2,
+                            RANGE_LIMIT / 2, &q->zero_point);
+    error = error ? error
+                  : pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MIN], range[0], range[1],
+                                &q->min);
+    return error ? error
+                 : pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MAX], q->min, range[1],
+                               &q->max);
 }
 
 static void store(void *data, int32_t i, uint8_t dtype, int32_t value) {
@@ -51,14 +58,14 @@ static int32_t load(const void *data, int32_t i, uint8_t dtype) {
 // ---- quantize
 
 static int quantize_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
+    pt_tensor in = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT]);
     quantization q;
     if (in.dtype != PT_DTYPE_FLOAT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float32");
     }
-    int error = read_quantization(c, args + 1, &out, &q);
-    return error ? error : pt_check_like(c, args[6], &in, out.dtype);
+    int error = read_quantization(c, args, &out, &q);
+    return error ? error : pt_check_like(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT], &in, out.dtype);
 }
 
 // Adding 1.5 * 2^23 leaves the integer nearest to x in the low bits, halves to even, for x between
@@ -76,25 +83,38 @@ static int32_t in_blocks(const void *data, int32_t n, uint32_t alignment) {
     return (uintptr_t)data % alignment ? 0 : n & ~3;
 }
 
-static int quantize_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    quantization q;
-    int error = read_quantization(c, args + 1, &out, &q);
-    const float *x = in.data;
-    float inverse = (float)(1.0 / q.scale);
-    float low = (float)(q.min - q.zero_point), high = (float)(q.max - q.zero_point);
-    int32_t i = 0, n = pt_numel(&in);
-    if (out.dtype == PT_DTYPE_CHAR && q.min == INT8_MIN && q.max == INT8_MAX &&
-        pt_is_narrow(q.zero_point)) {
-        i = pt_quantize_some(x, out.data, n, inverse, q.zero_point);
+// n values to `dtype`.
+static void quantize_values(const quantization *q, float inverse, uint8_t dtype, int32_t n,
+                            const float *x, void *to) {
+    float low = (float)(q->min - q->zero_point), high = (float)(q->max - q->zero_point);
+    int32_t i = 0;
+    if (dtype == PT_DTYPE_CHAR && q->min == INT8_MIN && q->max == INT8_MAX &&
+        pt_is_narrow(q->zero_point)) {
+        i = pt_quantize_some(x, to, n, inverse, q->zero_point);
         if (i == 0) {
-            i = in_blocks(out.data, n, PT_QUANTIZE_ALIGNMENT);
-            pt_quantize_int8(i / 4, x, out.data, inverse, q.zero_point);
+            i = in_blocks(to, n, PT_QUANTIZE_ALIGNMENT);
+            pt_quantize_int8(i / 4, x, to, inverse, q->zero_point);
         }
     }
     for (; i < n; i++) {
-        store(out.data, i, out.dtype, quantize(x[i] * inverse, low, high, &q));
+        store(to, i, dtype, quantize(x[i] * inverse, low, high, q));
+    }
+}
+
+enum { PIECE = 1 << 14 }; // values between two polls
+
+static int quantize_run(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT]);
+    quantization q;
+    int error = read_quantization(c, args, &out, &q);
+    float inverse = (float)(1.0 / q.scale);
+    int32_t n = pt_numel(&in), size = out.dtype == PT_DTYPE_SHORT ? 2 : 1;
+    for (int32_t i = 0; i < n; i += PIECE) {
+        int32_t some = n - i < PIECE ? n - i : PIECE;
+        PT_TRY(pt_count_work(c, some));
+        quantize_values(&q, inverse, out.dtype, some, (const float *)in.data + i,
+                        (int8_t *)out.data + i * size);
     }
     return error;
 }
@@ -104,29 +124,41 @@ const pt_kernel pt_cortex_m_quantize_per_tensor_out = {quantize_check, quantize_
 // ---- dequantize
 
 static int dequantize_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_INPUT]);
     quantization q;
-    int error = read_quantization(c, args + 1, &in, &q);
-    return error ? error : pt_check_like(c, args[6], &in, PT_DTYPE_FLOAT);
+    int error = read_quantization(c, args, &in, &q);
+    return error ? error
+                 : pt_check_like(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT], &in, PT_DTYPE_FLOAT);
 }
 
-static int dequantize_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    quantization q;
-    int error = read_quantization(c, args + 1, &in, &q);
-    float *y = out.data;
-    float scale = (float)q.scale;
-    int32_t i = 0, n = pt_numel(&in);
-    if (in.dtype == PT_DTYPE_CHAR) {
-        i = pt_dequantize_some(in.data, y, n, scale, q.zero_point);
+// n values of `dtype`.
+static void dequantize_values(const quantization *q, uint8_t dtype, int32_t n, const void *from,
+                              float *y) {
+    float scale = (float)q->scale;
+    int32_t i = 0;
+    if (dtype == PT_DTYPE_CHAR) {
+        i = pt_dequantize_some(from, y, n, scale, q->zero_point);
         if (i == 0) {
-            i = in_blocks(in.data, n, PT_DEQUANTIZE_ALIGNMENT);
-            pt_dequantize_int8(i / 4, in.data, y, scale, q.zero_point);
+            i = in_blocks(from, n, PT_DEQUANTIZE_ALIGNMENT);
+            pt_dequantize_int8(i / 4, from, y, scale, q->zero_point);
         }
     }
     for (; i < n; i++) {
-        y[i] = (float)(load(in.data, i, in.dtype) - q.zero_point) * scale;
+        y[i] = (float)(load(from, i, dtype) - q->zero_point) * scale;
+    }
+}
+
+static int dequantize_run(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT]);
+    quantization q;
+    int error = read_quantization(c, args, &in, &q);
+    int32_t n = pt_numel(&in), size = in.dtype == PT_DTYPE_SHORT ? 2 : 1;
+    for (int32_t i = 0; i < n; i += PIECE) {
+        int32_t some = n - i < PIECE ? n - i : PIECE;
+        PT_TRY(pt_count_work(c, some));
+        dequantize_values(&q, in.dtype, some, (const int8_t *)in.data + i * size,
+                          (float *)out.data + i);
     }
     return error;
 }

@@ -1,4 +1,5 @@
 #include "quantized.h"
+#include "../core/operator_arguments.h"
 
 enum { OFFSET_LIMIT = 255 };
 enum { PARAMETER_LIMIT = 1 << 27 }; // sums of a size and two of them stay in int32
@@ -44,9 +45,12 @@ int pt_read_offset(pt_context *c, pt_ref arg, int32_t *offset) {
                          "a zero point or offset is not in -255..255");
 }
 
+// Behind its multiplier, in all operators.
+enum { SHIFT = QUANTIZED_MUL_OUTPUT_SHIFT - QUANTIZED_MUL_OUTPUT_MULTIPLIER };
+
 int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, int32_t *shift) {
-    int64_t read = pt_get_int(c, args[0]);
-    int64_t power = pt_get_int(c, args[1]);
+    int64_t read = pt_get_int(c, *args);
+    int64_t power = pt_get_int(c, args[SHIFT]);
     *multiplier = (int32_t)read;
     *shift = (int32_t)power;
     return read >= INT32_MIN && read <= INT32_MAX && power >= -62 && power <= 31

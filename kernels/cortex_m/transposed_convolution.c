@@ -3,6 +3,7 @@
 // Each output gathers the inputs that reach it. The reference sums in float32, which is exact, and
 // the same as here, for sums below 2^24.
 #include "../arch/dot.h"
+#include "../core/operator_arguments.h"
 #include "convolution.h"
 
 typedef struct transposed {
@@ -24,14 +25,21 @@ static int read_transposed(pt_context *c, const pt_ref *args, bool explicit_layo
     pt_tensor weights;
     pt_window *w = &x->window;
     int32_t padding[2];
-    int error = pt_read_image(c, args[0], explicit_layout, &x->in);
-    error = error ? error : pt_read_weights(c, args[1], &weights);
-    error = error ? error : pt_read_pair(c, args[3], 1, w->stride);
-    error = error ? error : pt_read_pair(c, args[4], 0, w->padding);
-    error = error ? error : pt_read_pair(c, args[5], 0, padding);
-    error = error ? error : pt_read_pair(c, args[6], 1, w->dilation);
-    error = error ? error : pt_read_offset(c, args[7], &x->offset);
-    error = error ? error : pt_read_output(c, args[2], args + 8, weights.sizes[0], &x->output);
+    int error = pt_read_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_INPUT], explicit_layout, &x->in);
+    error = error ? error : pt_read_weights(c, args[QUANTIZED_TRANSPOSE_CONV2D_WEIGHT], &weights);
+    error = error ? error : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_STRIDE], 1, w->stride);
+    error =
+        error ? error : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_PADDING], 0, w->padding);
+    error = error ? error
+                  : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUTPUT_PADDING], 0, padding);
+    error =
+        error ? error : pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_DILATION], 1, w->dilation);
+    error = error ? error
+                  : pt_read_offset(c, args[QUANTIZED_TRANSPOSE_CONV2D_INPUT_OFFSET], &x->offset);
+    error = error ? error
+                  : pt_read_output(c, args[QUANTIZED_TRANSPOSE_CONV2D_BIAS],
+                                   args + QUANTIZED_TRANSPOSE_CONV2D_OUTPUT_OFFSET,
+                                   weights.sizes[0], &x->output);
     if (error) {
         return error;
     }
@@ -54,7 +62,9 @@ static int read_transposed(pt_context *c, const pt_ref *args, bool explicit_layo
 static int check_transposed(pt_context *c, const pt_ref *args, bool explicit_layout) {
     transposed x;
     int error = read_transposed(c, args, explicit_layout, &x);
-    return error ? error : pt_expect_image(c, args[15], explicit_layout, &x.out);
+    return error
+               ? error
+               : pt_expect_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT], explicit_layout, &x.out);
 }
 
 // The input along dim d that reaches output `place` through tap `tap`; -1 for none.
@@ -68,14 +78,15 @@ static int32_t source(const pt_window *w, uint32_t d, int32_t place, int32_t tap
 }
 
 // n channels from `o` on of the output at (row, column): 4, or 1 as four of which one counts.
-static void run_channels(const transposed *x, const int8_t *in, int32_t row, int32_t column,
-                         int32_t o, int32_t n, int8_t *out) {
+static int run_channels(pt_context *c, const transposed *x, const int8_t *in, int32_t row,
+                        int32_t column, int32_t o, int32_t n, int8_t *out) {
     const int32_t *kernel = x->window.kernel;
     int32_t channels = x->in.channels, taps = kernel[PT_HEIGHT] * kernel[PT_WIDTH];
     int32_t stride = n == 4 ? taps * channels : 0;
     const int8_t *w = x->weights + o * taps * channels;
     pt_sums sums = {0, 0, 0, 0};
     for (int32_t i = 0; i < taps; i++, w += channels) {
+        PT_TRY(pt_count_work(c, 8 + channels));
         int32_t from_row = source(&x->window, PT_HEIGHT, row, i / kernel[PT_WIDTH], x->in.height);
         int32_t from_column =
             source(&x->window, PT_WIDTH, column, i % kernel[PT_WIDTH], x->in.width);
@@ -89,30 +100,32 @@ static void run_channels(const transposed *x, const int8_t *in, int32_t row, int
         int32_t sum = pt_add_int32(all[j], pt_bias_of(&x->output, o + j));
         out[o + j] = pt_finish(&x->output, o + j, sum);
     }
+    return PT_ERROR_OK;
 }
 
-static void run_image(const transposed *x, const int8_t *in, int8_t *out) {
+static int run_image(pt_context *c, const transposed *x, const int8_t *in, int8_t *out) {
     for (int32_t i = 0; i < x->out.height; i++) {
         for (int32_t j = 0; j < x->out.width; j++) {
             int32_t o = 0;
             for (; o + 4 <= x->out.channels; o += 4) {
-                run_channels(x, in, i, j, o, 4, out);
+                PT_TRY(run_channels(c, x, in, i, j, o, 4, out));
             }
             for (; o < x->out.channels; o++) {
-                run_channels(x, in, i, j, o, 1, out);
+                PT_TRY(run_channels(c, x, in, i, j, o, 1, out));
             }
             out += x->out.channels;
         }
     }
+    return PT_ERROR_OK;
 }
 
 static int run_transposed(pt_context *c, const pt_ref *args, bool explicit_layout) {
     transposed x;
     int error = read_transposed(c, args, explicit_layout, &x);
-    int8_t *out = pt_get_tensor(c, args[15]).data;
+    int8_t *out = pt_get_tensor(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT]).data;
     for (int32_t i = 0; i < x.in.batch; i++) {
-        run_image(&x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
-                  out + i * x.out.height * x.out.width * x.out.channels);
+        PT_TRY(run_image(c, &x, x.in.data + i * x.in.height * x.in.width * x.in.channels,
+                         out + i * x.out.height * x.out.width * x.out.channels));
     }
     return error;
 }

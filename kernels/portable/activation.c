@@ -1,5 +1,6 @@
 // Activation functions, and the others of one operand and some numbers.
 #include "../arch/float_rows.h"
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "elementwise.h"
 #include "float_math.h"
@@ -79,8 +80,8 @@ PT_UNARY_KERNEL(aten_hardtanh_out, clamp_op, 2)
 
 // The dtype that self and the bounds given promote to.
 static uint8_t clamp_dtype(const pt_context *c, const pt_ref *args) {
-    uint8_t dtype = pt_get_tensor(c, args[0]).dtype;
-    for (uint32_t i = 1; i <= 2; i++) {
+    uint8_t dtype = pt_get_tensor(c, args[CLAMP_SELF]).dtype;
+    for (uint32_t i = CLAMP_MIN; i <= CLAMP_MAX; i++) {
         if (!pt_is_none(args[i])) {
             dtype = pt_promote_scalar(dtype, pt_get_scalar(c, args[i]));
         }
@@ -89,20 +90,21 @@ static uint8_t clamp_dtype(const pt_context *c, const pt_ref *args) {
 }
 
 static int clamp_check(pt_context *c, const pt_ref *args) {
-    if (pt_is_none(args[1]) && pt_is_none(args[2])) {
+    if (pt_is_none(args[CLAMP_MIN]) && pt_is_none(args[CLAMP_MAX])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "clamp needs min or max");
     }
-    return pt_unary_check_as(c, args[0], args[3], &clamp_op, clamp_dtype(c, args));
+    return pt_unary_check_as(c, args[CLAMP_SELF], args[CLAMP_OUT], &clamp_op, clamp_dtype(c, args));
 }
 
 static int clamp_run(pt_context *c, const pt_ref *args) {
     uint8_t compute = pt_compute_dtype(clamp_dtype(c, args), clamp_op.rule);
     pt_number p[2];
     for (uint32_t i = 0; i < 2; i++) {
-        p[i] = pt_is_none(args[1 + i]) ? pt_no_bound(i == 0, compute)
-                                       : pt_number_of(pt_get_scalar(c, args[1 + i]), compute);
+        p[i] = pt_is_none(args[CLAMP_MIN + i])
+                   ? pt_no_bound(i == 0, compute)
+                   : pt_number_of(pt_get_scalar(c, args[CLAMP_MIN + i]), compute);
     }
-    return pt_unary_run_as(c, args[0], args[3], &clamp_op, compute, p);
+    return pt_unary_run_as(c, args[CLAMP_SELF], args[CLAMP_OUT], &clamp_op, compute, p);
 }
 
 const pt_kernel pt_aten_clamp_out = {clamp_check, clamp_run};
@@ -144,15 +146,17 @@ static const pt_unary *gelu_by(const pt_context *c, pt_ref approximate) {
 }
 
 static int gelu_check(pt_context *c, const pt_ref *args) {
-    const pt_unary *op = gelu_by(c, args[1]);
+    const pt_unary *op = gelu_by(c, args[GELU_APPROXIMATE]);
     if (!op) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "gelu's approximate is not none or tanh");
     }
-    return pt_unary_check_as(c, args[0], args[2], op, pt_get_tensor(c, args[0]).dtype);
+    return pt_unary_check_as(c, args[GELU_SELF], args[GELU_OUT], op,
+                             pt_get_tensor(c, args[GELU_SELF]).dtype);
 }
 
 static int gelu_run(pt_context *c, const pt_ref *args) {
-    return pt_unary_run_as(c, args[0], args[2], gelu_by(c, args[1]), PT_DTYPE_FLOAT, NULL);
+    return pt_unary_run_as(c, args[GELU_SELF], args[GELU_OUT], gelu_by(c, args[GELU_APPROXIMATE]),
+                           PT_DTYPE_FLOAT, NULL);
 }
 
 const pt_kernel pt_aten_gelu_out = {gelu_check, gelu_run};
@@ -170,17 +174,19 @@ static float logit_f32(float x, const pt_number *p) {
 static const pt_unary logit_op = {NULL, logit_f32, NULL, NULL, PT_RULE_FLOATING};
 
 static int logit_check(pt_context *c, const pt_ref *args) {
-    return pt_unary_check_as(c, args[0], args[2], &logit_op, pt_get_tensor(c, args[0]).dtype);
+    return pt_unary_check_as(c, args[LOGIT_SELF], args[LOGIT_OUT], &logit_op,
+                             pt_get_tensor(c, args[LOGIT_SELF]).dtype);
 }
 
 static int logit_run(pt_context *c, const pt_ref *args) {
-    float eps = pt_is_none(args[1]) ? -1 : (float)pt_get_double(c, args[1]);
+    float eps = pt_is_none(args[LOGIT_EPS]) ? -1 : (float)pt_get_double(c, args[LOGIT_EPS]);
     pt_number p[2] = {pt_no_bound(true, PT_DTYPE_FLOAT), pt_no_bound(false, PT_DTYPE_FLOAT)};
     if (eps >= 0) {
         p[0].f32 = eps;
         p[1].f32 = 1 - eps;
     }
-    return pt_unary_run_as(c, args[0], args[2], &logit_op, pt_get_tensor(c, args[0]).dtype, p);
+    return pt_unary_run_as(c, args[LOGIT_SELF], args[LOGIT_OUT], &logit_op,
+                           pt_get_tensor(c, args[LOGIT_SELF]).dtype, p);
 }
 
 const pt_kernel pt_aten_logit_out = {logit_check, logit_run};

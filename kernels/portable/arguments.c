@@ -51,17 +51,6 @@ bool pt_string_is(const pt_context *c, pt_ref arg, const char *text) {
     return i == length && text[i] == 0;
 }
 
-uint32_t pt_product(const int32_t *sizes, uint32_t rank) {
-    uint64_t product = 1;
-    for (uint32_t d = 0; d < rank; d++) {
-        product *= (uint32_t)sizes[d];
-        if (product > UINT32_MAX) {
-            product = UINT32_MAX; // still 0 if a size of 0 follows
-        }
-    }
-    return (uint32_t)product;
-}
-
 int pt_check_places(pt_context *c, uint32_t places, uint32_t elements) {
     enum { FEW = 1 << 16 };
     return places <= FEW || places <= elements
@@ -108,7 +97,7 @@ int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in
 }
 
 static uintptr_t end_of(const pt_tensor *t) {
-    return (uintptr_t)t->data + (uint32_t)pt_numel(t) * pt_element_size(t->dtype);
+    return (uintptr_t)t->data + pt_nbytes(t);
 }
 
 int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices) {
@@ -120,6 +109,7 @@ int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices
 int pt_check_indices(pt_context *c, const pt_tensor *index, int32_t size, const pt_tensor *out) {
     int32_t n = pt_numel(index);
     for (int32_t i = 0; i < n; i++) {
+        PT_TRY(pt_count_work(c, 1));
         int64_t at = pt_load_int(index->data, i, index->dtype);
         if (at < 0 || at >= size) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");

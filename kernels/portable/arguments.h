@@ -2,7 +2,7 @@
 #ifndef PT_PORTABLE_ARGUMENTS_H
 #define PT_PORTABLE_ARGUMENTS_H
 
-#include "../core/core.h"
+#include "../core/kernel.h"
 
 // The place of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d
 // counts as one dim; or InvalidArgument.
@@ -14,8 +14,6 @@ int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, int32_t *sizes);
 // True if the string `arg` is `text`.
 bool pt_string_is(const pt_context *c, pt_ref arg, const char *text);
-// Product of sizes, which are not negative; at most UINT32_MAX, which stands for all above.
-uint32_t pt_product(const int32_t *sizes, uint32_t rank);
 // Refuses to go through `places` of tensors that are broadcast to each other, where no output has
 // as many, if they are more than 65,536 and more than `elements`, those of the largest tensor:
 // tensors of a few elements may have any number of places.

@@ -1,4 +1,5 @@
 // Arithmetic of two operands: sum, product, quotient, power, extrema.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "elementwise.h"
 #include "float_math.h"
@@ -117,20 +118,20 @@ static const pt_binary *division(const pt_context *c, pt_ref mode) {
 }
 
 static int div_mode_check(pt_context *c, const pt_ref *args, pt_form form) {
-    const pt_binary *op = division(c, args[2]);
+    const pt_binary *op = division(c, args[DIV_MODE_ROUNDING_MODE]);
     if (!op) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "rounding_mode is not None, trunc or floor");
     }
     return pt_binary_check(c, args, op, form);
 }
 
-#define DIVISION_KERNEL(symbol, form)                              \
-    static int symbol##_check(pt_context *c, const pt_ref *args) { \
-        return div_mode_check(c, args, form);                      \
-    }                                                              \
-    static int symbol##_run(pt_context *c, const pt_ref *args) {   \
-        return pt_binary_run(c, args, division(c, args[2]), form); \
-    }                                                              \
+#define DIVISION_KERNEL(symbol, form)                                                   \
+    static int symbol##_check(pt_context *c, const pt_ref *args) {                      \
+        return div_mode_check(c, args, form);                                           \
+    }                                                                                   \
+    static int symbol##_run(pt_context *c, const pt_ref *args) {                        \
+        return pt_binary_run(c, args, division(c, args[DIV_MODE_ROUNDING_MODE]), form); \
+    }                                                                                   \
     const pt_kernel pt_##symbol = {symbol##_check, symbol##_run};
 
 DIVISION_KERNEL(aten_div_out_mode, PT_FORM_TENSORS_MODE)
@@ -174,16 +175,16 @@ static int power_scalar_check(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
-    pt_scalar exponent = pt_get_scalar(c, args[1]);
+    pt_scalar exponent = pt_get_scalar(c, args[POW_TENSOR_SCALAR_EXPONENT]);
     if (exponent.type == PT_TYPE_INT && exponent.as.i < 0 &&
-        !pt_is_floating(pt_get_tensor(c, args[0]).dtype)) {
+        !pt_is_floating(pt_get_tensor(c, args[POW_TENSOR_SCALAR_SELF]).dtype)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an integer to a negative integer power");
     }
     return PT_ERROR_OK;
 }
 
 static int power_scalar_run(pt_context *c, const pt_ref *args) {
-    return pt_binary_run(c, args, power_of(c, args[1]), PT_FORM_SCALAR);
+    return pt_binary_run(c, args, power_of(c, args[POW_TENSOR_SCALAR_EXPONENT]), PT_FORM_SCALAR);
 }
 
 const pt_kernel pt_aten_pow_Tensor_Scalar_out = {power_scalar_check, power_scalar_run};

@@ -1,3 +1,4 @@
+#include "../core/operator_arguments.h"
 #include "elementwise.h"
 #include "half.h"
 
@@ -9,10 +10,18 @@ typedef struct form_places {
 } form_places;
 
 static const form_places places[] = {
-    [PT_FORM_TENSORS] = {0, 1, 2, 0, 0},      [PT_FORM_TENSORS_ALPHA] = {0, 1, 3, 2, 0},
-    [PT_FORM_TENSORS_MODE] = {0, 1, 3, 0, 0}, [PT_FORM_SCALAR] = {0, 1, 2, 0, 2},
-    [PT_FORM_SCALAR_ALPHA] = {0, 1, 3, 2, 2}, [PT_FORM_SCALAR_MODE] = {0, 1, 3, 0, 2},
-    [PT_FORM_SCALAR_FIRST] = {0, 1, 2, 0, 1}, [PT_FORM_REVERSED] = {1, 0, 3, 2, 2},
+    [PT_FORM_TENSORS] = {MUL_SELF, MUL_OTHER, MUL_OUT, 0, 0},
+    [PT_FORM_TENSORS_ALPHA] = {ADD_SELF, ADD_OTHER, ADD_OUT, ADD_ALPHA, 0},
+    [PT_FORM_TENSORS_MODE] = {DIV_MODE_SELF, DIV_MODE_OTHER, DIV_MODE_OUT, 0, 0},
+    [PT_FORM_SCALAR] = {MUL_SCALAR_SELF, MUL_SCALAR_OTHER, MUL_SCALAR_OUT, 0, 1 + MUL_SCALAR_OTHER},
+    [PT_FORM_SCALAR_ALPHA] = {ADD_SCALAR_SELF, ADD_SCALAR_OTHER, ADD_SCALAR_OUT, ADD_SCALAR_ALPHA,
+                              1 + ADD_SCALAR_OTHER},
+    [PT_FORM_SCALAR_MODE] = {DIV_SCALAR_MODE_SELF, DIV_SCALAR_MODE_OTHER, DIV_SCALAR_MODE_OUT, 0,
+                             1 + DIV_SCALAR_MODE_OTHER},
+    [PT_FORM_SCALAR_FIRST] = {POW_SCALAR_SELF, POW_SCALAR_EXPONENT, POW_SCALAR_OUT, 0,
+                              1 + POW_SCALAR_SELF},
+    [PT_FORM_REVERSED] = {RSUB_SCALAR_OTHER, RSUB_SCALAR_SELF, RSUB_SCALAR_OUT, RSUB_SCALAR_ALPHA,
+                          1 + RSUB_SCALAR_OTHER},
 };
 
 // The tensors of a call. An operand that is a number is a 0-d tensor: of no data in a check.
@@ -70,14 +79,15 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
 
 // ---- rows of float32
 
-static __attribute__((noinline)) void walk_rows(const pt_binary *op, const operands *o) {
+static __attribute__((noinline)) int walk_rows(pt_context *c, const pt_binary *op,
+                                               const operands *o) {
     pt_walk w;
     pt_walk_tensors(&w, 3, (const pt_tensor *const[]){&o->out, &o->a, &o->b});
     do {
-        op->row(w.sizes[0], (float *)o->out.data + w.offset[0],
-                (const float *)o->a.data + w.offset[1], w.strides[1][0],
-                (const float *)o->b.data + w.offset[2], w.strides[2][0]);
-    } while (pt_walk_next(&w));
+        op->row(w.n, (float *)o->out.data + w.offset[0], (const float *)o->a.data + w.offset[1],
+                w.strides[1][0], (const float *)o->b.data + w.offset[2], w.strides[2][0]);
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 // True if `t` has the sizes and dim order of `out`: then both are walked as they lie.
@@ -93,30 +103,40 @@ static inline bool lies_as(const pt_tensor *t, const pt_tensor *out) {
     return pt_same_dim_order(t, out);
 }
 
-static void run_rows(const pt_binary *op, const operands *o) {
+static int run_rows(pt_context *c, const pt_binary *op, const operands *o) {
     int32_t n = pt_numel(&o->out);
     bool same_b = lies_as(&o->b, &o->out);
-    if (lies_as(&o->a, &o->out) && (same_b || o->b.rank == 0)) {
-        op->row(n, o->out.data, o->a.data, 1, o->b.data, same_b);
-    } else if (n > 0) {
-        walk_rows(op, o);
+    if (!lies_as(&o->a, &o->out) || (!same_b && o->b.rank != 0)) {
+        return n > 0 ? walk_rows(c, op, o) : PT_ERROR_OK;
     }
+    for (int32_t i = 0; i < n; i += PT_PIECE) {
+        const int32_t some = n - i < PT_PIECE ? n - i : PT_PIECE;
+        PT_TRY(pt_count_elements(c, some));
+        op->row(some, (float *)o->out.data + i, (const float *)o->a.data + i, 1,
+                (const float *)o->b.data + (same_b ? i : 0), same_b);
+    }
+    return PT_ERROR_OK;
 }
 
-// Of float16 or bfloat16, in blocks that go through float32, where the operands lie as in run_rows:
-// false where they do not.
-static __attribute__((noinline)) bool run_half_rows(const pt_binary *op, const operands *o) {
+// True where float16 or bfloat16 operands lie as in run_rows.
+static bool are_half_rows(const operands *o) {
     const bool same_b = lies_as(&o->b, &o->out);
     const uint8_t dtype = o->out.dtype;
-    if (!pt_is_half(dtype) || o->a.dtype != dtype || !lies_as(&o->a, &o->out) ||
-        (same_b ? o->b.dtype != dtype : o->b.rank != 0)) {
-        return false;
-    }
+    return pt_is_half(dtype) && o->a.dtype == dtype && lies_as(&o->a, &o->out) &&
+           (same_b ? o->b.dtype == dtype : o->b.rank == 0);
+}
+
+// In blocks that go through float32.
+static __attribute__((noinline)) int run_half_rows(pt_context *c, const pt_binary *op,
+                                                   const operands *o) {
+    const bool same_b = lies_as(&o->b, &o->out);
+    const uint8_t dtype = o->out.dtype;
     float a[PT_HALF_BLOCK], b[PT_HALF_BLOCK];
     b[0] = same_b ? 0 : pt_load_float(o->b.data, 0, o->b.dtype);
     const int32_t n = pt_numel(&o->out);
     for (int32_t i = 0; i < n; i += PT_HALF_BLOCK) {
         const int32_t some = n - i < PT_HALF_BLOCK ? n - i : PT_HALF_BLOCK;
+        PT_TRY(pt_count_elements(c, some));
         pt_read_halves(a, o->a.data, i, 1, some, dtype);
         if (same_b) {
             pt_read_halves(b, o->b.data, i, 1, some, dtype);
@@ -124,7 +144,7 @@ static __attribute__((noinline)) bool run_half_rows(const pt_binary *op, const o
         op->row(some, a, a, 1, b, same_b);
         pt_write_halves(o->out.data, i, 1, a, some, dtype);
     }
-    return true;
+    return PT_ERROR_OK;
 }
 
 // ---- elements of any dtype
@@ -152,26 +172,28 @@ static void run_element(const pt_binary *op, const operands *o, pt_number alpha,
     }
 }
 
-static __attribute__((noinline)) void walk_elements(const pt_binary *op, const operands *o,
-                                                    pt_number alpha) {
+static __attribute__((noinline)) int walk_elements(pt_context *c, const pt_binary *op,
+                                                   const operands *o, pt_number alpha) {
     pt_walk w;
     pt_walk_tensors(&w, 3, (const pt_tensor *const[]){&o->out, &o->a, &o->b});
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             run_element(op, o, alpha, w.offset[0] + i, w.offset[1] + i * w.strides[1][0],
                         w.offset[2] + i * w.strides[2][0]);
         }
-    } while (pt_walk_next(&w));
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
-static bool has_zero(const pt_tensor *t, uint8_t compute) {
+static int check_divisor(pt_context *c, const pt_tensor *t, uint8_t compute) {
     int32_t n = pt_numel(t);
     for (int32_t i = 0; i < n; i++) {
+        PT_TRY(pt_count_work(c, 1));
         if (load_int(t, i, compute) == 0) {
-            return true;
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "division of an integer by zero");
         }
     }
-    return false;
+    return PT_ERROR_OK;
 }
 
 static bool is_one(pt_scalar s) {
@@ -190,18 +212,16 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
     }
     if (op->row && o.a.dtype == PT_DTYPE_FLOAT && o.b.dtype == PT_DTYPE_FLOAT &&
         o.out.dtype == PT_DTYPE_FLOAT && is_one(alpha)) {
-        run_rows(op, &o);
-        return PT_ERROR_OK;
+        return run_rows(c, op, &o);
     }
-    if (op->row && is_one(alpha) && run_half_rows(op, &o)) {
-        return PT_ERROR_OK;
+    if (op->row && is_one(alpha) && are_half_rows(&o)) {
+        return run_half_rows(c, op, &o);
     }
     if (pt_numel(&o.out) == 0) {
         return PT_ERROR_OK;
     }
-    if (op->divides && !pt_is_floating(o.compute) && has_zero(&o.b, o.compute)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "division of an integer by zero");
+    if (op->divides && !pt_is_floating(o.compute)) {
+        PT_TRY(check_divisor(c, &o.b, o.compute));
     }
-    walk_elements(op, &o, pt_number_of(alpha, o.compute));
-    return PT_ERROR_OK;
+    return walk_elements(c, op, &o, pt_number_of(alpha, o.compute));
 }

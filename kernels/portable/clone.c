@@ -1,4 +1,5 @@
 // Copies of whole tensors: to another dtype, dim order or shape, or broadcast.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 
@@ -12,15 +13,13 @@ static int check_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
 static int run_copy(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
     pt_tensor from = pt_get_tensor(c, from_arg);
     pt_tensor to = pt_get_tensor(c, to_arg);
-    pt_convert_broadcast(&to, &from);
-    return PT_ERROR_OK;
+    return pt_convert_broadcast(c, &to, &from);
 }
 
 static int run_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
     pt_tensor from = pt_get_tensor(c, from_arg);
     pt_tensor to = pt_get_tensor(c, to_arg);
-    pt_copy_broadcast(&to, &from);
-    return PT_ERROR_OK;
+    return pt_copy_broadcast(c, &to, &from);
 }
 
 static int check_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
@@ -32,33 +31,33 @@ static int check_same_dtype(pt_context *c, pt_ref from_arg, pt_ref to_arg) {
 
 // alias_copy, detach_copy, lift_fresh_copy: (self, out)
 static int alias_copy_check(pt_context *c, const pt_ref *args) {
-    return check_same_dtype(c, args[0], args[1]);
+    return check_same_dtype(c, args[ALIAS_COPY_SELF], args[ALIAS_COPY_OUT]);
 }
 
 static int alias_copy_run(pt_context *c, const pt_ref *args) {
-    return run_same_dtype(c, args[0], args[1]);
+    return run_same_dtype(c, args[ALIAS_COPY_SELF], args[ALIAS_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_alias_copy_out = {alias_copy_check, alias_copy_run};
 
 // clone: (self, memory_format, out); the output's dim order decides
 static int clone_check(pt_context *c, const pt_ref *args) {
-    return check_same_dtype(c, args[0], args[2]);
+    return check_same_dtype(c, args[CLONE_SELF], args[CLONE_OUT]);
 }
 
 static int clone_run(pt_context *c, const pt_ref *args) {
-    return run_same_dtype(c, args[0], args[2]);
+    return run_same_dtype(c, args[CLONE_SELF], args[CLONE_OUT]);
 }
 
 const pt_kernel pt_aten_clone_out = {clone_check, clone_run};
 
 // _to_copy: (self, non_blocking, memory_format, out)
 static int to_copy_check(pt_context *c, const pt_ref *args) {
-    return check_copy(c, args[0], args[3]);
+    return check_copy(c, args[TO_COPY_SELF], args[TO_COPY_OUT]);
 }
 
 static int to_copy_run(pt_context *c, const pt_ref *args) {
-    return run_copy(c, args[0], args[3]);
+    return run_copy(c, args[TO_COPY_SELF], args[TO_COPY_OUT]);
 }
 
 const pt_kernel pt_aten__to_copy_out = {to_copy_check, to_copy_run};
@@ -78,18 +77,21 @@ static int check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
 }
 
 static int to_dim_order_copy_check(pt_context *c, const pt_ref *args) {
-    int error = check_copy(c, args[0], args[3]);
-    return error ? error : check_dim_order(c, args[2], args[3]);
+    int error = check_copy(c, args[TO_DIM_ORDER_COPY_SELF], args[TO_DIM_ORDER_COPY_OUT]);
+    return error
+               ? error
+               : check_dim_order(c, args[TO_DIM_ORDER_COPY_DIM_ORDER], args[TO_DIM_ORDER_COPY_OUT]);
 }
 
 static int clone_dim_order_check(pt_context *c, const pt_ref *args) {
-    int error = check_same_dtype(c, args[0], args[3]);
-    return error ? error : check_dim_order(c, args[2], args[3]);
+    int error = check_same_dtype(c, args[CLONE_DIM_ORDER_SELF], args[CLONE_DIM_ORDER_OUT]);
+    return error ? error
+                 : check_dim_order(c, args[CLONE_DIM_ORDER_DIM_ORDER], args[CLONE_DIM_ORDER_OUT]);
 }
 
 // Also expand_copy: (self, size, implicit, out)
 static int same_dtype_run(pt_context *c, const pt_ref *args) {
-    return run_same_dtype(c, args[0], args[3]);
+    return run_same_dtype(c, args[CLONE_DIM_ORDER_SELF], args[CLONE_DIM_ORDER_OUT]);
 }
 
 const pt_kernel pt_dim_order_ops__to_dim_order_copy_out = {to_dim_order_copy_check, to_copy_run};
@@ -112,27 +114,27 @@ static int check_copy_from(pt_context *c, const pt_tensor *to, pt_ref from_arg) 
 }
 
 static int copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[COPY_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[COPY_OUT]);
     int error = pt_check_same_dtype(c, &out, &self);
     if (error) {
         return error;
     }
-    error = check_copy_from(c, &self, args[1]);
-    return error ? error : pt_expect_sizes(c, args[3], self.rank, self.sizes);
+    error = check_copy_from(c, &self, args[COPY_SRC]);
+    return error ? error : pt_expect_sizes(c, args[COPY_OUT], self.rank, self.sizes);
 }
 
 static int copy_run(pt_context *c, const pt_ref *args) {
-    return run_copy(c, args[1], args[3]);
+    return run_copy(c, args[COPY_SRC], args[COPY_OUT]);
 }
 
 static int copy_in_place_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    return check_copy_from(c, &self, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[COPY__SELF]);
+    return check_copy_from(c, &self, args[COPY__SRC]);
 }
 
 static int copy_in_place_run(pt_context *c, const pt_ref *args) {
-    return run_copy(c, args[1], args[0]);
+    return run_copy(c, args[COPY__SRC], args[COPY__SELF]);
 }
 
 const pt_kernel pt_aten_copy_out = {copy_check, copy_run};
@@ -140,11 +142,11 @@ const pt_kernel pt_aten_copy_ = {copy_in_place_check, copy_in_place_run};
 
 // expand_copy: (self, size, implicit, out); -1 keeps a size
 static int expand_copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[EXPAND_COPY_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[EXPAND_COPY_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_sizes(c, args[1], -1, &rank, sizes);
+    int error = pt_read_sizes(c, args[EXPAND_COPY_SIZE], -1, &rank, sizes);
     if (error) {
         return error;
     }
@@ -162,7 +164,7 @@ static int expand_copy_check(pt_context *c, const pt_ref *args) {
         }
     }
     error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[3], rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[EXPAND_COPY_OUT], rank, sizes);
 }
 
 const pt_kernel pt_aten_expand_copy_out = {expand_copy_check, same_dtype_run};

@@ -1,4 +1,5 @@
 // Comparisons, and logic on truth values and on bits.
+#include "../core/operator_arguments.h"
 #include "elementwise.h"
 
 #define PREDICATE(name, expression)                                                \
@@ -78,11 +79,11 @@ static const pt_unary *bitwise_not_of(const pt_context *c, pt_ref in) {
 }
 
 static int bitwise_not_check(pt_context *c, const pt_ref *args) {
-    return pt_unary_check(c, args, bitwise_not_of(c, args[0]), 0);
+    return pt_unary_check(c, args, bitwise_not_of(c, args[BITWISE_NOT_SELF]), 0);
 }
 
 static int bitwise_not_run(pt_context *c, const pt_ref *args) {
-    return pt_unary_run(c, args, bitwise_not_of(c, args[0]), 0);
+    return pt_unary_run(c, args, bitwise_not_of(c, args[BITWISE_NOT_SELF]), 0);
 }
 
 const pt_kernel pt_aten_bitwise_not_out = {bitwise_not_check, bitwise_not_run};

@@ -1,10 +1,9 @@
 // aten::convolution: 1-d and 2-d, in any dim order.
+#include "../core/operator_arguments.h"
 #include "products.h"
 
 // Their frames do not add up in one.
 #define NOINLINE static __attribute__((noinline))
-
-enum { IN, WEIGHT, BIAS, STRIDE, PADDING, DILATION, TRANSPOSED, OUTPUT_PADDING, GROUPS, OUT };
 
 // Strides, paddings and dilations stay below this, so that positions fit in 32 bits.
 #define PARAMETER_LIMIT (1 << 24)
@@ -51,27 +50,28 @@ static int64_t parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t m
 }
 
 static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, axis *x) {
-    x->stride = (int32_t)parameter(c, args[STRIDE], i, 1);
-    x->padding = (int32_t)parameter(c, args[PADDING], i, 0);
-    x->dilation = (int32_t)parameter(c, args[DILATION], i, 1);
+    x->stride = (int32_t)parameter(c, args[CONVOLUTION_STRIDE], i, 1);
+    x->padding = (int32_t)parameter(c, args[CONVOLUTION_PADDING], i, 0);
+    x->dilation = (int32_t)parameter(c, args[CONVOLUTION_DILATION], i, 1);
 }
 
 // The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed. False
 // where no output is to be computed.
 NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, convolution *v) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
-    const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
+    const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
+    const pt_tensor out = pt_get_tensor(c, args[CONVOLUTION_OUT]);
     if (pt_numel(&out) == 0) {
         return false;
     }
     v->in = in.data;
     v->weight = weight.data;
-    v->bias = pt_is_none(args[BIAS]) ? NULL : pt_get_tensor(c, args[BIAS]).data;
+    v->bias =
+        pt_is_none(args[CONVOLUTION_BIAS]) ? NULL : pt_get_tensor(c, args[CONVOLUTION_BIAS]).data;
     v->out = out.data;
     v->dtype = in.dtype;
-    v->transposed = pt_get_bool(c, args[TRANSPOSED]);
-    v->groups = (int32_t)pt_get_int(c, args[GROUPS]);
+    v->transposed = pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]);
+    v->groups = (int32_t)pt_get_int(c, args[CONVOLUTION_GROUPS]);
     v->batch = in.sizes[0];
     v->in_channels = in.sizes[1] / v->groups;
     v->out_channels = out.sizes[1] / v->groups;
@@ -107,9 +107,9 @@ NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, convolut
 // ---- check
 
 static int check_tensors(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
-    const pt_tensor out = pt_get_tensor(c, args[OUT]);
+    const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
+    const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
+    const pt_tensor out = pt_get_tensor(c, args[CONVOLUTION_OUT]);
     if (in.rank != 3 && in.rank != 4) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input of a convolution has 3 or 4 dims");
     }
@@ -143,7 +143,8 @@ static int check_parameters(pt_context *c, pt_ref list, uint32_t dims, int32_t l
 }
 
 static int check_lists(pt_context *c, const pt_ref *args, uint32_t dims) {
-    static const uint8_t lists[] = {STRIDE, PADDING, DILATION, OUTPUT_PADDING};
+    static const uint8_t lists[] = {CONVOLUTION_STRIDE, CONVOLUTION_PADDING, CONVOLUTION_DILATION,
+                                    CONVOLUTION_OUTPUT_PADDING};
     static const uint8_t least[] = {1, 0, 1, 0};
     for (uint32_t i = 0; i < sizeof lists; i++) {
         const int error = check_parameters(c, args[lists[i]], dims, least[i]);
@@ -156,10 +157,10 @@ static int check_lists(pt_context *c, const pt_ref *args, uint32_t dims) {
 
 // Channels of input, weight and bias fit together; *out_channels is what comes out.
 static int check_channels(pt_context *c, const pt_ref *args, int32_t *out_channels) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
-    const bool transposed = pt_get_bool(c, args[TRANSPOSED]);
-    const int64_t groups = pt_get_int(c, args[GROUPS]);
+    const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
+    const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
+    const bool transposed = pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]);
+    const int64_t groups = pt_get_int(c, args[CONVOLUTION_GROUPS]);
     const int32_t weight_in = weight.sizes[!transposed];
     const int32_t weight_out = weight.sizes[transposed];
     if (groups < 1 || groups > INT32_MAX ||
@@ -172,10 +173,10 @@ static int check_channels(pt_context *c, const pt_ref *args, int32_t *out_channe
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the weight does not fit the input channels");
     }
     *out_channels = (int32_t)channels;
-    if (pt_is_none(args[BIAS])) {
+    if (pt_is_none(args[CONVOLUTION_BIAS])) {
         return PT_ERROR_OK;
     }
-    const pt_tensor bias = pt_get_tensor(c, args[BIAS]);
+    const pt_tensor bias = pt_get_tensor(c, args[CONVOLUTION_BIAS]);
     if (bias.rank != 1 || bias.sizes[0] != *out_channels || bias.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the bias has one number for each output channel, of the input's dtype");
@@ -185,23 +186,23 @@ static int check_channels(pt_context *c, const pt_ref *args, int32_t *out_channe
 
 // The size that comes out along spatial dim i; below 0 where the kernel is larger than the input.
 static int64_t out_size(const pt_context *c, const pt_ref *args, uint32_t i, bool transposed) {
-    const int64_t in = pt_get_tensor(c, args[IN]).sizes[i + 2];
-    const int64_t kernel = pt_get_tensor(c, args[WEIGHT]).sizes[i + 2];
-    const int64_t stride = parameter(c, args[STRIDE], i, 1);
-    const int64_t padding = parameter(c, args[PADDING], i, 0);
-    const int64_t reach = parameter(c, args[DILATION], i, 1) * (kernel - 1);
+    const int64_t in = pt_get_tensor(c, args[CONVOLUTION_INPUT]).sizes[i + 2];
+    const int64_t kernel = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]).sizes[i + 2];
+    const int64_t stride = parameter(c, args[CONVOLUTION_STRIDE], i, 1);
+    const int64_t padding = parameter(c, args[CONVOLUTION_PADDING], i, 0);
+    const int64_t reach = parameter(c, args[CONVOLUTION_DILATION], i, 1) * (kernel - 1);
     if (transposed) {
-        return (in - 1) * stride - 2 * padding + reach + parameter(c, args[OUTPUT_PADDING], i, 0) +
-               1;
+        return (in - 1) * stride - 2 * padding + reach +
+               parameter(c, args[CONVOLUTION_OUTPUT_PADDING], i, 0) + 1;
     }
     const int64_t room = in + 2 * padding - reach - 1;
     return room < 0 ? -1 : room / stride + 1;
 }
 
 static int check_output_padding(pt_context *c, const pt_ref *args, uint32_t i) {
-    const int64_t padding = parameter(c, args[OUTPUT_PADDING], i, 0);
-    if (padding >= parameter(c, args[STRIDE], i, 1) &&
-        padding >= parameter(c, args[DILATION], i, 1)) {
+    const int64_t padding = parameter(c, args[CONVOLUTION_OUTPUT_PADDING], i, 0);
+    if (padding >= parameter(c, args[CONVOLUTION_STRIDE], i, 1) &&
+        padding >= parameter(c, args[CONVOLUTION_DILATION], i, 1)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "output padding must be smaller than stride or dilation");
     }
@@ -209,9 +210,9 @@ static int check_output_padding(pt_context *c, const pt_ref *args, uint32_t i) {
 }
 
 static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor weight = pt_get_tensor(c, args[WEIGHT]);
-    const bool transposed = pt_get_bool(c, args[TRANSPOSED]);
+    const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
+    const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
+    const bool transposed = pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]);
     int32_t sizes[4] = {in.sizes[0], out_channels};
     for (uint32_t i = 0; i < in.rank - 2u; i++) {
         const int error = transposed ? check_output_padding(c, args, i) : PT_ERROR_OK;
@@ -225,14 +226,14 @@ static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels) {
         }
         sizes[i + 2] = (int32_t)size;
     }
-    return pt_expect_sizes(c, args[OUT], in.rank, sizes);
+    return pt_expect_sizes(c, args[CONVOLUTION_OUT], in.rank, sizes);
 }
 
 static int check_convolution(pt_context *c, const pt_ref *args) {
     int32_t out_channels = 0;
     int error = check_tensors(c, args);
     if (!error) {
-        error = check_lists(c, args, pt_get_tensor(c, args[IN]).rank - 2u);
+        error = check_lists(c, args, pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank - 2u);
     }
     if (!error) {
         error = check_channels(c, args, &out_channels);
@@ -361,7 +362,7 @@ static void arrange_lines(pt_products *p) {
 }
 
 // The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
-NOINLINE void run_segments(const convolution *v, const segment *s, bool padded) {
+NOINLINE int run_segments(pt_context *c, const convolution *v, const segment *s, bool padded) {
     const axis *y = &v->axes[0];
     const axis *x = &v->axes[1];
     const int32_t size = (int32_t)pt_element_size(v->dtype);
@@ -390,41 +391,44 @@ NOINLINE void run_segments(const convolution *v, const segment *s, bool padded) 
             p.bias = v->bias ? v->bias + g * v->out_channels * size : NULL;
             p.out =
                 out + (n * v->out_batch_step + g * v->out_channels * v->out_channel_step) * size;
-            pt_sum_products(&p, v->dtype);
+            PT_TRY(pt_sum_products(c, &p, v->dtype));
         }
     }
+    return PT_ERROR_OK;
 }
 
 // True where a whole padded line can be done at once, see pt_products.
 static bool has_padded_lines(const convolution *v) {
+    enum { MOST = 1 << 20 }; // products of a block's rows in a line, between which nobody polls
     const axis *x = &v->axes[1];
-    return v->dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 && x->kernel == 3 &&
+    return (int64_t)v->in_channels * v->axes[0].kernel * x->in * 12 <= MOST &&
+           v->dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 && x->kernel == 3 &&
            x->stride == 1 && x->dilation == 1 && x->padding == 1 && x->in >= 4 && x->in_step == 1 &&
            x->kernel_step == 1 && x->out_step == 1;
 }
 
-NOINLINE void convolve(const convolution *v) {
+NOINLINE int convolve(pt_context *c, const convolution *v) {
     const bool padded = has_padded_lines(v);
     segment s[2];
     for (int32_t y = 0; y < v->axes[0].out; y += s[0].length) {
+        PT_TRY(pt_count_work(c, v->axes[0].kernel));
         find_segment(v, 0, y, &s[0]);
         for (int32_t x = 0; x < v->axes[1].out; x += s[1].length) {
             if (padded) {
                 s[1] = (segment){.length = v->axes[1].out, .taps = 3, .kernel_step = 1};
             } else {
+                PT_TRY(pt_count_work(c, v->axes[1].kernel));
                 find_segment(v, 1, x, &s[1]);
             }
-            run_segments(v, s, padded);
+            PT_TRY(run_segments(c, v, s, padded));
         }
     }
+    return PT_ERROR_OK;
 }
 
 static int run_convolution(pt_context *c, const pt_ref *args) {
     convolution v;
-    if (read_convolution(c, args, &v)) {
-        convolve(&v);
-    }
-    return PT_ERROR_OK;
+    return read_convolution(c, args, &v) ? convolve(c, &v) : PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_convolution_out = {check_convolution, run_convolution};

@@ -67,24 +67,45 @@ static bool in_blocks(const pt_walk *w) {
     return w->strides[0][0] == 1 && w->strides[1][0] == 1;
 }
 
+// A row whose elements do not all follow each other.
+static int copy_row(pt_context *c, const row *r, uint32_t size) {
+    row piece = *r;
+    for (int32_t left = r->n;; left -= PT_PIECE) {
+        piece.n = left < PT_PIECE ? left : PT_PIECE;
+        PT_TRY(pt_count_work(c, piece.n));
+        if (size == 4) {
+            copy_words(&piece);
+        } else {
+            copy_elements(&piece, size);
+        }
+        if (left <= PT_PIECE) {
+            return PT_ERROR_OK;
+        }
+        piece.to += PT_PIECE * piece.to_step;
+        piece.from += PT_PIECE * piece.from_step;
+    }
+}
+
 // The rows of dims 0 and 1, the inner ones of a walk.
-static void copy_plane(const pt_walk *w, row r, uint32_t size, int32_t rows) {
+static int copy_plane(pt_context *c, const pt_walk *w, row r, uint32_t size, int32_t rows) {
     const int32_t to_step = w->rank > 1 ? w->strides[0][1] * (int32_t)size : 0;
     const int32_t from_step = w->rank > 1 ? w->strides[1][1] * (int32_t)size : 0;
     const bool blocks = in_blocks(w);
     for (; rows > 0; rows--, r.to += to_step, r.from += from_step) {
         if (blocks) {
-            memcpy(r.to, r.from, (uint32_t)r.n * size);
-        } else if (size == 4) {
-            copy_words(&r);
+            PT_TRY(pt_count_work(c, r.n));
+            memmove(r.to, r.from, (uint32_t)r.n * size);
         } else {
-            copy_elements(&r, size);
+            PT_TRY(copy_row(c, &r, size));
         }
     }
+    return PT_ERROR_OK;
 }
 
-static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32_t size) {
+static int copy_same_dtype(pt_context *c, pt_walk *w, uint8_t *to, const uint8_t *from,
+                           uint32_t size) {
     enum { SHORT_ROW = 8 }; // elements for which a row is not worth its overhead
+    enum { OVERHEAD = 32 }; // steps of a copy beside its elements
     int32_t rows = 1;
     if (w->rank > 1) {
         if (w->sizes[1] > w->sizes[0] && (!in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
@@ -96,11 +117,13 @@ static void copy_same_dtype(pt_walk *w, uint8_t *to, const uint8_t *from, uint32
     row r = {.n = w->sizes[0],
              .to_step = w->strides[0][0] * (int32_t)size,
              .from_step = w->strides[1][0] * (int32_t)size};
+    PT_TRY(pt_count_work(c, OVERHEAD));
     do {
         r.to = to + (size_t)w->offset[0] * size;
         r.from = from + (size_t)w->offset[1] * size;
-        copy_plane(w, r, size, rows);
-    } while (w->rank > 2 && pt_walk_next(w));
+        PT_TRY(copy_plane(c, w, r, size, rows));
+    } while (w->rank > 2 && pt_walk_next_row(w));
+    return PT_ERROR_OK;
 }
 
 // pt_convert_element with a short way between float and integers within int32.
@@ -129,15 +152,15 @@ static void convert_row(const pt_tensor *to, int32_t i, int32_t i_step, const pt
     }
 }
 
-static void copy_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
-    copy_same_dtype(w, to->data, from->data, pt_element_size(to->dtype));
+static int copy_rows(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+    return copy_same_dtype(c, w, to->data, from->data, pt_element_size(to->dtype));
 }
 
-static void convert_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+static int convert_rows(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
     do {
-        convert_row(to, w->offset[0], w->strides[0][0], from, w->offset[1], w->strides[1][0],
-                    w->sizes[0]);
-    } while (pt_walk_next(w));
+        convert_row(to, w->offset[0], w->strides[0][0], from, w->offset[1], w->strides[1][0], w->n);
+    } while (pt_walk_next(c, w));
+    return w->error;
 }
 
 void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
@@ -151,15 +174,15 @@ void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
     w->offset[0] = w->offset[1] = 0;
 }
 
-void pt_copy_run(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+int pt_copy_run(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
     pt_walk_start(w);
-    copy_rows(w, to, from);
+    return copy_rows(c, w, to, from);
 }
 
 void pt_copy_flat(const pt_tensor *to, const pt_tensor *from) {
-    uint32_t nbytes = (uint32_t)pt_numel(to) * pt_element_size(to->dtype);
+    uint32_t nbytes = pt_nbytes(to);
     if (to->data != from->data && nbytes > 0) {
-        memcpy(to->data, from->data, nbytes);
+        memmove(to->data, from->data, nbytes);
     }
 }
 
@@ -167,32 +190,28 @@ static bool lies_alike(const pt_tensor *to, const pt_tensor *from) {
     return pt_same_sizes(to, from) && pt_same_dim_order(to, from);
 }
 
-void pt_copy_broadcast(const pt_tensor *to, const pt_tensor *from) {
+int pt_copy_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from) {
     if (pt_numel(to) == 0) {
-        return;
+        return PT_ERROR_OK;
     }
     if (lies_alike(to, from)) {
         pt_copy_flat(to, from);
-        return;
+        return PT_ERROR_OK;
     }
     const pt_tensor *tensors[] = {to, from};
     pt_walk w;
     pt_walk_tensors(&w, 2, tensors);
-    copy_rows(&w, to, from);
+    return copy_rows(c, &w, to, from);
 }
 
-void pt_convert_broadcast(const pt_tensor *to, const pt_tensor *from) {
-    int32_t n = pt_numel(to);
-    if (to->dtype == from->dtype || n == 0) {
-        pt_copy_broadcast(to, from);
-    } else if (lies_alike(to, from)) {
-        convert_row(to, 0, 1, from, 0, 1, n);
-    } else {
-        const pt_tensor *tensors[] = {to, from};
-        pt_walk w;
-        pt_walk_tensors(&w, 2, tensors);
-        convert_rows(&w, to, from);
+int pt_convert_broadcast(pt_context *c, const pt_tensor *to, const pt_tensor *from) {
+    if (to->dtype == from->dtype || pt_numel(to) == 0) {
+        return pt_copy_broadcast(c, to, from);
     }
+    const pt_tensor *tensors[] = {to, from};
+    pt_walk w;
+    pt_walk_tensors(&w, 2, tensors);
+    return convert_rows(c, &w, to, from);
 }
 
 // ---- sections
@@ -228,40 +247,43 @@ static void start_section(pt_walk *w, uint32_t k, const pt_tensor *whole, const 
     }
 }
 
-void pt_copy_section(const pt_tensor *part, const pt_tensor *whole, const pt_section *section) {
-    if (pt_numel(part) != 0) {
-        pt_walk w;
-        start_section(&w, 1, whole, section, part);
-        pt_copy_run(&w, part, whole);
+int pt_copy_section(pt_context *c, const pt_tensor *part, const pt_tensor *whole,
+                    const pt_section *section) {
+    if (pt_numel(part) == 0) {
+        return PT_ERROR_OK;
     }
+    pt_walk w;
+    start_section(&w, 1, whole, section, part);
+    return pt_copy_run(c, &w, part, whole);
 }
 
-void pt_copy_to_section(const pt_tensor *whole, const pt_section *section, const pt_tensor *part) {
-    if (pt_numel(part) != 0) {
-        pt_walk w;
-        start_section(&w, 0, whole, section, part);
-        pt_copy_run(&w, whole, part);
+int pt_copy_to_section(pt_context *c, const pt_tensor *whole, const pt_section *section,
+                       const pt_tensor *part) {
+    if (pt_numel(part) == 0) {
+        return PT_ERROR_OK;
     }
+    pt_walk w;
+    start_section(&w, 0, whole, section, part);
+    return pt_copy_run(c, &w, whole, part);
 }
 
-void pt_convert_to_section(const pt_tensor *whole, const pt_section *section,
-                           const pt_tensor *part) {
-    if (whole->dtype == part->dtype) {
-        pt_copy_to_section(whole, section, part);
-    } else if (pt_numel(part) != 0) {
-        pt_walk w;
-        start_section(&w, 0, whole, section, part);
-        pt_walk_start(&w);
-        convert_rows(&w, whole, part);
+int pt_convert_to_section(pt_context *c, const pt_tensor *whole, const pt_section *section,
+                          const pt_tensor *part) {
+    if (whole->dtype == part->dtype || pt_numel(part) == 0) {
+        return pt_copy_to_section(c, whole, section, part);
     }
+    pt_walk w;
+    start_section(&w, 0, whole, section, part);
+    pt_walk_start(&w);
+    return convert_rows(c, &w, whole, part);
 }
 
 // ---- copy, add, fill
 
 void pt_copy_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
     size_t size = pt_element_size(to->dtype);
-    memcpy((uint8_t *)to->data + (size_t)i * size, (const uint8_t *)from->data + (size_t)j * size,
-           size);
+    memmove((uint8_t *)to->data + (size_t)i * size, (const uint8_t *)from->data + (size_t)j * size,
+            size);
 }
 
 void pt_add_element(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {

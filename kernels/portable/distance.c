@@ -2,14 +2,18 @@
 // all of x1 and all of x2, with batches broadcast; _pdist_forward, (self, p, out), between all
 // pairs of one matrix. Contiguous tensors of floats; p is 0 (how many differ) or above, also
 // infinite.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "element.h"
 #include "float_math.h"
 
-static float distance(const pt_tensor *a, int32_t i, const pt_tensor *b, int32_t j, int32_t n,
-                      float p) {
+// Between n elements of a from i on, and of b from j on, to element `to` of out.
+static int store_distance(pt_context *c, const pt_tensor *out, int32_t to, const pt_tensor *a,
+                          int32_t i, const pt_tensor *b, int32_t j, int32_t n, float p) {
     float sum = 0;
+    PT_TRY(pt_count_elements(c, 1));
     for (int32_t k = 0; k < n; k++) {
+        PT_TRY(pt_count_elements(c, 1));
         float x = pt_load_float(a->data, i + k, a->dtype);
         float d = __builtin_fabsf(x - pt_load_float(b->data, j + k, b->dtype));
         if (p == 0) {
@@ -25,7 +29,9 @@ static float distance(const pt_tensor *a, int32_t i, const pt_tensor *b, int32_t
         }
     }
     bool is_sum = p == 0 || p == 1 || p == __builtin_inff();
-    return is_sum ? sum : p == 2 ? pt_sqrtf(sum) : pt_powf(sum, 1.0f / p);
+    sum = is_sum ? sum : p == 2 ? pt_sqrtf(sum) : pt_powf(sum, 1.0f / p);
+    pt_store_float(out->data, to, out->dtype, sum);
+    return PT_ERROR_OK;
 }
 
 static int check_points(pt_context *c, const pt_tensor *t, const pt_tensor *out, pt_ref p) {
@@ -45,10 +51,11 @@ static int check_points(pt_context *c, const pt_tensor *t, const pt_tensor *out,
 // ---- cdist
 
 static int check_cdist(pt_context *c, const pt_ref *args) {
-    pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
-    int error = check_points(c, &a, &out, args[2]);
-    error = error ? error : check_points(c, &b, &out, args[2]);
+    pt_tensor a = pt_get_tensor(c, args[CDIST_FORWARD_X1]);
+    pt_tensor b = pt_get_tensor(c, args[CDIST_FORWARD_X2]);
+    pt_tensor out = pt_get_tensor(c, args[CDIST_FORWARD_OUT]);
+    int error = check_points(c, &a, &out, args[CDIST_FORWARD_P]);
+    error = error ? error : check_points(c, &b, &out, args[CDIST_FORWARD_P]);
     if (error) {
         return error;
     }
@@ -65,7 +72,7 @@ static int check_cdist(pt_context *c, const pt_ref *args) {
     }
     sizes[rank] = a.sizes[a.rank - 2];
     sizes[rank + 1] = b.sizes[b.rank - 2];
-    return pt_expect_sizes(c, args[4], rank + 2, sizes);
+    return pt_expect_sizes(c, args[CDIST_FORWARD_OUT], rank + 2, sizes);
 }
 
 // Where the matrix of batch `batch` of out begins in t, which is broadcast to it.
@@ -81,9 +88,10 @@ static int32_t start_of_batch(const pt_tensor *t, const pt_tensor *out, int32_t 
 }
 
 static int run_cdist(pt_context *c, const pt_ref *args) {
-    pt_tensor a = pt_get_tensor(c, args[0]), b = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
-    float p = (float)pt_get_double(c, args[2]);
+    pt_tensor a = pt_get_tensor(c, args[CDIST_FORWARD_X1]);
+    pt_tensor b = pt_get_tensor(c, args[CDIST_FORWARD_X2]);
+    pt_tensor out = pt_get_tensor(c, args[CDIST_FORWARD_OUT]);
+    float p = (float)pt_get_double(c, args[CDIST_FORWARD_P]);
     int32_t rows = a.sizes[a.rank - 2], columns = b.sizes[b.rank - 2], n = a.sizes[a.rank - 1];
     int32_t numel = pt_numel(&out), to = 0;
     for (int32_t batch = 0; to < numel; batch++) {
@@ -91,8 +99,8 @@ static int run_cdist(pt_context *c, const pt_ref *args) {
         int32_t first_b = start_of_batch(&b, &out, batch);
         for (int32_t i = 0; i < rows; i++) {
             for (int32_t j = 0; j < columns; j++) {
-                float d = distance(&a, first_a + i * n, &b, first_b + j * n, n, p);
-                pt_store_float(out.data, to++, out.dtype, d);
+                PT_TRY(
+                    store_distance(c, &out, to++, &a, first_a + i * n, &b, first_b + j * n, n, p));
             }
         }
     }
@@ -104,9 +112,9 @@ const pt_kernel pt_aten__cdist_forward_out = {check_cdist, run_cdist};
 // ---- pdist
 
 static int check_pdist(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
-    int error = check_points(c, &self, &out, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[PDIST_FORWARD_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[PDIST_FORWARD_OUT]);
+    int error = check_points(c, &self, &out, args[PDIST_FORWARD_P]);
     if (error) {
         return error;
     }
@@ -118,17 +126,17 @@ static int check_pdist(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "there are too many pairs");
     }
     int32_t size = (int32_t)pairs;
-    return pt_expect_sizes(c, args[2], 1, &size);
+    return pt_expect_sizes(c, args[PDIST_FORWARD_OUT], 1, &size);
 }
 
 static int run_pdist(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
-    float p = (float)pt_get_double(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[PDIST_FORWARD_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[PDIST_FORWARD_OUT]);
+    float p = (float)pt_get_double(c, args[PDIST_FORWARD_P]);
     int32_t rows = self.sizes[0], n = self.sizes[1], to = 0;
     for (int32_t i = 0; i < rows; i++) {
         for (int32_t j = i + 1; j < rows; j++) {
-            pt_store_float(out.data, to++, out.dtype, distance(&self, i * n, &self, j * n, n, p));
+            PT_TRY(store_distance(c, &out, to++, &self, i * n, &self, j * n, n, p));
         }
     }
     return PT_ERROR_OK;

@@ -1,4 +1,5 @@
 // Padding with the tensor's own elements: replication_pad and reflection_pad in one to three dims.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 
@@ -9,13 +10,13 @@ typedef struct edges {
 } edges;
 
 static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[REPLICATION_PAD1D_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[REPLICATION_PAD1D_OUT]);
     if (self.rank != e.dims + 1 && self.rank != e.dims + 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the input must have one or two dims more than are padded");
     }
-    if (pt_list_length(c, args[1]) != 2 * e.dims) {
+    if (pt_list_length(c, args[REPLICATION_PAD1D_PADDING]) != 2 * e.dims) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding must have two items for each dim");
     }
     int32_t sizes[PT_MAX_RANK];
@@ -23,7 +24,8 @@ static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
         sizes[d] = self.sizes[d];
     }
     for (uint32_t i = 0; i < e.dims; i++) {
-        int64_t before = pt_list_int(c, args[1], 2 * i), after = pt_list_int(c, args[1], 2 * i + 1);
+        int64_t before = pt_list_int(c, args[REPLICATION_PAD1D_PADDING], 2 * i);
+        int64_t after = pt_list_int(c, args[REPLICATION_PAD1D_PADDING], 2 * i + 1);
         int32_t *size = &sizes[self.rank - 1 - i];
         int64_t most = e.reflects ? *size - 1 : *size ? INT32_MAX : 0;
         if (before < 0 || after < 0 || before > most || after > most ||
@@ -33,25 +35,25 @@ static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
         *size += (int32_t)(before + after);
     }
     int error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[2], self.rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[REPLICATION_PAD1D_OUT], self.rank, sizes);
 }
 
 // One place of dim `dim` to another.
-static void copy_place(const pt_tensor *t, uint32_t dim, int32_t to, int32_t from) {
+static int copy_place(pt_context *c, const pt_tensor *t, uint32_t dim, int32_t to, int32_t from) {
     pt_walk w;
     pt_copy_start(&w, t, t);
     w.sizes[dim] = 1;
     w.offset[0] = to * w.strides[0][dim];
     w.offset[1] = from * w.strides[1][dim];
-    pt_copy_run(&w, t, t);
+    return pt_copy_run(c, &w, t, t);
 }
 
 static int32_t padding(const pt_context *c, const pt_ref *args, uint32_t i) {
-    return (int32_t)pt_list_int(c, args[1], i);
+    return (int32_t)pt_list_int(c, args[REPLICATION_PAD1D_PADDING], i);
 }
 
-static void copy_inside(const pt_context *c, const pt_ref *args, edges e, const pt_tensor *self,
-                        const pt_tensor *out) {
+static int copy_inside(pt_context *c, const pt_ref *args, edges e, const pt_tensor *self,
+                       const pt_tensor *out) {
     pt_walk w;
     pt_copy_start(&w, out, self);
     for (uint32_t i = 0; i < e.dims; i++) {
@@ -59,27 +61,27 @@ static void copy_inside(const pt_context *c, const pt_ref *args, edges e, const 
         w.sizes[d] = self->sizes[d];
         w.offset[0] += padding(c, args, 2 * i) * w.strides[0][d];
     }
-    pt_copy_run(&w, out, self);
+    return pt_copy_run(c, &w, out, self);
 }
 
 // First what is inside, then dim by dim what is before and behind: what a dim takes from places
 // that are not padded yet, the dims after it write once more.
 static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[REPLICATION_PAD1D_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[REPLICATION_PAD1D_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    copy_inside(c, args, e, &self, &out);
+    PT_TRY(copy_inside(c, args, e, &self, &out));
     for (uint32_t i = 0; i < e.dims; i++) {
         uint32_t d = self.rank - 1 - i;
         int32_t first = padding(c, args, 2 * i), after = padding(c, args, 2 * i + 1);
         int32_t last = first + self.sizes[d] - 1;
         for (int32_t k = 1; k <= first; k++) {
-            copy_place(&out, d, first - k, e.reflects ? first + k : first);
+            PT_TRY(copy_place(c, &out, d, first - k, e.reflects ? first + k : first));
         }
         for (int32_t k = 1; k <= after; k++) {
-            copy_place(&out, d, last + k, e.reflects ? last - k : last);
+            PT_TRY(copy_place(c, &out, d, last + k, e.reflects ? last - k : last));
         }
     }
     return PT_ERROR_OK;

@@ -206,6 +206,10 @@ bool pt_broadcast(int32_t *sizes, uint32_t *rank, const pt_tensor *t) {
 
 // ---- walk
 
+int pt_count_elements(pt_context *c, int32_t n) {
+    return pt_count_work(c, n * PT_ELEMENT_STEPS);
+}
+
 // Takes dim `from` of the walk to place `to`.
 static void move_dim(pt_walk *w, uint32_t to, uint32_t from) {
     w->sizes[to] = w->sizes[from];
@@ -274,6 +278,8 @@ void pt_walk_start(pt_walk *w) {
     for (uint32_t d = 0; d < w->rank; d++) {
         w->index[d] = 0;
     }
+    w->n = w->sizes[0] < PT_PIECE ? w->sizes[0] : PT_PIECE;
+    w->error = PT_ERROR_OK;
 }
 
 void pt_walk_tensors(pt_walk *w, uint32_t operands, const pt_tensor *const *tensors) {
@@ -298,7 +304,37 @@ void pt_walk_tensors(pt_walk *w, uint32_t operands, const pt_tensor *const *tens
     pt_walk_start(w);
 }
 
-bool pt_walk_next(pt_walk *w) {
+// Of a row: from the element that the walk is at to `place`.
+static void go_to(pt_walk *w, int32_t place) {
+    int32_t steps = place - w->index[0];
+    w->index[0] = place;
+    for (uint32_t k = 0; k < w->operands; k++) {
+        w->offset[k] += steps * w->strides[k][0];
+    }
+}
+
+bool pt_walk_next(pt_context *c, pt_walk *w) {
+    w->error = pt_count_elements(c, w->n);
+    if (w->error) {
+        return false;
+    }
+    if (w->sizes[0] <= PT_PIECE) {
+        return pt_walk_next_row(w);
+    }
+    int32_t left = w->sizes[0] - w->index[0] - w->n;
+    bool goes_on = true;
+    if (left > 0) {
+        go_to(w, w->index[0] + w->n);
+    } else {
+        go_to(w, 0);
+        left = w->sizes[0];
+        goes_on = pt_walk_next_row(w);
+    }
+    w->n = left < PT_PIECE ? left : PT_PIECE;
+    return goes_on;
+}
+
+bool pt_walk_next_row(pt_walk *w) {
     for (uint32_t d = 1; d < w->rank; d++) {
         bool wraps = ++w->index[d] == w->sizes[d];
         int32_t steps = wraps ? 1 - w->sizes[d] : 1;

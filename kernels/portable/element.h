@@ -3,7 +3,7 @@
 #ifndef PT_PORTABLE_ELEMENT_H
 #define PT_PORTABLE_ELEMENT_H
 
-#include "../core/core.h"
+#include "../core/kernel.h"
 
 // ---- dtype classes
 
@@ -77,15 +77,24 @@ bool pt_broadcast(int32_t *sizes, uint32_t *rank, const pt_tensor *t);
 
 // ---- walk
 
+enum {
+    PT_PIECE = 4096,      // most elements between two polls
+    PT_ELEMENT_STEPS = 8, // as which an element counts: it may be the value of a function
+};
+
+// Counts `n` elements, at most PT_PIECE.
+int pt_count_elements(pt_context *c, int32_t n);
+
 enum { PT_WALK_OPERANDS = 4 };
 
-// A walk over elements that lie differently in up to four operands, row by row. Operand 0 decides
-// the order: it is walked as it lies in memory. Within a row of `sizes[0]` elements, operand k
-// steps by `strides[k][0]` from element `offset[k]`.
+// A walk over elements that lie differently in up to four operands, row by row, long rows in
+// pieces. Operand 0 decides the order: it is walked as it lies in memory. Within a piece of `n`
+// elements, operand k steps by `strides[k][0]` from element `offset[k]`.
 //
 //   do {
-//       row(w.sizes[0], out + w.offset[0], in + w.offset[1], w.strides[1][0]);
-//   } while (pt_walk_next(&w));
+//       row(w.n, out + w.offset[0], in + w.offset[1], w.strides[1][0]);
+//   } while (pt_walk_next(c, &w));
+//   return w.error;
 //
 // It takes 400 bytes of stack: a function that holds one holds little else.
 typedef struct pt_walk {
@@ -95,6 +104,8 @@ typedef struct pt_walk {
     int32_t strides[PT_WALK_OPERANDS][PT_MAX_RANK];
     int32_t index[PT_MAX_RANK];
     int32_t offset[PT_WALK_OPERANDS];
+    int32_t n;
+    int error; // that of a poll, which ended the walk
 } pt_walk;
 
 // Prepares a walk whose rank, operands, sizes and strides (outermost first, at most PT_MAX_RANK)
@@ -104,7 +115,9 @@ void pt_walk_start(pt_walk *w);
 // Prepares a walk over `tensors`, the later ones broadcast to the sizes of tensors[0], from offset
 // 0. No size is 0.
 void pt_walk_tensors(pt_walk *w, uint32_t operands, const pt_tensor *const *tensors);
-// To the next row; false at the end.
-bool pt_walk_next(pt_walk *w);
+// To the next piece; false at the end. Polls: an element counts as a few steps.
+bool pt_walk_next(pt_context *c, pt_walk *w);
+// To the next row, and no poll, for those who look after long rows themselves.
+bool pt_walk_next_row(pt_walk *w);
 
 #endif

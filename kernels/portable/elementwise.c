@@ -1,4 +1,5 @@
 #include "elementwise.h"
+#include "../core/operator_arguments.h"
 #include "half.h"
 
 int64_t pt_cut_int(int64_t v, uint8_t dtype) {
@@ -119,16 +120,28 @@ static void run_unary_row(const pt_unary *op, int32_t n, float *out, const float
     }
 }
 
+static int run_unary_rows(pt_context *c, const pt_unary *op, int32_t n, float *out, const float *in,
+                          const pt_number *p) {
+    for (; n > 0; n -= PT_PIECE, out += PT_PIECE, in += PT_PIECE) {
+        const int32_t some = n < PT_PIECE ? n : PT_PIECE;
+        PT_TRY(pt_count_elements(c, some));
+        run_unary_row(op, some, out, in, p);
+    }
+    return PT_ERROR_OK;
+}
+
 // The same of float16 or bfloat16, in blocks that go through float32.
-static void run_half_row(const pt_unary *op, int32_t n, const pt_tensor *out, const pt_tensor *in,
-                         const pt_number *p) {
+static int run_half_rows(pt_context *c, const pt_unary *op, int32_t n, const pt_tensor *out,
+                         const pt_tensor *in, const pt_number *p) {
     float block[PT_HALF_BLOCK];
     for (int32_t i = 0; i < n; i += PT_HALF_BLOCK) {
         const int32_t some = n - i < PT_HALF_BLOCK ? n - i : PT_HALF_BLOCK;
+        PT_TRY(pt_count_elements(c, some));
         pt_read_halves(block, in->data, i, 1, some, in->dtype);
         run_unary_row(op, some, block, block, p);
         pt_write_halves(out->data, i, 1, block, some, out->dtype);
     }
+    return PT_ERROR_OK;
 }
 
 static pt_number apply_unary(const pt_unary *op, uint8_t compute, pt_number x, const pt_number *p) {
@@ -142,51 +155,57 @@ static pt_number apply_unary(const pt_unary *op, uint8_t compute, pt_number x, c
     return x;
 }
 
-static __attribute__((noinline)) void walk_unary(const pt_unary *op, const pt_tensor *out,
-                                                 const pt_tensor *in, uint8_t compute,
-                                                 const pt_number *p) {
+static __attribute__((noinline)) int walk_unary(pt_context *c, const pt_unary *op,
+                                                const pt_tensor *out, const pt_tensor *in,
+                                                uint8_t compute, const pt_number *p) {
     pt_walk w;
     pt_walk_tensors(&w, 2, (const pt_tensor *const[]){out, in});
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             int32_t j = w.offset[1] + i * w.strides[1][0];
             pt_number x = pt_load_number(in->data, j, in->dtype, compute);
             pt_store_number(out->data, w.offset[0] + i, out->dtype, apply_unary(op, compute, x, p),
                             compute);
         }
-    } while (pt_walk_next(&w));
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
-static int run_unary(const pt_tensor *in, const pt_tensor *out, const pt_unary *op,
+static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, const pt_unary *op,
                      uint8_t promoted, const pt_number *p) {
     int32_t n = pt_numel(out);
     if (in->dtype == PT_DTYPE_FLOAT && out->dtype == PT_DTYPE_FLOAT && pt_same_dim_order(in, out)) {
-        run_unary_row(op, n, out->data, in->data, p);
-    } else if (pt_is_half(in->dtype) && out->dtype == in->dtype && pt_same_dim_order(in, out)) {
-        run_half_row(op, n, out, in, p);
-    } else if (n > 0) {
-        walk_unary(op, out, in, pt_compute_dtype(promoted, op->rule), p);
+        return run_unary_rows(c, op, n, out->data, in->data, p);
     }
-    return PT_ERROR_OK;
+    if (pt_is_half(in->dtype) && out->dtype == in->dtype && pt_same_dim_order(in, out)) {
+        return run_half_rows(c, op, n, out, in, p);
+    }
+    return n > 0 ? walk_unary(c, op, out, in, pt_compute_dtype(promoted, op->rule), p)
+                 : PT_ERROR_OK;
 }
 
 int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary *op,
                     uint8_t promoted, const pt_number *p) {
     pt_tensor in = pt_get_tensor(c, in_arg);
     pt_tensor out = pt_get_tensor(c, out_arg);
-    return run_unary(&in, &out, op, promoted, p);
+    return run_unary(c, &in, &out, op, promoted, p);
 }
 
+// Of all operators of one operand: numbers follow it, then the output.
+enum { OPERAND = HARDTANH_SELF, NUMBERS = HARDTANH_MIN_VAL };
+
 int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters) {
-    return pt_unary_check_as(c, args[0], args[parameters + 1], op, pt_get_tensor(c, args[0]).dtype);
+    return pt_unary_check_as(c, args[OPERAND], args[NUMBERS + parameters], op,
+                             pt_get_tensor(c, args[OPERAND]).dtype);
 }
 
 int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[parameters + 1]);
+    pt_tensor in = pt_get_tensor(c, args[OPERAND]);
+    pt_tensor out = pt_get_tensor(c, args[NUMBERS + parameters]);
     pt_number p[PT_UNARY_PARAMETERS];
     for (uint32_t i = 0; i < parameters; i++) {
-        p[i] = pt_number_of(pt_get_scalar(c, args[1 + i]), pt_compute_dtype(in.dtype, op->rule));
+        p[i] =
+            pt_number_of(pt_get_scalar(c, args[NUMBERS + i]), pt_compute_dtype(in.dtype, op->rule));
     }
-    return run_unary(&in, &out, op, in.dtype, p);
+    return run_unary(c, &in, &out, op, in.dtype, p);
 }

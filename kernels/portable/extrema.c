@@ -1,5 +1,6 @@
 // The greatest and the least over dims: amax, amin, max, min, argmax, argmin.
 #include "extrema.h"
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "reduction.h"
 
@@ -16,12 +17,13 @@ bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least)
     return least ? a < b : a > b;
 }
 
-// Looks for what beats the element at `best` among the `n` from `at`, `step` apart. Returns its
-// offset, or `best`; *index is its place among the n.
-static int32_t beat_float(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+// Looks for what beats the element at `best` in a piece. Returns its offset, or `best`; *index is
+// its place in the piece.
+static int32_t beat_float(const pt_reduction *r, const pt_piece *p, int32_t best, int32_t *index) {
     const float *values = r->in.data;
+    int32_t at = p->at;
     float value = values[best];
-    for (int32_t i = 0; i < r->n; i++, at += r->step) {
+    for (int32_t i = 0; i < p->n; i++, at += r->step) {
         float v = values[at];
         if (r->least ? v >= value : v <= value) {
             continue;
@@ -36,9 +38,10 @@ static int32_t beat_float(const pt_reduction *r, int32_t at, int32_t best, int32
     return best;
 }
 
-static int32_t beat_any(const pt_reduction *r, int32_t at, int32_t best, int32_t *index) {
+static int32_t beat_any(const pt_reduction *r, const pt_piece *p, int32_t best, int32_t *index) {
+    int32_t at = p->at;
     const void *data = r->in.data;
-    for (int32_t i = 0; i < r->n; i++, at += r->step) {
+    for (int32_t i = 0; i < p->n; i++, at += r->step) {
         if (pt_beats(data, at, best, r->in.dtype, r->least)) {
             if (pt_beats(data, best, best, r->in.dtype, r->least)) {
                 break;
@@ -52,35 +55,34 @@ static int32_t beat_any(const pt_reduction *r, int32_t at, int32_t best, int32_t
 
 // Offset of the extremum: the first of equals, the first NaN before all. *index is its place among
 // the reduced elements.
-static int32_t find_extremum(const pt_reduction *r, int32_t from, int32_t *index) {
+static int32_t find_extremum(pt_reduction *r, int32_t from, int32_t *index) {
     int32_t best = from;
     *index = 0;
-    for (int32_t line = 0; line < r->lines; line++) {
+    for (pt_piece p = {0}; pt_next_piece(r, from, &p);) {
         int32_t previous = best, place = 0;
-        int32_t start = from + pt_line_start(r, line);
-        best = r->in.dtype == PT_DTYPE_FLOAT ? beat_float(r, start, best, &place)
-                                             : beat_any(r, start, best, &place);
+        best = r->in.dtype == PT_DTYPE_FLOAT ? beat_float(r, &p, best, &place)
+                                             : beat_any(r, &p, best, &place);
         if (best != previous) {
-            *index = line * r->n + place;
+            *index = p.line * r->n + p.first + place;
         }
     }
     return best;
 }
 
-static void store_value(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void store_value(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     int32_t index, best = find_extremum(r, from, &index);
     pt_convert_element(r->out.data, to, r->out.dtype, r->in.data, best, r->in.dtype);
 }
 
-static void store_index(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void store_index(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     int32_t index;
     find_extremum(r, from, &index);
     ((int64_t *)r->out.data)[to] = index;
 }
 
-static void store_both(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void store_both(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     int32_t index, best = find_extremum(r, from, &index);
     pt_convert_element(r->out.data, to, r->out.dtype, r->in.data, best, r->in.dtype);
     ((int64_t *)r->indices.data)[index_to] = index;
@@ -116,29 +118,32 @@ static int check_index(pt_context *c, const pt_tensor *in, uint32_t dims, bool k
     return check_extremum(c, in, dims, keep, out_arg);
 }
 
-static void run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep, bool least,
-                         pt_reduce_one *one) {
+static int run_extremum(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep, bool least,
+                        pt_reduce_one *one) {
     pt_reduction r;
     r.in = pt_get_tensor(c, in);
     r.out = pt_get_tensor(c, out);
     r.indices.data = NULL;
     r.least = least;
-    pt_reduce(&r, dims, keep, one);
+    return pt_reduce(c, &r, dims, keep, one);
 }
 
 // amax, amin: (self, dim, keepdim, out)
 static int amax_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[AMAX_SELF]);
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[1], in.rank, &dims);
-    return error ? error : check_value(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
+    int error = pt_read_dims_or_all(c, args[AMAX_DIM], in.rank, &dims);
+    return error ? error
+                 : check_value(c, &in, dims, pt_get_bool(c, args[AMAX_KEEPDIM]), args[AMAX_OUT]);
 }
 
 static int run_amax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
-    run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_value);
-    return error;
+    int error =
+        pt_read_dims_or_all(c, args[AMAX_DIM], pt_get_tensor(c, args[AMAX_SELF]).rank, &dims);
+    return error ? error
+                 : run_extremum(c, args[AMAX_SELF], args[AMAX_OUT], dims,
+                                pt_get_bool(c, args[AMAX_KEEPDIM]), least, store_value);
 }
 
 static int amax_run(pt_context *c, const pt_ref *args) {
@@ -154,17 +159,21 @@ const pt_kernel pt_aten_amin_out = {amax_check, amin_run};
 
 // argmax, argmin: (self, dim, keepdim, out)
 static int argmax_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[ARGMAX_SELF]);
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
-    return error ? error : check_index(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
+    int error = pt_read_dim_or_all(c, args[ARGMAX_DIM], in.rank, &dims);
+    return error
+               ? error
+               : check_index(c, &in, dims, pt_get_bool(c, args[ARGMAX_KEEPDIM]), args[ARGMAX_OUT]);
 }
 
 static int run_argmax(pt_context *c, const pt_ref *args, bool least) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
-    run_extremum(c, args[0], args[3], dims, pt_get_bool(c, args[2]), least, store_index);
-    return error;
+    int error =
+        pt_read_dim_or_all(c, args[ARGMAX_DIM], pt_get_tensor(c, args[ARGMAX_SELF]).rank, &dims);
+    return error ? error
+                 : run_extremum(c, args[ARGMAX_SELF], args[ARGMAX_OUT], dims,
+                                pt_get_bool(c, args[ARGMAX_KEEPDIM]), least, store_index);
 }
 
 static int argmax_run(pt_context *c, const pt_ref *args) {
@@ -178,29 +187,30 @@ static int argmin_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_argmax_out = {argmax_check, argmax_run};
 const pt_kernel pt_aten_argmin_out = {argmax_check, argmin_run};
 
-// max.dim, min.dim: (self, dim, keepdim, values, indices)
+// max.dim, min.dim: (self, dim, keepdim, values, indices), which max's schema calls max and
+// max_values
 static int max_dim_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    bool keep = pt_get_bool(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[MIN_DIM_SELF]);
+    bool keep = pt_get_bool(c, args[MIN_DIM_KEEPDIM]);
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
+    int error = pt_read_dim_or_all(c, args[MIN_DIM_DIM], in.rank, &dims);
     if (error) {
         return error;
     }
-    error = check_value(c, &in, dims, keep, args[3]);
-    return error ? error : check_index(c, &in, dims, keep, args[4]);
+    error = check_value(c, &in, dims, keep, args[MIN_DIM_MIN]);
+    return error ? error : check_index(c, &in, dims, keep, args[MIN_DIM_MIN_INDICES]);
 }
 
 static int run_max_dim(pt_context *c, const pt_ref *args, bool least) {
     pt_reduction r;
     uint32_t dims;
-    r.in = pt_get_tensor(c, args[0]);
-    r.out = pt_get_tensor(c, args[3]);
-    r.indices = pt_get_tensor(c, args[4]);
+    r.in = pt_get_tensor(c, args[MIN_DIM_SELF]);
+    r.out = pt_get_tensor(c, args[MIN_DIM_MIN]);
+    r.indices = pt_get_tensor(c, args[MIN_DIM_MIN_INDICES]);
     r.least = least;
-    int error = pt_read_dim_or_all(c, args[1], r.in.rank, &dims);
-    pt_reduce(&r, dims, pt_get_bool(c, args[2]), store_both);
-    return error;
+    int error = pt_read_dim_or_all(c, args[MIN_DIM_DIM], r.in.rank, &dims);
+    return error ? error
+                 : pt_reduce(c, &r, dims, pt_get_bool(c, args[MIN_DIM_KEEPDIM]), store_both);
 }
 
 static int max_dim_run(pt_context *c, const pt_ref *args) {
@@ -218,18 +228,18 @@ const pt_kernel pt_aten_min_dim_min = {max_dim_check, min_dim_run};
 enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
 
 static int max_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    return check_value(c, &in, ALL_DIMS, false, args[1]);
+    pt_tensor in = pt_get_tensor(c, args[MAX_UNARY_SELF]);
+    return check_value(c, &in, ALL_DIMS, false, args[MAX_UNARY_OUT]);
 }
 
 static int max_all_run(pt_context *c, const pt_ref *args) {
-    run_extremum(c, args[0], args[1], ALL_DIMS, false, false, store_value);
-    return PT_ERROR_OK;
+    return run_extremum(c, args[MAX_UNARY_SELF], args[MAX_UNARY_OUT], ALL_DIMS, false, false,
+                        store_value);
 }
 
 static int min_all_run(pt_context *c, const pt_ref *args) {
-    run_extremum(c, args[0], args[1], ALL_DIMS, false, true, store_value);
-    return PT_ERROR_OK;
+    return run_extremum(c, args[MIN_UNARY_SELF], args[MIN_UNARY_OUT], ALL_DIMS, false, true,
+                        store_value);
 }
 
 const pt_kernel pt_aten_max_unary_out = {max_all_check, max_all_run};

@@ -1,4 +1,5 @@
 // Operators that make elements from numbers.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 #include <string.h>
@@ -32,22 +33,22 @@ static int run_fill(pt_context *c, pt_ref out_arg, pt_scalar value) {
 
 // full: (size, fill_value, out)
 static int full_check(pt_context *c, const pt_ref *args) {
-    return check_size_list(c, args[0], args[2]);
+    return check_size_list(c, args[FULL_SIZE], args[FULL_OUT]);
 }
 
 static int full_run(pt_context *c, const pt_ref *args) {
-    return run_fill(c, args[2], pt_get_scalar(c, args[1]));
+    return run_fill(c, args[FULL_OUT], pt_get_scalar(c, args[FULL_FILL_VALUE]));
 }
 
 const pt_kernel pt_aten_full_out = {full_check, full_run};
 
 // full_like: (self, fill_value, memory_format, out)
 static int full_like_check(pt_context *c, const pt_ref *args) {
-    return check_sizes_of(c, args[0], args[3]);
+    return check_sizes_of(c, args[FULL_LIKE_SELF], args[FULL_LIKE_OUT]);
 }
 
 static int full_like_run(pt_context *c, const pt_ref *args) {
-    return run_fill(c, args[3], pt_get_scalar(c, args[1]));
+    return run_fill(c, args[FULL_LIKE_OUT], pt_get_scalar(c, args[FULL_LIKE_FILL_VALUE]));
 }
 
 const pt_kernel pt_aten_full_like_out = {full_like_check, full_like_run};
@@ -62,7 +63,7 @@ static int check_zeros(pt_context *c, pt_ref list, pt_ref out_arg) {
 
 static int run_zeros(pt_context *c, pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
-    uint32_t nbytes = (uint32_t)pt_numel(&out) * pt_element_size(out.dtype);
+    uint32_t nbytes = pt_nbytes(&out);
     if (nbytes > 0) {
         memset(out.data, 0, nbytes);
     }
@@ -70,19 +71,19 @@ static int run_zeros(pt_context *c, pt_ref out_arg) {
 }
 
 static int zeros_check(pt_context *c, const pt_ref *args) {
-    return check_zeros(c, args[0], args[1]);
+    return check_zeros(c, args[ZEROS_SIZE], args[ZEROS_OUT]);
 }
 
 static int size_check(pt_context *c, const pt_ref *args) {
-    return check_size_list(c, args[0], args[1]);
+    return check_size_list(c, args[ONES_SIZE], args[ONES_OUT]);
 }
 
 static int zeros_run(pt_context *c, const pt_ref *args) {
-    return run_zeros(c, args[1]);
+    return run_zeros(c, args[ZEROS_OUT]);
 }
 
 static int ones_run(pt_context *c, const pt_ref *args) {
-    return run_fill(c, args[1], ONE);
+    return run_fill(c, args[ONES_OUT], ONE);
 }
 
 const pt_kernel pt_aten_zeros_out = {zeros_check, zeros_run};
@@ -91,50 +92,49 @@ const pt_kernel pt_aten_ones_out = {size_check, ones_run};
 // empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so
 // that what follows from it is the same everywhere.
 static int empty_check(pt_context *c, const pt_ref *args) {
-    return check_zeros(c, args[0], args[2]);
+    return check_zeros(c, args[EMPTY_SIZE], args[EMPTY_OUT]);
 }
 
 static int empty_run(pt_context *c, const pt_ref *args) {
-    return run_zeros(c, args[2]);
+    return run_zeros(c, args[EMPTY_OUT]);
 }
 
 const pt_kernel pt_aten_empty_out = {empty_check, empty_run};
 
 // scalar_tensor: (s, out)
 static int scalar_tensor_check(pt_context *c, const pt_ref *args) {
-    return check_fill(c, args[1], 0, NULL);
+    return check_fill(c, args[SCALAR_TENSOR_OUT], 0, NULL);
 }
 
 static int scalar_tensor_run(pt_context *c, const pt_ref *args) {
-    return run_fill(c, args[1], pt_get_scalar(c, args[0]));
+    return run_fill(c, args[SCALAR_TENSOR_OUT], pt_get_scalar(c, args[SCALAR_TENSOR_S]));
 }
 
 const pt_kernel pt_aten_scalar_tensor_out = {scalar_tensor_check, scalar_tensor_run};
 
 // fill: (self, value, out)
 static int fill_scalar_check(pt_context *c, const pt_ref *args) {
-    return check_sizes_of(c, args[0], args[2]);
+    return check_sizes_of(c, args[FILL_SCALAR_SELF], args[FILL_SCALAR_OUT]);
 }
 
 static int fill_scalar_run(pt_context *c, const pt_ref *args) {
-    return run_fill(c, args[2], pt_get_scalar(c, args[1]));
+    return run_fill(c, args[FILL_SCALAR_OUT], pt_get_scalar(c, args[FILL_SCALAR_VALUE]));
 }
 
 const pt_kernel pt_aten_fill_Scalar_out = {fill_scalar_check, fill_scalar_run};
 
 static int fill_tensor_check(pt_context *c, const pt_ref *args) {
-    pt_tensor value = pt_get_tensor(c, args[1]);
+    pt_tensor value = pt_get_tensor(c, args[FILL_TENSOR_VALUE]);
     if (value.rank != 0 || !pt_dtype_in(value.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "value must be a 0-d tensor");
     }
-    return check_sizes_of(c, args[0], args[2]);
+    return check_sizes_of(c, args[FILL_TENSOR_SELF], args[FILL_TENSOR_OUT]);
 }
 
 static int fill_tensor_run(pt_context *c, const pt_ref *args) {
-    pt_tensor value = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
-    pt_convert_broadcast(&out, &value);
-    return PT_ERROR_OK;
+    pt_tensor value = pt_get_tensor(c, args[FILL_TENSOR_VALUE]);
+    pt_tensor out = pt_get_tensor(c, args[FILL_TENSOR_OUT]);
+    return pt_convert_broadcast(c, &out, &value);
 }
 
 const pt_kernel pt_aten_fill_Tensor_out = {fill_tensor_check, fill_tensor_run};
@@ -184,6 +184,7 @@ static int run_arange(pt_context *c, pt_scalar start, pt_scalar step, pt_ref out
     pt_tensor out = pt_get_tensor(c, out_arg);
     bool floating = start.type == PT_TYPE_DOUBLE || step.type == PT_TYPE_DOUBLE;
     for (int32_t i = 0; i < out.sizes[0]; i++) {
+        PT_TRY(pt_count_elements(c, 1));
         if (floating || pt_is_floating(out.dtype)) {
             double v = pt_scalar_as_double(start) + i * pt_scalar_as_double(step);
             pt_store_double(out.data, i, out.dtype, v);
@@ -197,23 +198,25 @@ static int run_arange(pt_context *c, pt_scalar start, pt_scalar step, pt_ref out
 
 // arange: (end, out)
 static int arange_check(pt_context *c, const pt_ref *args) {
-    return check_arange(c, ZERO, pt_get_scalar(c, args[0]), ONE, args[1]);
+    return check_arange(c, ZERO, pt_get_scalar(c, args[ARANGE_END]), ONE, args[ARANGE_OUT]);
 }
 
 static int arange_run(pt_context *c, const pt_ref *args) {
-    return run_arange(c, ZERO, ONE, args[1]);
+    return run_arange(c, ZERO, ONE, args[ARANGE_OUT]);
 }
 
 const pt_kernel pt_aten_arange_out = {arange_check, arange_run};
 
 // arange.start: (start, end, step, out)
 static int arange_start_check(pt_context *c, const pt_ref *args) {
-    return check_arange(c, pt_get_scalar(c, args[0]), pt_get_scalar(c, args[1]),
-                        pt_get_scalar(c, args[2]), args[3]);
+    return check_arange(c, pt_get_scalar(c, args[ARANGE_START_START]),
+                        pt_get_scalar(c, args[ARANGE_START_END]),
+                        pt_get_scalar(c, args[ARANGE_START_STEP]), args[ARANGE_START_OUT]);
 }
 
 static int arange_start_run(pt_context *c, const pt_ref *args) {
-    return run_arange(c, pt_get_scalar(c, args[0]), pt_get_scalar(c, args[2]), args[3]);
+    return run_arange(c, pt_get_scalar(c, args[ARANGE_START_START]),
+                      pt_get_scalar(c, args[ARANGE_START_STEP]), args[ARANGE_START_OUT]);
 }
 
 const pt_kernel pt_aten_arange_start_out = {arange_start_check, arange_start_run};

@@ -1,13 +1,14 @@
 // glu: (self, dim, out). The first half of self along a dim times the sigmoid of the second one.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "element.h"
 #include "float_math.h"
 
 static int check_glu(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[GLU_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[GLU_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[GLU_DIM]), self.rank, &dim);
     error = error ? error : pt_check_same_dtype(c, &out, &self);
     if (error) {
         return error;
@@ -22,14 +23,14 @@ static int check_glu(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d < self.rank; d++) {
         sizes[d] = d == dim ? self.sizes[d] / 2 : self.sizes[d];
     }
-    return pt_expect_sizes(c, args[2], self.rank, sizes);
+    return pt_expect_sizes(c, args[GLU_OUT], self.rank, sizes);
 }
 
 static int run_glu(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[GLU_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[GLU_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[GLU_DIM]), self.rank, &dim);
     if (error || pt_numel(&out) == 0) {
         return error;
     }
@@ -42,14 +43,14 @@ static int run_glu(pt_context *c, const pt_ref *args) {
     int32_t gate = w.strides[1][dim] * out.sizes[dim];
     pt_walk_start(&w);
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             int32_t from = w.offset[1] + i * w.strides[1][0];
             float x = pt_load_float(self.data, from, self.dtype);
             float y = pt_sigmoidf(pt_load_float(self.data, from + gate, self.dtype));
             pt_store_float(out.data, w.offset[0] + i * w.strides[0][0], out.dtype, x * y);
         }
-    } while (pt_walk_next(&w));
-    return error;
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 const pt_kernel pt_aten_glu_out = {check_glu, run_glu};

@@ -1,6 +1,7 @@
 // grid_sampler_2d: (input, grid, interpolation_mode, padding_mode, align_corners, out). Each output
 // pixel is taken from the place of the input, (N, C, H, W), that grid, (N, H, W, 2), names as x and
 // y from -1 to 1.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "element.h"
 #include "float_math.h"
@@ -16,10 +17,11 @@ typedef struct sampling {
 } sampling;
 
 static int check_sampler(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor grid = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[5]);
-    int64_t mode = pt_get_int(c, args[2]), padding = pt_get_int(c, args[3]);
+    pt_tensor in = pt_get_tensor(c, args[GRID_SAMPLER_2D_INPUT]);
+    pt_tensor grid = pt_get_tensor(c, args[GRID_SAMPLER_2D_GRID]);
+    pt_tensor out = pt_get_tensor(c, args[GRID_SAMPLER_2D_OUT]);
+    int64_t mode = pt_get_int(c, args[GRID_SAMPLER_2D_INTERPOLATION_MODE]);
+    int64_t padding = pt_get_int(c, args[GRID_SAMPLER_2D_PADDING_MODE]);
     if (!pt_is_floating(in.dtype) || in.dtype == PT_DTYPE_DOUBLE) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
     }
@@ -35,7 +37,7 @@ static int check_sampler(pt_context *c, const pt_ref *args) {
     }
     const int32_t sizes[] = {in.sizes[0], in.sizes[1], grid.sizes[1], grid.sizes[2]};
     int error = pt_check_same_dtype(c, &out, &in);
-    return error ? error : pt_expect_sizes(c, args[5], 4, sizes);
+    return error ? error : pt_expect_sizes(c, args[GRID_SAMPLER_2D_OUT], 4, sizes);
 }
 
 static float to_place(float x, int32_t size, bool align) {
@@ -120,7 +122,8 @@ static float sample(const sampling *s, int32_t plane, float y, float x) {
 }
 
 // All channels of a pixel.
-static void sample_pixel(const sampling *s, int32_t n, int32_t row, int32_t column) {
+static int sample_pixel(pt_context *c, const sampling *s, int32_t n, int32_t row, int32_t column) {
+    const int32_t neighbours = s->mode == BICUBIC ? 16 : 4;
     int32_t at = n * s->of_grid[0] + row * s->of_grid[1] + column * s->of_grid[2];
     float x = pt_load_float(s->grid.data, at, s->grid.dtype);
     float y = pt_load_float(s->grid.data, at + s->of_grid[3], s->grid.dtype);
@@ -132,18 +135,20 @@ static void sample_pixel(const sampling *s, int32_t n, int32_t row, int32_t colu
     }
     int32_t to = n * s->to[0] + row * s->to[2] + column * s->to[3];
     for (int32_t i = 0; i < s->in.sizes[1]; i++) {
+        PT_TRY(pt_count_elements(c, neighbours));
         float value = sample(s, n * s->from[0] + i * s->from[1], y, x);
         pt_store_float(s->out.data, to + i * s->to[1], s->out.dtype, value);
     }
+    return PT_ERROR_OK;
 }
 
 static int run_sampler(pt_context *c, const pt_ref *args) {
-    sampling s = {.in = pt_get_tensor(c, args[0]),
-                  .grid = pt_get_tensor(c, args[1]),
-                  .out = pt_get_tensor(c, args[5]),
-                  .mode = (int32_t)pt_get_int(c, args[2]),
-                  .padding = (int32_t)pt_get_int(c, args[3]),
-                  .align = pt_get_bool(c, args[4])};
+    sampling s = {.in = pt_get_tensor(c, args[GRID_SAMPLER_2D_INPUT]),
+                  .grid = pt_get_tensor(c, args[GRID_SAMPLER_2D_GRID]),
+                  .out = pt_get_tensor(c, args[GRID_SAMPLER_2D_OUT]),
+                  .mode = (int32_t)pt_get_int(c, args[GRID_SAMPLER_2D_INTERPOLATION_MODE]),
+                  .padding = (int32_t)pt_get_int(c, args[GRID_SAMPLER_2D_PADDING_MODE]),
+                  .align = pt_get_bool(c, args[GRID_SAMPLER_2D_ALIGN_CORNERS])};
     if (pt_numel(&s.out) == 0) {
         return PT_ERROR_OK;
     }
@@ -153,7 +158,7 @@ static int run_sampler(pt_context *c, const pt_ref *args) {
     for (int32_t n = 0; n < s.out.sizes[0]; n++) {
         for (int32_t row = 0; row < s.out.sizes[2]; row++) {
             for (int32_t column = 0; column < s.out.sizes[3]; column++) {
-                sample_pixel(&s, n, row, column);
+                PT_TRY(sample_pixel(c, &s, n, row, column));
             }
         }
     }

@@ -1,5 +1,6 @@
 // Operators that pick elements by indices which a tensor holds. All indices are checked before the
 // first element is written.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 #include <string.h>
@@ -13,9 +14,9 @@ static int check_index_dtype(pt_context *c, const pt_tensor *index) {
 // ---- embedding: (weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
 
 static int check_embedding(pt_context *c, const pt_ref *args) {
-    pt_tensor weight = pt_get_tensor(c, args[0]);
-    pt_tensor indices = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[5]);
+    pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_WEIGHT]);
+    pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_INDICES]);
+    pt_tensor out = pt_get_tensor(c, args[EMBEDDING_OUT]);
     if (weight.rank != 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight must have 2 dims");
     }
@@ -38,13 +39,13 @@ static int check_embedding(pt_context *c, const pt_ref *args) {
         sizes[d] = indices.sizes[d];
     }
     sizes[indices.rank] = weight.sizes[1];
-    return pt_expect_sizes(c, args[5], indices.rank + 1u, sizes);
+    return pt_expect_sizes(c, args[EMBEDDING_OUT], indices.rank + 1u, sizes);
 }
 
 static int run_embedding(pt_context *c, const pt_ref *args) {
-    pt_tensor weight = pt_get_tensor(c, args[0]);
-    pt_tensor indices = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[5]);
+    pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_WEIGHT]);
+    pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_INDICES]);
+    pt_tensor out = pt_get_tensor(c, args[EMBEDDING_OUT]);
     int error = pt_check_indices(c, &indices, weight.sizes[0], &out);
     if (error) {
         return error;
@@ -54,7 +55,8 @@ static int run_embedding(pt_context *c, const pt_ref *args) {
     uint8_t *to = out.data;
     for (int32_t i = 0; i < n; i++, to += row) {
         size_t at = (size_t)pt_load_int(indices.data, i, indices.dtype);
-        memcpy(to, (const uint8_t *)weight.data + at * row, row);
+        PT_TRY(pt_count_work(c, weight.sizes[1]));
+        memmove(to, (const uint8_t *)weight.data + at * row, row);
     }
     return PT_ERROR_OK;
 }
@@ -64,11 +66,11 @@ const pt_kernel pt_aten_embedding_out = {check_embedding, run_embedding};
 // ---- index_select: (self, dim, index, out)
 
 static int check_index_select(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor index = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_SELECT_SELF]);
+    pt_tensor index = pt_get_tensor(c, args[INDEX_SELECT_INDEX]);
+    pt_tensor out = pt_get_tensor(c, args[INDEX_SELECT_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[INDEX_SELECT_DIM]), self.rank, &dim);
     if (error) {
         return error;
     }
@@ -90,15 +92,15 @@ static int check_index_select(pt_context *c, const pt_ref *args) {
     if (self.rank == 0 && pt_numel(&index) != 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a 0-d tensor takes one index");
     }
-    return pt_expect_sizes(c, args[3], self.rank, sizes);
+    return pt_expect_sizes(c, args[INDEX_SELECT_OUT], self.rank, sizes);
 }
 
 static int run_index_select(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor index = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_SELECT_SELF]);
+    pt_tensor index = pt_get_tensor(c, args[INDEX_SELECT_INDEX]);
+    pt_tensor out = pt_get_tensor(c, args[INDEX_SELECT_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[INDEX_SELECT_DIM]), self.rank, &dim);
     if (error) {
         return error;
     }
@@ -115,7 +117,7 @@ static int run_index_select(pt_context *c, const pt_ref *args) {
             w.offset[0] = i * w.strides[0][dim];
             w.offset[1] = (int32_t)pt_load_int(index.data, i, index.dtype) * w.strides[1][dim];
         }
-        pt_copy_run(&w, &out, &self);
+        PT_TRY(pt_copy_run(c, &w, &out, &self));
     }
     return PT_ERROR_OK;
 }
@@ -125,11 +127,11 @@ const pt_kernel pt_aten_index_select_out = {check_index_select, run_index_select
 // ---- gather: (self, dim, index, sparse_grad, out)
 
 static int check_gather(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor index = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[GATHER_SELF]);
+    pt_tensor index = pt_get_tensor(c, args[GATHER_INDEX]);
+    pt_tensor out = pt_get_tensor(c, args[GATHER_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim);
     if (error) {
         return error;
     }
@@ -145,15 +147,15 @@ static int check_gather(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is larger than self beside the dim");
     }
     error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[4], index.rank, index.sizes);
+    return error ? error : pt_expect_sizes(c, args[GATHER_OUT], index.rank, index.sizes);
 }
 
 static int run_gather(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor index = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[GATHER_SELF]);
+    pt_tensor index = pt_get_tensor(c, args[GATHER_INDEX]);
+    pt_tensor out = pt_get_tensor(c, args[GATHER_OUT]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim);
     if (error || pt_numel(&index) == 0) {
         return error;
     }
@@ -174,15 +176,15 @@ static int run_gather(pt_context *c, const pt_ref *args) {
     pt_walk_start(&w);
     uint32_t size = pt_element_size(out.dtype);
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             int64_t at = pt_load_int(index.data, w.offset[2] + i * w.strides[2][0], index.dtype);
             int32_t from = w.offset[1] + i * w.strides[1][0] + (int32_t)at * step;
             int32_t to = w.offset[0] + i * w.strides[0][0];
-            memcpy((uint8_t *)out.data + (size_t)to * size,
-                   (const uint8_t *)self.data + (size_t)from * size, size);
+            memmove((uint8_t *)out.data + (size_t)to * size,
+                    (const uint8_t *)self.data + (size_t)from * size, size);
         }
-    } while (pt_walk_next(&w));
-    return PT_ERROR_OK;
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 const pt_kernel pt_aten_gather_out = {check_gather, run_gather};

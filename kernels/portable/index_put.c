@@ -1,6 +1,7 @@
 // index_put: (self, indices, values, accumulate, out); index_put_: the same without out. Values,
 // broadcast, go where the indices point in a copy of self, or in self; they may be added to what is
 // there. Where several go to the same place the last one stays.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 #include "picks.h"
@@ -29,15 +30,15 @@ static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *v
 }
 
 static int check_put(pt_context *c, const pt_ref *args, const pt_tensor *self) {
-    pt_tensor values = pt_get_tensor(c, args[2]);
+    pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     pt_picks p;
     if (values.dtype != self->dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "values must have self's dtype");
     }
-    if (pt_get_bool(c, args[3]) && !pt_dtype_in(self->dtype, PT_DTYPES_ALL)) {
+    if (pt_get_bool(c, args[INDEX_PUT_ACCUMULATE]) && !pt_dtype_in(self->dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not added");
     }
-    int error = pt_read_picks(c, self, args[1], &p);
+    int error = pt_read_picks(c, self, args[INDEX_PUT_INDICES], &p);
     error = error ? error : pt_check_copy(c, self, self);
     return error || p.has_masks ? error : check_values(c, self, &values, &p);
 }
@@ -56,19 +57,20 @@ static void broadcast_strides(const pt_tensor *values, uint32_t rank, int32_t *s
     }
 }
 
-static void add_rows(pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
+static int add_rows(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_tensor *from) {
     pt_walk_start(w);
     do {
-        for (int32_t i = 0; i < w->sizes[0]; i++) {
+        for (int32_t i = 0; i < w->n; i++) {
             pt_add_element(to, w->offset[0] + i * w->strides[0][0], from,
                            w->offset[1] + i * w->strides[1][0]);
         }
-    } while (pt_walk_next(w));
+    } while (pt_walk_next(c, w));
+    return w->error;
 }
 
 // What goes to place `at` of the broadcast indices.
-static void put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
-                       const pt_tensor *values, const pt_picks *p, int32_t at) {
+static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
+                      const pt_tensor *values, const pt_picks *p, int32_t at) {
     pt_walk w;
     int32_t strides[2 * PT_MAX_RANK];
     int32_t *to = w.strides[2]; // of an operand that the walk does not have
@@ -76,7 +78,7 @@ static void put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
     pt_strides(self, to);
     broadcast_strides(values, pt_picked_sizes(p, self, strides), strides);
     w.operands = 2;
-    w.offset[0] = pt_pick(c, p, args[1], self, to, at);
+    w.offset[0] = pt_pick(c, p, args[INDEX_PUT_INDICES], self, to, at);
     w.offset[1] = pt_place_picked(p, strides, at);
     for (uint32_t d = 0; d < self->rank; d++) {
         if ((p->dims >> d & 1) == 0) {
@@ -87,68 +89,62 @@ static void put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
         }
     }
     w.rank = (uint8_t)kept;
-    if (pt_get_bool(c, args[3])) {
-        add_rows(&w, self, values);
-    } else {
-        pt_copy_run(&w, self, values);
-    }
+    return pt_get_bool(c, args[INDEX_PUT_ACCUMULATE]) ? add_rows(c, &w, self, values)
+                                                      : pt_copy_run(c, &w, self, values);
 }
 
 // What is wrong with the indices is found before anything is written.
 static int find_put(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_picks *p) {
-    pt_tensor values = pt_get_tensor(c, args[2]);
-    int error = pt_find_picks(c, self, args[1], self, p);
+    pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
+    int error = pt_find_picks(c, self, args[INDEX_PUT_INDICES], self, p);
     return error || !p->has_masks ? error : check_values(c, self, &values, p);
 }
 
-static void put(pt_context *c, const pt_ref *args, const pt_tensor *self, const pt_picks *p) {
-    pt_tensor values = pt_get_tensor(c, args[2]);
+enum { PLACE = 32 }; // steps of a place of the indices beside its elements
+static int put(pt_context *c, const pt_ref *args, const pt_tensor *self, const pt_picks *p) {
+    pt_tensor values = pt_get_tensor(c, args[INDEX_PUT_VALUES]);
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_picked_sizes(p, self, sizes);
     if (pt_product(sizes, rank) == 0) {
-        return;
+        return PT_ERROR_OK;
     }
     int32_t n = (int32_t)pt_product(p->sizes, p->rank);
     for (int32_t at = 0; at < n; at++) {
-        put_picked(c, args, self, &values, p, at);
+        PT_TRY(pt_count_work(c, PLACE));
+        PT_TRY(put_picked(c, args, self, &values, p, at));
     }
+    return PT_ERROR_OK;
 }
 
 static int index_put_in_place_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_PUT__SELF]);
     return check_put(c, args, &self);
 }
 
 static int index_put_in_place_run(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_PUT__SELF]);
     pt_picks p;
     int error = find_put(c, args, &self, &p);
-    if (!error) {
-        put(c, args, &self, &p);
-    }
-    return error;
+    return error ? error : put(c, args, &self, &p);
 }
 
 const pt_kernel pt_aten_index_put_ = {index_put_in_place_check, index_put_in_place_run};
 
 static int index_put_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_PUT_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[INDEX_PUT_OUT]);
     int error = pt_check_same_dtype(c, &out, &self);
-    error = error ? error : pt_expect_sizes(c, args[4], self.rank, self.sizes);
+    error = error ? error : pt_expect_sizes(c, args[INDEX_PUT_OUT], self.rank, self.sizes);
     return error ? error : check_put(c, args, &self);
 }
 
 static int index_put_run(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_PUT_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[INDEX_PUT_OUT]);
     pt_picks p;
     int error = find_put(c, args, &out, &p);
-    if (!error) {
-        pt_copy_broadcast(&out, &self);
-        put(c, args, &out, &p);
-    }
-    return error;
+    error = error ? error : pt_copy_broadcast(c, &out, &self);
+    return error ? error : put(c, args, &out, &p);
 }
 
 const pt_kernel pt_aten_index_put_out = {index_put_check, index_put_run};

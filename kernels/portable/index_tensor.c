@@ -1,4 +1,5 @@
 // index.Tensor: (self, indices, out)
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 #include "picks.h"
@@ -7,22 +8,22 @@ static int expect_picked(pt_context *c, const pt_ref *args, const pt_tensor *sel
                          const pt_picks *p) {
     int32_t sizes[2 * PT_MAX_RANK];
     uint32_t rank = pt_picked_sizes(p, self, sizes);
-    return pt_expect_sizes(c, args[2], rank, sizes);
+    return pt_expect_sizes(c, args[INDEX_TENSOR_OUT], rank, sizes);
 }
 
 static int index_tensor_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[INDEX_TENSOR_OUT]);
     pt_picks p;
-    int error = pt_read_picks(c, &self, args[1], &p);
+    int error = pt_read_picks(c, &self, args[INDEX_TENSOR_INDICES], &p);
     error = error ? error : pt_check_same_dtype(c, &out, &self);
     return error || p.has_masks ? error : expect_picked(c, args, &self, &p);
 }
 
 // Copies the elements of self that place `at` of the broadcast indices picks.
-static void copy_picked(pt_context *c, const pt_ref *args, const pt_picks *p, int32_t at) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+static int copy_picked(pt_context *c, const pt_ref *args, const pt_picks *p, int32_t at) {
+    pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[INDEX_TENSOR_OUT]);
     pt_walk w;
     int32_t *to = w.strides[2], *from = w.strides[3]; // of operands that the walk does not have
     uint32_t kept = 0;
@@ -30,7 +31,7 @@ static void copy_picked(pt_context *c, const pt_ref *args, const pt_picks *p, in
     pt_strides(&self, from);
     w.operands = 2;
     w.offset[0] = pt_place_picked(p, to, at);
-    w.offset[1] = pt_pick(c, p, args[1], &self, from, at);
+    w.offset[1] = pt_pick(c, p, args[INDEX_TENSOR_INDICES], &self, from, at);
     for (uint32_t d = 0; d < self.rank; d++) {
         if ((p->dims >> d & 1) == 0) {
             w.sizes[kept] = self.sizes[d];
@@ -39,14 +40,14 @@ static void copy_picked(pt_context *c, const pt_ref *args, const pt_picks *p, in
         }
     }
     w.rank = (uint8_t)kept;
-    pt_copy_run(&w, &out, &self);
+    return pt_copy_run(c, &w, &out, &self);
 }
 
 static int index_tensor_run(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[INDEX_TENSOR_OUT]);
     pt_picks p;
-    int error = pt_find_picks(c, &self, args[1], &out, &p);
+    int error = pt_find_picks(c, &self, args[INDEX_TENSOR_INDICES], &out, &p);
     if (!error && p.has_masks) {
         error = expect_picked(c, args, &self, &p);
     }
@@ -55,7 +56,7 @@ static int index_tensor_run(pt_context *c, const pt_ref *args) {
     }
     int32_t n = (int32_t)pt_product(p.sizes, p.rank);
     for (int32_t at = 0; at < n; at++) {
-        copy_picked(c, args, &p, at);
+        PT_TRY(copy_picked(c, args, &p, at));
     }
     return PT_ERROR_OK;
 }

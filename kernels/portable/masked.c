@@ -1,6 +1,7 @@
 // Operators whose elements follow each other in logical order where a mask is true: masked_select,
 // masked_scatter, nonzero; and repeat_interleave. What masked_select, nonzero and repeat_interleave
 // give depends on data: their outputs get sizes when they run.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 #include "elementwise.h"
@@ -51,27 +52,28 @@ static bool is_set(const pt_tensor *mask, int32_t i) {
     return ((const uint8_t *)mask->data)[i] != 0;
 }
 
-static int32_t count_set(const pt_tensor *mask, uint32_t rank, const int32_t *sizes) {
+static int count_set(pt_context *c, const pt_tensor *mask, uint32_t rank, const int32_t *sizes,
+                     int32_t *n) {
     pt_walk w;
-    int32_t n = 0;
+    *n = 0;
     if (pt_product(sizes, rank) == 0) {
-        return 0;
+        return PT_ERROR_OK;
     }
     walk_places(&w, rank, sizes, 1, (const pt_tensor *const[]){mask});
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
-            n += is_set(mask, w.offset[1] + i * w.strides[1][0]);
+        for (int32_t i = 0; i < w.n; i++) {
+            *n += is_set(mask, w.offset[1] + i * w.strides[1][0]);
         }
-    } while (pt_walk_next(&w));
-    return n;
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 // ---- masked_select: (self, mask, out)
 
 static int check_select(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor mask = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[MASKED_SELECT_SELF]);
+    pt_tensor mask = pt_get_tensor(c, args[MASKED_SELECT_MASK]);
+    pt_tensor out = pt_get_tensor(c, args[MASKED_SELECT_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
     int error = check_mask(c, &self, &mask, sizes, &rank);
@@ -83,7 +85,7 @@ static int check_select(pt_context *c, const pt_ref *args) {
         return error;
     }
     uint32_t most = 0;
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = MASKED_SELECT_SELF; i <= MASKED_SELECT_OUT; i++) {
         uint32_t elements = pt_capacity(c, args[i]);
         most = elements > most ? elements : most;
     }
@@ -91,27 +93,28 @@ static int check_select(pt_context *c, const pt_ref *args) {
 }
 
 static int run_select(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor mask = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[MASKED_SELECT_SELF]);
+    pt_tensor mask = pt_get_tensor(c, args[MASKED_SELECT_MASK]);
+    pt_tensor out = pt_get_tensor(c, args[MASKED_SELECT_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
     int error = check_mask(c, &self, &mask, sizes, &rank);
-    int32_t n = error ? 0 : count_set(&mask, rank, sizes), to = 0;
-    error = error ? error : pt_expect_sizes(c, args[2], 1, &n);
+    int32_t n = 0, to = 0;
+    error = error ? error : count_set(c, &mask, rank, sizes, &n);
+    error = error ? error : pt_expect_sizes(c, args[MASKED_SELECT_OUT], 1, &n);
     if (error || n == 0) {
         return error;
     }
     pt_walk w;
     walk_places(&w, rank, sizes, 2, (const pt_tensor *const[]){&self, &mask});
     do {
-        for (int32_t i = 0; i < w.sizes[0] && to < n; i++) {
+        for (int32_t i = 0; i < w.n && to < n; i++) {
             if (is_set(&mask, w.offset[2] + i * w.strides[2][0])) {
                 pt_copy_element(&out, to++, &self, w.offset[1] + i * w.strides[1][0]);
             }
         }
-    } while (pt_walk_next(&w));
-    return error;
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 const pt_kernel pt_aten_masked_select_out = {check_select, run_select};
@@ -119,10 +122,10 @@ const pt_kernel pt_aten_masked_select_out = {check_select, run_select};
 // ---- masked_scatter: (self, mask, source, out); where the mask is true, the next of source
 
 static int check_scatter(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor mask = pt_get_tensor(c, args[1]);
-    pt_tensor source = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[MASKED_SCATTER_SELF]);
+    pt_tensor mask = pt_get_tensor(c, args[MASKED_SCATTER_MASK]);
+    pt_tensor source = pt_get_tensor(c, args[MASKED_SCATTER_SOURCE]);
+    pt_tensor out = pt_get_tensor(c, args[MASKED_SCATTER_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
     int error = check_mask(c, &self, &mask, sizes, &rank);
@@ -136,16 +139,17 @@ static int check_scatter(pt_context *c, const pt_ref *args) {
     if (!(source.flags & PT_VALUE_CONTIGUOUS)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "source must be contiguous");
     }
-    return pt_expect_sizes(c, args[3], rank, sizes);
+    return pt_expect_sizes(c, args[MASKED_SCATTER_OUT], rank, sizes);
 }
 
 static int run_masked_scatter(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor mask = pt_get_tensor(c, args[1]);
-    pt_tensor source = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
-    int32_t from = 0, most = pt_numel(&source);
-    if (count_set(&mask, out.rank, out.sizes) > most) {
+    pt_tensor self = pt_get_tensor(c, args[MASKED_SCATTER_SELF]);
+    pt_tensor mask = pt_get_tensor(c, args[MASKED_SCATTER_MASK]);
+    pt_tensor source = pt_get_tensor(c, args[MASKED_SCATTER_SOURCE]);
+    pt_tensor out = pt_get_tensor(c, args[MASKED_SCATTER_OUT]);
+    int32_t from = 0, most = pt_numel(&source), set;
+    PT_TRY(count_set(c, &mask, out.rank, out.sizes, &set));
+    if (set > most) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "source has fewer elements than are set");
     }
     if (pt_numel(&out) == 0) {
@@ -154,7 +158,7 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
     pt_walk w;
     walk_places(&w, out.rank, out.sizes, 3, (const pt_tensor *const[]){&out, &self, &mask});
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             int32_t to = w.offset[1] + i * w.strides[1][0];
             if (is_set(&mask, w.offset[3] + i * w.strides[3][0]) && from < most) {
                 pt_copy_element(&out, to, &source, from++);
@@ -162,8 +166,8 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
                 pt_copy_element(&out, to, &self, w.offset[2] + i * w.strides[2][0]);
             }
         }
-    } while (pt_walk_next(&w));
-    return PT_ERROR_OK;
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 const pt_kernel pt_aten_masked_scatter_out = {check_scatter, run_masked_scatter};
@@ -171,8 +175,8 @@ const pt_kernel pt_aten_masked_scatter_out = {check_scatter, run_masked_scatter}
 // ---- nonzero: (self, out); the places of the elements that are not 0, a row each
 
 static int check_nonzero(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[NONZERO_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[NONZERO_OUT]);
     if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
@@ -197,34 +201,33 @@ static void store_place(const pt_tensor *out, int32_t row, const pt_tensor *self
     }
 }
 
-// Rows up to `rows` are stored; returns how many there are.
-static int32_t find_nonzero(const pt_tensor *self, const pt_tensor *out, int32_t rows) {
+// Rows up to *rows are stored; *rows becomes how many there are.
+static int find_nonzero(pt_context *c, const pt_tensor *self, const pt_tensor *out, int32_t *rows) {
     pt_walk w;
     int32_t row = 0;
     walk_places(&w, self->rank, self->sizes, 1, (const pt_tensor *const[]){self});
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             if (is_nonzero(self, w.offset[1] + i * w.strides[1][0])) {
-                if (row < rows) {
+                if (row < *rows) {
                     store_place(out, row, self, w.offset[0] + i * w.strides[0][0]);
                 }
                 row++;
             }
         }
-    } while (pt_walk_next(&w));
-    return row;
+    } while (pt_walk_next(c, &w));
+    *rows = row;
+    return w.error;
 }
 
 static int run_nonzero(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[NONZERO_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[NONZERO_OUT]);
     bool empty = pt_numel(&self) == 0;
-    int32_t sizes[2] = {empty ? 0 : find_nonzero(&self, &out, 0), self.rank};
-    int error = pt_expect_sizes(c, args[1], 2, sizes);
-    if (!error && !empty) {
-        find_nonzero(&self, &out, sizes[0]);
-    }
-    return error;
+    int32_t sizes[2] = {0, self.rank};
+    int error = empty ? PT_ERROR_OK : find_nonzero(c, &self, &out, &sizes[0]);
+    error = error ? error : pt_expect_sizes(c, args[NONZERO_OUT], 2, sizes);
+    return error || empty ? error : find_nonzero(c, &self, &out, &sizes[0]);
 }
 
 const pt_kernel pt_aten_nonzero_out = {check_nonzero, run_nonzero};
@@ -232,8 +235,8 @@ const pt_kernel pt_aten_nonzero_out = {check_nonzero, run_nonzero};
 // ---- repeat_interleave: (repeats, output_size, out); each place as often as repeats says
 
 static int check_repeats(pt_context *c, const pt_ref *args) {
-    pt_tensor repeats = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor repeats = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_REPEATS]);
+    pt_tensor out = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_OUT]);
     if (repeats.dtype != PT_DTYPE_INT && repeats.dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "repeats must be int64 or int32");
     }
@@ -246,6 +249,7 @@ static int check_repeats(pt_context *c, const pt_ref *args) {
 static int count_repeats(pt_context *c, const pt_tensor *repeats, int32_t *n) {
     int64_t sum = 0;
     for (int32_t i = 0; i < repeats->sizes[0]; i++) {
+        PT_TRY(pt_count_work(c, 1));
         int64_t times = pt_load_int(repeats->data, i, repeats->dtype);
         if (times < 0 || times > INT32_MAX - sum) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a repeat is out of range");
@@ -257,17 +261,20 @@ static int count_repeats(pt_context *c, const pt_tensor *repeats, int32_t *n) {
 }
 
 static int run_repeats(pt_context *c, const pt_ref *args) {
-    pt_tensor repeats = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor repeats = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_REPEATS]);
+    pt_tensor out = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_OUT]);
     int32_t n = 0, to = 0;
     int error = count_repeats(c, &repeats, &n);
-    if (!error && !pt_is_none(args[1]) && pt_get_int(c, args[1]) != n) {
+    if (!error && !pt_is_none(args[REPEAT_INTERLEAVE_TENSOR_OUTPUT_SIZE]) &&
+        pt_get_int(c, args[REPEAT_INTERLEAVE_TENSOR_OUTPUT_SIZE]) != n) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_size is not the sum of the repeats");
     }
-    error = error ? error : pt_expect_sizes(c, args[2], 1, &n);
+    error = error ? error : pt_expect_sizes(c, args[REPEAT_INTERLEAVE_TENSOR_OUT], 1, &n);
     error = error ? error : pt_check_apart(c, &out, &repeats);
     for (int32_t i = 0; !error && i < repeats.sizes[0]; i++) {
+        PT_TRY(pt_count_work(c, 1));
         for (int64_t k = pt_load_int(repeats.data, i, repeats.dtype); k > 0; k--) {
+            PT_TRY(pt_count_work(c, 1));
             pt_store_int(out.data, to++, out.dtype, i);
         }
     }

@@ -1,4 +1,5 @@
 // Matrix products: aten::mm, addmm, bmm, linear and dot. Contiguous tensors, one real dtype.
+#include "../core/operator_arguments.h"
 #include "element.h"
 #include "products.h"
 
@@ -56,21 +57,21 @@ static pt_products make_products(const void *a, const void *b, void *out, int32_
 }
 
 // Where there are no outputs, m or n may be huge.
-static void multiply(const void *a, const void *b, void *out, uint8_t dtype, int32_t m, int32_t k,
-                     int32_t n) {
+static int multiply(pt_context *c, const void *a, const void *b, void *out, uint8_t dtype,
+                    int32_t m, int32_t k, int32_t n) {
     if (m == 0 || n == 0) {
-        return;
+        return PT_ERROR_OK;
     }
     const pt_products p = make_products(a, b, out, m, k, n);
-    pt_sum_products(&p, dtype);
+    return pt_sum_products(c, &p, dtype);
 }
 
 // ---- mm and bmm
 
 // Operands and output of rank `rank`: (batch, m, k) and (batch, k, n), or without batch.
 static int check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
-    const pt_tensor t[] = {pt_get_tensor(c, args[0]), pt_get_tensor(c, args[1]),
-                           pt_get_tensor(c, args[2])};
+    const pt_tensor t[] = {pt_get_tensor(c, args[MM_SELF]), pt_get_tensor(c, args[MM_MAT2]),
+                           pt_get_tensor(c, args[MM_OUT])};
     int error = check_rank(c, &t[0], &t[1], rank);
     if (!error) {
         error = check_tensors(c, t, 3);
@@ -82,7 +83,7 @@ static int check_product(pt_context *c, const pt_ref *args, uint32_t rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the operands differ in batch size");
     }
     const int32_t sizes[] = {t[0].sizes[0], t[0].sizes[rank - 2], t[1].sizes[rank - 1]};
-    return pt_expect_sizes(c, args[2], rank, sizes + 3 - rank);
+    return pt_expect_sizes(c, args[MM_OUT], rank, sizes + 3 - rank);
 }
 
 static int check_mm(pt_context *c, const pt_ref *args) {
@@ -90,11 +91,10 @@ static int check_mm(pt_context *c, const pt_ref *args) {
 }
 
 static int run_mm(pt_context *c, const pt_ref *args) {
-    const pt_tensor a = pt_get_tensor(c, args[0]);
-    const pt_tensor b = pt_get_tensor(c, args[1]);
-    multiply(a.data, b.data, pt_get_tensor(c, args[2]).data, a.dtype, a.sizes[0], a.sizes[1],
-             b.sizes[1]);
-    return PT_ERROR_OK;
+    const pt_tensor a = pt_get_tensor(c, args[MM_SELF]);
+    const pt_tensor b = pt_get_tensor(c, args[MM_MAT2]);
+    return multiply(c, a.data, b.data, pt_get_tensor(c, args[MM_OUT]).data, a.dtype, a.sizes[0],
+                    a.sizes[1], b.sizes[1]);
 }
 
 const pt_kernel pt_aten_mm_out = {check_mm, run_mm};
@@ -104,18 +104,18 @@ static int check_bmm(pt_context *c, const pt_ref *args) {
 }
 
 static int run_bmm(pt_context *c, const pt_ref *args) {
-    const pt_tensor a = pt_get_tensor(c, args[0]);
-    const pt_tensor b = pt_get_tensor(c, args[1]);
+    const pt_tensor a = pt_get_tensor(c, args[BMM_SELF]);
+    const pt_tensor b = pt_get_tensor(c, args[BMM_MAT2]);
     const int32_t m = a.sizes[1], k = a.sizes[2], n = b.sizes[2];
     const int32_t size = (int32_t)pt_element_size(a.dtype);
     const char *a_data = a.data;
     const char *b_data = b.data;
-    char *out = pt_get_tensor(c, args[2]).data;
+    char *out = pt_get_tensor(c, args[BMM_OUT]).data;
     if (m == 0 || n == 0) {
         return PT_ERROR_OK;
     }
     for (int32_t i = 0; i < a.sizes[0]; i++) {
-        multiply(a_data, b_data, out, a.dtype, m, k, n);
+        PT_TRY(multiply(c, a_data, b_data, out, a.dtype, m, k, n));
         a_data += m * k * size;
         b_data += k * n * size;
         out += m * n * size;
@@ -128,20 +128,20 @@ const pt_kernel pt_aten_bmm_out = {check_bmm, run_bmm};
 // ---- dot
 
 static int check_dot(pt_context *c, const pt_ref *args) {
-    const pt_tensor t[] = {pt_get_tensor(c, args[0]), pt_get_tensor(c, args[1]),
-                           pt_get_tensor(c, args[2])};
+    const pt_tensor t[] = {pt_get_tensor(c, args[DOT_SELF]), pt_get_tensor(c, args[DOT_TENSOR]),
+                           pt_get_tensor(c, args[DOT_OUT])};
     int error = check_rank(c, &t[0], &t[1], 1);
     if (!error) {
         error = check_tensors(c, t, 3);
     }
-    return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
+    return error ? error : pt_expect_sizes(c, args[DOT_OUT], 0, NULL);
 }
 
 static int run_dot(pt_context *c, const pt_ref *args) {
-    const pt_tensor a = pt_get_tensor(c, args[0]);
-    const pt_tensor b = pt_get_tensor(c, args[1]);
-    multiply(a.data, b.data, pt_get_tensor(c, args[2]).data, a.dtype, 1, a.sizes[0], 1);
-    return PT_ERROR_OK;
+    const pt_tensor a = pt_get_tensor(c, args[DOT_SELF]);
+    const pt_tensor b = pt_get_tensor(c, args[DOT_TENSOR]);
+    return multiply(c, a.data, b.data, pt_get_tensor(c, args[DOT_OUT]).data, a.dtype, 1, a.sizes[0],
+                    1);
 }
 
 const pt_kernel pt_aten_dot_out = {check_dot, run_dot};
@@ -158,14 +158,15 @@ static int check_linear_bias(pt_context *c, pt_ref arg, const pt_tensor *weight)
 }
 
 static int check_linear(pt_context *c, const pt_ref *args) {
-    const pt_tensor t[] = {pt_get_tensor(c, args[0]), pt_get_tensor(c, args[1]),
-                           pt_get_tensor(c, args[3])};
+    const pt_tensor t[] = {pt_get_tensor(c, args[LINEAR_INPUT]),
+                           pt_get_tensor(c, args[LINEAR_WEIGHT]),
+                           pt_get_tensor(c, args[LINEAR_OUT])};
     if (t[0].rank < 1 || t[1].rank != 2 || t[0].sizes[t[0].rank - 1] != t[1].sizes[1]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the weight does not fit the input");
     }
     int error = check_tensors(c, t, 3);
-    if (!error && !pt_is_none(args[2])) {
-        error = check_linear_bias(c, args[2], &t[1]);
+    if (!error && !pt_is_none(args[LINEAR_BIAS])) {
+        error = check_linear_bias(c, args[LINEAR_BIAS], &t[1]);
     }
     if (error) {
         return error;
@@ -175,13 +176,13 @@ static int check_linear(pt_context *c, const pt_ref *args) {
         sizes[i] = t[0].sizes[i];
     }
     sizes[t[0].rank - 1] = t[1].sizes[0];
-    return pt_expect_sizes(c, args[3], t[0].rank, sizes);
+    return pt_expect_sizes(c, args[LINEAR_OUT], t[0].rank, sizes);
 }
 
 static int run_linear(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[0]);
-    const pt_tensor weight = pt_get_tensor(c, args[1]);
-    const pt_tensor out = pt_get_tensor(c, args[3]);
+    const pt_tensor in = pt_get_tensor(c, args[LINEAR_INPUT]);
+    const pt_tensor weight = pt_get_tensor(c, args[LINEAR_WEIGHT]);
+    const pt_tensor out = pt_get_tensor(c, args[LINEAR_OUT]);
     const int32_t k = weight.sizes[1], n = weight.sizes[0];
     const int32_t numel = pt_numel(&out);
     if (numel == 0) {
@@ -189,17 +190,14 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     }
     // The weight's rows are those of a; the input's rows are the columns of b
     pt_products p = make_products(weight.data, in.data, out.data, n, k, 1);
-    p.bias = pt_is_none(args[2]) ? NULL : pt_get_tensor(c, args[2]).data;
+    p.bias = pt_is_none(args[LINEAR_BIAS]) ? NULL : pt_get_tensor(c, args[LINEAR_BIAS]).data;
     p.columns = (pt_line){numel / n, k, n};
-    pt_sum_products(&p, in.dtype);
-    return PT_ERROR_OK;
+    return pt_sum_products(c, &p, in.dtype);
 }
 
 const pt_kernel pt_aten_linear_out = {check_linear, run_linear};
 
 // ---- addmm: out = beta * self + alpha * (a times b); self broadcasts
-
-enum { SELF, MAT1, MAT2, BETA, ALPHA, ADDMM_OUT };
 
 static bool fits_dtype(pt_scalar s, uint8_t dtype) {
     return s.type != PT_TYPE_DOUBLE || pt_is_floating(dtype);
@@ -216,8 +214,8 @@ static bool broadcasts(const pt_tensor *self, const int32_t *sizes) {
 }
 
 static int check_addmm(pt_context *c, const pt_ref *args) {
-    const pt_tensor t[] = {pt_get_tensor(c, args[MAT1]), pt_get_tensor(c, args[MAT2]),
-                           pt_get_tensor(c, args[SELF]), pt_get_tensor(c, args[ADDMM_OUT])};
+    const pt_tensor t[] = {pt_get_tensor(c, args[ADDMM_MAT1]), pt_get_tensor(c, args[ADDMM_MAT2]),
+                           pt_get_tensor(c, args[ADDMM_SELF]), pt_get_tensor(c, args[ADDMM_OUT])};
     int error = check_rank(c, &t[0], &t[1], 2);
     if (!error) {
         error = check_tensors(c, t, 4);
@@ -229,8 +227,8 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     if (!broadcasts(&t[2], sizes)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "self does not broadcast to the product");
     }
-    if (!fits_dtype(pt_get_scalar(c, args[BETA]), t[0].dtype) ||
-        !fits_dtype(pt_get_scalar(c, args[ALPHA]), t[0].dtype)) {
+    if (!fits_dtype(pt_get_scalar(c, args[ADDMM_BETA]), t[0].dtype) ||
+        !fits_dtype(pt_get_scalar(c, args[ADDMM_ALPHA]), t[0].dtype)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "beta and alpha of integer matrices are integers");
     }
@@ -288,13 +286,14 @@ typedef struct addmm {
 } addmm;
 
 // float16 and bfloat16, by way of a row of float32: `sums` has room for one.
-static void run_half_addmm(const pt_tensor *a, const pt_tensor *b, const addmm *v, float *sums) {
+static int run_half_addmm(pt_context *c, const pt_tensor *a, const pt_tensor *b, const addmm *v,
+                          float *sums) {
     const int32_t m = a->sizes[0], k = a->sizes[1], n = b->sizes[1];
     const float alpha = as_float(v->alpha), beta = as_float(v->beta);
     for (int32_t i = 0; i < m; i++) {
         pt_products p = make_products((const uint16_t *)a->data + i * k, b->data, sums, 1, k, n);
         p.to_float = true;
-        pt_sum_products(&p, a->dtype);
+        PT_TRY(pt_sum_products(c, &p, a->dtype));
         for (int32_t j = 0; j < n; j++) {
             const int32_t at = i * v->row_step + j * v->step;
             const float sum = alpha == 0 ? 0 : alpha * sums[j];
@@ -302,15 +301,16 @@ static void run_half_addmm(const pt_tensor *a, const pt_tensor *b, const addmm *
             pt_store_float(v->out, i * n + j, a->dtype, sum + add);
         }
     }
+    return PT_ERROR_OK;
 }
 
 static int run_addmm(pt_context *c, const pt_ref *args) {
-    const pt_tensor a = pt_get_tensor(c, args[MAT1]);
-    const pt_tensor b = pt_get_tensor(c, args[MAT2]);
-    const pt_tensor self = pt_get_tensor(c, args[SELF]);
+    const pt_tensor a = pt_get_tensor(c, args[ADDMM_MAT1]);
+    const pt_tensor b = pt_get_tensor(c, args[ADDMM_MAT2]);
+    const pt_tensor self = pt_get_tensor(c, args[ADDMM_SELF]);
     void *out = pt_get_tensor(c, args[ADDMM_OUT]).data;
-    const pt_scalar alpha = pt_get_scalar(c, args[ALPHA]);
-    const pt_scalar beta = pt_get_scalar(c, args[BETA]);
+    const pt_scalar alpha = pt_get_scalar(c, args[ADDMM_ALPHA]);
+    const pt_scalar beta = pt_get_scalar(c, args[ADDMM_BETA]);
     const int32_t m = a.sizes[0], n = b.sizes[1];
     const int32_t step = self.rank > 0 && self.sizes[self.rank - 1] != 1;
     const int32_t row_step = self.rank == 2 && self.sizes[0] != 1 ? self.sizes[1] : 0;
@@ -319,11 +319,11 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     }
     if (pt_is_half(a.dtype)) {
         const addmm v = {self.data, out, step, row_step, alpha, beta};
-        run_half_addmm(&a, &b, &v, (float *)(void *)c->scratch);
-        return PT_ERROR_OK;
+        return run_half_addmm(c, &a, &b, &v, (float *)(void *)c->scratch);
     }
-    multiply(a.data, b.data, out, a.dtype, m, a.sizes[1], n);
+    PT_TRY(multiply(c, a.data, b.data, out, a.dtype, m, a.sizes[1], n));
     for (int32_t i = 0; i < m; i++) {
+        PT_TRY(pt_count_work(c, n));
         if (a.dtype == PT_DTYPE_FLOAT) {
             add_row((float *)out + i * n, (const float *)self.data + i * row_step, n, step,
                     as_float(alpha), as_float(beta));

@@ -2,6 +2,7 @@
 // (aten::_native_batch_norm_legit_no_training and, for instance norm,
 // _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
 #include "../arch/float_rows.h"
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "element.h"
 #include "float_math.h"
@@ -80,11 +81,19 @@ typedef struct slice {
     int32_t row_step;
     int32_t n;
     int32_t step;
+    pt_context *c;
+    int error; // that of a poll: what has been computed since is of no account
 } slice;
 
+static bool goes_on(slice *s, int32_t n) {
+    s->error = pt_count_elements(s->c, n);
+    return s->error == PT_ERROR_OK;
+}
+
 // out = (in - mean) * scale + shift, n elements of both from element `at` on
-static void normalize_row(const pt_tensor *out, const pt_tensor *in, int32_t at, int32_t n,
-                          int32_t step, float mean, float scale, float shift) {
+static __attribute__((noinline)) void normalize_row(const pt_tensor *out, const pt_tensor *in,
+                                                    int32_t at, int32_t n, int32_t step, float mean,
+                                                    float scale, float shift) {
     if (in->dtype != PT_DTYPE_FLOAT) {
         for (; n > 0; n--, at += step) {
             const float x = pt_load_float(in->data, at, in->dtype);
@@ -105,21 +114,47 @@ static void normalize_row(const pt_tensor *out, const pt_tensor *in, int32_t at,
     }
 }
 
-static void normalize(const slice *s, const pt_tensor *out, const pt_tensor *in, int32_t at,
-                      float mean, float scale, float shift) {
+// Of a slice that is long.
+static __attribute__((noinline)) int normalize_pieces(const slice *s, const pt_tensor *out,
+                                                      const pt_tensor *in, int32_t at, float mean,
+                                                      float scale, float shift) {
+    for (int32_t row = 0; row < s->rows; row++, at += s->row_step) {
+        for (int32_t i = 0; i < s->n; i += PT_PIECE) {
+            const int32_t n = s->n - i < PT_PIECE ? s->n - i : PT_PIECE;
+            PT_TRY(pt_count_elements(s->c, n));
+            normalize_row(out, in, at + i * s->step, n, s->step, mean, scale, shift);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static inline __attribute__((always_inline)) int normalize(const slice *s, const pt_tensor *out,
+                                                           const pt_tensor *in, int32_t at,
+                                                           float mean, float scale, float shift) {
+    const int32_t n = s->rows * s->n;
+    if (n > PT_PIECE) {
+        return normalize_pieces(s, out, in, at, mean, scale, shift);
+    }
     for (int32_t row = 0; row < s->rows; row++) {
         normalize_row(out, in, at + row * s->row_step, s->n, s->step, mean, scale, shift);
     }
+    return pt_count_elements(s->c, n);
 }
 
 enum { CHUNK = 32 }; // partial sums keep the rounding error of long slices small
 
-static inline __attribute__((always_inline)) float sum_row(const pt_tensor *in, int32_t at,
-                                                           int32_t n, int32_t step, float mean,
+static inline __attribute__((always_inline)) float sum_row(slice *s, const pt_tensor *in,
+                                                           int32_t at, float mean,
                                                            const bool floats, const bool squared) {
     const float *x = (const float *)in->data + at;
+    const int32_t step = s->step;
+    int32_t n = s->n;
     float sum = 0;
+    goes_on(s, n % PT_PIECE);
     while (n > 0) {
+        if (n >= PT_PIECE && n % PT_PIECE < CHUNK && !goes_on(s, PT_PIECE)) {
+            break;
+        }
         float part = 0;
         for (int32_t left = n < CHUNK ? n : CHUNK; left > 0; left--) {
             const float d = (floats ? *x : pt_load_float(in->data, at, in->dtype)) - mean;
@@ -134,15 +169,14 @@ static inline __attribute__((always_inline)) float sum_row(const pt_tensor *in, 
 }
 
 // Sum of the deviations from `mean`, or of their squares, of the slice from element `at` on.
-static float sum_deviations(const slice *s, const pt_tensor *in, int32_t at, float mean,
-                            bool squared) {
+static float sum_deviations(slice *s, const pt_tensor *in, int32_t at, float mean, bool squared) {
     float sum = 0;
-    for (int32_t row = 0; row < s->rows; row++, at += s->row_step) {
+    for (int32_t row = 0; row < s->rows && !s->error; row++, at += s->row_step) {
         if (in->dtype != PT_DTYPE_FLOAT) {
-            sum += sum_row(in, at, s->n, s->step, mean, false, squared);
+            sum += sum_row(s, in, at, mean, false, squared);
         } else {
-            sum += squared ? sum_row(in, at, s->n, s->step, mean, true, true)
-                           : sum_row(in, at, s->n, s->step, mean, true, false);
+            sum += squared ? sum_row(s, in, at, mean, true, true)
+                           : sum_row(s, in, at, mean, true, false);
         }
     }
     return sum;
@@ -154,7 +188,7 @@ typedef struct moments {
 } moments;
 
 // The second sum takes the rounding error of the first out of the mean.
-static moments measure(const slice *s, const pt_tensor *in, int32_t at, float eps) {
+static moments measure(slice *s, const pt_tensor *in, int32_t at, float eps) {
     const float n = (float)(s->rows * s->n);
     if (n == 0) {
         return (moments){0, __builtin_nanf("")};
@@ -165,7 +199,7 @@ static moments measure(const slice *s, const pt_tensor *in, int32_t at, float ep
 }
 
 // Measures, and writes the moments to element i of the outputs for them.
-static moments measure_and_store(const slice *s, const pt_tensor *in, int32_t at, float eps,
+static moments measure_and_store(slice *s, const pt_tensor *in, int32_t at, float eps,
                                  const pt_tensor *means, const pt_tensor *rstds, int32_t i) {
     const moments m = measure(s, in, at, eps);
     pt_store_float(means->data, i, means->dtype, m.mean);
@@ -207,17 +241,27 @@ static int check_channels(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
 
 // A channel of a tensor that is not empty: rows of neighbours or, of single elements, one row.
 // Returns the elements from channel to channel.
-static int32_t get_channel(const pt_tensor *in, slice *s) {
+static int32_t get_channel(pt_context *c, const pt_tensor *in, slice *s) {
     int32_t strides[PT_MAX_RANK];
     pt_strides(in, strides);
     const int32_t channels = in->sizes[1];
     const int32_t n = strides[1];
     const int32_t rows = pt_numel(in) / channels / n;
-    *s = n == 1 ? (slice){1, 0, rows, channels} : (slice){rows, channels * n, n, 1};
+    *s = n == 1 ? (slice){1, 0, rows, channels, c, 0} : (slice){rows, channels * n, n, 1, c, 0};
     return n;
 }
 
-enum { IN, WEIGHT, BIAS, MEAN, VARIANCE, MOMENTUM, EPS, OUT, SAVE_MEAN, SAVE_INVSTD };
+enum {
+    IN = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_INPUT,
+    WEIGHT = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_WEIGHT,
+    BIAS = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_BIAS,
+    MEAN = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_RUNNING_MEAN,
+    VARIANCE = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_RUNNING_VAR,
+    EPS = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_EPS,
+    OUT = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_OUT0,
+    SAVE_MEAN = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_OUT1,
+    SAVE_INVSTD = NATIVE_BATCH_NORM_LEGIT_NO_TRAINING_OUT2,
+};
 
 static int check_batch_norm(pt_context *c, const pt_ref *args) {
     static const int32_t none = 0;
@@ -241,11 +285,11 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     slice s;
-    const int32_t step = get_channel(&in, &s);
+    const int32_t step = get_channel(c, &in, &s);
     for (int32_t i = 0; i < in.sizes[1]; i++) {
         const float invstd = 1 / pt_sqrtf(load(&variance, i, 0) + eps);
-        normalize(&s, &out, &in, i * step, load(&mean, i, 0), invstd * load(&weight, i, 1),
-                  load(&bias, i, 0));
+        PT_TRY(normalize(&s, &out, &in, i * step, load(&mean, i, 0), invstd * load(&weight, i, 1),
+                         load(&bias, i, 0)));
     }
     return PT_ERROR_OK;
 }
@@ -253,13 +297,13 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__native_batch_norm_legit_no_training_out = {check_batch_norm,
                                                                     run_batch_norm};
 
-// _native_batch_norm_legit has an argument behind the variance: it is not in training.
+// _native_batch_norm_legit has one argument more, behind the variance: it is not in training.
 
 static int legit_arguments(pt_context *c, const pt_ref *args, pt_ref *others) {
     for (uint32_t i = IN; i <= SAVE_INVSTD; i++) {
-        others[i] = args[i < MOMENTUM ? i : i + 1];
+        others[i] = args[i < NATIVE_BATCH_NORM_LEGIT_TRAINING ? i : i + 1];
     }
-    return pt_get_bool(c, args[MOMENTUM])
+    return pt_get_bool(c, args[NATIVE_BATCH_NORM_LEGIT_TRAINING])
                ? pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                          "a batch norm with running statistics is not one in training")
                : PT_ERROR_OK;
@@ -282,35 +326,46 @@ const pt_kernel pt_aten__native_batch_norm_legit_out = {check_batch_norm_legit,
 
 // The same with the mean and variance of the input itself.
 
-enum { TRAINING = 3, OWN_EPS = 5, OWN_OUT, OWN_MEAN, OWN_INVSTD };
+enum {
+    OWN_IN = NATIVE_BATCH_NORM_LEGIT_NO_STATS_INPUT,
+    OWN_WEIGHT = NATIVE_BATCH_NORM_LEGIT_NO_STATS_WEIGHT,
+    OWN_BIAS = NATIVE_BATCH_NORM_LEGIT_NO_STATS_BIAS,
+    OWN_TRAINING = NATIVE_BATCH_NORM_LEGIT_NO_STATS_TRAINING,
+    OWN_EPS = NATIVE_BATCH_NORM_LEGIT_NO_STATS_EPS,
+    OWN_OUT = NATIVE_BATCH_NORM_LEGIT_NO_STATS_OUT,
+    OWN_MEAN = NATIVE_BATCH_NORM_LEGIT_NO_STATS_SAVE_MEAN,
+    OWN_INVSTD = NATIVE_BATCH_NORM_LEGIT_NO_STATS_SAVE_INVSTD,
+};
 
 static int check_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    if (!pt_get_bool(c, args[TRAINING])) {
+    const pt_tensor in = pt_get_tensor(c, args[OWN_IN]);
+    if (!pt_get_bool(c, args[OWN_TRAINING])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "a batch norm without running statistics is one in training");
     }
     int error = check_channels(c, &in, args[OWN_OUT]);
-    for (uint32_t i = WEIGHT; !error && i <= BIAS; i++) {
+    for (uint32_t i = OWN_WEIGHT; !error && i <= OWN_BIAS; i++) {
         error = check_parameter(c, args[i], 1, &in.sizes[1]);
     }
     for (uint32_t i = OWN_MEAN; !error && i <= OWN_INVSTD; i++) {
         error = check_output(c, args[i], 1, &in.sizes[1]);
     }
-    return error ? error : check_one_dtype(c, args[IN], args + WEIGHT, 2, args + OWN_OUT);
+    return error ? error : check_one_dtype(c, args[OWN_IN], args + OWN_WEIGHT, 2, args + OWN_OUT);
 }
 
 static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[OWN_OUT]);
-    const pt_tensor weight = parameter(c, args[WEIGHT]), bias = parameter(c, args[BIAS]);
+    const pt_tensor in = pt_get_tensor(c, args[OWN_IN]), out = pt_get_tensor(c, args[OWN_OUT]);
+    const pt_tensor weight = parameter(c, args[OWN_WEIGHT]), bias = parameter(c, args[OWN_BIAS]);
     const pt_tensor mean = pt_get_tensor(c, args[OWN_MEAN]);
     const pt_tensor invstd = pt_get_tensor(c, args[OWN_INVSTD]);
     const float eps = (float)pt_get_double(c, args[OWN_EPS]);
-    slice s = {0};
-    const int32_t step = pt_numel(&in) ? get_channel(&in, &s) : 0;
+    slice s = {.c = c};
+    const int32_t step = pt_numel(&in) ? get_channel(c, &in, &s) : 0;
     for (int32_t i = 0; i < in.sizes[1]; i++) {
         const moments m = measure_and_store(&s, &in, i * step, eps, &mean, &invstd, i);
-        normalize(&s, &out, &in, i * step, m.mean, m.rstd * load(&weight, i, 1), load(&bias, i, 0));
+        PT_TRY(s.error);
+        PT_TRY(normalize(&s, &out, &in, i * step, m.mean, m.rstd * load(&weight, i, 1),
+                         load(&bias, i, 0)));
     }
     return PT_ERROR_OK;
 }
@@ -320,16 +375,15 @@ const pt_kernel pt_aten__native_batch_norm_legit_no_stats_out = {check_batch_nor
 
 // ---- layer norm over the last dims
 
-enum { SHAPE = 1, LAYER_WEIGHT, LAYER_BIAS, LAYER_EPS, LAYER_OUT, LAYER_MEAN, LAYER_RSTD };
-
 static int check_layer_norm(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const uint32_t dims = pt_list_length(c, args[SHAPE]);
+    const pt_tensor in = pt_get_tensor(c, args[NATIVE_LAYER_NORM_INPUT]);
+    const uint32_t dims = pt_list_length(c, args[NATIVE_LAYER_NORM_NORMALIZED_SHAPE]);
     int32_t sizes[PT_MAX_RANK];
     bool fits = dims >= 1 && dims <= in.rank;
     const uint32_t outer = fits ? in.rank - dims : 0;
     for (uint32_t i = 0; fits && i < in.rank; i++) {
-        fits = i < outer || pt_list_int(c, args[SHAPE], i - outer) == in.sizes[i];
+        fits = i < outer ||
+               pt_list_int(c, args[NATIVE_LAYER_NORM_NORMALIZED_SHAPE], i - outer) == in.sizes[i];
         sizes[i] = i < outer ? in.sizes[i] : 1;
     }
     if (!fits) {
@@ -340,50 +394,61 @@ static int check_layer_norm(pt_context *c, const pt_ref *args) {
     if (!error) {
         error = check_contiguous(c, &in);
     }
-    for (uint32_t i = LAYER_WEIGHT; !error && i <= LAYER_BIAS; i++) {
+    for (uint32_t i = NATIVE_LAYER_NORM_WEIGHT; !error && i <= NATIVE_LAYER_NORM_BIAS; i++) {
         error = check_parameter(c, args[i], dims, in.sizes + outer);
     }
     if (!error) {
-        error = check_contiguous_output(c, args[LAYER_OUT], in.rank, in.sizes);
+        error = check_contiguous_output(c, args[NATIVE_LAYER_NORM_OUT0], in.rank, in.sizes);
     }
-    for (uint32_t i = LAYER_MEAN; !error && i <= LAYER_RSTD; i++) {
+    for (uint32_t i = NATIVE_LAYER_NORM_OUT1; !error && i <= NATIVE_LAYER_NORM_OUT2; i++) {
         error = check_contiguous_output(c, args[i], in.rank, sizes);
     }
-    return error ? error : check_one_dtype(c, args[IN], args + LAYER_WEIGHT, 2, args + LAYER_OUT);
+    return error
+               ? error
+               : check_one_dtype(c, args[NATIVE_LAYER_NORM_INPUT], args + NATIVE_LAYER_NORM_WEIGHT,
+                                 2, args + NATIVE_LAYER_NORM_OUT0);
 }
 
 // out[j] = (in[j] - mean) * rstd * weight[j] + bias[j], for n elements from element `at` on.
-static void scale_row(const pt_tensor *out, const pt_tensor *in, int32_t at, int32_t n, moments m,
-                      const pt_tensor *weight, const pt_tensor *bias) {
+static int scale_row(pt_context *c, const pt_tensor *out, const pt_tensor *in, int32_t at,
+                     int32_t n, moments m, const pt_tensor *weight, const pt_tensor *bias) {
     if (in->dtype != PT_DTYPE_FLOAT) {
         for (int32_t j = 0; j < n; j++) {
+            PT_TRY(pt_count_elements(c, 1));
             const float x = pt_load_float(in->data, at + j, in->dtype);
             const float y = (x - m.mean) * m.rstd * load(weight, j, 1);
             pt_store_float(out->data, at + j, out->dtype, y + load(bias, j, 0));
         }
-        return;
+        return PT_ERROR_OK;
     }
     const float *x = (const float *)in->data + at, *w = weight->data, *b = bias->data;
     float *to = (float *)out->data + at;
-    for (int32_t j = 0; j < n; j++) {
-        const float y = (x[j] - m.mean) * m.rstd * (w ? w[j] : 1);
-        to[j] = y + (b ? b[j] : 0);
+    for (int32_t j = 0; j < n;) {
+        const int32_t end = n - j < PT_PIECE ? n : j + PT_PIECE;
+        PT_TRY(pt_count_elements(c, end - j));
+        for (; j < end; j++) {
+            const float y = (x[j] - m.mean) * m.rstd * (w ? w[j] : 1);
+            to[j] = y + (b ? b[j] : 0);
+        }
     }
+    return PT_ERROR_OK;
 }
 
 static int run_layer_norm(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[LAYER_OUT]);
-    const pt_tensor means = pt_get_tensor(c, args[LAYER_MEAN]);
-    const pt_tensor rstds = pt_get_tensor(c, args[LAYER_RSTD]);
-    const pt_tensor weight = parameter(c, args[LAYER_WEIGHT]);
-    const pt_tensor bias = parameter(c, args[LAYER_BIAS]);
-    const float eps = (float)pt_get_double(c, args[LAYER_EPS]);
+    const pt_tensor in = pt_get_tensor(c, args[NATIVE_LAYER_NORM_INPUT]);
+    const pt_tensor out = pt_get_tensor(c, args[NATIVE_LAYER_NORM_OUT0]);
+    const pt_tensor means = pt_get_tensor(c, args[NATIVE_LAYER_NORM_OUT1]);
+    const pt_tensor rstds = pt_get_tensor(c, args[NATIVE_LAYER_NORM_OUT2]);
+    const pt_tensor weight = parameter(c, args[NATIVE_LAYER_NORM_WEIGHT]);
+    const pt_tensor bias = parameter(c, args[NATIVE_LAYER_NORM_BIAS]);
+    const float eps = (float)pt_get_double(c, args[NATIVE_LAYER_NORM_EPS]);
     const int32_t slices = pt_numel(&means);
     const int32_t n = slices ? pt_numel(&in) / slices : 0;
-    const slice s = {1, 0, n, 1};
+    slice s = {1, 0, n, 1, c, 0};
     for (int32_t i = 0; i < slices; i++) {
         const moments m = measure_and_store(&s, &in, i * n, eps, &means, &rstds, i);
-        scale_row(&out, &in, i * n, n, m, &weight, &bias);
+        PT_TRY(s.error);
+        PT_TRY(scale_row(c, &out, &in, i * n, n, m, &weight, &bias));
     }
     return PT_ERROR_OK;
 }
@@ -392,25 +457,12 @@ const pt_kernel pt_aten_native_layer_norm_out = {check_layer_norm, run_layer_nor
 
 // ---- group norm, (batch, channels, ...), over the channels of a group
 
-enum {
-    GROUP_WEIGHT = 1,
-    GROUP_BIAS,
-    GROUP_N,
-    GROUP_C,
-    GROUP_HXW,
-    GROUPS,
-    GROUP_EPS,
-    GROUP_OUT,
-    GROUP_MEAN,
-    GROUP_RSTD
-};
-
 static int check_group_norm(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const int64_t groups = pt_get_int(c, args[GROUPS]);
-    if (in.rank < 2 || pt_get_int(c, args[GROUP_N]) != in.sizes[0] ||
-        pt_get_int(c, args[GROUP_C]) != in.sizes[1] ||
-        pt_get_int(c, args[GROUP_HXW]) != pt_product(in.sizes + 2, in.rank - 2u)) {
+    const pt_tensor in = pt_get_tensor(c, args[NATIVE_GROUP_NORM_INPUT]);
+    const int64_t groups = pt_get_int(c, args[NATIVE_GROUP_NORM_GROUP]);
+    if (in.rank < 2 || pt_get_int(c, args[NATIVE_GROUP_NORM_N]) != in.sizes[0] ||
+        pt_get_int(c, args[NATIVE_GROUP_NORM_C]) != in.sizes[1] ||
+        pt_get_int(c, args[NATIVE_GROUP_NORM_HXW]) != pt_product(in.sizes + 2, in.rank - 2u)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "N, C and HxW are not those of the input");
     }
     if (groups < 1 || groups > INT32_MAX || in.sizes[1] % (int32_t)groups != 0) {
@@ -420,37 +472,43 @@ static int check_group_norm(pt_context *c, const pt_ref *args) {
     if (!error) {
         error = check_contiguous(c, &in);
     }
-    for (uint32_t i = GROUP_WEIGHT; !error && i <= GROUP_BIAS; i++) {
+    for (uint32_t i = NATIVE_GROUP_NORM_WEIGHT; !error && i <= NATIVE_GROUP_NORM_BIAS; i++) {
         error = check_parameter(c, args[i], 1, &in.sizes[1]);
     }
     if (!error) {
-        error = check_contiguous_output(c, args[GROUP_OUT], in.rank, in.sizes);
+        error = check_contiguous_output(c, args[NATIVE_GROUP_NORM_OUT0], in.rank, in.sizes);
     }
     const int32_t sizes[] = {in.sizes[0], (int32_t)groups};
-    for (uint32_t i = GROUP_MEAN; !error && i <= GROUP_RSTD; i++) {
+    for (uint32_t i = NATIVE_GROUP_NORM_OUT1; !error && i <= NATIVE_GROUP_NORM_OUT2; i++) {
         error = check_contiguous_output(c, args[i], 2, sizes);
     }
-    return error ? error : check_one_dtype(c, args[IN], args + GROUP_WEIGHT, 2, args + GROUP_OUT);
+    return error
+               ? error
+               : check_one_dtype(c, args[NATIVE_GROUP_NORM_INPUT], args + NATIVE_GROUP_NORM_WEIGHT,
+                                 2, args + NATIVE_GROUP_NORM_OUT0);
 }
 
 static int run_group_norm(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[GROUP_OUT]);
-    const pt_tensor means = pt_get_tensor(c, args[GROUP_MEAN]);
-    const pt_tensor rstds = pt_get_tensor(c, args[GROUP_RSTD]);
-    const pt_tensor weight = parameter(c, args[GROUP_WEIGHT]);
-    const pt_tensor bias = parameter(c, args[GROUP_BIAS]);
-    const int32_t groups = (int32_t)pt_get_int(c, args[GROUPS]);
-    const float eps = (float)pt_get_double(c, args[GROUP_EPS]);
+    const pt_tensor in = pt_get_tensor(c, args[NATIVE_GROUP_NORM_INPUT]);
+    const pt_tensor out = pt_get_tensor(c, args[NATIVE_GROUP_NORM_OUT0]);
+    const pt_tensor means = pt_get_tensor(c, args[NATIVE_GROUP_NORM_OUT1]);
+    const pt_tensor rstds = pt_get_tensor(c, args[NATIVE_GROUP_NORM_OUT2]);
+    const pt_tensor weight = parameter(c, args[NATIVE_GROUP_NORM_WEIGHT]);
+    const pt_tensor bias = parameter(c, args[NATIVE_GROUP_NORM_BIAS]);
+    const int32_t groups = (int32_t)pt_get_int(c, args[NATIVE_GROUP_NORM_GROUP]);
+    const float eps = (float)pt_get_double(c, args[NATIVE_GROUP_NORM_EPS]);
     const bool empty = pt_numel(&in) == 0; // but it may have groups, of mean 0
     const int32_t channels = empty ? 0 : in.sizes[1] / groups;
     const int32_t area = empty ? 0 : pt_numel(&in) / in.sizes[0] / in.sizes[1];
-    const slice group = {1, 0, channels * area, 1};
+    slice group = {1, 0, channels * area, 1, c, 0};
+    const slice plane = {1, 0, area, 1, c, 0};
     for (int32_t i = 0; i < in.sizes[0] * groups; i++) {
         const moments m = measure_and_store(&group, &in, i * group.n, eps, &means, &rstds, i);
+        PT_TRY(group.error);
         for (int32_t j = 0; j < channels; j++) {
             const int32_t channel = i % groups * channels + j;
-            normalize_row(&out, &in, i * group.n + j * area, area, 1, m.mean,
-                          m.rstd * load(&weight, channel, 1), load(&bias, channel, 0));
+            PT_TRY(normalize(&plane, &out, &in, i * group.n + j * area, m.mean,
+                             m.rstd * load(&weight, channel, 1), load(&bias, channel, 0)));
         }
     }
     return PT_ERROR_OK;

@@ -1,5 +1,6 @@
 // Dims in another order: aten::permute_copy, transpose_copy and t_copy.
-#include "../core/core.h"
+#include "../core/kernel.h"
+#include "../core/operator_arguments.h"
 
 // Each inner loop gets the registers for itself.
 #define NOINLINE static __attribute__((noinline))
@@ -125,7 +126,7 @@ static int32_t transpose_rows(const plane *p, element_4 *out, const element_4 *i
 NOINLINE void copy_plane(const plane *p, uint8_t *out, const uint8_t *in, uint32_t size) {
     if (p->in_column == 1) {
         for (int32_t row = 0; row < p->rows; row++) {
-            __builtin_memcpy(out, in, (uint32_t)p->columns * size);
+            __builtin_memmove(out, in, (uint32_t)p->columns * size);
             out += p->out_row * (int32_t)size;
             in += p->in_row * (int32_t)size;
         }
@@ -169,9 +170,27 @@ static plane take_plane(permutation *p) {
     return q;
 }
 
-static void permute(const pt_tensor *in, const pt_tensor *out, const uint8_t *dims) {
+// Some rows at a time, as many as transpose_rows likes or more.
+static int copy_rows(pt_context *c, const plane *q, uint8_t *to, const uint8_t *from,
+                     uint32_t size) {
+    enum { PIECE = 4096 }; // elements
+    const int32_t most = q->columns < PIECE / 4 ? (PIECE / q->columns) & ~3 : 4;
+    plane part = *q;
+    for (int32_t left = q->rows;; left -= most) {
+        part.rows = left < most ? left : most;
+        PT_TRY(pt_count_work(c, part.rows * part.columns));
+        copy_plane(&part, to, from, size);
+        if (left <= most) {
+            return PT_ERROR_OK;
+        }
+        to += most * q->out_row * (int32_t)size;
+        from += most * q->in_row * (int32_t)size;
+    }
+}
+
+static int permute(pt_context *c, const pt_tensor *in, const pt_tensor *out, const uint8_t *dims) {
     if (pt_numel(out) == 0) {
-        return;
+        return PT_ERROR_OK;
     }
     const uint32_t size = pt_element_size(in->dtype);
     uint8_t *to = out->data;
@@ -184,7 +203,7 @@ static void permute(const pt_tensor *in, const pt_tensor *out, const uint8_t *di
         index[i] = 0;
     }
     for (;;) {
-        copy_plane(&q, to, from, size);
+        PT_TRY(copy_rows(c, &q, to, from, size));
         uint32_t i = p.rank;
         for (; i > 0; i--) {
             const bool wraps = ++index[i - 1] == p.sizes[i - 1];
@@ -197,14 +216,12 @@ static void permute(const pt_tensor *in, const pt_tensor *out, const uint8_t *di
             index[i - 1] = 0;
         }
         if (i == 0) {
-            return;
+            return PT_ERROR_OK;
         }
     }
 }
 
 // ---- permute_copy
-
-enum { IN, DIMS, PERMUTE_OUT };
 
 // A dim counted from the end if negative; -1 if there is no such dim.
 static int32_t wrap_dim(int64_t dim, uint32_t rank) {
@@ -216,32 +233,31 @@ static int32_t wrap_dim(int64_t dim, uint32_t rank) {
 }
 
 static int check_permute_copy(pt_context *c, const pt_ref *args) {
-    const uint32_t rank = pt_get_tensor(c, args[IN]).rank;
+    const uint32_t rank = pt_get_tensor(c, args[PERMUTE_COPY_SELF]).rank;
     uint8_t dims[PT_MAX_RANK];
     uint32_t seen = 0;
-    if (pt_list_length(c, args[DIMS]) != rank) {
+    if (pt_list_length(c, args[PERMUTE_COPY_DIMS]) != rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a permutation names each dim once");
     }
     for (uint32_t i = 0; i < rank; i++) {
-        const int32_t dim = wrap_dim(pt_list_int(c, args[DIMS], i), rank);
+        const int32_t dim = wrap_dim(pt_list_int(c, args[PERMUTE_COPY_DIMS], i), rank);
         if (dim < 0 || (seen >> dim & 1) != 0) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a permutation names each dim once");
         }
         seen |= 1u << dim;
         dims[i] = (uint8_t)dim;
     }
-    return check_permuted(c, &args[IN], args[PERMUTE_OUT], dims);
+    return check_permuted(c, &args[PERMUTE_COPY_SELF], args[PERMUTE_COPY_OUT], dims);
 }
 
 static int run_permute_copy(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[IN]);
-    const pt_tensor out = pt_get_tensor(c, args[PERMUTE_OUT]);
+    const pt_tensor in = pt_get_tensor(c, args[PERMUTE_COPY_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[PERMUTE_COPY_OUT]);
     uint8_t dims[PT_MAX_RANK];
     for (uint32_t i = 0; i < in.rank; i++) {
-        dims[i] = (uint8_t)wrap_dim(pt_list_int(c, args[DIMS], i), in.rank);
+        dims[i] = (uint8_t)wrap_dim(pt_list_int(c, args[PERMUTE_COPY_DIMS], i), in.rank);
     }
-    permute(&in, &out, dims);
-    return PT_ERROR_OK;
+    return permute(c, &in, &out, dims);
 }
 
 const pt_kernel pt_aten_permute_copy_out = {check_permute_copy, run_permute_copy};
@@ -258,9 +274,9 @@ static void swap_dims(uint8_t *dims, uint32_t rank, int32_t a, int32_t b) {
 
 // The dims of a transposition; a tensor without dims can be transposed too.
 static int get_transposition(pt_context *c, const pt_ref *args, uint8_t *dims) {
-    const uint32_t rank = pt_get_tensor(c, args[0]).rank;
-    const int32_t a = wrap_dim(pt_get_int(c, args[1]), rank ? rank : 1);
-    const int32_t b = wrap_dim(pt_get_int(c, args[2]), rank ? rank : 1);
+    const uint32_t rank = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_SELF]).rank;
+    const int32_t a = wrap_dim(pt_get_int(c, args[TRANSPOSE_COPY_INT_DIM0]), rank ? rank : 1);
+    const int32_t b = wrap_dim(pt_get_int(c, args[TRANSPOSE_COPY_INT_DIM1]), rank ? rank : 1);
     if (a < 0 || b < 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "there is no such dim");
     }
@@ -271,18 +287,17 @@ static int get_transposition(pt_context *c, const pt_ref *args, uint8_t *dims) {
 static int check_transpose_copy(pt_context *c, const pt_ref *args) {
     uint8_t dims[PT_MAX_RANK];
     const int error = get_transposition(c, args, dims);
-    return error ? error : check_permuted(c, &args[0], args[3], dims);
+    return error ? error
+                 : check_permuted(c, &args[TRANSPOSE_COPY_INT_SELF], args[TRANSPOSE_COPY_INT_OUT],
+                                  dims);
 }
 
 static int run_transpose_copy(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[0]);
-    const pt_tensor out = pt_get_tensor(c, args[3]);
+    const pt_tensor in = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_OUT]);
     uint8_t dims[PT_MAX_RANK];
     const int error = get_transposition(c, args, dims);
-    if (!error) {
-        permute(&in, &out, dims);
-    }
-    return error;
+    return error ? error : permute(c, &in, &out, dims);
 }
 
 const pt_kernel pt_aten_transpose_copy_int_out = {check_transpose_copy, run_transpose_copy};
@@ -294,22 +309,21 @@ static void t_dims(const pt_tensor *in, uint8_t *dims) {
 }
 
 static int check_t_copy(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[0]);
+    const pt_tensor in = pt_get_tensor(c, args[T_COPY_SELF]);
     uint8_t dims[PT_MAX_RANK];
     if (in.rank > 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "t takes at most 2 dims");
     }
     t_dims(&in, dims);
-    return check_permuted(c, &args[0], args[1], dims);
+    return check_permuted(c, &args[T_COPY_SELF], args[T_COPY_OUT], dims);
 }
 
 static int run_t_copy(pt_context *c, const pt_ref *args) {
-    const pt_tensor in = pt_get_tensor(c, args[0]);
-    const pt_tensor out = pt_get_tensor(c, args[1]);
+    const pt_tensor in = pt_get_tensor(c, args[T_COPY_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[T_COPY_OUT]);
     uint8_t dims[PT_MAX_RANK];
     t_dims(&in, dims);
-    permute(&in, &out, dims);
-    return PT_ERROR_OK;
+    return permute(c, &in, &out, dims);
 }
 
 const pt_kernel pt_aten_t_copy_out = {check_t_copy, run_t_copy};

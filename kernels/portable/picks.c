@@ -27,11 +27,12 @@ static int check_index(pt_context *c, const pt_tensor *self, const pt_tensor *in
 }
 
 // How many elements a mask over the dims from `dim` on picks, and behind it their offsets in self.
-static void find_true(const pt_tensor *self, const pt_tensor *mask, uint32_t dim,
-                      int32_t *offsets) {
+static int find_true(pt_context *c, const pt_tensor *self, const pt_tensor *mask, uint32_t dim,
+                     int32_t *offsets) {
     int32_t strides[PT_MAX_RANK], n = pt_numel(mask), count = 0;
     pt_strides(self, strides);
     for (int32_t i = 0; i < n; i++) {
+        PT_TRY(pt_count_elements(c, 1));
         if (((const uint8_t *)mask->data)[i]) {
             int32_t rest = i, offset = 0;
             for (uint32_t d = mask->rank; d-- > 0;) {
@@ -42,6 +43,7 @@ static void find_true(const pt_tensor *self, const pt_tensor *mask, uint32_t dim
         }
     }
     offsets[0] = count;
+    return PT_ERROR_OK;
 }
 
 // With `running`, masks are read, to the scratch.
@@ -67,7 +69,7 @@ static int read_picks(pt_context *c, const pt_tensor *self, pt_ref list, bool ru
             dims = index.rank;
             if (running) {
                 int32_t *offsets = (int32_t *)(void *)(c->scratch + scratch);
-                find_true(self, &index, dim, offsets);
+                PT_TRY(find_true(c, self, &index, dim, offsets));
                 one = *offsets;
             }
             picked = (pt_tensor){.sizes = &one, .rank = 1};
@@ -101,6 +103,7 @@ int pt_read_picks(pt_context *c, const pt_tensor *self, pt_ref list, pt_picks *p
 static int check_range(pt_context *c, const pt_tensor *index, int32_t size) {
     int32_t n = pt_numel(index);
     for (int32_t i = 0; i < n; i++) {
+        PT_TRY(pt_count_work(c, 1));
         int64_t at = pt_load_int(index->data, i, index->dtype);
         if (at < -size || at >= size) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an index is out of range");

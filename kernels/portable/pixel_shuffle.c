@@ -1,4 +1,5 @@
 // pixel_shuffle and pixel_unshuffle: channels to places of an image, and back.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 
@@ -17,10 +18,10 @@ static int read_factor(pt_context *c, pt_ref arg, const pt_tensor *self, int32_t
 }
 
 static int check_shuffled(pt_context *c, const pt_ref *args, bool unshuffles) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[PIXEL_SHUFFLE_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[PIXEL_SHUFFLE_OUT]);
     int32_t r, sizes[PT_MAX_RANK];
-    int error = read_factor(c, args[1], &self, &r);
+    int error = read_factor(c, args[PIXEL_SHUFFLE_UPSCALE_FACTOR], &self, &r);
     if (error) {
         return error;
     }
@@ -34,7 +35,7 @@ static int check_shuffled(pt_context *c, const pt_ref *args, bool unshuffles) {
         sizes[d] = divides ? self.sizes[d] / factor : self.sizes[d] * factor;
     }
     error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[2], self.rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[PIXEL_SHUFFLE_OUT], self.rank, sizes);
 }
 
 // Walks (..., channel, row, column, row in a pixel, column in a pixel); operand k is `many`.
@@ -62,14 +63,14 @@ static void start_pixels(pt_walk *w, uint32_t k, const pt_tensor *many, const pt
 }
 
 static int run_shuffled(pt_context *c, const pt_ref *args, bool unshuffles) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
-    int32_t r = (int32_t)pt_get_int(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[PIXEL_SHUFFLE_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[PIXEL_SHUFFLE_OUT]);
+    int32_t r = (int32_t)pt_get_int(c, args[PIXEL_SHUFFLE_UPSCALE_FACTOR]);
     if (pt_numel(&out) != 0) {
         pt_walk w;
         start_pixels(&w, unshuffles ? 0 : 1, unshuffles ? &out : &self, unshuffles ? &self : &out,
                      r);
-        pt_copy_run(&w, &out, &self);
+        return pt_copy_run(c, &w, &out, &self);
     }
     return PT_ERROR_OK;
 }

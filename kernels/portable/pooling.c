@@ -1,4 +1,5 @@
 // Average and max pooling over the last two dims of (C, H, W) and (N, C, H, W), in any dim order.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "extrema.h"
 
@@ -58,15 +59,15 @@ static bool read_pair(const pt_context *c, pt_ref list, const int32_t *if_empty,
     return true;
 }
 
-// Reads kernel_size, stride and padding, the arguments from `args` on.
+// Reads kernel_size, stride and padding, of avg_pool2d or max_pool2d.
 static int read_pooling(pt_context *c, const pt_ref *args, pooling *p) {
-    if (!read_pair(c, args[0], NULL, 1, p->kernel)) {
+    if (!read_pair(c, args[AVG_POOL2D_KERNEL_SIZE], NULL, 1, p->kernel)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "kernel_size must be one or two sizes");
     }
-    if (!read_pair(c, args[1], p->kernel, 1, p->stride)) {
+    if (!read_pair(c, args[AVG_POOL2D_STRIDE], p->kernel, 1, p->stride)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "stride must be one or two steps, or empty");
     }
-    if (!read_pair(c, args[2], NULL, 0, p->padding)) {
+    if (!read_pair(c, args[AVG_POOL2D_PADDING], NULL, 0, p->padding)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding must be one or two sizes");
     }
     p->dilation[HEIGHT] = p->dilation[WIDTH] = 1;
@@ -190,7 +191,7 @@ static void place_window(const planes *s, window *w, const int32_t *at, const sp
 
 // ---- average
 
-static void average_float(const planes *s, const window *w) {
+static int average_float(pt_context *c, const planes *s, const window *w) {
     const float divisor = (float)w->divisor;
     int32_t rows = w->taps[HEIGHT], columns = w->taps[WIDTH];
     if (w->step[HEIGHT] == columns * w->step[WIDTH]) {
@@ -203,6 +204,7 @@ static void average_float(const planes *s, const window *w) {
         for (int32_t channel = 0; channel < s->channels; channel++) {
             const float *row = plane;
             float sum = 0;
+            PT_TRY(pt_count_work(c, 1 + rows * columns));
             for (int32_t y = 0; y < rows; y++, row += w->step[HEIGHT]) {
                 const float *value = row;
                 for (int32_t x = columns; x > 0; x--, value += w->step[WIDTH]) {
@@ -214,10 +216,11 @@ static void average_float(const planes *s, const window *w) {
             out += s->out_strides[1];
         }
     }
+    return PT_ERROR_OK;
 }
 
 // float16 and bfloat16 as float32; double; and int64, whose quotient is cut
-static void average_any(const planes *s, const window *w) {
+static int average_any(pt_context *c, const planes *s, const window *w) {
     const bool half = pt_is_half(s->dtype);
     for (int32_t n = 0; n < s->batch; n++) {
         for (int32_t channel = 0; channel < s->channels; channel++) {
@@ -228,6 +231,7 @@ static void average_any(const planes *s, const window *w) {
             uint64_t int_sum = 0;
             for (int32_t y = 0; y < w->taps[HEIGHT]; y++) {
                 for (int32_t x = 0; x < w->taps[WIDTH]; x++) {
+                    PT_TRY(pt_count_work(c, 1));
                     int32_t at = plane + y * w->step[HEIGHT] + x * w->step[WIDTH];
                     if (half) {
                         float_sum += pt_load_float(s->in, at, s->dtype);
@@ -245,37 +249,36 @@ static void average_any(const planes *s, const window *w) {
             } else {
                 pt_store_int(s->out, to, s->dtype, pt_divide_int((int64_t)int_sum, w->divisor));
             }
+            PT_TRY(pt_count_work(c, 1));
         }
     }
+    return PT_ERROR_OK;
 }
 
-static void average(const planes *s, const window *w) {
-    if (s->dtype == PT_DTYPE_FLOAT) {
-        average_float(s, w);
-    } else {
-        average_any(s, w);
-    }
+static int average(pt_context *c, const planes *s, const window *w) {
+    return s->dtype == PT_DTYPE_FLOAT ? average_float(c, s, w) : average_any(c, s, w);
 }
 
 // avg_pool2d: (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
 // out)
 static int avg_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[7]);
-    pooling p = {.ceil_mode = pt_get_bool(c, args[4])};
+    pt_tensor in = pt_get_tensor(c, args[AVG_POOL2D_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[AVG_POOL2D_OUT]);
+    pooling p = {.ceil_mode = pt_get_bool(c, args[AVG_POOL2D_CEIL_MODE])};
     int error = check_image(c, &in, PT_DTYPES_FLOATING | 1 << PT_DTYPE_LONG);
     if (error) {
         return error;
     }
-    error = read_pooling(c, args + 1, &p);
+    error = read_pooling(c, args, &p);
     if (error) {
         return error;
     }
-    if (!pt_is_none(args[6]) && pt_get_int(c, args[6]) == 0) {
+    if (!pt_is_none(args[AVG_POOL2D_DIVISOR_OVERRIDE]) &&
+        pt_get_int(c, args[AVG_POOL2D_DIVISOR_OVERRIDE]) == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "divisor_override must not be 0");
     }
     error = pt_check_same_dtype(c, &out, &in);
-    return error ? error : check_windows(c, &p, &in, args[7]);
+    return error ? error : check_windows(c, &p, &in, args[AVG_POOL2D_OUT]);
 }
 
 // Taps of a window along a dim that lie in the input or in the padding around it.
@@ -285,15 +288,17 @@ static int32_t padded_taps(const pooling *p, uint32_t d, int32_t o, int32_t size
 }
 
 static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[AVG_POOL2D_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[AVG_POOL2D_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
     pooling p = {.ceil_mode = false};
-    bool with_padding = pt_get_bool(c, args[5]);
-    int64_t divisor = pt_is_none(args[6]) ? 0 : pt_get_int(c, args[6]);
-    int error = read_pooling(c, args + 1, &p);
+    bool with_padding = pt_get_bool(c, args[AVG_POOL2D_COUNT_INCLUDE_PAD]);
+    int64_t divisor = pt_is_none(args[AVG_POOL2D_DIVISOR_OVERRIDE])
+                          ? 0
+                          : pt_get_int(c, args[AVG_POOL2D_DIVISOR_OVERRIDE]);
+    int error = read_pooling(c, args, &p);
     planes s;
     window w = {.dilation = {1, 1}};
     start_planes(&s, &in, &out);
@@ -308,7 +313,7 @@ static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
             }
             place_window(&s, &w, at, spans);
             w.divisor = divisor ? divisor : taps;
-            average(&s, &w);
+            PT_TRY(average(c, &s, &w));
         }
     }
     return error;
@@ -318,18 +323,19 @@ const pt_kernel pt_aten_avg_pool2d_out = {avg_pool2d_check, avg_pool2d_run};
 
 // _adaptive_avg_pool2d: (self, output_size, out)
 static int adaptive_avg_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[ADAPTIVE_AVG_POOL2D_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[ADAPTIVE_AVG_POOL2D_OUT]);
     int32_t size[2];
     int error = check_image(c, &in, PT_DTYPES_FLOATING);
     if (error) {
         return error;
     }
-    if (pt_list_length(c, args[1]) != 2 || !read_pair(c, args[1], NULL, 0, size)) {
+    if (pt_list_length(c, args[ADAPTIVE_AVG_POOL2D_OUTPUT_SIZE]) != 2 ||
+        !read_pair(c, args[ADAPTIVE_AVG_POOL2D_OUTPUT_SIZE], NULL, 0, size)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_size must be two sizes");
     }
     error = pt_check_same_dtype(c, &out, &in);
-    return error ? error : expect_image(c, &in, size, args[2]);
+    return error ? error : expect_image(c, &in, size, args[ADAPTIVE_AVG_POOL2D_OUT]);
 }
 
 // Window o of `count` that together cover `size`, as evenly as possible.
@@ -340,8 +346,8 @@ static span adaptive_span(int32_t o, int32_t count, int32_t size) {
 }
 
 static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[ADAPTIVE_AVG_POOL2D_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[ADAPTIVE_AVG_POOL2D_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -355,7 +361,7 @@ static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
             spans[WIDTH] = adaptive_span(at[WIDTH], s.out_size[WIDTH], s.in_size[WIDTH]);
             place_window(&s, &w, at, spans);
             w.divisor = (int64_t)spans[HEIGHT].taps * spans[WIDTH].taps;
-            average(&s, &w);
+            PT_TRY(average(c, &s, &w));
         }
     }
     return PT_ERROR_OK;
@@ -396,20 +402,22 @@ static greatest greatest_float(const float *first, const window *w, int32_t inde
     return (greatest){(int32_t)(best - first), best_index};
 }
 
-static greatest greatest_any(const planes *s, int32_t first, const window *w, int32_t index_row) {
-    greatest best = {0, 0};
+static int greatest_any(pt_context *c, const planes *s, int32_t first, const window *w,
+                        int32_t index_row, greatest *best) {
+    *best = (greatest){0, 0};
     for (int32_t y = 0; y < w->taps[HEIGHT]; y++) {
         for (int32_t x = 0; x < w->taps[WIDTH]; x++) {
             int32_t offset = y * w->step[HEIGHT] + x * w->step[WIDTH];
-            if (pt_beats(s->in, first + offset, first + best.offset, s->dtype, false)) {
-                best = (greatest){offset, y * index_row + x * w->dilation[WIDTH]};
+            PT_TRY(pt_count_work(c, 1));
+            if (pt_beats(s->in, first + offset, first + best->offset, s->dtype, false)) {
+                *best = (greatest){offset, y * index_row + x * w->dilation[WIDTH]};
             }
         }
     }
-    return best;
+    return PT_ERROR_OK;
 }
 
-static void take_greatest(const planes *s, const window *w) {
+static int take_greatest(pt_context *c, const planes *s, const window *w) {
     const int32_t index_row = w->dilation[HEIGHT] * s->in_size[WIDTH];
     const int32_t first_index = w->first[HEIGHT] * s->in_size[WIDTH] + w->first[WIDTH];
     for (int32_t n = 0; n < s->batch; n++) {
@@ -418,12 +426,13 @@ static void take_greatest(const planes *s, const window *w) {
         int32_t index_to = w->index_to + n * s->index_strides[0];
         for (int32_t channel = 0; channel < s->channels; channel++) {
             greatest best;
+            PT_TRY(pt_count_work(c, 1 + w->taps[HEIGHT] * w->taps[WIDTH]));
             if (s->dtype == PT_DTYPE_FLOAT) {
                 const float *first = (const float *)s->in + plane;
                 best = greatest_float(first, w, index_row);
                 ((float *)s->out)[to] = first[best.offset];
             } else {
-                best = greatest_any(s, plane, w, index_row);
+                PT_TRY(greatest_any(c, s, plane, w, index_row, &best));
                 pt_convert_element(s->out, to, s->dtype, s->in, plane + best.offset, s->dtype);
             }
             s->indices[index_to] = first_index + best.index;
@@ -432,23 +441,25 @@ static void take_greatest(const planes *s, const window *w) {
             index_to += s->index_strides[1];
         }
     }
+    return PT_ERROR_OK;
 }
 
 // max_pool2d_with_indices: (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices).
 // An index counts the elements of a plane, row by row.
 static int read_max_pooling(pt_context *c, const pt_ref *args, pooling *p) {
-    p->ceil_mode = pt_get_bool(c, args[5]);
-    int error = read_pooling(c, args + 1, p);
-    if (error == PT_ERROR_OK && !read_pair(c, args[4], NULL, 1, p->dilation)) {
+    p->ceil_mode = pt_get_bool(c, args[MAX_POOL2D_WITH_INDICES_CEIL_MODE]);
+    int error = read_pooling(c, args, p);
+    if (error == PT_ERROR_OK &&
+        !read_pair(c, args[MAX_POOL2D_WITH_INDICES_DILATION], NULL, 1, p->dilation)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dilation must be one or two steps");
     }
     return error;
 }
 
 static int max_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    pt_tensor indices = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_OUT]);
+    pt_tensor indices = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_INDICES]);
     pooling p;
     int error = check_image(c, &in, PT_DTYPES_ALL);
     if (error) {
@@ -465,14 +476,14 @@ static int max_pool2d_check(pt_context *c, const pt_ref *args) {
     if (indices.dtype != PT_DTYPE_LONG) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
     }
-    error = check_windows(c, &p, &in, args[6]);
-    return error ? error : check_windows(c, &p, &in, args[7]);
+    error = check_windows(c, &p, &in, args[MAX_POOL2D_WITH_INDICES_OUT]);
+    return error ? error : check_windows(c, &p, &in, args[MAX_POOL2D_WITH_INDICES_INDICES]);
 }
 
 static int max_pool2d_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    pt_tensor indices = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_OUT]);
+    pt_tensor indices = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_INDICES]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -489,7 +500,7 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
             spans[WIDTH] = taps_inside(&p, WIDTH, at[WIDTH], s.in_size[WIDTH]);
             place_window(&s, &w, at, spans);
             w.index_to = at[HEIGHT] * s.index_strides[2] + at[WIDTH] * s.index_strides[3];
-            take_greatest(&s, &w);
+            PT_TRY(take_greatest(c, &s, &w));
         }
     }
     return error;

@@ -2,9 +2,18 @@
 // sizes and values. Where ExecuTorch ends the process (a division by 0) or computes nonsense (an
 // overflow, a float that no integer holds), the error is InvalidArgument; numbers of the wrong type
 // are InvalidType.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "element.h"
 #include "float_math.h"
+
+// The arguments of operators of two numbers; the output of those of one.
+enum {
+    A = EXECUTORCH_PRIM_ADD_SCALAR_A,
+    B = EXECUTORCH_PRIM_ADD_SCALAR_B,
+    OUT = EXECUTORCH_PRIM_ADD_SCALAR_OUT,
+    UNARY_OUT = NEG_SCALAR_OUT,
+};
 
 static int accept(pt_context *c, const pt_ref *args) {
     (void)c;
@@ -45,7 +54,7 @@ static bool is_number(uint8_t type) {
 
 // InvalidType unless both are bools, or each is an int or a double.
 static int read_pair(pt_context *c, const pt_ref *args, pair *p) {
-    pt_scalar a = pt_get_scalar(c, args[0]), b = pt_get_scalar(c, args[1]);
+    pt_scalar a = pt_get_scalar(c, args[A]), b = pt_get_scalar(c, args[B]);
     if (a.type == b.type && a.type != PT_TYPE_DOUBLE) {
         p->a = a.as.i;
         p->b = b.as.i;
@@ -74,19 +83,19 @@ static int read_ints(pt_context *c, const pt_ref *args, pair *p) {
 
 // ---- arithmetic
 
-#define ARITHMETIC(name, overflows, operator)                      \
-    static int run_##name(pt_context *c, const pt_ref *args) {     \
-        pair p;                                                    \
-        int error = read_numbers(c, args, &p);                     \
-        if (error == PT_ERROR_OK && p.type == PT_TYPE_INT) {       \
-            int64_t result;                                        \
-            bool too_large = overflows(p.a, p.b, &result);         \
-            error = set_int_unless(c, too_large, args[2], result); \
-        } else if (error == PT_ERROR_OK) {                         \
-            pt_set_double(c, args[2], p.x operator p.y);           \
-        }                                                          \
-        return error;                                              \
-    }                                                              \
+#define ARITHMETIC(name, overflows, operator)                        \
+    static int run_##name(pt_context *c, const pt_ref *args) {       \
+        pair p;                                                      \
+        int error = read_numbers(c, args, &p);                       \
+        if (error == PT_ERROR_OK && p.type == PT_TYPE_INT) {         \
+            int64_t result;                                          \
+            bool too_large = overflows(p.a, p.b, &result);           \
+            error = set_int_unless(c, too_large, args[OUT], result); \
+        } else if (error == PT_ERROR_OK) {                           \
+            pt_set_double(c, args[OUT], p.x operator p.y);           \
+        }                                                            \
+        return error;                                                \
+    }                                                                \
     const pt_kernel pt_executorch_prim_##name##_Scalar = {accept, run_##name};
 
 ARITHMETIC(add, __builtin_add_overflow, +)
@@ -119,9 +128,9 @@ static int run_floordiv(pt_context *c, const pt_ref *args) {
     pair p;
     int error = read_numbers(c, args, &p);
     if (error == PT_ERROR_OK && p.type == PT_TYPE_INT) {
-        error = divide(c, &p, true, args[2]);
+        error = divide(c, &p, true, args[OUT]);
     } else if (error == PT_ERROR_OK) {
-        pt_set_double(c, args[2], floor_divide(p.x, p.y));
+        pt_set_double(c, args[OUT], floor_divide(p.x, p.y));
     }
     return error;
 }
@@ -129,7 +138,7 @@ static int run_floordiv(pt_context *c, const pt_ref *args) {
 static int run_floordiv_int(pt_context *c, const pt_ref *args) {
     pair p;
     int error = read_ints(c, args, &p);
-    return error == PT_ERROR_OK ? divide(c, &p, false, args[2]) : error;
+    return error == PT_ERROR_OK ? divide(c, &p, false, args[OUT]) : error;
 }
 
 // With the sign of the dividend, as ExecuTorch has it.
@@ -140,7 +149,7 @@ static int run_mod(pt_context *c, const pt_ref *args) {
         error = division_by_zero(c);
     }
     if (error == PT_ERROR_OK) {
-        pt_set_int(c, args[2], pt_rest_int(p.a, p.b));
+        pt_set_int(c, args[OUT], pt_rest_int(p.a, p.b));
     }
     return error;
 }
@@ -151,7 +160,7 @@ static int run_truediv(pt_context *c, const pt_ref *args) {
     if (error == PT_ERROR_OK) {
         double x = p.type == PT_TYPE_INT ? pt_int_as_double(p.a) : p.x;
         double y = p.type == PT_TYPE_INT ? pt_int_as_double(p.b) : p.y;
-        pt_set_double(c, args[2], x / y);
+        pt_set_double(c, args[OUT], x / y);
     }
     return error;
 }
@@ -159,13 +168,13 @@ static int run_truediv(pt_context *c, const pt_ref *args) {
 static int run_sym_max(pt_context *c, const pt_ref *args) {
     pair p;
     int error = read_ints(c, args, &p);
-    return error ? error : set_int_unless(c, false, args[2], p.a > p.b ? p.a : p.b);
+    return error ? error : set_int_unless(c, false, args[OUT], p.a > p.b ? p.a : p.b);
 }
 
 static int run_sym_min(pt_context *c, const pt_ref *args) {
     pair p;
     int error = read_ints(c, args, &p);
-    return error ? error : set_int_unless(c, false, args[2], p.a < p.b ? p.a : p.b);
+    return error ? error : set_int_unless(c, false, args[OUT], p.a < p.b ? p.a : p.b);
 }
 
 const pt_kernel pt_executorch_prim_floordiv_Scalar = {accept, run_floordiv};
@@ -183,7 +192,7 @@ const pt_kernel pt_executorch_prim_sym_min_Scalar = {accept, run_sym_min};
         int error = read_pair(c, args, &p);                                               \
         if (error == PT_ERROR_OK) {                                                       \
             bool result = p.type == PT_TYPE_DOUBLE ? p.x operator p.y : p.a operator p.b; \
-            pt_set_bool(c, args[2], result);                                              \
+            pt_set_bool(c, args[OUT], result);                                            \
         }                                                                                 \
         return error;                                                                     \
     }                                                                                     \
@@ -198,14 +207,15 @@ COMPARISON(le, <=)
 // ---- of one number
 
 static int run_neg(pt_context *c, const pt_ref *args) {
-    pt_scalar s = pt_get_scalar(c, args[0]);
+    pt_scalar s = pt_get_scalar(c, args[A]);
     if (s.type == PT_TYPE_INT) {
-        return set_int_unless(c, s.as.i == INT64_MIN, args[1], s.as.i == INT64_MIN ? 0 : -s.as.i);
+        return set_int_unless(c, s.as.i == INT64_MIN, args[UNARY_OUT],
+                              s.as.i == INT64_MIN ? 0 : -s.as.i);
     }
     if (s.type != PT_TYPE_DOUBLE) {
         return wrong_type(c);
     }
-    pt_set_double(c, args[1], -s.as.d);
+    pt_set_double(c, args[UNARY_OUT], -s.as.d);
     return PT_ERROR_OK;
 }
 
@@ -216,8 +226,9 @@ static int set_whole(pt_context *c, pt_ref out, double value) {
 }
 
 static int run_rounded(pt_context *c, const pt_ref *args, double (*rounded)(double)) {
-    pt_scalar s = pt_get_scalar(c, args[0]);
-    return s.type == PT_TYPE_DOUBLE ? set_whole(c, args[1], rounded(s.as.d)) : wrong_type(c);
+    pt_scalar s = pt_get_scalar(c, args[A]);
+    return s.type == PT_TYPE_DOUBLE ? set_whole(c, args[UNARY_OUT], rounded(s.as.d))
+                                    : wrong_type(c);
 }
 
 static int run_ceil(pt_context *c, const pt_ref *args) {
@@ -233,31 +244,32 @@ static int run_trunc(pt_context *c, const pt_ref *args) {
 }
 
 static int run_sym_int(pt_context *c, const pt_ref *args) {
-    pt_scalar s = pt_get_scalar(c, args[0]);
-    return s.type == PT_TYPE_DOUBLE ? set_whole(c, args[1], pt_trunc(s.as.d))
-                                    : set_int_unless(c, false, args[1], s.as.i);
+    pt_scalar s = pt_get_scalar(c, args[A]);
+    return s.type == PT_TYPE_DOUBLE ? set_whole(c, args[UNARY_OUT], pt_trunc(s.as.d))
+                                    : set_int_unless(c, false, args[UNARY_OUT], s.as.i);
 }
 
 static int run_sym_float(pt_context *c, const pt_ref *args) {
-    pt_set_double(c, args[1], pt_scalar_as_double(pt_get_scalar(c, args[0])));
+    pt_set_double(c, args[UNARY_OUT], pt_scalar_as_double(pt_get_scalar(c, args[A])));
     return PT_ERROR_OK;
 }
 
 static int run_sym_not(pt_context *c, const pt_ref *args) {
-    pt_scalar s = pt_get_scalar(c, args[0]);
+    pt_scalar s = pt_get_scalar(c, args[A]);
     if (s.type != PT_TYPE_BOOL) {
         return wrong_type(c);
     }
-    pt_set_bool(c, args[1], !s.as.i);
+    pt_set_bool(c, args[UNARY_OUT], !s.as.i);
     return PT_ERROR_OK;
 }
 
 static int run_sym_ite(pt_context *c, const pt_ref *args) {
-    pt_scalar condition = pt_get_scalar(c, args[0]);
+    pt_scalar condition = pt_get_scalar(c, args[SYM_ITE_SCALAR_B]);
     if (condition.type != PT_TYPE_BOOL) {
         return wrong_type(c);
     }
-    pt_set_scalar(c, args[3], pt_get_scalar(c, args[condition.as.i ? 1 : 2]));
+    pt_set_scalar(c, args[SYM_ITE_SCALAR_OUT],
+                  pt_get_scalar(c, args[condition.as.i ? SYM_ITE_SCALAR_T : SYM_ITE_SCALAR_F]));
     return PT_ERROR_OK;
 }
 
@@ -273,39 +285,39 @@ const pt_kernel pt_executorch_prim_sym_ite_Scalar = {accept, run_sym_ite};
 // ---- of a tensor
 
 static int run_sym_size(pt_context *c, const pt_ref *args) {
-    pt_tensor t = pt_get_tensor(c, args[0]);
+    pt_tensor t = pt_get_tensor(c, args[SYM_SIZE_INT_SELF]);
     uint32_t dim;
     int error = t.rank == 0 ? pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a tensor without dims")
-                            : pt_read_dim(c, pt_get_int(c, args[1]), t.rank, &dim);
+                            : pt_read_dim(c, pt_get_int(c, args[SYM_SIZE_INT_DIM]), t.rank, &dim);
     if (error == PT_ERROR_OK) {
-        pt_set_int(c, args[2], t.sizes[dim]);
+        pt_set_int(c, args[SYM_SIZE_INT_OUT], t.sizes[dim]);
     }
     return error;
 }
 
 static int run_sym_numel(pt_context *c, const pt_ref *args) {
-    pt_tensor t = pt_get_tensor(c, args[0]);
-    pt_set_int(c, args[1], pt_numel(&t));
+    pt_tensor t = pt_get_tensor(c, args[SYM_NUMEL_SELF]);
+    pt_set_int(c, args[SYM_NUMEL_OUT], pt_numel(&t));
     return PT_ERROR_OK;
 }
 
 static int check_local_scalar(pt_context *c, const pt_ref *args) {
-    return pt_dtype_in(pt_get_tensor(c, args[0]).dtype, PT_DTYPES_ALL)
+    return pt_dtype_in(pt_get_tensor(c, args[LOCAL_SCALAR_DENSE_SELF]).dtype, PT_DTYPES_ALL)
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a number of this dtype");
 }
 
 static int run_local_scalar(pt_context *c, const pt_ref *args) {
-    pt_tensor t = pt_get_tensor(c, args[0]);
+    pt_tensor t = pt_get_tensor(c, args[LOCAL_SCALAR_DENSE_SELF]);
     if (pt_numel(&t) == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a tensor without elements");
     }
     if (pt_is_floating(t.dtype)) {
-        pt_set_double(c, args[1], pt_load_double(t.data, 0, t.dtype));
+        pt_set_double(c, args[LOCAL_SCALAR_DENSE_OUT], pt_load_double(t.data, 0, t.dtype));
     } else if (t.dtype == PT_DTYPE_BOOL) {
-        pt_set_bool(c, args[1], pt_load_int(t.data, 0, t.dtype) != 0);
+        pt_set_bool(c, args[LOCAL_SCALAR_DENSE_OUT], pt_load_int(t.data, 0, t.dtype) != 0);
     } else {
-        pt_set_int(c, args[1], pt_load_int(t.data, 0, t.dtype));
+        pt_set_int(c, args[LOCAL_SCALAR_DENSE_OUT], pt_load_int(t.data, 0, t.dtype));
     }
     return PT_ERROR_OK;
 }

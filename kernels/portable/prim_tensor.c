@@ -1,15 +1,16 @@
 // executorch_prim:: operators on tensors: a view that shares its source's data, and the copy of a
 // slice that builds the result of a loop.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include <string.h>
 
 // The data is shared since load; what is left is to give the view its sizes. (self, size, out)
 static int et_view_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[ET_VIEW_SELF]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_view_sizes(c, args[1], &self, &rank, sizes);
-    return error ? error : pt_expect_sizes(c, args[2], rank, sizes);
+    int error = pt_read_view_sizes(c, args[ET_VIEW_SIZE], &self, &rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[ET_VIEW_OUT], rank, sizes);
 }
 
 static int et_view_run(pt_context *c, const pt_ref *args) {
@@ -32,8 +33,9 @@ static bool is_slice(const pt_tensor *whole, const pt_tensor *slice) {
 // copy_to[index] = copy_from. A dynamic copy_to has as many slices as a loop from index 0 on has
 // made so far. (copy_to, copy_from, index)
 static int et_copy_index_check(pt_context *c, const pt_ref *args) {
-    pt_tensor to = pt_get_tensor(c, args[0]), from = pt_get_tensor(c, args[1]);
-    int64_t index = pt_get_int(c, args[2]);
+    pt_tensor to = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_TO]);
+    pt_tensor from = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_FROM]);
+    int64_t index = pt_get_int(c, args[ET_COPY_INDEX_TENSOR_INDEX]);
     if (to.dtype != from.dtype || !is_slice(&to, &from)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "what is copied is no slice of the output");
     }
@@ -44,14 +46,17 @@ static int et_copy_index_check(pt_context *c, const pt_ref *args) {
     bool is_new = index == 0 && to.flags & PT_VALUE_DYNAMIC;
     sizes[0] = !is_new && to.sizes[0] > index ? to.sizes[0] : (int32_t)index + 1;
     memcpy(sizes + 1, from.sizes, from.rank * sizeof(*sizes));
-    return pt_expect_sizes(c, args[0], to.rank, sizes);
+    return pt_expect_sizes(c, args[ET_COPY_INDEX_TENSOR_COPY_TO], to.rank, sizes);
 }
 
 static int et_copy_index_run(pt_context *c, const pt_ref *args) {
-    pt_tensor to = pt_get_tensor(c, args[0]), from = pt_get_tensor(c, args[1]);
-    size_t nbytes = (size_t)pt_numel(&from) * pt_element_size(from.dtype);
+    pt_tensor to = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_TO]);
+    pt_tensor from = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_FROM]);
+    size_t nbytes = pt_nbytes(&from);
     if (nbytes > 0) {
-        memmove((uint8_t *)to.data + (size_t)pt_get_int(c, args[2]) * nbytes, from.data, nbytes);
+        memmove((uint8_t *)to.data +
+                    (size_t)pt_get_int(c, args[ET_COPY_INDEX_TENSOR_INDEX]) * nbytes,
+                from.data, nbytes);
     }
     return PT_ERROR_OK;
 }

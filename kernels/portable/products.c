@@ -1,6 +1,6 @@
 #include "products.h"
-#include "../arch/float_products_mve.h"
 #include "../arch/float_products_plain.h"
+#include "../arch/mve/float_products.h"
 #include "half.h"
 
 // Their frames do not add up in one.
@@ -95,6 +95,44 @@ static bool sum_vectors(const pt_products *p) {
 }
 #endif
 
+// ---- parts
+
+enum { MOST_PRODUCTS = 1 << 18 }; // between two polls, where a block has not more
+
+static void sum_part(const pt_products *p) {
+    if (!sum_vectors(p)) {
+        sum_blocks(p);
+    }
+}
+
+// Some lines at a time or, where they are long, rows of one line or columns of some rows.
+NOINLINE int sum_parts(pt_context *c, const pt_products *p, int32_t taps) {
+    const int32_t most = MOST_PRODUCTS / taps, all = p->columns.length;
+    const bool narrow = p->padded || all < most / 4;
+    const int32_t columns = narrow ? all : most < 64 ? 8 : (most / 4) & ~7;
+    const int32_t rows = narrow && all < most / 4 ? (most / all) & ~3 : 4;
+    const int32_t lines = rows < p->rows ? 1 : rows / p->rows;
+    pt_products part = *p;
+    for (int32_t i = 0; i < p->rows; i += rows) {
+        part.rows = p->rows - i < rows ? p->rows - i : rows;
+        for (int32_t j = 0; j < p->lines.length; j += lines) {
+            part.lines.length = p->lines.length - j < lines ? p->lines.length - j : lines;
+            for (int32_t k = 0; k < all; k += columns) {
+                part.columns.length = all - k < columns ? all - k : columns;
+                part.a = (const float *)p->a + i * p->a_row;
+                part.b = (const float *)p->b + i * p->b_row + j * p->lines.b_step +
+                         k * p->columns.b_step;
+                part.bias = p->bias ? (const float *)p->bias + i : NULL;
+                part.out = (float *)p->out + i * p->out_row + j * p->lines.out_step +
+                           k * p->columns.out_step;
+                PT_TRY(pt_count_work(c, MOST_PRODUCTS));
+                sum_part(&part);
+            }
+        }
+    }
+    return PT_ERROR_OK;
+}
+
 // ---- any dtype, any steps
 
 typedef union number {
@@ -126,35 +164,36 @@ static void store_sum(const pt_products *p, const number *sum, int32_t row, int3
     }
 }
 
-// `sum` and the products of the inner taps, from a[i] and b[j] on.
-#define SUM_TAPS(name, type, to_float)                                                \
-    static inline float name(float sum, const pt_products *p, int32_t i, int32_t j) { \
-        const type *a = (const type *)p->a + i, *b = (const type *)p->b + j;          \
-        const int32_t a_step = p->a_step[2], b_step = p->b_step[2];                   \
-        for (int32_t taps = p->taps[2]; taps > 0; taps--, a += a_step, b += b_step) { \
-            sum += to_float(*a) * to_float(*b);                                       \
-        }                                                                             \
-        return sum;                                                                   \
+// `sum` and the products of some inner taps, from a[i] and b[j] on.
+#define SUM_TAPS(name, type, to_float)                                              \
+    static inline float name(float sum, const pt_products *p, int32_t i, int32_t j, \
+                             int32_t taps) {                                        \
+        const type *a = (const type *)p->a + i, *b = (const type *)p->b + j;        \
+        const int32_t a_step = p->a_step[2], b_step = p->b_step[2];                 \
+        for (; taps > 0; taps--, a += a_step, b += b_step) {                        \
+            sum += to_float(*a) * to_float(*b);                                     \
+        }                                                                           \
+        return sum;                                                                 \
     }
 
 SUM_TAPS(sum_float_taps, float, )
 SUM_TAPS(sum_half_taps, uint16_t, pt_half_to_float)
 SUM_TAPS(sum_bfloat16_taps, uint16_t, pt_bfloat16_to_float)
 
-static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_t j,
+static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_t j, int32_t taps,
                             uint8_t dtype) {
     switch (dtype) {
     case PT_DTYPE_FLOAT:
-        sum->f = sum_float_taps(sum->f, p, i, j);
+        sum->f = sum_float_taps(sum->f, p, i, j, taps);
         break;
     case PT_DTYPE_HALF:
-        sum->f = sum_half_taps(sum->f, p, i, j);
+        sum->f = sum_half_taps(sum->f, p, i, j, taps);
         break;
     case PT_DTYPE_BFLOAT16:
-        sum->f = sum_bfloat16_taps(sum->f, p, i, j);
+        sum->f = sum_bfloat16_taps(sum->f, p, i, j, taps);
         break;
     default:
-        for (int32_t taps = p->taps[2]; taps > 0; taps--) {
+        for (; taps > 0; taps--) {
             add_product(sum, p->a, i, p->b, j, dtype);
             i += p->a_step[2];
             j += p->b_step[2];
@@ -163,33 +202,44 @@ static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_
 }
 
 // The output of a row at a place, given by its offsets in b and out.
-NOINLINE void sum_any(const pt_products *p, uint8_t dtype, int32_t row, int32_t b_place,
-                      int32_t out_place) {
+NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t row,
+                     int32_t b_place, int32_t out_place) {
     number sum = {.u = 0}; // which is 0 for all
     for (int32_t outer = 0; outer < p->taps[0]; outer++) {
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
             int32_t b = b_place + row * p->b_row + outer * p->b_step[0] + middle * p->b_step[1];
-            add_taps(&sum, p, a, b, dtype);
+            for (int32_t tap = 0; tap < p->taps[2]; tap += PT_PIECE) {
+                const int32_t left = p->taps[2] - tap, taps = left < PT_PIECE ? left : PT_PIECE;
+                PT_TRY(pt_count_work(c, taps));
+                add_taps(&sum, p, a + tap * p->a_step[2], b + tap * p->b_step[2], taps, dtype);
+            }
         }
     }
     store_sum(p, &sum, row, out_place + row * p->out_row, dtype);
+    return pt_count_work(c, 1);
 }
 
-void pt_sum_products(const pt_products *p, uint8_t dtype) {
-    if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1) {
-        if (!sum_vectors(p)) {
-            sum_blocks(p);
+int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype) {
+    enum { MOST_TAPS = MOST_PRODUCTS / 2 }; // of blocks, between whose taps nobody polls
+    const int32_t taps = p->taps[0] * p->taps[1] * p->taps[2];
+    if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1 && taps <= MOST_TAPS) {
+        const int64_t all = (int64_t)taps * (p->rows * p->lines.length * p->columns.length);
+        if (all > MOST_PRODUCTS) {
+            return sum_parts(c, p, taps);
         }
-        return;
+        PT_TRY(pt_count_work(c, 1 + (int32_t)all));
+        sum_part(p);
+        return PT_ERROR_OK;
     }
     for (int32_t line = 0; line < p->lines.length; line++) {
         for (int32_t j = 0; j < p->columns.length; j++) {
             const int32_t b = line * p->lines.b_step + j * p->columns.b_step;
             const int32_t out = line * p->lines.out_step + j * p->columns.out_step;
             for (int32_t row = 0; row < p->rows; row++) {
-                sum_any(p, dtype, row, b, out);
+                PT_TRY(sum_any(c, p, dtype, row, b, out));
             }
         }
     }
+    return PT_ERROR_OK;
 }

@@ -1,15 +1,16 @@
 // Operators that repeat, pad, turn round or cut elements away.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 
 // ---- repeat: (self, repeats, out)
 
 static int check_repeat(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[REPEAT_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[REPEAT_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank, moving = 0;
-    int error = pt_read_sizes(c, args[1], 0, &rank, sizes);
+    int error = pt_read_sizes(c, args[REPEAT_REPEATS], 0, &rank, sizes);
     if (error) {
         return error;
     }
@@ -29,7 +30,7 @@ static int check_repeat(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 sizes and repeats above 1");
     }
     error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[2], rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[REPEAT_OUT], rank, sizes);
 }
 
 static void add_dim(pt_walk *w, int32_t size, int32_t to_stride, int32_t from_stride) {
@@ -41,8 +42,8 @@ static void add_dim(pt_walk *w, int32_t size, int32_t to_stride, int32_t from_st
 }
 
 static int run_repeat(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[REPEAT_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[REPEAT_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -59,8 +60,7 @@ static int run_repeat(pt_context *c, const pt_ref *args) {
         add_dim(&w, out.sizes[d] / size, to[d] * size, 0);
         add_dim(&w, size, to[d], d < added ? 0 : from[d - added]);
     }
-    pt_copy_run(&w, &out, &self);
-    return PT_ERROR_OK;
+    return pt_copy_run(c, &w, &out, &self);
 }
 
 const pt_kernel pt_aten_repeat_out = {check_repeat, run_repeat};
@@ -68,9 +68,9 @@ const pt_kernel pt_aten_repeat_out = {check_repeat, run_repeat};
 // ---- constant_pad_nd: (self, pad, value, out); pad: before and after, from the last dim on
 
 static int check_pad(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
-    uint32_t n = pt_list_length(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[CONSTANT_PAD_ND_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[CONSTANT_PAD_ND_OUT]);
+    uint32_t n = pt_list_length(c, args[CONSTANT_PAD_ND_PAD]);
     if (n % 2 || n / 2 > self.rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "pad must have two items for each of its dims");
@@ -80,7 +80,8 @@ static int check_pad(pt_context *c, const pt_ref *args) {
         sizes[d] = self.sizes[d];
     }
     for (uint32_t i = 0; i < n / 2; i++) {
-        int64_t before = pt_list_int(c, args[1], 2 * i), after = pt_list_int(c, args[1], 2 * i + 1);
+        int64_t before = pt_list_int(c, args[CONSTANT_PAD_ND_PAD], 2 * i);
+        int64_t after = pt_list_int(c, args[CONSTANT_PAD_ND_PAD], 2 * i + 1);
         int32_t *size = &sizes[self.rank - 1 - i];
         if (before > INT32_MAX || after > INT32_MAX || before < -*size || after < -*size ||
             (before < 0 ? -before : 0) + (after < 0 ? -after : 0) > *size ||
@@ -96,23 +97,23 @@ static int check_pad(pt_context *c, const pt_ref *args) {
     if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be padded");
     }
-    return pt_expect_sizes(c, args[3], self.rank, sizes);
+    return pt_expect_sizes(c, args[CONSTANT_PAD_ND_OUT], self.rank, sizes);
 }
 
 static int run_pad(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
-    pt_fill(out.data, pt_numel(&out), out.dtype, pt_get_scalar(c, args[2]));
+    pt_tensor self = pt_get_tensor(c, args[CONSTANT_PAD_ND_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[CONSTANT_PAD_ND_OUT]);
+    pt_fill(out.data, pt_numel(&out), out.dtype, pt_get_scalar(c, args[CONSTANT_PAD_ND_VALUE]));
     if (pt_numel(&out) == 0 || pt_numel(&self) == 0) {
         return PT_ERROR_OK;
     }
     pt_walk w;
     pt_copy_start(&w, &out, &self);
-    uint32_t n = pt_list_length(c, args[1]) / 2;
+    uint32_t n = pt_list_length(c, args[CONSTANT_PAD_ND_PAD]) / 2;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t d = self.rank - 1 - i;
-        int32_t before = (int32_t)pt_list_int(c, args[1], 2 * i);
-        int32_t after = (int32_t)pt_list_int(c, args[1], 2 * i + 1);
+        int32_t before = (int32_t)pt_list_int(c, args[CONSTANT_PAD_ND_PAD], 2 * i);
+        int32_t after = (int32_t)pt_list_int(c, args[CONSTANT_PAD_ND_PAD], 2 * i + 1);
         int32_t first = before < 0 ? -before : 0;
         w.sizes[d] = self.sizes[d] - first + (after < 0 ? after : 0);
         w.offset[0] += (before > 0 ? before : 0) * w.strides[0][d];
@@ -121,8 +122,7 @@ static int run_pad(pt_context *c, const pt_ref *args) {
             return PT_ERROR_OK;
         }
     }
-    pt_copy_run(&w, &out, &self);
-    return PT_ERROR_OK;
+    return pt_copy_run(c, &w, &out, &self);
 }
 
 const pt_kernel pt_aten_constant_pad_nd_out = {check_pad, run_pad};
@@ -130,22 +130,22 @@ const pt_kernel pt_aten_constant_pad_nd_out = {check_pad, run_pad};
 // ---- flip: (self, dims, out)
 
 static int check_flip(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[FLIP_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[FLIP_OUT]);
     uint32_t dims;
-    int error = pt_read_dims(c, args[1], self.rank, &dims);
+    int error = pt_read_dims(c, args[FLIP_DIMS], self.rank, &dims);
     if (error) {
         return error;
     }
     error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[2], self.rank, self.sizes);
+    return error ? error : pt_expect_sizes(c, args[FLIP_OUT], self.rank, self.sizes);
 }
 
 static int run_flip(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[FLIP_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[FLIP_OUT]);
     uint32_t dims;
-    int error = pt_read_dims(c, args[1], self.rank, &dims);
+    int error = pt_read_dims(c, args[FLIP_DIMS], self.rank, &dims);
     if (error || pt_numel(&out) == 0) {
         return error;
     }
@@ -157,8 +157,7 @@ static int run_flip(pt_context *c, const pt_ref *args) {
             w.strides[1][d] = -w.strides[1][d];
         }
     }
-    pt_copy_run(&w, &out, &self);
-    return PT_ERROR_OK;
+    return pt_copy_run(c, &w, &out, &self);
 }
 
 const pt_kernel pt_aten_flip_out = {check_flip, run_flip};
@@ -166,8 +165,8 @@ const pt_kernel pt_aten_flip_out = {check_flip, run_flip};
 // ---- tril: (self, diagonal, out)
 
 static int check_tril(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor self = pt_get_tensor(c, args[TRIL_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[TRIL_OUT]);
     if (self.rank < 2) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a matrix has at least 2 dims");
     }
@@ -178,13 +177,13 @@ static int check_tril(pt_context *c, const pt_ref *args) {
     if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this dtype cannot be cut");
     }
-    return pt_expect_sizes(c, args[2], self.rank, self.sizes);
+    return pt_expect_sizes(c, args[TRIL_OUT], self.rank, self.sizes);
 }
 
 static int run_tril(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[2]);
-    int64_t diagonal = pt_get_int(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[TRIL_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[TRIL_OUT]);
+    int64_t diagonal = pt_get_int(c, args[TRIL_DIAGONAL]);
     int32_t numel = pt_numel(&out), rows = self.sizes[self.rank - 2],
             columns = self.sizes[self.rank - 1];
     diagonal = diagonal < -rows ? -rows : diagonal > columns ? columns : diagonal;
@@ -198,7 +197,7 @@ static int run_tril(pt_context *c, const pt_ref *args) {
             w.offset[1] = row * w.strides[1][self.rank - 2];
             w.sizes[self.rank - 2] = 1;
             w.sizes[self.rank - 1] = n < columns ? (int32_t)n : columns;
-            pt_copy_run(&w, &out, &self);
+            PT_TRY(pt_copy_run(c, &w, &out, &self));
         }
     }
     return PT_ERROR_OK;
@@ -209,22 +208,24 @@ const pt_kernel pt_aten_tril_out = {check_tril, run_tril};
 // ---- as_strided_copy: (self, size, stride, storage_offset, out)
 
 static int check_as_strided(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[AS_STRIDED_COPY_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[AS_STRIDED_COPY_OUT]);
     int32_t sizes[PT_MAX_RANK], strides[PT_MAX_RANK];
     uint32_t rank, n_strides;
-    int error = pt_read_sizes(c, args[1], 0, &rank, sizes);
+    int error = pt_read_sizes(c, args[AS_STRIDED_COPY_SIZE], 0, &rank, sizes);
     if (error) {
         return error;
     }
-    error = pt_read_sizes(c, args[2], 0, &n_strides, strides);
+    error = pt_read_sizes(c, args[AS_STRIDED_COPY_STRIDE], 0, &n_strides, strides);
     if (error) {
         return error;
     }
     if (rank != n_strides) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "size and stride must have the same length");
     }
-    int64_t last = pt_is_none(args[3]) ? 0 : pt_get_int(c, args[3]);
+    int64_t last = pt_is_none(args[AS_STRIDED_COPY_STORAGE_OFFSET])
+                       ? 0
+                       : pt_get_int(c, args[AS_STRIDED_COPY_STORAGE_OFFSET]);
     int32_t numel = pt_numel(&self);
     bool inside = last >= 0 && last < numel;
     for (uint32_t d = 0; inside && d < rank; d++) {
@@ -235,12 +236,12 @@ static int check_as_strided(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "elements beyond the tensor's memory");
     }
     error = pt_check_same_dtype(c, &out, &self);
-    return error ? error : pt_expect_sizes(c, args[4], rank, sizes);
+    return error ? error : pt_expect_sizes(c, args[AS_STRIDED_COPY_OUT], rank, sizes);
 }
 
 static int run_as_strided(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor self = pt_get_tensor(c, args[AS_STRIDED_COPY_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[AS_STRIDED_COPY_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -249,13 +250,14 @@ static int run_as_strided(pt_context *c, const pt_ref *args) {
     w.operands = 2;
     pt_strides(&out, w.strides[0]);
     w.offset[0] = 0;
-    w.offset[1] = pt_is_none(args[3]) ? 0 : (int32_t)pt_get_int(c, args[3]);
+    w.offset[1] = pt_is_none(args[AS_STRIDED_COPY_STORAGE_OFFSET])
+                      ? 0
+                      : (int32_t)pt_get_int(c, args[AS_STRIDED_COPY_STORAGE_OFFSET]);
     for (uint32_t d = 0; d < out.rank; d++) {
         w.sizes[d] = out.sizes[d];
-        w.strides[1][d] = (int32_t)pt_list_int(c, args[2], d);
+        w.strides[1][d] = (int32_t)pt_list_int(c, args[AS_STRIDED_COPY_STRIDE], d);
     }
-    pt_copy_run(&w, &out, &self);
-    return PT_ERROR_OK;
+    return pt_copy_run(c, &w, &out, &self);
 }
 
 const pt_kernel pt_aten_as_strided_copy_out = {check_as_strided, run_as_strided};

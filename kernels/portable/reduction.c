@@ -63,15 +63,13 @@ static void add_reduced(pt_reduction *r, int32_t size, int32_t stride) {
 
 // Takes the innermost reduced dim as the rows'.
 static void split_lines(pt_reduction *r) {
-    r->n = r->step = r->lines = 1;
+    r->n = r->step = 1;
     if (r->rank) {
         r->rank--;
         r->n = r->sizes[r->rank];
         r->step = r->strides[r->rank];
     }
-    for (uint32_t d = 0; d < r->rank; d++) {
-        r->lines *= r->sizes[d];
-    }
+    r->lines = (int32_t)pt_product(r->sizes, r->rank);
 }
 
 // Sets up `r`, and `w` over the dims that are kept: operand 0 in the output, 1 in the input, 2 in
@@ -111,20 +109,42 @@ static void start_reduction(pt_reduction *r, pt_walk *w, uint32_t dims, bool kee
     pt_walk_start(w);
 }
 
-void pt_reduce(pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one) {
+bool pt_next_piece(pt_reduction *r, int32_t from, pt_piece *p) {
+    int32_t left = r->n - p->first - p->n;
+    if (p->n > 0 && left > 0) {
+        p->at += p->n * r->step;
+        p->first += p->n;
+    } else {
+        p->line += p->n > 0;
+        if (p->line == r->lines || r->n == 0) {
+            return false;
+        }
+        p->at = from + pt_line_start(r, p->line);
+        p->first = 0;
+        left = r->n;
+    }
+    p->n = left < PT_PIECE ? left : PT_PIECE;
+    return pt_reduces_on(r, p->n);
+}
+
+int pt_reduce(pt_context *c, pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one) {
+    r->c = c;
+    r->error = PT_ERROR_OK;
     if (pt_numel(&r->out) == 0) {
-        return;
+        return PT_ERROR_OK;
     }
     pt_walk w;
     start_reduction(r, &w, dims, keep);
     const int32_t index_step = r->indices.data ? w.strides[2][0] : 0;
     do {
         int32_t to = w.offset[0], from = w.offset[1], index_to = w.offset[2];
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             one(r, from, to, index_to);
+            PT_TRY(r->error);
             to += w.strides[0][0];
             from += w.strides[1][0];
             index_to += index_step;
         }
-    } while (pt_walk_next(&w));
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }

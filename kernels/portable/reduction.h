@@ -14,11 +14,13 @@ typedef struct pt_reduction {
     int32_t sizes[PT_MAX_RANK], strides[PT_MAX_RANK];
     double correction; // of var
     bool least;        // of the extrema
+    pt_context *c;
+    int error; // that of a poll: what has been reduced since is of no account
 } pt_reduction;
 
 // Reduces the elements from offset `from` of the input to element `to` of the output and element
 // `index_to` of the indices.
-typedef void pt_reduce_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to);
+typedef void pt_reduce_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to);
 
 // The dims to reduce, as a set: a list, all if it is None or empty.
 int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
@@ -27,8 +29,24 @@ int pt_read_dim_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims)
 // Expects the sizes of `in` without `dims`, which are 1 if they are kept.
 int pt_expect_reduced(pt_context *c, const pt_tensor *in, uint32_t dims, bool keep, pt_ref out);
 // Reduces r->in to r->out and, if that has data, r->indices, which has the same sizes.
-void pt_reduce(pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one);
+int pt_reduce(pt_context *c, pt_reduction *r, uint32_t dims, bool keep, pt_reduce_one *one);
 // Where row `line` begins, from the first.
 int32_t pt_line_start(const pt_reduction *r, int32_t line);
+
+// Counts `n` elements: false if the reduction is to end.
+static inline bool pt_reduces_on(pt_reduction *r, int32_t n) {
+    r->error = pt_count_elements(r->c, n);
+    return r->error == PT_ERROR_OK;
+}
+
+// `n` elements of row `line`, at most PT_PIECE, from element `at` of the input and `first` of the
+// row on.
+typedef struct pt_piece {
+    int32_t line, at, first, n;
+} pt_piece;
+
+// The pieces one after the other: start with {0}; false behind the last one, or if the reduction is
+// to end. `from` is where the first row begins.
+bool pt_next_piece(pt_reduction *r, int32_t from, pt_piece *p);
 
 #endif

@@ -1,4 +1,5 @@
 // roll: (self, shifts, dims, out). What leaves a dim at its end comes back at its start.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 #include <string.h>
@@ -6,21 +7,21 @@
 // The shift of each dim, from 0 to less than its size. Without dims the elements are those of one,
 // whose shift is shifts[0].
 static int read_shifts(pt_context *c, const pt_ref *args, const pt_tensor *self, int32_t *shifts) {
-    uint32_t n = pt_list_length(c, args[1]), dim;
-    if (n == 0 || pt_list_length(c, args[2]) != n) {
+    uint32_t n = pt_list_length(c, args[ROLL_SHIFTS]), dim;
+    if (n == 0 || pt_list_length(c, args[ROLL_DIMS]) != n) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "shifts must be as many as dims");
     }
     for (uint32_t d = 0; d < self->rank; d++) {
         shifts[d] = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        int error = pt_read_dim(c, pt_list_int(c, args[2], i), self->rank, &dim);
+        int error = pt_read_dim(c, pt_list_int(c, args[ROLL_DIMS], i), self->rank, &dim);
         int32_t size = error || self->rank == 0 ? 0 : self->sizes[dim];
         if (error) {
             return error;
         }
         if (size > 0) {
-            int64_t shift = (shifts[dim] + pt_list_int(c, args[1], i) % size) % size;
+            int64_t shift = (shifts[dim] + pt_list_int(c, args[ROLL_SHIFTS], i) % size) % size;
             shifts[dim] = (int32_t)(shift < 0 ? shift + size : shift);
         }
     }
@@ -28,16 +29,16 @@ static int read_shifts(pt_context *c, const pt_ref *args, const pt_tensor *self,
 }
 
 static bool is_flat(const pt_context *c, const pt_ref *args) {
-    return pt_list_length(c, args[2]) == 0;
+    return pt_list_length(c, args[ROLL_DIMS]) == 0;
 }
 
 static int check_roll(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[ROLL_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[ROLL_OUT]);
     int32_t shifts[PT_MAX_RANK];
     int error = pt_check_same_dtype(c, &out, &self);
     if (!error && is_flat(c, args)) {
-        if (pt_list_length(c, args[1]) != 1) {
+        if (pt_list_length(c, args[ROLL_SHIFTS]) != 1) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "shifts must be as many as dims, or one");
         }
         if (!(self.flags & out.flags & PT_VALUE_CONTIGUOUS)) {
@@ -46,20 +47,20 @@ static int check_roll(pt_context *c, const pt_ref *args) {
     } else if (!error) {
         error = read_shifts(c, args, &self, shifts);
     }
-    return error ? error : pt_expect_sizes(c, args[3], self.rank, self.sizes);
+    return error ? error : pt_expect_sizes(c, args[ROLL_OUT], self.rank, self.sizes);
 }
 
 static void roll_flat(const pt_tensor *out, const pt_tensor *self, int64_t shift) {
     int32_t n = pt_numel(self);
     shift %= n;
     size_t size = pt_element_size(self->dtype), first = (size_t)(shift < 0 ? shift + n : shift);
-    memcpy((char *)out->data + first * size, self->data, ((size_t)n - first) * size);
-    memcpy(out->data, (const char *)self->data + ((size_t)n - first) * size, first * size);
+    memmove((char *)out->data + first * size, self->data, ((size_t)n - first) * size);
+    memmove(out->data, (const char *)self->data + ((size_t)n - first) * size, first * size);
 }
 
 // The part in which the dims of the set `wraps` come back at their start.
-static void roll_part(const pt_tensor *out, const pt_tensor *self, const int32_t *shifts,
-                      uint32_t wraps) {
+static int roll_part(pt_context *c, const pt_tensor *out, const pt_tensor *self,
+                     const int32_t *shifts, uint32_t wraps) {
     pt_walk w;
     pt_copy_start(&w, out, self);
     for (uint32_t d = 0; d < self->rank; d++) {
@@ -72,17 +73,17 @@ static void roll_part(const pt_tensor *out, const pt_tensor *self, const int32_t
             w.offset[0] += shifts[d] * w.strides[0][d];
         }
     }
-    pt_copy_run(&w, out, self);
+    return pt_copy_run(c, &w, out, self);
 }
 
 static int run_roll(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor self = pt_get_tensor(c, args[ROLL_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[ROLL_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
     if (is_flat(c, args)) {
-        roll_flat(&out, &self, pt_list_int(c, args[1], 0));
+        roll_flat(&out, &self, pt_list_int(c, args[ROLL_SHIFTS], 0));
         return PT_ERROR_OK;
     }
     int32_t shifts[PT_MAX_RANK];
@@ -93,7 +94,7 @@ static int run_roll(pt_context *c, const pt_ref *args) {
     }
     // All subsets of the dims that move
     for (uint32_t wraps = moving;; wraps = (wraps - 1) & moving) {
-        roll_part(&out, &self, shifts, wraps);
+        PT_TRY(roll_part(c, &out, &self, shifts, wraps));
         if (wraps == 0) {
             return error;
         }

@@ -1,4 +1,5 @@
 // Operators that copy parts of a tensor along one dim, or put a tensor together from such parts.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 
@@ -26,9 +27,9 @@ static int check_part(pt_context *c, const pt_tensor *self, const pt_section *s,
     return error ? error : pt_expect_sizes(c, out_arg, rank, sizes);
 }
 
-static void copy_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
+static int copy_part(pt_context *c, const pt_tensor *self, const pt_section *s, pt_ref out_arg) {
     pt_tensor out = pt_get_tensor(c, out_arg);
-    pt_copy_section(&out, self, s);
+    return pt_copy_section(c, &out, self, s);
 }
 
 // Reads a dim of a tensor that has one.
@@ -39,13 +40,23 @@ static int read_dim(pt_context *c, pt_ref dim, const pt_tensor *self, pt_section
     return pt_read_dim(c, pt_get_int(c, dim), self->rank, &s->dim);
 }
 
+// What these read is the arguments from the dim on: places behind it.
+enum {
+    INDEX = SELECT_COPY_INT_INDEX - SELECT_COPY_INT_DIM,
+    START = SLICE_COPY_TENSOR_START - SLICE_COPY_TENSOR_DIM,
+    END = SLICE_COPY_TENSOR_END - SLICE_COPY_TENSOR_DIM,
+    STEP = SLICE_COPY_TENSOR_STEP - SLICE_COPY_TENSOR_DIM,
+    NARROW_START = NARROW_COPY_START - NARROW_COPY_DIM,
+    NARROW_LENGTH = NARROW_COPY_LENGTH - NARROW_COPY_DIM,
+};
+
 // select: (dim, index); drops the dim.
 static int read_select(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
-    int error = read_dim(c, args[0], self, s);
+    int error = read_dim(c, *args, self, s);
     if (error) {
         return error;
     }
-    int64_t index = pt_get_int(c, args[1]);
+    int64_t index = pt_get_int(c, args[INDEX]);
     int32_t size = self->sizes[s->dim];
     if (index < -size || index >= size) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is out of range");
@@ -68,17 +79,17 @@ static int32_t slice_bound(const pt_context *c, pt_ref arg, int32_t if_none, int
 
 // slice: (dim, start, end, step)
 static int read_slice(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
-    int error = read_dim(c, args[0], self, s);
+    int error = read_dim(c, *args, self, s);
     if (error) {
         return error;
     }
-    int64_t step = pt_get_int(c, args[3]);
+    int64_t step = pt_get_int(c, args[STEP]);
     if (step < 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "step must be positive");
     }
     int32_t size = self->sizes[s->dim];
-    int32_t end = slice_bound(c, args[2], size, size);
-    s->start = slice_bound(c, args[1], 0, size);
+    int32_t end = slice_bound(c, args[END], size, size);
+    s->start = slice_bound(c, args[START], 0, size);
     s->step = step < size ? (int32_t)step : size;
     s->count = s->start < end ? (end - s->start - 1) / s->step + 1 : 0;
     s->drop = false;
@@ -87,12 +98,12 @@ static int read_slice(pt_context *c, const pt_tensor *self, const pt_ref *args, 
 
 // narrow: (dim, start, length)
 static int read_narrow(pt_context *c, const pt_tensor *self, const pt_ref *args, pt_section *s) {
-    int error = read_dim(c, args[0], self, s);
+    int error = read_dim(c, *args, self, s);
     if (error) {
         return error;
     }
     int32_t size = self->sizes[s->dim];
-    int64_t start = pt_get_int(c, args[1]), length = pt_get_int(c, args[2]);
+    int64_t start = pt_get_int(c, args[NARROW_START]), length = pt_get_int(c, args[NARROW_LENGTH]);
     if (start < -size || start > size) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "start is out of range");
     }
@@ -111,48 +122,45 @@ typedef int read_section(pt_context *c, const pt_tensor *self, const pt_ref *arg
 
 // (self, what `read` reads, out)
 static int check_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[SELECT_COPY_INT_SELF]);
     pt_section s;
-    int error = read(c, &self, args + 1, &s);
+    int error = read(c, &self, args + SELECT_COPY_INT_DIM, &s);
     return error ? error : check_part(c, &self, &s, out);
 }
 
 static int run_part_of(pt_context *c, const pt_ref *args, read_section *read, pt_ref out) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[SELECT_COPY_INT_SELF]);
     pt_section s;
-    int error = read(c, &self, args + 1, &s);
-    if (error == PT_ERROR_OK) {
-        copy_part(c, &self, &s, out);
-    }
-    return error;
+    int error = read(c, &self, args + SELECT_COPY_INT_DIM, &s);
+    return error ? error : copy_part(c, &self, &s, out);
 }
 
 static int select_check(pt_context *c, const pt_ref *args) {
-    return check_part_of(c, args, read_select, args[3]);
+    return check_part_of(c, args, read_select, args[SELECT_COPY_INT_OUT]);
 }
 
 static int select_run(pt_context *c, const pt_ref *args) {
-    return run_part_of(c, args, read_select, args[3]);
+    return run_part_of(c, args, read_select, args[SELECT_COPY_INT_OUT]);
 }
 
 const pt_kernel pt_aten_select_copy_int_out = {select_check, select_run};
 
 static int slice_check(pt_context *c, const pt_ref *args) {
-    return check_part_of(c, args, read_slice, args[5]);
+    return check_part_of(c, args, read_slice, args[SLICE_COPY_TENSOR_OUT]);
 }
 
 static int slice_run(pt_context *c, const pt_ref *args) {
-    return run_part_of(c, args, read_slice, args[5]);
+    return run_part_of(c, args, read_slice, args[SLICE_COPY_TENSOR_OUT]);
 }
 
 const pt_kernel pt_aten_slice_copy_Tensor_out = {slice_check, slice_run};
 
 static int narrow_check(pt_context *c, const pt_ref *args) {
-    return check_part_of(c, args, read_narrow, args[4]);
+    return check_part_of(c, args, read_narrow, args[NARROW_COPY_OUT]);
 }
 
 static int narrow_run(pt_context *c, const pt_ref *args) {
-    return run_part_of(c, args, read_narrow, args[4]);
+    return run_part_of(c, args, read_narrow, args[NARROW_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_narrow_copy_out = {narrow_check, narrow_run};
@@ -160,11 +168,11 @@ const pt_kernel pt_aten_narrow_copy_out = {narrow_check, narrow_run};
 // ---- a tensor with a part replaced: (self, src, what `read` reads, out)
 
 static int check_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor src = pt_get_tensor(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[SELECT_SCATTER_SELF]);
+    pt_tensor src = pt_get_tensor(c, args[SELECT_SCATTER_SRC]);
     pt_tensor out = pt_get_tensor(c, out_arg);
     pt_section s;
-    int error = read(c, &self, args + 2, &s);
+    int error = read(c, &self, args + SELECT_SCATTER_DIM, &s);
     if (error) {
         return error;
     }
@@ -178,34 +186,31 @@ static int check_replaced(pt_context *c, const pt_ref *args, read_section *read,
 }
 
 static int run_replaced(pt_context *c, const pt_ref *args, read_section *read, pt_ref out_arg) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
-    pt_tensor src = pt_get_tensor(c, args[1]);
+    pt_tensor self = pt_get_tensor(c, args[SELECT_SCATTER_SELF]);
+    pt_tensor src = pt_get_tensor(c, args[SELECT_SCATTER_SRC]);
     pt_tensor out = pt_get_tensor(c, out_arg);
     pt_section s;
-    int error = read(c, &self, args + 2, &s);
-    if (error == PT_ERROR_OK) {
-        pt_copy_broadcast(&out, &self);
-        pt_copy_to_section(&out, &s, &src);
-    }
-    return error;
+    int error = read(c, &self, args + SELECT_SCATTER_DIM, &s);
+    error = error ? error : pt_copy_broadcast(c, &out, &self);
+    return error ? error : pt_copy_to_section(c, &out, &s, &src);
 }
 
 static int select_scatter_check(pt_context *c, const pt_ref *args) {
-    return check_replaced(c, args, read_select, args[4]);
+    return check_replaced(c, args, read_select, args[SELECT_SCATTER_OUT]);
 }
 
 static int select_scatter_run(pt_context *c, const pt_ref *args) {
-    return run_replaced(c, args, read_select, args[4]);
+    return run_replaced(c, args, read_select, args[SELECT_SCATTER_OUT]);
 }
 
 const pt_kernel pt_aten_select_scatter_out = {select_scatter_check, select_scatter_run};
 
 static int slice_scatter_check(pt_context *c, const pt_ref *args) {
-    return check_replaced(c, args, read_slice, args[6]);
+    return check_replaced(c, args, read_slice, args[SLICE_SCATTER_OUT]);
 }
 
 static int slice_scatter_run(pt_context *c, const pt_ref *args) {
-    return run_replaced(c, args, read_slice, args[6]);
+    return run_replaced(c, args, read_slice, args[SLICE_SCATTER_OUT]);
 }
 
 const pt_kernel pt_aten_slice_scatter_out = {slice_scatter_check, slice_scatter_run};
@@ -215,25 +220,25 @@ const pt_kernel pt_aten_slice_scatter_out = {slice_scatter_check, slice_scatter_
 static const char WRONG_PARTS[] = "the outputs are not as many as the parts";
 
 static int check_split(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[SPLIT_COPY_TENSOR_SELF]);
     pt_section s = {.step = 1};
-    int error = read_dim(c, args[2], &self, &s);
+    int error = read_dim(c, args[SPLIT_COPY_TENSOR_DIM], &self, &s);
     if (error) {
         return error;
     }
-    int64_t split = pt_get_int(c, args[1]);
+    int64_t split = pt_get_int(c, args[SPLIT_COPY_TENSOR_SPLIT_SIZE]);
     int32_t left = self.sizes[s.dim];
     if (split < 0 || (split == 0 && left != 0)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "split_size must be positive");
     }
-    uint32_t n = pt_list_length(c, args[3]);
+    uint32_t n = pt_list_length(c, args[SPLIT_COPY_TENSOR_OUT]);
     int64_t expected = split == 0 || left == 0 ? 1 : (left - 1) / split + 1;
     if (n != expected) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
     }
     for (uint32_t i = 0; i < n; i++, left -= s.count) {
         s.count = split < left ? (int32_t)split : left;
-        error = check_part(c, &self, &s, pt_list_item(c, args[3], i));
+        error = check_part(c, &self, &s, pt_list_item(c, args[SPLIT_COPY_TENSOR_OUT], i));
         if (error) {
             return error;
         }
@@ -242,24 +247,24 @@ static int check_split(pt_context *c, const pt_ref *args) {
 }
 
 static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[SPLIT_WITH_SIZES_COPY_SELF]);
     pt_section s = {.step = 1};
-    int error = read_dim(c, args[2], &self, &s);
+    int error = read_dim(c, args[SPLIT_WITH_SIZES_COPY_DIM], &self, &s);
     if (error) {
         return error;
     }
-    uint32_t n = pt_list_length(c, args[1]);
-    if (n != pt_list_length(c, args[3])) {
+    uint32_t n = pt_list_length(c, args[SPLIT_WITH_SIZES_COPY_SPLIT_SIZES]);
+    if (n != pt_list_length(c, args[SPLIT_WITH_SIZES_COPY_OUT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
     }
     int32_t left = self.sizes[s.dim];
     for (uint32_t i = 0; i < n; i++, left -= s.count) {
-        int64_t count = pt_list_int(c, args[1], i);
+        int64_t count = pt_list_int(c, args[SPLIT_WITH_SIZES_COPY_SPLIT_SIZES], i);
         if (count < 0 || count > left) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the parts are larger than the dim");
         }
         s.count = (int32_t)count;
-        error = check_part(c, &self, &s, pt_list_item(c, args[3], i));
+        error = check_part(c, &self, &s, pt_list_item(c, args[SPLIT_WITH_SIZES_COPY_OUT], i));
         if (error) {
             return error;
         }
@@ -269,18 +274,18 @@ static int check_split_with_sizes(pt_context *c, const pt_ref *args) {
 }
 
 static int check_unbind(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[UNBIND_COPY_INT_SELF]);
     pt_section s = {.count = 1, .step = 1, .drop = true};
-    int error = read_dim(c, args[1], &self, &s);
+    int error = read_dim(c, args[UNBIND_COPY_INT_DIM], &self, &s);
     if (error) {
         return error;
     }
-    uint32_t n = pt_list_length(c, args[2]);
+    uint32_t n = pt_list_length(c, args[UNBIND_COPY_INT_OUT]);
     if (n != (uint32_t)self.sizes[s.dim]) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, WRONG_PARTS);
     }
     for (uint32_t i = 0; i < n; i++) {
-        error = check_part(c, &self, &s, pt_list_item(c, args[2], i));
+        error = check_part(c, &self, &s, pt_list_item(c, args[UNBIND_COPY_INT_OUT], i));
         if (error) {
             return error;
         }
@@ -309,17 +314,19 @@ static int run_split(pt_context *c, pt_ref self_arg, pt_ref dim, pt_ref outs, bo
     for (uint32_t i = 0; i < n; i++, s.start += s.count) {
         pt_tensor out = pt_get_tensor(c, pt_list_item(c, outs, i));
         s.count = drop ? 1 : out.sizes[s.dim];
-        pt_copy_section(&out, &self, &s);
+        PT_TRY(pt_copy_section(c, &out, &self, &s));
     }
     return error;
 }
 
 static int split_run(pt_context *c, const pt_ref *args) {
-    return run_split(c, args[0], args[2], args[3], false);
+    return run_split(c, args[SPLIT_COPY_TENSOR_SELF], args[SPLIT_COPY_TENSOR_DIM],
+                     args[SPLIT_COPY_TENSOR_OUT], false);
 }
 
 static int unbind_run(pt_context *c, const pt_ref *args) {
-    return run_split(c, args[0], args[1], args[2], true);
+    return run_split(c, args[UNBIND_COPY_INT_SELF], args[UNBIND_COPY_INT_DIM],
+                     args[UNBIND_COPY_INT_OUT], true);
 }
 
 const pt_kernel pt_aten_split_copy_Tensor_out = {check_split, split_run};
@@ -334,15 +341,15 @@ static bool is_empty_1d(const pt_tensor *t) {
 }
 
 static int check_cat(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[CAT_OUT]);
     int32_t sizes[PT_MAX_RANK];
-    uint32_t rank = 0, dim = 0, n = pt_list_length(c, args[0]);
+    uint32_t rank = 0, dim = 0, n = pt_list_length(c, args[CAT_TENSORS]);
     int64_t total = 0;
     if (n == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no tensors to join");
     }
     for (uint32_t i = 0; i < n; i++) {
-        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], i));
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[CAT_TENSORS], i));
         int error = pt_check_copy(c, &out, &t);
         if (error) {
             return error;
@@ -355,7 +362,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
         }
         if (rank == 0) {
             rank = t.rank;
-            error = pt_read_dim(c, pt_get_int(c, args[1]), rank, &dim);
+            error = pt_read_dim(c, pt_get_int(c, args[CAT_DIM]), rank, &dim);
             if (error) {
                 return error;
             }
@@ -374,7 +381,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
     }
     if (rank == 0) {
         rank = 1;
-        int error = pt_read_dim(c, pt_get_int(c, args[1]), rank, &dim);
+        int error = pt_read_dim(c, pt_get_int(c, args[CAT_DIM]), rank, &dim);
         if (error) {
             return error;
         }
@@ -383,19 +390,19 @@ static int check_cat(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the dim becomes too large");
     }
     sizes[dim] = (int32_t)total;
-    return pt_expect_sizes(c, args[2], rank, sizes);
+    return pt_expect_sizes(c, args[CAT_OUT], rank, sizes);
 }
 
 static int run_cat(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[CAT_OUT]);
     pt_section s = {.step = 1};
-    int error = read_dim(c, args[1], &out, &s);
-    uint32_t n = pt_list_length(c, args[0]);
+    int error = read_dim(c, args[CAT_DIM], &out, &s);
+    uint32_t n = pt_list_length(c, args[CAT_TENSORS]);
     for (uint32_t i = 0; i < n; i++) {
-        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], i));
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[CAT_TENSORS], i));
         if (!is_empty_1d(&t)) {
             s.count = t.sizes[s.dim];
-            pt_convert_to_section(&out, &s, &t);
+            PT_TRY(pt_convert_to_section(c, &out, &s, &t));
             s.start += s.count;
         }
     }
@@ -405,18 +412,18 @@ static int run_cat(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_cat_out = {check_cat, run_cat};
 
 static int check_stack(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_get_tensor(c, args[2]);
-    uint32_t dim, n = pt_list_length(c, args[0]);
+    pt_tensor out = pt_get_tensor(c, args[STACK_OUT]);
+    uint32_t dim, n = pt_list_length(c, args[STACK_TENSORS]);
     if (n == 0 || n > INT32_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no tensors to join");
     }
-    pt_tensor first = pt_get_tensor(c, pt_list_item(c, args[0], 0));
+    pt_tensor first = pt_get_tensor(c, pt_list_item(c, args[STACK_TENSORS], 0));
     if (first.rank == PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
     }
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), first.rank + 1u, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[STACK_DIM]), first.rank + 1u, &dim);
     for (uint32_t i = 0; !error && i < n; i++) {
-        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], i));
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[STACK_TENSORS], i));
         error = pt_same_sizes(&t, &first)
                     ? pt_check_copy(c, &out, &t)
                     : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ in sizes");
@@ -428,17 +435,17 @@ static int check_stack(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d <= first.rank; d++) {
         sizes[d] = d == dim ? (int32_t)n : first.sizes[d < dim ? d : d - 1];
     }
-    return pt_expect_sizes(c, args[2], first.rank + 1u, sizes);
+    return pt_expect_sizes(c, args[STACK_OUT], first.rank + 1u, sizes);
 }
 
 static int run_stack(pt_context *c, const pt_ref *args) {
-    pt_tensor out = pt_get_tensor(c, args[2]);
+    pt_tensor out = pt_get_tensor(c, args[STACK_OUT]);
     pt_section s = {.count = 1, .step = 1, .drop = true};
-    int error = read_dim(c, args[1], &out, &s);
-    uint32_t n = pt_list_length(c, args[0]);
+    int error = read_dim(c, args[STACK_DIM], &out, &s);
+    uint32_t n = pt_list_length(c, args[STACK_TENSORS]);
     for (; s.start < (int32_t)n; s.start++) {
-        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[0], (uint32_t)s.start));
-        pt_convert_to_section(&out, &s, &t);
+        pt_tensor t = pt_get_tensor(c, pt_list_item(c, args[STACK_TENSORS], (uint32_t)s.start));
+        PT_TRY(pt_convert_to_section(c, &out, &s, &t));
     }
     return error;
 }

@@ -1,4 +1,5 @@
 // Operators that choose between the elements of several operands.
+#include "../core/operator_arguments.h"
 #include "elementwise.h"
 #include "float_math.h"
 
@@ -39,8 +40,8 @@ static void copy_element(void *to, int32_t i, const void *from, int32_t j, uint3
     }
 }
 
-static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tensor *yes,
-                      const pt_tensor *no) {
+static int choose_run(pt_context *c, const pt_tensor *out, const pt_tensor *mask,
+                      const pt_tensor *yes, const pt_tensor *no) {
     if (pt_numel(out) == 0) {
         return PT_ERROR_OK;
     }
@@ -49,7 +50,7 @@ static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tens
     pt_walk w;
     pt_walk_tensors(&w, 4, (const pt_tensor *const[]){out, mask, yes, no});
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             bool chosen = ((const uint8_t *)mask->data)[w.offset[1] + i * w.strides[1][0]] != 0;
             uint32_t k = chosen ? 2 : 3;
             const pt_tensor *from = chosen ? yes : no;
@@ -61,45 +62,45 @@ static int choose_run(const pt_tensor *out, const pt_tensor *mask, const pt_tens
                                    from->dtype);
             }
         }
-    } while (pt_walk_next(&w));
-    return PT_ERROR_OK;
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 static int where_check(pt_context *c, const pt_ref *args) {
-    pt_tensor mask = pt_get_tensor(c, args[0]);
-    pt_tensor yes = pt_get_tensor(c, args[1]);
-    pt_tensor no = pt_get_tensor(c, args[2]);
-    return choose_check(c, args[3], &mask, &yes, &no, pt_promote_tensors(&yes, &no));
+    pt_tensor mask = pt_get_tensor(c, args[WHERE_SELF_CONDITION]);
+    pt_tensor yes = pt_get_tensor(c, args[WHERE_SELF_SELF]);
+    pt_tensor no = pt_get_tensor(c, args[WHERE_SELF_OTHER]);
+    return choose_check(c, args[WHERE_SELF_OUT], &mask, &yes, &no, pt_promote_tensors(&yes, &no));
 }
 
 static int where_run(pt_context *c, const pt_ref *args) {
-    pt_tensor mask = pt_get_tensor(c, args[0]);
-    pt_tensor yes = pt_get_tensor(c, args[1]);
-    pt_tensor no = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
-    return choose_run(&out, &mask, &yes, &no);
+    pt_tensor mask = pt_get_tensor(c, args[WHERE_SELF_CONDITION]);
+    pt_tensor yes = pt_get_tensor(c, args[WHERE_SELF_SELF]);
+    pt_tensor no = pt_get_tensor(c, args[WHERE_SELF_OTHER]);
+    pt_tensor out = pt_get_tensor(c, args[WHERE_SELF_OUT]);
+    return choose_run(c, &out, &mask, &yes, &no);
 }
 
 const pt_kernel pt_aten_where_self_out = {where_check, where_run};
 
 static int masked_fill_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor mask = pt_get_tensor(c, args[1]);
-    pt_scalar value = pt_get_scalar(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[MASKED_FILL_SCALAR_SELF]);
+    pt_tensor mask = pt_get_tensor(c, args[MASKED_FILL_SCALAR_MASK]);
+    pt_scalar value = pt_get_scalar(c, args[MASKED_FILL_SCALAR_VALUE]);
     if (pt_promote_scalar(in.dtype, value) != in.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the value cannot be cast to self's dtype");
     }
-    return choose_check(c, args[3], &mask, &in, &in, in.dtype);
+    return choose_check(c, args[MASKED_FILL_SCALAR_OUT], &mask, &in, &in, in.dtype);
 }
 
 static int masked_fill_run(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor mask = pt_get_tensor(c, args[1]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor in = pt_get_tensor(c, args[MASKED_FILL_SCALAR_SELF]);
+    pt_tensor mask = pt_get_tensor(c, args[MASKED_FILL_SCALAR_MASK]);
+    pt_tensor out = pt_get_tensor(c, args[MASKED_FILL_SCALAR_OUT]);
     pt_number element;
-    pt_tensor value = pt_number_tensor(&element, pt_get_scalar(c, args[2]),
+    pt_tensor value = pt_number_tensor(&element, pt_get_scalar(c, args[MASKED_FILL_SCALAR_VALUE]),
                                        pt_compute_dtype(in.dtype, PT_RULE_SAME));
-    return choose_run(&out, &mask, &value, &in);
+    return choose_run(c, &out, &mask, &value, &in);
 }
 
 const pt_kernel pt_aten_masked_fill_Scalar_out = {masked_fill_check, masked_fill_run};
@@ -124,8 +125,8 @@ static pt_number clamp(const pt_number n[3], uint8_t compute) {
 
 // The three operands; a bound that is None is self.
 static void clamp_operands(const pt_context *c, const pt_ref *args, pt_tensor operands[3]) {
-    for (uint32_t i = 0; i < 3; i++) {
-        operands[i] = pt_get_tensor(c, args[pt_is_none(args[i]) ? 0 : i]);
+    for (uint32_t i = CLAMP_TENSOR_SELF; i <= CLAMP_TENSOR_MAX; i++) {
+        operands[i] = pt_get_tensor(c, args[pt_is_none(args[i]) ? CLAMP_TENSOR_SELF : i]);
     }
 }
 
@@ -138,11 +139,11 @@ static uint8_t clamp_dtype(const pt_tensor operands[3]) {
 
 static int clamp_check(pt_context *c, const pt_ref *args) {
     pt_tensor t[3];
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor out = pt_get_tensor(c, args[CLAMP_TENSOR_OUT]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0;
     clamp_operands(c, args, t);
-    if (pt_is_none(args[1]) && pt_is_none(args[2])) {
+    if (pt_is_none(args[CLAMP_TENSOR_MIN]) && pt_is_none(args[CLAMP_TENSOR_MAX])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "clamp needs min or max");
     }
     for (uint32_t i = 0; i < 3; i++) {
@@ -156,7 +157,7 @@ static int clamp_check(pt_context *c, const pt_ref *args) {
     if (!pt_dtype_in(out.dtype, PT_DTYPES_ALL) || !pt_can_cast(clamp_dtype(t), out.dtype)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_CAST);
     }
-    return pt_expect_sizes(c, args[3], rank, sizes);
+    return pt_expect_sizes(c, args[CLAMP_TENSOR_OUT], rank, sizes);
 }
 
 // Element i from elements j of t: self, min, max; of a bound that is not there self stands in its
@@ -165,36 +166,38 @@ static __attribute__((noinline)) void clamp_element(const pt_tensor *out, int32_
                                                     const pt_tensor t[3], const int32_t j[3],
                                                     const pt_ref *args, uint8_t compute) {
     pt_number n[3];
-    for (uint32_t k = 0; k < 3; k++) {
-        n[k] = k > 0 && pt_is_none(args[k]) ? pt_no_bound(k == 1, compute)
-                                            : pt_load_number(t[k].data, j[k], t[k].dtype, compute);
+    for (uint32_t k = CLAMP_TENSOR_SELF; k <= CLAMP_TENSOR_MAX; k++) {
+        n[k] = k != CLAMP_TENSOR_SELF && pt_is_none(args[k])
+                   ? pt_no_bound(k == CLAMP_TENSOR_MIN, compute)
+                   : pt_load_number(t[k].data, j[k], t[k].dtype, compute);
     }
     pt_store_number(out->data, i, out->dtype, clamp(n, compute), compute);
 }
 
-static __attribute__((noinline)) void walk_clamp(const pt_tensor *out, const pt_tensor t[3],
-                                                 const pt_ref *args, uint8_t compute) {
+static __attribute__((noinline)) int walk_clamp(pt_context *c, const pt_tensor *out,
+                                                const pt_tensor t[3], const pt_ref *args,
+                                                uint8_t compute) {
     pt_walk w;
     pt_walk_tensors(&w, 4, (const pt_tensor *const[]){out, &t[0], &t[1], &t[2]});
     do {
-        for (int32_t i = 0; i < w.sizes[0]; i++) {
+        for (int32_t i = 0; i < w.n; i++) {
             int32_t j[3];
             for (uint32_t k = 0; k < 3; k++) {
                 j[k] = w.offset[k + 1] + i * w.strides[k + 1][0];
             }
             clamp_element(out, w.offset[0] + i, t, j, args, compute);
         }
-    } while (pt_walk_next(&w));
+    } while (pt_walk_next(c, &w));
+    return w.error;
 }
 
 static int clamp_run(pt_context *c, const pt_ref *args) {
     pt_tensor t[3];
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor out = pt_get_tensor(c, args[CLAMP_TENSOR_OUT]);
     clamp_operands(c, args, t);
-    if (pt_numel(&out) > 0) {
-        walk_clamp(&out, t, args, pt_compute_dtype(clamp_dtype(t), PT_RULE_SAME));
-    }
-    return PT_ERROR_OK;
+    return pt_numel(&out) > 0
+               ? walk_clamp(c, &out, t, args, pt_compute_dtype(clamp_dtype(t), PT_RULE_SAME))
+               : PT_ERROR_OK;
 }
 
 const pt_kernel pt_aten_clamp_Tensor_out = {clamp_check, clamp_run};

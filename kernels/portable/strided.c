@@ -1,4 +1,5 @@
 // Copies of views that are made by other sizes and strides: unfold_copy, diagonal_copy.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 
@@ -23,7 +24,7 @@ static int run_view(pt_context *c, pt_walk *w, const pt_tensor *self, pt_ref out
     pt_tensor out = pt_get_tensor(c, out_arg);
     if (pt_numel(&out) != 0) {
         pt_strides(&out, w->strides[0]);
-        pt_copy_run(w, &out, self);
+        return pt_copy_run(c, w, &out, self);
     }
     return PT_ERROR_OK;
 }
@@ -32,9 +33,10 @@ static int run_view(pt_context *c, pt_walk *w, const pt_tensor *self, pt_ref out
 // a new last dim
 
 static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_walk *w) {
-    int64_t size = pt_get_int(c, args[2]), step = pt_get_int(c, args[3]);
+    int64_t size = pt_get_int(c, args[UNFOLD_COPY_SIZE]);
+    int64_t step = pt_get_int(c, args[UNFOLD_COPY_STEP]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self->rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[UNFOLD_COPY_DIMENSION]), self->rank, &dim);
     if (error) {
         return error;
     }
@@ -59,17 +61,17 @@ static int read_unfold(pt_context *c, const pt_ref *args, const pt_tensor *self,
 }
 
 static int check_unfold(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[UNFOLD_COPY_SELF]);
     pt_walk w;
     int error = read_unfold(c, args, &self, &w);
-    return error ? error : check_view(c, &w, &self, args[4]);
+    return error ? error : check_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
 }
 
 static int run_unfold(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[UNFOLD_COPY_SELF]);
     pt_walk w;
     int error = read_unfold(c, args, &self, &w);
-    return error ? error : run_view(c, &w, &self, args[4]);
+    return error ? error : run_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_unfold_copy_out = {check_unfold, run_unfold};
@@ -78,8 +80,9 @@ const pt_kernel pt_aten_unfold_copy_out = {check_unfold, run_unfold};
 
 static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *self, pt_walk *w) {
     uint32_t row, column;
-    int error = pt_read_dim(c, pt_get_int(c, args[2]), self->rank, &row);
-    error = error ? error : pt_read_dim(c, pt_get_int(c, args[3]), self->rank, &column);
+    int error = pt_read_dim(c, pt_get_int(c, args[DIAGONAL_COPY_DIM1]), self->rank, &row);
+    error = error ? error
+                  : pt_read_dim(c, pt_get_int(c, args[DIAGONAL_COPY_DIM2]), self->rank, &column);
     if (error) {
         return error;
     }
@@ -88,7 +91,7 @@ static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *sel
     }
     start_view(w, self);
     int32_t rows = self->sizes[row], columns = self->sizes[column];
-    int64_t offset = pt_get_int(c, args[1]);
+    int64_t offset = pt_get_int(c, args[DIAGONAL_COPY_OFFSET]);
     offset = offset < -rows ? -rows : offset > columns ? columns : offset;
     int32_t below = offset < 0 ? (int32_t)-offset : 0, right = offset > 0 ? (int32_t)offset : 0;
     int32_t n = rows - below < columns - right ? rows - below : columns - right;
@@ -110,17 +113,17 @@ static int read_diagonal(pt_context *c, const pt_ref *args, const pt_tensor *sel
 }
 
 static int check_diagonal(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[DIAGONAL_COPY_SELF]);
     pt_walk w;
     int error = read_diagonal(c, args, &self, &w);
-    return error ? error : check_view(c, &w, &self, args[4]);
+    return error ? error : check_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
 }
 
 static int run_diagonal(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[DIAGONAL_COPY_SELF]);
     pt_walk w;
     int error = read_diagonal(c, args, &self, &w);
-    return error ? error : run_view(c, &w, &self, args[4]);
+    return error ? error : run_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
 }
 
 const pt_kernel pt_aten_diagonal_copy_out = {check_diagonal, run_diagonal};

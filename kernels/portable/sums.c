@@ -1,4 +1,5 @@
 // Reductions that add up elements: sum, mean, prod, var, any.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "half.h"
 #include "reduction.h"
@@ -38,12 +39,16 @@ static float sum_half_block(const pt_tensor *in, int32_t at, int32_t n, int32_t 
     return sum;
 }
 
-static float sum_line(const pt_tensor *in, int32_t at, int32_t n, int32_t step) {
+static float sum_line(pt_reduction *r, int32_t at) {
+    const pt_tensor *in = &r->in;
+    const int32_t step = r->step;
+    int32_t n = r->n;
     float sum = 0;
     if (in->dtype == PT_DTYPE_FLOAT && n <= SUM_BLOCK) {
+        r->error = pt_count_work(r->c, n);
         return sum_block(sum, (const float *)in->data + at, n, step);
     }
-    for (; n > 0; n -= SUM_BLOCK, at += SUM_BLOCK * step) {
+    for (; n > 0 && pt_reduces_on(r, SUM_BLOCK); n -= SUM_BLOCK, at += SUM_BLOCK * step) {
         const int32_t some = n < SUM_BLOCK ? n : SUM_BLOCK;
         sum += in->dtype == PT_DTYPE_FLOAT ? sum_block(0, (const float *)in->data + at, some, step)
                                            : sum_half_block(in, at, some, step);
@@ -56,22 +61,22 @@ static bool in_float(const pt_reduction *r) {
            (r->in.dtype == PT_DTYPE_FLOAT || pt_is_half(r->in.dtype));
 }
 
-static float sum_float(const pt_reduction *r, int32_t from) {
+static float sum_float(pt_reduction *r, int32_t from) {
     if (r->lines == 1) {
-        return sum_line(&r->in, from, r->n, r->step);
+        return sum_line(r, from);
     }
     float sum = 0;
-    for (int32_t line = 0; line < r->lines; line++) {
-        sum += sum_line(&r->in, from + pt_line_start(r, line), r->n, r->step);
+    for (int32_t line = 0; line < r->lines && !r->error; line++) {
+        sum += sum_line(r, from + pt_line_start(r, line));
     }
     return sum;
 }
 
-static double sum_double(const pt_reduction *r, int32_t from) {
+static double sum_double(pt_reduction *r, int32_t from) {
     double sum = 0;
-    for (int32_t line = 0; line < r->lines; line++) {
-        int32_t at = from + pt_line_start(r, line);
-        for (int32_t i = 0; i < r->n; i++, at += r->step) {
+    for (pt_piece p = {0}; pt_next_piece(r, from, &p);) {
+        int32_t at = p.at;
+        for (int32_t i = 0; i < p.n; i++, at += r->step) {
             sum += pt_load_double(r->in.data, at, r->in.dtype);
         }
     }
@@ -89,7 +94,7 @@ static uint64_t load_integer(const pt_reduction *r, int32_t at) {
                                          : (uint64_t)pt_load_int(r->in.data, at, r->in.dtype);
 }
 
-static void sum_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void sum_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     if (in_float(r)) {
         pt_store_float(r->out.data, to, r->out.dtype, sum_float(r, from));
@@ -100,16 +105,16 @@ static void sum_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
         return;
     }
     uint64_t sum = 0;
-    for (int32_t line = 0; line < r->lines; line++) {
-        int32_t at = from + pt_line_start(r, line);
-        for (int32_t i = 0; i < r->n; i++, at += r->step) {
+    for (pt_piece p = {0}; pt_next_piece(r, from, &p);) {
+        int32_t at = p.at;
+        for (int32_t i = 0; i < p.n; i++, at += r->step) {
             sum += load_integer(r, at);
         }
     }
     pt_store_int(r->out.data, to, r->out.dtype, (int64_t)sum);
 }
 
-static void mean_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void mean_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     int32_t n = r->lines * r->n;
     if (in_float(r)) {
@@ -119,14 +124,14 @@ static void mean_one(const pt_reduction *r, int32_t from, int32_t to, int32_t in
     }
 }
 
-static void prod_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void prod_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     bool floating = pt_is_floating(r->out.dtype);
     double product = 1;
     uint64_t int_product = 1;
-    for (int32_t line = 0; line < r->lines; line++) {
-        int32_t at = from + pt_line_start(r, line);
-        for (int32_t i = 0; i < r->n; i++, at += r->step) {
+    for (pt_piece p = {0}; pt_next_piece(r, from, &p);) {
+        int32_t at = p.at;
+        for (int32_t i = 0; i < p.n; i++, at += r->step) {
             if (floating) {
                 product *= pt_load_double(r->in.data, at, r->in.dtype);
             } else {
@@ -144,26 +149,29 @@ static void prod_one(const pt_reduction *r, int32_t from, int32_t to, int32_t in
 // `sum` and the squared deviations from `mean` in a line, of float32 (`floats`) or the two half
 // dtypes.
 static inline __attribute__((always_inline)) float
-add_squares(float sum, const pt_reduction *r, int32_t at, float mean, const bool floats) {
+add_squares(float sum, pt_reduction *r, int32_t at, float mean, const bool floats) {
     const float *value = (const float *)r->in.data + at;
-    float part = 0;
-    for (int32_t i = 0; i < r->n; i++) {
-        float deviation = (floats ? *value : pt_load_float(r->in.data, at, r->in.dtype)) - mean;
-        part += deviation * deviation;
-        if (i % SUM_BLOCK == SUM_BLOCK - 1) {
-            sum += part;
-            part = 0;
+    for (int32_t n = r->n; n > 0; n -= SUM_BLOCK) {
+        const int32_t some = n < SUM_BLOCK ? n : SUM_BLOCK;
+        float part = 0;
+        if (!pt_reduces_on(r, some)) {
+            break;
         }
-        value += floats ? r->step : 0;
-        at += r->step;
+        for (int32_t i = 0; i < some; i++) {
+            float deviation = (floats ? *value : pt_load_float(r->in.data, at, r->in.dtype)) - mean;
+            part += deviation * deviation;
+            value += floats ? r->step : 0;
+            at += r->step;
+        }
+        sum += part;
     }
-    return sum + part;
+    return sum;
 }
 
 // Sum of the squared deviations from `mean`.
-static float squares_float(const pt_reduction *r, int32_t from, float mean) {
+static float squares_float(pt_reduction *r, int32_t from, float mean) {
     float sum = 0;
-    for (int32_t line = 0; line < r->lines; line++) {
+    for (int32_t line = 0; line < r->lines && !r->error; line++) {
         const int32_t at = from + pt_line_start(r, line);
         sum = r->in.dtype == PT_DTYPE_FLOAT ? add_squares(sum, r, at, mean, true)
                                             : add_squares(sum, r, at, mean, false);
@@ -171,11 +179,11 @@ static float squares_float(const pt_reduction *r, int32_t from, float mean) {
     return sum;
 }
 
-static double squares_double(const pt_reduction *r, int32_t from, double mean) {
+static double squares_double(pt_reduction *r, int32_t from, double mean) {
     double sum = 0;
-    for (int32_t line = 0; line < r->lines; line++) {
-        int32_t at = from + pt_line_start(r, line);
-        for (int32_t i = 0; i < r->n; i++, at += r->step) {
+    for (pt_piece p = {0}; pt_next_piece(r, from, &p);) {
+        int32_t at = p.at;
+        for (int32_t i = 0; i < p.n; i++, at += r->step) {
             double deviation = pt_load_double(r->in.data, at, r->in.dtype) - mean;
             sum += deviation * deviation;
         }
@@ -183,7 +191,7 @@ static double squares_double(const pt_reduction *r, int32_t from, double mean) {
     return sum;
 }
 
-static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void var_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     int32_t n = r->lines * r->n;
     double divisor = n - r->correction;
@@ -198,12 +206,12 @@ static void var_one(const pt_reduction *r, int32_t from, int32_t to, int32_t ind
     }
 }
 
-static void any_one(const pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+static void any_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     bool any = false;
-    for (int32_t line = 0; !any && line < r->lines; line++) {
-        int32_t at = from + pt_line_start(r, line);
-        for (int32_t i = 0; !any && i < r->n; i++, at += r->step) {
+    for (pt_piece p = {0}; !any && pt_next_piece(r, from, &p);) {
+        int32_t at = p.at;
+        for (int32_t i = 0; !any && i < p.n; i++, at += r->step) {
             any = is_true(r, at);
         }
     }
@@ -226,32 +234,36 @@ static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_r
 
 // (self, dim, keepdim, dtype, out)
 static int check_over_dims(pt_context *c, const pt_ref *args, uint32_t dtypes) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[MEAN_SELF]);
     uint32_t dims;
-    int error = check_dtypes(c, &in, args[4], args[3], dtypes);
+    int error = check_dtypes(c, &in, args[MEAN_OUT], args[MEAN_DTYPE], dtypes);
     if (error) {
         return error;
     }
-    error = pt_read_dims_or_all(c, args[1], in.rank, &dims);
-    return error ? error : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[2]), args[4]);
+    error = pt_read_dims_or_all(c, args[MEAN_DIM], in.rank, &dims);
+    return error ? error
+                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[MEAN_KEEPDIM]),
+                                     args[MEAN_OUT]);
 }
 
 enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
 
-static void reduce(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep,
-                   pt_reduce_one *one) {
+static int reduce(pt_context *c, pt_ref in, pt_ref out, uint32_t dims, bool keep,
+                  pt_reduce_one *one) {
     pt_reduction r;
     r.in = pt_get_tensor(c, in);
     r.out = pt_get_tensor(c, out);
     r.indices.data = NULL;
-    pt_reduce(&r, dims, keep, one);
+    return pt_reduce(c, &r, dims, keep, one);
 }
 
 static int run_over_dims(pt_context *c, const pt_ref *args, pt_reduce_one *one) {
     uint32_t dims;
-    int error = pt_read_dims_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
-    reduce(c, args[0], args[4], dims, pt_get_bool(c, args[2]), one);
-    return error;
+    int error =
+        pt_read_dims_or_all(c, args[MEAN_DIM], pt_get_tensor(c, args[MEAN_SELF]).rank, &dims);
+    return error ? error
+                 : reduce(c, args[MEAN_SELF], args[MEAN_OUT], dims,
+                          pt_get_bool(c, args[MEAN_KEEPDIM]), one);
 }
 
 static int sum_check(pt_context *c, const pt_ref *args) {
@@ -275,25 +287,24 @@ const pt_kernel pt_aten_mean_out = {mean_check, mean_run};
 
 // (self, dtype, out): over all dims
 static int mean_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    int error = check_dtypes(c, &in, args[2], args[1], PT_DTYPES_FLOATING);
-    return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
+    pt_tensor in = pt_get_tensor(c, args[MEAN_DTYPE_SELF]);
+    int error =
+        check_dtypes(c, &in, args[MEAN_DTYPE_OUT], args[MEAN_DTYPE_DTYPE], PT_DTYPES_FLOATING);
+    return error ? error : pt_expect_sizes(c, args[MEAN_DTYPE_OUT], 0, NULL);
 }
 
 static int prod_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    int error = check_dtypes(c, &in, args[2], args[1], PT_DTYPES_ALL);
-    return error ? error : pt_expect_sizes(c, args[2], 0, NULL);
+    pt_tensor in = pt_get_tensor(c, args[PROD_SELF]);
+    int error = check_dtypes(c, &in, args[PROD_OUT], args[PROD_DTYPE], PT_DTYPES_ALL);
+    return error ? error : pt_expect_sizes(c, args[PROD_OUT], 0, NULL);
 }
 
 static int mean_all_run(pt_context *c, const pt_ref *args) {
-    reduce(c, args[0], args[2], ALL_DIMS, false, mean_one);
-    return PT_ERROR_OK;
+    return reduce(c, args[MEAN_DTYPE_SELF], args[MEAN_DTYPE_OUT], ALL_DIMS, false, mean_one);
 }
 
 static int prod_all_run(pt_context *c, const pt_ref *args) {
-    reduce(c, args[0], args[2], ALL_DIMS, false, prod_one);
-    return PT_ERROR_OK;
+    return reduce(c, args[PROD_SELF], args[PROD_OUT], ALL_DIMS, false, prod_one);
 }
 
 const pt_kernel pt_aten_mean_dtype_out = {mean_all_check, mean_all_run};
@@ -301,21 +312,25 @@ const pt_kernel pt_aten_prod_out = {prod_all_check, prod_all_run};
 
 // prod.int: (self, dim, keepdim, dtype, out)
 static int prod_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[PROD_INT_SELF]);
     uint32_t dims;
-    int error = check_dtypes(c, &in, args[4], args[3], PT_DTYPES_ALL);
+    int error = check_dtypes(c, &in, args[PROD_INT_OUT], args[PROD_INT_DTYPE], PT_DTYPES_ALL);
     if (error) {
         return error;
     }
-    error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
-    return error ? error : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[2]), args[4]);
+    error = pt_read_dim_or_all(c, args[PROD_INT_DIM], in.rank, &dims);
+    return error ? error
+                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[PROD_INT_KEEPDIM]),
+                                     args[PROD_INT_OUT]);
 }
 
 static int prod_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
-    reduce(c, args[0], args[4], dims, pt_get_bool(c, args[2]), prod_one);
-    return error;
+    int error = pt_read_dim_or_all(c, args[PROD_INT_DIM],
+                                   pt_get_tensor(c, args[PROD_INT_SELF]).rank, &dims);
+    return error ? error
+                 : reduce(c, args[PROD_INT_SELF], args[PROD_INT_OUT], dims,
+                          pt_get_bool(c, args[PROD_INT_KEEPDIM]), prod_one);
 }
 
 const pt_kernel pt_aten_prod_int_out = {prod_check, prod_run};
@@ -323,37 +338,42 @@ const pt_kernel pt_aten_prod_int_out = {prod_check, prod_run};
 // ---- var: (self, dim, correction or unbiased, keepdim, out)
 
 static int var_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[VAR_CORRECTION_SELF]);
     uint32_t dims;
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float or double");
     }
-    int error = check_dtypes(c, &in, args[4], 0, PT_DTYPES_FLOATING);
+    int error = check_dtypes(c, &in, args[VAR_CORRECTION_OUT], 0, PT_DTYPES_FLOATING);
     if (error) {
         return error;
     }
-    error = pt_read_dims_or_all(c, args[1], in.rank, &dims);
-    return error ? error : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[3]), args[4]);
+    error = pt_read_dims_or_all(c, args[VAR_CORRECTION_DIM], in.rank, &dims);
+    return error ? error
+                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[VAR_CORRECTION_KEEPDIM]),
+                                     args[VAR_CORRECTION_OUT]);
 }
 
 static int run_var(pt_context *c, const pt_ref *args, double correction) {
     pt_reduction r;
     uint32_t dims;
-    r.in = pt_get_tensor(c, args[0]);
-    r.out = pt_get_tensor(c, args[4]);
+    r.in = pt_get_tensor(c, args[VAR_CORRECTION_SELF]);
+    r.out = pt_get_tensor(c, args[VAR_CORRECTION_OUT]);
     r.indices.data = NULL;
     r.correction = correction;
-    int error = pt_read_dims_or_all(c, args[1], r.in.rank, &dims);
-    pt_reduce(&r, dims, pt_get_bool(c, args[3]), var_one);
-    return error;
+    int error = pt_read_dims_or_all(c, args[VAR_CORRECTION_DIM], r.in.rank, &dims);
+    return error ? error
+                 : pt_reduce(c, &r, dims, pt_get_bool(c, args[VAR_CORRECTION_KEEPDIM]), var_one);
 }
 
 static int var_correction_run(pt_context *c, const pt_ref *args) {
-    return run_var(c, args, pt_is_none(args[2]) ? 1 : pt_get_double(c, args[2]));
+    return run_var(c, args,
+                   pt_is_none(args[VAR_CORRECTION_CORRECTION])
+                       ? 1
+                       : pt_get_double(c, args[VAR_CORRECTION_CORRECTION]));
 }
 
 static int var_unbiased_run(pt_context *c, const pt_ref *args) {
-    return run_var(c, args, pt_get_bool(c, args[2]) ? 1 : 0);
+    return run_var(c, args, pt_get_bool(c, args[VAR_UNBIASED]) ? 1 : 0);
 }
 
 const pt_kernel pt_aten_var_correction_out = {var_check, var_correction_run};
@@ -363,12 +383,15 @@ const pt_kernel pt_aten_var_out = {var_check, var_unbiased_run};
 
 static int var_mean_check(pt_context *c, const pt_ref *args) {
     int error = var_check(c, args);
-    const pt_ref mean[] = {args[0], args[1], args[2], args[3], args[5]};
+    const pt_ref mean[] = {args[VAR_MEAN_CORRECTION_SELF], args[VAR_MEAN_CORRECTION_DIM],
+                           args[VAR_MEAN_CORRECTION_CORRECTION], args[VAR_MEAN_CORRECTION_KEEPDIM],
+                           args[VAR_MEAN_CORRECTION_OUT1]};
     return error ? error : var_check(c, mean);
 }
 
 static int var_mean_run(pt_context *c, const pt_ref *args) {
-    const pt_ref mean[] = {args[0], args[1], args[3], 0, args[5]};
+    const pt_ref mean[] = {args[VAR_MEAN_CORRECTION_SELF], args[VAR_MEAN_CORRECTION_DIM],
+                           args[VAR_MEAN_CORRECTION_KEEPDIM], 0, args[VAR_MEAN_CORRECTION_OUT1]};
     int error = run_over_dims(c, mean, mean_one);
     return error ? error : var_correction_run(c, args);
 }
@@ -388,35 +411,37 @@ static int check_any(pt_context *c, const pt_tensor *in, pt_ref out_arg) {
 
 // (self, out)
 static int any_all_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    int error = check_any(c, &in, args[1]);
-    return error ? error : pt_expect_sizes(c, args[1], 0, NULL);
+    pt_tensor in = pt_get_tensor(c, args[ANY_ALL_SELF]);
+    int error = check_any(c, &in, args[ANY_ALL_OUT]);
+    return error ? error : pt_expect_sizes(c, args[ANY_ALL_OUT], 0, NULL);
 }
 
 static int any_all_run(pt_context *c, const pt_ref *args) {
-    reduce(c, args[0], args[1], ALL_DIMS, false, any_one);
-    return PT_ERROR_OK;
+    return reduce(c, args[ANY_ALL_SELF], args[ANY_ALL_OUT], ALL_DIMS, false, any_one);
 }
 
 const pt_kernel pt_aten_any_all_out = {any_all_check, any_all_run};
 
 // (self, dim, keepdim, out)
 static int any_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[ANY_SELF]);
     uint32_t dims;
-    int error = check_any(c, &in, args[3]);
+    int error = check_any(c, &in, args[ANY_OUT]);
     if (error) {
         return error;
     }
-    error = pt_read_dim_or_all(c, args[1], in.rank, &dims);
-    return error ? error : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
+    error = pt_read_dim_or_all(c, args[ANY_DIM], in.rank, &dims);
+    return error
+               ? error
+               : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[ANY_KEEPDIM]), args[ANY_OUT]);
 }
 
 static int any_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = pt_read_dim_or_all(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
-    reduce(c, args[0], args[3], dims, pt_get_bool(c, args[2]), any_one);
-    return error;
+    int error = pt_read_dim_or_all(c, args[ANY_DIM], pt_get_tensor(c, args[ANY_SELF]).rank, &dims);
+    return error ? error
+                 : reduce(c, args[ANY_SELF], args[ANY_OUT], dims, pt_get_bool(c, args[ANY_KEEPDIM]),
+                          any_one);
 }
 
 const pt_kernel pt_aten_any_out = {any_check, any_run};
@@ -428,21 +453,25 @@ static int read_any_dims(pt_context *c, pt_ref list, uint32_t rank, uint32_t *di
 }
 
 static int any_dims_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[ANY_DIMS_SELF]);
     uint32_t dims;
-    int error = check_any(c, &in, args[3]);
+    int error = check_any(c, &in, args[ANY_DIMS_OUT]);
     if (error) {
         return error;
     }
-    error = read_any_dims(c, args[1], in.rank, &dims);
-    return error ? error : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[2]), args[3]);
+    error = read_any_dims(c, args[ANY_DIMS_DIM], in.rank, &dims);
+    return error ? error
+                 : pt_expect_reduced(c, &in, dims, pt_get_bool(c, args[ANY_DIMS_KEEPDIM]),
+                                     args[ANY_DIMS_OUT]);
 }
 
 static int any_dims_run(pt_context *c, const pt_ref *args) {
     uint32_t dims;
-    int error = read_any_dims(c, args[1], pt_get_tensor(c, args[0]).rank, &dims);
-    reduce(c, args[0], args[3], dims, pt_get_bool(c, args[2]), any_one);
-    return error;
+    int error =
+        read_any_dims(c, args[ANY_DIMS_DIM], pt_get_tensor(c, args[ANY_DIMS_SELF]).rank, &dims);
+    return error ? error
+                 : reduce(c, args[ANY_DIMS_SELF], args[ANY_DIMS_OUT], dims,
+                          pt_get_bool(c, args[ANY_DIMS_KEEPDIM]), any_one);
 }
 
 const pt_kernel pt_aten_any_dims_out = {any_dims_check, any_dims_run};

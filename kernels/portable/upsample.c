@@ -1,5 +1,6 @@
 // upsample_nearest2d and upsample_bilinear2d over the last two dims of (N, C, H, W), in any dim
 // order. Positions are computed in float32, as PyTorch does.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 #include "float_math.h"
@@ -59,8 +60,10 @@ static float scale_of(const resizing *r, uint32_t d, int32_t in) {
 // ---- nearest: (input, output_size, scale_factors, out)
 
 static int check_nearest(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    return check_upsample(c, &in, args[1], args[2], args[3]);
+    pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_NEAREST2D_VEC_INPUT]);
+    return check_upsample(c, &in, args[UPSAMPLE_NEAREST2D_VEC_OUTPUT_SIZE],
+                          args[UPSAMPLE_NEAREST2D_VEC_SCALE_FACTORS],
+                          args[UPSAMPLE_NEAREST2D_VEC_OUT]);
 }
 
 static int32_t nearest(float scale, int32_t place, int32_t size) {
@@ -69,8 +72,8 @@ static int32_t nearest(float scale, int32_t place, int32_t size) {
 }
 
 // All images and channels of one pixel.
-static void copy_pixel(const pt_tensor *out, int32_t to, const int32_t *to_strides,
-                       const pt_tensor *in, int32_t from, const int32_t *from_strides) {
+static int copy_pixel(pt_context *c, const pt_tensor *out, int32_t to, const int32_t *to_strides,
+                      const pt_tensor *in, int32_t from, const int32_t *from_strides) {
     const size_t size = pt_element_size(in->dtype);
     const bool blocks = to_strides[1] == 1 && from_strides[1] == 1;
     const int32_t channels = blocks ? 1 : in->sizes[1];
@@ -79,18 +82,21 @@ static void copy_pixel(const pt_tensor *out, int32_t to, const int32_t *to_strid
         uint8_t *a = (uint8_t *)out->data + (size_t)(to + n * to_strides[0]) * size;
         const uint8_t *b = (const uint8_t *)in->data + (size_t)(from + n * from_strides[0]) * size;
         for (int32_t i = 0; i < channels; i++) {
-            memcpy(a, b, block);
+            PT_TRY(pt_count_work(c, blocks ? in->sizes[1] : 1));
+            memmove(a, b, block);
             a += (size_t)to_strides[1] * size;
             b += (size_t)from_strides[1] * size;
         }
     }
+    return PT_ERROR_OK;
 }
 
 static int run_nearest(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[3]);
+    pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_NEAREST2D_VEC_INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[UPSAMPLE_NEAREST2D_VEC_OUT]);
     resizing r;
-    int error = read_resizing(c, args[1], args[2], &in, &r);
+    int error = read_resizing(c, args[UPSAMPLE_NEAREST2D_VEC_OUTPUT_SIZE],
+                              args[UPSAMPLE_NEAREST2D_VEC_SCALE_FACTORS], &in, &r);
     if (error || pt_numel(&out) == 0) {
         return error;
     }
@@ -101,7 +107,7 @@ static int run_nearest(pt_context *c, const pt_ref *args) {
         int32_t row = nearest(scale_of(&r, HEIGHT, in.sizes[2]), y, in.sizes[2]) * from[2];
         for (int32_t x = 0; x < r.out[WIDTH]; x++) {
             int32_t column = nearest(scale_of(&r, WIDTH, in.sizes[3]), x, in.sizes[3]) * from[3];
-            copy_pixel(&out, y * to[2] + x * to[3], to, &in, row + column, from);
+            PT_TRY(copy_pixel(c, &out, y * to[2] + x * to[3], to, &in, row + column, from));
         }
     }
     return error;
@@ -112,11 +118,13 @@ const pt_kernel pt_aten_upsample_nearest2d_vec_out = {check_nearest, run_nearest
 // ---- bilinear: (input, output_size, align_corners, scale_factors, out)
 
 static int check_bilinear(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
+    pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_VEC_INPUT]);
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
     }
-    return check_upsample(c, &in, args[1], args[3], args[4]);
+    return check_upsample(c, &in, args[UPSAMPLE_BILINEAR2D_VEC_OUTPUT_SIZE],
+                          args[UPSAMPLE_BILINEAR2D_VEC_SCALE_FACTORS],
+                          args[UPSAMPLE_BILINEAR2D_VEC_OUT]);
 }
 
 // The two input places around an output place, the weight of the second.
@@ -151,31 +159,34 @@ typedef struct mixing {
         return (1 - x->weight) * load(in->data, from + x->first * step, in->dtype) +            \
                x->weight * load(in->data, from + x->second * step, in->dtype);                  \
     }                                                                                           \
-    static void mix_pixel_##type(const mixing *m, int32_t to, const between *y,                 \
-                                 const between *x) {                                            \
+    static int mix_pixel_##type(pt_context *c, const mixing *m, int32_t to, const between *y,   \
+                                const between *x) {                                             \
         for (int32_t n = 0; n < m->in->sizes[0]; n++) {                                         \
             for (int32_t i = 0; i < m->in->sizes[1]; i++) {                                     \
                 int32_t from = n * m->from[0] + i * m->from[1];                                 \
+                PT_TRY(pt_count_elements(c, 1));                                                \
                 type above = mix_##type(m->in, from + y->first * m->from[2], x, m->from[3]);    \
                 type below = mix_##type(m->in, from + y->second * m->from[2], x, m->from[3]);   \
                 store(m->out->data, to + n * m->to[0] + i * m->to[1], m->out->dtype,            \
                       (1 - y->weight) * above + y->weight * below);                             \
             }                                                                                   \
         }                                                                                       \
+        return PT_ERROR_OK;                                                                     \
     }
 
 MIX_PIXEL(float, pt_load_float, pt_store_float)
 MIX_PIXEL(double, pt_load_double, pt_store_double)
 
 static int run_bilinear(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_VEC_INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_VEC_OUT]);
     resizing r;
-    int error = read_resizing(c, args[1], args[3], &in, &r);
+    int error = read_resizing(c, args[UPSAMPLE_BILINEAR2D_VEC_OUTPUT_SIZE],
+                              args[UPSAMPLE_BILINEAR2D_VEC_SCALE_FACTORS], &in, &r);
     if (error || pt_numel(&out) == 0) {
         return error;
     }
-    bool align = pt_get_bool(c, args[2]);
+    bool align = pt_get_bool(c, args[UPSAMPLE_BILINEAR2D_VEC_ALIGN_CORNERS]);
     mixing m = {.in = &in, .out = &out};
     pt_strides(&out, m.to);
     pt_strides(&in, m.from);
@@ -183,8 +194,8 @@ static int run_bilinear(pt_context *c, const pt_ref *args) {
         between y = place_between(&r, HEIGHT, in.sizes[2], i, align);
         for (int32_t j = 0; j < r.out[WIDTH]; j++) {
             between x = place_between(&r, WIDTH, in.sizes[3], j, align);
-            (in.dtype == PT_DTYPE_DOUBLE ? mix_pixel_double
-                                         : mix_pixel_float)(&m, i * m.to[2] + j * m.to[3], &y, &x);
+            PT_TRY((in.dtype == PT_DTYPE_DOUBLE ? mix_pixel_double : mix_pixel_float)(
+                c, &m, i * m.to[2] + j * m.to[3], &y, &x));
         }
     }
     return error;

@@ -1,4 +1,5 @@
 // Copies whose output has other sizes but the same elements in the same (logical) order.
+#include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
 
@@ -67,48 +68,49 @@ static int run_view(pt_context *c, pt_ref in_arg, pt_ref out_arg) {
         w.offset[0] = w.offset[1] = 0;
         without_ones(&in, w.sizes, w.strides[1]);
         w.rank = (uint8_t)without_ones(&out, w.sizes, w.strides[0]);
-        pt_copy_run(&w, &out, &in);
+        return pt_copy_run(c, &w, &out, &in);
     }
     return PT_ERROR_OK;
 }
 
 // (self, list or int, out)
 static int view_run(pt_context *c, const pt_ref *args) {
-    return run_view(c, args[0], args[2]);
+    return run_view(c, args[VIEW_COPY_SELF], args[VIEW_COPY_OUT]);
 }
 
 static int view_copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[VIEW_COPY_SELF]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank;
-    int error = pt_read_view_sizes(c, args[1], &self, &rank, sizes);
-    return error ? error : check_view(c, args[0], args[2], rank, sizes);
+    int error = pt_read_view_sizes(c, args[VIEW_COPY_SIZE], &self, &rank, sizes);
+    return error ? error : check_view(c, args[VIEW_COPY_SELF], args[VIEW_COPY_OUT], rank, sizes);
 }
 
 const pt_kernel pt_aten_view_copy_out = {view_copy_check, view_run};
 
 static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[UNSQUEEZE_COPY_SELF]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t dim;
     if (self.rank == PT_MAX_RANK) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 16 dims");
     }
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank + 1u, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[UNSQUEEZE_COPY_DIM]), self.rank + 1u, &dim);
     if (error) {
         return error;
     }
     for (uint32_t d = 0; d <= self.rank; d++) {
         sizes[d] = d == dim ? 1 : self.sizes[d < dim ? d : d - 1];
     }
-    return check_view(c, args[0], args[2], self.rank + 1u, sizes);
+    return check_view(c, args[UNSQUEEZE_COPY_SELF], args[UNSQUEEZE_COPY_OUT], self.rank + 1u,
+                      sizes);
 }
 
 const pt_kernel pt_aten_unsqueeze_copy_out = {unsqueeze_copy_check, view_run};
 
 // Without the dims of size 1 whose bit is set in `dims`.
 static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[SQUEEZE_COPY_DIM_SELF]);
     int32_t sizes[PT_MAX_RANK];
     uint32_t rank = 0;
     for (uint32_t d = 0; d < self.rank; d++) {
@@ -116,20 +118,20 @@ static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
             sizes[rank++] = self.sizes[d];
         }
     }
-    return check_view(c, args[0], args[2], rank, sizes);
+    return check_view(c, args[SQUEEZE_COPY_DIM_SELF], args[SQUEEZE_COPY_DIM_OUT], rank, sizes);
 }
 
 static int squeeze_copy_dim_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[SQUEEZE_COPY_DIM_SELF]);
     uint32_t dim;
-    int error = pt_read_dim(c, pt_get_int(c, args[1]), self.rank, &dim);
+    int error = pt_read_dim(c, pt_get_int(c, args[SQUEEZE_COPY_DIM_DIM]), self.rank, &dim);
     return error ? error : check_squeeze(c, args, 1u << dim);
 }
 
 static int squeeze_copy_dims_check(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[0]);
+    pt_tensor self = pt_get_tensor(c, args[SQUEEZE_COPY_DIMS_SELF]);
     uint32_t dims;
-    int error = pt_read_dims(c, args[1], self.rank, &dims);
+    int error = pt_read_dims(c, args[SQUEEZE_COPY_DIMS_DIM], self.rank, &dims);
     return error ? error : check_squeeze(c, args, dims);
 }
 

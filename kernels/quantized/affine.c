@@ -207,8 +207,8 @@ static uint8_t *element_at(const pt_tensor *t, int32_t i) {
     return (uint8_t *)t->data + (size_t)i * pt_element_size(t->dtype);
 }
 
-void pt_quantize_part(const pt_quantizer *q, int32_t first, int32_t n, const pt_tensor *in,
-                      const pt_tensor *out) {
+static void quantize_piece(const pt_quantizer *q, int32_t first, int32_t n, const pt_tensor *in,
+                           const pt_tensor *out) {
     if (in->dtype == PT_DTYPE_FLOAT) {
         pt_quantize_row(q, out->dtype, n, (const float *)in->data + first, element_at(out, first));
         return;
@@ -219,6 +219,16 @@ void pt_quantize_part(const pt_quantizer *q, int32_t first, int32_t n, const pt_
         pt_read_halves(x, in->data, first, 1, some, in->dtype);
         pt_quantize_row(q, out->dtype, some, x, element_at(out, first));
     }
+}
+
+int pt_quantize_part(pt_context *c, const pt_quantizer *q, int32_t first, int32_t n,
+                     const pt_tensor *in, const pt_tensor *out) {
+    for (; n > 0; n -= PT_PIECE, first += PT_PIECE) {
+        const int32_t some = n < PT_PIECE ? n : PT_PIECE;
+        PT_TRY(pt_count_elements(c, some));
+        quantize_piece(q, first, some, in, out);
+    }
+    return PT_ERROR_OK;
 }
 
 // ---- from quantized values
@@ -290,8 +300,8 @@ void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const 
     }
 }
 
-void pt_dequantize_part(const pt_dequantizer *q, int32_t first, int32_t n, const pt_tensor *in,
-                        const pt_tensor *out) {
+static void dequantize_piece(const pt_dequantizer *q, int32_t first, int32_t n, const pt_tensor *in,
+                             const pt_tensor *out) {
     if (out->dtype == PT_DTYPE_FLOAT) {
         pt_dequantize_row(q, in->dtype, n, element_at(in, first), (float *)out->data + first);
         return;
@@ -302,4 +312,14 @@ void pt_dequantize_part(const pt_dequantizer *q, int32_t first, int32_t n, const
         pt_dequantize_row(q, in->dtype, some, element_at(in, first), x);
         pt_write_halves(out->data, first, 1, x, some, out->dtype);
     }
+}
+
+int pt_dequantize_part(pt_context *c, const pt_dequantizer *q, int32_t first, int32_t n,
+                       const pt_tensor *in, const pt_tensor *out) {
+    for (; n > 0; n -= PT_PIECE, first += PT_PIECE) {
+        const int32_t some = n < PT_PIECE ? n : PT_PIECE;
+        PT_TRY(pt_count_elements(c, some));
+        dequantize_piece(q, first, some, in, out);
+    }
+    return PT_ERROR_OK;
 }

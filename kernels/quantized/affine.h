@@ -37,9 +37,9 @@ typedef struct pt_quantizer {
 pt_quantizer pt_make_quantizer(double scale, int64_t zero_point, int64_t low, int64_t high);
 // n values to `dtype`.
 void pt_quantize_row(const pt_quantizer *q, uint8_t dtype, int32_t n, const float *in, void *out);
-// Elements `first` to `first` + n of `in`, which pt_check_real takes, to those of `out`.
-void pt_quantize_part(const pt_quantizer *q, int32_t first, int32_t n, const pt_tensor *in,
-                      const pt_tensor *out);
+// Elements `first` to `first` + n of `in`, which pt_check_real takes, to those of `out`. Polls.
+int pt_quantize_part(pt_context *c, const pt_quantizer *q, int32_t first, int32_t n,
+                     const pt_tensor *in, const pt_tensor *out);
 
 typedef struct pt_dequantizer {
     float scale;
@@ -50,8 +50,8 @@ pt_dequantizer pt_make_dequantizer(double scale, int64_t zero_point);
 // n values of `dtype`.
 void pt_dequantize_row(const pt_dequantizer *q, uint8_t dtype, int32_t n, const void *in,
                        float *out);
-// Elements `first` to `first` + n of `in` to those of `out`, which pt_check_real takes.
-void pt_dequantize_part(const pt_dequantizer *q, int32_t first, int32_t n, const pt_tensor *in,
-                        const pt_tensor *out);
+// Elements `first` to `first` + n of `in` to those of `out`, which pt_check_real takes. Polls.
+int pt_dequantize_part(pt_context *c, const pt_dequantizer *q, int32_t first, int32_t n,
+                       const pt_tensor *in, const pt_tensor *out);
 
 #endif

@@ -1,4 +1,5 @@
 // Scales and zero points that cover the values of a tensor, or of each row of its last dim.
+#include "../core/operator_arguments.h"
 #include "../portable/float_math.h"
 #include "affine.h"
 
@@ -49,14 +50,20 @@ static parameters choose(float min, float max, int32_t low, int32_t high) {
 }
 
 // Of n values; NaN is passed over.
-static parameters choose_for(const float *in, int32_t n, int32_t low, int32_t high) {
+static int choose_for(pt_context *c, const float *in, int32_t n, int32_t low, int32_t high,
+                      parameters *p) {
     float min = 0, max = 0;
-    for (int32_t i = 0; i < n; i++) {
-        float x = in[i];
-        min = x < min ? x : min;
-        max = x > max ? x : max;
+    for (int32_t i = 0; i < n;) {
+        const int32_t end = n - i < PT_PIECE ? n : i + PT_PIECE;
+        PT_TRY(pt_count_elements(c, end - i));
+        for (; i < end; i++) {
+            float x = in[i];
+            min = x < min ? x : min;
+            max = x > max ? x : max;
+        }
     }
-    return choose(min, max, low, high);
+    *p = choose(min, max, low, high);
+    return pt_count_elements(c, 1);
 }
 
 static int check_dtypes(pt_context *c, const pt_tensor *in, const pt_tensor *scale,
@@ -80,10 +87,11 @@ static int expect_one(pt_context *c, pt_ref arg, const pt_tensor *out) {
 }
 
 static int check_tensor(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor scale = pt_get_tensor(c, args[5]);
-    pt_tensor zero_point = pt_get_tensor(c, args[6]);
-    int64_t low = pt_get_int(c, args[1]), high = pt_get_int(c, args[2]);
+    pt_tensor in = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_INPUT]);
+    pt_tensor scale = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_SCALE_OUT]);
+    pt_tensor zero_point = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_ZERO_POINT_OUT]);
+    int64_t low = pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MIN]);
+    int64_t high = pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MAX]);
     int error = check_dtypes(c, &in, &scale, &zero_point);
     if (error) {
         return error;
@@ -92,16 +100,18 @@ static int check_tensor(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "quant_min must be below quant_max, both within int32");
     }
-    error = expect_one(c, args[5], &scale);
-    return error ? error : expect_one(c, args[6], &zero_point);
+    error = expect_one(c, args[CHOOSE_QPARAMS_TENSOR_SCALE_OUT], &scale);
+    return error ? error : expect_one(c, args[CHOOSE_QPARAMS_TENSOR_ZERO_POINT_OUT], &zero_point);
 }
 
 static int run_tensor(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor scale = pt_get_tensor(c, args[5]);
-    pt_tensor zero_point = pt_get_tensor(c, args[6]);
-    int32_t low = (int32_t)pt_get_int(c, args[1]), high = (int32_t)pt_get_int(c, args[2]);
-    parameters p = choose_for(in.data, pt_numel(&in), low, high);
+    pt_tensor in = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_INPUT]);
+    pt_tensor scale = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_SCALE_OUT]);
+    pt_tensor zero_point = pt_get_tensor(c, args[CHOOSE_QPARAMS_TENSOR_ZERO_POINT_OUT]);
+    int32_t low = (int32_t)pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MIN]);
+    int32_t high = (int32_t)pt_get_int(c, args[CHOOSE_QPARAMS_TENSOR_QUANT_MAX]);
+    parameters p;
+    PT_TRY(choose_for(c, in.data, pt_numel(&in), low, high, &p));
     *(double *)scale.data = p.scale;
     *(int64_t *)zero_point.data = p.zero_point;
     return PT_ERROR_OK;
@@ -112,9 +122,10 @@ const pt_kernel pt_quantized_decomposed_choose_qparams_Tensor_out = {check_tenso
 // ---- (input, dtype, scale_out, zero_point_out): the range is int8's, whatever the dtype
 
 static int check_tokens(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor scale = pt_get_tensor(c, args[2]);
-    pt_tensor zero_point = pt_get_tensor(c, args[3]);
+    pt_tensor in = pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_INPUT]);
+    pt_tensor scale = pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_SCALE_OUT]);
+    pt_tensor zero_point =
+        pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_ZERO_POINT_OUT]);
     int error = check_dtypes(c, &in, &scale, &zero_point);
     if (error) {
         return error;
@@ -129,18 +140,22 @@ static int check_tokens(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d < in.rank; d++) {
         sizes[d] = d + 1 == in.rank ? 1 : in.sizes[d];
     }
-    error = pt_expect_sizes(c, args[2], in.rank, sizes);
-    return error ? error : pt_expect_sizes(c, args[3], in.rank, sizes);
+    error = pt_expect_sizes(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_SCALE_OUT], in.rank, sizes);
+    return error ? error
+                 : pt_expect_sizes(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_ZERO_POINT_OUT],
+                                   in.rank, sizes);
 }
 
 static int run_tokens(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor scale = pt_get_tensor(c, args[2]);
-    pt_tensor zero_point = pt_get_tensor(c, args[3]);
+    pt_tensor in = pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_INPUT]);
+    pt_tensor scale = pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_SCALE_OUT]);
+    pt_tensor zero_point =
+        pt_get_tensor(c, args[CHOOSE_QPARAMS_PER_TOKEN_ASYMMETRIC_ZERO_POINT_OUT]);
     int32_t tokens = pt_numel(&scale), row = in.sizes[in.rank - 1];
     const float *from = in.data;
     for (int32_t i = 0; i < tokens; i++, from += row) {
-        parameters p = choose_for(from, row, INT8_MIN, INT8_MAX);
+        parameters p;
+        PT_TRY(choose_for(c, from, row, INT8_MIN, INT8_MAX, &p));
         ((double *)scale.data)[i] = p.scale;
         ((int64_t *)zero_point.data)[i] = p.zero_point;
     }

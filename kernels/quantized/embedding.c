@@ -2,6 +2,7 @@
 // row or each group of columns: (weight, scales, zero_points, quant_min, quant_max, indices,
 // [dtype,] out). x = (q - zero_point) * scale in float32; scales and zero points may be float16 or
 // bfloat16, and so may the output.
+#include "../core/operator_arguments.h"
 #include "../portable/arguments.h"
 #include "affine.h"
 
@@ -17,9 +18,10 @@ typedef struct table {
 } table;
 
 static table get_table(const pt_context *c, const pt_ref *args, packing p) {
-    table t = {.weight = pt_get_tensor(c, args[0]), .scales = pt_get_tensor(c, args[1])};
-    if (!pt_is_none(args[2])) {
-        t.zero_points = pt_get_tensor(c, args[2]);
+    table t = {.weight = pt_get_tensor(c, args[EMBEDDING_BYTE_WEIGHT]),
+               .scales = pt_get_tensor(c, args[EMBEDDING_BYTE_WEIGHT_SCALES])};
+    if (!pt_is_none(args[EMBEDDING_BYTE_WEIGHT_ZERO_POINTS])) {
+        t.zero_points = pt_get_tensor(c, args[EMBEDDING_BYTE_WEIGHT_ZERO_POINTS]);
     }
     t.columns =
         t.weight.rank == 2 ? (int32_t)((uint32_t)t.weight.sizes[1] * values_per_byte[p]) : 0;
@@ -44,17 +46,19 @@ static int check_table(pt_context *c, const pt_ref *args, packing p) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "scales must be one a row, or as many as divide its columns");
     }
-    if (!pt_is_none(args[2]) && !pt_same_sizes(&t.zero_points, &t.scales)) {
+    if (!pt_is_none(args[EMBEDDING_BYTE_WEIGHT_ZERO_POINTS]) &&
+        !pt_same_sizes(&t.zero_points, &t.scales)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "zero points must have the sizes of scales");
     }
-    if (!pt_is_none(args[2]) && t.zero_points.dtype != t.scales.dtype) {
+    if (!pt_is_none(args[EMBEDDING_BYTE_WEIGHT_ZERO_POINTS]) &&
+        t.zero_points.dtype != t.scales.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "zero points must have the dtype of scales");
     }
     return pt_check_real(c, &t.scales);
 }
 
 static int check(pt_context *c, const pt_ref *args, packing p, pt_ref dtype, pt_ref out_arg) {
-    pt_tensor indices = pt_get_tensor(c, args[5]);
+    pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BYTE_INDICES]);
     pt_tensor out = pt_get_tensor(c, out_arg);
     int error = check_table(c, args, p);
     error = error ? error : pt_check_real_output(c, &out, dtype);
@@ -92,8 +96,8 @@ static int32_t weight_value(const table *t, packing p, int32_t row, int32_t colu
 }
 
 // To the elements of `out` from `to` on.
-static void dequantize_row(const table *t, packing p, int32_t row, const pt_tensor *out,
-                           int32_t to) {
+static int dequantize_row(pt_context *c, const table *t, packing p, int32_t row,
+                          const pt_tensor *out, int32_t to) {
     int32_t group_size = t->columns / t->groups;
     const void *zero_points = t->zero_points.data;
     const uint8_t dtype = t->scales.dtype;
@@ -103,6 +107,7 @@ static void dequantize_row(const table *t, packing p, int32_t row, const pt_tens
         float scale = pt_load_float(t->scales.data, i, dtype);
         float zero_point = zero_points ? pt_load_float(zero_points, i, dtype) : 0;
         for (int32_t j = group * group_size; j < (group + 1) * group_size; j++) {
+            PT_TRY(pt_count_work(c, 1));
             float x = ((float)weight_value(t, p, row, j) - zero_point) * scale;
             if (floats) {
                 floats[to++] = x;
@@ -111,33 +116,35 @@ static void dequantize_row(const table *t, packing p, int32_t row, const pt_tens
             }
         }
     }
+    return PT_ERROR_OK;
 }
 
 static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
     table t = get_table(c, args, p);
-    pt_tensor indices = pt_get_tensor(c, args[5]);
+    pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BYTE_INDICES]);
     pt_tensor out = pt_get_tensor(c, out_arg);
     int error = pt_check_indices(c, &indices, t.weight.sizes[0], &out);
     int32_t n = error ? 0 : pt_numel(&indices);
     for (int32_t i = 0; i < n; i++) {
         int32_t row = (int32_t)pt_load_int(indices.data, i, indices.dtype);
-        dequantize_row(&t, p, row, &out, i * t.columns);
+        PT_TRY(dequantize_row(c, &t, p, row, &out, i * t.columns));
     }
     return error;
 }
 
 #define EMBEDDING_KERNELS(name, p)                                                                \
     static int check_##name(pt_context *c, const pt_ref *args) {                                  \
-        return check(c, args, p, 0, args[6]);                                                     \
+        return check(c, args, p, 0, args[EMBEDDING_BYTE_OUT]);                                    \
     }                                                                                             \
     static int run_##name(pt_context *c, const pt_ref *args) {                                    \
-        return run(c, args, p, args[6]);                                                          \
+        return run(c, args, p, args[EMBEDDING_BYTE_OUT]);                                         \
     }                                                                                             \
     static int check_##name##_dtype(pt_context *c, const pt_ref *args) {                          \
-        return check(c, args, p, args[6], args[7]);                                               \
+        return check(c, args, p, args[EMBEDDING_BYTE_DTYPE_DTYPE],                                \
+                     args[EMBEDDING_BYTE_DTYPE_OUT]);                                             \
     }                                                                                             \
     static int run_##name##_dtype(pt_context *c, const pt_ref *args) {                            \
-        return run(c, args, p, args[7]);                                                          \
+        return run(c, args, p, args[EMBEDDING_BYTE_DTYPE_OUT]);                                   \
     }                                                                                             \
     const pt_kernel pt_quantized_decomposed_embedding_##name##_out = {check_##name, run_##name};  \
     const pt_kernel pt_quantized_decomposed_embedding_##name##_dtype_out = {check_##name##_dtype, \

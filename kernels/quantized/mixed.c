@@ -1,15 +1,16 @@
 // Matrix products of an input with an int8 weight that has scales, but no zero points. Input,
 // scales and output are float32, float16 or bfloat16, the latter computed in float32; input and
 // scales have one dtype, and mixed_mm's output, too.
+#include "../core/operator_arguments.h"
 #include "../portable/half.h"
 #include "affine.h"
 
 // (input, weight, scales, zero_points, [dtype,] out) but for the sizes.
 static int check(pt_context *c, const pt_ref *args, pt_ref dtype, const pt_tensor *out) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor weight = pt_get_tensor(c, args[1]);
-    pt_tensor scales = pt_get_tensor(c, args[2]);
-    if (!pt_is_none(args[3])) {
+    pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
+    pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
+    pt_tensor scales = pt_get_tensor(c, args[MIXED_MM_WEIGHT_SCALES]);
+    if (!pt_is_none(args[MIXED_MM_WEIGHT_ZERO_POINTS])) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no zero points of the weight");
     }
     if (weight.dtype != PT_DTYPE_CHAR) {
@@ -47,10 +48,10 @@ static const float *as_floats(const pt_tensor *t, int32_t first, int32_t n, floa
 // ---- mixed_mm: out[i, j] = sum over k of input[i, k] * weight[k, j] * scales[k]
 
 static int check_mm(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor weight = pt_get_tensor(c, args[1]);
-    pt_tensor scales = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
+    pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
+    pt_tensor scales = pt_get_tensor(c, args[MIXED_MM_WEIGHT_SCALES]);
+    pt_tensor out = pt_get_tensor(c, args[MIXED_MM_OUT]);
     int error = check(c, args, 0, &out);
     if (error) {
         return error;
@@ -63,14 +64,14 @@ static int check_mm(pt_context *c, const pt_ref *args) {
                        "input must have a column, and scales an element, for each row of weight");
     }
     int32_t sizes[2] = {in.sizes[0], weight.sizes[1]};
-    return pt_expect_sizes(c, args[4], 2, sizes);
+    return pt_expect_sizes(c, args[MIXED_MM_OUT], 2, sizes);
 }
 
 static int run_mm(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor weight = pt_get_tensor(c, args[1]);
-    pt_tensor scale = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[4]);
+    pt_tensor in = pt_get_tensor(c, args[MIXED_MM_INPUT]);
+    pt_tensor weight = pt_get_tensor(c, args[MIXED_MM_WEIGHT]);
+    pt_tensor scale = pt_get_tensor(c, args[MIXED_MM_WEIGHT_SCALES]);
+    pt_tensor out = pt_get_tensor(c, args[MIXED_MM_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -82,8 +83,12 @@ static int run_mm(pt_context *c, const pt_ref *args) {
         for (int32_t j = 0; j < columns; j++) {
             const int8_t *column = (const int8_t *)weight.data + j;
             float sum = 0;
-            for (int32_t k = 0; k < terms; k++, column += columns) {
-                sum += row[k] * (float)*column * scales[k];
+            for (int32_t k = 0; k < terms;) {
+                const int32_t end = terms - k < PT_PIECE ? terms : k + PT_PIECE;
+                PT_TRY(pt_count_work(c, end - k));
+                for (; k < end; k++, column += columns) {
+                    sum += row[k] * (float)*column * scales[k];
+                }
             }
             pt_store_float(out.data, to++, out.dtype, sum);
         }
@@ -107,11 +112,11 @@ static int32_t size_of_group(const pt_tensor *weight, const pt_tensor *scales) {
 }
 
 static int check_linear(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor weight = pt_get_tensor(c, args[1]);
-    pt_tensor scales = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[5]);
-    int error = check(c, args, args[4], &out);
+    pt_tensor in = pt_get_tensor(c, args[MIXED_LINEAR_INPUT]);
+    pt_tensor weight = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT]);
+    pt_tensor scales = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT_SCALES]);
+    pt_tensor out = pt_get_tensor(c, args[MIXED_LINEAR_OUT]);
+    int error = check(c, args, args[MIXED_LINEAR_DTYPE], &out);
     if (error) {
         return error;
     }
@@ -121,28 +126,33 @@ static int check_linear(pt_context *c, const pt_ref *args) {
                        "input must have weight's columns, scales its rows, and groups that fit");
     }
     int32_t sizes[2] = {in.sizes[0], weight.sizes[0]};
-    return pt_expect_sizes(c, args[5], 2, sizes);
+    return pt_expect_sizes(c, args[MIXED_LINEAR_OUT], 2, sizes);
 }
 
-static float sum_groups(const float *in, const int8_t *weight, const float *scales, int32_t terms,
-                        int32_t group) {
+static int sum_groups(pt_context *c, const float *in, const int8_t *weight, const float *scales,
+                      int32_t terms, int32_t group, float *to) {
     float sum = 0;
     for (int32_t k = 0; k < terms;) {
         int32_t end = terms - k > group ? k + group : terms;
         float part = 0;
-        for (; k < end; k++) {
-            part += in[k] * (float)weight[k];
+        while (k < end) {
+            const int32_t stop = end - k < PT_PIECE ? end : k + PT_PIECE;
+            PT_TRY(pt_count_work(c, stop - k));
+            for (; k < stop; k++) {
+                part += in[k] * (float)weight[k];
+            }
         }
         sum += part * *scales++;
     }
-    return sum;
+    *to = sum;
+    return PT_ERROR_OK;
 }
 
 static int run_linear(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor weight = pt_get_tensor(c, args[1]);
-    pt_tensor scales = pt_get_tensor(c, args[2]);
-    pt_tensor out = pt_get_tensor(c, args[5]);
+    pt_tensor in = pt_get_tensor(c, args[MIXED_LINEAR_INPUT]);
+    pt_tensor weight = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT]);
+    pt_tensor scales = pt_get_tensor(c, args[MIXED_LINEAR_WEIGHT_SCALES]);
+    pt_tensor out = pt_get_tensor(c, args[MIXED_LINEAR_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -153,8 +163,9 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     for (int32_t i = 0; i < in.sizes[0]; i++) {
         const float *row = as_floats(&in, i * terms, terms, buffer);
         for (int32_t j = 0; j < weight.sizes[0]; j++) {
-            float sum = sum_groups(row, (const int8_t *)weight.data + j * terms, scale + j * groups,
-                                   terms, group);
+            float sum;
+            PT_TRY(sum_groups(c, row, (const int8_t *)weight.data + j * terms, scale + j * groups,
+                              terms, group, &sum));
             pt_store_float(out.data, to++, out.dtype, sum);
         }
     }

@@ -1,14 +1,28 @@
 // One scale and zero point for the whole tensor, given as numbers or as tensors of one element:
 // (input, scale, zero_point, quant_min, quant_max, dtype, out) and, to dequantize, out_dtype before
 // out.
+#include "../core/operator_arguments.h"
 #include "affine.h"
+
+// The arguments of all four operators.
+enum {
+    INPUT = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_INPUT,
+    SCALE = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_SCALE,
+    ZERO_POINT = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_ZERO_POINT,
+    QUANT_MIN = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_QUANT_MIN,
+    QUANT_MAX = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_QUANT_MAX,
+    DTYPE = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_DTYPE,
+    QUANTIZE_OUT = QUANTIZED_DECOMPOSED_QUANTIZE_PER_TENSOR_OUT,
+    OUT_DTYPE = QUANTIZED_DECOMPOSED_DEQUANTIZE_PER_TENSOR_OUT_DTYPE,
+    DEQUANTIZE_OUT = QUANTIZED_DECOMPOSED_DEQUANTIZE_PER_TENSOR_OUT,
+};
 
 static bool fits_int32(int64_t v) {
     return v >= INT32_MIN && v <= INT32_MAX;
 }
 
 static int check_number_parameters(pt_context *c, const pt_ref *args) {
-    if (!fits_int32(pt_get_int(c, args[2]))) {
+    if (!fits_int32(pt_get_int(c, args[ZERO_POINT]))) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "zero_point does not fit in int32");
     }
     return PT_ERROR_OK;
@@ -17,13 +31,14 @@ static int check_number_parameters(pt_context *c, const pt_ref *args) {
 // ---- quantize
 
 static int check_quantize(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
+    pt_tensor in = pt_get_tensor(c, args[INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZE_OUT]);
     int error = pt_check_real(c, &in);
-    error = error ? error : pt_check_quantized(c, &out, pt_get_int(c, args[5]));
+    error = error ? error : pt_check_quantized(c, &out, pt_get_int(c, args[DTYPE]));
     error = error ? error
-                  : pt_check_range(c, out.dtype, pt_get_int(c, args[3]), pt_get_int(c, args[4]));
-    return error ? error : pt_check_alike(c, &in, args[6]);
+                  : pt_check_range(c, out.dtype, pt_get_int(c, args[QUANT_MIN]),
+                                   pt_get_int(c, args[QUANT_MAX]));
+    return error ? error : pt_check_alike(c, &in, args[QUANTIZE_OUT]);
 }
 
 static int check_quantize_numbers(pt_context *c, const pt_ref *args) {
@@ -32,26 +47,25 @@ static int check_quantize_numbers(pt_context *c, const pt_ref *args) {
 }
 
 static int check_quantize_tensors(pt_context *c, const pt_ref *args) {
-    int error = pt_check_parameters(c, args[1], args[2], 1);
+    int error = pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1);
     return error ? error : check_quantize(c, args);
 }
 
 static int quantize(pt_context *c, const pt_ref *args, double scale, int64_t zero_point) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[6]);
-    pt_quantizer q =
-        pt_make_quantizer(scale, zero_point, pt_get_int(c, args[3]), pt_get_int(c, args[4]));
-    pt_quantize_part(&q, 0, pt_numel(&out), &in, &out);
-    return PT_ERROR_OK;
+    pt_tensor in = pt_get_tensor(c, args[INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[QUANTIZE_OUT]);
+    pt_quantizer q = pt_make_quantizer(scale, zero_point, pt_get_int(c, args[QUANT_MIN]),
+                                       pt_get_int(c, args[QUANT_MAX]));
+    return pt_quantize_part(c, &q, 0, pt_numel(&out), &in, &out);
 }
 
 static int run_quantize_numbers(pt_context *c, const pt_ref *args) {
-    return quantize(c, args, pt_get_double(c, args[1]), pt_get_int(c, args[2]));
+    return quantize(c, args, pt_get_double(c, args[SCALE]), pt_get_int(c, args[ZERO_POINT]));
 }
 
 static int run_quantize_tensors(pt_context *c, const pt_ref *args) {
-    pt_tensor scale = pt_get_tensor(c, args[1]);
-    pt_tensor zero_point = pt_get_tensor(c, args[2]);
+    pt_tensor scale = pt_get_tensor(c, args[SCALE]);
+    pt_tensor zero_point = pt_get_tensor(c, args[ZERO_POINT]);
     return quantize(c, args, pt_load_double(scale.data, 0, scale.dtype),
                     pt_load_int(zero_point.data, 0, zero_point.dtype));
 }
@@ -64,11 +78,11 @@ const pt_kernel pt_quantized_decomposed_quantize_per_tensor_Tensor_out = {check_
 // ---- dequantize
 
 static int check_dequantize(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[7]);
-    int error = pt_check_quantized(c, &in, pt_get_int(c, args[5]));
-    error = error ? error : pt_check_real_output(c, &out, args[6]);
-    return error ? error : pt_check_alike(c, &in, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[DEQUANTIZE_OUT]);
+    int error = pt_check_quantized(c, &in, pt_get_int(c, args[DTYPE]));
+    error = error ? error : pt_check_real_output(c, &out, args[OUT_DTYPE]);
+    return error ? error : pt_check_alike(c, &in, args[DEQUANTIZE_OUT]);
 }
 
 static int check_dequantize_numbers(pt_context *c, const pt_ref *args) {
@@ -77,25 +91,24 @@ static int check_dequantize_numbers(pt_context *c, const pt_ref *args) {
 }
 
 static int check_dequantize_tensors(pt_context *c, const pt_ref *args) {
-    int error = pt_check_parameters(c, args[1], args[2], 1);
+    int error = pt_check_parameters(c, args[SCALE], args[ZERO_POINT], 1);
     return error ? error : check_dequantize(c, args);
 }
 
 static int dequantize(pt_context *c, const pt_ref *args, double scale, int64_t zero_point) {
-    pt_tensor in = pt_get_tensor(c, args[0]);
-    pt_tensor out = pt_get_tensor(c, args[7]);
+    pt_tensor in = pt_get_tensor(c, args[INPUT]);
+    pt_tensor out = pt_get_tensor(c, args[DEQUANTIZE_OUT]);
     pt_dequantizer q = pt_make_dequantizer(scale, zero_point);
-    pt_dequantize_part(&q, 0, pt_numel(&out), &in, &out);
-    return PT_ERROR_OK;
+    return pt_dequantize_part(c, &q, 0, pt_numel(&out), &in, &out);
 }
 
 static int run_dequantize_numbers(pt_context *c, const pt_ref *args) {
-    return dequantize(c, args, pt_get_double(c, args[1]), pt_get_int(c, args[2]));
+    return dequantize(c, args, pt_get_double(c, args[SCALE]), pt_get_int(c, args[ZERO_POINT]));
 }
 
 static int run_dequantize_tensors(pt_context *c, const pt_ref *args) {
-    pt_tensor scale = pt_get_tensor(c, args[1]);
-    pt_tensor zero_point = pt_get_tensor(c, args[2]);
+    pt_tensor scale = pt_get_tensor(c, args[SCALE]);
+    pt_tensor zero_point = pt_get_tensor(c, args[ZERO_POINT]);
     return dequantize(c, args, pt_load_double(scale.data, 0, scale.dtype),
                       pt_load_int(zero_point.data, 0, zero_point.dtype));
 }

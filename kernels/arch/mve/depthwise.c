@@ -1,0 +1,540 @@
+// Depthwise convolution with MVE.
+//
+// Lines of the input are interleaved by fours: of each column, of each channel, four bytes. So a
+// window of 4 x 4 is a gather of four words, and one VMLADAV with the 3 x 3 weights at their place
+// in such a window is an output: at stride 1 a window has four.
+#include "../images.h"
+
+#if defined(__ARM_FEATURE_MVE)
+
+#include "../offsets.h"
+#include "requantize.h"
+
+// Their frames do not add up in one.
+#define NOINLINE __attribute__((noinline))
+
+enum {
+    LANES = 16,           // channels at a time
+    RECORD = 76,          // bytes of weights and parameters of a channel
+    STAGE = 2 * 4 * 64,   // bytes in which weights are interleaved
+    OUTPUTS = 8,          // at a time
+    MAX_OFFSET = 1 << 16, // of an output from the first of the eight
+};
+
+// Along the longer way (a column is a step of it) and across (a line).
+typedef struct walk {
+    int32_t in, out, padding;
+    int32_t in_step, out_step, weight_step; // bytes
+} walk;
+
+typedef struct depthwise {
+    const pt_layer *layer;
+    walk along, across;
+    int32_t stride;
+    int32_t column;            // bytes of a column of interleaved lines
+    int8_t *records, *columns; // in scratch
+} depthwise;
+
+// Four outputs of two lines, or eight of one, of each channel, as often as it takes: what the
+// loops keep on the stack, and the offsets of windows from the first.
+typedef struct windows {
+    int32_t one, offset;
+    int32_t window_step, out_step;
+    uint16_t outputs[OUTPUTS];
+    int8_t *out;
+    int32_t out_end;               // from out
+    int32_t window_back, out_back; // before the last time, which overlaps
+    int32_t times, channels;
+    const int8_t *columns, *records;
+    uint32_t window[4][4];
+    int32_t second; // to the second four windows at stride 2
+} windows;
+
+PT_OFFSET(windows, one, 0);
+PT_OFFSET(windows, offset, 4);
+PT_OFFSET(windows, window_step, 8);
+PT_OFFSET(windows, out_step, 12);
+PT_OFFSET(windows, outputs, 16);
+PT_OFFSET(windows, out, 32);
+PT_OFFSET(windows, out_end, 36);
+PT_OFFSET(windows, window_back, 40);
+PT_OFFSET(windows, out_back, 44);
+PT_OFFSET(windows, times, 48);
+PT_OFFSET(windows, channels, 52);
+PT_OFFSET(windows, columns, 56);
+PT_OFFSET(windows, records, 60);
+PT_OFFSET(windows, window, 64);
+PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
+
+// ---- the loops
+
+// clang-format off
+
+// From the eight sums to bytes, and to the next windows.
+#define PT_FINISH_WINDOWS                                     \
+    "stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"          \
+    "ldrd r0, r2, [sp, #32]\n\t"  /* one, offset */           \
+    "ldrd r4, r6, [sp, #40]\n\t"  /* window_step, out_step */ \
+    "vldrw.u32 q0, [sp]\n\t"      /* the sums */              \
+    "vldrw.u32 q1, [sp, #16]\n\t"                             \
+    "vadd.i32 q0, q0, r3\n\t"     /* bias */                  \
+    "vadd.i32 q1, q1, r3\n\t"                                 \
+    "vqrdmulh.s32 q0, q0, r5\n\t" /* multiplier */            \
+    "vqrdmulh.s32 q1, q1, r5\n\t"                             \
+    "vqdmlah.s32 q0, q0, r0\n\t"  /* halves away from zero */ \
+    "vqdmlah.s32 q1, q1, r0\n\t"                              \
+    "vrshl.s32 q0, r7\n\t"        /* shift */                 \
+    "vrshl.s32 q1, r7\n\t"                                    \
+    "vqmovnb.s32 q0, q0\n\t"                                  \
+    "vqmovnt.s32 q0, q1\n\t"                                  \
+    "vldrh.u16 q1, [sp, #48]\n\t" /* outputs */               \
+    "vqadd.s16 q0, q0, r2\n\t"                                \
+    "vqmovnb.s16 q0, q0\n\t"                                  \
+    "vstrb.16 q0, [r9, q1]\n\t"                               \
+    "add r1, r1, r4\n\t"                                      \
+    "add r9, r9, r6\n\t"                                      \
+    "subs r11, #1\n\t"            /* times */
+
+#define PT_BEGIN_WINDOWS                                      \
+    "sub sp, sp, #96\n\t"                                     \
+    "vldrw.u32 q0, [r0], #64\n\t" /* windows up to records */ \
+    "vldrw.u32 q1, [r0, #-48]\n\t"                            \
+    "vldrw.u32 q2, [r0, #-32]\n\t"                            \
+    "vldrw.u32 q3, [r0, #-16]\n\t"                            \
+    "vstrw.32 q0, [sp, #32]\n\t"                              \
+    "vstrw.32 q1, [sp, #48]\n\t"                              \
+    "vstrw.32 q2, [sp, #64]\n\t"                              \
+    "vstrw.32 q3, [sp, #80]\n\t"                              \
+    "vldrw.u32 q2, [r0]\n\t"      /* window[0] */             \
+    "vldrw.u32 q3, [r0, #16]\n"   /* window[1] */             \
+    "1:\n\t"                      /* a channel */             \
+    "ldrd r1, r11, [sp, #88]\n\t" /* columns, records */      \
+    "vldrw.u32 q4, [r11], #64\n\t"
+
+#define PT_BEGIN_CHANNEL                                        \
+    "ldm r11!, {r3, r5, r7}\n\t"  /* bias, multiplier, shift */ \
+    "add r0, r1, #4\n\t"                                        \
+    "strd r0, r11, [sp, #88]\n\t" /* columns, records */        \
+    "ldr r9, [sp, #64]\n\t"       /* out */                     \
+    "ldr r11, [sp, #80]\n"        /* times */                   \
+    "2:\n\t"
+
+#define PT_END_CHANNEL                                         \
+    "bne 2b\n\t"                                               \
+    "ldrd r0, r2, [sp, #64]\n\t" /* out, out_end */            \
+    "sub r4, r9, r0\n\t"                                       \
+    "cmp r4, r2\n\t"                                           \
+    "beq 3f\n\t"                 /* the last time was there */ \
+    "ldrd r4, r6, [sp, #72]\n\t" /* window_back, out_back */   \
+    "add r1, r1, r4\n\t"                                       \
+    "add r9, r9, r6\n\t"                                       \
+    "movs r11, #1\n\t"                                         \
+    "b 2b\n"                                                   \
+    "3:\n\t"                                                   \
+    "adds r0, #1\n\t"                                          \
+    "str r0, [sp, #64]\n\t"                                    \
+    "ldr r2, [sp, #84]\n\t"      /* channels */                \
+    "subs r2, #1\n\t"                                          \
+    "str r2, [sp, #84]\n\t"                                    \
+    "bne 1b\n\t"                                               \
+    "add sp, sp, #96\n\t"
+
+// clang-format on
+
+#define PT_WINDOWS_CLOBBER                                                                       \
+    "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "q0", "q1", \
+        "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
+
+// Stride 1: windows two columns apart, with the weights at four places.
+static NOINLINE void run_windows(const windows *w) {
+    register const windows *r0 __asm__("r0") = w;
+    // clang-format off
+    __asm__ volatile(
+        PT_BEGIN_WINDOWS
+        "vldrw.u32 q5, [r11, #-48]\n\t"
+        "vldrw.u32 q6, [r11, #-32]\n\t"
+        "vldrw.u32 q7, [r11, #-16]\n\t"
+        PT_BEGIN_CHANNEL
+        "vldrw.u32 q0, [r1, q2]\n\t"
+        "vldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r0, q0, q4\n\t"
+        "vmladav.s8 r2, q0, q5\n\t"
+        "vmladav.s8 r4, q0, q6\n\t"
+        "vmladav.s8 r6, q0, q7\n\t"
+        "vmladav.s8 r8, q1, q4\n\t"
+        "vmladav.s8 r10, q1, q5\n\t"
+        "vmladav.s8 r12, q1, q6\n\t"
+        "vmladav.s8 lr, q1, q7\n\t"
+        PT_FINISH_WINDOWS
+        PT_END_CHANNEL
+        : "+r"(r0)
+        :
+        : PT_WINDOWS_CLOBBER);
+    // clang-format on
+}
+
+// Stride 2: windows two columns apart, each for one output.
+static NOINLINE void run_windows_apart(const windows *w) {
+    register const windows *r0 __asm__("r0") = w;
+    register int32_t second __asm__("r10") = w->second;
+    // clang-format off
+    __asm__ volatile(
+        "sub sp, sp, #16\n\t"
+        "str r10, [sp]\n\t"            // second
+        "vldrw.u32 q5, [r0, #96]\n\t"  // window[2]
+        "vldrw.u32 q6, [r0, #112]\n\t" // window[3]
+        PT_BEGIN_WINDOWS
+        PT_BEGIN_CHANNEL
+        "vldrw.u32 q0, [r1, q2]\n\t"
+        "vldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r0, q0, q4\n\t"
+        "vmladav.s8 r2, q1, q4\n\t"
+        "vldrw.u32 q0, [r1, q5]\n\t"
+        "vldrw.u32 q1, [r1, q6]\n\t"
+        "ldr r8, [sp, #96]\n\t"        // second
+        "vmladav.s8 r4, q0, q4\n\t"
+        "vmladav.s8 r6, q1, q4\n\t"
+        "add r1, r1, r8\n\t"
+        "vldrw.u32 q0, [r1, q2]\n\t"
+        "vldrw.u32 q1, [r1, q3]\n\t"
+        "vmladav.s8 r8, q0, q4\n\t"
+        "vmladav.s8 r10, q1, q4\n\t"
+        "vldrw.u32 q0, [r1, q5]\n\t"
+        "vldrw.u32 q1, [r1, q6]\n\t"
+        "vmladav.s8 r12, q0, q4\n\t"
+        "vmladav.s8 lr, q1, q4\n\t"
+        PT_FINISH_WINDOWS
+        PT_END_CHANNEL
+        "add sp, sp, #16"
+        : "+r"(r0), "+r"(second)
+        :
+        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r11", "r12", "lr", "q0", "q1",
+          "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+    // clang-format on
+}
+
+// Four lines, and the bytes from 16 of theirs to the next: 0 where these are padding.
+typedef struct lines {
+    const int8_t *from[4];
+    int32_t step[4];
+} lines;
+
+PT_OFFSET(lines, from, 0);
+PT_OFFSET(lines, step, 16);
+PT_SIZE(lines, 32);
+
+// `times` times 16 bytes of each line, interleaved.
+static void interleave(int32_t times, const lines *l, int8_t *to) {
+    if (times > 0) {
+        // clang-format off
+        __asm__ volatile(
+            "ldm %[lines], {r1, r2, r3, r4, r5, r6, r8, r9}\n\t"
+            "dls lr, %[times]\n"
+            "1:\n\t"
+            "vldrb.u8 q0, [r1]\n\t"
+            "add r1, r1, r5\n\t"
+            "vldrb.u8 q1, [r2]\n\t"
+            "add r2, r2, r6\n\t"
+            "vldrb.u8 q2, [r3]\n\t"
+            "add r3, r3, r8\n\t"
+            "vldrb.u8 q3, [r4]\n\t"
+            "add r4, r4, r9\n\t"
+            "vst40.8 {q0, q1, q2, q3}, [%[to]]\n\t"
+            "vst41.8 {q0, q1, q2, q3}, [%[to]]\n\t"
+            "vst42.8 {q0, q1, q2, q3}, [%[to]]\n\t"
+            "vst43.8 {q0, q1, q2, q3}, [%[to]]!\n\t"
+            "le lr, 1b"
+            : [to] "+r"(to)
+            : [times] "r"(times), [lines] "r"(l)
+            : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "lr", "q0", "q1", "q2",
+              "q3", "memory");
+        // clang-format on
+    }
+}
+
+// ---- weights
+
+static int8x16_t load_weights(const depthwise *x, int32_t first, int32_t n, int32_t i, int32_t j) {
+    const int8_t *weights = x->layer->weights + first;
+    return vldrbq_z_s8(weights + i * x->along.weight_step + j * x->across.weight_step,
+                       vctp8q((uint32_t)n));
+}
+
+// Of n channels from `first` on: the weights at their four places in a window of four columns of
+// four lines, bias with what the input's offset adds, multiplier and shift.
+static NOINLINE void make_records(const depthwise *x, int32_t first, int32_t n) {
+    static const uint32_t places[4][4] = {
+        {0, 64, 128, 192}, {192, 0, 64, 128}, {256, 320, 384, 192}, {192, 256, 320, 384}};
+    const pt_channels *output = &x->layer->output;
+    int8_t *stage = x->columns, *record = x->records;
+    int8x16_t zero = vdupq_n_s8(0);
+    for (int32_t i = 0; i < 3; i++) {
+        int8x16_t w0 = load_weights(x, first, n, i, 0), w1 = load_weights(x, first, n, i, 1);
+        int8x16_t w2 = load_weights(x, first, n, i, 2);
+        int8x16x4_t above = {{w0, w1, w2, zero}}, below = {{zero, w0, w1, w2}};
+        vst4q_s8(stage + 64 * i, above);
+        vst4q_s8(stage + 256 + 64 * i, below);
+        vst1q_s8(stage + 192 + 16 * i, zero);
+    }
+    vst1q_s8(stage + 240, zero);
+    const uint32x4_t p0 = vld1q_u32(places[0]), p1 = vld1q_u32(places[1]);
+    const uint32x4_t p2 = vld1q_u32(places[2]), p3 = vld1q_u32(places[3]);
+    const int32_t *bias = output->bias ? output->bias + first : NULL;
+    const int32_t *multipliers = output->multipliers + first, *shifts = output->shifts + first;
+    int32_t offset = x->layer->offset;
+    for (const int8_t *end = stage + 4 * n; stage != end; stage += 4, record += RECORD) {
+        uint32_t *to = (uint32_t *)(void *)record;
+        const uint32_t *from = (const uint32_t *)(const void *)stage;
+        uint32x4_t weights = vldrwq_gather_offset_u32(from, p0);
+        uint32_t sum = (uint32_t)vaddvq_s8(vreinterpretq_s8_u32(weights));
+        vst1q_u32(to, weights);
+        vst1q_u32(to + 4, vldrwq_gather_offset_u32(from, p1));
+        vst1q_u32(to + 8, vldrwq_gather_offset_u32(from, p2));
+        vst1q_u32(to + 12, vldrwq_gather_offset_u32(from, p3));
+        to[16] = sum * (uint32_t)offset + (uint32_t)(bias ? *bias++ : 0);
+        to[17] = (uint32_t)*multipliers++;
+        to[18] = (uint32_t)*shifts++;
+    }
+}
+
+// ---- lines
+
+static int8_t *pad_columns(const depthwise *x, int8_t *to, int32_t n) {
+    int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
+    int32_t bytes = n * x->column;
+    for (int32_t i = 0; i < bytes; i += 16) {
+        vst1q_s8(to + i, padding);
+    }
+    return to + bytes;
+}
+
+// Columns from `column` on of the four lines from `line` on, of n channels from `in` on.
+static NOINLINE void pack_lines(const depthwise *x, const int8_t *in, int32_t line, int32_t column,
+                                int32_t columns, int32_t n) {
+    int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
+    int8_t around[16];
+    vst1q_s8(around, padding);
+    int32_t left = column < 0 ? -column : 0, size = n < LANES ? n : LANES;
+    left = left < columns ? left : columns;
+    int32_t inside = x->along.in - column - left;
+    inside = inside < 0 ? 0 : inside < columns - left ? inside : columns - left;
+    lines l;
+    in += (column + left) * x->along.in_step;
+    for (int32_t i = 0; i < 4; i++, line++) {
+        bool is_inside = line >= 0 && line < x->across.in;
+        l.from[i] = is_inside ? in + line * x->across.in_step : around;
+        l.step[i] = !is_inside ? 0 : n < LANES ? LANES : x->along.in_step;
+    }
+    int8_t *to = pad_columns(x, x->columns, left);
+    int32_t times = n < LANES ? inside * size / LANES : inside;
+    interleave(times, &l, to);
+    int32_t rest = n < LANES ? inside * size % LANES : 0;
+    if (rest) {
+        mve_pred16_t p = vctp8q((uint32_t)rest);
+        int8x16x4_t last;
+        for (int32_t i = 0; i < 4; i++) {
+            last.val[i] = vldrbq_z_s8(l.from[i] + times * l.step[i], p);
+        }
+        vst4q_s8(to + times * 64, last);
+    }
+    pad_columns(x, to + inside * x->column, columns - left - inside);
+}
+
+// ---- walks
+
+// Where the windows of a segment of `n` outputs along lie, and their outputs.
+static NOINLINE void place_windows(const depthwise *x, int32_t n, windows *w) {
+    int32_t each = x->stride == 1 ? 4 : 8, step = x->along.out_step, times = n / each;
+    int32_t last = n < each ? n - each / 2 : each / 2; // the second half of few outputs
+    last = last < 0 ? 0 : last;
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t place = x->stride == 1 ? i / 2 * last : 2 * (i < n ? i : n - 1);
+        for (int32_t j = 0; j < 4; j++) {
+            w->window[i][j] = (uint32_t)((place + j) * x->column);
+        }
+        int32_t out =
+            x->stride == 1 ? i % 2 * step + i / 2 * x->across.out_step : (i < n ? i : n - 1) * step;
+        w->outputs[2 * i] = (uint16_t)out;
+        w->outputs[2 * i + 1] = (uint16_t)(out + last * step);
+    }
+    if (x->stride == 1) {
+        memcpy(w->window[1], w->window[2], sizeof w->window[1]);
+    }
+    w->second = last * 2 * x->column;
+    w->times = times > 0 ? times : 1;
+    w->out_step = each * step;
+    w->out_end = (times > 0 ? n : each) * step;
+    w->out_back = (n % each - each) * step;
+    w->window_step = each * x->stride * x->column - (x->stride == 1 ? 0 : w->second);
+    w->window_back = (n % each - each) * x->stride * x->column;
+}
+
+// Outputs from `begin` on, n of them along, of channels from `first` on.
+static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *out, int32_t begin,
+                                 int32_t n, int32_t first, int32_t channels) {
+    const pt_layer *layer = x->layer;
+    int32_t lines = x->stride == 1 ? 2 : 1, end = x->across.out;
+    windows w = {.one = 1, .offset = layer->output.range.offset};
+    place_windows(x, n, &w);
+    for (int32_t i = 0; i < end; i += lines) {
+        int32_t line = i + lines <= end ? i : end - lines;
+        pack_lines(x, in + first, line * x->stride - x->across.padding,
+                   begin * x->stride - x->along.padding, (n - 1) * x->stride + 3, channels);
+        w.out = out + first + line * x->across.out_step + begin * x->along.out_step;
+        w.channels = channels;
+        w.columns = x->columns;
+        w.records = x->records;
+        if (x->stride == 1) {
+            run_windows(&w);
+        } else {
+            run_windows_apart(&w);
+        }
+    }
+}
+
+// ---- any window, any parameters
+
+// Four output channels: what they need at every pixel.
+typedef struct four {
+    const pt_geometry *g;
+    const pt_layer *layer;
+    int32_t first;
+    mve_pred16_t counts;
+    uint32x4_t inputs; // the channels of the input
+    bool fast;
+} four;
+
+static int32x4_t sum_window(const four *f, const int8_t *in, int32_t row, int32_t column) {
+    const pt_geometry *g = f->g;
+    const pt_layer *layer = f->layer;
+    const int8_t *weights = layer->weights + f->first;
+    int32x4_t sums = layer->output.bias ? vldrwq_z_s32(layer->output.bias + f->first, f->counts)
+                                        : vdupq_n_s32(0);
+    for (int32_t i = 0, y = row; i < g->kernel[0]; i++, y += g->dilation[0]) {
+        for (int32_t j = 0, x = column; j < g->kernel[1]; j++, x += g->dilation[1]) {
+            if (y >= 0 && y < g->in[0] && x >= 0 && x < g->in[1]) {
+                const int8_t *pixel = in + (y * g->in[1] + x) * g->pixel;
+                int32x4_t value = vldrbq_gather_offset_z_s32(pixel, f->inputs, f->counts);
+                value = vaddq_n_s32(value, layer->offset);
+                sums = vaddq_s32(sums, vmulq_s32(value, vldrbq_z_s32(weights, f->counts)));
+            }
+            weights += layer->channels;
+        }
+    }
+    return sums;
+}
+
+static void store_four(const four *f, int32x4_t sums, int8_t *out) {
+    const pt_channels *output = &f->layer->output;
+    const pt_range *r = &output->range;
+    if (f->fast) {
+        sums = vqrdmulhq_s32(sums, vldrwq_z_s32(output->multipliers + f->first, f->counts));
+        sums = vqdmlahq_n_s32(sums, sums, 1); // halves away from zero
+        sums = vrshlq_s32(sums, vldrwq_z_s32(output->shifts + f->first, f->counts));
+        sums = vminq_s32(vaddq_n_s32(sums, r->offset), vdupq_n_s32(r->max));
+        vstrbq_p_s32(out + f->first, vmaxq_s32(sums, vdupq_n_s32(r->min)), f->counts);
+        return;
+    }
+    int32_t all[4];
+    vst1q_s32(all, sums);
+    for (int32_t i = f->first; i < f->layer->channels && i < f->first + 4; i++) {
+        out[i] = pt_finish(output, i, all[i - f->first]);
+    }
+}
+
+static NOINLINE void convolve_fours(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                                    int8_t *out) {
+    four f = {.g = g, .layer = layer, .fast = pt_have_fast_scales(&layer->output, layer->channels)};
+    for (; f.first < layer->channels; f.first += 4) {
+        uint32_t inputs[4];
+        for (int32_t i = 0; i < 4; i++) {
+            inputs[i] = (uint32_t)((f.first + i) / g->channels);
+        }
+        f.inputs = vld1q_u32(inputs);
+        f.counts = vctp32q((uint32_t)(layer->channels - f.first));
+        int8_t *to = out;
+        for (int32_t i = 0; i < g->out[0]; i++) {
+            int32_t row = i * g->stride[0] - g->padding[0], column = -g->padding[1];
+            for (int32_t j = 0; j < g->out[1]; j++, column += g->stride[1]) {
+                store_four(&f, sum_window(&f, in, row, column), to);
+                to += layer->out_stride;
+            }
+        }
+    }
+}
+
+// ---- 3 x 3 windows, or not
+
+static int32_t count_times(const pt_geometry *g, uint32_t along) {
+    int32_t n = g->out[along], m = g->out[!along];
+    return g->stride[0] == 1 ? (n + 3) / 4 * ((m + 1) / 2) : (n + 7) / 8 * m;
+}
+
+static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim) {
+    int32_t pixels = dim == 0 ? g->in[1] : 1, outputs = dim == 0 ? g->out[1] : 1;
+    return (walk){.in = g->in[dim],
+                  .out = g->out[dim],
+                  .padding = g->padding[dim],
+                  .in_step = pixels * g->pixel,
+                  .out_step = outputs * layer->out_stride,
+                  .weight_step = (dim == 0 ? 3 : 1) * layer->channels};
+}
+
+static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
+    int32_t stride = g->stride[0];
+    return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
+           (g->dilation[0] | g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
+           g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
+}
+
+static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                                      int8_t *out, void *block, uint32_t room) {
+    int32_t channels = layer->channels;
+    if (!has_windows(g, layer) || ((uint32_t)block & 3)) {
+        return false;
+    }
+    uint32_t along = channels < LANES || count_times(g, 1) <= count_times(g, 0);
+    int32_t n = channels < LANES ? channels : LANES;
+    depthwise x = {.layer = layer,
+                   .along = make_walk(g, layer, along),
+                   .across = make_walk(g, layer, !along),
+                   .stride = g->stride[0],
+                   .column = 4 * n,
+                   .records = block,
+                   .columns = (int8_t *)block + n * RECORD};
+    int32_t size = (int32_t)room - n * RECORD - 64; // behind the last column there may be junk
+    int32_t most = (size / x.column - 3) / x.stride + 1;
+    if (size < STAGE || most < OUTPUTS ||
+        x.across.out_step + OUTPUTS * x.along.out_step > MAX_OFFSET) {
+        return false;
+    }
+    for (int32_t first = 0; first < channels; first += n) {
+        int32_t begin = first + n <= channels ? first : channels - n;
+        make_records(&x, begin, n);
+        for (int32_t i = 0; i < x.along.out; i += most) {
+            int32_t rest = x.along.out - i;
+            if (rest >= most) {
+                run_segment(&x, in, out, i, most, begin, n);
+            } else {
+                int32_t last = rest < OUTPUTS && i > 0 ? OUTPUTS : rest;
+                run_segment(&x, in, out, x.along.out - last, last, begin, n);
+            }
+        }
+    }
+    pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride, channels);
+    return true;
+}
+
+void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                           void *block, uint32_t room) {
+    bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
+    if (pads) {
+        done = g->channels > 1 ? pt_convolve_multiplied(g, layer, in, out, block, room)
+                               : convolve_windows(g, layer, in, out, block, room);
+    }
+    if (!done) {
+        convolve_fours(g, layer, in, out);
+    }
+}
+
+#endif

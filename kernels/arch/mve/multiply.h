@@ -1,0 +1,526 @@
+// Products of int8 matrices with MVE: patches of an image by rows of weights, requantized.
+#ifndef PT_ARCH_MVE_MULTIPLY_H
+#define PT_ARCH_MVE_MULTIPLY_H
+
+#include "../offsets.h"
+#include <arm_mve.h>
+#include <stdint.h>
+
+// Four patches at a time, by four rows of weights at a time.
+//
+// Patches are packed 16 bytes of each in turn; what lies beyond their ends may be anything. Rows of
+// weights lie one behind the other, at any alignment; not a byte beyond the last is read. Output
+// [patch][channel] is sum + bias requantized: 8 bits saturated, for shifts in -31..-1 and
+// multipliers from 0 up.
+typedef struct pt_quads {
+    const int32_t *bias, *multipliers, *shifts; // a multiple of 4
+    const int8_t *packed;                       // a multiple of 4
+    int32_t rounds;                             // set by pt_multiply_quads
+    const void *entry;                          // likewise
+    int32_t depth;
+    int32_t last;          // bytes of the last 16 that count: 1..16
+    int32_t output_offset; // -255..255
+    int32_t quads;         // rows of weights / 4
+    const int8_t *weights;
+    uint32_t out[4]; // addresses of the four outputs of channel 0, multiples of 4
+} pt_quads;
+
+PT_OFFSET(pt_quads, bias, 0);
+PT_OFFSET(pt_quads, multipliers, 4);
+PT_OFFSET(pt_quads, shifts, 8);
+PT_OFFSET(pt_quads, packed, 12);
+PT_OFFSET(pt_quads, rounds, 16);
+PT_OFFSET(pt_quads, entry, 20);
+PT_OFFSET(pt_quads, depth, 24);
+PT_OFFSET(pt_quads, last, 28);
+PT_OFFSET(pt_quads, output_offset, 32);
+PT_OFFSET(pt_quads, quads, 36);
+PT_OFFSET(pt_quads, weights, 40);
+PT_OFFSET(pt_quads, out, 44);
+
+// clang-format off
+
+// The loops make the sums of a pair of rows with the four patches. r5 is in the patches, r1 and r3
+// are in the rows; sums with the first row are in r0, r2, r4 and r6, with the second in r8, r10,
+// r12 and lr. r9 has the bytes of a row, r11 is where the sums go: its bit 5 tells whether a second
+// pair is to come. On the stack are, at
+//
+//     0    the sums of two pairs, 32 bytes each
+//     64   the first ten fields of pt_quads
+//     104  the address of the code for a pair
+//     120  the stack pointer as it was
+
+// ---- parts of loops
+
+#define PT_QUADS_CLOBBER                                                             \
+    "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", \
+    "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"
+
+// Sets up the stack; r1 has the weights then, r5 the patches, r6 the rounds, r8 the depth, r9 the
+// bytes of the last part, and q7 the addresses of the outputs, less 4.
+#define PT_BEGIN_QUADS        \
+    "mov r3, sp\n\t"          \
+    "sub r1, r3, #128\n\t"    \
+    "bic r1, r1, #63\n\t"     \
+    "mov sp, r1\n\t"          \
+    "str r3, [sp, #120]\n\t"  \
+    "add r1, sp, #64\n\t"     \
+    "ldm r0!, {r2-r11}\n\t"   \
+    "stm r1, {r2-r11}\n\t"    \
+    "ldr r1, [r0], #4\n\t"    \
+    "vldrw.u32 q7, [r0]\n\t"  \
+    "vmov.i32 q0, #4\n\t"     \
+    "vsub.i32 q7, q7, q0\n\t" \
+    "mov r11, sp\n\t"
+
+// Keeps where the code for a pair is: at `label`.
+#define PT_KEEP_CODE(label)          \
+    "adr r2, " label "f\n\t"         \
+    "adds r2, #1\n\t" /* of Thumb */ \
+    "str r2, [sp, #104]\n\t"
+
+// The sums of a pair; then NE where the second is to come, and otherwise label 9.
+#define PT_STORE_SUMS                                  \
+    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t" \
+    "tst r11, #32\n\t"
+
+// From the sums of four rows to bytes, q1; r2 gets the quads that are left. Of each sum the sign
+// goes below the binary point, for halves to be rounded away from zero.
+#define PT_ADD_BIAS(sums, bias, signs)   \
+    "vldrw.u32 q0, [sp, #" #sums "]\n\t" \
+    "vadd.i32 q0, q0, " #bias "\n\t"     \
+    "vshr.s32 " #signs ", q0, #31\n\t"
+
+#define PT_SCALE(q, multiplier) \
+    "vqrdmlah.s32 " #q ", q0, " #multiplier "\n\t"
+
+#define PT_REQUANTIZE_QUAD                                           \
+    "ldrd r7, r11, [sp, #64]\n\t"                                    \
+    "ldm r7!, {r0, r2, r4, r6}\n\t"    /* biases */                  \
+    "ldm r11!, {r8, r10, r12, lr}\n\t" /* multipliers */             \
+    "strd r7, r11, [sp, #64]\n\t"                                    \
+    PT_ADD_BIAS(0, r0, q1)             /* row 0 */                   \
+    PT_SCALE(q1, r8)                                                 \
+    PT_ADD_BIAS(32, r4, q2)            /* row 2 */                   \
+    PT_SCALE(q2, r12)                                                \
+    "ldr r7, [sp, #72]\n\t"                                          \
+    "ldm r7!, {r0, r4, r8, r12}\n\t"   /* shifts */                  \
+    "str r7, [sp, #72]\n\t"                                          \
+    "vrshl.s32 q1, r0\n\t"                                           \
+    "vrshl.s32 q2, r8\n\t"                                           \
+    "vqmovnb.s32 q1, q1\n\t"           /* rows 0 and 2 in 16 bits */ \
+    "vqmovnt.s32 q1, q2\n\t"                                         \
+    PT_ADD_BIAS(16, r2, q2)            /* row 1 */                   \
+    PT_SCALE(q2, r10)                                                \
+    "vrshl.s32 q2, r4\n\t"                                           \
+    PT_ADD_BIAS(48, r6, q3)            /* row 3 */                   \
+    PT_SCALE(q3, lr)                                                 \
+    "vrshl.s32 q3, r12\n\t"                                          \
+    "vqmovnb.s32 q2, q2\n\t"           /* rows 1 and 3 */            \
+    "vqmovnt.s32 q2, q3\n\t"                                         \
+    "ldrd r0, r2, [sp, #96]\n\t"       /* output_offset, quads */    \
+    "vqadd.s16 q1, q1, r0\n\t"                                       \
+    "vqadd.s16 q2, q2, r0\n\t"                                       \
+    "vqmovnb.s16 q1, q1\n\t"           /* all, in 8 bits */          \
+    "vqmovnt.s16 q1, q2\n\t"
+
+// From two pairs' sums to outputs; back to the pairs' code for the next quad, or the end.
+#define PT_END_QUADS             \
+    "9:\n\t"                     \
+    PT_REQUANTIZE_QUAD           \
+    "vstrw.32 q1, [q7, #4]!\n\t" \
+    "mov r11, sp\n\t"            \
+    "subs r2, #1\n\t"            \
+    "str r2, [sp, #100]\n\t"     \
+    "it ne\n\t"                  \
+    "ldrne pc, [sp, #104]\n\t"   \
+    "ldr r0, [sp, #120]\n\t"     \
+    "mov sp, r0"
+
+// ---- a few parts of 16 bytes: four at most, or eight
+//
+// All products are written out, and 16 bytes of three of the patches stay in registers. Of the last
+// part of a row only the bytes that count are read. `add` is empty for the first products, which
+// set the sums, and a for the others, which are added.
+
+// A part of both rows.
+#define PT_FIRST_ROWS(part)                \
+    "vldrb.u8 q1, [r1, #16*" #part "]\n\t" \
+    "vldrb.u8 q2, [r3, #16*" #part "]\n\t"
+
+#define PT_LAST_ROWS(part)                  \
+    "vpstt\n\t"                             \
+    "vldrbt.u8 q1, [r1, #16*" #part "]\n\t" \
+    "vldrbt.u8 q2, [r3, #16*" #part "]\n\t"
+
+// Its products with a patch in a register, or with patch i.
+#define PT_HELD(q, add, sum, other)               \
+    "vmladav" #add ".s8 " #sum ", " #q ", q1\n\t" \
+    "vmladav" #add ".s8 " #other ", " #q ", q2\n\t"
+
+#define PT_LOADED(part, i, add, sum, other)           \
+    "vldrw.u32 q0, [r5, #64*" #part "+16*" #i "]\n\t" \
+    PT_HELD(q0, add, sum, other)
+
+// With all patches, the last of which is in a register; or none.
+#define PT_PART_HELD(part, add, q)   \
+    PT_LOADED(part, 0, add, r0, r8)  \
+    PT_LOADED(part, 1, add, r2, r10) \
+    PT_LOADED(part, 2, add, r4, r12) \
+    PT_HELD(q, add, r6, lr)
+
+#define PT_PART_LOADED(part, add)    \
+    PT_LOADED(part, 0, add, r0, r8)  \
+    PT_LOADED(part, 1, add, r2, r10) \
+    PT_LOADED(part, 2, add, r4, r12) \
+    PT_LOADED(part, 3, add, r6, lr)
+
+// The patches that stay in registers: at so many bytes.
+#define PT_HOLD(first, second, third)      \
+    "vldrw.u32 q4, [r5, #" #first "]\n\t"  \
+    "vldrw.u32 q5, [r5, #" #second "]\n\t" \
+    "vldrw.u32 q6, [r5, #" #third "]\n\t"
+
+#define PT_END_PARTS(label)                      \
+    "add r1, r3, r9\n\t" /* the next two rows */ \
+    "add r3, r1, r9\n\t"                         \
+    PT_STORE_SUMS                                \
+    "bne " label "b\n\t"                         \
+    "b 9f\n\t"
+
+// ---- any number of parts
+
+// A part of each patch, and of the two rows; 56 bytes of code together.
+#define PT_LOAD_4_PATCHES          \
+    "vldrw.u32 q0, [r5], #64\n\t"  \
+    "vldrw.u32 q1, [r5, #-48]\n\t" \
+    "vldrw.u32 q2, [r5, #-32]\n\t" \
+    "vldrw.u32 q3, [r5, #-16]\n\t"
+
+#define PT_MULTIPLY_2X4           \
+    "vmladava.s8 r0, q0, q4\n\t"  \
+    "vmladava.s8 r2, q1, q4\n\t"  \
+    "vmladava.s8 r4, q2, q4\n\t"  \
+    "vmladava.s8 r6, q3, q4\n\t"  \
+    "vmladava.s8 r8, q0, q5\n\t"  \
+    "vmladava.s8 r10, q1, q5\n\t" \
+    "vmladava.s8 r12, q2, q5\n\t" \
+    "vmladava.s8 lr, q3, q5\n\t"
+
+#define PT_STEP_2X4              \
+    PT_LOAD_4_PATCHES            \
+    "vldrb.u8 q4, [r1], #16\n\t" \
+    "vldrb.u8 q5, [r3], #16\n\t" \
+    PT_MULTIPLY_2X4
+
+static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
+    register const pt_quads *r0 __asm__("r0") = quads;
+    __asm__ volatile(
+        PT_BEGIN_QUADS
+        "adds r6, r8, #15\n\t"
+        "lsrs r6, r6, #4\n\t"
+        "subs r6, #1\n\t" // parts but the last
+        "vctp.8 r9\n\t"   // the bytes of the last that count
+        "mov r9, r8\n\t"
+        "add r3, r1, r9\n\t"
+        "cmp r6, #7\n\t"
+        "beq 18f\n\t"
+        "cmp r6, #3\n\t"
+        "bhi 5f\n\t"
+        "tbh [pc, r6, lsl #1]\n"
+        "6:\n\t"
+        ".short (11f - 6b) / 2\n\t"
+        ".short (12f - 6b) / 2\n\t"
+        ".short (13f - 6b) / 2\n\t"
+        ".short (14f - 6b) / 2\n"
+
+        ".balign 4\n"
+        "11:\n\t" // one part
+        PT_KEEP_CODE("1")
+        PT_HOLD(16, 32, 48)
+        ".balign 4\n"
+        "1:\n\t"
+        PT_LAST_ROWS(0)
+        PT_LOADED(0, 0, , r0, r8)
+        PT_HELD(q4, , r2, r10)
+        PT_HELD(q5, , r4, r12)
+        PT_HELD(q6, , r6, lr)
+        PT_END_PARTS("1")
+
+        ".balign 4\n"
+        "12:\n\t" // two
+        PT_KEEP_CODE("2")
+        PT_HOLD(48, 64+32, 64+48)
+        ".balign 4\n"
+        "2:\n\t"
+        PT_FIRST_ROWS(0)
+        PT_PART_HELD(0, , q4)
+        PT_LAST_ROWS(1)
+        PT_LOADED(1, 0, a, r0, r8)
+        PT_LOADED(1, 1, a, r2, r10)
+        PT_HELD(q5, a, r4, r12)
+        PT_HELD(q6, a, r6, lr)
+        PT_END_PARTS("2")
+
+        ".balign 4\n"
+        "13:\n\t" // three
+        PT_KEEP_CODE("3")
+        PT_HOLD(48, 64+48, 128+48)
+        ".balign 4\n"
+        "3:\n\t"
+        PT_FIRST_ROWS(0)
+        PT_PART_HELD(0, , q4)
+        PT_FIRST_ROWS(1)
+        PT_PART_HELD(1, a, q5)
+        PT_LAST_ROWS(2)
+        PT_PART_HELD(2, a, q6)
+        PT_END_PARTS("3")
+
+        ".balign 4\n"
+        "14:\n\t" // four
+        PT_KEEP_CODE("4")
+        PT_HOLD(48, 64+48, 128+48)
+        ".balign 4\n"
+        "4:\n\t"
+        PT_FIRST_ROWS(0)
+        PT_PART_HELD(0, , q4)
+        PT_FIRST_ROWS(1)
+        PT_PART_HELD(1, a, q5)
+        PT_FIRST_ROWS(2)
+        PT_PART_HELD(2, a, q6)
+        PT_LAST_ROWS(3)
+        PT_PART_LOADED(3, a)
+        PT_END_PARTS("4")
+
+        ".balign 4\n"
+        "18:\n\t" // eight
+        PT_KEEP_CODE("10")
+        PT_HOLD(48, 64+48, 128+48)
+        ".balign 4\n"
+        "10:\n\t"
+        PT_FIRST_ROWS(0)
+        PT_PART_HELD(0, , q4)
+        PT_FIRST_ROWS(1)
+        PT_PART_HELD(1, a, q5)
+        PT_FIRST_ROWS(2)
+        PT_PART_HELD(2, a, q6)
+        PT_FIRST_ROWS(3)
+        PT_PART_LOADED(3, a)
+        PT_FIRST_ROWS(4)
+        PT_PART_LOADED(4, a)
+        PT_FIRST_ROWS(5)
+        PT_PART_LOADED(5, a)
+        PT_FIRST_ROWS(6)
+        PT_PART_LOADED(6, a)
+        PT_LAST_ROWS(7)
+        PT_PART_LOADED(7, a)
+        PT_END_PARTS("10")
+
+        // Other numbers: in rounds of four, entered where all parts but the last are left.
+        ".balign 4\n"
+        "5:\n\t"
+        "add r7, r6, #3\n\t"
+        "lsrs r7, r7, #2\n\t"
+        "str r7, [sp, #80]\n\t"      // rounds
+        "rsb r6, r6, r7, lsl #2\n\t" // steps that are left out
+        "rsb r6, r6, r6, lsl #3\n\t"
+        "lsls r6, r6, #3\n\t"        // 56 bytes each
+        "adr r2, 7f\n\t"
+        "add r2, r2, r6\n\t"
+        "adds r2, #1\n\t"
+        "str r2, [sp, #84]\n\t"      // entry
+        PT_KEEP_CODE("8")
+        "vmov.i32 q6, #0\n\t"
+        ".balign 4\n"
+        "8:\n\t"
+        "ldrd r5, r7, [sp, #76]\n\t" // packed, rounds
+        "vstrw.32 q6, [r11]\n\t"     // sums of zero
+        "vstrw.32 q6, [r11, #16]\n\t"
+        "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+        "ldr pc, [sp, #84]\n\t"
+        ".balign 4\n"
+        "7:\n\t"
+        PT_STEP_2X4
+        PT_STEP_2X4
+        PT_STEP_2X4
+        PT_STEP_2X4
+        "subs r7, #1\n\t"
+        "bne 7b\n\t"
+        PT_LOAD_4_PATCHES
+        "vpstt\n\t"
+        "vldrbt.u8 q4, [r1]\n\t"
+        "vldrbt.u8 q5, [r3]\n\t"
+        PT_MULTIPLY_2X4
+        "ldr r7, [sp, #92]\n\t"      // last
+        "add r1, r3, r7\n\t"
+        "add r3, r1, r9\n\t"
+        PT_STORE_SUMS
+        "bne 8b\n"
+        PT_END_QUADS
+        : "+r"(r0)
+        :
+        : PT_QUADS_CLOBBER);
+}
+
+// clang-format on
+
+// ---- windows of 3 x 3
+
+// Four neighbouring patches share columns: packed are, of each row, of each 16 channels, six pixels
+// of 16 bytes at stride 1, nine at stride 2. The weights are multiples of 4. `rounds` says which:
+typedef enum pt_windows {
+    PT_WINDOWS_16,
+    PT_WINDOWS_32,
+    PT_WINDOWS_64,
+    PT_WINDOWS_16_APART, // at stride 2
+    PT_WINDOWS_32_APART,
+} pt_windows;
+
+PT_STATIC_ASSERT(PT_WINDOWS_16 == 0 && PT_WINDOWS_32 == 1 && PT_WINDOWS_64 == 2 &&
+                     PT_WINDOWS_16_APART == 3 && PT_WINDOWS_32_APART == 4,
+                 "assembler has a table by these");
+
+// clang-format off
+
+// Four columns of pixels, one a patch, with a tap of the first row and of the second.
+#define PT_MULTIPLY_COLUMNS(add, a, b, c, d) \
+    "vmladav" #add ".s8 r0, " #a ", q4\n\t"  \
+    "vmladav" #add ".s8 r2, " #b ", q4\n\t"  \
+    "vmladav" #add ".s8 r4, " #c ", q4\n\t"  \
+    "vmladav" #add ".s8 r6, " #d ", q4\n\t"  \
+    "vmladav" #add ".s8 r8, " #a ", q5\n\t"  \
+    "vmladav" #add ".s8 r10, " #b ", q5\n\t" \
+    "vmladav" #add ".s8 r12, " #c ", q5\n\t" \
+    "vmladav" #add ".s8 lr, " #d ", q5\n\t"
+
+// 16 channels of pixel i of a row of so many, and of tap i.
+#define PT_COLUMN(columns, q, part, i) \
+    "vldrw.u32 " #q ", [r5, #16*(" #columns "*" #part "+" #i ")]\n\t"
+
+#define PT_TAP(channels, part, i)                                \
+    "vldrw.u32 q4, [r1, #" #channels "*" #i "+16*" #part "]\n\t" \
+    "vldrw.u32 q5, [r3, #" #channels "*" #i "+16*" #part "]\n\t"
+
+// Goes to the next row of taps, and loads its first.
+#define PT_NEXT_ROW(columns, channels)                     \
+    "vldrw.u32 q0, [r5, #" #columns "*" #channels "]!\n\t" \
+    "vldrw.u32 q4, [r1, #3*" #channels "]!\n\t"            \
+    "vldrw.u32 q5, [r3, #3*" #channels "]!\n\t"
+
+// 16 channels of a row of taps, behind `first`, which loads column 0 and tap 0. `add` as above.
+#define PT_ROW_PART(add, channels, part, first) \
+    first                                       \
+    PT_COLUMN(6, q1, part, 1)                   \
+    PT_COLUMN(6, q2, part, 2)                   \
+    PT_COLUMN(6, q3, part, 3)                   \
+    PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3)    \
+    PT_COLUMN(6, q0, part, 4)                   \
+    PT_TAP(channels, part, 1)                   \
+    PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0)      \
+    PT_COLUMN(6, q1, part, 5)                   \
+    PT_TAP(channels, part, 2)                   \
+    PT_MULTIPLY_COLUMNS(a, q2, q3, q0, q1)
+
+#define PT_FIRST_PART(add, channels) \
+    PT_ROW_PART(add, channels, 0, PT_NEXT_ROW(6, channels))
+
+#define PT_OTHER_PART(channels, part) \
+    PT_ROW_PART(a, channels, part, PT_COLUMN(6, q0, part, 0) PT_TAP(channels, part, 0))
+
+// The same at stride 2: tap 2 comes before tap 1, which shares no column with the others.
+#define PT_ROW_PART_APART(add, channels, part, first) \
+    first                                             \
+    PT_COLUMN(9, q1, part, 2)                         \
+    PT_COLUMN(9, q2, part, 4)                         \
+    PT_COLUMN(9, q3, part, 6)                         \
+    PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3)          \
+    PT_COLUMN(9, q0, part, 8)                         \
+    PT_TAP(channels, part, 2)                         \
+    PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0)            \
+    PT_COLUMN(9, q0, part, 1)                         \
+    PT_COLUMN(9, q1, part, 3)                         \
+    PT_COLUMN(9, q2, part, 5)                         \
+    PT_COLUMN(9, q3, part, 7)                         \
+    PT_TAP(channels, part, 1)                         \
+    PT_MULTIPLY_COLUMNS(a, q0, q1, q2, q3)
+
+#define PT_FIRST_PART_APART(add, channels) \
+    PT_ROW_PART_APART(add, channels, 0, PT_NEXT_ROW(9, channels))
+
+#define PT_OTHER_PART_APART(channels, part) \
+    PT_ROW_PART_APART(a, channels, part, PT_COLUMN(9, q0, part, 0) PT_TAP(channels, part, 0))
+
+// Three rows of these parts, from sums of zero.
+#define PT_ROWS(label, parts)                       \
+    "movs r7, #3\n\t"                               \
+    "vstrw.32 q6, [r11]\n\t"                        \
+    "vstrw.32 q6, [r11, #16]\n\t"                   \
+    "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n" \
+    label ":\n\t"                                   \
+    parts                                           \
+    "subs r7, #1\n\t"                               \
+    "bne " label "b\n\t"
+
+// The code for so many columns and channels. What PT_NEXT_ROW adds is taken away before.
+#define PT_WINDOWS(columns, channels, label, rows) \
+    PT_KEEP_CODE(label)                            \
+    "subs r1, #3*" #channels "\n\t"                \
+    "add r3, r1, r9\n\t"                           \
+    "sub r5, r5, #" #columns "*" #channels "\n\t"  \
+    "str r5, [sp, #76]\n" /* packed */             \
+    ".balign 4\n"                                  \
+    label ":\n\t"                                  \
+    "ldr r5, [sp, #76]\n\t"                        \
+    rows                                           \
+    "mov r1, r3\n\t"                               \
+    "add r3, r1, r9\n\t"                           \
+    PT_STORE_SUMS                                  \
+    "bne " label "b\n\t"                           \
+    "b 9f\n\t"                                     \
+    ".balign 4\n"
+
+static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads) {
+    register const pt_quads *r0 __asm__("r0") = quads;
+    __asm__ volatile(
+        PT_BEGIN_QUADS
+        "mov r9, r8\n\t"
+        "vmov.i32 q6, #0\n\t"
+        "tbh [pc, r6, lsl #1]\n"
+        "20:\n\t"
+        ".short (21f - 20b) / 2\n\t"
+        ".short (22f - 20b) / 2\n\t"
+        ".short (23f - 20b) / 2\n\t"
+        ".short (24f - 20b) / 2\n\t"
+        ".short (25f - 20b) / 2\n"
+        ".balign 4\n"
+        "21:\n\t"
+        PT_WINDOWS(6, 16, "1",
+            PT_FIRST_PART(, 16)
+            PT_FIRST_PART(a, 16)
+            PT_FIRST_PART(a, 16))
+        "22:\n\t"
+        PT_WINDOWS(6, 32, "2", PT_ROWS("3",
+            PT_FIRST_PART(a, 32)
+            PT_OTHER_PART(32, 1)))
+        "23:\n\t"
+        PT_WINDOWS(6, 64, "4", PT_ROWS("5",
+            PT_FIRST_PART(a, 64)
+            PT_OTHER_PART(64, 1)
+            PT_OTHER_PART(64, 2)
+            PT_OTHER_PART(64, 3)))
+        "24:\n\t"
+        PT_WINDOWS(9, 16, "6", PT_ROWS("7",
+            PT_FIRST_PART_APART(a, 16)))
+        "25:\n\t"
+        PT_WINDOWS(9, 32, "8", PT_ROWS("10",
+            PT_FIRST_PART_APART(a, 32)
+            PT_OTHER_PART_APART(32, 1)))
+        PT_END_QUADS
+        : "+r"(r0)
+        :
+        : PT_QUADS_CLOBBER);
+}
+
+// clang-format on
+
+#endif

@@ -1,0 +1,373 @@
+// A loaded method: its state, and executing it.
+#include "method.h"
+#include "memories.h"
+#include "program.h"
+#include "record.h"
+#include "report.h"
+#include <string.h>
+
+// ---- errors
+
+int pt_report_busy(const pt_method *m, pt_error *error) {
+    const char *what = m->state == PT_LOADING     ? "is being loaded"
+                       : m->state == PT_UNLOADING ? "is being unloaded"
+                                                  : "is executing";
+    return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_METHOD, PT_NO_INDEX, what);
+}
+
+int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *error) {
+    pt_report(error, code, PT_SUBJECT_KERNEL, (int32_t)index, c->reason);
+    error->argument = (int16_t)c->argument;
+    return code;
+}
+
+int pt_check_loaded(const pt_method *m, pt_error *error) {
+    return m->state == PT_LOADED ? PT_ERROR_OK
+                                 : pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_METHOD,
+                                             PT_NO_INDEX, "is not loaded; call load first");
+}
+
+int pt_check_idle(const pt_method *m, const char *what, pt_error *error) {
+    return m->is_running
+               ? pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_METHOD, PT_NO_INDEX, what)
+               : PT_ERROR_OK;
+}
+
+int pt_moved_memory(const pt_method *m, uint32_t memory, pt_error *error) {
+    uint32_t first_file = PT_MEMORY_PLANNED + m->n_planned;
+    uint8_t subject = PT_SUBJECT_PROGRAM;
+    int32_t index = PT_NO_INDEX;
+    if (memory >= PT_MEMORIES) {
+        subject = memory == PT_MEMORIES ? PT_SUBJECT_TEMP : PT_SUBJECT_EVENT_TRACER;
+    } else if (memory >= m->first_external && m->first_external) {
+        subject = PT_SUBJECT_EXTERNAL;
+    } else if (memory >= first_file) {
+        subject = PT_SUBJECT_DATA_FILE;
+        index = (int32_t)(memory - first_file);
+    } else if (memory >= PT_MEMORY_PLANNED) {
+        subject = PT_SUBJECT_PLANNED_BUFFER;
+        index = (int32_t)(memory - PT_MEMORY_PLANNED);
+    } else if (memory == PT_MEMORY_POOL) {
+        subject = PT_SUBJECT_POOL;
+    }
+    return pt_report(error, PT_ERROR_INVALID_STATE, subject, index,
+                     "has been resized since it was handed over; leave its size alone, and load "
+                     "again");
+}
+
+// ---- loading and letting go
+
+static int call_delegate(pt_context *c, uint32_t position) {
+    pt_method *m = (pt_method *)(void *)c; // its first member
+    const pt_instruction *call = pt_instruction_at(c, position);
+    m->n_call = call->n_args - 1u;
+    m->temp_used = 0;
+    pt_report(m->error, PT_ERROR_INTERNAL, PT_SUBJECT_INSTRUCTION, (int32_t)c->instruction, NULL);
+    int code = m->options.delegates->execute(m, call->kernel, m->error);
+    m->n_call = 0;
+    m->failed_delegate = code != PT_ERROR_OK;
+    m->error->code = (uint8_t)code;
+    return code;
+}
+
+void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,
+                       const pt_options *options) {
+    int (*poll)(struct pt_context *) = m->c.poll;
+    void *owner = m->c.owner;
+    memset(m, 0, sizeof(*m));
+    m->c.poll = poll;
+    m->c.owner = owner;
+    m->plan = *plan;
+    m->options = *options;
+    m->data = memories->data;
+    m->pool_size = memories->pool.size;
+    m->start = m->end = (memories->pool_used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
+    m->state = PT_LOADING;
+    m->c.call_delegate = options->delegates ? call_delegate : NULL;
+}
+
+void pt_release(pt_method *m) {
+    m->is_ready = false;
+    for (uint32_t i = 0; i < m->n_ready; i++) {
+        m->options.delegates->destroy(m, i);
+    }
+    m->n_ready = 0;
+    memset(m->c.memory, 0, sizeof(m->c.memory));
+    memset(m->c.memory_size, 0, sizeof(m->c.memory_size));
+    memset(&m->c.tracer, 0, sizeof(m->c.tracer));
+    m->c.scratch = NULL;
+    m->c.scratch_size = 0;
+    m->state = PT_UNLOADED;
+}
+
+void pt_unload(pt_method *m) {
+    if (m->state == PT_LOADED && !m->is_running) {
+        m->state = PT_UNLOADING;
+        pt_release(m);
+    }
+}
+
+// ---- inputs and memories that are there
+
+void pt_forget_inputs(pt_method *m) {
+    m->missing = (uint16_t)pt_plan_count(&m->plan, PT_INPUTS);
+    memset(m->set, 0, sizeof(m->set));
+}
+
+// True when an input, output or mutable buffer lies over another and one is written.
+static bool shares_memory(const pt_method *m) {
+    return pt_find_shared(&m->c, m->first_external, m->end_external) != PT_MEMORY_NONE;
+}
+
+static bool has_all_memories(const pt_method *m) {
+    for (uint32_t i = m->first_external; i < m->end_external; i++) {
+        if (!(m->has_memory >> i & 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void pt_update_ready(pt_method *m) {
+    m->is_ready = m->is_ready || (m->missing == 0 && has_all_memories(m) && !shares_memory(m));
+}
+
+static int report_unready(const pt_method *m, pt_error *error) {
+    uint32_t n = pt_plan_count(&m->plan, PT_INPUTS);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(m->set[i / 32] >> i % 32 & 1)) {
+            return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_INPUT, (int32_t)i,
+                             "was never set; call set_input");
+        }
+    }
+    if (shares_memory(m)) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_EXTERNAL, PT_NO_INDEX,
+                         "shares bytes with another, and one of them is written; hand over "
+                         "memories that lie apart");
+    }
+    return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_EXTERNAL, PT_NO_INDEX,
+                     "has no memory; call set_input, set_output_data_ptr or "
+                     "set_attribute_data_ptr for each");
+}
+
+bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
+    return memory == PT_MEMORY_PROGRAM ||
+           (memory >= (uint32_t)PT_MEMORY_PLANNED + m->n_planned && memory < m->first_external);
+}
+
+// ---- executing
+
+static int report_run(pt_method *m, int code, pt_error *error) {
+    const pt_context *c = &m->c;
+    if (code == PT_ERROR_END_OF_METHOD) {
+        return pt_report(error, code, PT_SUBJECT_METHOD, PT_NO_INDEX,
+                         "has run all its instructions; call reset_execution");
+    }
+    if (m->failed_delegate) { // it has said why
+        return code;
+    }
+    pt_report_kernel(c, code, c->failed, error);
+    if (code == PT_ERROR_MEMORY_ALLOCATION_FAILED) {
+        error->requested = c->scratch_needed;
+        error->available = c->scratch_size;
+    }
+    return code;
+}
+
+static int run(pt_method *m, int (*function)(pt_context *c), pt_error *error) {
+    PT_TRY(pt_check_loaded(m, error));
+    PT_TRY(pt_check_idle(m, "is executing", error));
+    if (!m->is_ready) {
+        return report_unready(m, error);
+    }
+    m->error = error;
+    m->failed_delegate = false;
+    m->is_running = true;
+    int code = function(&m->c);
+    m->is_running = false;
+    m->error = NULL;
+    return code == PT_ERROR_OK ? code : report_run(m, code, error);
+}
+
+int pt_execute(pt_method *m, pt_error *error) {
+    return run(m, pt_context_execute, error);
+}
+
+int pt_step(pt_method *m, pt_error *error) {
+    return run(m, pt_context_step, error);
+}
+
+int pt_restart(pt_method *m, pt_error *error) {
+    PT_TRY(pt_check_loaded(m, error));
+    PT_TRY(pt_check_idle(m, "is executing", error));
+    pt_start(&m->c, m->start);
+    return PT_ERROR_OK;
+}
+
+pt_usage pt_get_usage(const pt_method *m) {
+    return (pt_usage){m->end - m->start, m->end - m->records_end, m->c.scratch_needed};
+}
+
+// ---- state
+
+int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t nbytes,
+                    uint32_t value, pt_ref *data, pt_error *error) {
+    uint32_t allocation[3]; // memory, low and high half of the offset
+    pt_read_fields(r, t->allocation, "iii", allocation);
+    uint32_t memory = allocation[0], offset = allocation[1];
+    bool known = !allocation[2] && memory > 0 && memory <= m->n_planned; // 0 is reserved
+    memory += PT_MEMORY_PLANNED - 1;
+    if (!known || offset > m->c.memory_size[memory] || nbytes > m->c.memory_size[memory] - offset) {
+        return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)value,
+                         "lies outside the planned buffers");
+    }
+    uint32_t misplaced = pt_misplaced(offset, (uint8_t)t->dtype);
+    if (misplaced) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
+                         misplaced == 4 ? "planned memory at no multiple of 4"
+                                        : "planned memory at no multiple of 8");
+    }
+    *data = pt_make_ref(memory, offset);
+    return PT_ERROR_OK;
+}
+
+int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *r,
+                         const pt_tensor_table *t, uint8_t *to, uint32_t nbytes, uint32_t value,
+                         pt_error *error) {
+    const pt_context *c = &m->c;
+    uint32_t position = 0, memory = PT_MEMORY_PROGRAM;
+    if (pt_is_external(r, t)) {
+        uint32_t file = 0;
+        PT_TRY(pt_find_external(search, r, t, nbytes, false, value, &file, &position, error));
+        memory = PT_MEMORY_PLANNED + m->n_planned + file;
+    } else if (t->constant) {
+        pt_table extra = pt_table_at(r, t->extra);
+        uint32_t entry =
+            pt_field_u32(r, &extra, PT_SLOT_EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX);
+        PT_TRY(pt_find_initial_value(m->plan.program, r, entry, t->constant, nbytes, &position,
+                                     error));
+    } else {
+        return PT_ERROR_OK;
+    }
+    memcpy(to, c->memory[memory] + position, nbytes);
+    return PT_ERROR_OK;
+}
+
+static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, uint32_t index,
+                        uint32_t table, pt_error *error) {
+    pt_tensor_table t = pt_read_tensor(r, table);
+    pt_ref ref = pt_find_value(&m->c, index);
+    uint32_t rank, nbytes = 0;
+    const uint8_t *sizes = pt_items(r, t.sizes, 4, &rank);
+    PT_TRY(pt_tensor_nbytes((uint8_t)t.dtype, rank, sizes, &nbytes, error));
+    if (t.dynamism) { // a view of fewer elements keeps its own until it is made again
+        (void)pt_resize_tensor(&m->c, ref, rank, (const int32_t *)(const void *)sizes);
+    }
+    if (!t.allocation || nbytes == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_ref place = 0; // not where it lies: a view may lie in memory that is smaller, or constant
+    PT_TRY(pt_find_planned(m, r, &t, nbytes, index, &place, error));
+    return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, place), nbytes, index, error);
+}
+
+static int reset_tensors(pt_method *m, pt_error *error) {
+    pt_reader r = pt_program_reader(m->plan.program);
+    pt_data_search search =
+        pt_data_search_start(m->data, m->first_external - PT_MEMORY_PLANNED - m->n_planned);
+    pt_values values = pt_values_of(&r, &m->plan);
+    for (uint32_t i = 0; i < values.n; i++) {
+        uint32_t type, position = pt_read_value(&r, &values, i, &type);
+        if (type == PT_TYPE_TENSOR) {
+            uint32_t table = pt_value_member(&r, &values, position);
+            PT_TRY(reset_tensor(m, &search, &r, i, table, error));
+        }
+    }
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+int pt_reset_state(pt_method *m, pt_error *error) {
+    PT_TRY(pt_restart(m, error));
+    m->is_ready = false;
+    pt_forget_inputs(m);
+    for (uint32_t i = PT_MEMORY_PLANNED; i < (uint32_t)PT_MEMORY_PLANNED + m->n_planned; i++) {
+        if (m->c.memory_size[i] > 0) {
+            memset(m->c.memory[i], 0, m->c.memory_size[i]);
+        }
+    }
+    PT_TRY(reset_tensors(m, error));
+    for (uint32_t i = m->first_external; i < m->end_external; i++) {
+        if (m->has_memory >> i & 1) {
+            pt_fit(&m->c, i);
+        }
+    }
+    pt_reset_variables(&m->c);
+    pt_update_ready(m); // without inputs it is
+    return PT_ERROR_OK;
+}
+
+// ---- for delegates
+
+static int check_allocation(uint32_t size, uint32_t alignment, pt_error *error) {
+    if (size > PT_MEMORY_LIMIT) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_ALLOCATION, PT_NO_INDEX,
+                         "is negative or more than 128 MiB");
+    }
+    if (alignment == 0 || alignment & (alignment - 1)) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_ALIGNMENT, PT_NO_INDEX,
+                         "is no power of two");
+    }
+    return PT_ERROR_OK;
+}
+
+// Where `size` aligned bytes behind the first `used` of a memory start.
+static int find_room(const pt_span *memory, uint32_t used, uint32_t base, uint32_t size,
+                     uint32_t alignment, uint8_t subject, uint32_t *start, pt_error *error) {
+    PT_TRY(check_allocation(size, alignment, error));
+    alignment = alignment < PT_ALIGNMENT ? PT_ALIGNMENT : alignment;
+    uint64_t at = ((uint64_t)used + alignment - 1) & ~(uint64_t)(alignment - 1);
+    if (at + size > memory->size) {
+        return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, subject, PT_NO_INDEX,
+                               at + size - base > INT32_MAX ? INT32_MAX
+                                                            : (uint32_t)(at + size - base),
+                               memory->size - base,
+                               memory->data ? "; make it larger" : "; hand over a temp allocator");
+    }
+    if (size > 0 && ((uintptr_t)memory->data + at) % alignment) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, PT_NO_INDEX,
+                         "is not aligned as an allocation asks");
+    }
+    *start = (uint32_t)at;
+    return PT_ERROR_OK;
+}
+
+int pt_allocate(pt_method *m, uint32_t size, uint32_t alignment, void **data, pt_error *error) {
+    pt_span pool = {m->c.memory[PT_MEMORY_POOL], m->pool_size, false};
+    uint32_t start = 0;
+    PT_TRY(check_allocation(size, alignment, error));
+    if (m->state != PT_LOADING || !pool.data) {
+        return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_POOL, PT_NO_INDEX,
+                         "hands out memory in init only");
+    }
+    PT_TRY(find_room(&pool, m->end, m->start, size, alignment, PT_SUBJECT_POOL, &start, error));
+    m->end = start + size;
+    *data = (uint8_t *)pool.data + start;
+    memset(*data, 0, size);
+    return PT_ERROR_OK;
+}
+
+int pt_allocate_temp(pt_method *m, uint32_t size, uint32_t alignment, void **data,
+                     pt_error *error) {
+    pt_span temp = {m->c.scratch, m->c.scratch_size, false};
+    uint32_t start = 0;
+    PT_TRY(find_room(&temp, m->temp_used, 0, size, alignment, PT_SUBJECT_TEMP, &start, error));
+    m->temp_used = start + size;
+    *data = (uint8_t *)temp.data + start;
+    return PT_ERROR_OK;
+}
+
+int pt_ask_temp(pt_method *m, uint32_t size, pt_error *error) {
+    PT_TRY(check_allocation(size, 1, error));
+    pt_ask_scratch(&m->c, size);
+    return PT_ERROR_OK;
+}

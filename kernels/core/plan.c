@@ -1,0 +1,513 @@
+// A method as its program describes it: what it takes, gives and needs, before it is loaded.
+#include "program.h"
+#include "record.h"
+#include "report.h"
+
+#define INDEX_REMEDY "; inputs_size and outputs_size say how many there are"
+
+static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
+    return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
+}
+
+static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
+    return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
+                     "there is no such; the method's meta data says how many there are");
+}
+
+// ---- which method
+
+static void read_plan(pt_plan *plan, const pt_program *p, pt_reader *r, uint32_t index) {
+    uint32_t position = pt_table_item(r, p->plans, index);
+    pt_table t = pt_table_at(r, position);
+    *plan = (pt_plan){
+        .program = p,
+        .index = index,
+        .position = position,
+        .values = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_VALUES),
+        .inputs = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_INPUTS),
+        .outputs = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_OUTPUTS),
+        .chains = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_CHAINS),
+        .operators = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_OPERATORS),
+        .delegates = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_DELEGATES),
+        .planned = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_NON_CONST_BUFFER_SIZES),
+    };
+}
+
+int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
+    pt_reader r = pt_program_reader(p);
+    if (i >= pt_length(&r, p->plans)) {
+        return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
+                         "there are not so many");
+    }
+    read_plan(plan, p, &r, i);
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+int pt_plan_find(pt_plan *plan, const pt_program *p, const char *name, uint32_t length,
+                 pt_error *error) {
+    pt_reader r = pt_program_reader(p);
+    uint32_t n = pt_length(&r, p->plans);
+    for (uint32_t i = 0; i < n && !r.bad; i++) {
+        uint32_t position = pt_table_item(&r, p->plans, i);
+        uint32_t text = pt_follow_slot(&r, position, PT_SLOT_EXECUTION_PLAN_NAME);
+        if (text && pt_text_is(pt_text_at(&r, text), name, length)) {
+            read_plan(plan, p, &r, i);
+            return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+        }
+    }
+    return r.bad ? pt_report_outside(error)
+                 : pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD_NAME, PT_NO_INDEX,
+                             "there is no method of this name");
+}
+
+pt_text pt_plan_name(const pt_plan *plan) {
+    pt_reader r = pt_program_reader(plan->program);
+    return pt_text_at(&r, pt_follow_slot(&r, plan->position, PT_SLOT_EXECUTION_PLAN_NAME));
+}
+
+// ---- how many there are
+
+static uint32_t instructions_of(const pt_plan *plan, pt_reader *r, uint32_t chain) {
+    return pt_follow_slot(r, pt_table_item(r, plan->chains, chain), PT_SLOT_CHAIN_INSTRUCTIONS);
+}
+
+static uint32_t count_instructions(const pt_plan *plan, pt_reader *r) {
+    uint32_t n = 0, chains = pt_length(r, plan->chains);
+    for (uint32_t i = 0; i < chains; i++) {
+        n += pt_length(r, instructions_of(plan, r, i));
+    }
+    return n;
+}
+
+uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
+    pt_reader r = pt_program_reader(plan->program);
+    uint32_t n;
+    switch (what) {
+    case PT_VALUES:
+        return pt_length(&r, plan->values);
+    case PT_INPUTS:
+        return pt_length(&r, plan->inputs);
+    case PT_OUTPUTS:
+        return pt_length(&r, plan->outputs);
+    case PT_OPERATORS:
+        return pt_length(&r, plan->operators);
+    case PT_DELEGATES:
+        return pt_length(&r, plan->delegates);
+    case PT_PLANNED_BUFFERS: // the file's first is reserved
+        n = pt_length(&r, plan->planned);
+        return n ? n - 1 : 0;
+    default:
+        return count_instructions(plan, &r);
+    }
+}
+
+int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    if (i >= pt_plan_count(plan, PT_PLANNED_BUFFERS)) {
+        return no_such(error, PT_SUBJECT_PLANNED_BUFFER, i);
+    }
+    int64_t bytes = pt_i64_at(&r, pt_item_at(&r, plan->planned, i + 1, 8));
+    if (r.bad) {
+        return pt_report_outside(error);
+    }
+    if (bytes < 0) {
+        return bad(error, PT_SUBJECT_PLANNED_BUFFER, i, "has a negative size");
+    }
+    *size = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    return PT_ERROR_OK;
+}
+
+// ---- values
+
+pt_values pt_values_of(pt_reader *r, const pt_plan *plan) {
+    pt_values values = {.first = plan->values + 4};
+    pt_items(r, plan->values, 4, &values.n);
+    return values;
+}
+
+static void find_slots(pt_reader *r, pt_values *values, uint32_t position) {
+    pt_table t = pt_table_at(r, position);
+    uint32_t type = pt_field(r, &t, PT_SLOT_EVALUE_VAL_TYPE);
+    uint32_t member = pt_field(r, &t, PT_SLOT_EVALUE_VAL);
+    values->vtable = t.vtable;
+    values->type_at = (uint16_t)(type ? type - position : 0);
+    values->member_at = (uint16_t)(member ? member - position : 0);
+}
+
+uint32_t pt_read_value(pt_reader *r, pt_values *values, uint32_t i, uint32_t *type) {
+    uint32_t entry = values->first + 4 * i;
+    uint32_t position = pt_offset_to(r, entry, pt_read_u32(r->data + entry));
+    if (position - pt_u32_at(r, position) != values->vtable) {
+        find_slots(r, values, position);
+    }
+    *type = values->type_at ? pt_u8_at(r, position + values->type_at) : PT_TYPE_NONE;
+    return position;
+}
+
+static void read_number(pt_reader *r, pt_table *member, pt_item *item) {
+    // slot 0 is the only one that each of them has
+    item->number.type = item->type;
+    item->number.as.i =
+        item->type == PT_TYPE_BOOL ? pt_field_u8(r, member, 0) != 0 : pt_field_i64(r, member, 0);
+}
+
+static uint32_t list_item_size(uint8_t type) {
+    switch (type) {
+    case PT_TYPE_INT_LIST:
+    case PT_TYPE_DOUBLE_LIST:
+        return 8;
+    case PT_TYPE_TENSOR_LIST:
+    case PT_TYPE_OPTIONAL_TENSOR_LIST:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_item *item) {
+    uint32_t type = 0, position = pt_read_value(r, values, index, &type);
+    uint32_t table = pt_value_member(r, values, position);
+    pt_table member = pt_table_at(r, table);
+    *item = (pt_item){.type = (uint8_t)type, .table = table};
+    switch (item->type) {
+    case PT_TYPE_NONE:
+    case PT_TYPE_NULL:
+    case PT_TYPE_TENSOR:
+        break;
+    case PT_TYPE_INT:
+    case PT_TYPE_BOOL:
+    case PT_TYPE_DOUBLE:
+        read_number(r, &member, item);
+        break;
+    case PT_TYPE_STRING:
+        item->text = pt_text_at(r, pt_field_follow(r, &member, 0));
+        break;
+    default:
+        item->items = pt_field_follow(r, &member, 0);
+        pt_items(r, item->items, list_item_size(item->type), &item->count);
+    }
+}
+
+static int value_index(const pt_plan *plan, pt_reader *r, pt_what what, uint32_t i, uint32_t *index,
+                       pt_error *error) {
+    uint32_t n = pt_length(r, plan->values);
+    *index = i;
+    if (what != PT_VALUES) {
+        uint32_t vector = what == PT_INPUTS ? plan->inputs : plan->outputs;
+        if (i >= pt_length(r, vector)) {
+            return pt_report(error, PT_ERROR_INVALID_ARGUMENT,
+                             what == PT_INPUTS ? PT_SUBJECT_INPUT : PT_SUBJECT_OUTPUT, (int32_t)i,
+                             (int32_t)i < 0 ? "an index below 0" INDEX_REMEDY
+                                            : "there is no such" INDEX_REMEDY);
+        }
+        *index = (uint32_t)pt_i32_item(r, vector, i);
+    }
+    if (r->bad) {
+        return pt_report_outside(error);
+    }
+    return *index < n ? PT_ERROR_OK
+                      : bad(error, PT_SUBJECT_VALUE, *index, "there is no such value");
+}
+
+int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_item *item,
+                 pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_values values = pt_values_of(&r, plan);
+    uint32_t found;
+    PT_TRY(value_index(plan, &r, what, i, &found, error));
+    read_item(&r, &values, found, item);
+    if (index) {
+        *index = found;
+    }
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+int64_t pt_list_entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
+    pt_reader r = pt_program_reader(plan->program);
+    uint32_t size = list_item_size(list->type), at = pt_item_at(&r, list->items, i, size);
+    switch (size) {
+    case 8:
+        return pt_i64_at(&r, at);
+    case 4:
+        return (int32_t)pt_u32_at(&r, at);
+    default:
+        return pt_u8_at(&r, at) != 0;
+    }
+}
+
+// ---- tensors
+
+pt_tensor_table pt_read_tensor(pt_reader *r, uint32_t position) {
+    pt_tensor_table t;
+    pt_read_fields(r, position, "bioo-io-bo", &t.dtype);
+    return t;
+}
+
+int pt_dim_order_flags(uint32_t rank, const uint8_t *order) {
+    uint32_t seen = 0, flags = PT_VALUE_CONTIGUOUS;
+    if (rank > PT_MAX_RANK) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        if (order[i] >= rank || seen & 1u << order[i]) {
+            return -1;
+        }
+        seen |= 1u << order[i];
+        flags = order[i] == i ? flags : 0;
+    }
+    return (int)(rank | flags);
+}
+
+int pt_tensor_nbytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes, uint32_t *nbytes,
+                     pt_error *error) {
+    uint64_t product = pt_element_size(dtype);
+    bool is_empty = false, fits = true;
+    if (product == 0) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_DTYPE, dtype,
+                         "tensors of this dtype");
+    }
+    for (uint32_t i = 0; fits && i < rank; i++) {
+        uint32_t size = pt_read_u32(sizes + 4 * i);
+        is_empty = is_empty || size == 0;
+        product *= size == 0 ? 1 : size;
+        fits = size <= INT32_MAX && product <= PT_MEMORY_LIMIT;
+    }
+    *nbytes = is_empty ? 0 : (uint32_t)product;
+    return fits ? PT_ERROR_OK
+                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
+                            "a tensor has a negative size or more than 128 MiB");
+}
+
+int pt_measure_tensor(pt_reader *r, const pt_tensor_table *t, uint8_t *flags, uint32_t *nbytes,
+                      pt_error *error) {
+    uint32_t rank, dims;
+    const uint8_t *sizes = pt_items(r, t->sizes, 4, &rank);
+    const uint8_t *order = pt_items(r, t->dim_order, 1, &dims);
+    if (r->bad) {
+        return pt_report_outside(error);
+    }
+    if (rank > PT_MAX_RANK) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,
+                         "tensors of more than 16 dims");
+    }
+    int found = rank == dims ? pt_dim_order_flags(rank, order) : -1;
+    if (found < 0) {
+        return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
+                         "a dim order is no permutation of the dims");
+    }
+    *flags = (uint8_t)found;
+    return pt_tensor_nbytes((uint8_t)t->dtype, rank, sizes, nbytes, error);
+}
+
+bool pt_is_external(pt_reader *r, const pt_tensor_table *t) {
+    pt_table extra = pt_table_at(r, t->extra);
+    return pt_field_u8(r, &extra, PT_SLOT_EXTRA_TENSOR_INFO_LOCATION) ==
+           PT_TENSOR_DATA_LOCATION_EXTERNAL;
+}
+
+uint32_t pt_name_position(pt_reader *r, const pt_tensor_table *t) {
+    return pt_follow_slot(r, t->extra, PT_SLOT_EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME);
+}
+
+uint32_t pt_misplaced(uint32_t position, uint8_t dtype) {
+    if (position & 3) {
+        return 4;
+    }
+    return position & 4 && pt_element_size(dtype) == 8 ? 8 : 0;
+}
+
+int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
+                   pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    if (item->type != PT_TYPE_TENSOR) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_VALUE, PT_NO_INDEX,
+                         "is no tensor");
+    }
+    pt_tensor_table t = pt_read_tensor(&r, item->table);
+    uint8_t flags;
+    uint32_t nbytes;
+    PT_TRY(pt_measure_tensor(&r, &t, &flags, &nbytes, error));
+    pt_table allocation = pt_table_at(&r, t.allocation);
+    *info = (pt_tensor_info){
+        .sizes = (const int32_t *)(const void *)(r.data + t.sizes + 4),
+        .dim_order = r.data + t.dim_order + 4,
+        .dtype = (uint8_t)t.dtype,
+        .rank = flags & PT_VALUE_RANK,
+        .dynamism = (uint8_t)t.dynamism,
+        .is_contiguous = (flags & PT_VALUE_CONTIGUOUS) != 0,
+        .is_planned = t.allocation != 0,
+        .is_external = pt_is_external(&r, &t),
+        .planned =
+            (uint8_t)(pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID) - 1),
+        .offset = pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW),
+        .nbytes = nbytes,
+        .name = pt_text_at(&r, pt_name_position(&r, &t)),
+    };
+    info->is_constant = !info->is_planned && (info->is_external || t.constant != 0);
+    if (info->is_constant && !info->is_external) {
+        PT_TRY(pt_find_constant(plan->program, &r, t.constant, nbytes, &info->offset, error));
+    }
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+bool pt_has_name(const pt_plan *plan, const pt_item *item) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_tensor_table t = pt_read_tensor(&r, item->table);
+    return item->type == PT_TYPE_TENSOR && pt_name_position(&r, &t) != 0;
+}
+
+// ---- operators and delegates
+
+int pt_plan_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
+                     int32_t *number, pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    if (i >= pt_length(&r, plan->operators)) {
+        return no_such(error, PT_SUBJECT_OPERATOR, i);
+    }
+    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->operators, i));
+    uint32_t position = pt_field_follow(&r, &t, PT_SLOT_OPERATOR_NAME);
+    *name = pt_text_at(&r, position);
+    *overload = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_OPERATOR_OVERLOAD));
+    if (r.bad) {
+        return pt_report_outside(error);
+    }
+    if (position == 0) {
+        return bad(error, PT_SUBJECT_OPERATOR, i, "has no name");
+    }
+    *number = pt_find_operator(name->data, name->length, overload->data, overload->length);
+    return PT_ERROR_OK;
+}
+
+// Where the processed data of a delegate lies.
+static int find_processed(const pt_plan *plan, pt_reader *r, uint32_t reference,
+                          pt_delegate_info *info, pt_error *error) {
+    pt_table t = pt_table_at(r, reference);
+    uint32_t location = pt_field_u8(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_LOCATION);
+    uint32_t index = pt_field_u32(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_INDEX);
+    info->is_inline = location == PT_DATA_LOCATION_INLINE;
+    if (location == PT_DATA_LOCATION_SEGMENT) {
+        return pt_find_segment(plan->program, index, PT_SUBJECT_SEGMENT, (int32_t)index,
+                               &info->processed, error);
+    }
+    if (!info->is_inline) {
+        return pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
+                         "lies at a place of an unknown kind");
+    }
+    uint32_t entries =
+        pt_follow_slot(r, plan->program->root, PT_SLOT_PROGRAM_BACKEND_DELEGATE_DATA);
+    if (index >= pt_length(r, entries)) {
+        return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
+                         "there is no such");
+    }
+    uint32_t vector = pt_follow_slot(r, pt_table_item(r, entries, index),
+                                     PT_SLOT_BACKEND_DELEGATE_INLINE_DATA_DATA);
+    uint8_t *data = (uint8_t *)(uintptr_t)pt_items(r, vector, 1, &info->processed.size);
+    info->processed.data = data ? data : (uint8_t *)(uintptr_t)r->data;
+    info->processed.is_constant = true;
+    return PT_ERROR_OK;
+}
+
+int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    if (i >= pt_length(&r, plan->delegates)) {
+        return no_such(error, PT_SUBJECT_BACKEND, i);
+    }
+    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->delegates, i));
+    uint32_t processed = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_PROCESSED);
+    *info = (pt_delegate_info){
+        .backend = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_ID)),
+        .specs = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_COMPILE_SPECS),
+    };
+    info->n_specs = pt_length(&r, info->specs);
+    if (processed == 0 && !r.bad) {
+        return bad(error, PT_SUBJECT_DELEGATE, i, "has no processed data");
+    }
+    PT_TRY(find_processed(plan, &r, processed, info, error));
+    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+pt_text pt_plan_backend(const pt_plan *plan, uint32_t i) {
+    pt_reader r = pt_program_reader(plan->program);
+    return pt_text_at(
+        &r, pt_follow_slot(&r, pt_table_item(&r, plan->delegates, i), PT_SLOT_BACKEND_DELEGATE_ID));
+}
+
+void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
+                     pt_span *value) {
+    pt_reader r = pt_program_reader(plan->program);
+    pt_table t = pt_table_at(&r, pt_table_item(&r, info->specs, i));
+    uint32_t size;
+    *key = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_KEY));
+    const uint8_t *data =
+        pt_items(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_VALUE), 1, &size);
+    *value = (pt_span){(uint8_t *)(uintptr_t)(data ? data : r.data), size, true};
+}
+
+// ---- instructions
+
+pt_plan_walk pt_plan_walk_start(const pt_plan *plan) {
+    return (pt_plan_walk){.plan = plan, .index = UINT32_MAX};
+}
+
+static void read_instruction(pt_plan_walk *w, pt_reader *r) {
+    uint32_t instruction[2],
+        member[2]; // a union: its type and its table; an i32, then another or args
+    pt_read_fields(r, pt_table_item(r, w->instructions, w->next), "bo", instruction);
+    bool is_call = instruction[0] == PT_INSTRUCTION_KERNEL_CALL ||
+                   instruction[0] == PT_INSTRUCTION_DELEGATE_CALL;
+    pt_read_fields(r, instruction[1], is_call ? "io" : "ii", member);
+    w->kind = (uint8_t)instruction[0];
+    w->target = (int32_t)member[0];
+    w->other = is_call ? 0 : (int32_t)member[1];
+    w->args = is_call ? member[1] : 0;
+    pt_items(r, w->args, 4, &w->n_args);
+    w->bad = r->bad;
+    w->kind = r->bad ? PT_INSTRUCTION_NONE : w->kind;
+}
+
+bool pt_plan_walk_next(pt_plan_walk *w) {
+    pt_reader r = pt_program_reader(w->plan->program);
+    w->index++;
+    w->next++;
+    while (w->index == 0 || w->next >= w->length) {
+        if (r.bad || w->chain >= pt_length(&r, w->plan->chains)) {
+            w->bad = r.bad;
+            return false;
+        }
+        w->instructions = instructions_of(w->plan, &r, w->chain++);
+        w->length = pt_length(&r, w->instructions);
+        w->first = w->index;
+        w->next = 0;
+        if (w->length > 0) {
+            break;
+        }
+    }
+    read_instruction(w, &r);
+    return true;
+}
+
+bool pt_plan_walk_to(pt_plan_walk *w, uint32_t i) {
+    *w = pt_plan_walk_start(w->plan);
+    while (pt_plan_walk_next(w)) {
+        if (w->index == i) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int32_t pt_plan_walk_argument(const pt_plan_walk *w, uint32_t k) {
+    return (int32_t)pt_read_u32(w->plan->program->data + w->args + 4 + 4 * k);
+}
+
+int32_t pt_plan_walk_view(const pt_plan_walk *w) {
+    pt_text name, overload;
+    int32_t number;
+    pt_error error;
+    if (w->kind != PT_INSTRUCTION_KERNEL_CALL || w->target < 0 || w->n_args == 0 ||
+        pt_plan_operator(w->plan, (uint32_t)w->target, &name, &overload, &number, &error) ||
+        number < 0 || !(pt_operator_traits((uint32_t)number) & PT_HAS_VIEW)) {
+        return -1;
+    }
+    return pt_plan_walk_argument(w, w->n_args - 1);
+}

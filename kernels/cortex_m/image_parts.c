@@ -1,0 +1,46 @@
+#include "image_parts.h"
+#include "convolution.h"
+
+// `n` places along dim d of the output, from `first` on; `step` is that of the input along it.
+static const int8_t *take_places(pt_geometry *g, uint32_t d, int32_t first, int32_t n,
+                                 const int8_t *in, int32_t step) {
+    g->out[d] = n;
+    if (g->padding[d] == 0) {
+        return in + first * g->stride[d] * step;
+    }
+    g->padding[d] -= first * g->stride[d];
+    return in;
+}
+
+int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_layer *layer,
+                         const int8_t *in, int8_t *out, uint32_t room, void *block, bool *done) {
+    enum { FEWEST = 16 }; // columns
+    const int64_t pixel = (int64_t)layer->depth * layer->channels, row = pixel * g->out[1];
+    int32_t rows = g->out[0], columns = g->out[1];
+    if (row * rows <= PT_PART_STEPS) {
+        PT_TRY(pt_count_work(c, (int32_t)row * rows));
+        *done = loop(g, layer, in, out, block, room);
+        return PT_ERROR_OK;
+    }
+    rows = row < PT_PART_STEPS ? PT_PART_STEPS / (int32_t)row : 1;
+    if (row > PT_PART_STEPS) {
+        columns = pixel < PT_PART_STEPS / FEWEST ? PT_PART_STEPS / (int32_t)pixel : FEWEST;
+    }
+    for (int32_t i = 0; i < g->out[0]; i += rows) {
+        for (int32_t j = 0; j < g->out[1]; j += columns) {
+            const int32_t m = g->out[0] - i < rows ? g->out[0] - i : rows;
+            const int32_t n = g->out[1] - j < columns ? g->out[1] - j : columns;
+            pt_geometry part = *g;
+            pt_layer own = *layer;
+            const int8_t *from = take_places(&part, 0, i, m, in, g->in[1] * g->pixel);
+            from = take_places(&part, 1, j, n, from, g->pixel);
+            PT_TRY(pt_count_product(c, m * n, (int32_t)pixel));
+            *done =
+                loop(&part, &own, from, out + (i * g->out[1] + j) * layer->out_stride, block, room);
+            if (!*done) {
+                return PT_ERROR_OK;
+            }
+        }
+    }
+    return PT_ERROR_OK;
+}

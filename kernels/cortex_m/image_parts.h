@@ -1,0 +1,17 @@
+// Loops of an instruction set over whole images, called for parts of them.
+#ifndef PT_CORTEX_M_IMAGE_PARTS_H
+#define PT_CORTEX_M_IMAGE_PARTS_H
+
+#include "../arch/images.h"
+#include "../core/kernel.h"
+
+// A loop over a whole image, as pt_convolve; what it is told may be changed behind it.
+typedef bool pt_image_loop(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                           void *block, uint32_t room);
+
+// Calls the loop for some rows of the image at a time, or parts of a row where these are long.
+// Polls. *done becomes false as soon as the loop returns it.
+int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_layer *layer,
+                         const int8_t *in, int8_t *out, uint32_t room, void *block, bool *done);
+
+#endif

@@ -1,8 +1,7 @@
 # The user C module _picotorch: the wrapping in this folder, and kernels/.
 
 PT_KERNELS_DIR := $(abspath $(USERMOD_DIR)/../../kernels)
-PT_KERNELS_C := $(wildcard $(addprefix $(PT_KERNELS_DIR)/,\
-	core/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c))
+PT_KERNELS_C := $(wildcard $(addprefix $(PT_KERNELS_DIR)/,*/*.c arch/*/*.c))
 
 SRC_USERMOD_C += $(sort $(wildcard $(USERMOD_DIR)/*.c))
 SRC_USERMOD_LIB_C += $(sort $(PT_KERNELS_C))
@@ -16,7 +15,3 @@ $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(PT_KERNELS_C)): \
 	CFLAGS += -O2 -ffp-contract=off -fno-math-errno -fno-tree-vectorize \
 	-Wno-double-promotion -Wno-float-conversion \
 	$(if $(findstring arm,$(CROSS_COMPILE)),-masm-syntax-unified)
-
-# Loading calls a reader thousands of times. Inlining more would be another 10 % faster and 1,100
-# bytes larger.
-%/port/module/reader.o: CFLAGS += -O2 -finline-limit=14

@@ -3,15 +3,16 @@
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
 
-#include "core.h"
+#include "picotorch.h"
 #include "py/obj.h"
 
-extern const mp_obj_type_t pt_reader_type;
-extern const mp_obj_type_t pt_context_type;
+extern const mp_obj_type_t pt_program_type;
+extern const mp_obj_type_t pt_data_type;
+extern const mp_obj_type_t pt_method_type;
 
 enum { PT_SMALL_INT_MAX = 0x3FFFFFFF };
 
-// The number, clamped: no method ever makes an int that needs the heap.
+// The number, clamped: none of these ints needs the heap.
 static inline mp_obj_t pt_small_int(int64_t value) {
     if (value > PT_SMALL_INT_MAX) {
         value = PT_SMALL_INT_MAX;
@@ -21,62 +22,151 @@ static inline mp_obj_t pt_small_int(int64_t value) {
     return MP_OBJ_NEW_SMALL_INT((mp_int_t)value);
 }
 
-// Bytes of stack below MicroPython's limit that load, execute, step and unload have to find before
-// they begin. tests/host/test_stack.py holds the deepest kernel of every board to it.
+// Bytes of stack below MicroPython's limit that open, load, execute, step and unload have to find
+// before they begin. tests/host/test_stack.py holds the deepest kernel of every board to it.
 #ifndef PT_STACK_BYTES
-#define PT_STACK_BYTES 2048
-#endif
-// The same of what loading calls in C, to the end of the stack, which lies behind that limit.
-#ifndef PT_STACK_CHECK_BYTES
-#define PT_STACK_CHECK_BYTES 1280
+#define PT_STACK_BYTES 2304
 #endif
 
-// Bytes of stack left until MicroPython refuses to call; SIZE_MAX where it never does.
-size_t pt_stack_free(void);
-// Raises RuntimeError, as MicroPython does, where PT_STACK_CHECK_BYTES are not left.
-void pt_check_stack(void);
+// An index for the library: what is negative is out of range there, too.
+static inline uint32_t pt_index(mp_obj_t i) {
+    return (uint32_t)mp_obj_get_int(i);
+}
 
+// Entries of a table of functions: prefix_name, with so many arguments.
+#define PT_FIXED(n, prefix, name)                                                                 \
+    {                                                                                             \
+        MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR((&(const mp_obj_fun_builtin_fixed_t){             \
+                                         {&mp_type_fun_builtin_##n}, {._##n = prefix##_##name}})) \
+    }
+#define PT_0(prefix, name) PT_FIXED(0, prefix, name)
+#define PT_1(prefix, name) PT_FIXED(1, prefix, name)
+#define PT_2(prefix, name) PT_FIXED(2, prefix, name)
+#define PT_3(prefix, name) PT_FIXED(3, prefix, name)
+#define PT_VAR(prefix, name, least, most)                                                          \
+    {                                                                                              \
+        MP_ROM_QSTR(MP_QSTR_##name),                                                               \
+            MP_ROM_PTR((&(const mp_obj_fun_builtin_var_t){{&mp_type_fun_builtin_var},              \
+                                                          MP_OBJ_FUN_MAKE_SIG(least, most, false), \
+                                                          {.var = prefix##_##name}}))              \
+    }
+
+// What on_delegate of a Method is asked for.
+enum { PT_ASK_FIND, PT_ASK_INIT, PT_ASK_EXECUTE, PT_ASK_DESTROY };
+
+// ---- errors
+
+// What tells errors: a part of each object.
+typedef struct pt_owner {
+    mp_obj_t on_error; // called with the fields of a pt_error; raises
+    mp_obj_t text;     // a str for what an error says while the heap is locked
+} pt_owner;
+
+pt_owner pt_new_owner(mp_obj_t on_error);
+void pt_raise(const pt_owner *owner, const pt_error *error) __attribute__((noreturn));
+// Calls a function of the library with `error`, and raises that where it fails.
+#define PT_CALL(owner, call)         \
+    do {                             \
+        pt_error error;              \
+        if ((call) != PT_ERROR_OK) { \
+            pt_raise(owner, &error); \
+        }                            \
+    } while (0)
+void pt_refuse(const pt_owner *owner, int code, uint8_t subject, int32_t index, const char *what)
+    __attribute__((noreturn));
+// Raises where fewer than PT_STACK_BYTES are left.
+void pt_need_stack(const pt_owner *owner);
 // Raises a ValueError without a text, which needs no heap.
 void pt_raise_value_error(void) __attribute__((noreturn));
-// True when `size` bytes at `data` do not start at a multiple of `alignment`.
-bool pt_is_misaligned(const void *data, size_t size, size_t alignment);
 
-// The start of the whole buffer that a memoryview is a part of; NULL for any other object.
-void *pt_view_start(mp_obj_t buffer);
-// Points a memoryview at the `size` bytes at `data`, elements of `typecode`, inside the memory that
-// starts at `start` and belongs to `buffer`. Raises TypeError for what is no memoryview, ValueError
+// ---- memories
+
+// The memory of a buffer.
+typedef struct pt_memory {
+    pt_span span;
+    char typecode;     // of its elements
+    bool is_resizable; // it may move or shrink: the anchor is the object, to be asked again
+    void *anchor; // keeps it alive; of what never moves: start of the whole of which it is part
+} pt_memory;
+
+// InvalidType for what is no buffer, NotSupported for one of 1 GiB.
+pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t buffer, uint8_t subject, int32_t index);
+// True when the object that is the anchor of a resizable memory no longer has it.
+bool pt_has_moved(void *anchor, const pt_span *memory);
+// Typecode of the elements of a buffer, see typecode() of the module.
+char pt_typecode_of(const mp_buffer_info_t *buffer);
+// Points `view`, or a new memoryview where it is None, at `size` bytes at `data`, elements of
+// `typecode`, of a memory that starts at `start`. TypeError for what is no memoryview, ValueError
 // for a size that is no multiple of the elements'.
-void pt_point_view(mp_obj_t view, mp_obj_t buffer, uint8_t *start, uint8_t *data, size_t size,
-                   uint8_t typecode, bool writable);
+mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
+                 bool writable);
 
-// A float. While the heap is locked it is put into `kept`, one that new_float made.
-mp_obj_t pt_float(double value, mp_obj_t kept);
-// An int, bool or float; `kept` as in pt_float. MemoryError for an int that needs a locked heap,
-// ValueError for what is no number.
+// ---- files
+
+// A file that is open: a part of its object.
+typedef struct pt_file {
+    pt_owner owner;
+    void *anchor; // of its memory
+    bool is_resizable;
+} pt_file;
+
+typedef struct pt_program_object {
+    mp_obj_base_t base;
+    pt_file file;
+    pt_program c;
+} pt_program_object;
+
+// A pointer to it is one to its pt_data: an array of these objects is what pt_load takes.
+typedef struct pt_data_object {
+    union {
+        mp_obj_base_t base;
+        pt_data c;
+    };
+    pt_file file;
+} pt_data_object;
+
+// A program whose memory is where it was, and the plan of one of its methods. TypeError, NotFound.
+pt_program_object *pt_get_program(mp_obj_t program);
+pt_plan pt_get_plan(mp_obj_t program, mp_obj_t plan);
+// The same of a data file.
+pt_data_object *pt_get_data(mp_obj_t data);
+
+// ---- values
+
+// An int, bool or float. While the heap is locked a float is put into `kept`, one that new_float
+// made. MemoryError for an int that needs a locked heap.
 mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
-// True when `value` is of the type of a number and equal to it, or as close as ExecuTorch asks of
-// an input. ValueError for what is no number.
-bool pt_is_number(pt_scalar s, mp_obj_t value);
-// A string of `length` bytes, which another of 0 follows. While the heap is locked `kept`, one that
-// new_string made, refers to them where they are. ValueError for what is no UTF-8.
-mp_obj_t pt_string(const uint8_t *text, size_t length, mp_obj_t kept);
-MP_DECLARE_CONST_FUN_OBJ_0(pt_heap_locked_obj);
-MP_DECLARE_CONST_FUN_OBJ_0(pt_new_float_obj);
-MP_DECLARE_CONST_FUN_OBJ_0(pt_new_string_obj);
-MP_DECLARE_CONST_FUN_OBJ_0(pt_stack_free_obj);
+// A string. While the heap is locked `kept`, one that new_string made, shows it where it is, and 0
+// has to follow it. ValueError for what is no UTF-8.
+mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t kept);
+// What an object is as an input that is no tensor; of PT_TYPE_NONE what is none of those.
+pt_item pt_item_of(mp_obj_t value);
+// (dtype, sizes, dim order ...), see _tensor in host/native/_picotorch.py.
+mp_obj_t pt_tensor_tuple(const pt_tensor_info *info);
+mp_obj_t pt_bytes(pt_text text);
 
-// A value that an instruction names.
-typedef struct pt_argument {
-    uint32_t index;  // among the program's values
-    uint32_t evalue; // its position in the program
-    uint8_t type;    // PT_TYPE_...
-} pt_argument;
+// ---- internals: what MicroPython does not offer to a native module
 
-// The value that item `i` of a vector of indexes names, of the values in another vector. Raises
-// ValueError where they lead outside.
-pt_argument pt_read_argument(mp_obj_t reader, uint32_t arguments, uint32_t i, uint32_t values);
-
-// Items of a vector. Raises ValueError where it lies outside.
-uint32_t pt_vector_length(mp_obj_t reader, uint32_t vector);
+bool pt_heap_locked(void);
+// Bytes of stack left until MicroPython refuses to call; SIZE_MAX where it never does.
+size_t pt_stack_free(void);
+// The start of the whole buffer that a memoryview is a part of, the bytes of bytes or str; NULL for
+// any other object, subclasses included.
+void *pt_fixed_start(mp_obj_t buffer);
+void pt_point_view(mp_obj_t view, void *start, size_t offset, size_t length, char typecode,
+                   bool writable);
+mp_obj_t pt_new_string(void);
+// Lets a str, that pt_new_string made, show a text where it is.
+void pt_point_string(mp_obj_t string, const char *text, size_t length);
+bool pt_is_string_object(mp_obj_t value);
+bool pt_is_utf8(const char *text, size_t length);
+mp_obj_t pt_float(double value, mp_obj_t kept);
+// False for an int of more than 64 bits.
+bool pt_get_int64(mp_obj_t value, int64_t *into);
+// An exception that waits to be raised, ctrl-C's for instance; it no longer waits. MP_OBJ_NULL.
+mp_obj_t pt_take_pending_exception(void);
+// The port's counter: of processor cycles on most of them.
+uint64_t pt_ticks(void);
+void pt_clear_traceback(mp_obj_t error);
 
 #endif

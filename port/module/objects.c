@@ -1,136 +1,185 @@
-// Numbers and strings of a program as objects of MicroPython. While the heap is locked they are put
-// into objects that were made before.
-#include "core.h"
+// Between MicroPython's objects and what the library takes and gives: errors, memories, values.
 #include "modpicotorch.h"
-#include "py/gc.h"
-#include "py/objint.h"
-#include "py/objstr.h"
+#include "py/binary.h"
 #include "py/runtime.h"
 #include "py/smallint.h"
-#include "py/unicode.h"
-#include <float.h>
+#include <string.h>
 
-static bool is_heap_locked(void) {
-#if MICROPY_ENABLE_GC
-    return gc_is_locked();
-#else
-    return false;
-#endif
+// ---- errors
+
+void pt_raise_value_error(void) {
+    mp_raise_type(&mp_type_ValueError);
 }
 
-static mp_obj_t heap_locked(void) {
-    return mp_obj_new_bool(is_heap_locked());
+pt_owner pt_new_owner(mp_obj_t on_error) {
+    return (pt_owner){.on_error = on_error, .text = pt_new_string()};
 }
-MP_DEFINE_CONST_FUN_OBJ_0(pt_heap_locked_obj, heap_locked);
 
-// ---- floats
-
-static mp_obj_t new_float(void) {
-    return mp_obj_new_float(0);
+static mp_obj_t bytes_or_none(uint32_t size) {
+    return size == PT_NO_BYTES ? MP_OBJ_NEW_SMALL_INT(-1) : pt_small_int(size);
 }
-MP_DEFINE_CONST_FUN_OBJ_0(pt_new_float_obj, new_float);
 
-mp_obj_t pt_float(double value, mp_obj_t kept) {
-#if MICROPY_OBJ_REPR == MICROPY_OBJ_REPR_A || MICROPY_OBJ_REPR == MICROPY_OBJ_REPR_B
-    // MicroPython's own, which no header of it has
-    typedef struct float_object {
-        mp_obj_base_t base;
-        mp_float_t value;
-    } float_object;
-    if (is_heap_locked() && mp_obj_is_float(kept)) {
-        ((float_object *)MP_OBJ_TO_PTR(kept))->value = (mp_float_t)value;
-        return kept;
+void pt_raise(const pt_owner *owner, const pt_error *error) {
+    const char *what = error->what;
+    mp_obj_t fields[] = {
+        MP_OBJ_NEW_SMALL_INT(error->code),
+        MP_OBJ_NEW_SMALL_INT(error->subject),
+        pt_small_int(error->index),
+        MP_OBJ_NEW_SMALL_INT(error->argument),
+        bytes_or_none(error->requested),
+        bytes_or_none(error->available),
+        what ? pt_string(what, strlen(what), true, owner->text) : MP_OBJ_NEW_QSTR(MP_QSTR_),
+    };
+    mp_call_function_n_kw(owner->on_error, MP_ARRAY_SIZE(fields), 0, fields);
+    pt_raise_value_error(); // it should have raised
+}
+
+void pt_refuse(const pt_owner *owner, int code, uint8_t subject, int32_t index, const char *what) {
+    pt_error error = {(uint8_t)code, subject, PT_NO_INDEX, index, PT_NO_BYTES, PT_NO_BYTES, what};
+    pt_raise(owner, &error);
+}
+
+void pt_need_stack(const pt_owner *owner) {
+    size_t left = pt_stack_free();
+    if (left < PT_STACK_BYTES) {
+        pt_error error = {
+            PT_ERROR_MEMORY_ALLOCATION_FAILED,
+            PT_SUBJECT_STACK,
+            PT_NO_INDEX,
+            PT_NO_INDEX,
+            PT_STACK_BYTES,
+            (uint32_t)left,
+            "; call from fewer functions or give the firmware more",
+        };
+        pt_raise(owner, &error);
     }
-#else
-    (void)kept; // a float needs no heap
-#endif
-    return mp_obj_new_float((mp_float_t)value);
 }
 
-// ---- numbers
+// ---- memories
+
+char pt_typecode_of(const mp_buffer_info_t *buffer) {
+    switch (buffer->typecode) {
+    case 1: // bytearray's own
+        return 'B';
+    case 'l':
+        return sizeof(long) == 4 ? 'i' : 'q';
+    case 'L':
+        return sizeof(long) == 4 ? 'I' : 'Q';
+    default:
+        return (char)buffer->typecode;
+    }
+}
+
+pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t object, uint8_t subject, int32_t index) {
+    mp_buffer_info_t buffer, writable;
+    if (!mp_get_buffer(object, &buffer, MP_BUFFER_READ)) {
+        pt_refuse(owner, PT_ERROR_INVALID_TYPE, subject, index, "is no buffer of contiguous bytes");
+    }
+    if (buffer.len >= PT_SMALL_INT_MAX) {
+        pt_refuse(owner, PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more");
+    }
+    void *start = pt_fixed_start(object);
+    return (pt_memory){
+        .span = {buffer.buf, (uint32_t)buffer.len, !mp_get_buffer(object, &writable, MP_BUFFER_RW)},
+        .typecode = pt_typecode_of(&buffer),
+        .is_resizable = start == NULL,
+        .anchor = start ? start : MP_OBJ_TO_PTR(object),
+    };
+}
+
+bool pt_has_moved(void *anchor, const pt_span *memory) {
+    mp_buffer_info_t buffer;
+    return !mp_get_buffer(MP_OBJ_FROM_PTR(anchor), &buffer, MP_BUFFER_READ) ||
+           buffer.len < memory->size || (memory->size > 0 && buffer.buf != memory->data);
+}
+
+mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
+                 bool writable) {
+    if (size % mp_binary_get_size('@', typecode, NULL)) {
+        pt_raise_value_error();
+    }
+    if (view == mp_const_none) {
+        view = mp_obj_new_memoryview('B', 0, start);
+    }
+    pt_point_view(view, start, (size_t)((const uint8_t *)data - (uint8_t *)start), size, typecode,
+                  writable);
+    return view;
+}
+
+// ---- values
 
 mp_obj_t pt_number(pt_scalar s, mp_obj_t kept) {
     switch (s.type) {
-    case PT_TYPE_INT:
-        // the general form takes heap for every int
+    case PT_TYPE_DOUBLE:
+        return pt_float(s.as.d, kept);
+    case PT_TYPE_BOOL:
+        return mp_obj_new_bool(s.as.i != 0);
+    default: // the general form takes heap for every int
         return s.as.i >= MP_SMALL_INT_MIN && s.as.i <= MP_SMALL_INT_MAX
                    ? MP_OBJ_NEW_SMALL_INT((mp_int_t)s.as.i)
                    : mp_obj_new_int_from_ll(s.as.i);
-    case PT_TYPE_BOOL:
-        return mp_obj_new_bool(s.as.i != 0);
-    case PT_TYPE_DOUBLE:
-        return pt_float(s.as.d, kept);
-    default:
+    }
+}
+
+mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t kept) {
+    if (!pt_is_utf8(text, length)) {
         pt_raise_value_error();
     }
-}
-
-static bool is_int(mp_obj_t value, int64_t wanted) {
-    if (mp_obj_is_small_int(value)) {
-        return MP_OBJ_SMALL_INT_VALUE(value) == wanted;
+    if (!pt_heap_locked() || !pt_is_string_object(kept)) {
+        return mp_obj_new_str(text, length);
     }
-    if (!mp_obj_is_exact_type(value, &mp_type_int)) {
-        return false;
-    }
-    const mp_obj_int_t *object = MP_OBJ_TO_PTR(value);
-#if MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_MPZ
-    mpz_dig_t digits[MPZ_NUM_DIG_FOR_LL];
-    mpz_t there = {.fixed_dig = 1, .alloc = MPZ_NUM_DIG_FOR_LL, .dig = digits};
-    mpz_set_from_ll(&there, wanted, true);
-    return mpz_cmp(&there, &object->mpz) == 0;
-#elif MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_LONGLONG
-    return object->val == wanted;
-#else
-    (void)object;
-    return false;
-#endif
-}
-
-static bool is_close(double value, double wanted) {
-    double off = value > wanted ? value - wanted : wanted - value;
-    double magnitude = wanted < 0 ? -wanted : wanted;
-    bool close = magnitude <= DBL_MAX && off <= 1e-4 + 1e-5 * magnitude;
-    return close || value == wanted || (value != value && wanted != wanted);
-}
-
-bool pt_is_number(pt_scalar s, mp_obj_t value) {
-    switch (s.type) {
-    case PT_TYPE_INT:
-        return is_int(value, s.as.i);
-    case PT_TYPE_BOOL:
-        return value == mp_obj_new_bool(s.as.i != 0);
-    case PT_TYPE_DOUBLE:
-        return mp_obj_is_float(value) && is_close((double)mp_obj_get_float(value), s.as.d);
-    default:
+    if (!is_terminated) {
         pt_raise_value_error();
     }
-}
-
-// ---- strings
-
-static mp_obj_t new_string(void) {
-    mp_obj_str_t *string = mp_obj_malloc(mp_obj_str_t, &mp_type_str);
-    string->hash = 0; // not yet computed
-    string->len = 0;
-    string->data = (const byte *)"";
-    return MP_OBJ_FROM_PTR(string);
-}
-MP_DEFINE_CONST_FUN_OBJ_0(pt_new_string_obj, new_string);
-
-mp_obj_t pt_string(const uint8_t *text, size_t length, mp_obj_t kept) {
-    bool good = text[length] == 0;
-#if MICROPY_PY_BUILTINS_STR_UNICODE
-    good = good && utf8_check(text, length);
-#endif
-    if (!good) {
-        pt_raise_value_error();
-    }
-    if (!is_heap_locked() || !mp_obj_is_exact_type(kept, &mp_type_str)) {
-        return mp_obj_new_str((const char *)text, length);
-    }
-    mp_obj_str_t *string = MP_OBJ_TO_PTR(kept);
-    string->hash = qstr_compute_hash(text, length);
-    string->len = length;
-    string->data = text;
+    pt_point_string(kept, text, length);
     return kept;
+}
+
+pt_item pt_item_of(mp_obj_t value) {
+    pt_item item = {.type = PT_TYPE_NONE};
+    if (value == mp_const_none) {
+        item.type = PT_TYPE_NULL;
+    } else if (mp_obj_is_bool(value)) {
+        item.type = PT_TYPE_BOOL;
+        item.number.as.i = mp_obj_is_true(value);
+    } else if (mp_obj_is_int(value)) {
+        item.type = pt_get_int64(value, &item.number.as.i) ? PT_TYPE_INT : PT_TYPE_NONE;
+    } else if (mp_obj_is_float(value)) {
+        item.type = PT_TYPE_DOUBLE;
+        item.number.as.d = (double)mp_obj_get_float(value);
+    } else if (mp_obj_is_str(value)) {
+        size_t length;
+        item.type = PT_TYPE_STRING;
+        item.text.data = mp_obj_str_get_data(value, &length);
+        item.text.length = (uint32_t)length;
+    }
+    item.number.type = item.type;
+    return item;
+}
+
+mp_obj_t pt_bytes(pt_text text) {
+    return mp_obj_new_bytes((const byte *)(text.data ? text.data : ""), text.length);
+}
+
+mp_obj_t pt_tensor_tuple(const pt_tensor_info *info) {
+    mp_obj_tuple_t *sizes = MP_OBJ_TO_PTR(mp_obj_new_tuple(info->rank, NULL));
+    mp_obj_tuple_t *order = MP_OBJ_TO_PTR(mp_obj_new_tuple(info->rank, NULL));
+    for (uint32_t i = 0; i < info->rank; i++) {
+        sizes->items[i] = mp_obj_new_int(info->sizes[i]);
+        order->items[i] = MP_OBJ_NEW_SMALL_INT(info->dim_order[i]);
+    }
+    mp_obj_t items[] = {
+        MP_OBJ_NEW_SMALL_INT(info->dtype),
+        MP_OBJ_FROM_PTR(sizes),
+        MP_OBJ_FROM_PTR(order),
+        pt_small_int(info->nbytes),
+        MP_OBJ_NEW_SMALL_INT(info->dynamism),
+        mp_obj_new_bool(info->is_planned),
+        mp_obj_new_bool(info->is_constant),
+        mp_obj_new_bool(info->is_external),
+        pt_bytes(info->name),
+        MP_OBJ_NEW_SMALL_INT(info->planned),
+        pt_small_int(info->offset),
+    };
+    return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }

@@ -1,0 +1,163 @@
+// What MicroPython has and does not offer to a native module.
+#include "modpicotorch.h"
+#include "py/binary.h"
+#include "py/gc.h"
+#include "py/mphal.h"
+#include "py/objarray.h"
+#include "py/objint.h"
+#include "py/objstr.h"
+#include "py/runtime.h"
+#include "py/unicode.h"
+#if __has_include("py/cstack.h")
+#include "py/cstack.h"
+#else // before MicroPython 1.25
+#include "py/stackctrl.h"
+#define mp_cstack_usage mp_stack_usage
+#endif
+
+bool pt_heap_locked(void) {
+#if MICROPY_ENABLE_GC
+    return gc_is_locked();
+#else
+    return false;
+#endif
+}
+
+size_t pt_stack_free(void) {
+#if MICROPY_STACK_CHECK
+    size_t limit = MP_STATE_THREAD(stack_limit), used = mp_cstack_usage();
+    return used < limit ? limit - used : 0;
+#else
+    return SIZE_MAX;
+#endif
+}
+
+// ---- memoryviews
+
+void *pt_fixed_start(mp_obj_t buffer) {
+    if (mp_obj_is_type(buffer, &mp_type_memoryview)) {
+        return ((mp_obj_array_t *)MP_OBJ_TO_PTR(buffer))->items;
+    }
+    mp_buffer_info_t data;
+    bool is_text = mp_obj_is_type(buffer, &mp_type_bytes) || mp_obj_is_str(buffer);
+    return is_text && mp_get_buffer(buffer, &data, MP_BUFFER_READ) ? data.buf : NULL;
+}
+
+// As MicroPython's own views do, it holds the start of the whole buffer, which the garbage
+// collector follows, and an offset in elements. Where that cannot be expressed it holds its own
+// start, and the caller has to keep the buffer alive.
+void pt_point_view(mp_obj_t view_in, void *start, size_t offset, size_t length, char typecode,
+                   bool writable) {
+    if (!mp_obj_is_type(view_in, &mp_type_memoryview)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+    size_t element = mp_binary_get_size('@', typecode, NULL);
+    if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
+        start = (uint8_t *)start + offset;
+        offset = 0;
+    }
+    mp_obj_array_t *view = MP_OBJ_TO_PTR(view_in);
+    view->items = start;
+    view->free = offset / element;
+    view->typecode = (uint8_t)typecode | (writable ? MP_OBJ_ARRAY_TYPECODE_FLAG_RW : 0);
+    view->len = length / element;
+}
+
+// ---- strings
+
+mp_obj_t pt_new_string(void) {
+    mp_obj_str_t *string = mp_obj_malloc(mp_obj_str_t, &mp_type_str);
+    string->hash = 0; // not yet computed
+    string->len = 0;
+    string->data = (const byte *)"";
+    return MP_OBJ_FROM_PTR(string);
+}
+
+void pt_point_string(mp_obj_t string_in, const char *text, size_t length) {
+    mp_obj_str_t *string = MP_OBJ_TO_PTR(string_in);
+    string->hash = qstr_compute_hash((const byte *)text, length);
+    string->len = length;
+    string->data = (const byte *)text;
+}
+
+bool pt_is_string_object(mp_obj_t value) {
+    return mp_obj_is_exact_type(value, &mp_type_str);
+}
+
+bool pt_is_utf8(const char *text, size_t length) {
+#if MICROPY_PY_BUILTINS_STR_UNICODE
+    return utf8_check((const byte *)text, length);
+#else
+    return true;
+#endif
+}
+
+// ---- numbers
+
+mp_obj_t pt_float(double value, mp_obj_t kept) {
+#if MICROPY_OBJ_REPR == MICROPY_OBJ_REPR_A || MICROPY_OBJ_REPR == MICROPY_OBJ_REPR_B
+    // MicroPython's own, which no header of it has
+    typedef struct float_object {
+        mp_obj_base_t base;
+        mp_float_t value;
+    } float_object;
+    if (pt_heap_locked() && mp_obj_is_float(kept)) {
+        ((float_object *)MP_OBJ_TO_PTR(kept))->value = (mp_float_t)value;
+        return kept;
+    }
+#else
+    (void)kept; // a float needs no heap
+#endif
+    return mp_obj_new_float((mp_float_t)value);
+}
+
+#if MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_MPZ
+static bool get_long(const mp_obj_int_t *object, int64_t *into) {
+    const mpz_t *z = &object->mpz;
+    uint64_t magnitude = 0;
+    if (z->len * MPZ_DIG_SIZE > 64) {
+        return false;
+    }
+    for (size_t i = z->len; i > 0; i--) {
+        magnitude = magnitude << MPZ_DIG_SIZE | z->dig[i - 1];
+    }
+    *into = (int64_t)(z->neg ? 0 - magnitude : magnitude);
+    return z->neg ? magnitude <= (uint64_t)INT64_MAX + 1 : magnitude <= INT64_MAX;
+}
+#elif MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_LONGLONG
+static bool get_long(const mp_obj_int_t *object, int64_t *into) {
+    *into = object->val;
+    return true;
+}
+#else
+static bool get_long(const mp_obj_int_t *object, int64_t *into) {
+    return false;
+}
+#endif
+
+bool pt_get_int64(mp_obj_t value, int64_t *into) {
+    if (mp_obj_is_small_int(value)) {
+        *into = MP_OBJ_SMALL_INT_VALUE(value);
+        return true;
+    }
+    return get_long(MP_OBJ_TO_PTR(value), into);
+}
+
+// ---- exceptions and the clock
+
+mp_obj_t pt_take_pending_exception(void) {
+    mp_obj_t pending = MP_STATE_THREAD(mp_pending_exception);
+    MP_STATE_THREAD(mp_pending_exception) = MP_OBJ_NULL;
+    return pending;
+}
+
+void pt_clear_traceback(mp_obj_t error) {
+    if (!mp_obj_is_exception_instance(error)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+    mp_obj_exception_clear_traceback(error);
+}
+
+uint64_t pt_ticks(void) {
+    return mp_hal_ticks_cpu();
+}

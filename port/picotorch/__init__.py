@@ -5,7 +5,7 @@
 """
 
 # First, and not from within the others: a small board's stack has no room for so deep an import.
-from . import values  # noqa: F401
+from . import tensor  # noqa: F401
 from .backend import Backend, register_backend, registered_backend_names, unregister_backend
 from .data_loader import BufferDataLoader, FileDataLoader
 from .errors import Error
@@ -16,7 +16,7 @@ from .method_meta import MethodMeta
 from .module import Module
 from .program import MINIMAL, STRICT, Program
 from .tensor import Tensor, TensorInfo, from_blob
-from .values import ValueList
+from .value_list import ValueList
 
 # Imported when they are first asked for: a small board's heap has no room for what it does not use.
 _LATER = {"FlatTensorDataMap": "data_map", "MergedDataMap": "data_map", "TensorLayout": "data_map"}

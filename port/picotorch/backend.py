@@ -83,9 +83,9 @@ def get_backend(name):
     return _backends[_names.index(name)] if name in _names else None
 
 
-def find_backend(reader, text):
-    """The backend whose name is the string at position `text` of a program, or None. Needs no heap."""
+def find_backend(library, plan, delegate):
+    """The backend of a delegate of a program, or None. Needs no heap."""
     for i in range(len(_names)):
-        if reader.equals(text, _names[i]):
+        if library.has_backend(plan, delegate, _names[i]):
             return _backends[i]
     return None

@@ -6,7 +6,13 @@ used in place.
 
 import _picotorch
 
-from .errors import ACCESS_FAILED, INVALID_ARGUMENT, NOT_SUPPORTED, fail, out_of_memory
+from .errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_SUPPORTED,
+    fail,
+)
 from .memory import buffer_size, bytes_at
 
 
@@ -70,7 +76,8 @@ def _read(file, buffer):
         raise fail(INVALID_ARGUMENT, "cannot be written", "file buffer")
     there = buffer_size(buffer, "file buffer")
     if there < size:
-        raise out_of_memory("file buffer", -1, size, there, "hand over a larger buffer")
+        raise fail(MEMORY_ALLOCATION_FAILED, "", "file buffer", -1, size, there,
+                   "hand over a larger buffer")
     view = bytes_at(buffer, 0, size)
     if file.readinto(view) != size:
         raise fail(ACCESS_FAILED, "the file ended early")

@@ -5,81 +5,46 @@ Everything that returns bytes takes `view`, a memoryview of the backend's own, m
 heap; without it, and always under CPython, a new one is made.
 """
 
-import _picotorch
-
-from .errors import INVALID_ARGUMENT, INVALID_STATE, fail, out_of_memory
-from .memory import ALIGNMENT, LIMIT, bytes_at
-from .named_data import DelegateDataMap
-from .schema import COMPILE_SPEC_KEY, COMPILE_SPEC_VALUE
-
-
-def _check_size(size):
-    """Raises InvalidArgument."""
-    if size < 0 or size > LIMIT:
-        raise fail(INVALID_ARGUMENT, "is negative or more than 128 MiB", "size of an allocation")
+from .errors import INVALID_STATE, fail, text_of
+from .memory import ALIGNMENT
+from .program import NamedDataMap
 
 
 class BackendAllocator:
     """Hands out bytes of a method's pool (in init; zeros, they stay the delegate's until unload) or of
     the temp memory (in execute; undefined contents, until it returns)."""
 
-    def __init__(self, is_pool):
-        self._is_pool = is_pool
-        self._allocator = None
-        self._base = 0
-
-    def bind(self, allocator, base):
-        """Works from now on in this MemoryAllocator, or None; what the method has there starts at
-        `base`."""
-        self._allocator = allocator
-        self._base = base
-
-    def end(self):
-        """Hands out nothing any more."""
-        self._allocator = None
+    def __init__(self, allocate):
+        self._allocate = allocate
+        self.is_open = True
 
     def allocate(self, size, alignment=ALIGNMENT, view=None):
         """A memoryview of `size` bytes. Raises MemoryAllocationFailed with all the bytes that the
         method needs of this memory so far, InvalidArgument for an alignment that is no power of two or
         that the memory does not have, InvalidState for memory of the pool after init."""
-        _check_size(size)
-        if alignment <= 0 or alignment & (alignment - 1):
-            raise fail(INVALID_ARGUMENT, "is no power of two", "alignment of an allocation")
-        allocator = self._allocator
-        if allocator is None:
-            if self._is_pool:
-                raise fail(INVALID_STATE, "hands out memory in init only", "method pool")
-            raise out_of_memory("temp memory", -1, size, 0, "hand over a temp allocator")
-        alignment = max(alignment, ALIGNMENT)
-        start = (allocator.used + alignment - 1) & -alignment
-        if start + size > allocator.size:
-            raise out_of_memory(allocator.name, -1, start + size - self._base,
-                                allocator.size - self._base, "make it larger")
-        found = bytes_at(allocator.buffer, start, size, view)
-        if _picotorch.misaligned(found, alignment):
-            raise fail(INVALID_ARGUMENT, "is not aligned as an allocation asks", allocator.name)
-        allocator.used = start + size
-        if self._is_pool:
-            _picotorch.clear(found)
-        return found
+        if not self.is_open:
+            raise fail(INVALID_STATE, "hands out memory in init only", "method pool")
+        return self._allocate(size, alignment, view)
 
 
 class BackendInitContext:
     """What init may use. One is made with each Method; it is valid until init returns."""
 
-    def __init__(self, context):
-        self._context = context
+    def __init__(self, library):
+        self._library = library
         self._method_name = None
-        self._allocator = BackendAllocator(True)
+        self._allocator = BackendAllocator(library.allocate)
         self._named_data = DelegateDataMap()
 
-    def bind(self, program, data_map, method_name, allocator, base):
+    def bind(self, program, data_map, method_name):
         self._named_data.bind(program, data_map)
         self._method_name = method_name
-        self._allocator.bind(allocator, base)
+
+    def begin(self):
+        self._allocator.is_open = True
 
     def end(self):
-        self._allocator.end()
+        self._allocator.is_open = False
 
     def get_runtime_allocator(self):
         """The method's pool, a BackendAllocator: what is allocated counts as the method's."""
@@ -95,21 +60,19 @@ class BackendInitContext:
     def ask_temp(self, size):
         """Says at load that execute will allocate `size` bytes of temp memory: where there are not so
         many, load fails rather than execute. Raises InvalidArgument."""
-        _check_size(size)
-        self._context.ask_scratch(size)
+        self._library.ask_temp(size)
 
 
 class BackendExecutionContext:
     """What execute may use, until it returns. One is made with each Method."""
 
-    def __init__(self, arguments):
+    def __init__(self, library, arguments):
         self._arguments = arguments
         self._method_name = None
-        self._allocator = BackendAllocator(False)
+        self._allocator = BackendAllocator(library.allocate_temp)
 
-    def bind(self, method_name, allocator):
+    def bind(self, method_name):
         self._method_name = method_name
-        self._allocator.bind(allocator, 0)
 
     def get_temp_allocator(self):
         """The temp memory, a BackendAllocator."""
@@ -129,6 +92,36 @@ class BackendExecutionContext:
         return self._method_name
 
 
+class DelegateDataMap:
+    """The named data that a delegate finds: the program's, then that of the data files."""
+
+    def __init__(self):
+        self._program_map = NamedDataMap()
+        self._data_map = None
+
+    def bind(self, program, data_map):
+        """`data_map` may be None."""
+        self._program_map.program = program
+        self._data_map = data_map
+
+    def get_num_keys(self):
+        files = 0 if self._data_map is None else self._data_map.get_num_keys()
+        return self._program_map.get_num_keys() + files
+
+    def get_key(self, index):
+        """Raises InvalidArgument."""
+        own = self._program_map.get_num_keys()
+        if self._data_map is None or index < own:
+            return self._program_map.get_key(index)
+        return self._data_map.get_key(index - own)
+
+    def get_data(self, key, view=None):
+        """As NamedDataMap.get_data."""
+        if self._data_map is None or self._program_map.find(key) >= 0:
+            return self._program_map.get_data(key, view)
+        return self._data_map.get_data(key, view)
+
+
 class FreeableBuffer:
     """The processed data of a delegate, in place in the program, until it is freed."""
 
@@ -136,9 +129,9 @@ class FreeableBuffer:
         self._view = memoryview(bytearray(1))
         self._is_free = True
 
-    def hold(self, program, reference):
-        """Holds the data that a BackendDelegateDataReference of the program names."""
-        self._view = program.delegate_data(reference, self._view)
+    def hold(self, library, plan, index):
+        """Holds that of delegate `index` of a method."""
+        self._view = library.processed(plan, index, self._view)
         self._is_free = False
 
     def data(self):
@@ -171,31 +164,25 @@ class CompileSpecs:
     """The compile specs of a delegate, in order."""
 
     def __init__(self):
-        self._program = None
-        self._vector = 0
+        self._library = None
+        self._plan = 0
+        self._index = 0
 
-    def hold(self, program, vector):
-        self._program = program
-        self._vector = vector
+    def bind(self, program, plan, index):
+        self._library = program.library
+        self._plan = plan
+        self._index = index
 
     def __len__(self):
-        return self._program.reader.length(self._vector)
+        return self._library.num_specs(self._plan, self._index)
 
-    def __getitem__(self, index):
+    def __getitem__(self, i):
         """A new CompileSpec. Raises IndexError."""
-        reader = self._program.reader
-        if not 0 <= index < len(self):
+        if not 0 <= i < len(self):
             raise IndexError
-        spec = reader.item(self._vector, index)
-        return CompileSpec(self._program.string(reader.table(spec, COMPILE_SPEC_KEY)),
-                           self._program.bytes_of(reader.table(spec, COMPILE_SPEC_VALUE)))
+        key, value = self._library.spec(self._plan, self._index, i)
+        return CompileSpec(text_of(key), value)
 
     def get(self, key, view=None):
         """The value of the first spec of this key, a read-only memoryview, or None. Needs no heap."""
-        reader = self._program.reader
-        for i in range(len(self)):
-            spec = reader.item(self._vector, i)
-            text = reader.table(spec, COMPILE_SPEC_KEY)
-            if text and reader.equals(text, key):
-                return self._program.bytes_of(reader.table(spec, COMPILE_SPEC_VALUE), view)
-        return None
+        return self._library.find_spec(self._plan, self._index, key, view)

@@ -1,4 +1,4 @@
-"""The delegates of a method: found and made ready at load, called by the executor, destroyed.
+"""The delegates of a method: made ready at load, called while it executes, destroyed.
 
 All objects are made with the Method. Whatever a backend raises becomes an Error that names the
 backend and leaves the method usable: a MemoryError DelegateMemoryAllocationFailed, any other
@@ -19,19 +19,13 @@ from .errors import (
     INVALID_ARGUMENT,
     NOT_FOUND,
     OK,
-    OUT_OF_RESOURCES,
     Error,
-    bad_program,
     fail,
+    spare_error,
 )
-from .method_loader import HEADER_BYTES, VALUE_BYTES
-from .no_delegates import NoDelegates
-from .schema import BACKEND_DELEGATE_COMPILE_SPECS, BACKEND_DELEGATE_PROCESSED
-from .values import Kept
+from .method_meta import MethodMeta
+from .tensor import Tensor
 
-_MOST_ARGUMENTS = 254  # of a call, by the record's layout
-_POOL = _picotorch.POOL
-_OFFSET = 0x1FFFFFF  # of a reference, in words
 _INT32 = ord("i")
 
 
@@ -41,129 +35,63 @@ class Delegate:
     def __init__(self):
         self.backend = None
         self.handle = None
-        self.is_ready = False
+        self.is_ready = False  # made so, and not destroyed since
         self.processed = FreeableBuffer()
         self.compile_specs = CompileSpecs()
 
-    def hold(self, program, table, index):
-        """Holds what the program has for the delegate whose BackendDelegate lies at `table`."""
-        processed = program.reader.table(table, BACKEND_DELEGATE_PROCESSED)
-        if processed == 0:
-            raise bad_program("has no processed data", "delegate", index)
-        self.processed.hold(program, processed)
-        self.compile_specs.hold(program,
-                                program.reader.table(table, BACKEND_DELEGATE_COMPILE_SPECS))
-
-    def init(self, context):
-        self.handle = self.backend.init(context, self.processed, self.compile_specs)
-        self.is_ready = True
-
     def destroy(self):
-        """It is ready no longer once its backend's destroy is called."""
+        if not self.is_ready:
+            return
         self.processed.free()
+        self.is_ready = False
         backend = self.backend
         handle = self.handle
-        self.is_ready = False
         self.backend = None
         self.handle = None
         backend.destroy(handle)
-
-
-class Argument(Kept):
-    """One argument of a call, and the objects for it."""
-
-    def __init__(self):
-        super().__init__()
-        self.at = -1  # place in the pool of the record that the Tensor shows
-        self.value = None
-
-    def clear(self):
-        """What a backend has kept of it has no elements any more."""
-        if self.value is self.tensor:
-            self.tensor.clear()
-        elif self.value is self.list:
-            self.list.clear()
-        self.value = None
 
 
 class Arguments:
     """The arguments of the delegate call that runs, a sequence."""
 
     def __init__(self, method, most):
-        self.values = method.values
-        self.items = [Argument() for _ in range(most)]
+        from .method import Kept
+
+        self.items = [Kept(method) for _ in range(most)]
+        self.values = [None] * most
         self.count = 0
-        self.tensors = 0  # where the records of the method's tensors start and end
-        self.tensors_end = 0
+        self._library = method.library
 
-    def bind(self, tensors, tensors_end):
-        self.tensors = tensors
-        self.tensors_end = tensors_end
-        for argument in self.items:
-            argument.at = -1
-
-    def read(self, context, position, count):
-        """Takes the arguments whose references start at a position of the pool; behind them is one to
-        the program's vector of their value indexes."""
-        self.count = count
-        # names of the loop's own: a global or an attribute is another 100 instructions each time
-        record = self.values.record
+    def read(self):
+        library = self._library
+        count = library.argument_count()
+        values = self.values
         items = self.items
-        first = self.tensors
-        end = self.tensors_end
         for i in range(count):
-            ref = context.get_ref(position + 4 * i)
-            at = (ref & _OFFSET) << 2
-            if ref >> 25 == _POOL and first <= at < end:
-                argument = items[i]
-                tensor = argument.value = argument.tensor
-                if at == argument.at:
-                    tensor.point_again(context, at, record)
-                else:
-                    tensor.point(context, at, record)
-                    argument.at = at
-            else:
-                self._read_other(context.get_ref(position + 4 * count), i)
-
-    def _read_other(self, vector, i):
-        argument = self.items[i]
-        try:
-            index = self.values.method.program.reader.i32_item((vector & _OFFSET) << 2, i)
-            argument.value = self.values.get(index, argument)
-        except ValueError:
-            raise bad_program("lies outside the file", "argument", i) from None
+            values[i] = library.argument(i, items[i])
+        self.count = count
 
     def clear(self):
+        """What a backend has kept of them has no elements any more."""
+        values = self.values
         for i in range(self.count):
-            self.items[i].clear()
+            value = values[i]
+            item = self.items[i]
+            if value is item.tensor or value is item.list:
+                value.clear()
+            values[i] = None
         self.count = 0
 
     def resize(self, tensor, sizes):
         """See BackendExecutionContext.resize_tensor."""
-        context = self.values.method.context
         for i in range(self.count):
-            argument = self.items[i]
-            if argument.value is tensor:
-                code = self._try_resize(argument.at, sizes)
-                if code:
-                    raise fail(code, "", "argument", i, source=self)
-                tensor.point_again(context, argument.at, self.values.record)
+            if self.values[i] is tensor and isinstance(tensor, Tensor):
+                if _picotorch.nbytes(sizes) < 0 or _picotorch.typecode(sizes) != _INT32:
+                    raise fail(INVALID_ARGUMENT, "are no buffer of int32, as array('i') is", "sizes")
+                self._library.resize_argument(i, sizes)
+                self._library.argument(i, self.items[i])
                 return
         raise fail(INVALID_ARGUMENT, "is no argument of this call", "tensor")
-
-    def _try_resize(self, at, sizes):
-        # two clauses: a tuple of classes would need the heap
-        try:
-            if _picotorch.typecode(sizes) != _INT32:
-                raise TypeError
-            return self.values.method.context.resize(at, sizes)
-        except TypeError:
-            raise fail(INVALID_ARGUMENT, "are no buffer of int32, as array('i') is", "sizes") from None
-        except ValueError:
-            raise fail(INVALID_ARGUMENT, "are more than 16", "sizes") from None
-
-    def explain(self, error):
-        return self.values.method.context.reason()
 
     def __len__(self):
         return self.count
@@ -173,128 +101,116 @@ class Arguments:
             index += self.count
         if not 0 <= index < self.count:
             raise IndexError
-        return self.items[index].value
+        return self.values[index]
 
     def __repr__(self):
-        return "<Arguments %r>" % [self.items[i].value for i in range(self.count)]
+        return "<Arguments %r>" % [self.values[i] for i in range(self.count)]
 
 
-class Delegates(NoDelegates):
-    """Those of one Method. max_delegates, max_arguments: how many there can be."""
+class Delegates:
+    """Those of one Method. most, most_arguments: how many there can be."""
 
-    def __init__(self, method, max_delegates, max_arguments):
-        super().__init__(method)
-        self.context = None
-        self.init_context = None
-        self.arguments = Arguments(method, max_arguments)
-        self.execution_context = BackendExecutionContext(self.arguments)
-        self.items = [Delegate() for _ in range(max_delegates)]
-        self.count = 0
-        # what failed last, for `explain`
-        self.failed = 0
-        self.exception = None
+    def __init__(self, method, most, most_arguments):
+        self.method = method
+        self.items = [Delegate() for _ in range(most)]
+        self.arguments = Arguments(method, most_arguments)
+        self.keeps_errors = False  # of destroy
+        self._init_context = BackendInitContext(method.library)
+        self._execution_context = BackendExecutionContext(method.library, self.arguments)
+        self._error = None  # what a backend raised last
+        # for `explain`
+        self._failed = 0
+        self._exception = None
 
-    def bind(self, context):
-        self.context = context
-        self.init_context = BackendInitContext(context)
+    def bind(self, program, plan, data_map, name):
+        """What will be loaded."""
+        self._error = None
+        self._init_context.bind(program, data_map, name)
+        self._execution_context.bind(name)
+        for i in range(min(len(self.items), program.library.count(plan, _picotorch.DELEGATES))):
+            self.items[i].compile_specs.bind(program, plan, i)
 
-    # ---- loading
+    # ---- what the library calls: each gives an error's code
 
-    def find(self, program, plan):
-        self.count = 0
-        count = super().find(program, plan)
-        for i in range(count):
-            self.items[i].backend = self.find_backend(program, i)
-            if not self._is_available(i):
-                raise self._error_of(NOT_FOUND, "is not available", i)
-        self.count = count
-
-    def _is_available(self, index):
+    def find(self, index, backend):
+        """Takes the backend of a delegate. NotFound where it cannot work now."""
         try:
-            return bool(self.items[index].backend.is_available())
+            if not backend.is_available():
+                self._keep(self._error_of(NOT_FOUND, "is not available", index), index, "delegate",
+                           index)
+                return NOT_FOUND
         except Exception as error:
             self._keep(error, index, "delegate", index)
-        raise self.error
+            return INTERNAL
+        if index < len(self.items):
+            self.items[index].backend = backend
+        return OK
 
-    def check_call(self, index, count, instruction):
-        """Raises InvalidProgram for a call of no delegate of the method, OutOfResources for one of more
-        arguments than there are objects for."""
-        if not 0 <= index < self.count:
-            super().check_call(index, count, instruction)
-        if count > len(self.arguments.items) or count > _MOST_ARGUMENTS:
-            raise fail(OUT_OF_RESOURCES, "has more arguments than Method was made for", "instruction",
-                       instruction, remedy="give Method a larger max_arguments")
+    def call(self, what, index):
+        if what == _picotorch.INIT:
+            return self._init(index)
+        if what == _picotorch.EXECUTE:
+            return self._execute(index)
+        return self._destroy(index)
 
-    def init(self, program, data_map, name, manager, loader):
-        """Makes all delegates ready; what they allocate of the pool counts from the method's start
-        on."""
-        self.init_context.bind(program, data_map, name, manager.method_allocator, loader.start)
-        self.arguments.bind(loader.value_at, loader.value_at + VALUE_BYTES * loader.n_tensors)
-        self.execution_context.bind(name, manager.temp_allocator)
+    def _init(self, index):
+        delegate = self.items[index]
+        method = self.method
+        self._error = None
         try:
-            for i in range(self.count):
-                self._init(program, i)
+            self._init_context.begin()
+            delegate.processed.hold(method.program.library, method.plan, index)
+            delegate.handle = delegate.backend.init(self._init_context, delegate.processed,
+                                                    delegate.compile_specs)
+            delegate.is_ready = True
+        except Exception as error:
+            self._keep(error, index, "delegate", index)
+            spare_error()  # others are destroyed before it is raised
         finally:
-            self.init_context.end()
+            self._init_context.end()
+        return OK if self._error is None else INTERNAL
 
-    def _init(self, program, index):
-        self.error = None
-        self.items[index].hold(program, self.table(program, index), index)
+    def _execute(self, index):
+        delegate = self.items[index]
+        self._error = None
         try:
-            self.items[index].init(self.init_context)
+            self.arguments.read()
+            delegate.backend.execute(self._execution_context, delegate.handle, self.arguments)
         except Exception as error:
-            self._keep(error, index, "delegate", index)
-        if self.error is not None:
-            raise self.error
-
-    def destroy(self, keep_errors):
-        """Destroys those that are ready. An interrupt is kept in `error` until all are, and if wanted
-        what else a backend raises."""
-        self.error = None
-        for i in range(len(self.items)):
-            while self.items[i].is_ready:
-                try:
-                    self.items[i].destroy()
-                except BaseException as error:
-                    if keep_errors or not isinstance(error, Exception):
-                        self._keep(error, i, "delegate", i)
-
-    def raise_interrupt(self):
-        """Raises what destroy has kept if it is no Exception."""
-        error = self.error
-        if error is not None and not isinstance(error, Exception):
-            self.error = None
-            raise error
-
-    # ---- executing
-
-    def call(self, position):
-        """Runs the delegate call whose record is at a position of the pool: 0, or Internal where it
-        failed. The error is then in `error`."""
-        header = self.context.get_ref(position)
-        index = header & 0xFFFF
-        self.error = None
-        try:
-            self._execute(self.items[index], position, (header >> 16 & 0xFF) - 1)
-        except Exception as error:
-            self._keep(error, index, "instruction", self.context.instruction())
+            self._keep(error, index, "instruction", self.method.library.instruction())
         finally:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
-        return 0 if self.error is None else INTERNAL
+        return OK if self._error is None else INTERNAL
 
-    def _execute(self, delegate, position, count):
-        temp = self.method.manager.temp_allocator
-        if temp is not None:
-            temp.reset()
-        self.arguments.read(self.context, position + HEADER_BYTES, count)
-        delegate.backend.execute(self.execution_context, delegate.handle, self.arguments)
+    def _destroy(self, index):
+        """An interrupt is kept until all are destroyed, and if wanted what else a backend raises. May
+        be called again after one."""
+        while self.items[index].is_ready:
+            try:
+                self.items[index].destroy()
+            except BaseException as error:
+                if self.keeps_errors or not isinstance(error, Exception):
+                    self._keep(error, index, "delegate", index)
+        return OK
 
     # ---- errors
 
+    def take_error(self):
+        """What the call that just failed has raised, or None."""
+        error = self._error
+        self._error = None
+        return error
+
+    def raise_error(self):
+        """Raises it, if there is one."""
+        error = self.take_error()
+        if error is not None:
+            raise error
+
     def _keep(self, error, delegate, subject, index):
         """Keeps the Error for what a backend has raised; an interrupt as it is."""
-        self.failed = delegate
-        self.exception = None
+        self._failed = delegate
+        self._exception = None
         if not isinstance(error, Exception):
             pass
         elif isinstance(error, Error) and self._place(error, subject, index):
@@ -302,9 +218,9 @@ class Delegates(NoDelegates):
         elif isinstance(error, MemoryError):
             error = self._error_of(DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left", delegate)
         else:
-            self.exception = error
+            self._exception = error
             error = self._error_of(INTERNAL, "", delegate)
-        self.error = error
+        self._error = error
 
     def _place(self, error, subject, index):
         """Adds to a backend's own Error where it comes from. False for one that is none after all:
@@ -325,15 +241,16 @@ class Delegates(NoDelegates):
         return True
 
     def _error_of(self, code, what, delegate):
-        self.failed = delegate
+        self._failed = delegate
         return fail(code, what, "delegate", delegate, source=self)
 
     def explain(self, error):
         """Which backend it was, and what it raised."""
-        name = "backend " + self.method.backend_name(self.failed)
-        if self.exception is None:
+        method = self.method
+        name = "backend " + MethodMeta(method.program, method.plan).get_backend_name(self._failed)
+        if self._exception is None:
             return name
-        return "%s: %s" % (name, _text_of(self.exception))
+        return "%s: %s" % (name, _text_of(self._exception))
 
 
 def _text_of(exception):

@@ -9,7 +9,7 @@ import sys
 
 import _picotorch
 
-from .schema import ERROR_NAMES
+from .schema import ERROR_NAMES, SUBJECT_KERNEL, SUBJECTS
 
 OK = 0x00
 INTERNAL = 0x01
@@ -31,8 +31,9 @@ DELEGATE_INVALID_COMPATIBILITY = 0x30
 DELEGATE_MEMORY_ALLOCATION_FAILED = 0x31
 DELEGATE_INVALID_HANDLE = 0x32
 
-
-_LARGER_STACK = "call from fewer functions or give the firmware more"
+# What to do, where nothing else is said
+_REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
+             INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program"}
 
 
 class Error(Exception):
@@ -41,7 +42,7 @@ class Error(Exception):
     code: ExecuTorch's number; name: ExecuTorch's name.
     subject, index: which memory, input, instruction ... (index -1: there is only one).
     requested, available: bytes wanted and there, -1 where the error is not about bytes.
-    what, remedy: text.
+    what: text; remedy: what to do.
     source: object whose `explain(error)` knows more, asked when the text is put together.
     """
 
@@ -50,16 +51,34 @@ class Error(Exception):
         self.code = OK
         self.subject = None
         self.index = -1
-        self.what = ""
         self.requested = -1
         self.available = -1
-        self.remedy = ""
         self.source = None
         self.text = None
+        self._what = ""  # behind "; " the remedy
+        self._remedy = ""
+        self._argument = -1
+        self._kind = 0  # number of the subject, of an error of the library
 
     @property
     def name(self):
         return ERROR_NAMES.get(self.code, "Unknown")
+
+    @property
+    def what(self):
+        return self._what.split("; ", 1)[0]
+
+    @property
+    def remedy(self):
+        if self._remedy:
+            return self._remedy
+        parts = self._what.split("; ", 1)
+        return parts[1] if len(parts) > 1 else _REMEDIES.get(self.code, "")
+
+    @property
+    def argument(self):
+        """Which argument of an instruction a kernel refused, or -1."""
+        return self._argument
 
     @property
     def message(self):
@@ -74,12 +93,11 @@ class Error(Exception):
             parts.append(self.subject if self.index < 0 else "%s %d" % (self.subject, self.index))
         if self.requested >= 0:
             parts.append("%dB requested, %dB available" % (self.requested, self.available))
-        if self.what:
-            parts.append(self.what)
-        if self.source is not None:
-            more = self.source.explain(self)
-            if more:
-                parts.append(more)
+        what = self.what
+        more = self.source.explain(self) if self.source is not None else ""
+        if self._kind == SUBJECT_KERNEL:  # the instruction, then what its kernel did not like
+            what, more = more, what
+        parts += [part for part in (what, more) if part]
         text = ": ".join(parts)
         return text + "; " + self.remedy if self.remedy else text
 
@@ -111,7 +129,7 @@ def spare_error():
 
 
 def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, remedy="",
-         source=None):
+         source=None, argument=-1, kind=0):
     """The error to raise."""
     error = _KEPT
     if error is None:
@@ -119,37 +137,34 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
     else:
         _picotorch.clear_traceback(error)
     error.code = code
-    error.what = what
     error.subject = subject
     error.index = index
     error.requested = requested
     error.available = available
-    error.remedy = remedy
     error.source = source
+    error._what = what
+    error._remedy = remedy
+    error._argument = argument
+    error._kind = kind
     if _KEPT is None:
         error.text = error._compose()
     return error
 
 
-def out_of_memory(subject, index, requested, available, remedy):
-    return fail(MEMORY_ALLOCATION_FAILED, "", subject, index, requested, available, remedy)
+def library_error(code, subject, index, argument, requested, available, what, source,
+                  subject_name=None, remedy=""):
+    """The error that the library tells of, in the fields of a pt_error. `subject_name`: of what has a
+    name; remedy: where `what` has none."""
+    return fail(code, what, subject_name or SUBJECTS[subject], index, requested, available, remedy,
+                source, argument, subject)
 
 
-def no_stack():
-    """The error where there is not the stack to begin, or after MicroPython has found none to go on."""
-    free = _picotorch.stack_free()
-    if free < _picotorch.STACK_BYTES:
-        return out_of_memory("stack", -1, _picotorch.STACK_BYTES, free, _LARGER_STACK)
-    return fail(MEMORY_ALLOCATION_FAILED, "more is needed than there is", "stack",
-                remedy=_LARGER_STACK)
-
-
-def check_stack():
-    """Raises MemoryAllocationFailed where what begins now might not find the stack to end."""
-    if _picotorch.stack_free() < _picotorch.STACK_BYTES:
-        raise no_stack()
-
-
-def bad_program(what, subject=None, index=-1):
-    return fail(INVALID_PROGRAM, what, subject, index,
-                remedy="export the program again or copy it again")
+def text_of(data):
+    """A text of a file, bytes. What is no UTF-8 or has control characters is shown as far as it is
+    ASCII."""
+    try:
+        if not data or min(data) >= 32:
+            return str(data, "utf-8")
+    except ValueError:
+        pass
+    return "".join([chr(c) if 32 <= c < 127 else "?" for c in data])

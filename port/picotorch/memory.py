@@ -30,32 +30,12 @@ def buffer_size(buffer, subject, index=-1):
     return size
 
 
-def reference(memory, offset):
-    """A 32-bit reference to a byte offset, a multiple of 4, in a memory."""
-    return memory << 25 | offset >> 2
-
-
-def misplaced(position, dtype):
-    """4 for data that lies at no multiple of 4, 8 for elements of 8 bytes that lie at no multiple of
-    8, else 0."""
-    if position & 3:
-        return 4
-    return 8 if position & 4 and _picotorch.element_size(dtype) == 8 else 0
-
-
 def bytes_at(buffer, offset, size, view=None, writable=True):
     """A memoryview of bytes of a buffer: `view`, pointed there, or a new one where it is None (and
     always under CPython). Raises ValueError where they lie outside."""
     if view is None:
         view = memoryview(bytearray(1))
     return _picotorch.view(view, buffer, offset, size, "B", writable)
-
-
-def check_alignment(buffer, subject, index=-1):
-    """Raises InvalidArgument when a memory does not start at a multiple of ALIGNMENT."""
-    if _picotorch.misaligned(buffer, ALIGNMENT):
-        raise fail(INVALID_ARGUMENT, "does not start at a multiple of 8 bytes", subject, index,
-                   remedy="align it")
 
 
 def check_memory(buffer, subject, index=-1):
@@ -65,7 +45,9 @@ def check_memory(buffer, subject, index=-1):
     if _picotorch.readonly(buffer):
         raise fail(INVALID_ARGUMENT, "cannot be written", subject, index,
                    remedy="hand over memory that can be")
-    check_alignment(buffer, subject, index)
+    if _picotorch.misaligned(buffer, ALIGNMENT):
+        raise fail(INVALID_ARGUMENT, "does not start at a multiple of 8 bytes", subject, index,
+                   remedy="align it")
 
 
 class MemoryAllocator:
@@ -80,13 +62,12 @@ class MemoryAllocator:
         self.used = 0
         self.held = 0
 
-    def check(self, subject):
-        """Raises InvalidArgument when the memory cannot be written, is not aligned, or has fewer bytes
-        than it had at first, InvalidType when it is none."""
-        check_memory(self.buffer, subject)
-        if _picotorch.nbytes(self.buffer) < self.size:
-            raise fail(INVALID_ARGUMENT, "has become smaller", subject, -1, self.size,
-                       _picotorch.nbytes(self.buffer), "make a MemoryAllocator anew")
+    def check_size(self):
+        """Raises InvalidArgument when the memory has fewer bytes than it had at first."""
+        size = buffer_size(self.buffer, self.name)
+        if size < self.size:
+            raise fail(INVALID_ARGUMENT, "has become smaller", self.name, -1, self.size, size,
+                       "make a new MemoryAllocator")
 
     @property
     def free(self):

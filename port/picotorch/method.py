@@ -10,64 +10,74 @@
 
 import _picotorch
 
-from . import schema
-from .attributes import Attributes
+from .backend import find_backend, num_registered_backends
 from .errors import (
     ALREADY_LOADED,
-    END_OF_METHOD,
     INVALID_ARGUMENT,
     INVALID_STATE,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
-    OPERATOR_MISSING,
-    bad_program,
-    check_stack,
+    NOT_SUPPORTED,
+    OK,
+    OUT_OF_RESOURCES,
     fail,
-    no_stack,
+    library_error,
     spare_error,
 )
-from .inputs import Inputs
 from .memory import BUSY
-from .method_loader import N_INSTRUCTIONS, MethodLoader
 from .method_meta import MethodMeta
-from .no_delegates import make_delegates
-from .outputs import Outputs
-from .values import Values
+from .schema import (
+    SUBJECT_ATTRIBUTE,
+    SUBJECT_EXTERNAL_TENSOR,
+    SUBJECT_INPUT,
+    SUBJECT_KERNEL,
+    SUBJECT_MISSING_BACKEND,
+    SUBJECT_MISSING_OPERATOR,
+    SUBJECT_POOL,
+)
+from .tensor import Tensor, TensorInfo
+from .value_list import ValueList
 
-_NO_STACK = -1  # what the context says where execute did not begin
+_EXPLAINED = (SUBJECT_KERNEL, SUBJECT_MISSING_OPERATOR, SUBJECT_MISSING_BACKEND,
+              SUBJECT_EXTERNAL_TENSOR)
+_DELEGATES = 4  # that a method can have, and
+_ARGUMENTS = 8  # that a call can have, where a backend is registered and the Method is not told
+
+
+class Kept:
+    """Objects for one value, made at set-up: what a locked heap cannot make."""
+
+    def __init__(self, method):
+        self.tensor = Tensor()
+        self.number = _picotorch.new_float()
+        self.text = _picotorch.new_string()
+        self.list = ValueList(method, self)
 
 
 class Method:
-    """`max_outputs`: how many outputs can be held at once; their objects are made here. So are those of
-    delegates: `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is
-    registered."""
+    """`max_outputs`: how many outputs can be held at once; their objects are made here. Without it:
+    one, and more when they are asked for while the heap is not locked. So are those of delegates:
+    `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is registered."""
 
-    def __init__(self, manager, max_outputs=8, max_delegates=None, max_arguments=None):
+    def __init__(self, manager, max_outputs=None, max_delegates=None, max_arguments=None):
         self.manager = manager
-        self.values = Values(self)
-        self._delegates = make_delegates(self, max_delegates, max_arguments)
-        self.context = _picotorch.Context(self._on_failure, self._delegates.call)
-        self._delegates.bind(self.context)
-        # the methods below without Python around them: 300 instructions a call instead of 2,000
-        self.execute = self.context.execute
-        self.step = self.context.step
+        self.library = _picotorch.Method(self._fail, self._on_delegate)
+        # without Python around it: 300 instructions a call instead of 2,000
+        self.execute = self.library.execute
         self.program = None
         self.loads = 0  # how often another program took its place
         self.plan = 0
-        self._inputs = Inputs(self)
-        self._outputs = Outputs(self, max_outputs)
-        self._attributes = Attributes(self)
-        self._loader = MethodLoader(self, self.context, self._delegates)
-        self._loaded = False
+        self._asked = None  # name of an attribute
+        self._external = -1  # value that an error of an external tensor is about
+        self._data_map = None
         self._busy = ""  # what load or unload, while one of them runs, is doing
-        self._ready = False
+        self._mark = -1  # where the method begins in its pool, if it holds anything
+        self._end = 0  # where it ends, once it is loaded
+        self._held = 0  # what methods before it hold
         self._pool = None
-        self._pool_mark = -1  # where the method begins in it, if it holds anything
-        self._pool_end = 0  # where it ends, once it is loaded
-        self._pool_held = 0  # what methods before it hold
-        self._planned = 0
-        self._external_start = 0
-        self._external_end = 0
+        self._grows = max_outputs is None
+        self._kept = [Kept(self) for _ in range(1 if max_outputs is None else max_outputs)]
+        self._delegates = _delegates(self, max_delegates, max_arguments)
 
     # ---- loading
 
@@ -82,32 +92,17 @@ class Method:
         memories are as before, and load may be called again.
         """
         self._check_not_busy()
-        if self._loaded:
+        if self.library.is_loaded():
             raise fail(ALREADY_LOADED, "unload it first", "method")
-        check_stack()
         done = False
         try:
             self._busy = "is being loaded"
             self._release()  # what an interrupt may have left
-            self._take_pool()
-            self.loads += 1
-            self.program = program
-            self.plan = program.plan(name)
-            self._loader.load(program, self.plan, self.manager, prepare, data_map)
-            self._count_memories()
-            self._delegates.init(program, data_map, name, self.manager, self._loader)
-            self._check_moved()
-            self._loader.bind_scratch(self.manager)
-            self._start()
-            if event_tracer is not None:
-                event_tracer.attach(self.context,
-                                    self.context.get_ref(self._loader.start + N_INSTRUCTIONS),
-                                    self._external_start)
+            self._load(program, program.plan(name), name, prepare, data_map, event_tracer)
             done = True
-        except ValueError:
-            raise bad_program("something lies outside the file") from None
         except RuntimeError:
-            raise no_stack() from None
+            raise fail(MEMORY_ALLOCATION_FAILED, "more is needed than there is", "stack",
+                       remedy="call from fewer functions or give the firmware more") from None
         finally:
             try:
                 if not done:
@@ -116,126 +111,96 @@ class Method:
             finally:
                 self._busy = ""
 
-    def _take_pool(self):
-        """Until the method is loaded, backends allocate there, but nobody resets or loads."""
-        pool = self.manager.method_allocator
+    def _load(self, program, plan, name, prepare, data_map, event_tracer):
+        manager = self.manager
+        pool = manager.method_allocator
+        temp = manager.temp_allocator
+        self._take_pool(pool)
+        self.loads += 1
+        self.program = program
+        self.plan = plan
+        self._data_map = data_map
+        delegates = self._delegates
+        if delegates is not None:
+            delegates.bind(program, plan, data_map, name)
+        end = self.library.load(
+            program.library, plan, pool.buffer, pool.size, self._mark, manager.planned_memory.buffers,
+            None if temp is None else temp.buffer,
+            None if data_map is None else data_map.libraries, prepare,
+            None if event_tracer is None else event_tracer.buffer,
+            0 if delegates is None else len(delegates.items),
+            0 if delegates is None else len(delegates.arguments.items))
+        self._end = pool.used = pool.held = end
+        if event_tracer is not None:
+            event_tracer.attach(program.library.count(plan, _picotorch.INSTRUCTIONS))
+
+    def _take_pool(self, pool):
+        """Until the method is loaded nobody resets the pool or loads there."""
         if pool.held == BUSY:
             raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
+        pool.check_size()
+        if self.manager.temp_allocator is not None:
+            self.manager.temp_allocator.check_size()
         self._pool = pool
-        self._pool_held = pool.held
-        self._pool_mark = pool.used
+        self._held = pool.held
+        self._mark = pool.used
         pool.held = BUSY
-
-    def _count_memories(self):
-        loader = self._loader
-        self._planned = loader.n_planned
-        self._external_start = _picotorch.PLANNED + loader.n_planned + len(loader.external.files)
-        self._external_end = loader.next_external
-
-    def _start(self):
-        self._inputs.check()
-        self._outputs.check()
-        self._inputs.forget()
-        self.context.start(self._loader.start)
-        self._pool_end = self._pool.held = self._pool.used
-        self._loaded = True
-        self.update_ready()
 
     def _release(self):
         """Gives everything back. Each part may be interrupted, and done again."""
-        if self._pool_mark < 0:
+        if self._mark < 0:
             return
-        was_loaded = self._loaded
-        self._loaded = False
-        self.make_unready()
         pool = self._pool
         pool.held = BUSY
-        self._delegates.destroy(was_loaded)
-        self.context.release()
-        pool.held = self._pool_held
-        pool.used = self._pool_mark
-        self._pool_mark = -1
-        self._delegates.raise_interrupt()
+        self.library.unload()
+        pool.held = self._held
+        pool.used = self._mark
+        self._mark = -1
 
     def unload(self):
         """Gives the pool back; load may follow. Raises InvalidState while a method that was loaded into
         the same pool after this one is there; after that, what a backend raised in destroy."""
         self._check_not_busy()
-        if self._pool_mark < 0:
+        if self._mark < 0:
             return
-        self.check_not_running("unload it afterwards")
-        if self._loaded and self._pool.used != self._pool_end:
+        if self.library.is_running():
+            raise fail(INVALID_STATE, "is executing", "method", remedy="unload it afterwards")
+        if self.library.is_loaded() and self._pool.used != self._end:
             raise fail(INVALID_STATE, "is not the last one in its pool", "method",
                        remedy="unload those that were loaded after it")
-        check_stack()
+        delegates = self._delegates
         try:
             self._busy = "is being unloaded"
+            if delegates is not None:
+                delegates.keeps_errors = True
             self._release()
         finally:
             self._busy = ""
-        error = self._delegates.take_error()
-        if error is not None:
-            raise error
+            if delegates is not None:
+                delegates.keeps_errors = False
+        if delegates is not None:
+            delegates.raise_error()
 
     def is_loaded(self):
-        return self._loaded
-
-    def first_external(self):
-        """Number of the first memory of unplanned tensors."""
-        return self._external_start
-
-    def is_constant(self, memory):
-        """True of the program and of data files."""
-        first = _picotorch.PLANNED + self._planned
-        return memory == _picotorch.PROGRAM or first <= memory < self._external_start
-
-    def check_loaded(self):
-        if not self._loaded:
-            raise fail(INVALID_STATE, "is not loaded", "method", remedy="call load first")
-        self._check_moved()
-
-    def _check_moved(self):
-        """An array that has grown may lie elsewhere, and its old bytes belong to something else."""
-        memory = self.context.moved_memory()
-        if memory:
-            self._raise_moved(memory)
-
-    def _raise_moved(self, memory):
-        first_file = _picotorch.PLANNED + self._planned
-        index = -1
-        if memory >= _picotorch.MEMORIES:
-            subject = "temp memory" if memory == _picotorch.MEMORIES else "event tracer"
-        elif memory >= self._external_start:
-            subject = "a tensor outside the planned memory"
-        elif memory >= first_file:
-            subject = "data file"
-            index = memory - first_file
-        elif memory >= _picotorch.PLANNED:
-            subject = "planned buffer"
-            index = memory - _picotorch.PLANNED
-        else:
-            subject = self._pool.name if memory == _picotorch.POOL else "program"
-        raise fail(INVALID_STATE, "has been resized since it was handed over", subject, index,
-                   remedy="leave its size alone, and load again")
+        return self.library.is_loaded()
 
     def _check_not_busy(self):
         if self._busy:
             raise fail(INVALID_STATE, self._busy, "method")
 
-    def check_not_running(self, remedy=""):
-        """Raises InvalidState in a backend that is called by the method, and in other threads."""
-        if self.context.is_running():
-            raise fail(INVALID_STATE, "is executing", "method", remedy=remedy)
-
     # ---- inputs and outputs
 
+    def _meta(self):
+        self.library.check()
+        return MethodMeta(self.program, self.plan)
+
     def inputs_size(self):
-        self.check_loaded()
-        return self._inputs.count()
+        self.library.check()
+        return self.program.library.count(self.plan, _picotorch.INPUTS)
 
     def outputs_size(self):
-        self.check_loaded()
-        return self._outputs.count()
+        self.library.check()
+        return self.program.library.count(self.plan, _picotorch.OUTPUTS)
 
     def set_input(self, value, index):
         """Sets input `index`.
@@ -246,37 +211,39 @@ class Method:
         exported with. Raises InvalidArgument for another dtype, value or type and for lists,
         NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
         """
-        self.check_loaded()
-        self._inputs.set(value, index)
-        self.update_ready()
+        self.library.set_input(index, value)
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
-        self.check_loaded()
-        if len(values) != self._inputs.count():
+        if len(values) != self.inputs_size():
             raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
                        remedy="give inputs_size")
         for i in range(len(values)):
-            self._inputs.set(values[i], i)
-        self.update_ready()
+            self.library.set_input(i, values[i])
 
     def set_output_data_ptr(self, buffer, index):
         """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
         least the bytes of the program's sizes, which a dynamic output may come to have."""
-        self.check_loaded()
-        self.check_not_running()
-        self._outputs.set_memory(buffer, index)
-        self.update_ready()
+        self.library.set_output(index, buffer)
 
     def get_output(self, index):
         """Output `index`: a Tensor that shows it where it lies, a number, bool, string, None, or a
         ValueList of them.
 
         A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
-        string and a list, and each item of a list until the next one is read.
+        string and a list, and each item of a list until the next one is read. A string of a locked heap
+        shows the program's own bytes: it is valid as long as the program is.
         """
-        self.check_loaded()
-        return self._outputs.get(index)
+        kept = self._kept
+        if 0 <= index < len(kept):
+            return self.library.output(index, kept[index])
+        if index >= 0 and index < self.outputs_size():
+            if not self._grows or _picotorch.heap_locked():
+                raise fail(OUT_OF_RESOURCES, "is one more than Method was made for", "output", index,
+                           remedy="give Method a larger max_outputs")
+            while index >= len(kept):
+                kept.append(Kept(self))
+        return self.library.output(index, kept[index] if 0 <= index < len(kept) else None)
 
     def get_outputs(self, into=None):
         """All outputs, in the list `into` (whose length is theirs) or a new one."""
@@ -287,7 +254,7 @@ class Method:
             raise fail(INVALID_ARGUMENT, "a list of another length than the method has of them",
                        "outputs", remedy="give one of outputs_size")
         for i in range(count):
-            into[i] = self._outputs.get(i)
+            into[i] = self.get_output(i)
         return into
 
     # ---- state
@@ -298,18 +265,17 @@ class Method:
 
         With the heap locked it is valid until the next get_attribute.
         """
-        self.check_loaded()
-        return self._attributes.get(name)
+        self._asked = name
+        tensor = self._kept[0].tensor if _picotorch.heap_locked() else Tensor()
+        return self.library.attribute(name, tensor)
 
     def set_attribute_data_ptr(self, buffer, name):
         """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
         unplanned (exported with alloc_mutable_buffers=False). Its bytes are the initial value. They
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
-        self.check_loaded()
-        self.check_not_running()
-        self._attributes.set_memory(buffer, name)
-        self.update_ready()
+        self._asked = name
+        self.library.set_attribute(name, buffer)
 
     def reset_state(self):
         """Takes buffers back to their initial values, or to zero, and the execution to its start.
@@ -317,15 +283,7 @@ class Method:
         All planned memory, the sizes of tensors and the numbers that instructions write are as they are
         after load, so inputs have to be set again.
         """
-        self.reset_execution()
-        self.make_unready()
-        self._inputs.forget()
-        self._loader.reset_memory()
-        for i in range(self._external_start, self._external_end):
-            if self.context.has_memory(i):
-                self.context.fit(i)
-        self.context.reset_variables()
-        self.update_ready()  # without inputs it is
+        self.library.reset_state()
 
     # ---- execution
 
@@ -337,133 +295,112 @@ class Method:
         instructions before it left there: reset_state takes buffers back to their initial values. The
         inputs stay set, and the next execute starts from the first instruction.
         """
-        self.context.execute()
+        self.library.execute()
 
     def step(self):
         """Runs one instruction. Raises EndOfMethod when there is none left: call reset_execution."""
-        self.context.step()
-
-    def make_unready(self):
-        self._ready = False
-        self.context.set_ready(False)
-
-    def update_ready(self):
-        """Lets execute run when every input has been set and every unplanned tensor has memory."""
-        if self._ready or self._inputs.missing:
-            return
-        for i in range(self._external_start, self._external_end):
-            if not self.context.has_memory(i):
-                return
-        if self._shares_memory():
-            return
-        self._ready = True
-        self.context.set_ready(True)
-
-    def _shares_memory(self):
-        """True when an input, output or mutable buffer lies over another and one is written."""
-        return self.context.shared_memory(self._external_start, self._external_end) != 0
-
-    def _on_failure(self, code):
-        """Raises what execute or step failed with."""
-        if code == _NO_STACK:
-            raise no_stack()
-        self.check_not_running()
-        if code == INVALID_STATE:
-            self.check_loaded()
-        error = self._delegates.take_error()
-        if code == END_OF_METHOD:
-            raise fail(END_OF_METHOD, "has run all its instructions", "method",
-                       remedy="call reset_execution")
-        if not self._ready:
-            self._raise_not_ready()
-        if error is None:
-            error = self._failure(code)
-        raise error
-
-    def _failure(self, code):
-        """What an instruction failed with. Memory is short where its sizes, which load did not know,
-        ask for more of the temp memory than there is."""
-        requested = available = -1
-        if code == MEMORY_ALLOCATION_FAILED:
-            temp = self.manager.temp_allocator
-            requested = self.context.scratch_needed()
-            available = 0 if temp is None else temp.size
-        return fail(code, "", "instruction", self.context.failed(), requested, available,
-                    "hand over more temp memory" if requested >= 0 else "", self)
-
-    def _raise_not_ready(self):
-        self.check_loaded()
-        self._inputs.check_all_set()
-        if self._shares_memory():
-            raise fail(INVALID_ARGUMENT, "shares bytes with another, and one of them is written",
-                       "a tensor outside the planned memory",
-                       remedy="hand over memories that lie apart")
-        raise fail(INVALID_STATE, "has no memory", "a tensor outside the planned memory",
-                   remedy="call set_input, set_output_data_ptr or set_attribute_data_ptr for each")
+        self.library.step()
 
     def reset_execution(self):
         """Back to the first instruction."""
-        self.check_loaded()
-        self.check_not_running()
-        self.context.start(self._loader.start)
+        self.library.restart()
 
     # ---- what it is and needs
 
     def method_meta(self):
-        self.check_loaded()
-        return MethodMeta(self.program, self.plan)
+        return self._meta()
 
     @property
     def metadata(self):
-        return self.method_meta()
+        return self._meta()
 
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool."""
-        self.check_loaded()
-        meta = self.method_meta()
+        meta = self._meta()
+        usage = [0, 0, 0]
+        self.library.usage(usage)
+        planned = self.manager.planned_memory
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator
         return {
             "method_pool": {"used": pool.used, "size": pool.size},
-            "prepared": self._pool_end - self._loader.records_end,
-            "planned": [{"used": meta.memory_planned_buffer_size(i),
-                         "size": self.manager.planned_memory.size(i)}
-                        for i in range(self._planned)],
-            "temp": {"used": self.context.scratch_needed(), "size": temp.size if temp else 0},
+            "prepared": usage[1],
+            "planned": [{"used": meta.memory_planned_buffer_size(i), "size": planned.size(i)}
+                        for i in range(min(meta.num_memory_planned_buffers(), len(planned)))],
+            "temp": {"used": usage[2], "size": temp.size if temp else 0},
         }
+
+    # ---- what the library calls
+
+    def _on_delegate(self, what, index):
+        """Asks for delegate number `index`; an error's code."""
+        if what == _picotorch.FIND:
+            backend = find_backend(self.program.library, self.plan, index)
+            if backend is None:
+                return NOT_FOUND
+            return OK if self._delegates is None else self._delegates.find(index, backend)
+        return self._delegates.call(what, index)
+
+    def _fail(self, code, subject, index, argument, requested, available, what):
+        """Raises what the library failed with."""
+        error = None if self._delegates is None else self._delegates.take_error()
+        if error is None:
+            name = None
+            remedy = ""
+            if subject == SUBJECT_POOL:
+                name = self.manager.method_allocator.name
+            elif subject == SUBJECT_ATTRIBUTE:
+                name = self._asked
+            elif subject == SUBJECT_EXTERNAL_TENSOR:
+                self._external = index
+                index = -1
+            elif subject == SUBJECT_INPUT and code == NOT_SUPPORTED:
+                remedy = "MethodMeta.input_tensor_meta says which sizes it takes"
+            elif subject == SUBJECT_KERNEL and code == MEMORY_ALLOCATION_FAILED:
+                remedy = "hand over more temp memory"
+            error = library_error(code, subject, index, argument, requested, available, what,
+                                  self if subject in _EXPLAINED else None, name, remedy)
+        raise error
 
     def explain(self, error):
         """What an error does not say: what is missing, and what a kernel did not like."""
-        if error.code == OPERATOR_MISSING:
+        kind = error._kind
+        if kind == SUBJECT_KERNEL:
+            return MethodMeta(self.program, self.plan).instruction_name(error.index, error.argument)
+        if kind == SUBJECT_MISSING_OPERATOR:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())
-        if error.code == NOT_FOUND:
+        if kind == SUBJECT_MISSING_BACKEND:
             return ", ".join(MethodMeta(self.program, self.plan).missing_backends())
-        name = self._instruction_name(error.index)
-        argument = self.context.argument()
-        if argument >= 0:
-            name = "%s: argument %d" % (name, argument)
-        reason = self.context.reason()
-        return "%s: %s" % (name, reason) if reason else name
+        if kind == SUBJECT_EXTERNAL_TENSOR:
+            return self._explain_external()
+        return ""
 
-    def backend_name(self, index):
-        """The name of the backend of delegate `index`."""
-        return MethodMeta(self.program, self.plan).get_backend_name(index)
-
-    def _instruction_name(self, index):
-        reader = self.program.reader
-        instruction = self._loader.instruction(index)
-        kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
-        if kind != schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
-            return "control flow"
-        call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
-        return MethodMeta(self.program, self.plan).operator_name(
-            reader.i32(call, schema.KERNEL_CALL_OP_INDEX))
+    def _explain_external(self):
+        """The name of an external tensor, and the files in which it was looked for."""
+        info = TensorInfo(self.program.library.tensor(self.plan, _picotorch.VALUES, self._external))
+        files = [] if self._data_map is None else self._data_map.files
+        names = [name for name in [file.loader.explain(None) for file in files] if name]
+        return "%s in %s" % (info.name(), ", ".join(names)) if names else info.name()
 
     def __repr__(self):
-        if not self._loaded:
+        if not self.library.is_loaded():
             return "<Method, not loaded>"
         pool = self.manager.method_allocator
         return "<Method %s: pool %dB of %dB, planned %s>" % (
             self.method_meta().name(), pool.used, pool.size,
-            [self.manager.planned_memory.size(i) for i in range(self._planned)])
+            [self.manager.planned_memory.size(i) for i in range(len(self.manager.planned_memory))])
+
+
+def _delegates(method, max_delegates, max_arguments):
+    """Objects for so many delegates and arguments of a call; None: some, if a backend is registered."""
+    some = num_registered_backends() > 0
+    if max_delegates is None:
+        max_delegates = _DELEGATES if some else 0
+    if max_arguments is None:
+        max_arguments = _ARGUMENTS if some else 0
+    if max_delegates == 0:
+        return None
+    from .delegates import Delegates
+
+    return Delegates(method, max_delegates, max_arguments)

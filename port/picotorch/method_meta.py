@@ -1,29 +1,21 @@
 """What a method takes, gives and needs, read from the program before anything is loaded."""
 
-import struct
+import _picotorch
 
-from . import schema
 from .backend import get_backend
-from .errors import INVALID_ARGUMENT, fail
-from .plan import evalue, planned_buffer_size, planned_buffers
+from .errors import text_of
+from .schema import (
+    KERNEL_TYPES_DOUBLE,
+    KERNEL_TYPES_INT,
+    KERNEL_TYPES_TENSOR,
+)
 from .tensor import TensorInfo
 
-TAG_NAMES = {
-    schema.KERNEL_TYPES_NULL: "None",
-    schema.KERNEL_TYPES_INT: "Int",
-    schema.KERNEL_TYPES_BOOL: "Bool",
-    schema.KERNEL_TYPES_DOUBLE: "Double",
-    schema.KERNEL_TYPES_TENSOR: "Tensor",
-    schema.KERNEL_TYPES_STRING: "String",
-    schema.KERNEL_TYPES_INT_LIST: "ListInt",
-    schema.KERNEL_TYPES_DOUBLE_LIST: "ListDouble",
-    schema.KERNEL_TYPES_BOOL_LIST: "ListBool",
-    schema.KERNEL_TYPES_TENSOR_LIST: "ListTensor",
-    schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST: "ListOptionalTensor",
-}
+TAG_NAMES = ("unknown", "None", "Int", "Bool", "Double", "Tensor", "String", "ListInt", "ListDouble",
+             "ListBool", "ListTensor", "ListOptionalTensor")
 
-
-_VIEW = "executorch_prim::et_view.default"
+_INPUTS = _picotorch.INPUTS
+_OUTPUTS = _picotorch.OUTPUTS
 
 
 class MethodMeta:
@@ -32,69 +24,47 @@ class MethodMeta:
     def __init__(self, program, plan):
         self.program = program
         self.plan = plan
+        self._library = program.library
         self._named = None  # the values that are attributes, once they were looked for
 
-    def _vector(self, slot):
-        return self.program.reader.table(self.plan, slot)
+    def _count(self, what):
+        return self._library.count(self.plan, what)
 
-    def _length(self, slot):
-        return self.program.reader.length(self._vector(slot))
+    def _tensor(self, what, index):
+        return TensorInfo(self._library.tensor(self.plan, what, index))
 
     def name(self):
-        return self.program.string(self._vector(schema.EXECUTION_PLAN_NAME))
-
-    def _value(self, index):
-        return evalue(self.program.reader, self._vector(schema.EXECUTION_PLAN_VALUES), index)
-
-    def _check_index(self, index, count, subject):
-        if not 0 <= index < count:
-            raise fail(INVALID_ARGUMENT, "the method has %d" % count, subject, index)
-
-    def _value_index(self, slot, index, subject):
-        self._check_index(index, self._length(slot), subject)
-        return self.program.reader.i32_item(self._vector(slot), index)
-
-    def _item(self, slot, index, subject):
-        return self._value(self._value_index(slot, index, subject))
-
-    def _tag(self, value):
-        return self.program.reader.u8(value, schema.EVALUE_VAL_TYPE)
-
-    def _info(self, value, subject, index):
-        if self._tag(value) != schema.KERNEL_TYPES_TENSOR:
-            raise fail(INVALID_ARGUMENT, "is no tensor", subject, index)
-        return TensorInfo(self.program, self.program.reader.table(value, schema.EVALUE_VAL))
+        return text_of(self._library.method_name(self.plan))
 
     # ---- signature
 
     def num_inputs(self):
-        return self._length(schema.EXECUTION_PLAN_INPUTS)
+        return self._count(_INPUTS)
 
     def input_tag(self, index):
         """KernelTypes number of an input; its name is in TAG_NAMES."""
-        return self._tag(self._item(schema.EXECUTION_PLAN_INPUTS, index, "input"))
+        return self._library.type(self.plan, _INPUTS, index)
 
     def input_tensor_meta(self, index):
         """TensorInfo of an input. Raises InvalidArgument when it is no tensor."""
-        return self._info(self._item(schema.EXECUTION_PLAN_INPUTS, index, "input"), "input", index)
+        return self._tensor(_INPUTS, index)
 
     def input_value(self, index):
         """Which of the method's values an input is."""
-        return self._value_index(schema.EXECUTION_PLAN_INPUTS, index, "input")
+        return self._library.value(self.plan, _INPUTS, index)
+
+    def num_outputs(self):
+        return self._count(_OUTPUTS)
+
+    def output_tag(self, index):
+        return self._library.type(self.plan, _OUTPUTS, index)
+
+    def output_tensor_meta(self, index):
+        return self._tensor(_OUTPUTS, index)
 
     def output_value(self, index):
         """Which of the method's values an output is; an input's when it aliases it."""
-        return self._value_index(schema.EXECUTION_PLAN_OUTPUTS, index, "output")
-
-    def num_outputs(self):
-        return self._length(schema.EXECUTION_PLAN_OUTPUTS)
-
-    def output_tag(self, index):
-        return self._tag(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"))
-
-    def output_tensor_meta(self, index):
-        return self._info(self._item(schema.EXECUTION_PLAN_OUTPUTS, index, "output"), "output",
-                          index)
+        return self._library.value(self.plan, _OUTPUTS, index)
 
     def unplanned_attributes(self):
         """TensorInfo of the mutable buffers for which set_attribute_data_ptr has to give memory."""
@@ -104,7 +74,7 @@ class MethodMeta:
 
     def is_output_dynamic(self, index):
         """True for a tensor whose sizes may be others after each execution."""
-        return (self.output_tag(index) == schema.KERNEL_TYPES_TENSOR
+        return (self.output_tag(index) == KERNEL_TYPES_TENSOR
                 and self.output_tensor_meta(index).is_dynamic())
 
     def unplanned_outputs(self):
@@ -113,34 +83,13 @@ class MethodMeta:
         found = [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
         if not found:
             return found
-        others = set(self._views())
+        others = set(self._library.views(self.plan))
         for i in range(self.num_inputs()):
             others.add(self.input_value(i))
         return [i for i in found if self.output_value(i) not in others]
 
-    def _views(self):
-        """The values that instructions make views of others."""
-        reader = self.program.reader
-        operators = [self.operator_name(i) for i in range(self.num_operators())]
-        chains = self._vector(schema.EXECUTION_PLAN_CHAINS)
-        if _VIEW not in operators:
-            return []
-        found = []
-        for i in range(reader.length(chains)):
-            instructions = reader.table(reader.item(chains, i), schema.CHAIN_INSTRUCTIONS)
-            for k in range(reader.length(instructions)):
-                instruction = reader.item(instructions, k)
-                kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
-                if kind == schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL:
-                    call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
-                    arguments = reader.table(call, schema.KERNEL_CALL_ARGS)
-                    operator = reader.i32(call, schema.KERNEL_CALL_OP_INDEX)
-                    if 0 <= operator < len(operators) and operators[operator] == _VIEW:
-                        found.append(reader.i32_item(arguments, reader.length(arguments) - 1))
-        return found
-
     def _is_unplanned(self, index):
-        if self.output_tag(index) != schema.KERNEL_TYPES_TENSOR:
+        if self.output_tag(index) != KERNEL_TYPES_TENSOR:
             return False
         info = self.output_tensor_meta(index)
         return not (info.is_memory_planned() or info.is_constant() or info.nbytes() == 0)
@@ -154,12 +103,12 @@ class MethodMeta:
         The exporter keeps them as constant methods ("input0_scale", or "encode_input0_scale" for a
         method that is not called forward). Allocates: to be asked before the heap is locked.
         """
-        self._check_index(index, self.num_inputs(), "input")
+        self.input_value(index)
         return self._quantization("input%d_" % index)
 
     def output_quantization(self, index):
         """(scale, zero_point) of an output of quantized values, None for any other; see above."""
-        self._check_index(index, self.num_outputs(), "output")
+        self.output_value(index)
         return self._quantization("output%d_" % index)
 
     def _quantization(self, end):
@@ -174,75 +123,46 @@ class MethodMeta:
 
     def _constant_method(self, name):
         """The number that a method returns as its only output; None where there is no such method."""
-        program = self.program
-        reader = program.reader
-        plan = program.find_plan(name)
-        if plan < 0:
+        library = self._library
+        plan = self.program.find_plan(name)
+        if plan < 0 or library.count(plan, _OUTPUTS) != 1:
             return None
-        outputs = reader.table(plan, schema.EXECUTION_PLAN_OUTPUTS)
-        if reader.length(outputs) != 1:
+        kind = library.type(plan, _OUTPUTS, 0)
+        if kind != KERNEL_TYPES_INT and kind != KERNEL_TYPES_DOUBLE:
             return None
-        value = evalue(reader, reader.table(plan, schema.EXECUTION_PLAN_VALUES),
-                       reader.i32_item(outputs, 0))
-        table = reader.table(value, schema.EVALUE_VAL)
-        if self._tag(value) == schema.KERNEL_TYPES_INT:
-            return reader.i64(table, schema.INT_INT_VAL)
-        if self._tag(value) != schema.KERNEL_TYPES_DOUBLE:
-            return None
-        position = reader.field(table, schema.DOUBLE_DOUBLE_VAL)
-        if position + 8 > len(program.data):
-            raise ValueError
-        return struct.unpack_from("<d", program.data, position)[0] if position else 0.0
+        return library.constant(plan, _OUTPUTS, 0)
 
     # ---- attributes: tensors with a fully qualified name
 
     def _attributes(self):
         if self._named is None:
-            self._named = self._find_attributes()
+            values = range(self._count(_picotorch.VALUES))
+            self._named = [i for i in values if self._library.has_name(self.plan, i)]
         return self._named
-
-    def _find_attributes(self):
-        reader = self.program.reader
-        found = []
-        for i in range(self._length(schema.EXECUTION_PLAN_VALUES)):
-            value = self._value(i)
-            if self._tag(value) != schema.KERNEL_TYPES_TENSOR:
-                continue
-            tensor = reader.table(value, schema.EVALUE_VAL)
-            extra = reader.table(tensor, schema.TENSOR_EXTRA_TENSOR_INFO)
-            if extra and reader.table(extra, schema.EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME):
-                found.append(value)
-        return found
 
     def num_attributes(self):
         return len(self._attributes())
 
     def attribute_tensor_meta(self, index):
         found = self._attributes()
-        self._check_index(index, len(found), "attribute")
-        return self._info(found[index], "attribute", index)
+        value = found[index] if 0 <= index < len(found) else -1
+        return self._tensor(_picotorch.VALUES, value)
 
     # ---- needs
 
     def num_memory_planned_buffers(self):
-        return planned_buffers(self.program.reader, self.plan)
+        return self._count(_picotorch.PLANNED_BUFFERS)
 
     def memory_planned_buffer_size(self, index):
         """Bytes of planned buffer `index`."""
-        self._check_index(index, self.num_memory_planned_buffers(), "planned buffer")
-        return planned_buffer_size(self.program.reader, self.plan, index)
-
-    def _delegates(self):
-        return self._vector(schema.EXECUTION_PLAN_DELEGATES)
+        return self._library.buffer_size(self.plan, index)
 
     def num_backends(self):
-        return self.program.reader.length(self._delegates())
+        return self._count(_picotorch.DELEGATES)
 
     def get_backend_name(self, index):
-        self._check_index(index, self.num_backends(), "backend")
-        reader = self.program.reader
-        return self.program.string(
-            reader.table(reader.item(self._delegates(), index), schema.BACKEND_DELEGATE_ID))
+        """The name of the backend of delegate `index`."""
+        return text_of(self._library.backend(self.plan, index))
 
     def backend_names(self):
         return [self.get_backend_name(i) for i in range(self.num_backends())]
@@ -260,50 +180,34 @@ class MethodMeta:
 
     def max_delegate_arguments(self):
         """The most arguments that a call of a delegate has."""
-        reader = self.program.reader
-        most = 0
-        for vector in self._chains():
-            for i in range(reader.length(vector)):
-                instruction = reader.item(vector, i)
-                kind = reader.u8(instruction, schema.INSTRUCTION_INSTR_ARGS_TYPE)
-                if kind == schema.INSTRUCTION_ARGUMENTS_DELEGATE_CALL:
-                    call = reader.table(instruction, schema.INSTRUCTION_INSTR_ARGS)
-                    most = max(most, reader.length(reader.table(call,
-                                                                schema.DELEGATE_CALL_ARGS)))
-        return most
-
-    def _chains(self):
-        """Positions of the chains' vectors of instructions."""
-        reader = self.program.reader
-        chains = self._vector(schema.EXECUTION_PLAN_CHAINS)
-        return [reader.table(reader.item(chains, i), schema.CHAIN_INSTRUCTIONS)
-                for i in range(reader.length(chains))]
+        return self._library.max_delegate_arguments(self.plan)
 
     def num_instructions(self):
-        return sum([self.program.reader.length(vector) for vector in self._chains()])
+        return self._count(_picotorch.INSTRUCTIONS)
 
     def num_operators(self):
-        return self._length(schema.EXECUTION_PLAN_OPERATORS)
+        return self._count(_picotorch.OPERATORS)
 
     def operator_name(self, index):
         """"aten::add.out" """
-        self._check_index(index, self.num_operators(), "operator")
-        reader = self.program.reader
-        operator = reader.item(self._vector(schema.EXECUTION_PLAN_OPERATORS), index)
-        name = self.program.string(reader.table(operator, schema.OPERATOR_NAME))
-        overload = self.program.string(reader.table(operator, schema.OPERATOR_OVERLOAD))
-        return name + "." + overload if overload else name
-
-    def _has_kernel(self, index):
-        reader = self.program.reader
-        operator = reader.item(self._vector(schema.EXECUTION_PLAN_OPERATORS), index)
-        return reader.operator(reader.table(operator, schema.OPERATOR_NAME),
-                               reader.table(operator, schema.OPERATOR_OVERLOAD)) >= 0
+        name, overload, _ = self._library.operator(self.plan, index)
+        return text_of(name + b"." + overload if overload else name)
 
     def missing_operators(self):
         """Names of the operators that this build has no kernel for."""
         return [self.operator_name(i) for i in range(self.num_operators())
-                if not self._has_kernel(i)]
+                if self._library.operator(self.plan, i)[2] < 0]
+
+    def instruction_name(self, index, argument=-1):
+        """What an instruction calls: an operator, with the name of an argument, or "control flow"."""
+        operator = self._library.instruction_operator(self.plan, index)
+        if operator < 0:
+            return "control flow"
+        name = self.operator_name(operator)
+        if argument < 0:
+            return name
+        number = self._library.operator(self.plan, operator)[2]
+        return "%s: argument %s" % (name, _picotorch.argument_name(number, argument) or argument)
 
     def __repr__(self):
         return "<MethodMeta %s: %d inputs, %d outputs, %d instructions, planned %s>" % (

@@ -76,9 +76,10 @@ class RunnerLog:
         self.error("Execution of method %s failed with status 0x%x (%s)" % (
             name, code, ERROR_NAMES.get(code, "Unknown")))
 
-    def instructions(self, verify, load, execute):
-        """Instructions of the processor, counted: of Program.load, Method.load and execute."""
-        self.info("Instructions: verify %d, load %d, execute %d" % (verify, load, execute))
+    def instructions(self, verify, load, set_inputs, execute, get_outputs):
+        """Instructions of the processor, counted: of Program.load and the methods of Method."""
+        self.info("Instructions: verify %d, load %d, set inputs %d, execute %d, get outputs %d" % (
+            verify, load, set_inputs, execute, get_outputs))
 
     # ---- afterwards
 

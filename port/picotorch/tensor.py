@@ -4,101 +4,26 @@ from array import array
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_SUPPORTED, fail
-from .memory import LIMIT, buffer_size
-from .schema import (
-    EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME,
-    EXTRA_TENSOR_INFO_LOCATION,
-    SCALAR_TYPE_NAMES,
-    TENSOR_ALLOCATION_INFO,
-    TENSOR_DATA_BUFFER_IDX,
-    TENSOR_DATA_LOCATION_EXTERNAL,
-    TENSOR_DIM_ORDER,
-    TENSOR_EXTRA_TENSOR_INFO,
-    TENSOR_SCALAR_TYPE,
-    TENSOR_SHAPE_DYNAMISM,
-    TENSOR_SIZES,
-)
-
-# Typecodes of memoryview by ScalarType; float16, bfloat16 and bits16 are seen as their bits, other
-# types that it does not know as bytes.
-TYPECODES = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 5: "H", 6: "f", 7: "d", 11: "B", 12: "b",
-             14: "i", 15: "H", 22: "H", 27: "H", 28: "I", 29: "Q"}
-# What a buffer's own typecode may be for a ScalarType, besides that in TYPECODES; "B" is taken as raw
-# bytes everywhere.
-_ACCEPTED = {1: b"b", 2: b"h", 3: b"i", 4: b"q", 5: b"e", 6: b"f", 7: b"d", 11: b"?", 27: b"H",
-             28: b"I", 29: b"Q"}
-_RAW = 66
-
-# Where a tensor without bytes lies: the start of the pool
-_NOWHERE = _picotorch.POOL << 25
+from .errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail, text_of
+from .memory import buffer_size
+from .schema import SCALAR_TYPE_NAMES
 
 MAX_RANK = 16
 HALF, BFLOAT16 = 5, 15  # ScalarTypes
 
+# dtypes by the typecodes of buffers
+_CODES = b"BbhiqefdHIQ?"
+_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 27, 28, 29, 11)
 _NOTHING = bytearray(0)
 
 
-def accepts(dtype, buffer):
-    """True when the elements of a buffer may be those of a tensor of this dtype."""
-    code = _picotorch.typecode(buffer)
-    return (code == _RAW or code in _ACCEPTED.get(dtype, b"")
-            or code == ord(TYPECODES.get(dtype, "B")))
-
-
-def tensor_nbytes(reader, tensor):
-    """Bytes of the elements of the tensor table at a position. Raises InvalidProgram for bad sizes,
-    NotSupported for a dtype without whole bytes."""
-    dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
-    nbytes = reader.tensor_nbytes(dtype, reader.table(tensor, TENSOR_SIZES), LIMIT)
-    if nbytes < 0:
-        raise bad_nbytes(dtype)
-    return nbytes
-
-
-def is_external(reader, extra):
-    """True when the data of the tensor with this ExtraTensorInfo (0: none) is in a data file."""
-    return extra != 0 and (reader.u8(extra, EXTRA_TENSOR_INFO_LOCATION)
-                           == TENSOR_DATA_LOCATION_EXTERNAL)
-
-
-def bad_dims(reader, sizes):
-    """The error for sizes and a dim order that Reader.tensor_flags does not take."""
-    if reader.length(sizes) > MAX_RANK:
-        return fail(NOT_SUPPORTED, "tensors of more than 16 dims")
-    return fail(INVALID_PROGRAM, "a dim order is no permutation of the dims")
-
-
-def bad_nbytes(dtype):
-    """The error for a dtype and sizes that Reader.tensor_nbytes does not take."""
-    if _picotorch.element_size(dtype) == 0:
-        return fail(NOT_SUPPORTED, "tensors of this dtype", "dtype", dtype)
-    return fail(INVALID_PROGRAM, "a tensor has a negative size or more than 128 MiB")
-
-
 class TensorInfo:
-    """Sizes, dtype and place of a tensor, as the program gives them."""
+    """Sizes, dtype and place of a tensor, as the program or a data file gives them."""
 
-    def __init__(self, program, tensor):
-        reader = program.reader
-        sizes = reader.table(tensor, TENSOR_SIZES)
-        order = reader.table(tensor, TENSOR_DIM_ORDER)
-        if reader.tensor_flags(sizes, order) < 0:
-            raise bad_dims(reader, sizes)
-        self._nbytes = tensor_nbytes(reader, tensor)
-        self._sizes = tuple([reader.i32_item(sizes, i) for i in range(reader.length(sizes))])
-        self._dim_order = tuple([reader.u8_item(order, i) for i in range(reader.length(order))])
-        self._dtype = reader.u8(tensor, TENSOR_SCALAR_TYPE)
-        self._planned = reader.table(tensor, TENSOR_ALLOCATION_INFO) != 0
-        self._dynamism = reader.u8(tensor, TENSOR_SHAPE_DYNAMISM)
-        extra = reader.table(tensor, TENSOR_EXTRA_TENSOR_INFO)
-        self._external = is_external(reader, extra)
-        self._constant = not self._planned and (
-            self._external or reader.u32(tensor, TENSOR_DATA_BUFFER_IDX) != 0)
-        self._name = ""
-        if extra:
-            self._name = program.string(
-                reader.table(extra, EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME))
+    def __init__(self, fields):
+        (self._dtype, self._sizes, self._dim_order, self._nbytes, self._dynamism, self._planned,
+         self._constant, self._external, name, self.planned_buffer, self.offset) = fields
+        self._name = text_of(name)
 
     def sizes(self):
         """Of a dynamic tensor the most that they may be."""
@@ -210,17 +135,6 @@ class Tensor:
         """A memoryview of the sizes, i32, where they lie."""
         return self._sizes
 
-    def has_dim_order(self, other):
-        """True when both have the same dim order; their ranks are equal."""
-        for i in range(len(self._dim_order)):
-            if self._dim_order[i] != other._dim_order[i]:
-                return False
-        return True
-
-    def expected_nbytes(self):
-        """Bytes that the sizes lead to; -1 when `data` has fewer: a method has executed since."""
-        return _nbytes(self._sizes, self._dtype, self.data)
-
     def resize(self, sizes):
         """Gives a tensor of from_blob other sizes, as many, whose elements fit into its buffer.
 
@@ -236,31 +150,7 @@ class Tensor:
         for i in range(len(sizes)):
             self._sizes[i] = sizes[i]
         self.data = _picotorch.view(self.data, self._buffer, 0, nbytes,
-                                    TYPECODES.get(self._dtype, "B"))
-
-    def point(self, context, at, record):
-        """Shows the tensor whose record is at `at` of the context's pool. `record` is a list of 6 to
-        work in. ValueError where a place lies outside its memory."""
-        self.describe(context, at, record)
-        self._show(context, record)
-
-    def point_again(self, context, at, record):
-        """As point, for the record to which it was pointed last: sizes and dim order lie where they
-        did."""
-        context.read_value(at, record)
-        self._show(context, record)
-
-    def _show(self, context, record):
-        data = record[0] if record[5] else _NOWHERE
-        self.data = context.view(self.data, data, record[5], TYPECODES.get(self._dtype, "B"))
-
-    def describe(self, context, at, record):
-        """As point, but without the data, which may have no memory yet."""
-        context.read_value(at, record)
-        rank = record[3]
-        self._dtype = record[4]
-        self._sizes = context.view(self._sizes, record[1], 4 * rank, "i")
-        self._dim_order = context.view(self._dim_order, record[2], rank, "B")
+                                    _picotorch.element_typecode(self._dtype))
 
     def number(self, i):
         """Element i of the data as a number, that of float16 and bfloat16 too. May allocate."""
@@ -305,7 +195,7 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
         raise fail(NOT_SUPPORTED, "tensors of more than 16 dims")
     tensor = Tensor()
     tensor._dtype = _dtype_of(buffer) if dtype is None else _dtype_of_name(dtype)
-    tensor._buffer = memoryview(buffer)
+    tensor._buffer = buffer
     _checked_nbytes(sizes, tensor._dtype, buffer)
     tensor._sizes = memoryview(array("i", sizes))
     tensor._dim_order = memoryview(bytes(range(len(sizes)) if dim_order is None else dim_order))
@@ -317,13 +207,10 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
 
 def _dtype_of(buffer):
     code = _picotorch.typecode(buffer)
-    for dtype in _ACCEPTED:
-        if code == _ACCEPTED[dtype][0]:
-            return dtype
-    if code != _RAW:
-        raise fail(INVALID_ARGUMENT, "its elements are of no dtype", "tensor",
-                   remedy="give the dtype")
-    return 0
+    for i in range(len(_CODES)):
+        if _CODES[i] == code:
+            return _DTYPES[i]
+    raise fail(INVALID_ARGUMENT, "its elements are of no dtype", "tensor", remedy="give the dtype")
 
 
 def _dtype_of_name(dtype):
@@ -356,4 +243,6 @@ def _nbytes(sizes, dtype, buffer):
         if sizes[i] > elements // count:
             return -1
         count *= sizes[i]
+    if count > elements:  # without dims there is one
+        return -1
     return count * _picotorch.element_size(dtype)

@@ -1,6 +1,6 @@
 #include "counter.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
 
 static uint32_t overhead;
 

@@ -2,7 +2,8 @@
 
 #include "counter.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
+#include "cortex_m.h"
 
 #define TIMER_CTRL PT_REGISTER(PT_COUNTER_ADDRESS + 0x00)
 #define TIMER_VALUE PT_REGISTER(PT_COUNTER_ADDRESS + 0x04)

@@ -2,7 +2,8 @@
 
 #include "counter.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
+#include "cortex_m.h"
 
 #define CNTCR PT_REGISTER(PT_COUNTER_ADDRESS + 0x00)
 #define CNTCV_LOW PT_REGISTER(PT_COUNTER_ADDRESS + 0x08)

@@ -3,7 +3,8 @@
 
 #include "counter.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
+#include "cortex_m.h"
 
 #define TIM_CR1 PT_REGISTER(PT_COUNTER_ADDRESS + 0x00)
 #define TIM_DIER PT_REGISTER(PT_COUNTER_ADDRESS + 0x0c)

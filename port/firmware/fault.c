@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "py/mpconfig.h"
+#include "cortex_m.h"
 #include "semihosting.h"
 #include "stack.h"
 #include "uart.h"

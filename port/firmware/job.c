@@ -2,7 +2,7 @@
 
 #include "job.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
 
 #define JOB_MAGIC 0x424a5450u /* "PTJB" */
 #define JOB_VERSION 1u

@@ -3,7 +3,8 @@
 
 #include "protect.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
+#include "cortex_m.h"
 #include "stack.h"
 
 #define MPU_TYPE PT_REGISTER(0xe000ed90u)

@@ -3,7 +3,6 @@
 #include "semihosting.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #define SYS_OPEN 0x01
 #define SYS_CLOSE 0x02
@@ -28,16 +27,36 @@ void pt_exit(int status) {
     }
 }
 
+static uint32_t length_of(const char *text) {
+    uint32_t length = 0;
+    while (text[length] != '\0') {
+        length++;
+    }
+    return length;
+}
+
+int pt_file_open(const char *path) {
+    const uint32_t parameters[] = {(uint32_t)path, OPEN_MODE_WB, length_of(path)};
+    return call(SYS_OPEN, parameters);
+}
+
+bool pt_file_write(int file, const void *data, size_t size) {
+    const uint32_t parameters[] = {(uint32_t)file, (uint32_t)data, size};
+    return call(SYS_WRITE, parameters) == 0;
+}
+
+bool pt_file_close(int file) {
+    const uint32_t parameters[] = {(uint32_t)file};
+    return call(SYS_CLOSE, parameters) == 0;
+}
+
 bool pt_write_file(const char *path, const void *data, size_t size) {
-    const uint32_t open[] = {(uint32_t)path, OPEN_MODE_WB, strlen(path)};
-    int handle = call(SYS_OPEN, open);
-    if (handle < 0) {
+    int file = pt_file_open(path);
+    if (file < 0) {
         return false;
     }
-    const uint32_t write[] = {(uint32_t)handle, (uint32_t)data, size};
-    int bytes_left = call(SYS_WRITE, write);
-    const uint32_t close[] = {(uint32_t)handle};
-    return call(SYS_CLOSE, close) == 0 && bytes_left == 0;
+    bool is_written = pt_file_write(file, data, size);
+    return pt_file_close(file) && is_written;
 }
 
 bool pt_command_line(char *line, size_t size) {

@@ -12,6 +12,11 @@ __attribute__((noreturn)) void pt_exit(int status);
 /* Write a file of the host; false if it cannot be opened or not all was written. */
 bool pt_write_file(const char *path, const void *data, size_t size);
 
+/* The same in parts. A negative file could not be opened. */
+int pt_file_open(const char *path);
+bool pt_file_write(int file, const void *data, size_t size);
+bool pt_file_close(int file);
+
 /* Copy the emulator's command line, zero-terminated, to line; false if it does not fit. */
 bool pt_command_line(char *line, size_t size);
 

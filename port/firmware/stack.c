@@ -1,6 +1,6 @@
 #include "stack.h"
 
-#include "py/mpconfig.h"
+#include "cortex_m.h"
 
 #define PATTERN 0xa5c3e17bu
 

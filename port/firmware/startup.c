@@ -2,10 +2,11 @@
 
 #include <stdint.h>
 
+#include "board.h"
+#include "cortex_m.h"
 #include "fault.h"
 #include "interrupt.h"
 #include "protect.h"
-#include "py/mpconfig.h"
 #include "semihosting.h"
 #include "stack.h"
 #include "uart.h"

@@ -2,7 +2,8 @@
 
 #include "uart.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
+#include "cortex_m.h"
 
 #define UART_DATA PT_REGISTER(PT_UART_ADDRESS + 0x00)
 #define UART_STATE PT_REGISTER(PT_UART_ADDRESS + 0x04)

@@ -2,7 +2,8 @@
 
 #include "uart.h"
 
-#include "py/mpconfig.h"
+#include "board.h"
+#include "cortex_m.h"
 
 #define USART_SR PT_REGISTER(PT_UART_ADDRESS + 0x00)
 #define USART_DR PT_REGISTER(PT_UART_ADDRESS + 0x04)

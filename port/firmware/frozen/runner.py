@@ -28,8 +28,11 @@ from picotorch import (
     ValueList,
     from_blob,
 )
-from picotorch.errors import bad_program, out_of_memory
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
 from picotorch.runner_log import RunnerLog
+
+# What is counted, in the order of the counts
+PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
 
 
 class Arena:
@@ -44,9 +47,10 @@ class Arena:
         """The next bytes. Raises MemoryAllocationFailed."""
         start = (self.used + 15) & -16
         if start + size > len(self.memory):
-            raise out_of_memory(subject, index, size, max(0, len(self.memory) - start),
-                                "the board has no more in arena %s, which is in its memory %s"
-                                % (self.name, _board.place(self.name)))
+            raise fail(MEMORY_ALLOCATION_FAILED, "", subject, index, size,
+                       max(0, len(self.memory) - start),
+                       "the board has no more in arena %s, which is in its memory %s"
+                       % (self.name, _board.place(self.name)))
         self.used = start + size
         return self.memory[start : self.used]
 
@@ -99,7 +103,7 @@ class Run:
 
     def __init__(self, sections, settings, log):
         model = sections["model"]
-        self.counts = bytearray(12)
+        self.counts = bytearray(4 * len(PHASES))
         self.program = self._load_program(BufferDataLoader(model))
         self.name = settings["method"]
         self.prepare = settings["prepare"] == "pool"
@@ -136,6 +140,8 @@ class Run:
         if settings.get("trace") == "1":
             self.tracer = EventTracer(arenas[0].take(EventTracer.nbytes(meta), "event tracer"))
         self.method = Method(self.manager, meta.num_outputs())
+        self.set_inputs = self.method.set_inputs  # made before the heap is locked
+        self.get_outputs = self.method.get_outputs
         self.stack_load = 0
         self.stack_execute = 0
         self.error = None
@@ -154,7 +160,11 @@ class Run:
         start = _board.count_start
         stop = _board.count_stop
         counts = self.counts
+        set_inputs = self.set_inputs
         execute = self.method.execute
+        get_outputs = self.get_outputs
+        inputs = self.inputs
+        results = self.results
         try:
             _board.stack_paint()
             start()
@@ -168,15 +178,19 @@ class Run:
                     self.method.set_output_data_ptr(self.unplanned[i], i)
             for name, memory in self.state:
                 self.method.set_attribute_data_ptr(memory, name)
-            self.method.set_inputs(self.inputs)
+            start()
+            set_inputs(inputs)
+            stop(counts, 8)
             _board.stack_paint()
             start()
             try:
                 execute()
             finally:
-                stop(counts, 8)
+                stop(counts, 12)
                 self.stack_execute = _board.stack_used()
-            self.method.get_outputs(self.results)
+            start()
+            get_outputs(results)
+            stop(counts, 16)
             self.executed = 1
         except Error as error:
             self.error = error
@@ -240,25 +254,24 @@ def _log_run(run, log):
         log.inputs_prepared()
         log.starting()
         log.executed()
-        log.instructions(_count(run, 0), _count(run, 4), _count(run, 8))
-        log.memory_report(len(run.program.data), run.method.memory_report())
+        log.instructions(*[_count(run, i) for i in range(len(PHASES))])
+        log.memory_report(run.program.loader.size(), run.method.memory_report())
         log.outputs(run.results)
     else:
         log.execute_failed(run.name, run.error.code)
 
 
-def _count(run, at):
-    return struct.unpack_from("<I", run.counts, at)[0]
+def _count(run, phase):
+    return struct.unpack_from("<I", run.counts, 4 * phase)[0]
 
 
 def _write_results(run, report):
-    report.append("verify=%d" % _count(run, 0))
-    report.append("load=%d" % _count(run, 4))
+    for i in range(len(PHASES) if run.error is None else 2):
+        report.append("%s=%d" % (PHASES[i], _count(run, i)))
     report.append("stack_load=%d" % run.stack_load)
     if run.method.is_loaded():
         _write_memories(run, report)
     if run.error is None:
-        report.append("execute=%d" % _count(run, 8))
         report.append("stack_execute=%d" % run.stack_execute)
         if run.tracer is not None:
             _board.write_file("events", run.tracer.buffer)
@@ -334,6 +347,4 @@ def main(sections):
         error = _run(sections, report, log)
     except Error as raised:
         error = raised
-    except ValueError:
-        error = bad_program("something lies outside the file")
     _end(report, error, log)

@@ -1,0 +1,47 @@
+// Start-up of a Cortex-M, and a console by Arm's semihosting.
+#include "target.h"
+#include <stdint.h>
+
+extern uint32_t stack_top[], data_load[], data_start[], data_end[], bss_start[], bss_end[];
+void reset(void);
+
+static void call_host(uint32_t operation, const void *parameters) {
+    register uint32_t r0 __asm("r0") = operation;
+    register const void *r1 __asm("r1") = parameters;
+    __asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+}
+
+void say(const char *line) {
+    call_host(4, line);
+    call_host(4, "\n");
+}
+
+static void leave(int status) {
+    const uint32_t parameters[] = {0x20026, (uint32_t)status};
+    for (;;) {
+        call_host(0x20, parameters);
+    }
+}
+
+static void fault(void) {
+    say("fault");
+    leave(70);
+}
+
+void reset(void) {
+    *(volatile uint32_t *)0xe000ed88u |= 0xfu << 20; // the FPU
+    __asm volatile("dsb\n isb");
+    for (uint32_t *to = data_start, *from = data_load; to < data_end;) {
+        *to++ = *from++;
+    }
+    for (uint32_t *to = bss_start; to < bss_end;) {
+        *to++ = 0;
+    }
+    leave(main());
+}
+
+__attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
+    [0] = (void (*)(void))stack_top,
+    [1] = reset,
+    [2 ... 15] = fault,
+};

@@ -1,0 +1,124 @@
+#include "inputs.h"
+#include "settings.h"
+#include <string.h>
+
+enum { MOST = 64 };
+
+typedef struct input {
+    bool is_tensor;
+    bool is_constant;
+    pt_given given;
+    pt_item constant;
+    pt_span copy;
+    int32_t sizes[PT_MAX_RANK];
+} input;
+
+static input inputs[MOST];
+static uint32_t n_inputs;
+
+// int:3, double:4607182418800017408 (its bits), bool:1, str:x or none
+static pt_item constant_of(pt_text text) {
+    pt_item item = {0};
+    item.type = PT_TYPE_NULL;
+    if (take_start(&text, "str:")) {
+        item.type = PT_TYPE_STRING;
+        item.text = text;
+    } else if (take_start(&text, "int:")) {
+        item.type = PT_TYPE_INT;
+    } else if (take_start(&text, "bool:")) {
+        item.type = PT_TYPE_BOOL;
+    } else if (take_start(&text, "double:")) {
+        item.type = PT_TYPE_DOUBLE;
+    }
+    item.number = (pt_scalar){.type = item.type, .as.i = take_number(&text)};
+    return item;
+}
+
+// True of an input where it lies that the method gives as an output, too.
+static bool may_change(const pt_plan *plan, uint32_t value, const pt_tensor_info *info,
+                       pt_error *error) {
+    uint32_t n = pt_plan_count(plan, PT_OUTPUTS), other;
+    pt_item item;
+    for (uint32_t k = 0; k < n && !info->is_planned; k++) {
+        if (!pt_plan_item(plan, PT_OUTPUTS, k, &other, &item, error) && other == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Sizes "2,3" of a dynamic tensor.
+static void read_sizes(input *one, pt_text text, const pt_tensor_info *info) {
+    uint32_t rank = 0;
+    while (text.length && rank < PT_MAX_RANK) {
+        one->sizes[rank++] = (int32_t)take_number(&text);
+        take_start(&text, ",");
+    }
+    one->given.has_shape = true;
+    one->given.rank = (uint8_t)rank;
+    one->given.sizes = one->sizes;
+    one->given.dtype = info->dtype;
+    one->given.dim_order = info->dim_order;
+}
+
+static int prepare_tensor(const pt_plan *plan, uint32_t i, uint32_t number, pt_span data,
+                          arena *from, pt_error *error) {
+    input *one = &inputs[i];
+    pt_tensor_info info;
+    pt_item item;
+    pt_text sizes;
+    uint32_t value;
+    PT_TRY(pt_plan_item(plan, PT_INPUTS, i, &value, &item, error));
+    PT_TRY(pt_plan_tensor(plan, &item, &info, error));
+    if (may_change(plan, value, &info, error)) {
+        if (one->copy.size < data.size) {
+            PT_TRY(arena_take(from, data.size, PT_SUBJECT_INPUT, (int32_t)i, &one->copy, error));
+        }
+        memcpy(one->copy.data, data.data, data.size);
+        data = (pt_span){one->copy.data, data.size, false};
+    }
+    one->is_tensor = true;
+    one->given = (pt_given){.data = data};
+    if (setting_find(name_of("sizes", (int32_t)i, number).text, &sizes)) {
+        read_sizes(one, sizes, &info);
+    }
+    return PT_ERROR_OK;
+}
+
+int inputs_prepare(const pt_plan *plan, uint32_t number, arena *from, pt_error *error) {
+    n_inputs = pt_plan_count(plan, PT_INPUTS);
+    if (n_inputs > MOST) {
+        *error = (pt_error){PT_ERROR_OUT_OF_RESOURCES,
+                            PT_SUBJECT_INPUT,
+                            PT_NO_INDEX,
+                            MOST,
+                            PT_NO_BYTES,
+                            PT_NO_BYTES,
+                            "is one more than there is room for"};
+        return error->code;
+    }
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        pt_span data;
+        pt_text constant;
+        inputs[i].is_tensor = inputs[i].is_constant = false;
+        if (section_find(name_of("in", (int32_t)i, number).text, &data)) {
+            PT_TRY(prepare_tensor(plan, i, number, data, from, error));
+        } else if (setting_find(name_of("input", (int32_t)i, number).text, &constant)) {
+            inputs[i].is_constant = true;
+            inputs[i].constant = constant_of(constant);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+int inputs_set(pt_method *method, pt_error *error) {
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        input *one = &inputs[i];
+        if (one->is_tensor) {
+            PT_TRY(pt_give_input(method, i, &one->given, error));
+        } else if (one->is_constant) {
+            PT_TRY(pt_set_constant_input(method, i, &one->constant, error));
+        }
+    }
+    return PT_ERROR_OK;
+}

@@ -1,0 +1,289 @@
+// Runs the model of the job as its settings say: what port/firmware/frozen/runner.py does, in C.
+//
+// Reads the same sections and settings (but that a float is given by its bits) and writes the same
+// files. An error is told by the fields of a pt_error, which host/bare.py puts into words.
+#include "board.h"
+#include "counter.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "outputs.h"
+#include "semihosting.h"
+#include "settings.h"
+#include "stack.h"
+#include "told.h"
+
+enum { MOST_FILES = 8, NO_JOB = 2 };
+
+int main(void);
+
+// What an error comes from, for the host.
+typedef enum { OF_PROGRAM, OF_DATA, OF_METHOD } stage;
+// What is counted.
+enum { VERIFY, LOAD, SET_INPUTS, EXECUTE, GET_OUTPUTS, PHASES };
+
+static const char *const phases[] = {"verify", "load", "set_inputs", "execute", "get_outputs"};
+
+static pt_program program;
+static pt_plan plan;
+static pt_data files[MOST_FILES];
+static pt_data *file_of[MOST_FILES];
+static pt_span planned[PT_MEMORIES];
+static pt_memories memories = {.planned = planned, .data = file_of};
+static pt_options options;
+static pt_method method;
+static arena *common; // the arena of all that is neither pool, temp nor planned
+static uint32_t instructions[PHASES];
+static uint32_t stack_load, stack_execute;
+static uint32_t executed;
+static stage at;
+
+// ---- counting
+
+static void count_overhead(void) {
+    pt_counter_set_overhead(0);
+    pt_counter_start();
+    pt_counter_set_overhead((uint32_t)pt_counter_stop());
+}
+
+static void count_stop(uint32_t phase) {
+    uint64_t count = pt_counter_stop();
+    instructions[phase] = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+}
+
+// ---- set-up
+
+static int open_program(pt_error *error) {
+    pt_span model;
+    pt_text name = {"", 0};
+    section_find("model", &model);
+    setting_find("method", &name);
+    at = OF_PROGRAM;
+    pt_counter_start();
+    int code = pt_program_open(&program, model.data, model.size, PT_VERIFY_STRICT, error);
+    count_stop(VERIFY);
+    PT_TRY(code);
+    return pt_plan_find(&plan, &program, name.data, name.length, error);
+}
+
+static int open_data(pt_error *error) {
+    pt_span data;
+    at = OF_DATA;
+    for (uint32_t i = 0; section_find(name_of("data", (int32_t)i, 0).text, &data); i++) {
+        if (i == MOST_FILES) {
+            *error = (pt_error){PT_ERROR_OUT_OF_RESOURCES,
+                                PT_SUBJECT_DATA_FILE,
+                                PT_NO_INDEX,
+                                MOST_FILES,
+                                PT_NO_BYTES,
+                                PT_NO_BYTES,
+                                "is one more than there is room for"};
+            return error->code;
+        }
+        PT_TRY(pt_data_open(&files[i], data.data, data.size, PT_VERIFY_STRICT, error));
+        file_of[i] = &files[i];
+        memories.n_data = i + 1;
+    }
+    return PT_ERROR_OK;
+}
+
+// planned1 of buffer 1, planned2 of buffer 2 ... where the board has it, else planned.
+static arena *planned_arena(uint32_t i) {
+    arena *own = i ? arena_find(name_of("planned", (int32_t)i, 0).text) : NULL;
+    return own ? own : common;
+}
+
+static int take_memories(pt_error *error) {
+    uint32_t n = pt_plan_count(&plan, PT_PLANNED_BUFFERS);
+    memories.n_planned = n < PT_MEMORIES ? n : PT_MEMORIES;
+    for (uint32_t i = 0; i < memories.n_planned; i++) {
+        uint32_t size = (uint32_t)setting_number(name_of("planned", (int32_t)i, 0).text);
+        PT_TRY(arena_take(planned_arena(i), size, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
+                          &planned[i], error));
+    }
+    PT_TRY(arena_take(arena_find("pool"), (uint32_t)setting_number("pool_size"), PT_SUBJECT_POOL,
+                      PT_NO_INDEX, &memories.pool, error));
+    return arena_take(arena_find("temp"), (uint32_t)setting_number("temp_size"), PT_SUBJECT_TEMP,
+                      PT_NO_INDEX, &memories.temp, error);
+}
+
+static int take_events(pt_error *error) {
+    if (!setting_number("trace")) {
+        return PT_ERROR_OK;
+    }
+    uint32_t size = (pt_plan_count(&plan, PT_INSTRUCTIONS) + 1) * (uint32_t)sizeof(pt_event);
+    options.clock = pt_counter_instructions;
+    options.clock_mask = UINT64_MAX;
+    return arena_take(common, size, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, &options.events, error);
+}
+
+static int set_up(pt_error *error) {
+    pt_text prepare = {"", 0};
+    setting_find("prepare", &prepare);
+    options.prepare = take_start(&prepare, "pool");
+    common = arena_find("planned");
+    PT_TRY(open_program(error));
+    PT_TRY(open_data(error));
+    at = OF_METHOD;
+    PT_TRY(take_memories(error));
+    PT_TRY(inputs_prepare(&plan, 0, common, error));
+    PT_TRY(outputs_prepare(&plan, common, error));
+    return take_events(error);
+}
+
+// ---- the run
+
+static int load(pt_error *error) {
+    pt_stack_paint();
+    pt_counter_start();
+    int code = pt_load(&method, &plan, &memories, &options, error);
+    count_stop(LOAD);
+    stack_load = pt_stack_used();
+    return code;
+}
+
+static int execute(pt_error *error) {
+    pt_stack_paint();
+    pt_counter_start();
+    int code = pt_execute(&method, error);
+    count_stop(EXECUTE);
+    stack_execute = pt_stack_used();
+    return code;
+}
+
+static int run(pt_error *error) {
+    PT_TRY(load(error));
+    PT_TRY(outputs_attach(&method, error));
+    pt_counter_start();
+    PT_TRY(inputs_set(&method, error));
+    count_stop(SET_INPUTS);
+    PT_TRY(execute(error));
+    pt_counter_start();
+    PT_TRY(outputs_get(&method, error));
+    count_stop(GET_OUTPUTS);
+    executed = 1;
+    return PT_ERROR_OK;
+}
+
+static int run_further(pt_error *error) {
+    uint32_t n = (uint32_t)setting_number("further");
+    for (uint32_t k = 1; k <= n; k++) {
+        PT_TRY(inputs_prepare(&plan, k, common, error));
+        PT_TRY(inputs_set(&method, error));
+        PT_TRY(pt_execute(&method, error));
+        PT_TRY(outputs_get(&method, error));
+        PT_TRY(outputs_write(&method, k, error));
+        executed++;
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- what is told of it
+
+static void tell_memories(void) {
+    pt_usage usage = pt_get_usage(&method);
+    tell("pool_used", usage.pool);
+    tell("pool_size", memories.pool.size);
+    tell("prepared", usage.prepared);
+    tell("temp_used", usage.temp);
+    tell("temp_size", memories.temp.size);
+    for (uint32_t i = 0; i < memories.n_planned; i++) {
+        pt_error error;
+        uint32_t size = 0;
+        name n = name_of("planned", (int32_t)i, 0);
+        pt_plan_buffer(&plan, i, &size, &error);
+        tell_text(n.text);
+        tell("_used", size);
+        tell_text(n.text);
+        tell("_size", planned[i].size);
+    }
+    pt_write_file("pool", memories.pool.data, usage.pool - usage.prepared);
+}
+
+static int tell_run(int code, pt_error *error) {
+    pt_error none;
+    for (uint32_t i = 0; i < (code ? SET_INPUTS : (uint32_t)PHASES); i++) {
+        tell(phases[i], instructions[i]);
+    }
+    tell("stack_load", stack_load);
+    if (!pt_check_loaded(&method, &none)) {
+        tell_memories();
+    }
+    if (code) {
+        return code;
+    }
+    tell("stack_execute", stack_execute);
+    if (options.events.data) {
+        pt_write_file("events", options.events.data, options.events.size);
+    }
+    return outputs_write(&method, 0, error);
+}
+
+// All operators that this build has no kernel for: the host has others.
+static void tell_missing(void) {
+    uint32_t n = pt_plan_count(&plan, PT_OPERATORS);
+    const char *between = "missing=";
+    for (uint32_t i = 0; i < n; i++) {
+        pt_text name, overload;
+        pt_error error;
+        int32_t number = 0;
+        if (!pt_plan_operator(&plan, i, &name, &overload, &number, &error) && number < 0) {
+            tell_text(between);
+            tell_digits(name.data, name.length);
+            tell_digits(".", overload.length > 0);
+            tell_digits(overload.data, overload.length);
+            between = ",";
+        }
+    }
+    tell_text("\n");
+}
+
+static void tell_error(const pt_error *error) {
+    tell("code", error->code);
+    tell("stage", at);
+    tell("subject", error->subject);
+    tell("index", error->index);
+    tell("argument", error->argument);
+    tell("requested", error->requested == PT_NO_BYTES ? -1 : (int64_t)error->requested);
+    tell("available", error->available == PT_NO_BYTES ? -1 : (int64_t)error->available);
+    tell_text("what=");
+    tell_text(error->what ? error->what : "");
+    tell_text("\n");
+    if (error->subject == PT_SUBJECT_ATTRIBUTE) {
+        tell_text("attribute=");
+        tell_digits(outputs_attribute().data, outputs_attribute().length);
+        tell_text("\n");
+    } else if (error->subject == PT_SUBJECT_MISSING_OPERATOR) {
+        tell_missing();
+    }
+}
+
+// ---- the firmware
+
+// The timer's, which is never started.
+void pt_interrupt_entry(void) {
+}
+
+int main(void) {
+    pt_error error;
+    if (!settings_open()) {
+        return NO_JOB;
+    }
+    count_overhead();
+    tell_start();
+    // By this the host tells whose firmware it is.
+    tell_text("board=bare, " PT_BOARD_NAME " with " PT_BOARD_CORE);
+    tell_text("\n");
+    int code = set_up(&error);
+    if (code == PT_ERROR_OK) {
+        code = tell_run(run(&error), &error);
+        if (code == PT_ERROR_OK) {
+            code = run_further(&error);
+        }
+        tell("executed", executed);
+    }
+    if (code) {
+        tell_error(&error);
+    }
+    tell_end();
+    return code != PT_ERROR_OK;
+}

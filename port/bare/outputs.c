@@ -1,0 +1,204 @@
+#include "outputs.h"
+#include "semihosting.h"
+#include "settings.h"
+#include "told.h"
+#include <string.h>
+
+enum { MOST = 64 };
+
+typedef struct unplanned {
+    pt_text name; // of a mutable buffer
+    uint32_t output;
+    pt_span memory;
+} unplanned;
+
+static pt_value_view views[MOST];
+static bool is_dynamic[MOST];
+static uint32_t n_outputs;
+static unplanned memories[PT_MEMORIES]; // a method cannot have as many
+static uint32_t n_memories;
+static pt_text attribute;
+
+pt_text outputs_attribute(void) {
+    return attribute;
+}
+
+static int refuse(uint8_t subject, int32_t index, pt_error *error) {
+    *error = (pt_error){
+        PT_ERROR_OUT_OF_RESOURCES,           subject, PT_NO_INDEX, index, PT_NO_BYTES, PT_NO_BYTES,
+        "is one more than there is room for"};
+    return error->code;
+}
+
+// ---- memory for what is not planned
+
+static int add(uint8_t subject, int32_t index, pt_text name, uint32_t nbytes, arena *from,
+               pt_error *error) {
+    if (n_memories == PT_MEMORIES) {
+        return refuse(subject, index, error);
+    }
+    unplanned *one = &memories[n_memories];
+    *one = (unplanned){.name = name, .output = (uint32_t)index};
+    attribute = name;
+    PT_TRY(arena_take(from, nbytes, subject, index, &one->memory, error));
+    n_memories++;
+    return PT_ERROR_OK;
+}
+
+static bool needs_memory(const pt_tensor_info *info) {
+    return !info->is_planned && !info->is_constant && info->nbytes > 0;
+}
+
+// True of a value that is an input, or that an instruction makes a view of another.
+static bool has_memory(const pt_plan *plan, uint32_t value, pt_error *error) {
+    uint32_t n = pt_plan_count(plan, PT_INPUTS), other;
+    pt_item item;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!pt_plan_item(plan, PT_INPUTS, i, &other, &item, error) && other == value) {
+            return true;
+        }
+    }
+    pt_plan_walk walk = pt_plan_walk_start(plan);
+    while (pt_plan_walk_next(&walk)) {
+        if (pt_plan_walk_view(&walk) == (int32_t)value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int prepare_output(const pt_plan *plan, uint32_t i, arena *from, pt_error *error) {
+    pt_tensor_info info;
+    pt_item item;
+    uint32_t value;
+    PT_TRY(pt_plan_item(plan, PT_OUTPUTS, i, &value, &item, error));
+    is_dynamic[i] = false;
+    if (item.type != PT_TYPE_TENSOR) {
+        return PT_ERROR_OK;
+    }
+    PT_TRY(pt_plan_tensor(plan, &item, &info, error));
+    is_dynamic[i] = info.dynamism != 0;
+    if (!needs_memory(&info) || has_memory(plan, value, error)) {
+        return PT_ERROR_OK;
+    }
+    return add(PT_SUBJECT_OUTPUT, (int32_t)i, (pt_text){"", 0}, info.nbytes, from, error);
+}
+
+static int prepare_attribute(const pt_plan *plan, uint32_t i, arena *from, pt_error *error) {
+    pt_tensor_info info;
+    pt_item item;
+    PT_TRY(pt_plan_item(plan, PT_VALUES, i, NULL, &item, error));
+    if (item.type != PT_TYPE_TENSOR || !pt_has_name(plan, &item)) {
+        return PT_ERROR_OK;
+    }
+    PT_TRY(pt_plan_tensor(plan, &item, &info, error));
+    if (!needs_memory(&info)) {
+        return PT_ERROR_OK;
+    }
+    PT_TRY(add(PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, info.name, info.nbytes, from, error));
+    memset(memories[n_memories - 1].memory.data, 0, info.nbytes);
+    return PT_ERROR_OK;
+}
+
+int outputs_prepare(const pt_plan *plan, arena *from, pt_error *error) {
+    n_outputs = pt_plan_count(plan, PT_OUTPUTS);
+    if (n_outputs > MOST) {
+        return refuse(PT_SUBJECT_OUTPUT, MOST, error);
+    }
+    for (uint32_t i = 0; i < n_outputs; i++) {
+        PT_TRY(prepare_output(plan, i, from, error));
+    }
+    uint32_t n_values = pt_plan_count(plan, PT_VALUES);
+    for (uint32_t i = 0; i < n_values; i++) {
+        PT_TRY(prepare_attribute(plan, i, from, error));
+    }
+    return PT_ERROR_OK;
+}
+
+int outputs_attach(pt_method *method, pt_error *error) {
+    for (uint32_t i = 0; i < n_memories; i++) {
+        pt_given given = {.data = memories[i].memory};
+        attribute = memories[i].name;
+        PT_TRY(attribute.length
+                   ? pt_set_attribute(method, attribute.data, attribute.length, &given, error)
+                   : pt_set_output(method, memories[i].output, &given, error));
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- what an execution gave
+
+int outputs_get(const pt_method *method, pt_error *error) {
+    for (uint32_t i = 0; i < n_outputs; i++) {
+        PT_TRY(pt_output(method, i, &views[i], error));
+    }
+    return PT_ERROR_OK;
+}
+
+// As host/bare.py reads it: Python's numbers and names, and calls of bits, text and items.
+static int tell_value(const pt_method *method, const pt_value_view *view, pt_error *error);
+
+static int tell_list(const pt_method *method, const pt_value_view *view, pt_error *error) {
+    pt_value_view item;
+    tell_text("[");
+    for (uint32_t i = 0; i < view->list.count; i++) {
+        PT_TRY(pt_list_view(method, &view->list, i, &item, error));
+        PT_TRY(tell_value(method, &item, error)); // which is no list
+        tell_text(",");
+    }
+    tell_text("]");
+    return PT_ERROR_OK;
+}
+
+static int tell_value(const pt_method *method, const pt_value_view *view, pt_error *error) {
+    switch (view->type) {
+    case PT_TYPE_NULL:
+        tell_text("None");
+        break;
+    case PT_TYPE_INT:
+        tell_hex(view->number.as.i);
+        break;
+    case PT_TYPE_BOOL:
+        tell_text(view->number.as.i ? "True" : "False");
+        break;
+    case PT_TYPE_DOUBLE:
+        tell_text("bits(");
+        tell_hex(view->number.as.i);
+        tell_text(")");
+        break;
+    case PT_TYPE_STRING:
+        tell_text("text('");
+        tell_digits(view->text.data, view->text.length);
+        tell_text("')");
+        break;
+    case PT_TYPE_TENSOR:
+        tell_text("items('");
+        tell_text((char[2]){pt_typecode(view->tensor.dtype)});
+        tell_text("','");
+        tell_digits(view->tensor.data, view->nbytes);
+        tell_text("')");
+        break;
+    default:
+        return tell_list(method, view, error);
+    }
+    return PT_ERROR_OK;
+}
+
+int outputs_write(const pt_method *method, uint32_t number, pt_error *error) {
+    for (uint32_t i = 0; i < n_outputs; i++) {
+        const pt_value_view *view = &views[i];
+        if (view->type == PT_TYPE_TENSOR) {
+            pt_write_file(name_of("out", (int32_t)i, number).text, view->tensor.data, view->nbytes);
+            if (is_dynamic[i]) {
+                pt_write_file(name_of("sizes", (int32_t)i, number).text, view->tensor.sizes,
+                              4u * view->tensor.rank);
+            }
+        } else if (number == 0) {
+            tell_text(name_of("output", (int32_t)i, 0).text);
+            tell_text("=");
+            PT_TRY(tell_value(method, view, error));
+            tell_text("\n");
+        }
+    }
+    return PT_ERROR_OK;
+}

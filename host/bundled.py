@@ -12,12 +12,13 @@ import struct
 
 import _picotorch
 import numpy as np
-from picotorch.errors import NOT_SUPPORTED, bad_program, fail
+from picotorch.errors import INVALID_PROGRAM, NOT_SUPPORTED, fail
 from picotorch.memory import LIMIT
 from picotorch.schema import SCALAR_TYPE_NAMES
 from picotorch.tensor import MAX_RANK
 
 from . import bundled_schema as schema
+from .tables import Tables
 from .tensors import from_stored
 
 _NUMBERS = {schema.VALUE_UNION_INT: (schema.INT_INT_VAL, "<q"),
@@ -94,16 +95,21 @@ def read(data: bytes) -> BundledProgram:
         raise fail(NOT_SUPPORTED, "bundled programs above 128 MiB")
     try:
         return _File(data).read()
-    except ValueError:
-        raise bad_program("something lies outside the bundled program") from None
+    except (ValueError, IndexError, struct.error):
+        raise _damaged("something lies outside the bundled program") from None
+
+
+def _damaged(what, subject=None, index=-1):
+    return fail(INVALID_PROGRAM, what, subject, index,
+                remedy="export the program again or copy it again")
 
 
 class _File:
-    """The tables of a file. ValueError where they lead outside."""
+    """What the tables of a file hold."""
 
     def __init__(self, data):
         self.data = memoryview(data).cast("B")
-        self.reader = _picotorch.Reader(self.data)
+        self.reader = Tables(self.data)
         self.visits = len(self.data)
 
     def read(self):
@@ -111,7 +117,7 @@ class _File:
         version = self.reader.u32(root, schema.BUNDLED_PROGRAM_VERSION)
         program = self.bytes(root, schema.BUNDLED_PROGRAM_PROGRAM)
         if program is None:
-            raise bad_program("has no program in it", "bundled program")
+            raise _damaged("has no program in it", "bundled program")
         suites = self.tables(root, schema.BUNDLED_PROGRAM_METHOD_TEST_SUITES)
         cases = [case for suite in suites for case in self.suite(suite)]
         return BundledProgram(version, program, cases)
@@ -131,7 +137,7 @@ class _File:
         kind = self.reader.u8(table, schema.VALUE_VAL_TYPE)
         member = self.reader.table(table, schema.VALUE_VAL)
         if member == 0:
-            raise bad_program("a value is missing", "bundled program")
+            raise _damaged("a value is missing", "bundled program")
         if kind == schema.VALUE_UNION_TENSOR:
             return self.tensor(member)
         if kind not in _NUMBERS:
@@ -153,11 +159,11 @@ class _File:
         sizes = tuple(self.reader.i32_item(vector, i) for i in range(rank))
         dim_order = tuple(self.bytes(table, schema.TENSOR_DIM_ORDER) or b"")
         if sorted(dim_order) != list(range(rank)):
-            raise bad_program("a dim order is no permutation of the dims", "bundled program")
+            raise _damaged("a dim order is no permutation of the dims", "bundled program")
         data = self.bytes(table, schema.TENSOR_DATA) or memoryview(b"")
         nbytes = math.prod(sizes) * element
         if min(sizes, default=0) < 0 or nbytes > len(data):
-            raise bad_program(f"a tensor {list(sizes)} of {SCALAR_TYPE_NAMES[scalar_type]} has "
+            raise _damaged(f"a tensor {list(sizes)} of {SCALAR_TYPE_NAMES[scalar_type]} has "
                               f"{len(data)}B of data", "bundled program")
         return BundledTensor(scalar_type, sizes, dim_order, data[:nbytes])
 
@@ -181,16 +187,16 @@ class _File:
     def text(self, table, slot):
         content = self.bytes(table, slot)
         if content is None:
-            raise bad_program("a test suite names no method", "bundled program")
+            raise _damaged("a test suite names no method", "bundled program")
         try:
             return str(content, "utf-8")
         except UnicodeDecodeError:
-            raise bad_program("a method's name is no UTF-8", "bundled program") from None
+            raise _damaged("a method's name is no UTF-8", "bundled program") from None
 
     def visit(self, count):
         self.visits -= count
         if self.visits < 0:
-            raise bad_program("refers to more tables and bytes than it can have", "bundled program")
+            raise _damaged("refers to more tables and bytes than it can have", "bundled program")
 
     def slice(self, position, size):
         if not 0 <= position <= len(self.data) - size:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
+from picotorch.memory import LIMIT
 
 from . import (
     bundled,
@@ -24,9 +25,12 @@ from . import (
     show,
     sizing,
     torchscript,
+    torchscript_process,
 )
 from . import memory_map as memory_map_module
-from .inputs import checked_inputs, random_inputs, read_npz, write_npz
+from .inputs import random_inputs, read_inputs
+from .npz import read_npz, write_npz
+from .operators import needed_operators
 from .report import result_entry, show_result
 from .run import POOL_SIZE, TEMP_SIZE, Request
 from .twin import open_program
@@ -55,6 +59,7 @@ def cli():
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @options.firmware
+@options.bare
 @options.data
 @options.backend
 @options.inputs
@@ -72,7 +77,7 @@ def cli():
 @click.option("--atol", type=options.Tolerance(), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="... and A.")
 @options.as_json
-def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, outputs, pool_size,
+def run(model, method, board, firmware, bare, files, inputs, sizes, seed, quantize, outputs, pool_size,
         planned, temp_size, prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
 
@@ -83,14 +88,15 @@ def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, ou
     Examples:
       picotorch run model.pte
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
+      picotorch run model.pte --board mps2-an386 --bare
       picotorch run model.pte --data weights.ptd
       picotorch run model.pte --backend my_module:MyBackend
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
-    _check_options(firmware, board, quantize, inputs, sizes)
+    _check_options(firmware, bare, board, quantize, inputs, sizes)
     memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
-                "prepare": prepare, "firmware": firmware}
+                "prepare": prepare, "firmware": firmware, "bare": bare}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program: give --inputs, too")
@@ -117,9 +123,11 @@ def run(model, method, board, firmware, files, inputs, sizes, seed, quantize, ou
     running.check_result(result)
 
 
-def _check_options(firmware, board, quantize, inputs, sizes):
+def _check_options(firmware, bare, board, quantize, inputs, sizes):
     if firmware is not None and board == running.HOST:
         raise click.UsageError("--firmware is of a board: give --board, too")
+    if bare and board == running.HOST:
+        raise click.UsageError("--bare is of a board: give --board, too")
     if quantize and inputs is None:
         raise click.UsageError("--quantize is for --inputs")
     if sizes and inputs is not None:
@@ -153,10 +161,8 @@ def _run_bundled(model, method, board, memories, rtol, atol, as_json):
 
 def _request_inputs(data, method, path, seed, quantize, sizes):
     """The inputs from a file, or random ones."""
-    given = read_npz(path) if path is not None else None
     meta = open_program(data).method_meta(method)
-    return (random_inputs(meta, seed, sizes) if given is None
-            else checked_inputs(meta, given, quantize))
+    return random_inputs(meta, seed, sizes) if path is None else read_inputs(path, meta, quantize)
 
 
 @cli.command()
@@ -200,12 +206,13 @@ def size(model, method, boards, files, prepare, as_json):
 @options.boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
          "by default.")
 @options.firmware
+@options.bare
 @options.data
 @options.inputs
 @options.quantize
 @options.prepare
 @options.as_json
-def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, quantize, prepare,
+def parity_command(model, method, boards, firmware, bare, files, inputs, sizes, seed, quantize, prepare,
                    as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
@@ -217,13 +224,13 @@ def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, 
       picotorch parity model.pte --board mps2-an386 --board mps2-an385
     """
     boards = list(boards) or [running.DEFAULT_BOARD]
-    _check_options(firmware, boards[0], False, inputs, sizes)
+    _check_options(firmware, bare, boards[0], False, inputs, sizes)
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
                                              _read_files(files), dict(sizes))
-    request.firmware = firmware
+    request.firmware, request.bare = firmware, bare
     entry = parity.compare(request, boards, reference)
     _print(entry, as_json, parity.show_text)
     sys.exit(0 if entry["agree"] else 1)
@@ -235,6 +242,7 @@ def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, 
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
 @options.firmware
+@options.bare
 @options.inputs
 @options.quantize
 @options.prepare
@@ -247,8 +255,8 @@ def parity_command(model, method, boards, firmware, files, inputs, sizes, seed, 
 @click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
 @options.as_json
-def profile_command(model, method, board, firmware, inputs, sizes, seed, quantize, prepare, files, sort,
-                    memory_map, etdump_path, as_json):
+def profile_command(model, method, board, firmware, bare, inputs, sizes, seed, quantize, prepare, files,
+                    sort, memory_map, etdump_path, as_json):
     """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
     the twin.
 
@@ -257,11 +265,11 @@ def profile_command(model, method, board, firmware, inputs, sizes, seed, quantiz
       picotorch profile model.pte --board mps2-an386
       picotorch profile model.pte --memory-map memory.svg
     """
-    _check_options(firmware, board, quantize, inputs, sizes)
+    _check_options(firmware, bare, board, quantize, inputs, sizes)
     data = running.read_program(model)
     values = _request_inputs(data, method, inputs, seed, quantize, dict(sizes))
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
-                      data=_read_files(files))
+                      bare=bare, data=_read_files(files))
     meta = open_program(data).method_meta(method)
     if memory_map is not None:
         memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
@@ -278,9 +286,13 @@ def profile_command(model, method, board, firmware, inputs, sizes, seed, quantiz
 @click.option("--board", type=click.Choice(running.board_names()[1:]),
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD", help="For this board.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
-              help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default.")
+              help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default, "
+              "with --bare BOARD-bare-selected.elf.")
+@click.option("--bare", is_flag=True, help="Without MicroPython.")
+@click.option("--operators", type=click.Path(path_type=Path), metavar="OPERATORS.DEF",
+              help="Only write the list of operators, for a build of one's own (examples/c).")
 @options.as_json
-def firmware(first, models, board, output, as_json):
+def firmware(first, models, board, output, bare, operators, as_json):
     """Build the firmware of a board with only the kernels that some models need.
 
     The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
@@ -290,6 +302,8 @@ def firmware(first, models, board, output, as_json):
     Example:
       picotorch firmware --models a.pte b.pte --board mps2-an386 --output fw.elf
       picotorch run a.pte --board mps2-an386 --firmware fw.elf
+      picotorch firmware --bare --models a.pte --board mps2-an386
+      picotorch firmware --models a.pte --operators operators.def
     """
     models = [*first, *models]
     if not models:
@@ -297,7 +311,10 @@ def firmware(first, models, board, output, as_json):
     if output is not None and output.suffix != ".elf":
         raise click.UsageError(f"--output {output}: the name has to end in .elf")
     programs = {str(model): open_program(running.read_program(model)) for model in models}
-    entry = selective.build(board, programs, output or selective.default_output(board))
+    if operators is not None:
+        operators.write_text(selective.operator_file(needed_operators(programs)))
+        return
+    entry = selective.build(board, programs, output or selective.default_output(board, bare), bare)
     _print(entry, as_json, selective.show_text)
 
 
@@ -311,9 +328,11 @@ def firmware(first, models, board, output, as_json):
               help="Of TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
 @click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
-              help="Of TorchScript: example inputs, arrays in0, in1 ...")
+              help="Of TorchScript: example inputs, arrays in0, in1 ..., of 128 MB at most.")
+@click.option("--unconfined", is_flag=True,
+              help="Of TorchScript: let its code do all that you may, where nothing confines it.")
 @options.as_json
-def export(model, int8_io, output, shapes, inputs, as_json):
+def export(model, int8_io, output, shapes, inputs, unconfined, as_json):
     """Make of TorchScript a program, or of the program MODEL one that needs less memory.
 
     TorchScript is a file that torch.jit.save wrote, of a traced or scripted module; the program is for
@@ -322,6 +341,10 @@ def export(model, int8_io, output, shapes, inputs, as_json):
     the integers themselves; their scale and zero point can be read with
     method_meta.input_quantization(i) and output_quantization(i). Needs the packages torch and
     executorch (pip install -e '.[export]').
+
+    TorchScript is code, and torch runs it, in a process that can change none of your files (Linux 5.13
+    and newer, by Landlock). It can read them. Elsewhere nothing confines it: export only what you
+    trust, with --unconfined.
 
     \b
     Examples:
@@ -336,11 +359,11 @@ def export(model, int8_io, output, shapes, inputs, as_json):
         if shapes and inputs is not None:
             raise click.UsageError("give --shape or --inputs, not both")
         tell = None if as_json else functools.partial(click.echo, nl=False)
-        given = list(shapes) if inputs is None else read_npz(inputs)
-        written, entry = torchscript.export_file(data, str(model), given, tell)
+        given = list(shapes) if inputs is None else read_npz(inputs, [LIMIT])
+        written, entry = torchscript_process.export_file(data, str(model), given, tell, unconfined)
     else:
-        if shapes or inputs is not None:
-            raise click.UsageError("--shape and --inputs are for TorchScript")
+        if shapes or inputs is not None or unconfined:
+            raise click.UsageError("--shape, --inputs and --unconfined are for TorchScript")
         written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
     output.write_bytes(written)
     entry["output"] = str(output)

@@ -1,9 +1,8 @@
 """What a program holds, as plain dicts and lists: for `inspect`, for people and as JSON."""
 
-from picotorch import MethodMeta, Program, TensorInfo, schema
+from picotorch import MethodMeta, Program, TensorInfo
 from picotorch.backend import get_backend
 from picotorch.delegate_contexts import CompileSpecs
-from picotorch.errors import bad_program
 from picotorch.method_meta import TAG_NAMES
 
 from .instructions import MOVE_CALL, read_instructions
@@ -12,10 +11,7 @@ from .values import TENSOR, Values
 
 def describe(program: Program, names: list[str]) -> list[dict]:
     """The methods of these names. Raises NotFound, InvalidProgram."""
-    try:
-        return [_method(program, name) for name in names]
-    except ValueError:
-        raise bad_program("something lies outside the file") from None
+    return [_method(program, name) for name in names]
 
 
 def constant_methods(program: Program) -> dict:
@@ -60,19 +56,14 @@ def _method(program, name):
 def delegate_list(meta: MethodMeta) -> list[dict]:
     """The delegates of a method: backend, bytes of processed data and where they lie, compile specs
     (key, and bytes in hexadecimal digits), and whether the backend is registered here."""
-    program, reader = meta.program, meta.program.reader
-    table = reader.table(meta.plan, schema.EXECUTION_PLAN_DELEGATES)
-    found = []
+    library, found = meta.program.library, []
     for i, name in enumerate(meta.backend_names()):
-        delegate = reader.item(table, i)
-        processed = reader.table(delegate, schema.BACKEND_DELEGATE_PROCESSED)
         specs = CompileSpecs()
-        specs.hold(program, reader.table(delegate, schema.BACKEND_DELEGATE_COMPILE_SPECS))
-        location = reader.u8(processed, schema.BACKEND_DELEGATE_DATA_REFERENCE_LOCATION)
+        specs.bind(meta.program, meta.plan, i)
         found.append({
             "backend": name,
-            "nbytes": len(program.delegate_data(processed)),
-            "place": "segment" if location == schema.DATA_LOCATION_SEGMENT else "inline",
+            "nbytes": len(library.processed(meta.plan, i)),
+            "place": "inline" if library.is_inline(meta.plan, i) else "segment",
             "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in specs],
             "registered": get_backend(name) is not None,
         })
@@ -103,7 +94,7 @@ def _attributes(meta):
 def _input(meta, values, i):
     tag = meta.input_tag(i)
     if tag != TENSOR:
-        return {"type": TAG_NAMES.get(tag, "unknown"), "value": values.plain(meta.input_value(i))}
+        return {"type": TAG_NAMES[tag], "value": values.plain(meta.input_value(i))}
     info = meta.input_tensor_meta(i)
     return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
             "quantization": _quantization(meta.input_quantization(i))}
@@ -116,7 +107,7 @@ def _quantization(parameters):
 def _output(meta, i):
     tag = meta.output_tag(i)
     if tag != TENSOR:
-        return {"type": TAG_NAMES.get(tag, "unknown")}
+        return {"type": TAG_NAMES[tag]}
     info = meta.output_tensor_meta(i)
     return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
             "quantization": _quantization(meta.output_quantization(i))}

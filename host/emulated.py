@@ -8,23 +8,26 @@ from picotorch import BufferDataLoader, Program
 from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.schema import KERNEL_TYPES_TENSOR
 
-from . import emulator
+from . import bare, emulator
 from .boards import Board
 from .job import Job
 from .run import Request, Result, Usage, read_events
 from .tensors import from_stored, output_array, to_stored
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
+FAILED = 1  # exit status of a run that ended in an error, which the report tells
 
 
 def run(request: Request, board: Board, on_line=None) -> Result:
     """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
     result = Result(request.name, request.method, board.name)
-    firmware = request.firmware or emulator.firmware_path(board)
-    emulator.check_firmware(board, firmware)
-    ended = emulator.run(board, firmware, make_job(request), timeout=TIMEOUT, on_line=on_line)
+    firmware = request.firmware or emulator.firmware_path(board, "bare" if request.bare else "run")
+    emulator.check_firmware(board, firmware, request.bare)
+    is_bare = emulator.is_bare(board, firmware)
+    ended = emulator.run(board, firmware, make_job(request, bare.constant if is_bare else repr_float),
+                         timeout=TIMEOUT, on_line=on_line)
     result.log = ended.lines
-    if "report" not in ended.files:
+    if "report" not in ended.files or ended.status > FAILED:
         if any(line.startswith("MemoryError") for line in ended.lines):
             raise emulator.JobTooLarge(
                 f"MicroPython's heap on {board.name} has no room for the objects of this run")
@@ -32,17 +35,26 @@ def run(request: Request, board: Board, on_line=None) -> Result:
             f"{board.name} ended with status {ended.status}: " + " | ".join(ended.lines[-12:]))
     report = dict(line.split("=", 1) for line in ended.files["report"].decode().split("\n") if line)
     _read_report(result, report, ended.files)
-    executed = int(report.get("executed", 0))
+    if is_bare and result.code:
+        result.message = bare.message(request, report)
+    executed = int(report.get("executed", "0"), 0)
     if executed:
         result.outputs = _outputs(request, report, ended.files, "")
         result.further = [_outputs(request, report, ended.files, _suffix(number))
                           for number in range(1, executed)]
     if result.code == 0 and request.executions:
         result.events = [read_events(ended.files["events"])]
+    if is_bare:
+        result.log = [*ended.lines, *bare.log_of(request, result)]
     return result
 
 
-def make_job(request: Request) -> Job:
+def repr_float(value: float) -> str:
+    """A float that is an input, in the job for MicroPython."""
+    return f"float:{value!r}"
+
+
+def make_job(request: Request, write_float=repr_float) -> Job:
     """What the board's runner is given for a request. Raises NotSupported."""
     if re.search("[\n\ud800-\udfff]", request.method):
         raise fail(NOT_SUPPORTED, "has a line break or bytes that are no UTF-8 in its name", "method",
@@ -61,7 +73,7 @@ def make_job(request: Request) -> Job:
                 i, meta.memory_planned_buffer_size(i))
         settings["further"] = len(request.further)
         for number, values in enumerate([request.inputs, *request.further]):
-            _add_inputs(job, settings, meta, values, _suffix(number))
+            _add_inputs(job, settings, meta, values, _suffix(number), write_float)
     job.add_settings("settings", settings)
     return job
 
@@ -71,7 +83,7 @@ def _suffix(number):
     return f"_{number}" if number else ""
 
 
-def _add_inputs(job, settings, meta, values, suffix):
+def _add_inputs(job, settings, meta, values, suffix, write_float):
     for i, value in enumerate(values):
         if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
             info = meta.input_tensor_meta(i)
@@ -79,10 +91,10 @@ def _add_inputs(job, settings, meta, values, suffix):
             if info.is_dynamic():
                 settings[f"sizes{i}{suffix}"] = ",".join(map(str, np.shape(value)))
         else:
-            settings[f"input{i}{suffix}"] = _constant(value)
+            settings[f"input{i}{suffix}"] = _constant(value, write_float)
 
 
-def _constant(value):
+def _constant(value, write_float):
     if value is None:
         return "none"
     if isinstance(value, str):
@@ -90,19 +102,20 @@ def _constant(value):
     value = np.asarray(value).item()
     if isinstance(value, bool):
         return f"bool:{int(value)}"
-    return f"float:{value!r}" if isinstance(value, float) else f"int:{value}"
+    return write_float(value) if isinstance(value, float) else f"int:{value}"
 
 
 def _read_report(result, report, files):
-    result.code = int(report.get("code", 0))
+    result.code = int(report.get("code", "0"), 0)
     result.message = report.get("message", "")
     if "heap" in report:
-        result.heap_bytes_allocated = int(report["heap"])
-    result.instructions = _phases(report, "", "verify", "load", "execute")
+        result.heap_bytes_allocated = int(report["heap"], 0)
+    result.instructions = _phases(report, "", "verify", "load", "set_inputs", "execute",
+                                   "get_outputs")
     result.stack = _phases(report, "stack_", "load", "execute")
     if "pool_used" in report:
         result.method_pool = _usage(report, "pool")
-        result.prepared = int(report["prepared"])
+        result.prepared = int(report["prepared"], 0)
         result.temp = _usage(report, "temp")
         result.pool = files["pool"]
         while f"planned{len(result.planned)}_used" in report:
@@ -113,12 +126,12 @@ def _phases(report, prefix, *phases):
     """What was measured of each phase, None of one that was not reached; None without a load."""
     if prefix + "load" not in report:
         return None
-    return {phase: int(report[prefix + phase]) if prefix + phase in report else None
+    return {phase: int(report[prefix + phase], 0) if prefix + phase in report else None
             for phase in phases}
 
 
 def _usage(report, name):
-    return Usage(int(report[name + "_used"]), int(report[name + "_size"]))
+    return Usage(int(report[name + "_used"], 0), int(report[name + "_size"], 0))
 
 
 def _outputs(request, report, files, suffix):
@@ -126,7 +139,7 @@ def _outputs(request, report, files, suffix):
     meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)
     return [_tensor(meta.output_tensor_meta(i), files, f"{i}{suffix}")
             if meta.output_tag(i) == KERNEL_TYPES_TENSOR
-            else _value(report.get(f"output{i}{suffix}", "None"), i)
+            else _value(report, f"output{i}{suffix}", i)
             for i in range(meta.num_outputs())]
 
 
@@ -142,7 +155,10 @@ class _Floats(ast.NodeTransformer):
         return ast.Constant(float(node.id))
 
 
-def _value(text, index):
-    """What a board printed of an output that is no tensor. Its floats have 32 bits."""
+def _value(report, name, index):
+    """What a board wrote of an output that is no tensor. MicroPython's floats have 32 bits."""
+    text = report.get(name, "None")
+    if "board" in report:
+        return output_array(bare.read_value(text), index)
     array = output_array(ast.literal_eval(_Floats().visit(ast.parse(text, mode="eval"))), index)
     return array.astype(np.float32) if array.dtype == np.float64 else array

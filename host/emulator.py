@@ -4,7 +4,9 @@ The board prints lines on its UART, writes files through semihosting into a fold
 as long as the run, and ends with an exit status.
 """
 
+import functools
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -12,12 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from .boards import Board
 from .job import Job
 
 FIRMWARE_DIR = Path(__file__).resolve().parent.parent / "build" / "firmware"
 
 FAULT_STATUS = 70
+
+# What the emulator may not do for a board: start a program (semihosting's SYS_SYSTEM asks for that),
+# change its user or its priority. Files stay open to it. The Makefile of port/firmware has it, too.
+SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
 class EmulatorError(Exception):
@@ -61,18 +69,30 @@ def firmware_path(board: Board, variant: str = "run") -> Path:
     """Return the path of the board's firmware. FirmwareMissing if it is not built."""
     path = FIRMWARE_DIR / f"{board.name}-{variant}" / "firmware.elf"
     if not path.exists():
-        raise FirmwareMissing(
-            f"there is no {path}: make -C port/firmware BOARD={board.name} VARIANT={variant}"
-        )
+        make = ("port/bare" if variant == "bare" else "port/firmware", f"BOARD={board.name}",
+                *([] if variant == "bare" else [f"VARIANT={variant}"]))
+        raise FirmwareMissing(f"there is no {path}: make -C {' '.join(make)}")
     return path
 
 
-def check_firmware(board: Board, path: Path) -> None:
-    """FirmwareMissing if there is no such file, WrongFirmware if it is not a firmware of the board."""
+def _title(board):
+    return f"{board.name} with {board.core}"
+
+
+def is_bare(board: Board, path: Path) -> bool:
+    """True for a firmware without MicroPython."""
+    return f"board=bare, {_title(board)}\0".encode() in path.read_bytes()
+
+
+def check_firmware(board: Board, path: Path, bare: bool = False) -> None:
+    """FirmwareMissing if there is no such file, WrongFirmware if it is not a firmware of the board, or
+    with `bare` not one without MicroPython."""
     if not path.is_file():
         raise FirmwareMissing(f"there is no file {path}")
-    if f"{board.name} with {board.core}\0".encode() not in path.read_bytes():
+    if f"{_title(board)}\0".encode() not in path.read_bytes():
         raise WrongFirmware(f"{path} is no firmware of {board.name}")
+    if bare and not is_bare(board, path):
+        raise WrongFirmware(f"{path} has MicroPython in it")
 
 
 def _emulator_program(board: Board) -> str:
@@ -85,17 +105,36 @@ def _emulator_program(board: Board) -> str:
     return program
 
 
+@functools.cache
+def _sandbox(program: str) -> tuple[str, ...]:
+    """Return the arguments for SANDBOX; say so and return none where program cannot confine itself."""
+    arguments = ("-sandbox", SANDBOX)
+    start = [program, *arguments, "-machine", "none", "-nodefaults", "-display", "none"]
+    tried = subprocess.run([*start, "-monitor", "stdio"], input=b"quit\n", capture_output=True)
+    if tried.returncode == 0:
+        return arguments
+    reason = tried.stderr.decode("utf-8", "backslashreplace").strip().splitlines()[-1:]
+    click.echo(
+        f"{program} has no sandbox ({''.join(reason) or f'status {tried.returncode}'}): nothing keeps "
+        "a board's code from starting programs on this computer; run only models that you trust",
+        err=True,
+    )
+    return ()
+
+
 def emulator_command(
     board: Board, firmware: Path, job: Path | None = None, arguments: Sequence[str] = ()
 ) -> list[str]:
-    """Return the command that starts the board with its UART on stdin and stdout, and no network.
+    """Return the command that starts the board with its UART on stdin and stdout, in SANDBOX and
+    without network.
 
     job is a file with the job's bytes; arguments is what the board sees as its command line.
     """
     semihosting = ",".join(
         f"arg={word.replace(',', ',,')}" for word in (board.name, *arguments)
     )
-    command = [_emulator_program(board), "-machine", board.emulator.machine]
+    program = _emulator_program(board)
+    command = [program, *_sandbox(program), "-machine", board.emulator.machine]
     command += [*board.emulator.arguments, "-nic", "none", "-nographic"]
     command += ["-monitor", "null", "-serial", "stdio"]
     command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
@@ -174,6 +213,8 @@ def _run_command(
         message = "\n".join(line for line in told if ": warning: " not in line).strip()
     if timed_out.is_set():
         raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
+    if status == -signal.SIGSYS:
+        raise EmulatorError("the board asked this computer for what the emulator's sandbox denies")
     if status < 0 or (status != 0 and message and not lines):
         raise EmulatorError(message or f"the emulator was ended by signal {-status}")
     return status, lines

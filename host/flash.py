@@ -18,12 +18,13 @@ from .object_files import ObjectFile, read_objects
 from .operators import known_operators, needed_operators
 from .twin import open_program
 
-_KERNELS = re.compile(r"/kernels/(?!core/)\w+/\w+\.o$")
+_KERNELS = re.compile(r"/kernels/(?!core/)\w+(?:/\w+){1,2}\.o$")
 _CORE = re.compile(r"/kernels/core/\w+\.o$")
 _REGISTRY = re.compile(r"/kernels/core/registry\.o$")
-_MODULE = re.compile(r"/port/module/\w+\.o$")
-_TABLE = ".rodata.operators"
-_ENTRY_BYTES = 12  # of an operator in the registry
+_USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
+_TABLES = (".rodata.operators", ".rodata.by_name")
+_ENTRY_BYTES = 12  # of an operator in the registry's table by number
+_PLACE_BYTES = 2  # in that by name
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,15 @@ class Piece:
 
 
 class Image:
-    """The objects of a board's firmware, and what in them needs what.
+    """The objects of a board's firmware, of a variant of it, and what in them needs what.
 
     Raises emulator.FirmwareMissing where it is not built.
     """
 
-    def __init__(self, board: Board):
-        folder = emulator.firmware_path(board).parent
-        paths = [*folder.glob("kernels/*/*.o"), *folder.glob("port/module/*.o"),
-                 folder / "memory_copy.o", folder / "shared/libc/string0.o",
+    def __init__(self, board: Board, variant: str = "run"):
+        folder = emulator.firmware_path(board, variant).parent
+        paths = [*folder.glob("kernels/**/*.o"), *folder.glob("port/*/*.o"),
+                 *folder.glob("memory_copy.o"), *folder.glob("shared/libc/string0.o"),
                  *_libraries(folder / "firmware.map")]
         self.objects = [one for path in sorted(paths) for one in read_objects(path)]
         self._defined = {name: (one, *place) for one in self.objects
@@ -63,7 +64,7 @@ class Image:
     def _needs(self, one: ObjectFile, number: int):
         """(object, section, offset) of all that a section refers to; of the registry neither the
         kernels nor the names."""
-        if one.sections[number].name == _TABLE:
+        if one.sections[number].name in _TABLES:
             return
         for target, offset in one.sections[number].references:
             place = (one, target, offset) if isinstance(target, int) else self._defined.get(target)
@@ -84,8 +85,8 @@ class Image:
         return set(pieces.values())
 
     def module_symbols(self) -> set[str]:
-        """The symbols of the core that MicroPython's module needs."""
-        wanted = {target for one in self.objects if _MODULE.search(one.path)
+        """The symbols of the core that MicroPython's module, or the program without it, needs."""
+        wanted = {target for one in self.objects if _USER.search(one.path)
                   for section in one.sections.values() for target, _ in section.references}
         return {name for name in wanted if name in self._defined
                 and _CORE.search(self._defined[name][0].path)}
@@ -98,15 +99,15 @@ def _libraries(map_file: Path) -> list[Path]:
 
 
 def _part(path, section):
-    if section == _TABLE:
+    if section in _TABLES:
         return "registry"
-    for part, pattern in (("kernels", _KERNELS), ("core", _CORE), ("module", _MODULE)):
+    for part, pattern in (("kernels", _KERNELS), ("core", _CORE), ("user", _USER)):
         if pattern.search(path):
             return part
     return "library"
 
 
-def flash_of_operators(board: Board, names: list[str]) -> dict:
+def flash_of_operators(board: Board, names: list[str], variant: str = "run") -> dict:
     """Bytes of flash of the core and of the kernels of these operators.
 
     {"board", "core", "registry": their numbers and names, "operators": {name: {"own", "alone"}},
@@ -114,7 +115,7 @@ def flash_of_operators(board: Board, names: list[str]) -> dict:
     operators needs, `alone` what the operator would need if it were the only one. `library` is
     arithmetic of libgcc and memcpy that core and kernels need.
     """
-    image = Image(board)
+    image = Image(board, variant)
     known = known_operators()
     core = image.reach(image.module_symbols())
     reached = {name: image.reach([f"pt_{known[name].symbol}"]) for name in names}
@@ -157,8 +158,9 @@ def _bytes(pieces, part, condition=lambda piece: True):
 
 
 def _registry_bytes(known, names):
-    """Of the table from the first operator to the last, and of their names and signatures."""
+    """Of the tables from the first operator to the last, and of the operators' strings."""
     numbers = [known[name].number for name in names] or [0]
-    strings = {name for name in names} | {known[name].signature for name in names}
-    return (_ENTRY_BYTES * (max(numbers) - min(numbers) + 1)
+    strings = {*names, *("\0".join([known[name].signature, " ".join(known[name].arguments)])
+                         for name in names)}
+    return (_ENTRY_BYTES * (max(numbers) - min(numbers) + 1) + _PLACE_BYTES * len(numbers)
             + sum(-(-(len(text) + 1) // 4) * 4 for text in strings))

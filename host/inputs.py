@@ -1,4 +1,4 @@
-"""The inputs and outputs of a run: .npz files, checks against a method, random inputs.
+"""The inputs of a run: from .npz files, checks against a method, random inputs.
 
 An input of a tensor is an array of the program's sizes, or of others within the bound of a dynamic
 one, in logical order whatever the dim order; one of bfloat16 is an array of its bits, see `tensors`.
@@ -9,9 +9,8 @@ import math
 from pathlib import Path
 
 import numpy as np
-from picotorch import Error, schema
+from picotorch import schema
 from picotorch.errors import (
-    ACCESS_FAILED,
     INVALID_ARGUMENT,
     INVALID_PROGRAM,
     INVALID_TYPE,
@@ -21,6 +20,7 @@ from picotorch.errors import (
 from picotorch.method_meta import TAG_NAMES, MethodMeta
 from picotorch.tensor import BFLOAT16
 
+from .npz import read_npz
 from .tensors import as_array, numpy_dtype, to_bfloat16
 from .values import TENSOR, Values
 
@@ -29,38 +29,19 @@ SEED = 0
 # ---- files
 
 
-def read_npz(path: Path, prefix: str = "in") -> list[np.ndarray]:
-    """The arrays in0, in1 ... of a file; one of no type (V1) is None. Raises AccessFailed,
-    InvalidArgument."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            names = [f"{prefix}{i}" for i in range(len(archive.files))]
-            unknown = sorted(set(archive.files) - set(names))
-            if unknown:
-                raise fail(INVALID_ARGUMENT, f"has {', '.join(unknown)}", str(path),
-                           remedy=f"name the arrays {prefix}0, {prefix}1 ... without a gap")
-            arrays = [archive[name] for name in names]
-            return [np.array(None) if array.dtype.kind == "V" else array for array in arrays]
-    except OSError as error:
-        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
-    except (Error, MemoryError):
-        raise
-    except Exception:  # whatever numpy, zipfile and the decompressors raise for other bytes
-        raise fail(INVALID_ARGUMENT, "is no .npz file of arrays", str(path)) from None
+def read_inputs(path: Path, meta: MethodMeta, quantize: bool = False) -> list:
+    """The checked inputs of a method from an .npz file. Raises AccessFailed, and what checked_inputs
+    raises; InvalidArgument for a file that unpacks to more than the method takes."""
+    wanted = [_largest(meta, i, quantize) for i in range(meta.num_inputs())]
+    return checked_inputs(meta, read_npz(path, wanted), quantize)
 
 
-def write_npz(path: Path, arrays: list) -> None:
-    """Writes out0, out1 ... Raises AccessFailed."""
-    try:
-        with open(path, "wb") as file:
-            np.savez(file, **{f"out{i}": _storable(array) for i, array in enumerate(arrays)})
-    except OSError as error:
-        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
-
-
-def _storable(array):
-    array = np.asarray(array)
-    return np.empty(0, "V1") if array.dtype == object else array
+def _largest(meta, i, quantize):
+    """The most bytes that an array for input `i` may have."""
+    if meta.input_tag(i) != TENSOR:
+        return 0
+    info = meta.input_tensor_meta(i)
+    return math.prod(info.sizes()) * np.float64().itemsize if quantize else info.nbytes()
 
 
 # ---- checks

@@ -4,9 +4,10 @@ import functools
 from typing import NamedTuple
 
 import _picotorch
-from picotorch import MethodMeta, schema
-from picotorch.errors import bad_program
+from picotorch import MethodMeta
+from picotorch.errors import INVALID_PROGRAM, fail
 
+from . import program_schema as schema
 from .values import Values
 
 KERNEL_CALL = schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL
@@ -32,45 +33,25 @@ class Instruction(NamedTuple):
 
 
 def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
-    """All instructions of a method. Raises InvalidProgram, ValueError."""
-    reader = values.reader
+    """All instructions of a method. Raises InvalidProgram."""
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
-    chains = reader.table(meta.plan, schema.EXECUTION_PLAN_CHAINS)
-    found = []
-    for chain in range(reader.length(chains)):
-        vector = reader.table(reader.item(chains, chain), schema.CHAIN_INSTRUCTIONS)
-        start = len(found)
-        for i in range(reader.length(vector)):
-            one = _instruction(start + i, meta, reader, reader.item(vector, i), names)
-            found.append(one if one.destination is None else
-                         one._replace(destination=start + one.destination))
-    return found
+    return [_instruction(index, meta, names, *fields)
+            for index, fields in enumerate(values.program.library.instructions(meta.plan))]
 
 
-def _instruction(index, meta, reader, position, names):
-    kind = reader.u8(position, schema.INSTRUCTION_INSTR_ARGS_TYPE)
-    call = reader.table(position, schema.INSTRUCTION_INSTR_ARGS)
+def _instruction(index, meta, names, kind, target, other, arguments):
     if kind == KERNEL_CALL:
-        operator = reader.i32(call, schema.KERNEL_CALL_OP_INDEX)
-        if not 0 <= operator < len(names):
-            raise bad_program("there is no such operator", "operator", operator)
-        arguments = _indexes(reader, reader.table(call, schema.KERNEL_CALL_ARGS))
-        return Instruction(index, kind, names[operator], *_split(arguments, names[operator]))
+        if not 0 <= target < len(names):
+            raise fail(INVALID_PROGRAM, "there is no such operator", "operator", target)
+        return Instruction(index, kind, names[target], *_split(arguments, names[target]))
     if kind == DELEGATE_CALL:
-        name = meta.get_backend_name(reader.i32(call, schema.DELEGATE_CALL_DELEGATE_INDEX))
-        arguments = _indexes(reader, reader.table(call, schema.DELEGATE_CALL_ARGS))
-        return Instruction(index, kind, f"delegate {name}", arguments, [])
+        return Instruction(index, kind, f"delegate {meta.get_backend_name(target)}", arguments, [])
     if kind not in _CONTROL:
         return Instruction(index, kind, "none", [], [])
-    first, second = reader.i32(call, 0), reader.i32(call, 1)
     if kind == JUMP_FALSE_CALL:
-        return Instruction(index, kind, _CONTROL[kind], [first], [], second)
-    outputs = [second] if kind == MOVE_CALL else []
-    return Instruction(index, kind, _CONTROL[kind], [first], outputs)
-
-
-def _indexes(reader, vector):
-    return [reader.i32_item(vector, i) for i in range(reader.length(vector))]
+        return Instruction(index, kind, _CONTROL[kind], [target], [], other)
+    outputs = [other] if kind == MOVE_CALL else []
+    return Instruction(index, kind, _CONTROL[kind], [target], outputs)
 
 
 def _split(arguments, name):

@@ -4,7 +4,7 @@ Each tensor is a box: from its first to its last use across, the bytes that it t
 colour of what writes it. Where the most bytes are live is marked. A box tells the rest as a tooltip.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from xml.sax.saxutils import escape
 
 from picotorch import MethodMeta
@@ -57,6 +57,9 @@ class _Drawing:
         self.values = Values(meta.program, meta.plan)
         self.instructions = read_instructions(meta, self.values)
         self.boxes = lifetimes(meta)
+        self.boxes_of = defaultdict(list)
+        for box in self.boxes:
+            self.boxes_of[box.buffer].append(box)
         self.sizes = [(i, size) for i, size in enumerate(sizes) if size]
         self.columns = len(self.instructions) + 2  # one before the first, one behind the last
         self.step = min(30.0, 1150 / self.columns, max(8.0, 900 / self.columns))
@@ -110,9 +113,8 @@ class _Drawing:
 
     def _panel(self, buffer, size, top):
         bottom, right = top + _PANEL, self._x(self.columns - 1)
-        boxes = [box for box in self.boxes if box.buffer == buffer]
-        live = [live_bytes(boxes, i) for i in range(-1, self.columns - 1)]
-        peak = live.index(max(live)) - 1
+        boxes = self.boxes_of[buffer]
+        peak, most = max(live_bytes(boxes), key=lambda live: live[1], default=(-1, 0))
         for mark in _marks(size):
             y = bottom - mark / size * _PANEL
             self._line(_LEFT, y, right, y, "grid")
@@ -125,7 +127,7 @@ class _Drawing:
         self._line(_LEFT, top, right, top, "limit")
         self._add(f'<path d="M{_LEFT} {top}V{bottom}H{right:.1f}" class="axis"/>')
         self._text(_LEFT, top - 8, f"planned buffer {buffer}: {size:,} bytes", "panel")
-        self._text(right, top - 8, f"peak: {max(live):,} bytes live at {self._place(peak)}",
+        self._text(right, top - 8, f"peak: {most:,} bytes live at {self._place(peak)}",
                    "peak-text", ' text-anchor="end"')
 
     def _place(self, instruction):

@@ -9,24 +9,27 @@ from picotorch.errors import OPERATOR_MISSING, fail
 
 LIST = Path(__file__).resolve().parent.parent / "kernels" / "core" / "operators.def"
 
-_ENTRY = re.compile(r'^PT_OPERATOR\("([^"]+)", (\w+), "(\w*)"\)$', re.MULTILINE)
+_ENTRY = re.compile(r'^PT_OPERATOR\((\d+), "([^"]+)", (\w+), "(\w*)", "([\w ]*)"\)$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator that picotorch knows: its number, its kernel `pt_<symbol>`, its line in the list."""
+    """An operator that picotorch knows: its number, its kernel `pt_<symbol>`, a letter of the signature
+    and a name for each argument, its line in the list."""
 
     number: int
     name: str
     symbol: str
     signature: str
+    arguments: tuple[str, ...]
     line: str
 
 
 def known_operators() -> dict[str, Operator]:
     """All of them by name, in the order of their numbers."""
-    matches = enumerate(_ENTRY.finditer(LIST.read_text()))
-    return {match[1]: Operator(number, *match.groups(), match[0]) for number, match in matches}
+    found = [Operator(int(match[1]), match[2], match[3], match[4], tuple(match[5].split()), match[0])
+             for match in _ENTRY.finditer(LIST.read_text())]
+    return {operator.name: operator for operator in sorted(found, key=lambda one: one.number)}
 
 
 def needed_operators(programs: dict[str, Program]) -> list[str]:

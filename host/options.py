@@ -112,7 +112,8 @@ def inputs(command):
                            help="Of random input I where it is dynamic; the most that they may be by "
                                 "default.")(command)
     return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
-                        help="Arrays in0, in1 ...; without it the inputs are random.")(command)
+                        help="Arrays in0, in1 ...; without it the inputs are random. A file that "
+                             "unpacks to over 1 MB more than the method takes is refused.")(command)
 
 
 def quantize(command):
@@ -154,6 +155,11 @@ def size(name, default, text):
 def firmware(command):
     return click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.ELF",
                         help="A firmware of the board that picotorch firmware built.")(command)
+
+
+def bare(command):
+    return click.option("--bare", is_flag=True,
+                        help="On the board's firmware without MicroPython.")(command)
 
 
 def boards(names, text):

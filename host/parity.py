@@ -8,7 +8,8 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.tensor import BFLOAT16, HALF
 
 from . import running, show
-from .inputs import checked_inputs, random_inputs, read_npz
+from .inputs import random_inputs, read_inputs
+from .npz import read_npz
 from .run import Request, Result
 from .tensors import as_numbers
 from .twin import open_program
@@ -43,14 +44,21 @@ def make_request(data: bytes, model: Path, method: str, inputs: Path | None, see
         for i in range(meta.num_outputs())])
     path = inputs if inputs is not None else model.parent / "inputs.npz"
     if inputs is not None or (path.is_file() and not sizes):
-        values = checked_inputs(meta, read_npz(path), quantize)
+        values = read_inputs(path, meta, quantize)
         reference.inputs = str(path)
         expected = model.parent / "expected.npz"
         if inputs is None and expected.is_file():
-            reference.path, reference.outputs = expected, read_npz(expected, "out")
+            reference.path = expected
+            reference.outputs = read_npz(expected, _output_bytes(meta), "out")
     else:
         values = random_inputs(meta, seed, sizes)
     return Request(data, str(model), values, method, prepare=prepare, data=list(files)), reference
+
+
+def _output_bytes(meta):
+    """The most bytes of each output; numbers have less than an .npz file may have besides."""
+    return [meta.output_tensor_meta(i).nbytes() if meta.output_tag(i) == TENSOR else 0
+            for i in range(meta.num_outputs())]
 
 
 def compare(request: Request, boards: list[str], reference: Reference) -> dict:

@@ -1,5 +1,6 @@
 """picotorch profile: what each instruction of a method takes, on the twin or a board."""
 
+import itertools
 import statistics
 from collections import defaultdict
 
@@ -16,6 +17,7 @@ from .values import TENSOR, Values
 
 HOST_MEMORY = 1 << 24  # bytes
 EXECUTIONS = 10  # of the twin, whose times differ from one to the next
+_LOOKED_INTO = 16  # items of a list: many instructions may name one long list
 SORTED = ("order", "share")
 
 
@@ -75,12 +77,17 @@ def _row(instruction, values, ticks, calls):
 
 def _shapes(instruction: Instruction, values: Values) -> str:
     """Sizes of the first tensor, of the weights behind it, and of what comes out."""
-    taken = [i for argument in instruction.arguments for i in values.tensors(argument)]
-    given = [i for output in instruction.outputs for i in values.tensors(output)]
-    inputs = factors(instruction) if macs_of(instruction, values) else taken[:1]
+    inputs = (factors(instruction) if macs_of(instruction, values)
+              else _first_tensor(instruction.arguments, values))
     texts = [" * ".join(_sizes(values, i) for i in inputs),
-             ", ".join(_sizes(values, i) for i in given[:1])]
+             "".join(_sizes(values, i) for i in _first_tensor(instruction.outputs, values))]
     return " -> ".join(filter(None, texts))
+
+
+def _first_tensor(named, values):
+    """[the first tensor of some values and of what their lists begin with], [] where none is."""
+    found = (i for value in named for i in values.tensors(value, _LOOKED_INTO))
+    return list(itertools.islice(found, 1))
 
 
 def _sizes(values, index):

@@ -64,7 +64,7 @@ def _counts(result):
                                 ("stack", result.stack, " B")):
         for phase, count in (counts or {}).items():
             if count is not None:
-                rows.append([f"{label} to {phase}", f"{count:,}{unit}", "", ""])
+                rows.append([f"{label} to {phase.replace('_', ' ')}", f"{count:,}{unit}", "", ""])
     if result.heap_bytes_allocated is not None:
         rows.append(["heap allocated", show.size(result.heap_bytes_allocated), "", ""])
     return rows

@@ -22,8 +22,8 @@ class Request:
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
     executions: how many are measured, instruction by instruction; on a board one at most.
-    firmware: that of the board with all kernels where it says nothing. data: bytes of the .ptd files
-    that the program's external tensors are in.
+    firmware: that of the board with all kernels where it says nothing; bare: the one without
+    MicroPython. data: bytes of the .ptd files that the program's external tensors are in.
     """
 
     model: bytes
@@ -36,6 +36,7 @@ class Request:
     prepare: str = "none"
     executions: int = 0
     firmware: Path | None = None
+    bare: bool = False
     data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list] = dataclasses.field(default_factory=list)
 
@@ -67,7 +68,7 @@ class Result:
     further: outputs of the further executions, of those before the failure.
 
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
-    load and execute; instructions also of verify, which is Program.load.
+    load and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
     prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
     which are the same everywhere. log: the lines it wrote. events: of each measured execution those of
     the loop's end and of every instruction.

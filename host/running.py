@@ -37,8 +37,9 @@ def run(request: Request, board: str) -> Result:
         if request.firmware:
             raise fail(ACCESS_FAILED, str(error), board) from None
         raise fail(NOT_FOUND, "the firmware is not built", board,
-                   remedy=f"make firmware BOARD={board} in picotorch's repository, or --firmware "
-                          "with one that was built there") from None
+                   remedy=f"make {'bare' if request.bare else 'firmware'} BOARD={board} in "
+                          "picotorch's repository, or --firmware with one that was built there"
+                   ) from None
     except emulator.WrongFirmware as error:
         raise fail(INVALID_ARGUMENT, str(error), board,
                    remedy="picotorch firmware builds one") from None

@@ -25,22 +25,23 @@ SETUP = Path(__file__).resolve().parent.parent / "tools" / "setup_picotorch.py"
 
 
 def operator_file(names: list[str]) -> str:
-    """The text of an operators.def with these operators, from the first to the last of them."""
-    known = known_operators()
-    kept = {known[name].number for name in names} or {0}
-    lines = ["// The operators of a selective build, see kernels/core/registry.c.",
-             f"#define PT_FIRST_OPERATOR {min(kept)}"]
-    lines += [operator.line if operator.name in names else "PT_NOT_LINKED"
-              for operator in known.values() if min(kept) <= operator.number <= max(kept)]
+    """The text of an operators.def with these operators only."""
+    kept = sorted((operator for name, operator in known_operators().items() if name in names),
+                  key=lambda operator: operator.name.encode())
+    lines = ["// The operators of a selective build, see kernels/core/registry.c."]
+    if kept:
+        lines.append(f"#define PT_FIRST_OPERATOR {min(operator.number for operator in kept)}")
+    lines += [operator.line for operator in kept] or ["PT_NO_OPERATOR"]
     return "\n".join(lines) + "\n"
 
 
-def default_output(board: str) -> Path:
-    return emulator.FIRMWARE_DIR / f"{board}-selected.elf"
+def default_output(board: str, bare: bool = False) -> Path:
+    return emulator.FIRMWARE_DIR / f"{board}{'-bare' if bare else ''}-selected.elf"
 
 
-def build(board: str, programs: dict[str, Program], output: Path) -> dict:
-    """Builds the firmware and says what is in it. What is made on the way is told on stderr.
+def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False) -> dict:
+    """Builds the firmware, `bare` without MicroPython, and says what is in it. What is made on the way
+    is told on stderr.
 
     Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
     OperatorMissing, Internal when the build fails.
@@ -51,20 +52,21 @@ def build(board: str, programs: dict[str, Program], output: Path) -> dict:
     _check_output(output)
     names = needed_operators(programs)
     text = operator_file(names)
-    folder = emulator.FIRMWARE_DIR / f"{board}-run" / "selected" / _digest(text)
+    variant = "bare" if bare else "run"
+    folder = emulator.FIRMWARE_DIR / f"{board}-{variant}" / "selected" / _digest(text)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / "lock", "w") as lock:
         import fcntl  # not on Windows, where there is no firmware to build either
 
         fcntl.flock(lock, fcntl.LOCK_EX)  # one build of a board at a time
-        _make(board, text, folder)
+        _make(board, variant, text, folder)
         for suffix in (".elf", ".map"):
             shutil.copyfile(folder / f"firmware{suffix}", output.with_suffix(suffix))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
             "backends": _backends(programs), "flash": flash_bytes(output),
-            "kernels": flash_of_operators(load_board(board), names)}
+            "kernels": flash_of_operators(load_board(board), names, variant)}
 
 
 def _backends(programs):
@@ -90,12 +92,12 @@ def _digest(text):
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _make(board, text, folder):
+def _make(board, variant, text, folder):
     path = folder / "operators.def"
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
-    command = [sys.executable, SETUP, "firmware", "--board", board, "--variant", "run",
-               "--selection", folder]
+    step = ["bare"] if variant == "bare" else ["firmware", "--variant", variant]
+    command = [sys.executable, SETUP, *step, "--board", board, "--selection", folder]
     if subprocess.run(command, stdout=STDERR).returncode:
         raise fail(INTERNAL, "the firmware was not built", board,
                    remedy="what is above says where it stopped")

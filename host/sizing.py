@@ -6,10 +6,12 @@ stack as a run measures it, and the most that any run of the method can take.
 """
 
 import contextlib
+from typing import NamedTuple
 
 import _picotorch
 import click
 from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
+from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.module import load_with_exact_memories
 
 from . import emulator, running, show
@@ -23,6 +25,8 @@ from .run import Request
 from .stack import bound_on
 from .twin import open_data, open_program, planned_sizes
 from .values import TENSOR, Values
+
+_MOST_BACKENDS = 64  # each registration looks at all before it
 
 
 def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
@@ -51,15 +55,27 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     }
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
                       temp_size=need["temp"], prepare=prepare, data=list(data))
-    need["boards"] = [_on_board(load_board(board), need, request, meta) for board in boards]
+    placed = Placed(_output_sizes(meta), _input_bytes(meta))
+    need["boards"] = [_on_board(load_board(board), need, request, placed) for board in boards]
     return need
+
+
+class Placed(NamedTuple):
+    """What a board's runner keeps in memory besides: bytes of each output and mutable buffer outside
+    the planned buffers, which it puts behind these, and of all inputs."""
+
+    outputs: list[int]
+    inputs: int
 
 
 @contextlib.contextmanager
 def _stand_ins(meta: MethodMeta):
     """Registers backends that do nothing in place of those that a method needs and that are not there:
-    what these would allocate is not known."""
+    what these would allocate is not known. Raises NotSupported for more than _MOST_BACKENDS."""
     missing = meta.missing_backends()
+    if len(missing) > _MOST_BACKENDS:
+        raise fail(NOT_SUPPORTED, f"{len(missing)} that are not registered, {_MOST_BACKENDS} at most",
+                   "backends", remedy="register those that there are, with --backend")
     for name in missing:
         register_backend(name, _StandIn())
     try:
@@ -74,12 +90,12 @@ class _StandIn(Backend):
         return None
 
 
-def _on_board(board: Board, need: dict, request: Request, meta: MethodMeta) -> dict:
+def _on_board(board: Board, need: dict, request: Request, placed: Placed) -> dict:
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
-        **_planned_arenas(board, need["planned"], _output_sizes(meta)),
+        **_planned_arenas(board, need["planned"], placed.outputs),
         "temp": (need["temp"], board.arenas["temp"].size),
-        "model": (need["program_bytes"] + sum(need["data_bytes"]) + _input_bytes(meta),
+        "model": (need["program_bytes"] + sum(need["data_bytes"]) + placed.inputs,
                   board.job.size),
     }
     entry = {
@@ -113,8 +129,6 @@ def _together(sizes):
 
 
 def _output_sizes(meta):
-    """Bytes of the outputs and mutable buffers outside the planned buffers; the board's runner puts
-    them behind these."""
     return [meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs()] + [
         info.nbytes() for info in meta.unplanned_attributes()]
 

@@ -16,7 +16,7 @@ from picotorch import (
     from_blob,
     schema,
 )
-from picotorch.errors import INVALID_ARGUMENT, bad_program, fail, out_of_memory
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 from picotorch.memory import LIMIT
 from picotorch.method_meta import MethodMeta
 from picotorch.runner_log import RunnerLog
@@ -50,8 +50,6 @@ def run(request: Request) -> Result:
         _run(request, result, log)
     except Error as error:
         _fail(result, error, log)
-    except ValueError:
-        _fail(result, bad_program("something lies outside the file"), log)
     return result
 
 
@@ -109,8 +107,8 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     for i in range(count):
         sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))
         if sizes[i] > left:
-            raise out_of_memory("planned buffer", i, sizes[i], left,
-                                "no microcontroller has as much")
+            raise fail(MEMORY_ALLOCATION_FAILED, "", "planned buffer", i, sizes[i], left,
+                       "no microcontroller has as much")
         left -= sizes[i]
     return sizes
 

@@ -1,42 +1,43 @@
 """The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
 
-Positions and sizes are bytes. Numbers read from a file are clamped to the small ints of
-MicroPython, +-(2**30 - 1), so that both see the same.
+It turns buffers into addresses and what the library says into Python's objects; the library decides.
+What fails is told to `on_error(code, subject, index, argument, requested, available, what)`, the fields
+of a pt_error (-1 for no bytes and no index, "" for no text), which raises.
 """
 
-import itertools
-import math
 import struct
 import threading
 import weakref
 
 from _picotorch_c import ffi, lib
 
-PROGRAM, POOL, PLANNED, MEMORIES = 1, 2, 3, 32
+VALUES, INPUTS, OUTPUTS, OPERATORS, DELEGATES, PLANNED_BUFFERS, INSTRUCTIONS = range(7)
+FIND, INIT, EXECUTE, DESTROY = range(4)  # what on_delegate is asked for
+MEMORIES = lib.PT_MEMORIES
 SMALL_INT_MAX = 2**30 - 1
-FLAT_TENSOR = lib.PT_FORMAT_FLAT_TENSOR
-STACK_BYTES = 2048  # that stack_free has to give for load, execute, step and unload to begin
-LIMIT = 2**27  # bytes that a reference reaches
-INTERNAL = 0x01
-NOT_READY = 0x02  # InvalidState
-NO_STACK = -1  # instead of an error's code
+STACK_BYTES = 2304  # that load, execute, step and unload have to find before they begin on a board
 EVENT_BYTES = ffi.sizeof("pt_event")
-_read_u16 = struct.Struct("<H").unpack_from
-_read_i32 = struct.Struct("<i").unpack_from
-_read_u32 = struct.Struct("<I").unpack_from
-_read_i64 = struct.Struct("<q").unpack_from
-_NANOSECONDS = ffi.addressof(lib, "pt_nanoseconds")
+LIMIT = 2**27  # bytes that a reference reaches
+
+_FIXED = (bytes, bytearray, memoryview)  # buffers that Python leaves where they are while they are used
 
 
-def _address(buffer):
+# ---- buffers
+
+
+def _address(pointer):
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def _start(buffer):
+    """Address of a buffer. What exports it is in no variable: where an interrupt ends this function,
+    the garbage collector could not clear the view."""
     return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))
 
 
 def misaligned(buffer, alignment):
     """True when the buffer does not start at a multiple of `alignment`."""
-    if alignment <= 0:
-        raise ValueError
-    return memoryview(buffer).nbytes > 0 and _address(buffer) % alignment != 0
+    return memoryview(buffer).nbytes > 0 and _start(buffer) % alignment != 0
 
 
 def view(view, buffer, offset, size, typecode, writable=True):
@@ -55,26 +56,6 @@ def _typed(data, typecode, writable):
     return data.cast(typecode) if len(data) else memoryview(bytearray()).cast(typecode)
 
 
-def heap_locked():
-    """Whether nothing can be allocated now, as under MicroPython's heap_lock()."""
-    return False
-
-
-def new_float():
-    """A float for Reader.number to put a value into while the heap is locked."""
-    return 0.0
-
-
-def new_string():
-    """A string for Reader.string to put a text into while the heap is locked."""
-    return ""
-
-
-def stack_free():
-    """Bytes of stack left until MicroPython refuses to call; here there are always enough."""
-    return SMALL_INT_MAX
-
-
 def nbytes(buffer):
     """Bytes of a buffer; -1 for what is no contiguous buffer, for a view that was released, and for
     references to Python's objects, which are no bytes to write."""
@@ -87,15 +68,15 @@ def nbytes(buffer):
 
 def typecode(buffer):
     """Typecode of a buffer's elements, as of the array module: the character's number. `l` and `L` are
-    `i`, `q`, `I`, `Q` by their size; 0 for what is no number in the order of this machine's bytes, and
+    `i`, `q`, `I`, `Q` by their size; 1 for what is no number in the order of this machine's bytes, and
     for a view that was released."""
     try:
         view = memoryview(buffer)
     except ValueError:
-        return 0
+        return 1
     order, code = view.format[:-1], view.format[-1]
     if order not in ("", "@", "=", "<"):
-        return 0
+        return 1
     if code in "lL":
         code = {("l", 4): "i", ("l", 8): "q", ("L", 4): "I", ("L", 8): "Q"}[code, view.itemsize]
     return ord(code)
@@ -115,15 +96,85 @@ def clear(buffer):
     view[:] = bytes(len(view))
 
 
+class _Memory:
+    """Address and size of a buffer, which stays where it is as long as this object lives.
+
+    What is locked is the object behind a memoryview, not the view: the garbage collector could not
+    clear a view with an export.
+    """
+
+    def __init__(self, buffer):
+        self.view = view = memoryview(buffer)  # the caller may release the one handed over
+        self.pointer = ffi.cast("uint8_t *", ffi.from_buffer(view))
+        base = buffer if view.obj is None else view.obj
+        self._lock = ffi.from_buffer(base, require_writable=False)
+        self._bases = [(each, _extent(each)) for each in _bases(base)]
+
+    def has_moved(self):
+        """True when something else than Python has moved or resized the memory: numpy's resize."""
+        return any(_extent(each) != extent for each, extent in self._bases)
+
+
+def _bases(base):
+    """The objects that own the memory of a buffer and might move it."""
+    while base is not None and not isinstance(base, _FIXED):
+        yield base
+        base = getattr(base, "base", None)
+
+
+def _extent(buffer):
+    try:
+        view = memoryview(buffer)
+        return _start(view), view.nbytes
+    except (TypeError, ValueError):
+        return None
+
+
+# ---- what only MicroPython needs
+
+
 def clear_traceback(error):
     """Lets an exception that is raised again have no traceback of when it was raised before, which
     MicroPython would add to."""
     error.__traceback__ = None
 
 
+def heap_locked():
+    """Whether nothing can be allocated now, as under MicroPython's heap_lock()."""
+    return False
+
+
+def new_float():
+    """A float for a Method to put a value into while the heap is locked."""
+    return 0.0
+
+
+def new_string():
+    """A string for a Method to put a text into while the heap is locked."""
+    return ""
+
+
+def stack_free():
+    """Bytes of stack left until MicroPython refuses to call; here there are always enough."""
+    return SMALL_INT_MAX
+
+
+# ---- operators and events
+
+
 def element_size(dtype):
     """Bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
+
+
+def element_typecode(dtype):
+    """Typecode, a string, that shows elements of a ScalarType; of other types as bytes or bits."""
+    return lib.pt_typecode(dtype).decode()
+
+
+def accepts(dtype, buffer):
+    """True when the elements of a buffer may be those of a tensor of this ScalarType."""
+    return lib.pt_accepts(dtype, bytes([typecode(buffer)]))
 
 
 def operator_count():
@@ -144,830 +195,757 @@ def operator_signature(number):
     return _operator_text(lib.pt_operator_signature, number)
 
 
-def operator_arguments(number):
-    """How many arguments the operator has, outputs included."""
-    return len(operator_signature(number))
+def argument_name(number, i):
+    """Name of argument i of an operator; "" where there is none."""
+    length = ffi.new("uint32_t *")
+    name = lib.pt_operator_argument(number, i, length)
+    return ffi.unpack(name, length[0]).decode() if length[0] else ""
 
 
-def operator_traits(number):
-    """What the operator has that loading has to know: 1 lists of tensors, 2 a number that it writes as
-    its last argument, 4 a view as its last."""
-    if not 0 <= number < lib.pt_operator_count():
-        raise ValueError
-    return lib.pt_operator_traits(number)
+def event_calls(buffer, index):
+    """Calls that an event counts."""
+    return struct.unpack_from("<I", buffer, index * EVENT_BYTES + 8)[0]
 
 
-def _number(kind, data):
-    """The number of 8 bytes, of which a bool uses the first."""
-    if kind == lib.PT_TYPE_BOOL:
-        return data[0] != 0
-    layout = {lib.PT_TYPE_INT: "<q", lib.PT_TYPE_DOUBLE: "<d"}
-    if kind not in layout:
-        raise ValueError
-    return struct.unpack(layout[kind], data)[0]
+def event_ticks(buffer, index):
+    """Ticks that an event counts. MemoryError for more than 30 bits while the heap is locked."""
+    return struct.unpack_from("<Q", buffer, index * EVENT_BYTES)[0]
 
 
-class Reader:
-    """Bounds-checked reading of a FlatBuffer; ValueError where it leads outside."""
+# ---- errors
 
-    def __init__(self, buffer):
-        self._data = memoryview(buffer).cast("B")
-        self._size = len(self._data)
-        if self._size > SMALL_INT_MAX:
-            raise ValueError
 
-    def __len__(self):
-        return self._size
+class _Owner:
+    """What reports errors, and the file or method that it is for."""
 
-    def verify(self, format=lib.PT_FORMAT_PROGRAM):
-        """-1, or the position at which the structure is wrong of a program or of another format, as
-        FLAT_TENSOR is. ValueError if not aligned to 4."""
-        if not 0 <= format < lib.PT_FORMATS or misaligned(self._data, 4):
-            raise ValueError
-        return lib.pt_verify(ffi.from_buffer("uint8_t[]", self._data), self._size, format)
+    def __init__(self, on_error):
+        self._on_error = on_error
+        self._error = ffi.new("pt_error *")
 
-    def _check(self, position, size):
-        if position < 0 or position + size > self._size:
-            raise ValueError
+    def _check(self, code):
+        if code:
+            self._report(self._error)
 
-    def _bytes(self, position, size):
-        self._check(position, size)
-        return self._data[position : position + size]
+    def _report(self, e):
+        what = ffi.string(e.what).decode() if e.what else ""
+        requested, available = (-1 if size == lib.PT_NO_BYTES else min(size, SMALL_INT_MAX)
+                                for size in (e.requested, e.available))
+        index = min(e.index, SMALL_INT_MAX)
+        self._on_error(e.code, e.subject, index, e.argument, requested, available, what)
 
-    def _u8(self, position):
-        self._check(position, 1)
-        return self._data[position]
+    def _refuse(self, code, subject, index, what):
+        self._on_error(code, subject, index, -1, -1, -1, what)
 
-    def _u16(self, position):
-        if not 0 <= position <= self._size - 2:
-            raise ValueError
-        return _read_u16(self._data, position)[0]
+    def _check_stack(self):
+        """MemoryAllocationFailed where there is not the stack to begin."""
+        free = stack_free()
+        if free < STACK_BYTES:
+            self._on_error(lib.PT_ERROR_MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1,
+                           STACK_BYTES, free,
+                           "; call from fewer functions or give the firmware more")
 
-    def _i32(self, position):
-        if not 0 <= position <= self._size - 4:
-            raise ValueError
-        return max(-SMALL_INT_MAX, min(_read_i32(self._data, position)[0], SMALL_INT_MAX))
+    def _memory(self, buffer, subject, index=-1):
+        """The memory of a buffer. InvalidType, NotSupported."""
+        size = nbytes(buffer)
+        if size < 0:
+            self._refuse(lib.PT_ERROR_INVALID_TYPE, subject, index,
+                         "is no buffer of contiguous bytes")
+        if size >= SMALL_INT_MAX:
+            self._refuse(lib.PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more")
+        return _Memory(buffer)
 
-    def _u32(self, position):
-        if not 0 <= position <= self._size - 4:
-            raise ValueError
-        value = _read_u32(self._data, position)[0]
-        return value if value <= SMALL_INT_MAX else SMALL_INT_MAX
 
-    def _i64(self, position):
-        """Also of a u64: what is negative as an i64 is above any limit as a u64."""
-        self._check(position, 8)
-        return max(-SMALL_INT_MAX, min(_read_i64(self._data, position)[0], SMALL_INT_MAX))
+def _span(span, memory):
+    """Fills a pt_span."""
+    if memory is not None:
+        span.data, span.size = memory.pointer, memory.view.nbytes
+        span.is_constant = memory.view.readonly
 
-    def field(self, table, slot):
-        """Position of a field; 0 when the file leaves it out."""
-        if slot < 0 or not 0 <= table <= self._size - 4:
-            raise ValueError
-        vtable = table - _read_i32(self._data, table)[0]
-        entry = 4 + 2 * slot
-        if entry + 2 > self._u16(vtable):
-            return 0
-        offset = self._u16(vtable + entry)
-        return table + offset if offset else 0
 
-    def _follow(self, position):
-        """Position that the offset at `position` leads to."""
-        target = position + self._u32(position)
-        if target > self._size - 4:
-            raise ValueError
-        return target
+def _index(i):
+    """An index for C: what is negative is out of range there, too."""
+    return i & 0xFFFFFFFF
 
-    _LETTERS = {"B": _u8, "i": _i32, "I": _u32, "q": _i64, "o": _follow}  # of layouts, see read
 
-    def root(self):
-        return self._follow(0)
+def _text(text):
+    return bytes(ffi.buffer(text.data, text.length)) if text.length else b""
 
-    def table(self, table, slot):
-        """Position of the table, vector or string in a field; 0 when the file leaves it out."""
-        position = self.field(table, slot)
-        return self._follow(position) if position else 0
 
-    def u8(self, table, slot):
-        position = self.field(table, slot)
-        return self._u8(position) if position else 0
+def _number(scalar):
+    if scalar.type == lib.PT_TYPE_DOUBLE:
+        return getattr(scalar, "as").d
+    value = getattr(scalar, "as").i
+    return value != 0 if scalar.type == lib.PT_TYPE_BOOL else value
 
-    def i32(self, table, slot):
-        position = self.field(table, slot)
-        return self._i32(position) if position else 0
 
-    def u32(self, table, slot):
-        position = self.field(table, slot)
-        return self._u32(position) if position else 0
+def _tensor(info):
+    """(dtype, sizes, dim order, bytes, dynamism, is planned, is constant, is external, name as bytes,
+    planned buffer, offset)."""
+    return (info.dtype, tuple(ffi.unpack(info.sizes, info.rank)) if info.rank else (),
+            tuple(ffi.unpack(info.dim_order, info.rank)) if info.rank else (), info.nbytes,
+            info.dynamism, info.is_planned, info.is_constant, info.is_external, _text(info.name),
+            info.planned, info.offset)
 
-    def i64(self, table, slot):
-        """Also for u64: both are clamped."""
-        position = self.field(table, slot)
-        return self._i64(position) if position else 0
 
-    def read(self, table, layout, into):
-        """Reads the fields of a table in slot order into a list of ints, 0 for one that is left out.
+class _File(_Owner):
+    """A file that is open: `memory` is its buffer's."""
 
-        layout has a letter each: B u8, i i32, I u32, q i64 or u64, o position that it leads to, x none.
-        """
-        if len(into) < len(layout):
-            raise ValueError
-        for slot, letter in enumerate(layout):
-            position = self.field(table, slot)
-            into[slot] = self._letter(position, chr(letter)) if position else 0
+    def _open(self, kind, function, buffer, verification, subject):
+        self._check_stack()
+        self.memory = self._memory(buffer, subject)
+        self._c = ffi.new(kind)
+        self._subject = subject
+        self._check(function(self._c, self.memory.pointer, self.memory.view.nbytes, verification,
+                             self._error))
 
-    def _letter(self, position, letter):
-        return self._LETTERS[letter](self, position) if letter in self._LETTERS else 0
+    @property
+    def c(self):
+        """The pt_program or pt_data. InvalidState where the file's memory was resized since."""
+        if self.memory.has_moved():
+            self._refuse(lib.PT_ERROR_INVALID_STATE, self._subject, -1,
+                         "has been resized since it was handed over; leave its size alone, and open "
+                         "it again")
+        return self._c
 
-    def length(self, vector):
-        return self._u32(vector) if vector else 0
+    def _part(self, span):
+        """A read-only memoryview of bytes of the file."""
+        start = _address(span.data) - _address(self.memory.pointer)
+        return self.memory.view.cast("B")[start : start + span.size].toreadonly()
 
-    def _item(self, vector, i, size):
-        if not 0 <= i < self.length(vector):
-            raise ValueError
-        return vector + 4 + i * size
 
-    def item(self, vector, i):
-        """Position of table i of a vector of tables."""
-        return self._follow(self._item(vector, i, 4))
+# ---- programs
 
-    def read_union(self, vector, i, layouts, into):
-        """The type of the union of table i of a vector of tables, in slots 0 and 1. Reads the fields of
-        its member, as `read` does, where there is a layout at this place of `layouts`."""
-        table = self.item(vector, i)
-        kind = self.u8(table, 0)
-        if kind < len(layouts) and layouts[kind] is not None:
-            self.read(self.table(table, 1), layouts[kind], into)
-        return kind
 
-    def _type(self, evalue):
-        return self.u8(evalue, lib.PT_SLOT_EVALUE_VAL_TYPE)
+class Program(_File):
+    """A .pte file. Methods are counted from 0: `plan` is a method's number. Texts are bytes, since a
+    file may have any in them. Where MicroPython points a memoryview of the caller's to something,
+    `view`, a new one is returned here."""
 
-    def count_tensors(self, values, into):
-        """Sets into[0] to the number of tensors in a vector of values, into[1] to the words that the
-        sizes of the dynamic ones take in the pool."""
-        tensors = words = 0
-        for i in range(self.length(values)):
-            evalue = self.item(values, i)
-            if self._type(evalue) == lib.PT_TYPE_TENSOR:
-                tensors += 1
-                tensor = self.table(evalue, lib.PT_SLOT_EVALUE_VAL)
-                if self.u8(tensor, lib.PT_SLOT_TENSOR_SHAPE_DYNAMISM):
-                    words += 1 + self.length(self.table(tensor, lib.PT_SLOT_TENSOR_SIZES))
-        if len(into) < 2:
-            raise ValueError
-        into[0], into[1] = min(tensors, SMALL_INT_MAX), min(words, SMALL_INT_MAX)
+    def open(self, buffer, verification):
+        """Opens the file in a buffer: its header, with verification 1 its structure, too."""
+        self._open("pt_program *", lib.pt_program_open, buffer, verification,
+                   lib.PT_SUBJECT_PROGRAM)
 
-    def read_tensor(self, values, start, layout, into):
-        """Index of the first EValue of a vector, from `start` on, that holds a tensor, whose fields it
-        reads, as `read` does; or -1."""
-        length = self.length(values)
-        if start < 0:
-            raise ValueError
-        for i in range(start, length):
-            evalue = self.item(values, i)
-            if self._type(evalue) == lib.PT_TYPE_TENSOR:
-                self.read(self.table(evalue, lib.PT_SLOT_EVALUE_VAL), layout, into)
+    def num_methods(self):
+        return lib.pt_program_methods(self.c)
+
+    def find(self, name):
+        """Number of the method of a name. NotFound. Needs no heap."""
+        found, name = ffi.new("pt_plan *"), name.encode("utf-8", "surrogateescape")
+        self._check(lib.pt_plan_find(found, self.c, name, len(name), self._error))
+        return found.index
+
+    def plan(self, plan):
+        """The pt_plan of method number `plan`. NotFound."""
+        found = ffi.new("pt_plan *")
+        self._check(lib.pt_plan_at(found, self.c, _index(plan), self._error))
+        return found
+
+    def method_name(self, plan):
+        return _text(lib.pt_plan_name(self.plan(plan)))
+
+    def count(self, plan, what):
+        """How many VALUES, INPUTS, OUTPUTS, OPERATORS ... a method has."""
+        return lib.pt_plan_count(self.plan(plan), what)
+
+    def _item(self, plan, what, i):
+        item, index = ffi.new("pt_item *"), ffi.new("uint32_t *")
+        self._check(lib.pt_plan_item(self.plan(plan), what, _index(i), index, item, self._error))
+        return index[0], item
+
+    def type(self, plan, what, i):
+        """KernelTypes of a value, an input or an output."""
+        return self._item(plan, what, i)[1].type
+
+    def value(self, plan, what, i):
+        """Which of the method's values an input or output is."""
+        return self._item(plan, what, i)[0]
+
+    def constant(self, plan, what, i):
+        """The number that the program has as a value, its string as bytes; None for anything else."""
+        item = self._item(plan, what, i)[1]
+        if item.type == lib.PT_TYPE_STRING:
+            return _text(item.text)
+        return _number(item.number) if lib.PT_TYPE_INT <= item.type <= lib.PT_TYPE_DOUBLE else None
+
+    def items(self, plan, i, most=LIMIT):
+        """The first items, `most` at most, of value i, a list: indexes of values, bools, or floats."""
+        item = self._item(plan, VALUES, i)[1]
+        plan = self.plan(plan)
+        found = [lib.pt_list_entry(plan, item, k) for k in range(min(item.count, most))]
+        if item.type == lib.PT_TYPE_DOUBLE_LIST:
+            return list(struct.unpack(f"{len(found)}d", struct.pack(f"{len(found)}q", *found)))
+        return [entry != 0 for entry in found] if item.type == lib.PT_TYPE_BOOL_LIST else found
+
+    def tensor(self, plan, what, i):
+        """What the program says of a tensor, see _tensor. InvalidArgument for what is none."""
+        info, item = ffi.new("pt_tensor_info *"), self._item(plan, what, i)[1]
+        self._check(lib.pt_plan_tensor(self.plan(plan), item, info, self._error))
+        return _tensor(info)
+
+    def buffer_size(self, plan, i):
+        """Bytes of a planned buffer."""
+        size = ffi.new("uint32_t *")
+        self._check(lib.pt_plan_buffer(self.plan(plan), _index(i), size, self._error))
+        return size[0]
+
+    def operator(self, plan, i):
+        """Name of an operator, its overload, and its number, -1 where this build has no kernel."""
+        name, overload, number = ffi.new("pt_text *"), ffi.new("pt_text *"), ffi.new("int32_t *")
+        self._check(lib.pt_plan_operator(self.plan(plan), _index(i), name, overload, number,
+                                         self._error))
+        return _text(name), _text(overload), number[0]
+
+    def _walk(self, plan):
+        """A pt_plan_walk before a method's first instruction, and the pt_plan that it points at: keep
+        both."""
+        found = self.plan(plan)
+        return ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(found)), found
+
+    def instruction(self, plan, i):
+        """(kind, target, other, arguments) of an instruction, see pt_plan_walk; None for none."""
+        walk, found = self._walk(plan)
+        return _instruction(walk) if i >= 0 and lib.pt_plan_walk_to(walk, i) else None
+
+    def instructions(self, plan):
+        """The same of all of a method, one after the other."""
+        walk, found = self._walk(plan)
+        while lib.pt_plan_walk_next(walk):
+            yield _instruction(walk)
+        if walk.bad:
+            self._refuse(lib.PT_ERROR_INVALID_PROGRAM, lib.PT_SUBJECT_NONE, -1,
+                         "something lies outside the file")
+
+    def views(self, plan):
+        """The values that instructions make views of others."""
+        walk, found = self._walk(plan)
+        values = []
+        while lib.pt_plan_walk_next(walk):
+            values.append(lib.pt_plan_walk_view(walk))
+        return [value for value in values if value >= 0]
+
+    def max_delegate_arguments(self, plan):
+        """The most arguments that a call of a delegate has."""
+        return max((len(i[3]) for i in self.instructions(plan)
+                    if i[0] == lib.PT_INSTRUCTION_DELEGATE_CALL), default=0)
+
+    # ---- delegates
+
+    def backend(self, plan, i):
+        """Name of the backend of a delegate."""
+        return _text(lib.pt_plan_backend(self.plan(plan), _index(i)))
+
+    def has_backend(self, plan, i, name):
+        """True when the backend of a delegate has this name. Needs no heap."""
+        return self.backend(plan, i) == name.encode("utf-8", "surrogateescape")
+
+    def _delegate(self, plan, i):
+        info = ffi.new("pt_delegate_info *")
+        self._check(lib.pt_plan_delegate(self.plan(plan), _index(i), info, self._error))
+        return info
+
+    def processed(self, plan, i, view=None):
+        """The data that a backend's preprocess wrote for a delegate."""
+        return self._part(self._delegate(plan, i).processed)
+
+    def has_name(self, plan, i):
+        """True when value i is a tensor with a fully qualified name."""
+        item = self._item(plan, VALUES, i)[1]
+        return item.type == lib.PT_TYPE_TENSOR and lib.pt_has_name(self.plan(plan), item)
+
+    def instruction_operator(self, plan, i):
+        """The operator that an instruction calls, or -1."""
+        found = self.instruction(plan, i)
+        return found[1] if found and found[0] == lib.PT_INSTRUCTION_KERNEL_CALL else -1
+
+    def is_inline(self, plan, i):
+        """True when that lies in the FlatBuffer, not in a segment."""
+        return self._delegate(plan, i).is_inline
+
+    def num_specs(self, plan, i):
+        """How many compile specs a delegate has."""
+        return self._delegate(plan, i).n_specs
+
+    def spec(self, plan, i, k, view=None):
+        """Key and value of compile spec k."""
+        key, value = self._spec(plan, self._delegate(plan, i), k)
+        return key, self._part(value)
+
+    def _spec(self, plan, info, k):
+        key, value = ffi.new("pt_text *"), ffi.new("pt_span *")
+        lib.pt_compile_spec(self.plan(plan), info, k, key, value)
+        return _text(key), value
+
+    def find_spec(self, plan, i, key, view=None):
+        """Value of the first compile spec of a key, or None. Needs no heap."""
+        info = self._delegate(plan, i)
+        for k in range(info.n_specs):
+            found, value = self._spec(plan, info, k)
+            if found == key.encode("utf-8", "surrogateescape"):
+                return self._part(value)
+        return None
+
+    # ---- named data
+
+    def num_keys(self):
+        return lib.pt_named_data_count(self.c)
+
+    def key(self, i):
+        """Key of named data."""
+        key = ffi.new("pt_text *")
+        self._check(lib.pt_named_data_key(self.c, _index(i), key, self._error))
+        return _text(key)
+
+    def find_key(self, key):
+        """Number of a key, or -1. Needs no heap."""
+        for i in range(self.num_keys()):
+            if self.key(i) == key.encode("utf-8", "surrogateescape"):
                 return i
         return -1
 
-    def u8_item(self, vector, i):
-        return self._u8(self._item(vector, i, 1))
-
-    def i32_item(self, vector, i):
-        return self._i32(self._item(vector, i, 4))
-
-    def i64_item(self, vector, i):
-        return self._i64(self._item(vector, i, 8))
-
-    def _items(self, vector, item):
-        """The items of a vector, which all lie in the file."""
-        length = self.length(vector)
-        if length:
-            self._bytes(self._item(vector, length - 1, 1), 1)
-        return [item(vector, i) for i in range(length)]
-
-    def same_items(self, vector, size, other, other_vector):
-        """True when a vector of items of `size` bytes is equal to one in another reader's file."""
-        length = self.length(vector)
-        if not 1 <= size <= 8:
-            raise ValueError
-        if length != other.length(other_vector) or length > len(self._data):
-            return False
-        return length == 0 or (self._bytes(vector + 4, length * size)
-                               == other._bytes(other_vector + 4, length * size))
-
-    def find(self, tables, slot, other, string, start):
-        """Index of the first table of a vector, from `start` on and round, whose string in a slot reads
-        as the string at a position of another reader's file, or -1."""
-        count = self.length(tables)
-        for i in itertools.chain(range(start, count), range(min(start, count))):
-            found = self.table(self.item(tables, i), slot)
-            if found and self.same_items(found, 1, other, string):
-                return i
-        return -1
-
-    def tensor_nbytes(self, dtype, sizes, limit):
-        """Bytes of a tensor of a dtype with the i32 sizes of a vector, 0 with a size of 0. -1 for a
-        dtype without whole bytes, a negative size, or when those but for 0 make more than `limit`."""
-        fits, empty, nbytes = True, False, element_size(dtype)
-        for size in self._items(sizes, self.i32_item):
-            empty = empty or size == 0
-            nbytes *= size or 1
-            fits = fits and size >= 0 and nbytes <= limit
-        return -1 if not nbytes or not fits else 0 if empty else nbytes
-
-    def tensor_flags(self, sizes, order):
-        """Rank of a tensor with these vectors of sizes and of dim order, + 32 when the order
-        counts 0, 1, 2 ...; -1 when the order is no permutation of so many dims, or of more than 16."""
-        order = self._items(order, self.u8_item)
-        rank = len(order)
-        if rank > lib.PT_MAX_RANK or rank != self.length(sizes) or set(order) != set(range(rank)):
-            return -1
-        return rank + (lib.PT_VALUE_CONTIGUOUS if order == sorted(order) else 0)
-
-    def u32_at(self, position):
-        return self._u32(position)
-
-    def u64_at(self, position):
-        return self._i64(position)
-
-    def number(self, evalue, kept):
-        """The int, bool or float of an EValue. MicroPython puts a float into `kept`, of new_float,
-        while the heap is locked; an int that would need it is a MemoryError then."""
-        member = self.table(evalue, lib.PT_SLOT_EVALUE_VAL)
-        position = self.field(member, 0)  # the only one that each of them has
-        kind = self._type(evalue)
-        size = 1 if kind == lib.PT_TYPE_BOOL else 8
-        return _number(kind, self._bytes(position, size) if position else bytes(size))
-
-    def is_number(self, evalue, value):
-        """True when a value is of the type of an EValue's number and equal to it, or as close as
-        ExecuTorch asks of an input."""
-        wanted = self.number(evalue, None)
-        if type(wanted) is float and isinstance(value, float):
-            close = math.isfinite(wanted) and abs(value - wanted) <= 1e-4 + 1e-5 * abs(wanted)
-            return close or value == wanted or (value != value and wanted != wanted)
-        same_type = isinstance(value, type(wanted)) and isinstance(value, bool) == (
-            type(wanted) is bool)
-        return same_type and value == wanted
-
-    def double_item(self, vector, i, kept):
-        """Item i of a vector of doubles; `kept` as in number."""
-        return struct.unpack("<d", self._bytes(self._item(vector, i, 8), 8))[0]
-
-    def string(self, string, kept):
-        """The text of the string at a position, "" for 0. While the heap is locked MicroPython lets
-        `kept`, of new_string, refer to it."""
-        if not string:
-            return ""
-        text = bytes(self._bytes(string + 4, self.length(string) + 1))
-        if text[-1]:
-            raise ValueError
-        return text[:-1].decode()
-
-    def equals(self, string, text):
-        """True when the string at position `string` reads `text`."""
-        length = self.length(string)
-        return bytes(self._bytes(string + 4, length)) == text.encode("utf-8", "surrogateescape")
-
-    def operator(self, name, overload):
-        """Number of the operator whose name and overload stand at these positions, or -1."""
-        parts = []
-        for string in (name, overload):
-            length = self.length(string)
-            parts += [bytes(self._bytes(string + 4, length)) if string else b"", length]
-        return lib.pt_find_operator(*parts)
+    def data(self, i, view=None):
+        """The bytes of named data."""
+        span = ffi.new("pt_span *")
+        self._check(lib.pt_named_data(self.c, _index(i), span, self._error))
+        return self._part(span)
 
 
-def _reference(memory, offset):
-    return memory << 25 | offset >> 2
+def _instruction(walk):
+    arguments = [lib.pt_plan_walk_argument(walk, k) for k in range(walk.n_args)]
+    is_jump = walk.kind == lib.PT_INSTRUCTION_JUMP_FALSE_CALL
+    return walk.kind, walk.target, walk.other + is_jump * walk.first, arguments
 
 
-def _offset(ref):
-    return (ref & (2**25 - 1)) << 2
+class Data(_File):
+    """A .ptd file, as Program."""
+
+    def open(self, buffer, verification):
+        self._open("pt_data *", lib.pt_data_open, buffer, verification, lib.PT_SUBJECT_DATA_FILE)
+
+    def num_keys(self):
+        return lib.pt_data_keys(self.c)
+
+    def key(self, i):
+        return _text(lib.pt_data_key(self.c, i))
+
+    def find_key(self, key):
+        """Number of a key, or -1. Needs no heap."""
+        key = key.encode("utf-8", "surrogateescape")
+        return lib.pt_data_find(self.c, key, len(key))
+
+    def tensor(self, i):
+        """The layout of the tensor with key i, see _tensor."""
+        info = ffi.new("pt_tensor_info *")
+        self._check(lib.pt_data_tensor(self.c, i, info, self._error))
+        return _tensor(info)
+
+    def data(self, i, view=None):
+        return self._part(lib.pt_data_bytes(self.c, i))
 
 
-class _Memory:
-    """Address and size of a buffer, which stays where it is as long as this object lives.
+# ---- methods
 
-    What is locked is the object behind a memoryview, not the view: the garbage collector could not
-    clear a view with an export.
-    """
 
-    def __init__(self, buffer):
-        self.buffer = view = memoryview(buffer)  # the caller may release the one handed over
-        self.size = view.nbytes
-        self.pointer = ffi.cast("uint8_t *", ffi.from_buffer(view))
-        base = buffer if view.obj is None else view.obj
-        self._lock = ffi.from_buffer(base, require_writable=False)
+def _method_of(m):
+    return ffi.from_handle(m.c.owner)()
 
 
 def _keep(kind, error, traceback):
-    """Keeps what a function raised that the executor calls, for when the executor has returned."""
-    ffi.from_handle(traceback.tb_frame.f_locals["c"].owner)()._raised = error
+    """Keeps what a function raised that the library calls, for when the library has returned."""
+    m = traceback.tb_frame.f_locals.get("m")
+    owner = m.c.owner if m is not None else traceback.tb_frame.f_locals["c"].owner
+    ffi.from_handle(owner)()._raised = error
 
 
-@ffi.def_extern(error=INTERNAL, onerror=_keep)
-def call_delegate(c, position):
-    """What the executor calls: on_delegate of the context that owns `c`."""
-    return ffi.from_handle(c.owner)()._on_delegate(position)
-
-
-@ffi.def_extern(error=INTERNAL, onerror=_keep)
+@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)
 def handle_signals(c):
-    """Called now and then while the executor runs: Python handles signals where it calls a function.
-    What a handler raises, KeyboardInterrupt for ctrl-C, ends the execution."""
+    """Called now and then while a method runs: Python handles signals where it calls a function. What a
+    handler raises, KeyboardInterrupt for ctrl-C, ends the execution."""
     return 0
 
 
-class Context:
-    """The memories that references lead into, and the executor's state.
+@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)
+def find_delegate(m, delegate, error):
+    return _method_of(m)._ask(FIND, delegate, error)
 
-    ValueError where a position, a reference or a number does not fit. Only constant memories may lie
-    in a buffer that cannot be written. on_failure(code): see step. on_delegate(position): runs the
-    delegate call whose record is at `position` of the pool, and returns an error code.
-    """
 
-    def __init__(self, on_failure=None, on_delegate=None):
-        self._on_failure = on_failure
+def _keep_and_destroy(kind, error, traceback):
+    """Destroys, too, what an interrupt has kept from being destroyed, or the library from knowing that
+    it is ready."""
+    _keep(kind, error, traceback)
+    arguments = traceback.tb_frame.f_locals
+    _method_of(arguments["m"])._on_delegate(DESTROY, arguments["delegate"])
+
+
+@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep_and_destroy)
+def init_delegate(m, delegate, error):
+    return _method_of(m)._ask(INIT, delegate, error)
+
+
+@ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)
+def execute_delegate(m, delegate, error):
+    return _method_of(m)._ask(EXECUTE, delegate, error)
+
+
+@ffi.def_extern(onerror=_keep_and_destroy)
+def destroy_delegate(m, delegate):
+    _method_of(m)._on_delegate(DESTROY, delegate)
+
+
+class Method(_Owner):
+    """A loaded method. on_delegate(FIND, INIT, EXECUTE or DESTROY, number of a delegate) answers with
+    an error's code. `kept` has objects for a value, which a locked heap cannot make: tensor, number,
+    text, list."""
+
+    def __init__(self, on_error, on_delegate=None):
+        super().__init__(on_error)
         self._on_delegate = on_delegate
         self._raised = None
-        self._ready = False
         self._lock = threading.RLock()  # a handler of signals may run while it is held
-        self._runner = None  # the thread that runs the executor
-        self._c = ffi.new("pt_context *")
+        self._runner = None  # the thread that runs
+        self._m = ffi.new("pt_method *")
         self._handle = ffi.new_handle(weakref.ref(self))
-        self._c.owner = self._handle
-        self._c.call_delegate = lib.call_delegate if on_delegate else ffi.NULL
-        self._c.poll = ffi.addressof(lib, "pt_poll")
-        self._buffers = [None] * MEMORIES
-        self._constant = {PROGRAM}  # memories that nothing writes to
-        self._scratch = None
-        self._events = None
+        self._m.c.owner = self._handle
+        self._m.c.poll = ffi.addressof(lib, "pt_poll")
+        self._release()
 
-    def set_memory(self, memory, buffer):
-        """Makes a buffer, or None, the memory of this number."""
-        self._set_memory(memory, buffer)
-        self._constant -= {memory} - {PROGRAM}
+    def _release(self):
+        self._program, self._files = None, []
+        self._memories, self._given_memories = {}, {}
 
-    def set_constant_memory(self, memory, buffer):
-        """The same for a buffer that nothing may write to, as nothing does to the program."""
-        self._set_memory(memory, buffer)
-        self._constant.add(memory)
+    def _ask(self, what, delegate, error):
+        code = self._on_delegate(what, delegate)
+        moved = self._moved() if what != FIND else 0
+        return lib.pt_moved_memory(self._m, moved, error) if moved and not code else code
 
-    def _set_memory(self, memory, buffer):
-        if not 0 < memory < MEMORIES:
-            raise ValueError
-        self._buffers[memory] = found = None if buffer is None else _Memory(buffer)
-        self._c.memory[memory] = found.pointer if found else ffi.NULL
-        self._c.memory_size[memory] = found.size if found else 0
-        self._ready = self._ready and found is not None
+    def _call(self, function, *arguments):
+        """Calls the library. What a function raised that it called comes first."""
+        self._raised = None
+        error = ffi.new("pt_error *")  # another thread may call, too
+        code = function(self._m, *arguments, error)
+        self._raise_kept()
+        if code:
+            self._report(error)
 
-    def set_scratch(self, buffer):
-        self._scratch = found = None if buffer is None else _Memory(buffer)
-        self._c.scratch = found.pointer if found else ffi.NULL
-        self._c.scratch_size = found.size if found else 0
+    def _raise_kept(self):
+        """Raises what a function raised that the library called, see _keep."""
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
 
-    def moved_memory(self):
-        """Number of a memory whose buffer was resized, so that it lies elsewhere or is too small:
-        MEMORIES is the temp memory, one more that of events; 0 for none, as always under CPython."""
+    def _moved(self):
+        for memory, found in self._memories.items():
+            if found.has_moved():
+                return memory
+        for i in range(self._m.first_external, self._m.end_external):
+            if self._m.has_memory >> i & 1 and self._memory_of(i).has_moved():
+                return i
         return 0
 
-    def release(self):
-        """Takes all memories away, the temp memory and that of events, too."""
-        for memory in range(PROGRAM, MEMORIES):
-            if self._buffers[memory] is not None:
-                self.set_memory(memory, None)
-        self.set_scratch(None)
-        self.set_tracer(None)
-        self._ready = False
+    def check(self):
+        """InvalidState before load, and where a memory was resized since it was handed over."""
+        self._check_moved()
+        self._check(lib.pt_check_loaded(self._m, self._error))
 
-    def _record(self, kind, position, size=None):
-        size = ffi.sizeof(kind) if size is None else size
-        if position < 0 or position % 4 or position + size > self._c.memory_size[POOL]:
-            raise ValueError
-        return ffi.cast(kind + " *", self._c.memory[POOL] + position)
+    def _check_moved(self):
+        moved = self._moved() if self._m.state == lib.PT_LOADED else 0
+        if moved:
+            self._check(lib.pt_moved_memory(self._m, moved, self._error))
 
-    def limit_memory(self, memory, size):
-        """Lets references reach only the first `size` bytes of a memory, which has as many."""
-        if not 0 <= size <= self._c.memory_size[memory]:
-            raise ValueError
-        self._c.memory_size[memory] = size
+    # ---- loading
 
-    def is_inside(self, memory, offset, size):
-        """True when the bytes from offset on lie in the memory. No number is negative."""
-        return offset + size <= self._c.memory_size[memory]
+    def load(self, program, plan, pool, size, used, planned, temp, files, prepare, events, most,
+             most_arguments):
+        """Loads a method. `pool`: of its `size` bytes the first `used` are taken. planned: list of
+        buffers. temp, events: buffers, or None. files: list of Data, or None. most, most_arguments: of
+        delegates and of a call's arguments. Returns how many bytes of the pool are taken afterwards."""
+        self._check_stack()
+        memories, options = ffi.new("pt_memories *"), ffi.new("pt_options *")
+        if self._m.state != lib.PT_UNLOADED:
+            self._call(lib.pt_load, program.plan(plan), memories, options)  # is refused
+        self._release()
+        planned = [self._memory(buffer, lib.PT_SUBJECT_PLANNED_BUFFER, i)
+                   for i, buffer in enumerate(planned)]
+        found = {"temp": self._memory_or_none(temp, lib.PT_SUBJECT_TEMP),
+                 "events": self._memory_or_none(events, lib.PT_SUBJECT_EVENT_TRACER)}
+        spans = ffi.new("pt_span[]", max(len(planned), 1))
+        for i, memory in enumerate(planned):
+            _span(spans[i], memory)
+        data = ffi.new("pt_data *[]", [file.c for file in files or []] or [ffi.NULL])
+        pool = self._memory(pool, lib.PT_SUBJECT_POOL)
+        _span(memories.pool, pool)
+        _span(memories.temp, found["temp"])
+        _span(options.events, found["events"])
+        memories.pool.size = min(size, memories.pool.size)
+        memories.pool_used, memories.planned, memories.n_planned = used, spans, len(planned)
+        memories.data, memories.n_data = data, len(files or [])
+        options.prepare, options.clock = prepare, ffi.addressof(lib, "pt_nanoseconds")
+        options.clock_mask = 2**64 - 1
+        options.delegates = self._delegates(most, most_arguments)
+        self._keep_memories(program, pool, planned, files or [], found, data, spans)
+        self._call(lib.pt_load, program.plan(plan), memories, options)
+        return self._m.end
 
-    def overlap(self, buffer, first, end):
-        """The first memory from number `first` to below `end` that shares a byte with a buffer;
-        MEMORIES when the temp memory or that of events does, 0 when none does."""
-        if not (0 <= first <= MEMORIES and 0 <= end <= MEMORIES):
-            raise ValueError
-        found = _Memory(buffer)
-        return lib.pt_find_overlap(self._c, found.pointer, found.size, first, end)
+    def _memory_or_none(self, buffer, subject):
+        return None if buffer is None else self._memory(buffer, subject)
 
-    def has_memory(self, memory):
-        if not 0 <= memory < MEMORIES:
-            raise ValueError
-        return self._buffers[memory] is not None
+    def _delegates(self, most, most_arguments):
+        self._table = ffi.new("pt_delegates *", {
+            "most": most, "most_arguments": most_arguments, "find": lib.find_delegate,
+            "init": lib.init_delegate, "execute": lib.execute_delegate,
+            "destroy": lib.destroy_delegate})
+        return self._table
 
-    def _put(self, kind, position, **fields):
-        record = self._record(kind, position)
-        try:
-            record[0] = ffi.new(kind + " *", fields)[0]
-        except OverflowError:
-            raise ValueError from None
+    def _keep_memories(self, program, pool, planned, files, others, *structs):
+        """Keeps what the library refers to while the method is loaded."""
+        self._program, self._files = program, [*files, *structs]
+        memories = [program.memory, pool, *planned, *[file.memory for file in files]]
+        self._memories = dict(enumerate(memories, lib.PT_MEMORY_PROGRAM))
+        self._memories |= {MEMORIES + i: found for i, found in enumerate(others.values()) if found}
 
-    def put_method(self, position, n_values, n_instructions, values, instructions, program_values,
-                   scratch, n_variables):
-        self._put("pt_method", position, n_values=n_values, n_variables=n_variables,
-                  n_instructions=n_instructions, values=values, instructions=instructions,
-                  program_values=program_values, scratch=scratch)
-        self._c.program_values = program_values
-        self._c.list_items = 0
-        self._c.method = position
-
-    def put_tensor(self, position, data, sizes, dim_order, index, dtype, flags):
-        """`sizes` and `dim_order` are positions of vectors in the program."""
-        if not 0 <= sizes <= LIMIT - 8 or not 0 <= dim_order <= LIMIT - 8:
-            raise ValueError
-        self._put("pt_value", position, data=data, sizes=_reference(PROGRAM, sizes + 4),
-                  dim_order=_reference(PROGRAM, dim_order + 4), index=index, type=dtype, flags=flags)
-
-    def _tensor_record(self, position):
-        if self._record("pt_value", position).type >= lib.PT_VALUE_OTHER:
-            raise ValueError
-        return _reference(POOL, position)
-
-    def read_value(self, position, into):
-        """Reads the record of a tensor into a list: references to its data, sizes and dim order, its
-        rank, dtype and bytes."""
-        ref = self._tensor_record(position)
-        value, tensor = self._record("pt_value", position), lib.pt_get_tensor(self._c, ref)
-        nbytes = lib.pt_numel(ffi.addressof(tensor)) * element_size(tensor.dtype)
-        into[:6] = [value.data, value.sizes, value.dim_order, tensor.rank, tensor.dtype, nbytes]
-
-    def make_dynamic(self, position, at):
-        """Gives the tensor at `position` sizes of its own, at `at`: their bound, then those of the
-        program, which are the upper bounds."""
-        rank = self._record("pt_value", position).flags & lib.PT_VALUE_RANK
-        self._record("int32_t", at, 4 + 4 * rank)
-        lib.pt_make_dynamic(self._c, position, at)
-
-    def put_list(self, position, items, count, kind):
-        """`items` is a reference to as many references as `count` says."""
-        if not 0 <= kind < lib.PT_VALUE_OTHER:
-            raise ValueError
-        self._put("pt_value", position, data=items, sizes=count, type=lib.PT_VALUE_OTHER + kind)
-
-    def put_instruction(self, position, kernel, n_args, op):
-        self._put("pt_instruction", position, kernel=kernel, n_args=n_args, op=op)
-
-    def put_ref(self, position, ref):
-        try:
-            self._record("pt_ref", position)[0] = ref
-        except OverflowError:
-            raise ValueError from None
-
-    def get_ref(self, position):
-        return min(self._record("pt_ref", position)[0], SMALL_INT_MAX)
-
-    def skip(self, position, count):
-        """Where the instruction that is `count` behind the one at a position lies."""
-        for _ in range(count):
-            position += 4 + 4 * self._record("pt_instruction", position, 4).n_args
-        return position
-
-    def _method(self):
-        """The method's record, whose records of values lie in the pool."""
-        method = self._record("pt_method", self._c.method)
-        self._record("pt_value", _offset(method.values),
-                     16 * (method.n_values + method.n_variables))
-        return method
-
-    def _find(self, function, index):
-        self._method()
-        found = function(self._c, index) if 0 <= index < 2**31 else 0
-        return _offset(found) if found else -1
-
-    def find_value(self, index):
-        """Position of the record of the tensor that is value `index` of the method, or -1."""
-        return self._find(lib.pt_find_value, index)
-
-    def find_variable(self, index):
-        """Position of the record of the variable that is value `index` of the method, or -1."""
-        return self._find(lib.pt_find_variable, index)
-
-    def sort(self, position, count):
-        """Sorts the numbers of 32 bits at `position` and drops those that stand there twice; how many
-        are left."""
-        if not 0 <= count <= LIMIT // 4:
-            raise ValueError
-        return lib.pt_sort(self._record("uint32_t", position, 4 * count), count)
-
-    def put_variables(self, position, count):
-        """Turns the sorted indexes of values at `position` into records there, with the numbers of the
-        program. -1, or the first index that names no number."""
-        if not 0 <= count < 2**16:
-            raise ValueError
-        self._record("pt_value", position, 16 * count)
-        return lib.pt_put_variables(self._c, position, count)
-
-    def reset_variables(self):
-        """Gives all variables of the method the numbers of the program again."""
-        self._method()
-        lib.pt_reset_variables(self._c)
-
-    def _read_argument(self, reader, arguments, i):
-        """Index, position and type of the value that item `i` of the arguments names."""
-        index = reader.i32_item(arguments, i)
-        evalue = reader.item(_offset(self._c.program_values), index)
-        return index, evalue, reader.u8(evalue, lib.PT_SLOT_EVALUE_VAL_TYPE)
-
-    def _has_variable(self, kind, evalue):
-        return kind == lib.PT_TYPE_INT_LIST and lib.pt_list_has_variable(
-            self._c, _reference(PROGRAM, evalue))
-
-    def count_lists(self, reader, arguments, count):
-        """Bytes of the records of those of the first `count` arguments that are lists of ints with a
-        variable."""
-        self._method()
-        if not isinstance(reader, Reader):
-            raise TypeError
-        if not 0 <= count < 256:
-            raise ValueError
-        found = 0
-        for i in range(count):
-            _, evalue, kind = self._read_argument(reader, arguments, i)
-            if self._has_variable(kind, evalue):
-                found += 16 + 4 * lib.pt_list_length(self._c, _reference(PROGRAM, evalue))
-        return min(found, SMALL_INT_MAX)
-
-    def put_arguments(self, position, reader, arguments, start):
-        """Writes the references of the arguments of the instruction at `position`, from number `start`
-        on: to the record of a tensor or variable, to another EValue in the program, 0 for None.
-        `arguments` is the program's vector of value indexes. Returns the number of the first one that
-        is a list of tensors or has variables, which is not written, or -1.
-        """
-        count = self._record("pt_instruction", position).n_args
-        self._record("pt_instruction", position, 4 + 4 * count)
-        variables = self._method().n_variables > 0
-        if not isinstance(reader, Reader):
-            raise TypeError
-        if not 0 <= start < 256:
-            raise ValueError
-        for i in range(start, count):
-            index, evalue, kind = self._read_argument(reader, arguments, i)
-            if kind in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
-                return i
-            if variables and self._has_variable(kind, evalue):
-                return i
-            self.put_ref(position + 4 + 4 * i, self._argument(kind, index, evalue))
-        if reader.length(arguments) > count:  # an output that is named once more
-            self._read_argument(reader, arguments, count)
-        return -1
-
-    def _argument(self, kind, index, evalue):
-        record = (self.find_value if kind == lib.PT_TYPE_TENSOR else self.find_variable)(index)
-        if record >= 0:
-            return _reference(POOL, record)
-        if kind == lib.PT_TYPE_TENSOR:
-            raise ValueError
-        return 0 if kind == lib.PT_TYPE_NULL else _reference(PROGRAM, evalue)
-
-    def _check_instructions(self, method):
-        """The instructions of the method lie in the pool, and their kernels among the known ones."""
-        found = self._record("pt_method", method)
-        at = _offset(found.instructions)
-        for _ in range(found.n_instructions):
-            instruction = self._record("pt_instruction", at, 4)
-            size = 4 + 4 * instruction.n_args
-            self._record("pt_instruction", at, size)
-            calls_kernel = instruction.op != lib.PT_OP_DELEGATE_CALL
-            if calls_kernel and instruction.kernel >= lib.pt_operator_count():
-                raise ValueError
-            at += size
-
-    def settle(self, method, external):
-        """Finds out where the unplanned tensors of the method at `method` lie, whose records are all
-        written: memories from number `external` on are theirs. One more than the last of these, or
-        -code of an error: instruction() is that of a view, or argument() a value without memory.
-        """
-        self._check_instructions(method)
-        if not 0 <= external <= MEMORIES:
-            raise ValueError
-        end = ffi.new("uint32_t *", external)
-        return -lib.pt_settle(self._c, method, end) or end[0]
-
-    def check(self, method):
-        """Checks the instructions of the method at `method`: the code of the first error, which is in
-        instruction(), or 0."""
-        self._check_instructions(method)
-        return lib.pt_check_method(self._c, method)
-
-    def resize(self, position, sizes):
-        """Gives the tensor whose record is at `position` the sizes (int32) in a buffer: 0 or an error
-        code, with the sizes as before."""
-        self._record("pt_value", position)
-        given = bytes(memoryview(sizes).cast("B"))
-        if len(given) % 4 or len(given) > 4 * lib.PT_MAX_RANK:
-            raise ValueError
-        copy = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
-        return lib.pt_resize_tensor(self._c, _reference(POOL, position), len(given) // 4, copy)
-
-    def fit(self, memory):
-        """Leaves no element to dynamic tensors in a memory that is too small for their sizes."""
-        if not 0 <= memory < MEMORIES:
-            raise ValueError
-        self._method()
-        lib.pt_fit(self._c, memory)
-
-    def number(self, position, kept):
-        """The number in the variable whose record is at `position`: an int, bool, float, or None before
-        one is written. `kept` as in Reader.number."""
-        kind = self._record("pt_value", position).type - lib.PT_VALUE_OTHER
-        ref = _reference(POOL, position)
-        if kind == lib.PT_TYPE_DOUBLE:
-            return lib.pt_get_double(self._c, ref)
-        if kind not in (lib.PT_TYPE_INT, lib.PT_TYPE_BOOL):
-            return None
-        value = lib.pt_get_int(self._c, ref)
-        return bool(value) if kind == lib.PT_TYPE_BOOL else value
-
-    def argument(self):
-        """Which argument the last check refused for its kind, or -1."""
-        return self._c.argument
-
-    def reason(self):
-        """Why the last check or run failed, or None."""
-        return ffi.string(self._c.reason).decode() if self._c.reason else None
-
-    def scratch_needed(self):
-        return min(self._c.scratch_needed, SMALL_INT_MAX)
-
-    def ask_scratch(self, size):
-        """Counts `size` bytes of temp memory among what is needed."""
-        if not 0 <= size <= LIMIT:
-            raise ValueError
-        lib.pt_ask_scratch(self._c, size)
-
-    def clear_scratch_needed(self):
-        self._c.scratch_needed = 0
-
-    def set_prepares(self, prepares):
-        """Whether the checks that follow may ask for memory for what they prepare."""
-        self._c.prepares = bool(prepares)
-        self._c.prepared_needed = 0
-
-    def prepared_bytes(self, method):
-        """Bytes of pool for what the checks of the method's instructions asked to prepare."""
-        self._record("pt_method", method)
-        return min(lib.pt_prepared_bytes(self._c, method), SMALL_INT_MAX)
-
-    def prepare(self, method, position):
-        """Prepares what depends only on constants, into the pool at `position`."""
-        self._record("pt_method", method)
-        self._record("pt_ref", position, lib.pt_prepared_bytes(self._c, method))
-        lib.pt_prepare(self._c, method, position)
-
-    def start(self, method):
-        """Goes to the first instruction of the method whose record is at `method` of the pool."""
-        self._record("pt_method", method)
-        lib.pt_start(self._c, method)
-
-    def is_written(self, memory):
-        """True when an instruction of the started method writes to a tensor in this memory."""
-        if not 0 <= memory < MEMORIES:
-            raise ValueError
-        self._record("pt_method", self._c.method)
-        return lib.pt_is_written(self._c, memory)
-
-    def shared_memory(self, first, end):
-        """The first memory from number `first` to below `end` that shares bytes with one of them before
-        it, where an instruction of the started method writes to one of the two; 0 for none."""
-        if not 0 <= first <= end <= MEMORIES:
-            raise ValueError
-        self._record("pt_method", self._c.method)
-        return lib.pt_find_shared(self._c, first, end)
-
-    def memory_needed(self, memory, bounds):
-        """Bytes that a memory of unplanned tensors must have for the static tensors in it; with
-        `bounds` for the dynamic ones at their upper bounds, too."""
-        if not 0 <= memory < MEMORIES:
-            raise ValueError
-        self._method()
-        return lib.pt_memory_needed(self._c, memory, bounds)
-
-    def set_ready(self, ready):
-        """Whether execute and step may run: a method is started and all its memories are set.
-
-        Taking a memory away ends it. False waits for the thread that runs.
-        """
-        if ready:
-            self._record("pt_method", self._c.method)
+    def unload(self):
+        """Lets the method go, after a thread that runs it."""
+        self._check_stack()
         with self._lock:
-            self._ready = ready
+            self._raised = None
+            lib.pt_unload(self._m)
+            if self._m.state == lib.PT_UNLOADED:
+                self._release()
+        self._raise_kept()
+
+    def is_loaded(self):
+        return self._m.state == lib.PT_LOADED
 
     def is_running(self):
         """True while execute or step runs, in this thread or in another."""
-        return self._runner is not None
+        return self._m.is_running
 
-    def is_at_start(self):
-        """True when the next instruction is the first one, and nothing runs."""
-        return self._runner is None and self._c.instruction == 0
+    # ---- inputs, outputs, attributes
+
+    def _given(self, value, subject, index):
+        """The pt_given of a buffer or a Tensor, and what it refers to."""
+        shaped = hasattr(value, "raw_sizes")
+        if not shaped and not _is_buffer(value):
+            self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
+                         "is a tensor: a buffer or a Tensor is wanted")
+        memory = self._memory(value.data if shaped else value, subject, index)
+        given = ffi.new("pt_given *")
+        _span(given.data, memory)
+        given.typecode = bytes([typecode(memory.view)])
+        parts = [memory]
+        if shaped:
+            order = value.dim_order()
+            given.has_shape, given.rank, given.dtype = True, len(order), value.scalar_type()
+            # copies: a view that is exported could not be cleared by the garbage collector
+            parts += [ffi.new("int32_t[]", [*value.raw_sizes()]), ffi.new("uint8_t[]", [*order])]
+            given.sizes, given.dim_order = parts[1], parts[2]
+        return given, memory, parts
+
+    def _give(self, function, value, subject, index, *arguments):
+        """Hands over a buffer or a Tensor, which is kept before the library can refer to it: an
+        interrupt may come at any place."""
+        given, memory, parts = self._given(value, subject, index)
+        self._given_memories[_address(memory.pointer)] = memory
+        self._call(function, *arguments, given)
+        there = {_address(self._m.c.memory[i])
+                 for i in range(self._m.first_external, self._m.end_external)}
+        for address in self._given_memories.keys() - there:
+            del self._given_memories[address]
+
+    def _memory_of(self, number):
+        """The _Memory that is memory `number` of the method."""
+        found = self._memories.get(number)
+        return found or self._given_memories[_address(self._m.c.memory[number])]
+
+    def set_input(self, i, value):
+        """See Method.set_input."""
+        self._check_moved()
+        if value is None or isinstance(value, int | float | str):
+            self._set_constant(i, value)
+            return
+        if not hasattr(value, "raw_sizes") and not _is_buffer(value):
+            item = ffi.new("pt_item *")  # of no type: refused by what the input is
+            self._call(lib.pt_set_constant_input, _index(i), item)
+        self._give(lib.pt_give_input, value, lib.PT_SUBJECT_INPUT, i, _index(i))
+
+    def _set_constant(self, i, value):
+        item = ffi.new("pt_item *")
+        kinds = {bool: lib.PT_TYPE_BOOL, int: lib.PT_TYPE_INT, float: lib.PT_TYPE_DOUBLE,
+                 str: lib.PT_TYPE_STRING, type(None): lib.PT_TYPE_NULL}
+        kind = next(kind for kind in kinds if isinstance(value, kind))
+        item.type = item.number.type = kinds[kind]
+        if kind is float:
+            getattr(item.number, "as").d = value
+        elif kind is str:
+            text = ffi.from_buffer(value.encode("utf-8", "surrogateescape"))
+            item.text = ffi.new("pt_text *", (text, len(text)))[0]
+        elif kind is not type(None):
+            fits = -(2**63) <= value < 2**63
+            getattr(item.number, "as").i = value if fits else 0
+            item.type = item.type if fits else lib.PT_TYPE_NONE
+        self._call(lib.pt_set_constant_input, _index(i), item)
+
+    def set_output(self, i, buffer):
+        """See Method.set_output_data_ptr."""
+        self._check_moved()
+        self._give(lib.pt_set_output, buffer, lib.PT_SUBJECT_OUTPUT, i, _index(i))
+
+    def set_attribute(self, name, buffer):
+        """See Method.set_attribute_data_ptr."""
+        self._check_moved()
+        name = name.encode("utf-8", "surrogateescape")
+        self._give(lib.pt_set_attribute, buffer, lib.PT_SUBJECT_ATTRIBUTE, -1, name, len(name))
+
+    def _value(self, view, kept):
+        """A value as an object. A list is pointed to by its value's number in `kept.list`."""
+        if view.type == lib.PT_TYPE_TENSOR:
+            return self._show(view, kept.tensor)
+        if view.type == lib.PT_TYPE_STRING:
+            return _text(view.text).decode()
+        return None if view.type == lib.PT_TYPE_NULL else _number(view.number)
+
+    def _show(self, view, tensor):
+        """Points a Tensor to what a pt_value_view shows."""
+        t = view.tensor
+        memory = self._memory_of(view.memory)
+        start = _address(t.data) - _address(memory.pointer)
+        data = memory.view.cast("B")[start : start + view.nbytes]
+        constant = lib.pt_is_constant_memory(self._m, view.memory)
+        tensor.data = _typed(data, lib.pt_typecode(t.dtype).decode(), not constant)
+        tensor._dtype = t.dtype
+        tensor._sizes = self._shape(t.sizes, 4 * t.rank).cast("i")
+        tensor._dim_order = self._shape(t.dim_order, t.rank)
+        tensor._buffer = None
+        return tensor
+
+    def _shape(self, pointer, size):
+        """A memoryview of sizes or a dim order: they lie in the pool or in the program."""
+        for memory in (self._memories[lib.PT_MEMORY_POOL], self._program.memory):
+            start = _address(pointer) - _address(memory.pointer)
+            if size and 0 <= start <= memory.view.nbytes - size:
+                return memory.view.cast("B")[start : start + size]
+        return memoryview(b"")
+
+    def output(self, i, kept):
+        """Output i as an object; a list as `kept.list`, pointed to it."""
+        view = ffi.new("pt_value_view *")
+        self._check_moved()
+        self._check(lib.pt_output(self._m, _index(i), view, self._error))
+        return self._object(view, kept)
+
+    def _object(self, view, kept):
+        if view.type >= lib.PT_TYPE_INT_LIST:
+            return kept.list._point(view.value, view.list.count)
+        return self._value(view, kept)
+
+    def item(self, value, i, kept):
+        """Item i of value number `value`, a list."""
+        view, list = ffi.new("pt_value_view *"), ffi.new("pt_item *")
+        self.check()
+        self._check(lib.pt_plan_item(ffi.addressof(self._m, "plan"), VALUES, value, ffi.NULL, list,
+                                     self._error))
+        self._check(lib.pt_list_view(self._m, list, i, view, self._error))
+        return self._value(view, kept)
+
+    def attribute(self, name, tensor):
+        """The Tensor, pointed to the parameter or buffer of a name."""
+        view, name = ffi.new("pt_value_view *"), name.encode("utf-8", "surrogateescape")
+        self._check_moved()
+        self._check(lib.pt_attribute(self._m, name, len(name), view, self._error))
+        return self._show(view, tensor)
+
+    # ---- executing
 
     def _run(self, function):
         """Threads run one after the other; a backend cannot run its own method."""
+        self._check_stack()
         this = threading.get_ident()
-        if not self._ready or self._runner == this:
-            self._on_failure(NOT_READY)
+        if self._runner == this or not self._m.is_ready:
+            self._check_moved()
+            self._call(function)
             return
         with self._lock:
-            self._raised = None
+            self._check_moved()
             self._runner = this
             try:
-                code = NOT_READY if not self._ready else NO_STACK
-                if self._ready and stack_free() >= STACK_BYTES:
-                    code = function(self._c)
+                self._call(function)
             finally:
                 self._runner = None
-            if self._raised is not None:
-                raised, self._raised = self._raised, None
-                raise raised
-            if code:
-                self._on_failure(code)
-
-    def step(self):
-        """Runs one instruction; on_failure(code) is called with an error's code, or with -1 where
-        stack_free is less than STACK_BYTES."""
-        self._run(lib.pt_step)
 
     def execute(self):
-        """Runs from the first instruction to the end; on_failure(code) as in step."""
+        """Runs from the first instruction to the end."""
         self._run(lib.pt_execute)
 
-    def set_tracer(self, buffer):
-        """Measures what each instruction takes into a buffer, or no longer where it is None.
+    def step(self):
+        """Runs one instruction."""
+        self._run(lib.pt_step)
 
-        It has an event of EVENT_BYTES, u64 ticks and u32 calls, for the end of the loop and then one
-        for each instruction of the started method. On the twin a tick is a nanosecond.
-        """
-        found = None if buffer is None else _Memory(buffer)
-        if found:
-            method = self._record("pt_method", self._c.method)
-            if found.size // EVENT_BYTES <= method.n_instructions:
-                raise ValueError
-        self._events = found
-        events = ffi.cast("pt_event *", found.pointer) if found else ffi.NULL
-        lib.pt_set_tracer(self._c, events, _NANOSECONDS, 2**64 - 1)
+    def restart(self):
+        """Back to the first instruction."""
+        self._check_moved()
+        self._call(lib.pt_restart)
+
+    def reset_state(self):
+        """Buffers get their initial values again, or zero."""
+        self._check_moved()
+        self._call(lib.pt_reset_state)
+
+    def usage(self, into):
+        """Sets into[0], [1] and [2] to the bytes of the pool that the method holds, to how many of them
+        are behind its records, and to the bytes of temp memory that were needed so far."""
+        usage = lib.pt_get_usage(self._m)
+        into[0], into[1], into[2] = usage.pool, usage.prepared, usage.temp
+
+    # ---- for delegates
+
+    def argument_count(self):
+        """Arguments of the delegate call that runs."""
+        return self._m.n_call
+
+    def argument(self, i, kept):
+        """One of them as an object."""
+        view = ffi.new("pt_value_view *")
+        self._check(lib.pt_argument(self._m, i, view, self._error))
+        return self._object(view, kept)
+
+    def resize_argument(self, i, sizes):
+        """Gives one of dynamic shape other sizes, a buffer of int32."""
+        given = bytes(memoryview(sizes).cast("B"))
+        items = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
+        self._check(lib.pt_resize_argument(self._m, i, len(items), items, self._error))
+
+    def _allocated(self, function, memory, size, alignment):
+        data = ffi.new("void **")
+        self._check(function(self._m, _index(size), _index(alignment), data, self._error))
+        start = ffi.cast("uint8_t *", data[0]) - self._memories[memory].pointer
+        return self._memories[memory].view.cast("B")[start : start + size]
+
+    def allocate(self, size, alignment, view=None):
+        """Bytes of the pool, in INIT."""
+        return self._allocated(lib.pt_allocate, lib.PT_MEMORY_POOL, size, alignment)
+
+    def allocate_temp(self, size, alignment, view=None):
+        """Bytes of the temp memory, in EXECUTE."""
+        return self._allocated(lib.pt_allocate_temp, MEMORIES, size, alignment)
+
+    def ask_temp(self, size):
+        """Says in INIT that EXECUTE will allocate so many."""
+        self._check(lib.pt_ask_temp(self._m, _index(size), self._error))
+
+    def instruction(self):
+        """Number of the instruction that runs."""
+        return self._m.c.instruction
 
     def tracing_overhead(self):
         """Ticks that measuring takes, of each instruction; they are taken off."""
-        return self._c.tracer.overhead
+        return self._m.c.tracer.overhead
 
-    def instruction(self):
-        """Index of the next instruction, or of the one that a check refused."""
-        return self._c.instruction
 
-    def failed(self):
-        """Index of the instruction at which execute or step ended last."""
-        return self._c.failed
-
-    def _data(self, ref, size):
-        memory, offset = ref >> 25, _offset(ref)
-        if size < 0 or not 0 <= memory < MEMORIES or self._buffers[memory] is None:
-            raise ValueError
-        if offset + size > self._c.memory_size[memory]:
-            raise ValueError
-        return memoryview(self._buffers[memory].buffer).cast("B")[offset : offset + size]
-
-    def _writable_data(self, ref, size):
-        if ref >> 25 in self._constant:
-            raise ValueError
-        return self._data(ref, size)
-
-    def copy_in(self, ref, buffer):
-        """Copies the bytes of `buffer` to a reference."""
-        data = memoryview(buffer).cast("B")
-        self._writable_data(ref, len(data))[:] = data
-
-    def copy(self, ref, memory, position, size):
-        """Copies bytes at a position of a memory to a reference."""
-        if not 0 < memory < MEMORIES or self._buffers[memory] is None:
-            raise ValueError
-        if position < 0 or position + size > self._c.memory_size[memory]:
-            raise ValueError
-        data = memoryview(self._buffers[memory].buffer).cast("B")[position : position + size]
-        self._writable_data(ref, size)[:] = data
-
-    def clear(self, ref, size):
-        self._writable_data(ref, size)[:] = bytes(size)
-
-    def view(self, view, ref, size, typecode):
-        """A memoryview of the bytes at a reference. MicroPython points `view` there instead.
-
-        `size` is in bytes; `typecode` one of bBhHiIqQfd. Of a constant memory it is read-only.
-        """
-        if size % struct.calcsize(typecode):
-            raise ValueError
-        return _typed(self._data(ref, size), typecode, ref >> 25 not in self._constant)
+def _is_buffer(value):
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    except ValueError:  # a view that was released
+        return True
+    return True

@@ -1,153 +1,54 @@
-"""Builds `_picotorch_c`, the host's binding of kernels/: run by setup.py, through cffi."""
+"""Builds `_picotorch_c`, the host's binding of kernels/: run by setup.py, through cffi.
+
+What it declares is read from the core's headers.
+"""
 
 import pathlib
+import re
 import sysconfig
 
 import cffi
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = sorted(
-    str(path.relative_to(ROOT))
-    for folder in ("core", "portable", "quantized", "cortex_m", "arch")
-    for path in (ROOT / "kernels" / folder).glob("*.c")
-)
+SOURCES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rglob("*.c"))
+FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
+HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h")
 
-DECLARATIONS = """
-#define PT_MAX_RANK ...
-#define PT_OP_DELEGATE_CALL ...
-#define PT_VALUE_CONTIGUOUS ...
-#define PT_FORMATS ...
-#define PT_FORMAT_PROGRAM ...
-#define PT_FORMAT_FLAT_TENSOR ...
-#define PT_VALUE_RANK ...
-#define PT_VALUE_OTHER ...
-#define PT_SLOT_EVALUE_VAL_TYPE ...
-#define PT_SLOT_EVALUE_VAL ...
-#define PT_SLOT_TENSOR_SHAPE_DYNAMISM ...
-#define PT_SLOT_TENSOR_SIZES ...
-#define PT_TYPE_NULL ...
-#define PT_TYPE_INT ...
-#define PT_TYPE_BOOL ...
-#define PT_TYPE_DOUBLE ...
-#define PT_TYPE_INT_LIST ...
-#define PT_TYPE_TENSOR ...
-#define PT_TYPE_TENSOR_LIST ...
-#define PT_TYPE_OPTIONAL_TENSOR_LIST ...
-typedef uint32_t pt_ref;
-typedef struct pt_event {
-    uint64_t ticks;
-    uint32_t calls;
-    uint32_t reserved;
-} pt_event;
-typedef struct pt_tracer {
-    pt_event *events;
-    uint64_t (*clock)(void);
-    uint64_t mask;
-    uint64_t last;
-    uint32_t overhead;
-} pt_tracer;
-typedef struct pt_context {
-    uint8_t *memory[32];
-    uint32_t memory_size[32];
-    uint8_t *scratch;
-    uint32_t scratch_size;
-    uint32_t scratch_needed;
-    uint32_t list_items;
-    uint8_t checking;
-    bool prepares;
-    uint32_t prepared_needed;
-    uint8_t *prepare_at;
-    uint32_t prepare_left;
-    pt_ref prepared;
-    pt_ref program_values;
-    uint32_t method;
-    uint32_t instruction;
-    uint32_t position;
-    uint32_t failed;
-    int32_t argument;
-    const char *reason;
-    pt_tracer tracer;
-    int (*call_delegate)(struct pt_context *c, uint32_t position);
-    int (*poll)(struct pt_context *c);
-    void *owner;
-} pt_context;
-extern "Python" int call_delegate(struct pt_context *c, uint32_t position);
-extern "Python" int handle_signals(struct pt_context *c);
-int pt_poll(pt_context *c);
-typedef struct pt_value {
-    pt_ref data;
-    uint32_t sizes;
-    pt_ref dim_order;
-    uint16_t index;
-    uint8_t type;
-    uint8_t flags;
-} pt_value;
-typedef struct pt_instruction {
-    uint16_t kernel;
-    uint8_t n_args;
-    uint8_t op;
-    ...;
-} pt_instruction;
-typedef struct pt_method {
-    uint16_t n_values;
-    uint16_t n_variables;
-    uint32_t n_instructions;
-    pt_ref values;
-    pt_ref instructions;
-    pt_ref program_values;
-    uint32_t scratch;
-    pt_ref prepared;
-} pt_method;
-int64_t pt_get_int(const pt_context *c, pt_ref arg);
-double pt_get_double(const pt_context *c, pt_ref arg);
-uint32_t pt_list_length(const pt_context *c, pt_ref arg);
-int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
-pt_ref pt_find_value(const pt_context *c, uint32_t index);
-pt_ref pt_find_variable(const pt_context *c, uint32_t index);
-uint32_t pt_sort(uint32_t *items, uint32_t n);
-int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
-void pt_reset_variables(const pt_context *c);
-bool pt_list_has_variable(pt_context *c, pt_ref list);
-void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
-int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
-void pt_fit(const pt_context *c, uint32_t memory);
-int pt_check_method(pt_context *c, uint32_t method);
-void pt_start(pt_context *c, uint32_t method);
-void pt_ask_scratch(pt_context *c, uint32_t bytes);
-uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
-void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
-int pt_step(pt_context *c);
-int pt_execute(pt_context *c);
-void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uint64_t mask);
-uint64_t pt_nanoseconds(void);
-int pt_find_operator(const char *name, uint32_t name_length, const char *overload,
-                     uint32_t overload_length);
-uint32_t pt_operator_count(void);
-const char *pt_operator_name(uint32_t operator_number);
-const char *pt_operator_signature(uint32_t operator_number);
-uint32_t pt_operator_traits(uint32_t operator_number);
-uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t first,
-                         uint32_t end);
-bool pt_is_written(const pt_context *c, uint32_t memory);
-uint32_t pt_find_shared(const pt_context *c, uint32_t first, uint32_t end);
-uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds);
-int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format);
-uint32_t pt_element_size(uint8_t dtype);
-typedef struct pt_tensor {
-    void *data;
-    const int32_t *sizes;
-    const uint8_t *dim_order;
-    uint8_t dtype;
-    uint8_t rank;
-    uint8_t flags;
-} pt_tensor;
-pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg);
-int32_t pt_numel(const pt_tensor *t);
-"""
+
+def _without_bodies(text):
+    """C without the inline functions, whose bodies may hold braces."""
+    kept, depth, inline = [], 0, False
+    for line in text.splitlines():
+        inline = inline or line.startswith("static inline")
+        if not inline:
+            kept.append(line)
+        else:
+            depth += line.count("{") - line.count("}")
+            inline = depth > 0 or "}" not in line
+    return "\n".join(kept)
+
+
+def _constants(match):
+    """An enum as constants whose values the compiler knows."""
+    names = re.findall(r"(?m)(?:^|,|\{)\s*([A-Z]\w*)", "{" + match.group(1))
+    return "".join(f"#define {name} ...\n" for name in names)
+
+
+def declarations(header):
+    """What a header declares, for cffi."""
+    text = re.sub(r"//.*", "", (ROOT / "kernels" / "core" / header).read_text())
+    text = re.sub(r"(?m)^#(?:[^\n]*\\\n)*[^\n]*\n", "", text)
+    text = _without_bodies(text)
+    text = re.sub(r"typedef enum \{([^}]*)\} (\w+);",
+                  lambda match: _constants(match) + f"typedef int... {match.group(2)};\n", text)
+    text = re.sub(r"\benum \{([^}]*)\};", _constants, text)
+    return re.sub(r"\[[^\]]*[A-Z][^\]]*\]", "[...]", text)
+
 
 SOURCE = """
 #define _POSIX_C_SOURCE 199309L
-#include "core.h"
+#include "picotorch.h"
+#include "record.h"
 #include <time.h>
 
 static uint64_t pt_nanoseconds(void) {
@@ -170,14 +71,23 @@ static int pt_poll(pt_context *c) {
 }
 """
 
+OWN_DECLARATIONS = """
+uint64_t pt_nanoseconds(void);
+int pt_poll(pt_context *c);
+extern "Python" int handle_signals(struct pt_context *c);
+extern "Python" int find_delegate(struct pt_method *m, uint32_t delegate, pt_error *error);
+extern "Python" int init_delegate(struct pt_method *m, uint32_t delegate, pt_error *error);
+extern "Python" int execute_delegate(struct pt_method *m, uint32_t delegate, pt_error *error);
+extern "Python" void destroy_delegate(struct pt_method *m, uint32_t delegate);
+"""
+
 ffi = cffi.FFI()
-ffi.cdef(DECLARATIONS)
+ffi.cdef("\n".join([*map(declarations, HEADERS), OWN_DECLARATIONS]))
 ffi.set_source(
     "_picotorch_c",
     SOURCE,
     sources=SOURCES,
-    include_dirs=["kernels/core", "kernels/portable", "kernels/quantized", "kernels/cortex_m",
-                  "kernels/arch"],
+    include_dirs=[f"kernels/{folder}" for folder in FOLDERS],
     # the plain forms of kernels/arch, also where the host is an Arm core with these extensions
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
                         "-Wextra", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",

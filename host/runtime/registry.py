@@ -21,4 +21,4 @@ class OperatorRegistry:
 
     @property
     def operator_names(self) -> set[str]:
-        return {_picotorch.operator_name(i) for i in range(_picotorch.operator_count())}
+        return {_picotorch.operator_name(i) for i in range(_picotorch.operator_count())} - {""}

@@ -1,0 +1,76 @@
+"""Arrays in .npz files: those of a user are unpacked only as far as they are wanted."""
+
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from picotorch import Error
+from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, fail
+
+SPARE = 1 << 20  # bytes beyond those wanted, for arrays whose sizes a later check names
+_HEADER = 1 << 10  # and for each array, of what .npy files begin with
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of np.savez and np.savez_compressed
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def read_npz(path: Path, wanted: list[int], prefix: str = "in") -> list[np.ndarray]:
+    """The arrays in0, in1 ... of a file; one of no type (V1) is None.
+
+    wanted: bytes that each may have; together they have SPARE more at most. Raises AccessFailed,
+    InvalidArgument.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            if len(members) != len(archive.infolist()):
+                raise ValueError
+            _check_members(members, sum(wanted) + _HEADER * len(wanted) + SPARE, path, prefix)
+            return [_array(archive, members[f"{prefix}{i}"]) for i in range(len(members))]
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+    except (Error, MemoryError):
+        raise
+    except Exception:  # whatever numpy, zipfile and the decompressors raise for other bytes
+        raise fail(INVALID_ARGUMENT, "is no .npz file of arrays", str(path)) from None
+
+
+def _check_members(members, limit, path, prefix):
+    """Raises InvalidArgument by what the archive's directory says. No more than that is unpacked of a
+    member, whatever is packed there."""
+    unknown = sorted(set(members) - {f"{prefix}{i}" for i in range(len(members))})
+    if unknown:
+        raise fail(INVALID_ARGUMENT, f"has {', '.join(unknown)}", str(path),
+                   remedy=f"name the arrays {prefix}0, {prefix}1 ... without a gap")
+    unpacked = sum(member.file_size for member in members.values())
+    if unpacked > limit:
+        raise fail(INVALID_ARGUMENT, f"unpacks to {unpacked}B, {limit}B at most wanted", str(path),
+                   remedy="give arrays of the sizes and dtypes that are wanted")
+    if any(member.compress_type not in _METHODS for member in members.values()):
+        raise fail(INVALID_ARGUMENT, "is packed in another way than np.savez packs", str(path))
+
+
+def _array(archive, member):
+    """The array of a member. ValueError for one whose header tells of another size."""
+    with archive.open(member) as file:
+        shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+        if file.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
+            raise ValueError
+        file.seek(0)
+        array = np.lib.format.read_array(file, allow_pickle=False)
+    return np.array(None) if dtype.kind == "V" else array
+
+
+def write_npz(path: Path, arrays: list) -> None:
+    """Writes out0, out1 ... Raises AccessFailed."""
+    try:
+        with open(path, "wb") as file:
+            np.savez(file, **{f"out{i}": storable(array) for i, array in enumerate(arrays)})
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+
+
+def storable(array) -> np.ndarray:
+    """An array as a file can keep it: None as one of no type."""
+    array = np.asarray(array)
+    return np.empty(0, "V1") if array.dtype == object else array

@@ -1,0 +1,56 @@
+"""Reading FlatBuffers on the host with Google's package: bundled programs, and what tests take apart.
+
+Programs and data files are read by the C library.
+"""
+
+import flatbuffers.number_types as types
+from flatbuffers.table import Table
+
+
+class Tables:
+    """Reads tables of a file at positions in it; 0 stands for what the file leaves out. ValueError,
+    IndexError or struct.error where they lead outside."""
+
+    def __init__(self, data):
+        self._data = data
+
+    def _get(self, kind, position):
+        if not 0 <= position <= len(self._data) - kind.bytewidth:
+            raise ValueError
+        return Table(self._data, 0).Get(kind, position)
+
+    def _follow(self, position):
+        return position + self._get(types.UOffsetTFlags, position)
+
+    def root(self):
+        return self._follow(0)
+
+    def field(self, table, slot):
+        """Position of a field."""
+        if self._get(types.SOffsetTFlags, table) > table:
+            raise ValueError
+        offset = Table(self._data, table).Offset(4 + 2 * slot)
+        return table + offset if offset else 0
+
+    def table(self, table, slot):
+        """Position of the table, vector or string in a field."""
+        position = self.field(table, slot)
+        return self._follow(position) if position else 0
+
+    def u8(self, table, slot):
+        position = self.field(table, slot)
+        return self._get(types.Uint8Flags, position) if position else 0
+
+    def u32(self, table, slot):
+        position = self.field(table, slot)
+        return self._get(types.Uint32Flags, position) if position else 0
+
+    def length(self, vector):
+        return self._get(types.UOffsetTFlags, vector) if vector else 0
+
+    def item(self, vector, i):
+        """Position of table i of a vector."""
+        return self._follow(vector + 4 + 4 * i)
+
+    def i32_item(self, vector, i):
+        return self._get(types.Int32Flags, vector + 4 + 4 * i)

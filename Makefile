@@ -14,9 +14,10 @@ SETUP = $(or $(PYTHON),$(error Python 3.11 or newer is needed; \
 	Debian 12 has it: apt-get install python3))  tools/setup_picotorch.py
 PICOTORCH = .venv/bin/picotorch
 BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(wildcard boards/*/board.toml))))
-# schema.h and schema_tables.h are generated, and held against their source by lint.
-C_FILES = $(filter-out kernels/core/schema%,$(sort \
-	$(wildcard $(addsuffix /*.[ch],kernels kernels/* port/module port/firmware tests/board/operators))))
+# schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
+C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
+	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
+	port/bare port/firmware tests/board/operators tests/fuzz examples/*))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -58,8 +59,12 @@ else
 	$(PICOTORCH) firmware --models $(MODELS) --board $(BOARD)
 endif
 
+.PHONY: bare
+bare: ## Firmware of one board without MicroPython (BOARD=mps2-an386)
+	@$(SETUP) bare --board $(BOARD)
+
 .PHONY: all-firmware
-all-firmware: ## Firmware of all boards, in both variants
+all-firmware: ## Firmware of all boards, in all variants
 	@$(SETUP) firmware
 
 .PHONY: operators
@@ -124,7 +129,7 @@ build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | 
 	@touch $@
 
 .PHONY: fuzz
-fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TARGET=file)
+fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TARGET=file, library, library32 ...)
 	.venv/bin/python tools/fuzz.py --target $(FUZZ_TARGET) --minutes $(MINUTES) --jobs $(JOBS)
 
 ##@ Before a commit
@@ -135,6 +140,7 @@ lint: python ## Style of Python and C, and whether what is generated is what is 
 	@echo .venv/bin/clang-format --dry-run -Werror '($(words $(C_FILES)) files)'
 	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
 	.venv/bin/python tools/generate_schema.py --check
+	.venv/bin/python tools/generate_operators.py --check
 
 .PHONY: format
 format: python ## Write the C sources in the project's style

@@ -85,7 +85,7 @@ def faults(path):
 
 def compile_for_host(sources, folder):
     """Compile sources into objects below folder; return them. CheckError if one does not compile."""
-    includes = [f"-I{path}" for path in sorted({source.parent for source in KERNELS.rglob("*.h")})]
+    includes = [f"-I{path}" for path in sorted({source.parent for source in KERNELS.glob("*/*.h")})]
 
     def compile_one(source):
         name = source.relative_to(ROOT) if source.is_relative_to(ROOT) else Path(source.name)

@@ -34,7 +34,7 @@ from instruction_timings import CORES, Instruction, cost  # noqa: E402
 BOARDS = [name for name in boards.board_names()
           if boards.load_board(name).core in CORES and name.startswith("mps")]
 OVERHEAD = 1000  # instructions around execute() that the board does not count
-EXECUTION = 5  # starts of the counter: at boot, of its own overhead, verify, load, execute
+EXECUTION = 6  # starts of the counter: at boot, of its overhead, verify, load, set_inputs, execute
 TRACE = re.compile(r"Trace \d+: (0x[0-9a-f]+) \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/[0-9a-f]+\] ?(.*)")
 LISTED = re.compile(r"(0x[0-9a-f]+):\s+((?:[0-9a-f]{4} ?){1,2})\s+(\S+)\s*(.*)")
 

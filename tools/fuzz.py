@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fuzz a target of tests/fuzz with atheris: libFuzzer, guided by the coverage of Python and C.
+"""Fuzz a target of tests/fuzz with libFuzzer, guided by coverage.
 
-The extension is built by clang with its address and undefined-behaviour sanitizers. Both (Debian
-packages) and atheris (into build/fuzz) are installed if they are missing. What is reached for the first
-time stays in build/fuzz/TARGET/corpus. Ends with status 1 on a finding: an exception that is no
-picotorch.Error, a sanitizer's report, an input that takes too long or too much memory.
+library and library32 are C alone, at 64 and at 32 bits; the others Python and C together, with atheris.
+The C is built by clang with its address and undefined-behaviour sanitizers. clang (Debian packages) and
+atheris (into build/fuzz) are installed if they are missing. What is reached for the first time stays in
+build/fuzz/TARGET/corpus. Ends with status 1 on a finding: an exception that is no picotorch.Error, a
+sanitizer's report, an input that takes too long or too much memory.
 
 Example: tools/fuzz.py --minutes 10
 Example: tools/fuzz.py --target file --input build/fuzz/file/findings/crash-1234
@@ -38,9 +39,10 @@ FUZZ = TESTS / "fuzz"
 BUILD = ROOT / "build" / "fuzz"
 PACKAGES = BUILD / "packages"
 EXTENSION = BUILD / "extension"
+C_FUZZERS = ROOT / "build" / "library"
 CAMPAIGN = FUZZ / "campaign.json"
 TARGETS = sorted(path.stem for path in FUZZ.glob("*.py")
-                 if "def one_input(" in path.read_text() and path.stem != "engine")
+                 if "MAX_LENGTH" in path.read_text())
 
 REQUIREMENTS = ROOT / "tools" / "requirements" / "fuzz.txt"
 # pointer-overflow would report NULL + 0, of a tensor without elements
@@ -82,11 +84,39 @@ NEEDS = [Need("clang", "clang", lambda: compiler() is not None),
          Need("clang's sanitizers", "libclang-rt-dev", lambda: compiler() and has_sanitizers())]
 
 
-def set_up():
-    """Brings clang, atheris and the extension."""
-    missing = [need for need in NEEDS if not need.is_there()]
+# Of library32, besides; libFuzzer is C++
+NEEDS_32 = [Need("C library for 32 bits", "gcc-multilib", lambda: links_32()),
+            Need("C++ library for 32 bits", "g++-multilib", lambda: links_32("-lstdc++"))]
+
+
+def links_32(*flags):
+    """Whether clang links a program of 32 bits."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [compiler(), "-m32", "-x", "c", "-", "-o", Path(folder) / "empty", *flags]
+        return compiler() is not None and subprocess.run(
+            command, input="int main(void) { return 0; }", text=True,
+            capture_output=True).returncode == 0
+
+
+def is_c(target):
+    return hasattr(target, "BITS")
+
+
+def set_up(target):
+    """Brings clang and what the target is built with."""
+    needs = NEEDS + (NEEDS_32 if is_c(target) and target.BITS == 32 else [])
+    missing = [need for need in needs if not need.is_there()]
     if missing:
         install(missing)
+    if is_c(target):
+        run("fuzz", ["make", "-s", f"-j{os.cpu_count()}", "-C", FUZZ, f"BITS={target.BITS}",
+                     f"CLANG={compiler()}", "fuzzer"], f"fuzz-{target.__name__}")
+    else:
+        set_up_atheris()
+
+
+def set_up_atheris():
+    """Brings atheris and the extension."""
     installed = PACKAGES / "installed.txt"
     if not installed.exists() or installed.read_text() != REQUIREMENTS.read_text():
         shutil.rmtree(PACKAGES, ignore_errors=True)
@@ -107,6 +137,9 @@ def set_up():
 
 def environment(target):
     """libFuzzer finds a mutator only among what is loaded before it starts."""
+    if is_c(target):
+        return os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=16",
+                             "UBSAN_OPTIONS": "print_stacktrace=1"}
     libraries = [PACKAGES / "asan_with_fuzzer.so"]
     if hasattr(target, "mutate"):
         libraries += (PACKAGES / "atheris").glob("custom_mutator*.so")
@@ -122,8 +155,9 @@ def environment(target):
 def command(target, folder, *options):
     limits = [f"-timeout={target.SECONDS}", f"-max_len={target.MAX_LENGTH}",
               f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={LARGEST_ALLOCATION}"]
-    return [sys.executable, FUZZ / "engine.py", target.__name__, *limits,
-            f"-artifact_prefix={folder / 'findings'}/", *options]
+    program = ([C_FUZZERS / str(target.BITS) / "fuzzer"] if is_c(target)
+               else [sys.executable, FUZZ / "engine.py", target.__name__])
+    return [*program, *limits, f"-artifact_prefix={folder / 'findings'}/", *options]
 
 
 def fill(target, corpus):
@@ -138,7 +172,7 @@ def fill(target, corpus):
 
 
 def archive(target):
-    return FUZZ / "corpus" / f"{target.__name__}.tgz"
+    return FUZZ / "corpus" / f"{getattr(target, 'CORPUS', target.__name__)}.tgz"
 
 
 def kept(target):
@@ -295,11 +329,11 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
+    target = importlib.import_module(arguments.target)
     try:
-        set_up()
+        set_up(target)
     except SetupError as error:
         sys.exit(f"fuzz: {error}")
-    target = importlib.import_module(arguments.target)
     folder = BUILD / arguments.target
     (folder / "findings").mkdir(parents=True, exist_ok=True)
     if arguments.input:

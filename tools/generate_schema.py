@@ -1,8 +1,8 @@
 """Write the constants of .pte, .ptd and .bpte files from the schemas in schema/.
 
-    python tools/generate_schema.py           # writes port/picotorch/schema.py and flat_tensor.py,
-                                              # kernels/core/schema.h, schema_tables.h,
-                                              # and host/bundled_schema.py
+    python tools/generate_schema.py           # writes port/picotorch/schema.py,
+                                              # kernels/core/schema.h, schema_slots.h, schema_tables.h,
+                                              # host/program_schema.py and bundled_schema.py
     python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
 """
 
@@ -15,8 +15,9 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "port/picotorch/schema.py"
 HEADER = ROOT / "kernels/core/schema.h"
+SLOTS = ROOT / "kernels/core/schema_slots.h"
 VERIFIER = ROOT / "kernels/core/schema_tables.h"
-FLAT_TENSOR = ROOT / "port/picotorch/flat_tensor.py"
+PROGRAM = ROOT / "host/program_schema.py"
 BUNDLED = ROOT / "host/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 
@@ -24,11 +25,9 @@ NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 SCALARS = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f64": 8}
 
 
-# Tables that the loader reads whole, by Reader.read; how it reads each kind of field, others as offsets
-READ_WHOLE = ("Tensor", "AllocationDetails", "KernelCall", "DelegateCall", "JumpFalseCall", "MoveCall",
-              "FreeCall")
-LAYOUT = {"bool": "B", "u8": "B", "i8": "B", "i32": "i", "u32": "I", "i64": "q", "u64": "q", "f64": "x",
-          "skip": "x"}
+# Subjects about which Python knows more
+EXPLAINED = ("method_name", "pool", "attribute", "kernel", "missing_operator", "missing_backend",
+             "external_tensor", "key", "input")
 
 
 def upper(name):
@@ -66,39 +65,37 @@ def bundled_source(schema):
     return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
 
 
-def python_source(schema):
+def python_source(schema, subjects):
+    """What the API has words for: types, dtypes, errors and what they are about."""
     lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
-    lines.append(f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"')
+    for enum in ("KernelTypes",):
+        lines += [f"# {enum}"]
+        for name, value in schema["enum"][enum].items():
+            lines.append(f"{upper(enum)}_{upper(name)} = {value}")
+    lines += ["", "SCALAR_TYPE_NAMES = {"]
+    lines += [f'    {value}: "{name}",' for name, value in schema["enum"]["ScalarType"].items()]
+    lines += ["}", "", "ERROR_NAMES = {"]
+    lines += [f'    0x{value:02X}: "{name}",' for name, value in schema["enum"]["Error"].items()]
+    lines += ["}", "", "# What an error of the library is about, by its number", "SUBJECTS = ("]
+    lines += [f'    "{word}",' for word in subjects.values()]
+    lines += [")"]
+    lines += [f"SUBJECT_{upper(name)} = {i}" for i, name in enumerate(subjects) if name in EXPLAINED]
+    return "\n".join([*lines, ""])
+
+
+def slots_of_program(schema):
+    """For the host's tests and tools, which take files apart."""
+    lines = [f'"""Where things are in a .pte file. {NOTICE}"""', "",
+             f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"']
     header = schema["extended_header"]
     lines.append(f'EXTENDED_HEADER_MAGIC = b"{header["magic"]}"')
     for name in ("position", "length", "program_size", "segment_base", "segment_data_size",
                  "minimum_length"):
         lines.append(f"EXTENDED_HEADER_{upper(name)} = {header[name]}")
-    for enum in ("KernelTypes", "InstructionArguments", "TensorShapeDynamism", "TensorDataLocation",
-                 "DataLocation"):
+    for enum in ("InstructionArguments", "DataLocation"):
         lines += ["", f"# {enum}"]
         for name, value in schema["enum"][enum].items():
             lines.append(f"{upper(enum)}_{upper(name)} = {value}")
-    lines += ["", *slot_lines(schema["table"])]
-    lines += ["", "# Layouts of tables for Reader.read"]
-    for table in READ_WHOLE:
-        letters = "".join(LAYOUT.get(kind, "o") for _, _, kind in slots(schema["table"][table]))
-        lines.append(f'{upper(table)}_FIELDS = b"{letters}"')
-    lines += ["", "SCALAR_TYPE_NAMES = {"]
-    lines += [f'    {value}: "{name}",' for name, value in schema["enum"]["ScalarType"].items()]
-    lines += ["}", "", "ERROR_NAMES = {"]
-    lines += [f'    0x{value:02X}: "{name}",' for name, value in schema["enum"]["Error"].items()]
-    lines += ["}", ""]
-    return "\n".join(lines)
-
-
-def flat_tensor_source(schema):
-    notice = NOTICE.replace("program", "flat_tensor")
-    lines = [f'"""Constants of a .ptd file. {notice}"""', ""]
-    lines.append(f'FILE_IDENTIFIER = b"{schema["file_identifier"]}"')
-    for name, value in schema["header"].items():
-        written = f'b"{value}"' if isinstance(value, str) else value
-        lines.append(f"HEADER_{upper(name)} = {written}")
     return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
 
 
@@ -132,23 +129,50 @@ def field_descriptor(kind):
     return f"FIELD_TABLE, TABLE_{upper(kind)}"
 
 
-def header_source(schema):
-    tables = schema["table"]
+def header_source(schema, subjects):
     lines = [f"// Constants of a .pte file. {NOTICE}", "#ifndef PT_CORE_SCHEMA_H",
              "#define PT_CORE_SCHEMA_H", "", "#include <stdint.h>", ""]
     for enum, prefix in (("Error", "PT_ERROR"), ("ScalarType", "PT_DTYPE"),
-                         ("KernelTypes", "PT_TYPE")):
+                         ("KernelTypes", "PT_TYPE"), ("InstructionArguments", "PT_INSTRUCTION")):
         lines.append("enum {")
         for name, value in schema["enum"][enum].items():
             number = f"0x{value:02X}" if enum == "Error" else value
             lines.append(f"    {prefix}_{upper(name)} = {number},")
         lines += ["};", ""]
-    lines.append("// Slots of the tables' fields that C reads by name")
-    lines.append("enum {")
-    for table in ("EValue", "Int", "Bool", "Double", "String", "IntList", "DoubleList", "BoolList",
-                  "Tensor"):
-        for name, slot, _ in slots(tables[table]):
-            lines.append(f"    PT_SLOT_{upper(table)}_{upper(name)} = {slot},")
+    lines += ["// What an error is about", "enum {"]
+    lines += [f"    PT_SUBJECT_{upper(name)}," for name in subjects]
+    lines += ["};", "", "#endif", ""]
+    return "\n".join(lines)
+
+
+def header_lines(prefix, fields):
+    """Where the fields of a file's header are, and its magic number as a u32."""
+    for name, value in fields.items():
+        number = int.from_bytes(value.encode(), "little") if isinstance(value, str) else value
+        yield f"    {prefix}_{upper(name)} = {number:#x}," if isinstance(value, str) else \
+            f"    {prefix}_{upper(name)} = {number},"
+
+
+def slots_source(schema, flat_tensor):
+    """For the core: how the tables and headers of .pte and .ptd files are laid out."""
+    notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
+    lines = ["// Where things are in .pte and .ptd files, for the core.", f"// {notice}",
+             "#ifndef PT_CORE_SCHEMA_SLOTS_H", "#define PT_CORE_SCHEMA_SLOTS_H", "", "// Headers",
+             "enum {"]
+    lines += header_lines("PT", {"file_identifier": schema["file_identifier"]})
+    lines += header_lines("PT_EXTENDED_HEADER", schema["extended_header"])
+    lines += header_lines("PT_FLAT_TENSOR", {"file_identifier": flat_tensor["file_identifier"]})
+    lines += header_lines("PT_FLAT_TENSOR_HEADER", flat_tensor["header"])
+    lines += ["};", ""]
+    for enum in ("TensorShapeDynamism", "TensorDataLocation", "DataLocation"):
+        lines.append("enum {")
+        lines += [f"    PT_{upper(enum)}_{upper(name)} = {value},"
+                  for name, value in schema["enum"][enum].items()]
+        lines += ["};", ""]
+    lines += ["// Slots of the tables' fields", "enum {"]
+    for table, fields in (schema["table"] | with_prefix(flat_tensor["table"])).items():
+        lines += [f"    PT_SLOT_{upper(table)}_{upper(name)} = {slot},"
+                  for name, slot, kind in slots(fields) if kind != "skip"]
     lines += ["};", "", "#endif", ""]
     return "\n".join(lines)
 
@@ -164,16 +188,16 @@ def verifier_source(schema, flat_tensor):
         numbers = [f"    TABLE_{upper(member)}," for member in members]
         lines += [f"static const uint8_t {union.lower()}_members[] = {{"] + numbers + ["};", ""]
     lines += ["enum {"] + [f"    UNION_{upper(union)}," for union in unions] + ["};", ""]
-    lines += ["static const pt_union unions[] = {"]
+    lines += ["static const schema_union unions[] = {"]
     for union, members in unions.items():
         lines.append(f"    {{{union.lower()}_members, {len(members)}}},")
     lines += ["};", ""]
     for table, fields in tables.items():
         if fields:
-            lines.append(f"static const pt_field {table.lower()}_fields[] = {{")
+            lines.append(f"static const schema_field {table.lower()}_fields[] = {{")
             lines += [f"    {{{field_descriptor(kind)}}}," for _, _, kind in slots(fields)]
             lines += ["};", ""]
-    lines += ["static const pt_table tables[TABLES] = {"]
+    lines += ["static const schema_table tables[TABLES] = {"]
     for table, fields in tables.items():
         name = f"{table.lower()}_fields" if fields else "0"
         lines.append(f"    {{{name}, {len(list(slots(fields)))}}},")
@@ -191,10 +215,13 @@ def main():
     schema = tomllib.loads((ROOT / "schema/program.toml").read_text())
     flat_tensor = tomllib.loads((ROOT / "schema/flat_tensor.toml").read_text())
     bundled = tomllib.loads((ROOT / "schema/bundled_program.toml").read_text())
+    subjects = tomllib.loads((ROOT / "schema/subjects.toml").read_text())["subject"]
     stale = False
-    for path, text in ((PYTHON, python_source(schema)), (HEADER, header_source(schema)),
+    for path, text in ((PYTHON, python_source(schema, subjects)),
+                       (HEADER, header_source(schema, subjects)),
+                       (SLOTS, slots_source(schema, flat_tensor)),
                        (VERIFIER, verifier_source(schema, flat_tensor)),
-                       (FLAT_TENSOR, flat_tensor_source(flat_tensor)),
+                       (PROGRAM, slots_of_program(schema)),
                        (BUNDLED, bundled_source(bundled))):
         if path.exists() and path.read_text() == text:
             continue

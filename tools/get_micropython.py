@@ -3,10 +3,11 @@
 
 Tried in this order: the tree that MICROPYTHON_DIR names, used in place; the tree of an earlier
 call in build/micropython; Debian's source package, over a private apt configuration with the
-mirror that this machine uses already; a git clone of the tag. What is done goes to stderr.
+mirror that this machine uses already; the release's commit by git. What is done goes to stderr.
 
-A tree that this tool got holds the release's files, byte for byte: the SHA-256 of each that a build
-reads is in micropython.sha256, and compared here every time. A tree that MICROPYTHON_DIR names is
+A tree that this tool got holds the release's files that a build reads, byte for byte, and no other
+file, which make or Python might run: the SHA-256 of each is in micropython.sha256, and compared here
+every time. A tree that MICROPYTHON_DIR names is
 its user's own: it has to be of that version, and what differs is said, no more.
 
 Example: tools/get_micropython.py
@@ -21,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,7 @@ BUILD = ROOT / "build"
 VERSION = (1, 25, 0)
 GIT_URL = "https://github.com/micropython/micropython"
 GIT_TAG = "v1.25.0"
+GIT_COMMIT = "f498a16c7db6d4b2de200b3e0856528dfe0613c3"  # a tag can be moved
 DIR_VARIABLE = "MICROPYTHON_DIR"
 
 DEBIAN_PACKAGE = "micropython"
@@ -140,12 +143,41 @@ def changed_files(tree):
     ]
 
 
+def added_files(tree):
+    """Return the names of a tree's files that have no stored hash, and of all its links, sorted."""
+    stored = stored_hashes()
+    added = []
+    for folder, folders, files in os.walk(tree):
+        links = [name for name in (*folders, *files) if Path(folder, name).is_symlink()]
+        for name in {*files, *links}:
+            path = Path(folder, name).relative_to(tree).as_posix()
+            if name in links or path not in stored:
+                added.append(path)
+    return sorted(added)
+
+
 def check_content(tree):
-    """Raise GetError unless each file that a build reads is the release's, byte for byte."""
-    changed = changed_files(tree)
-    if changed:
-        others = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-        raise GetError(f"{tree} is not {GIT_TAG} as released: {changed[0]}{others} changed")
+    """Raise GetError unless a tree is the release's files that a build reads, byte for byte."""
+    for what, names in (("changed", changed_files(tree)), ("added", added_files(tree))):
+        if names:
+            others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            raise GetError(f"{tree} is not {GIT_TAG} as released: {names[0]}{others} {what}")
+
+
+def remove_bytecode(tree):
+    """Remove the folders in which Python keeps what it compiled of a tree's tools."""
+    for folder, folders, _ in os.walk(tree):
+        if "__pycache__" in folders and not Path(folder, "__pycache__").is_symlink():
+            shutil.rmtree(Path(folder, "__pycache__"))
+            folders.remove("__pycache__")
+
+
+def take_over(source, tree):
+    """Make tree of those files of another tree that have a stored hash."""
+    for name in stored_hashes():
+        if (source / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, tree / name)
 
 
 # -- Debian's source package --------------------------------------------------------
@@ -264,15 +296,13 @@ def check_package(folder):
 
 
 def unpack(tarball, tree):
-    """Unpack a tarball with one top folder, which becomes tree."""
-    partial = tree.with_name(tree.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    """Make tree of a tarball with one top folder."""
     say(f"unpacking {tarball.name}")
-    with tarfile.open(tarball) as archive:
-        archive.extractall(partial)
-    (top,) = partial.iterdir()
-    top.rename(tree)
-    partial.rmdir()
+    with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
+        with tarfile.open(tarball) as archive:
+            archive.extractall(folder)
+        (top,) = Path(folder).iterdir()
+        take_over(top, tree)
 
 
 def download(folder, mirror):
@@ -308,11 +338,13 @@ def get_from_debian(tree):
 
 
 def get_from_git(tree):
-    """Make tree by cloning the tag. GetError if that does not work."""
-    partial = tree.with_name(tree.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    run(["git", "clone", "--quiet", "--depth", "1", "--branch", GIT_TAG, GIT_URL, str(partial)])
-    partial.rename(tree)
+    """Make tree of the release's commit. GetError if that does not work."""
+    with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
+        git = ["git", "-C", folder]
+        run([*git, "init", "--quiet"])
+        run([*git, "fetch", "--quiet", "--depth", "1", GIT_URL, GIT_COMMIT])
+        run([*git, "checkout", "--quiet", GIT_COMMIT])
+        take_over(Path(folder), tree)
 
 
 # -- main ---------------------------------------------------------------------------
@@ -354,6 +386,7 @@ def main():
             if changed:
                 say(f"{tree} differs from {GIT_TAG} as released in {changed} files: used as it is")
         elif tree.exists():
+            remove_bytecode(tree)
             check_tree(tree)
             check_content(tree)
         else:

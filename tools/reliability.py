@@ -52,9 +52,13 @@ ROWS = (
         "{accepted_by_contract} accepted, {crashed} crashed, {wrong} ended otherwise, {hung} took more "
         "than 8 million instructions and 1,000 for each byte (endless loops: than 2,000 million)",
         tests("test_malformed")),
-    Row("fuzz", "fuzzing of files, operators and programs, guided by coverage",
+    Row("fuzz", "fuzzing of files, operators, programs and the library, guided by coverage",
         "{hours:.1f} hours of processes, {executions:,} executions, findings: {fixed}, fixed; of "
         "{inputs:,} inputs kept {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=60"),
+    Row("sanitized_library", "fixtures, malformed files and the fuzzers' inputs by the library in C "
+        "alone, at 64 and at 32 bits with sanitizers",
+        "{inputs:,} inputs, {executions:,} executions at each width, 0 crashed, {different} with other "
+        "errors, records or outputs at 32 bits", tests("test_sanitizers_32")),
     Row("operators", "calls of all operators with random hostile arguments",
         "{calls:,} calls: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} "
         "wrote where they must not; none took more than {largest_seconds:.2f} s of a core, with "

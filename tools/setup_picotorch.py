@@ -3,6 +3,7 @@
 
   packages      what the system has to bring: compilers, emulator, Python with headers
   python        .venv with picotorch, its host extension and the tools of the tests
+  bare          the firmware of each board without MicroPython
   micropython   the MicroPython source tree
   firmware      the firmware of each board, to run a model and with a prompt
 
@@ -13,12 +14,14 @@ Example: tools/setup_picotorch.py
 Example: tools/setup_picotorch.py python
 Example: tools/setup_picotorch.py firmware --board mps2-an386 --variant repl
 
-`picotorch firmware --models` calls it with --selection FOLDER, which names the kernels to link.
+With --variant the firmware without MicroPython is left out. `picotorch firmware --models` calls it with
+--selection FOLDER, which names the kernels to link.
 """
 
 import argparse
 import hashlib
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -156,6 +159,15 @@ def python_needs():
     ]
 
 
+def needs_of_32_bits():
+    """Return the Need of a compiler with sanitizers for 32 bits; Debian has it on x86-64."""
+    if platform.machine() != "x86_64":
+        return []
+    command = ["gcc", "-m32", "-fsanitize=address,undefined", "-x", "c", "-o", os.devnull, "-"]
+    source = "#include <stdio.h>\nint main(void) { return 0; }\n"
+    return [Need("C compiler for 32 bits", "gcc-multilib", lambda: succeeds(command, source))]
+
+
 def all_needs():
     libc = "#include <stdio.h>\n"
     newlib = "#include <stdint.h>\n#include <string.h>\n#include <math.h>\n"
@@ -170,6 +182,7 @@ def all_needs():
             compiles("arm-none-eabi-gcc", newlib, "-mcpu=cortex-m4"),
         ),
         Need("qemu-system-arm", "qemu-system-arm", has_program("qemu-system-arm")),
+        *needs_of_32_bits(),
         *python_needs(),
     ]
 
@@ -287,16 +300,24 @@ def set_up_micropython(_):
     say("micropython", f"{done.stdout.strip()} is there")
 
 
-def set_up_firmware(arguments):
+def make_firmware(arguments, folder, board, variant, *settings):
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
+    command = ["make", "-C", folder, f"-j{os.cpu_count() or 1}", f"BOARD={board}", *settings]
+    if arguments.selection:
+        command.append(f"SELECTION={arguments.selection.resolve()}")
+    run("firmware", command, f"firmware-{board}-{variant}", environment)
+
+
+def set_up_bare(arguments):
+    for board in [] if arguments.variant else arguments.board or BOARDS:
+        make_firmware(arguments, "port/bare", board, "bare")
+
+
+def set_up_firmware(arguments):
     for board in arguments.board or BOARDS:
         for variant in arguments.variant or VARIANTS:
-            command = ["make", "-C", "port/firmware", f"-j{os.cpu_count() or 1}"]
-            command += [f"BOARD={board}", f"VARIANT={variant}"]
-            if arguments.selection:
-                command.append(f"SELECTION={arguments.selection.resolve()}")
-            run("firmware", command, f"firmware-{board}-{variant}", environment)
+            make_firmware(arguments, "port/firmware", board, variant, f"VARIANT={variant}")
 
 
 # -- main ---------------------------------------------------------------------------
@@ -304,6 +325,7 @@ def set_up_firmware(arguments):
 STEPS = {
     "packages": set_up_packages,
     "python": set_up_python,
+    "bare": set_up_bare,
     "micropython": set_up_micropython,
     "firmware": set_up_firmware,
 }

@@ -38,8 +38,7 @@ REGISTRY = "registry of operators"
 
 
 def part_of(section, path):
-    if path.endswith("kernels/core/registry.o") and (
-            section == ".rodata.operators" or section.startswith(".rodata.str")):
+    if path.endswith("kernels/core/registry.o") and section.startswith(".rodata"):
         return REGISTRY
     return next((name for name, pattern in PARTS if re.search(pattern, path)), "other")
 
@@ -52,7 +51,7 @@ def report(board):
         part = part_of(section, path)
         parts[part] += size
         if part == "kernels":
-            families[Path(path).stem] += size
+            families[re.search(r"kernels/(.+)\.o$", path)[1]] += size
     return {"board": board.name, "parts": dict(parts), "kernels": dict(families),
             "operators": flash_of_operators(board, list(known_operators()))["operators"],
             "total": sum(parts.values())}

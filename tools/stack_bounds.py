@@ -37,7 +37,8 @@ SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml
 INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
                "fun_builtin_1_call")
 ARGUMENTS = 32
-CALLED_BACK = ("poll", "ticks")  # in the module, by the executor, while no kernel runs
+CALLED_BACK = ("poll", "ticks")  # in the module, by the executor
+POLLS = "pt_poll_now"  # what kernels call; through a pointer it calls the module's poll alone
 FRAME_POINTER = "r7"  # a move from it gives back
 # Functions that call one another, and how many calls of each can be running: what is called then does
 # not call back, by the dtype of the element or the kind of the argument. The verifier's are called once
@@ -47,7 +48,7 @@ ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_flo
 VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
 CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_settle")
 
-_OPERATOR = re.compile(r'^PT_OPERATOR\("([^"]+)", (\w+), "\w*"\)$', re.MULTILINE)
+_OPERATOR = re.compile(r'^PT_OPERATOR\(\d+, "([^"]+)", (\w+), .*\)$', re.MULTILINE)
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
 # not those of a branch future, as which objdump shows the loops of MVE
@@ -223,6 +224,11 @@ class Program:
                 for _, symbol in _OPERATOR.findall(OPERATORS.read_text())
                 if f"pt_{symbol}" in self.image.symbols}
 
+    @cached_property
+    def _polls(self):
+        """The module's poll, where it is linked."""
+        return {f.start for f in self.functions.values() if f.name == CALLED_BACK[0] and f.last}
+
     def pointed_at(self, roots):
         """The functions whose address can be reached from these functions."""
         found, seen, waiting = set(), set(), list(roots)
@@ -266,7 +272,9 @@ class Program:
             callees = function.calls | function.jumps
             frame = function.frame * self.rounds.get(function.name, 1)
             deepest, free = 0, True
-            for callee in callees | pointed if function.calls_pointer else callees:
+            if function.calls_pointer:
+                callees = callees | (self._polls if function.name == POLLS else pointed)
+            for callee in callees:
                 if callee in running:
                     free = False
                     continue
@@ -357,14 +365,15 @@ def bounds(program):
     call = frames(*INTERPRETER) + ARGUMENTS
     called_back = [f.start for f in program.functions.values() if f.name in CALLED_BACK and f.last]
     return {
-        "execute": call + frames("context_execute", "run")
+        "execute": call + frames("method_execute", "run")
         + max(program.bound(program.named(name)) for name in ("pt_execute", "pt_step")),
         "called_back": max(map(program.bound, called_back)),
-        "check": call + max(
-            frames(wrapping) + program.bound(program.named(name)) for wrapping, name in
-            (("context_check", "pt_check_method"), ("context_prepare", "pt_prepare"),
-             ("context_settle", "pt_settle"))),
-        "verify": call + frames("reader_verify") + program.bound(program.named("pt_verify")),
+        "check": call + frames("method_load", "pt_load") + max(
+            program.bound(program.named("pt_check_method")),
+            program.bound(program.named("pt_prepare")),
+            frames("write_records") + program.bound(program.named("pt_settle"))),
+        "verify": call + frames("program_open", "pt_program_open")
+        + program.bound(program.named("pt_verify")),
         "kernels": {name: {"check": program.bound(check), "run": program.bound(run)}
                     for name, (check, run) in kernels.items()},
     }

@@ -1,0 +1,173 @@
+"""Check the list of operators, kernels/core/operators.def, and write what follows from it.
+
+    python tools/generate_operators.py           # writes kernels/core/operator_arguments.h and, for new
+                                                 # operators, kernels/core/operators.lock
+    python tools/generate_operators.py --check   # exit status 1 when they are not what it would write
+
+operators.lock names every operator that there ever was by its number: lines are added, never changed,
+so that a number that stands in a pool or an image means the same operator for ever.
+operator_arguments.h has an enum for each operator, the places of its arguments. --folder names another
+folder with the list.
+"""
+
+import argparse
+import re
+import sys
+import textwrap
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "kernels" / "core"
+LIST, LOCK, HEADER = "operators.def", "operators.lock", "operator_arguments.h"
+
+NOTICE = """\
+// Written by tools/generate_operators.py from operators.def: the places of the arguments of each
+// operator. A constant is called after the operator, then the argument; the overload is left out where
+// it only names outputs, the namespace where it is aten's or no other operator has the same name.
+#ifndef PT_OPERATOR_ARGUMENTS_H
+#define PT_OPERATOR_ARGUMENTS_H
+"""
+ENTRY = re.compile(r'PT_OPERATOR\((\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)')
+OUTPUTS = "OWNA"
+NUMBERS = 1 << 16  # what an instruction in a pool has room for
+
+
+@dataclass(frozen=True)
+class Operator:
+    number: int
+    name: str
+    symbol: str
+    signature: str
+    arguments: list[str]
+
+    def prefix(self) -> str:
+        """Of the constants of its arguments, without namespace."""
+        base, _, overload = self.name.partition("::")[2].partition(".")
+        outputs = {name for name, letter in zip(self.arguments, self.signature, strict=True)
+                   if letter in OUTPUTS} | {"out", "default"}
+        words = [word for word in overload.split("_") if word and word not in outputs]
+        return "_".join([base.lstrip("_"), *words]).upper()
+
+
+def read_list(text: str) -> tuple[list[Operator], list[str]]:
+    """The operators in the order of their lines, and what is wrong with a line."""
+    operators, wrong = [], []
+    for line in text.splitlines():
+        if line and not line.startswith("//"):
+            match = ENTRY.fullmatch(line)
+            if not match:
+                wrong.append(f"not understood: {line}")
+                continue
+            number, name, symbol, signature, arguments = match.groups()
+            operator = Operator(int(number), name, symbol, signature, arguments.split())
+            if len(operator.arguments) != len(signature):
+                wrong.append(f"{name}: {len(operator.arguments)} names of arguments for a signature of "
+                             f"{len(signature)}")
+            elif len(set(operator.arguments)) < len(signature):
+                wrong.append(f"{name}: two arguments of one name")
+            operators.append(operator)
+    return operators, wrong
+
+
+def read_lock(text: str) -> tuple[list[str], list[str]]:
+    """The names of all operators there ever were by number, and what is wrong with a line."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    names = [line.partition(" ")[2] for line in lines]
+    wrong = [f"{LOCK}: {line!r} where number {number} has to be"
+             for number, line in enumerate(lines) if line != f"{number} {names[number]}"]
+    wrong += [f"{LOCK}: {name} stands there twice"
+              for name, times in Counter(names).items() if times > 1]
+    return names, wrong
+
+
+def check_names(operators: list[Operator]) -> list[str]:
+    """What is wrong with the order of the lines: the core searches by name."""
+    names = [operator.name.encode() for operator in operators]
+    return [f"{after.decode()} has to stand before {before.decode()}" if after < before
+            else f"{after.decode()} stands there twice"
+            for before, after in zip(names, names[1:], strict=False) if after <= before]
+
+
+def check_numbers(operators: list[Operator], locked: list[str]) -> list[str]:
+    """What is wrong with the numbers, given the names of all operators there ever were."""
+    wrong, new = [], []
+    for operator in operators:
+        if operator.name in locked:
+            number = locked.index(operator.name)
+            if operator.number != number:
+                wrong.append(f"{operator.name} has number {number} for ever, not {operator.number}")
+        elif operator.number < len(locked):
+            wrong.append(f"{operator.name}: number {operator.number} is that of "
+                         f"{locked[operator.number]} for ever, the next one is {len(locked)}")
+        else:
+            new.append(operator)
+    expected = range(len(locked), len(locked) + len(new))
+    for operator, number in zip(sorted(new, key=lambda one: one.number), expected, strict=True):
+        if operator.number != number or number >= NUMBERS:
+            wrong.append(f"{operator.name}: the next number is {number}, not {operator.number}")
+    return wrong
+
+
+def lock_source(operators: list[Operator], locked: list[str]) -> str:
+    new = sorted((one.number, one.name) for one in operators if one.name not in locked)
+    lines = [f"{number} {name}" for number, name in [*enumerate(locked), *new]]
+    notice = ["# Written by tools/generate_operators.py, which only adds lines: the numbers of all",
+              "# operators that there ever were."]
+    return "\n".join([*notice, *lines, ""])
+
+
+def constants(operators: list[Operator]) -> dict[str, list[str]]:
+    """Of each operator by name, in the order of its arguments."""
+    times = Counter(operator.prefix() for operator in operators)
+    found = {}
+    for operator in operators:
+        namespace, prefix = operator.name.partition("::")[0], operator.prefix()
+        if times[prefix] > 1 and namespace != "aten":
+            prefix = f"{namespace.upper()}_{prefix}"
+        found[operator.name] = [f"{prefix}_{name.upper()}" for name in operator.arguments]
+    return found
+
+
+def check_constants(found: dict[str, list[str]]) -> list[str]:
+    owners = {}
+    for name, own in found.items():
+        for constant in own:
+            owners.setdefault(constant, []).append(name)
+    return [f"{constant} is an argument of {' and of '.join(names)}"
+            for constant, names in owners.items() if len(names) > 1]
+
+
+def header_source(found: dict[str, list[str]]) -> str:
+    lines = [NOTICE]
+    for name, own in found.items():
+        lines += [f"// {name}", *textwrap.wrap(f"enum {{ {', '.join(own)} }};", 100,
+                                               subsequent_indent="       ")]
+    return "\n".join([*lines, "", "#endif\n"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare only, write nothing")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    operators, wrong = read_list((given.folder / LIST).read_text())
+    locked, wrong_lock = read_lock((given.folder / LOCK).read_text())
+    wrong += wrong_lock
+    if not wrong:
+        found = constants(operators)
+        wrong = check_names(operators) + check_numbers(operators, locked) + check_constants(found)
+    if not wrong:
+        for name, text in ((LOCK, lock_source(operators, locked)), (HEADER, header_source(found))):
+            path = given.folder / name
+            if given.check and (not path.exists() or path.read_text() != text):
+                wrong.append(f"{name} is not what {LIST} says: call tools/generate_operators.py")
+            elif not given.check:
+                path.write_text(text)
+    print("".join(f"{line}\n" for line in wrong), end="")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,7 +8,7 @@ whole stack the bytes that nothing ever touched.
 
 settings = job.settings(sections["settings"])
 protected = unlocked if settings["unlocked"] == "1" else locked
-LEVELS = 24  # from the deepest one up that can be called at all
+LEVELS = 24 if settings["unlocked"] == "0" else 48  # from the deepest one up that can be called at all
 
 
 def reach(levels, function):

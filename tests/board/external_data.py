@@ -62,7 +62,9 @@ def main():
     copy = take("planned", len(data))
     copy[:] = data
     print(attempt(found, copy))
-    at = found.data_map.position(0)
+    weight = found.data_map.get_data(found.data_map.get_key(0))
+    before = bytes(weight)
+    at = bytes(copy).find(before)
     copy[at : at + 16] = struct.pack("<4f", 5, 6, 7, -8)
     print(locked(found.run) or found.shown())
 

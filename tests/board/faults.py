@@ -50,6 +50,7 @@ counter = Counter()
 register_backend("Counter", counter)
 program = Program.load(BufferDataLoader(sections["faulty"]))
 pool = MemoryAllocator(take("pool", 512))
+short_pool = pool.buffer[:150]
 planned = HierarchicalAllocator([take("planned", 32)])
 table, found = take("planned", 24), take("planned", 16)
 good, bad = take("planned", 16), take("planned", 16)
@@ -120,10 +121,13 @@ class Bench:
         self.method.reset_state()
 
     def fail_to_load(self):
+        buffer = pool.buffer
+        pool.buffer = short_pool
         pool.size = 150
         try:
             self.method.load(program)
         finally:
+            pool.buffer = buffer
             pool.size = 512
 
     def fail_in_kernel(self):

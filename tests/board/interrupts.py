@@ -1,7 +1,8 @@
 """KeyboardInterrupt at many times of each call of a method, heap locked: it is as usable as before.
 
-Sections: faulty, the program of tests/host/faulty.py; loop, a program that does not end; turns: how
-many interrupts of each call there are about, at times that lie evenly between its start and its end.
+Sections: faulty, the program of tests/host/faulty.py; loop, a program that does not end; long, one of a
+single instruction that takes some hundred million machine instructions; turns: how many interrupts of
+each call there are about, at times that lie evenly between its start and its end.
 Prints of each call how many ended it.
 """
 
@@ -43,7 +44,8 @@ class Bench:
         self.pool = MemoryAllocator(take("pool", 512))
         self.pool.allocate(8)
         self.method = Method(MemoryManager(self.pool, HierarchicalAllocator([take("planned", 32)]),
-                                           MemoryAllocator(take("temp", 64), "temp memory")))
+                                           MemoryAllocator(take("temp", 64), "temp memory")), 2)
+        self.whole_pool, self.short_pool = self.pool.buffer, self.pool.buffer[:200]
         self.table, self.found = take("planned", 24), take("planned", 16)
         struct.pack_into("<6f", self.table, 0, 0, 1, 2, 3, 4, 5)
         self.index, self.bad = take("planned", 16), take("planned", 16)
@@ -159,9 +161,9 @@ def interrupt_phase(bench, phase, before):
         for name in before:
             assert locked(getattr(bench, name)) is None
         if phase == "failing load":
-            bench.pool.size = 200
+            bench.pool.buffer, bench.pool.size = bench.short_pool, 200
         result = function()
-        bench.pool.size = 512
+        bench.pool.buffer, bench.pool.size = bench.whole_pool, 512
         bench.check_recovers()
         return result
 
@@ -173,10 +175,11 @@ def interrupt_phase(bench, phase, before):
     return turns
 
 
-def interrupt_loop():
-    """The execution ends soon after the interrupt, and can be repeated."""
-    program = Program.load(BufferDataLoader(sections["loop"]))
-    method = Method(MemoryManager(MemoryAllocator(take("pool", 256)), HierarchicalAllocator([])))
+def interrupt_loop(name, planned, delay):
+    """The execution ends at most `delay` instructions after the interrupt, and can be repeated."""
+    program = Program.load(BufferDataLoader(sections[name]))
+    arenas = [take("planned", planned)] if planned else []
+    method = Method(MemoryManager(MemoryAllocator(take("pool", 512)), HierarchicalAllocator(arenas)))
     method.load(program)
     took = bytearray(4)
 
@@ -190,7 +193,7 @@ def interrupt_loop():
     for i in range(turns):
         ticks = 1000 + 997 * i
         assert interrupted(execute, ticks)
-        assert struct.unpack("<I", took)[0] < 2 * ticks + 5000
+        assert struct.unpack("<I", took)[0] < 2 * ticks + delay
     return turns
 
 
@@ -198,4 +201,5 @@ turns = int(str(sections["turns"], "utf-8"))
 bench = Bench()
 for phase, before in PHASES:
     print("%s: %d" % (phase, interrupt_phase(bench, phase, before)))
-print("loop: %d" % interrupt_loop())
+print("loop: %d" % interrupt_loop("loop", 0, 5000))
+print("long: %d" % interrupt_loop("long", 3 * 29776, 20000000))

@@ -74,6 +74,7 @@ class Model:
         planned = [take("planned", meta.memory_planned_buffer_size(i))
                    for i in range(meta.num_memory_planned_buffers())]
         self.pool = MemoryAllocator(take("pool", 2048))
+        self.short_pool = memoryview(bytearray(1))
         self.manager = MemoryManager(self.pool, HierarchicalAllocator(planned))
         self.method = Method(self.manager, 1)
         size = meta.input_tensor_meta(0).nbytes()
@@ -115,10 +116,13 @@ class Model:
         self.method.unload()
         size = self.pool.size
         self.pool.size = 64 + self.schedule.next(600)
+        whole = self.pool.buffer
+        self.pool.buffer = _picotorch.view(self.short_pool, whole, 0, self.pool.size, "B")
         try:
             self.method.load(self.program)
         except Error as error:
             self.schedule.add(error.code)
+        self.pool.buffer = whole
         self.pool.size = size
         assert self.pool.used == 0
         self.method.load(self.program)

@@ -56,8 +56,29 @@ def grow(label, loaded, memory):
     tell("unload", method.unload)
     if memory is not loaded.events:
         tell("load again", loaded.load)
-    if memory is not loaded.x and memory is not loaded.out and memory is not loaded.events:
+    if loaded.planned and memory is not loaded.events:
         tell("run", loaded.run)
+
+
+def grow_a_program():
+    data = bytearray(sections["relu"])
+    loaded = Loaded(Program.load(BufferDataLoader(data)))
+    grow("program", loaded, data)
+
+
+class Longer(bytearray):
+    """Grows as its base does."""
+
+
+def grow_inputs_in_place(program):
+    """What a Tensor of from_blob shows, and a subclass of bytearray."""
+    loaded = Loaded(program)
+    x = loaded.x
+    loaded.x = from_blob(x, [4], "Float")
+    grow("a Tensor's buffer", loaded, x)
+    loaded = Loaded(program)
+    loaded.x = Longer(16)
+    grow("a subclass", loaded, loaded.x)
 
 
 class Growing(Backend):
@@ -111,6 +132,8 @@ def main():
     grow("input", loaded, loaded.x)
     loaded = Loaded(in_place)
     grow("output", loaded, loaded.out)
+    grow_a_program()
+    grow_inputs_in_place(in_place)
     grow_in_a_backend(Program.load(BufferDataLoader(sections["two"])))
     for name in ("pool", "temp"):
         loaded = Loaded(planned)

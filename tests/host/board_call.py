@@ -25,6 +25,7 @@ from pathlib import Path
 
 import _picotorch
 import numpy as np
+import records
 from kernel_call import AT_END, GUARD, Call, make_outputs_dynamic
 from picotorch import schema
 from picotorch.host import emulator
@@ -37,7 +38,7 @@ ALIGNMENT = 128
 FILL = 0xA5
 JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
-PREPARED_REF = 24  # offset of pt_method.prepared
+PREPARED_REF = 24  # offset of pt_method_record.prepared
 STAGES = ("check", "run")
 LAST = 128  # in place of a shift: at the end of what is accessible
 
@@ -110,11 +111,11 @@ class Case:
     def _blob(self):
         """The case as tests/board/operators reads it."""
         call = self.call
-        images = [(_picotorch.PROGRAM, call.program, 0)]
+        images = [(records.PROGRAM, call.program, 0)]
         images += [(number, memory.tobytes(), LAST if number == AT_END else call.shift(number))
                    for number, memory in call.memories.items()]
         call.used = call.used + 7 & ~7
-        images.append((_picotorch.POOL, call.pool[: call.used], 0))
+        images.append((records.POOL, call.pool[: call.used], 0))
         rows, body = b"", b""
         start = _aligned(CASE.size + IMAGE.size * len(images))
         for number, data, shift in images:
@@ -130,25 +131,21 @@ class Case:
         return self.twin
 
     def _run_on_twin(self):
-        failure, call, context = [], self.call, self.call.context
-        context._on_failure = failure.append
-        context.set_prepares(self.prepare)
-        code, stage, pool = context.check(0), "check", call.pool
+        call, context = self.call, self.call.context
+        code, stage, pool = context.check(self.prepare), "check", call.pool
         scratch = context.scratch_needed()
-        call.prepared = prepared = context.prepared_bytes(0)
+        call.prepared = prepared = context.prepared_bytes()
         if not code:
             stage = "run"
             pool = call.pool[: call.used] + bytearray(prepared)
-            context.set_memory(_picotorch.POOL, pool)
+            context.set_memory(records.POOL, pool)
             if prepared:
-                context.prepare(0, call.used)
+                context.prepare(call.used)
             memory = bytearray([FILL ^ 0xFF]) * (scratch + GUARD)
             context.set_scratch(memory)
-            context.start(0)
-            context.set_ready(True)
+            context.start()
             with call.guarded(memory, pool):
-                context.execute()
-            code = failure[0] if failure else 0
+                code = context.execute()
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         self._check_sizes(code, pool)
         reason = context.reason() if code else None

@@ -23,11 +23,14 @@ import time
 import _picotorch
 import numpy as np
 import random_operators
+import records
 from example_calls import EXAMPLES
 from exercise import exactly
 from flatbuffer_builder import bool_value, build, double_value, int_value, string_value
-from kernel_call import CONSTANT, CONTIGUOUS, DYNAMIC, OTHER, VALUE, Tensor, Variable, ref
+from kernel_call import CONSTANT, CONTIGUOUS, DYNAMIC, Tensor, Variable, ref
 from picotorch import schema
+from picotorch.host import program_schema
+from records import OTHER, VALUE
 
 LENGTH = 200  # bytes that a call is drawn from
 LARGEST = 1 << 12  # bytes of a tensor
@@ -421,7 +424,7 @@ class HostileCall:
     # ---- records and memories
 
     def _write(self):
-        self.pool, self.context = bytearray(28), _picotorch.Context(self._on_failure)
+        self.pool, self.context = bytearray(records.METHOD_BYTES), records.Context()
         self.code = 0
         self.sizes_at, self.tensor_at, self.variables, self.values = {}, {}, {}, []
         tensors = self._all_tensors()
@@ -436,33 +439,32 @@ class HostileCall:
         self.pool += bytes(-len(self.pool) % 8)
         self._bind(record, 0)
         code = self._check()
-        needed = self.context.prepared_bytes(0) if code == 0 and self.is_prepared else 0
+        needed = self.context.prepared_bytes() if code == 0 and self.is_prepared else 0
         if needed:
             self._bind(record, needed)
             code = self._check()
-            self.context.prepare(0, len(self.pool))
+            self.context.prepare(len(self.pool))
         return code
 
     def _check(self):
-        self.context.set_prepares(self.is_prepared)
-        return self.context.check(0)
+        return self.context.check(self.is_prepared)
 
     def _bind(self, record, spare):
         """Moves the pool, with `spare` bytes more, to a memory of exactly its bytes."""
         self.pool_memory = exactly(bytes(self.pool) + bytes(spare))
         context = self.context
-        context.set_memory(_picotorch.POOL, self.pool_memory)
-        context.set_memory(_picotorch.PROGRAM, self.program)
+        context.set_memory(records.POOL, self.pool_memory)
+        context.set_memory(records.PROGRAM, self.program)
         for number, memory in self.memories.items():
             context.set_memory(number, memory)
-        context.put_method(0, 0, 1, 0, ref(_picotorch.POOL, record),
-                           ref(_picotorch.PROGRAM, self.program_values), 0, 0)
+        context.put_method(0, 0, ref(records.POOL, record),
+                           ref(records.PROGRAM, self.program_values))
 
     def _place(self, tensors):
         """Each tensor that shares none gets a memory; from the last memory on they lie one after the
         other."""
         sizes, self.places = {}, {}
-        number = _picotorch.PLANNED
+        number = records.PLANNED
         for tensor in tensors:
             if tensor.shares is None:
                 at = self._aligned(sizes.get(number, 0) + tensor.shift, tensor)
@@ -501,7 +503,7 @@ class HostileCall:
         flags |= CONTIGUOUS if tensor.order == list(range(rank)) else 0
         data = ref(*self.places[id(tensor)]) if tensor.nbytes() else 0
         self.tensor_at[id(tensor)] = self._put(VALUE.pack(
-            data, ref(_picotorch.POOL, sizes), ref(_picotorch.POOL, order), 0, tensor.dtype, flags))
+            data, ref(records.POOL, sizes), ref(records.POOL, order), 0, tensor.dtype, flags))
         if bound:
             self.sizes_at[id(tensor)] = sizes
 
@@ -519,9 +521,8 @@ class HostileCall:
                 self.indexes[i] = self._list_value(letter.upper(), argument)
         program = build({"execution_plan": [{"name": "forward", "values": self.values}]})
         self.program = exactly(program)
-        self.reader = _picotorch.Reader(self.program)
-        plan = self.reader.item(self.reader.table(self.reader.root(), schema.PROGRAM_EXECUTION_PLAN), 0)
-        self.program_values = self.reader.table(plan, schema.EXECUTION_PLAN_VALUES)
+        self.reader, plan = records.first_plan(self.program)
+        self.program_values = self.reader.table(plan, program_schema.EXECUTION_PLAN_VALUES)
 
     def _value(self, argument):
         make = {bool: bool_value, int: int_value, float: double_value, str: string_value}
@@ -541,23 +542,20 @@ class HostileCall:
             if argument not in self.variables:
                 value = VALUE.pack(0, 0, 0, 0, OTHER + schema.KERNEL_TYPES_INT, 0)
                 self.variables[argument] = self._put(value)
-            return ref(_picotorch.POOL, self.variables[argument])
+            return ref(records.POOL, self.variables[argument])
         if isinstance(argument, HostileTensor):
-            return ref(_picotorch.POOL, self.tensor_at[id(argument)])
+            return ref(records.POOL, self.tensor_at[id(argument)])
         if letter in "VWU":
-            items = [0 if item is None else ref(_picotorch.POOL, self.tensor_at[id(item)])
+            items = [0 if item is None else ref(records.POOL, self.tensor_at[id(item)])
                      for item in argument]
             at = self._put(struct.pack(f"<{len(items)}I", *items))
             kind = schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST if None in argument \
                 else schema.KERNEL_TYPES_TENSOR_LIST
-            return ref(_picotorch.POOL, self._put(VALUE.pack(ref(_picotorch.POOL, at), len(items), 0, 0,
+            return ref(records.POOL, self._put(VALUE.pack(ref(records.POOL, at), len(items), 0, 0,
                                                              OTHER + kind, 0)))
-        return ref(_picotorch.PROGRAM, self.reader.item(self.program_values, place))
+        return ref(records.PROGRAM, self.reader.item(self.program_values, place))
 
     # ---- running
-
-    def _on_failure(self, code):
-        self.code = code
 
     def run(self):
         """The name of the error that refused the call, or "ok"; AssertionError where what is not an
@@ -569,12 +567,11 @@ class HostileCall:
         context = self.context
         self.scratch = exactly(bytes([FILL]) * context.scratch_needed())
         context.set_scratch(self.scratch)
-        context.start(0)
-        context.set_ready(True)
+        context.start()
         self.pool_before = bytes(self.pool_memory)
         self.before = {number: bytes(memory) for number, memory in self.memories.items()}
         self.program_before = bytes(self.program)
-        context.execute()
+        self.code = context.execute()
         if self.code:
             reason = context.reason()
             assert reason, "a refusal without a reason"

@@ -16,6 +16,7 @@ import struct
 import _picotorch
 import numpy as np
 import pytest
+import records
 import sanitized
 from flatbuffer_builder import (
     bool_value,
@@ -25,15 +26,15 @@ from flatbuffer_builder import (
     string_value,
 )
 from picotorch import schema
+from picotorch.host import program_schema
+from records import OTHER, VALUE
 
 GUARD = 64
 AT_END = 19  # number of the memory that ends with its only tensor
 DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
           "float64": 7, "bool": 11, "uint16": 27, "uint32": 28, "uint64": 29}
-OTHER = 0x40  # + KernelTypes of what is no tensor
 CONTIGUOUS, CONSTANT, DYNAMIC = 0x20, 0x40, 0x80
 SPARE = 7  # elements by which an upper bound may be above what is needed: their bytes are a GUARD's
-VALUE = struct.Struct("<IIIHBB")  # pt_value
 
 
 ABOVE_BOUND = "the sizes have more elements than the tensor's upper bound"
@@ -109,39 +110,36 @@ class Call:
             "operators": [{"name": operator.split(".")[0],
                            "overload": operator.split(".", 1)[1] if "." in operator else ""}],
         }]})
-        self.reader = reader = _picotorch.Reader(program)
-        assert reader.verify() == -1
-        self.context = context = _picotorch.Context(self.on_failure)
+        assert records.verify(program) == -1
+        self.context = context = records.Context()
         self.program, self.pool = program, bytearray(65536)
-        context.set_memory(_picotorch.PROGRAM, program)
-        context.set_memory(_picotorch.POOL, self.pool)
-        plan = reader.item(reader.table(reader.root(), schema.PROGRAM_EXECUTION_PLAN), 0)
-        self.program_values = reader.table(plan, schema.EXECUTION_PLAN_VALUES)
+        context.set_memory(records.PROGRAM, program)
+        context.set_memory(records.POOL, self.pool)
+        self.reader, plan = records.first_plan(program)
+        self.program_values = self.reader.table(plan, program_schema.EXECUTION_PLAN_VALUES)
         self.place_tensors(plan)
-        name = reader.item(reader.table(plan, schema.EXECUTION_PLAN_OPERATORS), 0)
-        number = reader.operator(reader.table(name, schema.OPERATOR_NAME),
-                                 reader.table(name, schema.OPERATOR_OVERLOAD))
+        number = records.operator_number(operator)
         assert number >= 0, f"{operator} is not in operators.def"
         self.record = self.allocate(4 + 4 * len(arguments))
-        context.put_method(0, 0, 1, 0, ref(_picotorch.POOL, self.record),
-                           ref(_picotorch.PROGRAM, self.program_values), 0, 0)
+        context.put_method(0, 0, ref(records.POOL, self.record),
+                           ref(records.PROGRAM, self.program_values))
         context.put_instruction(self.record, number, len(arguments), 0)
         for i, index in enumerate(indexes):
             context.put_ref(self.record + 4 + 4 * i, self.argument_ref(index))
         self.records_end = (self.used + 7) & ~7
-        context.set_prepares(prepare)
+        self.prepares = prepare
 
     def check(self):
         """The error code of the check; where it is 0, what the operator prepares is in the pool."""
         context = self.context
-        code = context.check(0)
-        self.prepared = 0 if code else context.prepared_bytes(0)
+        code = context.check(self.prepares)
+        self.prepared = 0 if code else context.prepared_bytes()
         if self.prepared:
-            context.prepare(0, self.records_end)
+            context.prepare(self.records_end)
         return code
 
     def allocate(self, size):
-        self.used = getattr(self, "used", 28)
+        self.used = getattr(self, "used", records.METHOD_BYTES)
         position = self.used
         self.used += (size + 3) & ~3
         return position
@@ -184,8 +182,8 @@ class Call:
 
     def place_tensors(self, plan):
         reader = self.reader
-        chain = reader.item(reader.table(plan, schema.EXECUTION_PLAN_CHAINS), 0)
-        sizes = reader.table(chain, schema.CHAIN_INPUTS) + 4
+        chain = reader.item(reader.table(plan, program_schema.EXECUTION_PLAN_CHAINS), 0)
+        sizes = reader.table(chain, program_schema.CHAIN_INPUTS) + 4
         self.records = {}
         self.place_data()
         for key, (_, tensor) in self.tensors.items():
@@ -196,7 +194,7 @@ class Call:
             if tensor.dim_order == tuple(range(rank)):
                 flags |= CONTIGUOUS
             VALUE.pack_into(self.pool, position, ref(*self.places[id(tensor)]),
-                            ref(_picotorch.PROGRAM, sizes), ref(_picotorch.POOL, order), 0,
+                            ref(records.PROGRAM, sizes), ref(records.POOL, order), 0,
                             tensor.dtype, flags)
             sizes += 4 * rank
             self.records[key] = position
@@ -206,7 +204,7 @@ class Call:
         contents, self.places = {}, {}
         for tensor in self.order:
             if tensor.alias is None:
-                number = AT_END if tensor.last else _picotorch.PLANNED + tensor.shift
+                number = AT_END if tensor.last else records.PLANNED + tensor.shift
                 content = contents.setdefault(number, bytearray())
                 content += b"\xA5" * (GUARD + -len(content) % 16)
                 self.places[id(tensor)] = number, len(content)
@@ -225,7 +223,7 @@ class Call:
     @staticmethod
     def shift(number):
         """Bytes by which the address of a memory is above a multiple of 128."""
-        return 0 if number == AT_END else number - _picotorch.PLANNED
+        return 0 if number == AT_END else number - records.PLANNED
 
     def make_dynamic(self, argument, spare, stale=None):
         """Gives the tensor of an argument a bound of `spare` elements more than it has.
@@ -238,7 +236,7 @@ class Call:
             stale = [bound if spare > 0 else 0] + [1] * (rank - 1)
         position = self.allocate(4 + 4 * rank) + 4
         struct.pack_into(f"<I{rank}i", self.pool, position - 4, bound, *stale[:rank])
-        struct.pack_into("<I", self.pool, record + 4, ref(_picotorch.POOL, position))
+        struct.pack_into("<I", self.pool, record + 4, ref(records.POOL, position))
         self.pool[record + 15] |= DYNAMIC
         self.dynamic[id(argument)] = position
         self.records_end = (self.used + 7) & ~7
@@ -252,11 +250,11 @@ class Call:
         if key is None:
             return 0
         if isinstance(key, int):
-            return ref(_picotorch.PROGRAM, self.reader.item(self.program_values, key))
+            return ref(records.PROGRAM, self.reader.item(self.program_values, key))
         if key[0] == "variable":
-            return ref(_picotorch.POOL, self.variable_record(key[1]))
+            return ref(records.POOL, self.variable_record(key[1]))
         if key[0] == "tensor":
-            return ref(_picotorch.POOL, self.records[key[1]])
+            return ref(records.POOL, self.records[key[1]])
         items = [self.argument_ref(item) for item in key[1]]
         array, record = self.allocate(4 * max(len(items), 1)), self.allocate(16)
         for i, item in enumerate(items):
@@ -264,8 +262,8 @@ class Call:
         kind = schema.KERNEL_TYPES_TENSOR_LIST
         if None in key[1]:
             kind = schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST
-        self.context.put_list(record, ref(_picotorch.POOL, array), len(items), kind)
-        return ref(_picotorch.POOL, record)
+        self.context.put_list(record, ref(records.POOL, array), len(items), kind)
+        return ref(records.POOL, record)
 
     def variable_record(self, variable):
         """Position of the record of a variable, which is at first the int 0."""
@@ -282,11 +280,12 @@ class Call:
         pool = self.without_sizes(self.pool)
         scratch = bytearray(context.scratch_needed() + GUARD)
         context.set_scratch(scratch)
-        context.start(0)
-        context.set_ready(True)
+        context.start()
         Call.runs += 1
         with self.guarded(scratch):
-            context.execute()
+            code = context.execute()
+        if code:
+            raise KernelError(code, context.reason(), "run")
         assert self.without_sizes(self.pool) == pool, "the kernel wrote into the pool"
         self.check_guards()
 
@@ -322,9 +321,6 @@ class Call:
             pool[position : position + 16] = bytes(16)
         return pool
 
-    def on_failure(self, code):
-        raise KernelError(code, self.context.reason(), "run")
-
     def check_guards(self, memories=None):
         """`memories` are those after the call, by number, if not the twin's own."""
         memories = memories or self.memories
@@ -337,11 +333,21 @@ class Call:
 
     def result(self, argument, memories=None):
         if isinstance(argument, Variable):
-            return self.context.number(self.variables[argument], None)
+            return number_at(self.pool, self.variables[argument])
         tensor = self.tensors[id(argument)][1]
         number, place = self.places[id(tensor)]
         memory = (memories or self.memories)[number]
         return tensor.restored(memory[place : place + tensor.array.nbytes].tobytes())
+
+
+def number_at(pool, position):
+    """The number in the record of a variable."""
+    low, high, _, _, kind, _ = VALUE.unpack_from(pool, position)
+    bits = struct.pack("<II", low, high)
+    if kind - OTHER == schema.KERNEL_TYPES_DOUBLE:
+        return struct.unpack("<d", bits)[0]
+    value = struct.unpack("<q", bits)[0]
+    return bool(value) if kind - OTHER == schema.KERNEL_TYPES_BOOL else value
 
 
 def region(buffer, start, end):
@@ -359,7 +365,7 @@ def shifted(content, shift):
 
 def ref(memory, offset):
     assert offset % 4 == 0
-    return memory << 25 | offset >> 2
+    return records.reference(memory, offset)
 
 
 def call(operator, *arguments, prepare=False):

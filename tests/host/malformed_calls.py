@@ -32,7 +32,8 @@ def signatures():
     """Signature -> numbers of its operators."""
     found = {}
     for number in range(_picotorch.operator_count()):
-        found.setdefault(_picotorch.operator_signature(number), []).append(number)
+        if _picotorch.operator_name(number):
+            found.setdefault(_picotorch.operator_signature(number), []).append(number)
     return found
 
 

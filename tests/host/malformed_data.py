@@ -110,7 +110,7 @@ def fields(name, part, table, field):
                             patched(data, target(data, field), content))
 
 
-@kind("data", "data file: schema version", ("NotSupported",))
+@kind("data", "data file: a schema version other than 0", ("NotSupported",))
 def version():
     for name in FIXTURES:
         for value in (1, 2, 2**31, MAX32):

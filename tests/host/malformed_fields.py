@@ -72,7 +72,7 @@ def union_type():
                     yield name, f"{table.name} at {table.position}: {value}", bytes(data)
 
 
-@kind("fields", "schema version", ("NotSupported",))
+@kind("fields", "a schema version other than 0", ("NotSupported",))
 def version():
     for name in ("relu", "linear_5"):
         for value in (1, 2, 2**31, MAX32):

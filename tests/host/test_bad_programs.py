@@ -77,12 +77,12 @@ def operator_without_name():
     return relu(operators=[{"overload": "out"}])
 
 
-@case("InvalidProgram (0x23): something lies outside")
+@case("InvalidProgram (0x23): value 9: there is no such value")
 def argument_index_too_large():
     return relu_called(9, 1, 1)
 
 
-@case("InvalidProgram (0x23): something lies outside")
+@case("InvalidProgram (0x23): value: there is no such value")
 def argument_index_negative():
     return relu_called(-1, 1, 1)
 
@@ -135,56 +135,56 @@ def empty_instruction():
     return relu(chains=[{"instructions": [{}]}])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument 0: is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument self: is of the wrong kind")
 def number_for_a_tensor():
     return program(relu_plan() | {"values": [int_value(3), tensor([4], 16)], "inputs": []})
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument 0: is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument self: is of the wrong kind")
 def none_for_a_tensor():
     return program(relu_plan() | {"values": [NULL_VALUE, tensor([4], 16)], "inputs": []})
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument 1: is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::relu.out: argument out: is of the wrong kind")
 def constant_for_an_output():
     constant = tensor([4], data_buffer_idx=1)
     return program(relu_plan() | {"values": [tensor([4], 0), constant]},
                    constant_buffer=[{}, {"storage": bytes(16)}])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::cat.out: argument 0: is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::cat.out: argument tensors: is of the wrong kind")
 def tensor_for_a_list():
     return program(cat_plan([0, 1], chains=[{"instructions": [call(0, 0, 3, 4, 4)]}]))
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::cat.out: argument 1: is of the wrong kind")
+@case("InvalidProgram (0x23): instruction 0: aten::cat.out: argument dim: is of the wrong kind")
 def bool_for_an_int():
     changed = cat_plan([0, 1])
     changed["values"][3] = bool_value(True)
     return program(changed)
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument dims: is of the wrong")
 def int_list_with_a_float():
     return permute([2, 5])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument dims: is of the wrong")
 def int_list_with_an_index_too_large():
     return permute([2, 99])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument dims: is of the wrong")
 def int_list_with_an_index_beyond_32_bits():
     return permute([2, (1 << 32) + 3])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument dims: is of the wrong")
 def int_list_with_a_negative_index():
     return permute([2, -1])
 
 
-@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument 1: is of the wrong")
+@case("InvalidProgram (0x23): instruction 0: aten::permute_copy.out: argument dims: is of the wrong")
 def bool_list_for_an_int_list():
     return permute([1, 0], "BoolList")
 
@@ -397,7 +397,7 @@ def no_method():
     return program()
 
 
-@case("NotSupported (0x10): schema version 1")
+@case("NotSupported (0x10): a schema version other than 0")
 def later_schema():
     return program(relu_plan(), version=1)
 
@@ -440,6 +440,21 @@ def jump_on_a_float_tensor():
 @case("InvalidProgram (0x23): instruction 0: ")
 def jump_that_never_ends():
     return instructions(jump(2, 0))
+
+
+@case("InvalidProgram (0x23): method: has no chains")
+def no_chains():
+    return relu(chains=None)
+
+
+@case("InvalidProgram (0x23): instruction 0: frees what is no tensor")
+def free_of_a_bool():
+    return instructions({"instr_args": ("FreeCall", {"value_index": 2})})
+
+
+@case("InvalidProgram (0x23): value 9: there is no such value")
+def free_of_no_value():
+    return instructions({"instr_args": ("FreeCall", {"value_index": 9})})
 
 
 @case("NotSupported (0x10): so many jumps across so many instructions")

@@ -184,7 +184,7 @@ def encrypted():
 
 
 def compressed_badly():
-    data = zipped(zipfile.ZIP_LZMA, **{"in0.npy": npy()})
+    data = zipped(zipfile.ZIP_DEFLATED, **{"in0.npy": npy()})
     return data[:50] + b"\xff\xff" + data[52:]
 
 

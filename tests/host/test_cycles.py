@@ -46,6 +46,7 @@ Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
 IN: loop
 0x00000200:  6808       ldr      r0, [r1]
 0x00000202:  f8d2 3004  ldr.w    r3, [r2, #4]

@@ -204,7 +204,7 @@ def test_a_method_frees_its_backend_when_it_is_forgotten(register):
     """No cycle keeps a context alive that the garbage collector cannot see through."""
     register("Doubling", Given(None))
     method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(two()))), "forward")
-    context = weakref.ref(method.context)
+    context = weakref.ref(method.library)
     del method
     gc.collect()
     assert context() is None

@@ -1,10 +1,10 @@
 """Tensors and numbers that change, in programs that no exporter writes; exported ones are fixtures."""
 
-import array
 
 import fixture_store
 import numpy as np
 import pytest
+import records
 from flatbuffer_builder import bool_value, double_value, int_value, string_value
 from picotorch import (
     BufferDataLoader,
@@ -17,7 +17,6 @@ from picotorch import (
     from_blob,
 )
 from picotorch.module import load_with_exact_memories
-from picotorch.values import Kept
 from programs import call, plan, program, tensor
 from targets import aligned
 from test_control_flow import jump, move
@@ -42,23 +41,8 @@ def relu(values=(), instructions=None):
                 ["aten::relu.out"], [X], [OUT], [64])
 
 
-def position(method, value):
-    return method.context.find_value(value)
-
-
-def resize(method, value, *sizes):
-    """The error code, 0 where the tensor has these sizes now."""
-    return method.context.resize(position(method, value), array.array("i", sizes))
-
-
 def sizes_of(method, value, rank=2):
-    place = method.context.get_ref(position(method, value) + 4)
-    return list(method.context.view(memoryview(bytearray(4)), place, 4 * rank, "i"))
-
-
-def number(method, index):
-    """That in a variable."""
-    return method.context.number(method.context.find_variable(index), Kept().number)
+    return records.sizes_of(method, value, rank)
 
 
 def set_x(method, x):
@@ -71,15 +55,14 @@ def test_an_output_takes_the_sizes_of_the_input():
     for shape in [(2, 4), (1, 3), (2, 0), (1, 8), (2, 4)]:
         x = np.linspace(-1, 1, 8, dtype=np.float32)[: shape[0] * shape[1]].reshape(shape)
         if x.size == 0:  # of which CPython casts no view
-            assert resize(method, X, *shape) == 0
+            assert records.resize(method, X, *shape) == 0
             method.execute()
             assert sizes_of(method, OUT) == list(shape)
             continue
         set_x(method, x)
         method.execute()
         assert sizes_of(method, OUT) == list(shape)
-        found = np.array(method.context.view(memoryview(bytearray(4)), method.context.get_ref(
-            position(method, OUT)), 32, "f"))[: x.size]
+        found = np.frombuffer(records.at(method, records.value_record(method, OUT)[0], 4 * x.size), "f")
         assert (found == np.maximum(x.ravel(), 0)).all()
 
 
@@ -91,15 +74,15 @@ def test_sizes_are_the_upper_bound_until_something_changes_them():
 @pytest.mark.parametrize("sizes", [(2, 5), (9, 1), (1 << 16, 1 << 16), (-1, 4), (4,), (1, 2, 4), ()])
 def test_what_is_above_the_bound_or_of_another_rank_is_not_supported(sizes):
     method = relu()
-    assert resize(method, X, *sizes) == 0x10
+    assert records.resize(method, X, *sizes) == 0x10
     assert sizes_of(method, X) == [2, 4]
 
 
 def test_a_static_tensor_keeps_its_sizes():
     method = load([tensor([2, 4], 0), tensor([2, 4], 32)], [call(0, X, OUT, OUT)],
                   ["aten::relu.out"], [X], [OUT], [64])
-    assert resize(method, X, 2, 4) == 0
-    assert resize(method, X, 4, 2) == 0x10
+    assert records.resize(method, X, 2, 4) == 0
+    assert records.resize(method, X, 4, 2) == 0x10
 
 
 def test_a_kernel_refuses_sizes_above_the_bound_of_its_output():
@@ -125,12 +108,11 @@ def test_a_number_is_moved():
     condition, no = 2, 3
     instructions = [move(X, OUT), jump(condition, 3), call(0, X, OUT, OUT), move(no, condition)]
     method = relu([bool_value(True), bool_value(False)], instructions)
-    place = method.context.find_variable(condition)
-    assert method.context.number(place, None) is True
+    assert records.number(method, condition) is True
     method.set_input(np.full(8, -1, np.float32), 0)
     method.execute()
     assert list(method.get_output(0).data) == [0] * 8
-    assert method.context.number(place, None) is False
+    assert records.number(method, condition) is False
     method.execute()
     assert list(method.get_output(0).data) == [-1] * 8
 
@@ -141,9 +123,9 @@ def test_reset_state_takes_numbers_back():
         method.set_input(np.zeros(8, np.float32), 0)
         method.execute()
         method.execute()
-        assert number(method, N) == 4
+        assert records.number(method, N) == 4
         method.reset_state()
-        assert number(method, N) == 1
+        assert records.number(method, N) == 1
 
 
 def test_scratch_that_the_upper_bounds_do_not_show():
@@ -302,7 +284,7 @@ def test_a_view_of_a_constant_is_constant():
     method = made([call(0, 0, 2, 1)])
     method.execute()
     assert list(method.get_output(0).data) == list(range(8))
-    with pytest.raises(Error, match=r"InvalidProgram \(0x23\): instruction 1: .*argument 1: is of the"):
+    with pytest.raises(Error, match=r"InvalidProgram \(0x23\): instruction 1: .*argument out: is"):
         made([call(0, 0, 2, 1), call(1, 4, 1, 1)])
 
 
@@ -310,8 +292,8 @@ def test_a_view_with_a_larger_bound_than_its_source_is_limited():
     method = view(dynamic([2, 4], 0), dynamic([64]), [dynamic([64], 32)], 512,
                   instructions=[call(1, 4, 1, 1)] + [call(0, 0, 2, 1)], inputs=(4,))
     assert sizes_of(method, 1, 1) == [0]
-    assert resize(method, 1, 9) == 0x10
-    assert resize(method, 1, 8) == 0
+    assert records.resize(method, 1, 9) == 0x10
+    assert records.resize(method, 1, 8) == 0
     method.set_input(np.ones(64, np.float32), 0)
     with pytest.raises(Error, match=r"InvalidArgument \(0x12\): instruction 0: aten::relu.out: the si"):
         method.execute()
@@ -333,7 +315,7 @@ def test_a_view_with_a_larger_bound_than_its_source_is_limited():
     (dynamic([2, 4], 0), dynamic([8]), [dynamic([8])], [call(0, 4, 2, 1), call(0, 0, 2, 4)],
      r"NotSupported \(0x10\): instruction 0: .*a view of different tensors, or before its source"),
     (dynamic([2, 4], 0), dynamic([8]), [], [call(0, 0, 3, 1)],
-     r"InvalidProgram \(0x23\): instruction 0: .*argument 1: is of the wrong kind"),
+     r"InvalidProgram \(0x23\): instruction 0: .*argument size: is of the wrong kind"),
 ])
 def test_views_that_cannot_be_are_refused(source, out, more, instructions, message):
     with pytest.raises(Error, match=message):
@@ -378,7 +360,7 @@ def test_a_list_with_a_variable_that_becomes_a_float():
                       double_value(1.5)],
                      [call(0, N, 5, N), call(1, X, LIST, OUT, OUT)], [ADD, VIEW_COPY])
     method.set_input(np.arange(8, dtype=np.float32), 0)
-    with pytest.raises(Error, match=r"InvalidProgram \(0x23\): instruction 1: .*argument 1: is of the"):
+    with pytest.raises(Error, match=r"InvalidProgram \(0x23\): instruction 1: .*argument size: is"):
         method.execute()
 
 
@@ -387,7 +369,7 @@ def test_a_number_that_others_read_is_one_variable():
     method = numbers([int_value(1)], [call(0, N, N, N), call(0, N, N, N)], [ADD])
     method.set_input(np.zeros(8, np.float32), 0)
     method.execute()
-    assert number(method, N) == 4
+    assert records.number(method, N) == 4
 
 
 def test_a_loop_with_a_variable_ends_or_is_ended():
@@ -412,8 +394,8 @@ def test_a_loop_with_a_variable_ends_or_is_ended():
     ([int_value(1)], (N, N, X), r"InvalidProgram \(0x23\): value 0: is written like a number"),
     ([int_value(1), string_value("a")], (N, N, 3), r"value 3: is written like a number"),
     ([int_value(1), {"val": ("IntList", {"items": [2]})}], (N, N, 3), r"value 3: is written like a"),
-    ([int_value(1)], (X, N, N), r"instruction 0: .*argument 0: is of the wrong kind"),
-    ([int_value(1), string_value("a")], (3, N, N), r"instruction 0: .*argument 0: is of the wrong"),
+    ([int_value(1)], (X, N, N), r"instruction 0: .*argument a: is of the wrong kind"),
+    ([int_value(1), string_value("a")], (3, N, N), r"instruction 0: .*argument a: is of the wrong"),
 ])
 def test_numbers_that_cannot_be_written_are_refused(values, arguments, message):
     with pytest.raises(Error, match=message):

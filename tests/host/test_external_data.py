@@ -144,24 +144,25 @@ def test_maps_that_do_not_merge():
 HUGE = 1 << 63
 # file or None, how the error begins
 CASES = {
-    "empty": (b"", "InvalidArgument (0x12): data file: 0B are too few"),
+    "empty": (b"", "InvalidArgument (0x12): data file: 48B requested, 0B available: too few"),
     "a program": (external_relu(), "NotFound (0x20): data file: no header FH01"),
     "magic": (data_file(magic=b"FH02"), "NotFound (0x20): data file: no header FH01"),
     "header": (data_file(length=39), "InvalidExternalData (0x24): data file: header is too short"),
     "identifier": (data_file().replace(b"FT01", b"FT02", 1),
                    "InvalidExternalData (0x24): data file: no file identifier FT01"),
-    "offset": (data_file(flatbuffer_offset=1 << 40), "InvalidArgument (0x12): data file: tables at"),
-    "offset 2": (data_file(flatbuffer_offset=HUGE), "InvalidArgument (0x12): data file: tables at"),
-    "size": (data_file(flatbuffer_size=HUGE - 1), "InvalidArgument (0x12): data file: tables at"),
+    "offset": (data_file(flatbuffer_offset=1 << 40), "InvalidArgument (0x12): data file: its tables"),
+    "offset 2": (data_file(flatbuffer_offset=HUGE), "InvalidArgument (0x12): data file: its tables"),
+    "size": (data_file(flatbuffer_size=HUGE - 1), "InvalidArgument (0x12): data file: its tables"),
     "no tables": (data_file(flatbuffer_offset=0, flatbuffer_size=0),
                   "InvalidExternalData (0x24): "),
     "few tables": (data_file(flatbuffer_size=16), "InvalidExternalData (0x24): byte "),
-    "base": (data_file(segment_base=1 << 20), "InvalidExternalData (0x24): data file: segments of"),
-    "base 2": (data_file(segment_base=HUGE), "InvalidExternalData (0x24): data file: segments of"),
+    "base": (data_file(segment_base=1 << 20), "InvalidExternalData (0x24): data file: its seg"),
+    "base 2": (data_file(segment_base=HUGE), "InvalidExternalData (0x24): data file: its seg"),
     "data size": (data_file(segment_data_size=17),
-                  "InvalidExternalData (0x24): data file: segments of 17B"),
-    "data size 2": (data_file(segment_data_size=HUGE), "InvalidExternalData (0x24): data file: seg"),
-    "version": (data_file(version=1), "NotSupported (0x10): data file: schema version 1"),
+                  "InvalidExternalData (0x24): data file: its seg"),
+    "data size 2": (data_file(segment_data_size=HUGE),
+                    "InvalidExternalData (0x24): data file: its seg"),
+    "version": (data_file(version=1), "NotSupported (0x10): data file: a schema version other than 0"),
     "no segments": (data_file(segments=()), "InvalidExternalData (0x24): named data 0: there is no"),
     "nothing": (build_data({}), "InvalidExternalData (0x24): data file: has no segments"),
     "no named data": (build_data({"segments": []}), "InvalidExternalData (0x24): data file: has no"),
@@ -364,3 +365,24 @@ def test_size_counts_data_files(call):
     entry = json.loads(out)
     assert (status, entry["data_bytes"], entry["constant_bytes"]) == (0, [528, 520], 0)
     assert entry["boards"][0]["memories"]["model"]["needed"] > 2216 + 528 + 520
+
+
+def test_a_reset_leaves_the_constant_that_a_buffer_is_a_view_of():
+    """Its initial value belongs to the planned memory that the program gives it, as at load."""
+    values = [external_tensor([2, 4], name="v"), {"val": ("IntList", {"items": [4]})},
+              external_tensor([8], name="w", offset=0), tensor([8], 32),
+              {"val": ("Int", {"int_val": 8})}]
+    method = plan(values, [call(0, 0, 1, 2), call(1, 2, 3)],
+                  ["executorch_prim::et_view.default", "aten::relu.out"], [], [3], [64])
+    keys = [{"key": name, "segment_index": i,
+             "tensor_layout": {"scalar_type": 6, "sizes": sizes, "dim_order": list(range(len(sizes)))}}
+            for i, (name, sizes) in enumerate({"v": [2, 4], "w": [8]}.items())]
+    data = build_data({"version": 0, "named_data": keys,
+                       "segments": [{"offset": 0, "size": 32}, {"offset": 32, "size": 32}]},
+                      struct.pack("<16f", *range(16)))
+    loaded = Program.load(BufferDataLoader(aligned(program(method))))
+    found = load_with_exact_memories(loaded, "forward", data_map=load_data(data))
+    for _ in range(2):
+        found.execute()
+        assert list(found.get_output(0).data) == list(range(8))
+        found.reset_state()

@@ -59,7 +59,7 @@ def test_a_method_that_executes_in_another_thread_is_left_alone(call):
     method, flag = waiting_method(), aligned(1)
     method.set_input(flag, 0)
     threads = Threads(method.execute)
-    wait_until(method.context.is_running)
+    wait_until(method.library.is_running)
     with pytest.raises(Error, match=r"AlreadyLoaded|InvalidState \(0x02\): method: is executing"):
         CALLS[call](method)
     method.get_output(0)
@@ -72,7 +72,7 @@ def test_execute_waits_for_another_thread():
     method, flag = waiting_method(), aligned(1)
     method.set_input(flag, 0)
     first = Threads(method.execute)
-    wait_until(method.context.is_running)
+    wait_until(method.library.is_running)
     second = Threads(method.execute, method.step)
     flag[0] = 1
     first.join()
@@ -83,8 +83,8 @@ def test_memories_stay_until_another_thread_has_executed():
     method, flag = waiting_method(), aligned(1)
     method.set_input(flag, 0)
     first = Threads(method.execute)
-    wait_until(method.context.is_running)
-    second = Threads(method.make_unready)  # what unload begins with
+    wait_until(method.library.is_running)
+    second = Threads(method.library.unload)
     time.sleep(0.1)
     waits = second.threads[0].is_alive()
     flag[0] = 1

@@ -9,7 +9,7 @@ import figures
 import pytest
 import sanitized
 from picotorch.host.job import Job
-from picotorch.schema import FILE_IDENTIFIER
+from picotorch.host.program_schema import FILE_IDENTIFIER
 from targets import HOST, run_script
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
@@ -18,6 +18,8 @@ sys.path.append(str(FUZZ))
 from replay import inputs  # noqa: E402
 
 CORPUS = FUZZ / "corpus"
+# test_sanitizers_32 replays that of library, which is no Python
+ARCHIVES = sorted(path for path in CORPUS.glob("*.tgz") if path.stem != "library")
 CAMPAIGN = json.loads((FUZZ / "campaign.json").read_text())
 BOARDS = ("mps2-an385-m0plus", "mps2-an386")
 AT_ONCE = 50  # programs on a board, whose heap holds their names
@@ -42,7 +44,7 @@ def test_what_campaigns_came_to(target):
 
 
 @pytest.mark.reliability
-@pytest.mark.parametrize("archive", sorted(CORPUS.glob("*.tgz")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
 def test_kept_inputs_work_or_are_refused(archive):
     report, ended = replay(archive.stem, archive)
     counts = collections.Counter(report["counts"])

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import figures
@@ -96,18 +97,98 @@ def test_a_changed_bit_of_any_file_that_a_build_reads_is_seen(tool, released):
     figures.record("supply", "micropython", hashes=len(tool.stored_hashes()), refused=len(files))
 
 
-def test_the_cached_tree_is_checked_each_time(tool, released, tmp_path, monkeypatch, capsys):
-    """The tool's own tree, changed after it was unpacked."""
+@pytest.fixture
+def cached(tool, released, tmp_path, monkeypatch):
+    """The tool's own tree, got by an earlier call."""
     monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
     monkeypatch.setattr(tool, "BUILD", tmp_path)
     monkeypatch.setattr(sys, "argv", ["get_micropython.py"])
-    released.rename(tmp_path / "micropython")
+    return released.rename(tmp_path / "micropython")
+
+
+def test_the_cached_tree_is_checked_each_time(tool, cached, tmp_path, capsys):
+    """The tool's own tree, changed after it was unpacked."""
     tool.main()
     assert capsys.readouterr().out == f"{tmp_path}/micropython\n"
     flip_a_bit(tmp_path / "micropython/py/gc.c")
     (tmp_path / "micropython/py/vm.c").unlink()
     with pytest.raises(SystemExit, match="py/gc.c and 1 more changed; remove .* to get it anew"):
         tool.main()
+
+
+def test_a_file_that_the_release_has_not_is_refused(tool, cached):
+    """make reads a GNUmakefile before the Makefile, and Python a module beside the script first."""
+    for name in ("mpy-cross/GNUmakefile", "py/re.py", "ports/unix/x.c"):
+        (cached / name).parent.mkdir(parents=True, exist_ok=True)
+        (cached / name).touch()
+        with pytest.raises(SystemExit, match=f"{name} added; remove .* to get it anew"):
+            tool.main()
+        (cached / name).unlink()
+    tool.main()
+
+
+def test_links_are_refused_wherever_they_lead(tool, cached, tmp_path):
+    """Also one to the same bytes, which would be others the next time."""
+    (cached / "py/gc.c").rename(tmp_path / "gc.c")
+    (cached / "py/gc.c").symlink_to(tmp_path / "gc.c")
+    (cached / "shared").rename(tmp_path / "shared")
+    (cached / "shared").symlink_to(tmp_path / "shared")
+    (cached / "extmod/nowhere").symlink_to("nothing")
+    assert tool.changed_files(cached) == []
+    assert tool.added_files(cached) == ["extmod/nowhere", "py/gc.c", "shared"]
+    with pytest.raises(SystemExit, match="extmod/nowhere and 2 more added"):
+        tool.main()
+
+
+def test_what_python_compiled_of_the_tools_is_removed(tool, cached):
+    """Python would run it in place of a tool whose hash is right."""
+    (cached / "py/__pycache__").mkdir()
+    (cached / "py/__pycache__/makeqstrdata.cpython-311.pyc").touch()
+    tool.main()
+    assert not (cached / "py/__pycache__").exists()
+
+
+def test_of_a_tarball_only_files_with_a_hash_are_taken(tool, released, tmp_path):
+    (released / "mpy-cross/GNUmakefile").touch()
+    (released / "py/link.c").symlink_to("gc.c")
+    with tarfile.open(tmp_path / "orig.tar.xz", "w") as archive:
+        archive.add(released, "micropython-1.25.0")
+    tool.unpack(tmp_path / "orig.tar.xz", tmp_path / "tree")
+    tool.check_content(tmp_path / "tree")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["orig.tar.xz", "released", "tree"]
+
+
+@pytest.fixture
+def repository(tool, released, tmp_path, monkeypatch):
+    """A repository of which git gets the tree, and its commit is the release's: the tool's names
+    lead there."""
+    def git(*arguments):
+        author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        return subprocess.check_output(["git", "-C", released, *author, *arguments], text=True).strip()
+
+    (released / "mpy-cross/GNUmakefile").touch()
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "-m", "Release.")
+    monkeypatch.setattr(tool, "GIT_URL", released.as_uri())
+    monkeypatch.setattr(tool, "GIT_COMMIT", git("rev-parse", "HEAD"))
+    return git
+
+
+def test_git_gets_the_commit_wherever_the_tag_leads(tool, repository, released, tmp_path):
+    flip_a_bit(released / "py/gc.c")
+    repository("commit", "--quiet", "-a", "-m", "Another.")
+    repository("tag", tool.GIT_TAG)
+    tool.get_from_git(tmp_path / "tree")
+    tool.check_content(tmp_path / "tree")
+    assert not (tmp_path / "tree" / ".git").exists()
+
+
+def test_git_refuses_where_the_commit_is_not(tool, repository, tmp_path, monkeypatch):
+    monkeypatch.setattr(tool, "GIT_COMMIT", "0" * 40)
+    with pytest.raises(tool.GetError, match="'git .* fetch .* failed"):
+        tool.get_from_git(tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
 
 
 def test_what_git_gives_is_checked_too(tool, released, tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import numpy as np
 import picotorch
 import pytest
 from faulty import faulty
-from flatbuffer_builder import bool_value
+from flatbuffer_builder import NULL_VALUE, bool_value, int_value
 from picotorch import (
     Backend,
     BufferDataLoader,
@@ -28,7 +28,9 @@ from picotorch import (
     register_backend,
     unregister_backend,
 )
-from programs import plan
+from picotorch.module import load_with_exact_memories
+from programs import call as kernel_call
+from programs import plan, tensor
 from programs import program as make_program
 from targets import FAULT_BOARDS, aligned, run_script
 from test_side_by_side import waiting_method
@@ -302,6 +304,35 @@ def test_an_interrupt_ends_a_loop_between_two_instructions():
     assert method.get_output(0)[0]
 
 
+FLOAT, LONG = 6, 4
+
+
+def long_instruction(size, dtype):
+    """A convolution of a plane with a kernel as large as it is: about size**4 / 2 multiplications, in a
+    program of some hundred bytes."""
+    plane = (8 if dtype == LONG else 4) * (size + 1) ** 2 + 15 & -16
+    lists = [int_value(1), int_value(size // 2), int_value(0), *(
+        {"val": ("IntList", {"items": [i]})} for i in range(3))]
+    ones, padding, zeros = 3, 4, 5
+    values = [*lists, tensor([1, 1, size, size], 0, dtype=dtype),
+              tensor([1, 1, size, size], plane, dtype=dtype), NULL_VALUE, bool_value(False),
+              tensor([1, 1, size + 1, size + 1], 2 * plane, dtype=dtype)]
+    convolution = kernel_call(0, 6, 7, 8, ones, padding, ones, 9, zeros, 0, 10)
+    return make_program(plan(values, [convolution], ["aten::convolution.out"], [], [10], [3 * plane]))
+
+
+def test_an_interrupt_ends_one_long_instruction():
+    """4.6e13 multiplications, which take hours."""
+    loaded = Program.load(BufferDataLoader(aligned(long_instruction(3000, FLOAT))))
+    method = load_with_exact_memories(loaded, "forward")
+    for _ in range(2):
+        with Alarm(0.2, raise_interrupted), pytest.raises(Interrupted):
+            start = time.monotonic()
+            method.execute()
+        assert time.monotonic() - start < 1.2
+    assert method.is_loaded()
+
+
 def test_signals_are_handled_while_the_executor_runs():
     """The loop ends because the handler writes to the input that it looks at."""
     method, flag = waiting_method(), aligned(1)
@@ -325,8 +356,9 @@ def endless_loop():
 def test_interrupts_at_any_time_on_a_board(target):
     turns = 40 if target == "mps2-an386" else 8
     result = run_script("interrupts.py", {"faulty": faulty(), "loop": endless_loop(),
+                                          "long": long_instruction(60, LONG),
                                           "turns": str(turns).encode()}, target)
     phases = [line.split(": ") for line in result.lines]
-    assert [name for name, _ in phases] == [*PHASES, "loop"]
+    assert [name for name, _ in phases] == [*PHASES, "loop", "long"]
     assert all(int(count) >= turns // 2 for _, count in phases), result.lines
     figures.record("interrupts", target, interrupts=sum(int(count) for _, count in phases))

@@ -159,6 +159,40 @@ def test_cpython_does_not_resize_what_was_handed_over():
     assert lines[-3:] == SMALLER
 
 
+def grow_array(memory):
+    """Until its memory has moved."""
+    start = memory.ctypes.data
+    keep = []
+    while memory.ctypes.data == start:
+        memory.resize(2 * memory.size + 4096, refcheck=False)
+        keep.append(np.zeros(4096, np.uint8))
+
+
+@pytest.mark.parametrize("name", ("program", "pool", "planned", "input"))
+def test_what_numpy_resizes_is_noticed(name):
+    pte = sections()["relu_unplanned" if name == "input" else "relu"]
+    sizes = {"program": len(pte), "pool": 256, "planned": 32, "input": 16}
+    memories = {each: np.zeros(size, np.uint8) for each, size in sizes.items()}
+    memories["program"][:] = np.frombuffer(pte, np.uint8)
+    loaded = Program.load(BufferDataLoader(memories["program"]))
+    planned = [] if name == "input" else [memories["planned"]]
+    method = Method(MemoryManager(MemoryAllocator(memories["pool"]), HierarchicalAllocator(planned)))
+    method.load(loaded)
+    method.set_input(memories["input"].view(np.float32) if name != "input" else memories["input"], 0)
+    if name == "input":
+        method.set_output_data_ptr(aligned(16), 0)
+    method.execute()
+    grow_array(memories[name])
+    with pytest.raises(Error, match=r"InvalidState .*has been resized since it was handed over"):
+        method.execute()
+
+
+def test_a_tensor_without_dims_has_one_element():
+    with pytest.raises(Error, match=r"NotSupported \(0x10\): tensor: its buffer has too few bytes"):
+        from_blob(b"", (), "Float")
+    assert from_blob(bytes(4), (), "Float").nbytes() == 4
+
+
 @pytest.mark.parametrize("size", (2**30, 5 * 2**30))
 def test_memories_of_a_gigabyte_are_not_supported(size):
     """Sizes are numbers of 32 bits, and of 30 in MicroPython."""

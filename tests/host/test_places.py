@@ -6,6 +6,7 @@ import subprocess
 import fixture_store
 import numpy as np
 import pytest
+import records
 from _picotorch_c import ffi
 from picotorch import (
     BufferDataLoader,
@@ -37,7 +38,8 @@ def address(buffer):
 
 
 def constant_positions(program):
-    return [program.constant(i, 0) for i in range(1, program.n_constants)]
+    """Where the constants of a program's first method lie in the file."""
+    return [info.offset for info, _ in constants_of(program)]
 
 
 @pytest.mark.parametrize("name", ALIGNED)
@@ -45,10 +47,11 @@ def test_constants_are_where_the_exporter_aligned_them(name):
     segments, constants = ALIGNED[name]
     data = aligned(fixture_store.load(name).pte)
     program = Program.load(BufferDataLoader(data))
-    assert program.constant_segment % segments == 0
+    assert program.library.c.constant_segment % segments == 0
     positions = constant_positions(program)
     assert len(positions) > 1
-    assert all((position - program.constant_segment) % constants == 0 for position in positions)
+    start = program.library.c.constant_segment
+    assert all((position - start) % constants == 0 for position in positions)
 
 
 @pytest.mark.parametrize("name", [*ALIGNED, "inline_constants", "external_weights"])
@@ -58,11 +61,10 @@ def test_the_twin_uses_constants_where_they_lie(name):
     files = [aligned(data) for data in (fixture.pte, *fixture.data)]
     module = Module(files[0], files[1:] or None)
     method = module.load_method()
-    c = method.context._c
+    c = method.library._m.c
     found = set()
     for info, value in constants_of(module.program):
-        at = method.context.find_value(value)
-        reference = method.context.get_ref(at)
+        reference = records.value_record(method, value)[0]
         memory, offset = reference >> 25, (reference & (1 << 25) - 1) << 2
         start = int(ffi.cast("uintptr_t", c.memory[memory]))
         assert c.memory_size[memory] >= offset + info.nbytes()
@@ -100,7 +102,7 @@ def in_place_job():
                "unplanned": unplanned.pte, "in1": unplanned.runs[0].inputs[0].tobytes()})
     weight = next(info for info, _ in constants_of(Program.load(BufferDataLoader(
         aligned(constant.pte)))) if len(info.sizes()) == 2)
-    job.add_settings("settings", {"index": 1, "nbytes": weight.nbytes()})
+    job.add_settings("settings", {"at": weight.offset, "nbytes": weight.nbytes()})
     return job
 
 

@@ -201,8 +201,7 @@ def test_the_memory_map_is_an_svg_of_all_boxes(call, tmp_path, name):
 def test_the_peak_of_ds_cnn_fills_its_buffer():
     meta = meta_of(fixture_store.load("ds_cnn").pte)
     boxes = lifetimes(meta)
-    live = [live_bytes(boxes, i) for i in range(-1, meta.num_instructions() + 1)]
-    assert max(live) == meta.memory_planned_buffer_size(0) == 64000
+    assert max(nbytes for _, nbytes in live_bytes(boxes)) == meta.memory_planned_buffer_size(0) == 64000
 
 
 def test_state_lives_all_the_time_and_views_share_a_box():
@@ -216,7 +215,21 @@ def test_state_lives_all_the_time_and_views_share_a_box():
 
 def test_bytes_that_tensors_share_count_once():
     boxes = [Box(0, 0, 16, 0, 3, 0, [0]), Box(0, 8, 16, 1, 2, 1, [1]), Box(0, 32, 8, 3, 3, 3, [2])]
-    assert [live_bytes(boxes, i) for i in range(-1, 5)] == [0, 16, 24, 24, 24, 0]
+    assert live_bytes(boxes) == [(0, 16), (1, 24), (3, 24), (4, 0)]
+
+
+def test_live_bytes_are_those_of_any_box_however_they_overlap():
+    generator = np.random.default_rng(0)
+    for count in [0, 1, 2, *[40] * 20]:
+        boxes = []
+        for _ in range(count):
+            offset, nbytes, first, length = (int(n) for n in generator.integers([0, 1, -1, 0],
+                                                                                [64, 32, 10, 10]))
+            boxes.append(Box(0, offset, nbytes, first, first + length, 0, [0]))
+        for place, live in live_bytes(boxes):
+            held = [box for box in boxes if box.first <= place <= box.last]
+            assert live == len({byte for box in held
+                                for byte in range(box.offset, box.offset + box.nbytes)})
 
 
 def test_names_of_a_program_cannot_leave_their_place():

@@ -6,7 +6,7 @@ from pathlib import Path
 CORE = Path(__file__).resolve().parents[2] / "kernels" / "core"
 
 SOURCE = r"""
-#include "core.h"
+#include "kernel.h"
 #include <stdio.h>
 #include <string.h>
 

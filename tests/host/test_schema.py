@@ -1,4 +1,4 @@
-"""The schema's constants against the exporter's own schema; generated files; the list of operators."""
+"""The schema's constants against the exporter's own schema; generated files."""
 
 import importlib.util
 import re
@@ -7,7 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import _picotorch
 import pytest
 from picotorch import schema
 
@@ -18,8 +17,6 @@ FLAT_TENSOR = tomllib.loads((ROOT / "schema" / "flat_tensor.toml").read_text())
 SCALARS = {"byte": "i8", "ubyte": "u8", "uint8": "u8", "int": "i32", "uint": "u32", "int32": "i32",
            "uint32": "u32", "long": "i64", "int64": "i64", "ulong": "u64", "uint64": "u64",
            "double": "f64", "bool": "bool", "string": "string"}
-OPERATORS = re.findall(r'^PT_OPERATOR\("([^"]+)", (\w+),\s*"(\w*)"\)',
-                       (ROOT / "kernels" / "core" / "operators.def").read_text(), re.MULTILINE)
 
 
 def fbs(name):
@@ -127,34 +124,3 @@ def test_generated_files_are_those_of_the_schema():
 
 def test_every_error_has_a_name():
     assert schema.ERROR_NAMES == {number: name for name, number in TOML["enum"]["Error"].items()}
-
-
-# ---- the list of operators
-
-
-def test_every_line_of_the_list_is_understood():
-    text = (ROOT / "kernels" / "core" / "operators.def").read_text()
-    assert len(OPERATORS) == len(re.findall(r"^PT_OPERATOR\(", text, re.MULTILINE))
-
-
-def test_operators_are_sorted_by_byte_and_stand_once():
-    names = [name.encode() for name, _, _ in OPERATORS]
-    assert names == sorted(set(names))
-
-
-def test_signatures_have_known_letters_and_an_output():
-    for name, _, signature in OPERATORS:
-        assert set(signature) & set("OWNA"), name
-        assert re.fullmatch(r"[TVSIBDMLQRUOWXtsibdmlqru]+[NA]?", signature), name
-
-
-def test_outputs_stand_at_the_end_where_the_name_says_out():
-    for name, _, signature in OPERATORS:
-        if name.split(".")[-1].endswith("out"):
-            assert re.fullmatch(r"[^OW]*(O+|W)", signature), name
-
-
-def test_the_built_registry_is_the_list():
-    built = [(_picotorch.operator_name(i), _picotorch.operator_signature(i))
-             for i in range(_picotorch.operator_count())]
-    assert built == [(name, signature) for name, _, signature in OPERATORS]

@@ -2,6 +2,7 @@
 
 import collections
 import ctypes
+import dataclasses
 import json
 import random
 import re
@@ -31,9 +32,8 @@ def path(name):
 
 
 def test_the_list_of_operators_is_that_of_the_twin():
-    names = [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())]
-    assert [operator.name for operator in KNOWN.values()] == names
-    assert [operator.number for operator in KNOWN.values()] == list(range(len(names)))
+    names = {i: _picotorch.operator_name(i) for i in range(_picotorch.operator_count())}
+    assert {one.number: one.name for one in KNOWN.values()} == {i: names[i] for i in names if names[i]}
 
 
 def registry(folder, names):
@@ -41,7 +41,7 @@ def registry(folder, names):
     folder.mkdir()
     (folder / "operators.def").write_text(selective.operator_file(names))
     symbols = sorted({KNOWN[name].symbol for name in names})
-    (folder / "kernels.c").write_text('#include "core.h"\n' + "".join(
+    (folder / "kernels.c").write_text('#include "kernel.h"\n' + "".join(
         f"const pt_kernel pt_{symbol} = {{0}};\n" for symbol in symbols))
     core = operators.LIST.parent
     library = folder / "registry.so"
@@ -52,6 +52,7 @@ def registry(folder, names):
     loaded = ctypes.CDLL(str(library))
     for function in ("pt_operator_name", "pt_operator_signature"):
         getattr(loaded, function).restype = ctypes.c_char_p
+    loaded.pt_operator_argument.restype = ctypes.c_void_p
     loaded.pt_operator_kernel.restype = ctypes.c_void_p
     return loaded
 
@@ -59,6 +60,17 @@ def registry(folder, names):
 def find(library, operator):
     name, _, overload = operator.partition(".")
     return library.pt_find_operator(name.encode(), len(name), overload.encode(), len(overload))
+
+
+def arguments(library, number):
+    """The names of an operator's arguments, to the first that it does not have."""
+    length, names = ctypes.c_uint32(), []
+    while len(names) < 20:
+        at = library.pt_operator_argument(number, len(names), ctypes.byref(length))
+        names.append(ctypes.string_at(at, length.value).decode())
+        if not names[-1]:
+            break
+    return tuple(names[:-1])
 
 
 SELECTIONS = {
@@ -84,10 +96,30 @@ def test_operators_keep_their_numbers(tmp_path, selection):
         name = library.pt_operator_name(operator.number).decode()
         signature = library.pt_operator_signature(operator.number).decode()
         assert name == (operator.name if linked else "")
-        assert signature == (_picotorch.operator_signature(operator.number) if linked else "")
+        assert signature == (operator.signature if linked else "")
+        assert arguments(library, operator.number) == (operator.arguments if linked else ())
     for stranger in ("", "a.b", "aten::add", "aten::add.outs", "zzz::zzz.out"):
         assert find(library, stranger) == -1
     assert not library.pt_operator_kernel(0xFFFF)
+    assert library.pt_operator_signature(0xFFFF) == b"" and not arguments(library, 0xFFFF)
+
+
+def test_numbers_need_not_be_in_the_order_of_names(tmp_path, monkeypatch):
+    """With holes between them: what the list becomes when operators are added and removed."""
+    shuffled = random.Random(0).sample(range(3 * len(KNOWN)), len(KNOWN))
+    known = {name: dataclasses.replace(one, number=number, line=one.line.replace(
+        f"({one.number},", f"({number},")) for (name, one), number in zip(KNOWN.items(), shuffled,
+                                                                          strict=True)}
+    monkeypatch.setattr(selective, "known_operators", lambda: known)
+    library = registry(tmp_path / "all", list(known))
+    assert library.pt_operator_count() == max(shuffled) + 1
+    for name, operator in known.items():
+        assert find(library, name) == operator.number
+        assert library.pt_operator_name(operator.number).decode() == name
+        assert arguments(library, operator.number) == operator.arguments
+    for hole in set(range(max(shuffled) + 1)) - set(shuffled):
+        assert library.pt_operator_name(hole) == b"" and not library.pt_operator_kernel(hole)
+        assert library.pt_operator_signature(hole) == b"" and not arguments(library, hole)
 
 
 # ---- the command line
@@ -124,8 +156,8 @@ def test_models_may_follow_one_another(call, monkeypatch, option):
     built = []
     monkeypatch.setattr(selective, "build", lambda *given: built.append(given) or {})
     assert call("firmware", *option, path("add_1"), path("add_5"), "--json")[0] == 0
-    ((board, programs, output),) = built
-    assert (board, output) == (BOARD, selective.default_output(BOARD))
+    ((board, programs, output, bare),) = built
+    assert (board, output, bare) == (BOARD, selective.default_output(BOARD), False)
     assert list(programs) == [str(path("add_1")), str(path("add_5"))]
 
 
@@ -204,7 +236,7 @@ def test_what_operators_need_is_what_the_linker_keeps(firmware):
     for piece in pieces:
         if len(piece.place) == 2 and "registry" not in piece.place[0]:
             needed[_end(piece.place[0]), names[piece.place]] += piece.size
-    linked = linked_sections(output, r"/kernels/|libgcc|memory_copy")
+    linked = linked_sections(output, r"/kernels/|libgcc|memory_copy|string0")
     assert needed <= linked
     ours = linked_sections(output, r"/kernels/")
     assert {key: size for key, size in needed.items() if key in ours} == ours

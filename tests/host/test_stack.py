@@ -83,7 +83,7 @@ def test_the_twin_refuses_by_the_same_error(call, monkeypatch):
     with pytest.raises(Error) as caught:
         function()
     assert str(caught.value) == (
-        "MemoryAllocationFailed (0x21): stack: 2048B requested, 2047B available; "
+        "MemoryAllocationFailed (0x21): stack: 2304B requested, 2303B available; "
         "call from fewer functions or give the firmware more")
     monkeypatch.setattr(_picotorch, "stack_free", lambda: _picotorch.STACK_BYTES)
     function()
@@ -118,7 +118,7 @@ def test_a_load_that_runs_out_of_stack_on_the_way_is_undone(monkeypatch):
     def endless():
         endless()
 
-    monkeypatch.setattr(method._loader, "_write_instructions", endless)
+    monkeypatch.setattr(method.manager.method_allocator, "check_size", endless)
     with pytest.raises(Error, match=re.escape("(0x21): stack: more is needed than there is;")):
         method.load(program)
     assert not method.is_loaded() and method.manager.method_allocator.used == 0

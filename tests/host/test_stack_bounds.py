@@ -131,8 +131,7 @@ def test_no_kernel_takes_more_than_execute_asks_for(board):
 def test_what_load_calls_takes_no_more_than_it_asks_for(board):
     bounds = stack_json(board)
     worst = bounds["check"] + max(kernel["check"] for kernel in bounds["kernels"].values())
-    most = module_constant("PT_STACK_CHECK_BYTES")
-    assert most / 2 < max(worst, bounds["verify"]) <= most
+    assert max(worst, bounds["verify"]) <= module_constant("PT_STACK_BYTES")
 
 
 @every_board

@@ -1,13 +1,13 @@
 """picotorch export model.pt. Most of it needs torch and executorch, and is skipped without them."""
 
 import json
-import sys
 import zipfile
 
 import fixture_store
 import numpy as np
 import pytest
 from calling import assert_error, assert_usage
+from picotorch.host import confined as confined_module
 from picotorch.host import torchscript
 
 
@@ -79,17 +79,149 @@ def test_usage(call, tmp_path):
     model = fixture_store.load("add_1").path
     out = tmp_path / "o.pte"
     assert_usage(call("export", model, "--shape", "4", "-o", out), "TorchScript")
+    assert_usage(call("export", model, "--unconfined", "-o", out), "TorchScript")
     path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
     assert_usage(call("export", path, "--int8-io", "-o", out), "--int8-io")
     assert_usage(call("export", path, "--shape", "4", "--inputs", "in.npz", "-o", out), "not both")
 
 
 def test_without_the_extra(call, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "torch.py").write_text("raise ImportError('none here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
     result = call("export", path, "--shape", "4", "-o", tmp_path / "o.pte")
     assert_error(result, "NotFound", "torch and executorch cannot be imported",
                  "pip install -e '.[export]'")
+
+
+# ---- confined, with modules that stand for torch and executorch
+
+TORCH = """
+import os, types
+
+def answer(text):
+    for file in range(3, 10):
+        try:
+            os.write(file, text.encode() + b"\\n")
+        except OSError:
+            pass
+
+class Module:
+    forward = types.SimpleNamespace(schema=types.SimpleNamespace(arguments=[
+        None, types.SimpleNamespace(type="Tensor", name="x", has_default_value=lambda: False)]))
+
+    def eval(self):
+        return self
+
+    def __call__(self, x):
+        return Tensor(x.array + 1)
+
+class Tensor:
+    def __init__(self, array):
+        self.array = array
+
+    def detach(self):
+        return self
+
+    def numpy(self):
+        return self.array
+
+class jit:
+    @staticmethod
+    def load(file, map_location):
+        {what_the_file_does}
+        return Module()
+
+from_numpy = Tensor
+no_grad = __import__("contextlib").nullcontext
+"""
+CONVERTER = """
+class TS2EPConverter:
+    def __init__(self, module, inputs):
+        pass
+
+    def convert(self):
+        pass
+
+_tree_map_with_path = None
+"""
+EXIR = """
+import os, types
+
+def EdgeCompileConfig(**options):
+    pass
+
+def to_edge(exported, compile_config):
+    with open(os.environ["TMPDIR"] + "/as_flatc_does", "w"):
+        program = types.SimpleNamespace(buffer=open({model!r}, "rb").read())
+    return types.SimpleNamespace(to_executorch=lambda: program)
+"""
+
+
+@pytest.fixture
+def export(call, tmp_path, monkeypatch):
+    """Exports a file that does something when it is loaded; the program is add_1."""
+    def run(what_the_file_does, *options):
+        for name, text in {
+            "torch/__init__.py": TORCH.replace("{what_the_file_does}", what_the_file_does),
+            "torch/_export/__init__.py": "", "torch/_export/converter.py": CONVERTER,
+            "executorch/__init__.py": "",
+            "executorch/exir.py": EXIR.format(model=str(fixture_store.load("add_1").path)),
+        }.items():
+            (tmp_path / "modules" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "modules" / name).write_text(text)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
+        path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
+        return call("export", path, "--shape", "1", "-o", tmp_path / "o.pte", *options)
+    return run
+
+
+@pytest.fixture
+def confined():
+    if not confined_module.version():
+        pytest.skip("this computer has no Landlock")
+
+
+def test_what_only_computes_is_exported(confined, export, tmp_path):
+    status, out, error = export("print('printed', flush=True)")
+    assert (status, error) == (0, "")
+    assert "reading TorchScript ... " in out and "printed" not in out
+    assert "outputs differ from PyTorch's by up to" in out
+    assert (tmp_path / "o.pte").read_bytes() == fixture_store.load("add_1").pte
+
+
+def test_a_file_that_writes_is_refused(confined, export, tmp_path):
+    made = tmp_path / "made"
+    result = export(f"open({str(made)!r}, 'w')")
+    assert_error(result, "InvalidProgram", "torch.jit.load: [Errno 13] Permission denied")
+    assert not made.exists() and not (tmp_path / "o.pte").exists()
+
+
+def test_unconfined_it_writes(export, tmp_path):
+    assert export(f"open({str(tmp_path / 'made')!r}, 'w')", "--unconfined")[0] == 0
+    assert (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("answer", [
+    "", "not JSON", "[]", '{"program": 1, "entry": {}}', '{"error": "x", "message": 1}'])
+def test_what_is_no_answer_is_an_error(confined, export, answer):
+    """The file writes where the process answers, and ends it."""
+    result = export(f"answer({answer!r}); os._exit(0)")
+    assert_error(result, "Internal", "the process that exports it ended without a result")
+
+
+def test_what_it_tells_cannot_command_a_terminal(confined, export):
+    text = json.dumps({"tell": "\33[2Jcleared"})
+    status, out, _ = export(f"answer({text!r})")
+    assert status == 0 and "?[2Jcleared" in out and "\33" not in out
+
+
+def test_where_nothing_confines_it_only_the_option_helps(export, monkeypatch, tmp_path):
+    monkeypatch.setattr(confined_module, "version", lambda: 0)
+    assert_error(export("pass"), "NotSupported", "nothing on this computer keeps the code",
+                 "there is no Landlock", "with --unconfined")
+    assert not (tmp_path / "o.pte").exists()
+    assert export("pass", "--unconfined")[0] == 0
 
 
 def test_a_scripted_if_is_a_jump():

@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-#include "core.h"
+#include "board.h"
 #include "counter.h"
 #include "interrupt.h"
 #include "job.h"
 #include "protect.h"
-#include "py/mpconfig.h"
+#include "record.h"
 #include "semihosting.h"
 #include "stack.h"
 
@@ -115,7 +115,7 @@ static int execute(pt_context *c, result *to) {
     memset(c->scratch, FILL, c->scratch_size + SCRATCH_GUARD);
     pt_stack_paint();
     pt_counter_start();
-    int error = pt_execute(c);
+    int error = pt_context_execute(c);
     to->instructions = pt_counter_stop();
     to->stack = pt_stack_used();
     return error;

@@ -1,0 +1,6 @@
+"""library.py at 32 bits."""
+
+from library import CORPUS, MAX_LENGTH, SECONDS, seeds
+
+BITS = 32
+__all__ = ["BITS", "CORPUS", "MAX_LENGTH", "SECONDS", "seeds"]

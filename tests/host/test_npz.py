@@ -1,0 +1,126 @@
+"""Files of arrays that unpack to more than is wanted of them."""
+
+import io
+import tracemalloc
+import zipfile
+
+import fixture_store
+import numpy as np
+import pytest
+from calling import assert_error
+from picotorch import Error
+from picotorch.host.npz import SPARE, read_npz
+from picotorch.memory import LIMIT
+
+MODEL = fixture_store.load("add_5").path  # takes 5 floats
+LARGE = 1 << 26  # bytes, of which deflate makes a thousandth
+
+
+def packed(arrays, compression=zipfile.ZIP_DEFLATED):
+    """The bytes of an .npz file, of arrays or the members' bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.save(member, array)
+            archive.writestr(f"{name}.npy", array if isinstance(array, bytes) else member.getvalue())
+    return file.getvalue()
+
+
+def told_smaller(data, size):
+    """The file with a directory that says so few bytes of its only member."""
+    data = bytearray(data)
+    at = data.rfind(b"PK\1\2") + 24
+    data[at : at + 4] = size.to_bytes(4, "little")
+    return bytes(data)
+
+
+def header(shape):
+    """What an .npy file of floats begins with."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def large():
+    return packed({"in0": np.zeros(LARGE // 4, np.float32)})
+
+
+@pytest.fixture
+def refused(call, tmp_path):
+    """Holds that the command line refuses these inputs with these words."""
+    def check(data, *words, command=("run", MODEL)):
+        path = tmp_path / "in.npz"
+        path.write_bytes(data)
+        assert_error(call(*command, "--inputs", path), "InvalidArgument", *words)
+    return check
+
+
+@pytest.fixture
+def unpacked(tmp_path):
+    """The most bytes that are taken to refuse a file, with these words, of which 20 are wanted."""
+    def check(data, words):
+        path = tmp_path / "in.npz"
+        path.write_bytes(data)
+        tracemalloc.start()
+        with pytest.raises(Error, match=words):
+            read_npz(path, [20])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+    return check
+
+
+def test_what_unpacks_to_more_than_the_inputs_is_refused(refused, large):
+    assert len(large) < LARGE // 500
+    words = f"unpacks to {LARGE + 128}B, {20 + 1024 + SPARE}B at most wanted"
+    for command in ("run", "profile", "parity"):
+        refused(large, words, command=(command, MODEL))
+    refused(large, f"{40 + 1024 + SPARE}B at most wanted", command=("run", MODEL, "--quantize"))
+
+
+def test_many_arrays_count_together(refused):
+    arrays = {f"in{i}": np.zeros(SPARE // 8, np.float32) for i in range(4)}
+    refused(packed(arrays), "unpacks to")
+
+
+def test_it_is_refused_before_it_is_unpacked(unpacked, large):
+    assert unpacked(large, "unpacks to") < LARGE // 8
+
+
+def test_no_more_is_unpacked_than_the_directory_says(unpacked, large):
+    assert unpacked(told_smaller(large, 148), "is no .npz file") < LARGE // 8
+
+
+def test_a_header_that_says_more_than_there_is_takes_no_memory(unpacked):
+    assert unpacked(packed({"in0": header((LARGE,)) + bytes(20)}), "is no .npz file") < LARGE // 8
+
+
+def test_packings_whose_unpacking_cannot_be_held_are_refused(refused):
+    for compression in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        data = packed({"in0": np.zeros(5, np.float32)}, compression)
+        refused(data, "is packed in another way than np.savez packs")
+
+
+def test_expected_outputs_beside_a_model_are_held_too(call, tmp_path):
+    fixture = MODEL.parent
+    for name in ("model.pte", "inputs.npz"):
+        (tmp_path / name).write_bytes((fixture / name).read_bytes())
+    (tmp_path / "expected.npz").write_bytes(packed({"out0": np.zeros(LARGE // 4, np.float32)}))
+    assert_error(call("parity", tmp_path / "model.pte"), "InvalidArgument", "expected.npz: unpacks to")
+
+
+def test_example_inputs_of_torchscript_have_a_limit(tmp_path):
+    """For these no program says what is wanted."""
+    (tmp_path / "in.npz").write_bytes(packed({"in0": np.zeros(LIMIT // 4 + SPARE, np.float32)}))
+    with pytest.raises(Error, match=f"{LIMIT + 1024 + SPARE}B at most wanted"):
+        read_npz(tmp_path / "in.npz", [LIMIT])
+
+
+def test_arrays_as_numpy_writes_them(tmp_path):
+    arrays = [np.arange(6, dtype=np.int16).reshape(2, 3).T, np.float64(3), np.zeros((0, 2), bool)]
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "in.npz", **{f"in{i}": array for i, array in enumerate(arrays)})
+        for array, read in zip(arrays, read_npz(tmp_path / "in.npz", [0]), strict=True):
+            np.testing.assert_array_equal(array, read, strict=True)

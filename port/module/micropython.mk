@@ -1,17 +1,15 @@
-# The user C module _picotorch: the wrapping in this folder, and kernels/.
+# The user C module _picotorch: the binding in this folder, and kernels/.
 
-PT_KERNELS_DIR := $(abspath $(USERMOD_DIR)/../../kernels)
-PT_KERNELS_C := $(wildcard $(addprefix $(PT_KERNELS_DIR)/,*/*.c arch/*/*.c))
+include $(abspath $(USERMOD_DIR)/../../kernels/kernels.mk)
 
 SRC_USERMOD_C += $(sort $(wildcard $(USERMOD_DIR)/*.c))
-SRC_USERMOD_LIB_C += $(sort $(PT_KERNELS_C))
-CFLAGS_USERMOD += $(addprefix -I$(PT_KERNELS_DIR)/,core portable quantized cortex_m arch)
+SRC_USERMOD_LIB_C += $(PT_KERNELS_C)
+CFLAGS_USERMOD += $(PT_KERNELS_INC)
 
-# No fused multiply-add, and no vectoriser, because Helium flushes subnormal numbers to zero: a float
-# has the same bits on every core. What is meant to be vectors is written as such.
 # The objects' folders differ between ports, their ends do not. Where a kernel computes in double it
 # means to, which MicroPython's own sources never do.
-$(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(PT_KERNELS_C)): \
-	CFLAGS += -O2 -ffp-contract=off -fno-math-errno -fno-tree-vectorize \
+pt_objects = $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(1))
+$(call pt_objects,$(PT_KERNELS_C)): CFLAGS += -O2 $(PT_KERNELS_CFLAGS) \
 	-Wno-double-promotion -Wno-float-conversion \
 	$(if $(findstring arm,$(CROSS_COMPILE)),-masm-syntax-unified)
+$(call pt_objects,$(PT_SMALL_C)): CFLAGS += -Os $(PT_SMALL_CFLAGS)

@@ -16,3 +16,10 @@ def sections(map_file: Path) -> Iterator[tuple[str, int, str]]:
         match = _SECTION.match(line)
         if match and match[1] and match[1].startswith(".") and match[4] and int(match[2], 16):
             yield match[1], int(match[3], 16), match[4]
+
+
+def linked_objects(map_file: Path) -> list[str]:
+    """The objects in the folder of the map that the linker was given, by their paths in there. The
+    folder may have been moved since; what an older build left there is not among them."""
+    start = re.escape(f"/{map_file.parent.name}/")
+    return re.findall(rf"^LOAD .*{start}(\S+\.o)$", map_file.read_text(), re.MULTILINE)

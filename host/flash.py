@@ -13,11 +13,12 @@ from pathlib import Path
 
 from . import emulator
 from .boards import Board
-from .firmware_map import sections
+from .firmware_map import linked_objects, sections
 from .object_files import ObjectFile, read_objects
 from .operators import known_operators, needed_operators
 from .twin import open_program
 
+_OBJECTS = re.compile(r"(kernels|port|shared/libc)/|memory_copy\.o$")
 _KERNELS = re.compile(r"/kernels/(?!core/)\w+(?:/\w+){1,2}\.o$")
 _CORE = re.compile(r"/kernels/core/\w+\.o$")
 _REGISTRY = re.compile(r"/kernels/core/registry\.o$")
@@ -43,10 +44,9 @@ class Image:
     """
 
     def __init__(self, board: Board, variant: str = "run"):
-        folder = emulator.firmware_path(board, variant).parent
-        paths = [*folder.glob("kernels/**/*.o"), *folder.glob("port/*/*.o"),
-                 *folder.glob("memory_copy.o"), *folder.glob("shared/libc/string0.o"),
-                 *_libraries(folder / "firmware.map")]
+        image = emulator.firmware_path(board, variant).with_suffix(".map")
+        paths = [image.parent / name for name in linked_objects(image)
+                 if _OBJECTS.match(name)] + _libraries(image)
         self.objects = [one for path in sorted(paths) for one in read_objects(path)]
         self._defined = {name: (one, *place) for one in self.objects
                          for name, place in one.defines.items()}

@@ -1,0 +1,19 @@
+"""What is read of a linker's map."""
+
+from picotorch.host.firmware_map import linked_objects
+
+MAP = """
+LOAD /home/a/build/firmware/board-run/kernels/core/load.o
+LOAD /home/a/build/firmware/board-run/memory_copy.o
+LOAD /home/a/selection/kernels/core/registry.o
+LOAD /usr/lib/libgcc.a
+LOAD linker stubs
+"""
+
+
+def test_only_objects_that_were_linked_count_wherever_the_folder_is_now(tmp_path):
+    folder = tmp_path / "board-run"
+    (folder / "kernels" / "core").mkdir(parents=True)
+    (folder / "kernels" / "core" / "of_an_older_build.o").touch()
+    (folder / "firmware.map").write_text(MAP)
+    assert linked_objects(folder / "firmware.map") == ["kernels/core/load.o", "memory_copy.o"]

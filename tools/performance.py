@@ -55,7 +55,7 @@ def measured():
         return subprocess.check_output(command, text=True, cwd=ROOT).splitlines()[0]
 
     return (f"Measured at commit {first_line('git', 'rev-parse', '--short=10', 'HEAD')} with "
-            f"{first_line('arm-none-eabi-gcc', '--version')}, kernels at -O2, and "
+            f"{first_line('arm-none-eabi-gcc', '--version')}, and "
             f"QEMU {first_line('qemu-system-arm', '--version').split()[3]}.")
 
 

@@ -9,7 +9,7 @@ CFLAGS_USERMOD += $(PT_KERNELS_INC)
 # The objects' folders differ between ports, their ends do not. Where a kernel computes in double it
 # means to, which MicroPython's own sources never do.
 pt_objects = $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(1))
-$(call pt_objects,$(PT_KERNELS_C)): CFLAGS += -O2 $(PT_KERNELS_CFLAGS) \
+$(call pt_objects,$(PT_KERNELS_C)): CFLAGS += $(PT_KERNELS_CFLAGS) $(PT_SMALL_CFLAGS) \
 	-Wno-double-promotion -Wno-float-conversion \
 	$(if $(findstring arm,$(CROSS_COMPILE)),-masm-syntax-unified)
-$(call pt_objects,$(PT_SMALL_C)): CFLAGS += -Os $(PT_SMALL_CFLAGS)
+$(call pt_objects,$(PT_FAST_C)): CFLAGS += $(PT_FAST_CFLAGS)

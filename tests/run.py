@@ -4,6 +4,7 @@
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ def main():
     parser.add_argument("-m", dest="expression", default="")
     known, arguments = parser.parse_known_args()
     given = f"({known.expression}) and " if known.expression else ""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     environment = sanitized.environment()
     if environment is None:
         print("gcc has no libasan here: kernels are tested without sanitizers")

@@ -21,20 +21,16 @@ from picotorch import (
     Method,
     MethodMeta,
     Program,
-    from_blob,
 )
-from picotorch.errors import fail, text_of
-from picotorch.runner_log import RunnerLog
+from picotorch.errors import text_of
 from picotorch.schema import (
-    KERNEL_TYPES_TENSOR,
     SUBJECT_METHOD_NAME,
     SUBJECT_MISSING_BACKEND,
     SUBJECT_MISSING_OPERATOR,
 )
 
 from .aligned import aligned, aligned_copy
-from .run import Request, Result, Usage
-from .tensors import to_stored
+from .run import Request
 
 _PROGRAM, _DATA, _METHOD = range(3)
 _FIELDS = ("code", "subject", "index", "argument", "requested", "available")
@@ -114,55 +110,3 @@ def _raise(request, report, fields):
         files[0]._fail(*fields)
     data_map = MergedDataMap(files) if files else None
     _Told(Program.load(loader), request.method, data_map, report)._fail(*fields)
-
-
-# ---- the log
-
-
-def log_of(request: Request, result: Result) -> list[str]:
-    """The lines that MicroPython's runner writes on a board."""
-    lines = []
-    log = RunnerLog(lines.append)
-    if result.instructions is not None:
-        _log_run(log, request, result, Program.load(BufferDataLoader(aligned_copy(request.model))))
-    if result.code:
-        log.error(str(fail(result.code, result.message)))
-    return lines
-
-
-def _log_run(log, request, result, program):
-    meta = program.method_meta(request.method)
-    log.program(len(request.model), program.num_methods(), request.method)
-    planned = [request.planned_sizes.get(i, meta.memory_planned_buffer_size(i))
-               for i in range(meta.num_memory_planned_buffers())]
-    log.memories(request.pool_size, planned, request.temp_size)
-    log.loading()
-    if result.method_pool is None:
-        log.load_failed(request.method, result.code)
-        return
-    log.loaded(request.method)
-    log.preparing_inputs()
-    if not result.outputs and result.code:
-        log.execute_failed(request.method, result.code)
-        return
-    log.inputs_prepared()
-    log.starting()
-    log.executed()
-    log.instructions(**result.instructions)
-    log.memory_report(len(request.model), {
-        "method_pool": _usage(result.method_pool), "temp": _usage(result.temp),
-        "planned": [_usage(usage) for usage in result.planned]})
-    log.outputs([_output(meta, i, array) for i, array in enumerate(result.outputs)])
-
-
-def _usage(usage: Usage) -> dict:
-    return {"used": usage.used, "size": usage.size}
-
-
-def _output(meta, i, array):
-    """An output as the log wants it: a Tensor, or a number."""
-    if meta.output_tag(i) != KERNEL_TYPES_TENSOR:
-        return array.tolist()
-    info = meta.output_tensor_meta(i)
-    data = aligned_copy(to_stored(array, info.dim_order()))
-    return from_blob(data, list(array.shape), info.scalar_type(), info.dim_order())

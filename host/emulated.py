@@ -12,21 +12,21 @@ from . import bare, emulator
 from .boards import Board
 from .job import Job
 from .run import Request, Result, Usage, read_events
+from .runner_log import log_of
 from .tensors import from_stored, output_array, to_stored
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
 FAILED = 1  # exit status of a run that ended in an error, which the report tells
 
 
-def run(request: Request, board: Board, on_line=None) -> Result:
+def run(request: Request, board: Board) -> Result:
     """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
     result = Result(request.name, request.method, board.name)
     firmware = request.firmware or emulator.firmware_path(board, "bare" if request.bare else "run")
     emulator.check_firmware(board, firmware, request.bare)
     is_bare = emulator.is_bare(board, firmware)
     ended = emulator.run(board, firmware, make_job(request, bare.constant if is_bare else repr_float),
-                         timeout=TIMEOUT, on_line=on_line)
-    result.log = ended.lines
+                         timeout=TIMEOUT)
     if "report" not in ended.files or ended.status > FAILED:
         if any(line.startswith("MemoryError") for line in ended.lines):
             raise emulator.JobTooLarge(
@@ -44,8 +44,7 @@ def run(request: Request, board: Board, on_line=None) -> Result:
                           for number in range(1, executed)]
     if result.code == 0 and request.executions:
         result.events = [read_events(ended.files["events"])]
-    if is_bare:
-        result.log = [*ended.lines, *bare.log_of(request, result)]
+    result.log = [*ended.lines, *log_of(request, result)]
     return result
 
 
@@ -113,6 +112,7 @@ def _read_report(result, report, files):
     result.instructions = _phases(report, "", "verify", "load", "set_inputs", "execute",
                                    "get_outputs")
     result.stack = _phases(report, "stack_", "load", "execute")
+    result.began_load = result.stack is not None
     if "pool_used" in report:
         result.method_pool = _usage(report, "pool")
         result.prepared = int(report["prepared"], 0)

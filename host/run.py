@@ -70,7 +70,8 @@ class Result:
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
     load and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
     prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
-    which are the same everywhere. log: the lines it wrote. events: of each measured execution those of
+    which are the same everywhere. log: what it says, and what the board wrote. began_load: its
+    memories were there. events: of each measured execution those of
     the loop's end and of every instruction.
     """
 
@@ -80,6 +81,7 @@ class Result:
     code: int = 0
     message: str = ""
     instructions: dict[str, int] | None = None
+    began_load: bool = False
     method_pool: Usage | None = None
     prepared: int = 0
     planned: list[Usage] = dataclasses.field(default_factory=list)

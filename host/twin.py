@@ -19,11 +19,11 @@ from picotorch import (
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 from picotorch.memory import LIMIT
 from picotorch.method_meta import MethodMeta
-from picotorch.runner_log import RunnerLog
 
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
 from .run import Request, Result, Usage, read_events
+from .runner_log import log_of
 from .tensors import from_stored, output_array, to_stored
 
 BOARD = "host"
@@ -45,45 +45,34 @@ def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
 def run(request: Request) -> Result:
     """Loads and executes the method. An Error of the runtime ends up in the result."""
     result = Result(model=request.name, method=request.method, board=BOARD)
-    log = RunnerLog(result.log.append)
     try:
-        _run(request, result, log)
+        _run(request, result)
     except Error as error:
-        _fail(result, error, log)
+        result.code, result.message = error.code, error.message
+    result.log = log_of(request, result)
     return result
 
 
-def _fail(result, error, log):
-    result.code, result.message = error.code, error.message
-    log.error(str(error))
-
-
-def _run(request, result, log):
+def _run(request, result):
     program, data_map = open_program(request.model), open_data(request.data)
     meta = program.method_meta(request.method)
-    log.program(len(request.model), program.num_methods(), request.method)
     manager = _memories(meta, request)
-    log.memories(request.pool_size, [len(b) for b in manager.planned_memory.buffers],
-                 request.temp_size)
     method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
                     meta.max_delegate_arguments())
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
-    _load(method, program, data_map, request, log, tracer)
+    result.began_load = True
+    method.load(program, request.method, request.prepare == "pool", data_map, tracer)
     _report(method, result)
-    log.preparing_inputs()
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
     attach_outputs(method, meta)
-    log.inputs_prepared()
-    _execute(method, request.method, log)
+    method.execute()
     result.pool = _records(method, result.prepared)  # where dynamic sizes and variables have changed
     if tracer is not None:
         result.events = _measure(method, meta, tracer, request)
-    log.memory_report(len(request.model), method.memory_report())
-    log.outputs(method.get_outputs())
     result.outputs = outputs(method, meta)
     for values in request.further:
         set_inputs(method, meta, checked_inputs(meta, values))
-        _execute(method, request.method, log)
+        method.execute()
         result.further.append(outputs(method, meta))
 
 
@@ -125,16 +114,6 @@ def _measure(method, meta, tracer, request):
     return measured
 
 
-def _load(method, program, data_map, request, log, tracer):
-    log.loading()
-    try:
-        method.load(program, request.method, request.prepare == "pool", data_map, tracer)
-    except Error as error:
-        log.load_failed(request.method, error.code)
-        raise
-    log.loaded(request.method)
-
-
 def _report(method, result):
     report = method.memory_report()
     result.method_pool = Usage(**report["method_pool"])
@@ -148,16 +127,6 @@ def _records(method, prepared):
     """The bytes of the pool that are the same everywhere."""
     pool = method.manager.method_allocator
     return bytes(pool.buffer[: pool.used - prepared])
-
-
-def _execute(method, name, log):
-    log.starting()
-    try:
-        method.execute()
-    except Error as error:
-        log.execute_failed(name, error.code)
-        raise
-    log.executed()
 
 
 def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:

@@ -29,7 +29,6 @@ from picotorch import (
     from_blob,
 )
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
-from picotorch.runner_log import RunnerLog
 
 # What is counted, in the order of the counts
 PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
@@ -101,13 +100,11 @@ def _changeable(data, meta, i, arena):
 class Run:
     """One run: set-up in __init__, then `locked`, which allocates nothing."""
 
-    def __init__(self, sections, settings, log):
-        model = sections["model"]
+    def __init__(self, sections, settings):
         self.counts = bytearray(4 * len(PHASES))
-        self.program = self._load_program(BufferDataLoader(model))
+        self.program = self._load_program(BufferDataLoader(sections["model"]))
         self.name = settings["method"]
         self.prepare = settings["prepare"] == "pool"
-        log.program(len(model), self.program.num_methods(), self.name)
         meta = self.program.method_meta(self.name)
         self.data_map = _data_map(sections)
         arenas = _planned_arenas(meta.num_memory_planned_buffers())
@@ -118,7 +115,6 @@ class Run:
         temp = Arena("temp").take(int(settings["temp_size"]), "temp memory")
         self.manager = MemoryManager(MemoryAllocator(pool), self.planned,
                                      MemoryAllocator(temp, "temp memory"))
-        log.memories(len(pool), [len(b) for b in self.planned.buffers], len(temp))
         self.inputs = _inputs(meta, sections, settings, "", arenas[0])
         self.further = [_inputs(meta, sections, settings, "_%d" % k, arenas[0])
                         for k in range(1, int(settings["further"]) + 1)]
@@ -243,31 +239,9 @@ def _tensor_input(data, meta, i, sizes):
                      info.dim_order())
 
 
-def _log_run(run, log):
-    """What was not said while the heap was locked."""
-    if not run.method.is_loaded():
-        log.load_failed(run.name, run.error.code)
-        return
-    log.loaded(run.name)
-    log.preparing_inputs()
-    if run.error is None:
-        log.inputs_prepared()
-        log.starting()
-        log.executed()
-        log.instructions(*[_count(run, i) for i in range(len(PHASES))])
-        log.memory_report(run.program.loader.size(), run.method.memory_report())
-        log.outputs(run.results)
-    else:
-        log.execute_failed(run.name, run.error.code)
-
-
-def _count(run, phase):
-    return struct.unpack_from("<I", run.counts, 4 * phase)[0]
-
-
 def _write_results(run, report):
     for i in range(len(PHASES) if run.error is None else 2):
-        report.append("%s=%d" % (PHASES[i], _count(run, i)))
+        report.append("%s=%d" % (PHASES[i], struct.unpack_from("<I", run.counts, 4 * i)[0]))
     report.append("stack_load=%d" % run.stack_load)
     if run.method.is_loaded():
         _write_memories(run, report)
@@ -305,11 +279,10 @@ def _report_usage(report, name, usage):
     report.append("%s_size=%d" % (name, usage["size"]))
 
 
-def _end(report, error, log):
+def _end(report, error):
     if error is not None:
         report.append("code=%d" % error.code)
         report.append("message=%s" % error.message.replace("\n", " "))
-        log.error(str(error))
     _board.write_file("report", "\n".join(report).encode())
     _board.exit(0 if error is None else 1)
 
@@ -322,16 +295,14 @@ def _with_locked_heap(step):
         micropython.heap_unlock()
 
 
-def _run(sections, report, log):
+def _run(sections, report):
     """The Error of the execution that failed, or None."""
-    run = Run(sections, job.settings(sections["settings"]), log)
-    log.loading()
+    run = Run(sections, job.settings(sections["settings"]))
     gc.collect()
     step = run.locked  # made before it is counted
     before = gc.mem_alloc()
     _with_locked_heap(step)
     report.append("heap=%d" % (gc.mem_alloc() - before))
-    _log_run(run, log)
     _write_results(run, report)
     if run.error is None:
         gc.collect()
@@ -342,9 +313,8 @@ def _run(sections, report, log):
 
 def main(sections):
     report = []
-    log = RunnerLog()
     try:
-        error = _run(sections, report, log)
+        error = _run(sections, report)
     except Error as raised:
         error = raised
-    _end(report, error, log)
+    _end(report, error)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import click
-from picotorch import Error
+from picotorch import PARTS, Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 from picotorch.memory import LIMIT
 
@@ -289,14 +289,18 @@ def profile_command(model, method, board, firmware, bare, inputs, sizes, seed, q
               help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default, "
               "with --bare BOARD-bare-selected.elf.")
 @click.option("--bare", is_flag=True, help="Without MicroPython.")
+@click.option("--with", "parts", multiple=True, type=click.Choice([name for name, _ in PARTS]),
+              help="A part of the runtime that the firmware has besides those that the models need: "
+              "what Python code of your own on the board imports.")
 @click.option("--operators", type=click.Path(path_type=Path), metavar="OPERATORS.DEF",
               help="Only write the list of operators, for a build of one's own (examples/c).")
 @options.as_json
-def firmware(first, models, board, output, bare, operators, as_json):
+def firmware(first, models, board, output, bare, parts, operators, as_json):
     """Build the firmware of a board with only the kernels that some models need.
 
     The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
-    those of the firmware with all kernels (make firmware). Run it with --firmware.
+    those of the firmware with all kernels (make firmware). Run it with --firmware. Of the runtime it
+    has delegates and external data only where a model needs them.
 
     \b
     Example:
@@ -314,7 +318,8 @@ def firmware(first, models, board, output, bare, operators, as_json):
     if operators is not None:
         operators.write_text(selective.operator_file(needed_operators(programs)))
         return
-    entry = selective.build(board, programs, output or selective.default_output(board, bare), bare)
+    entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
+                            parts)
     _print(entry, as_json, selective.show_text)
 
 

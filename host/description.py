@@ -1,12 +1,10 @@
 """What a program holds, as plain dicts and lists: for `inspect`, for people and as JSON."""
 
 from picotorch import MethodMeta, Program, TensorInfo
-from picotorch.backend import get_backend
-from picotorch.delegate_contexts import CompileSpecs
-from picotorch.method_meta import TAG_NAMES
+from picotorch.delegates import CompileSpecs, get_backend
 
 from .instructions import MOVE_CALL, read_instructions
-from .values import TENSOR, Values
+from .values import TENSOR, Values, kind_name
 
 
 def describe(program: Program, names: list[str]) -> list[dict]:
@@ -58,13 +56,11 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
     (key, and bytes in hexadecimal digits), and whether the backend is registered here."""
     library, found = meta.program.library, []
     for i, name in enumerate(meta.backend_names()):
-        specs = CompileSpecs()
-        specs.bind(meta.program, meta.plan, i)
         found.append({
             "backend": name,
             "nbytes": len(library.processed(meta.plan, i)),
             "place": "inline" if library.is_inline(meta.plan, i) else "segment",
-            "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in specs],
+            "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in CompileSpecs(meta, i)],
             "registered": get_backend(name) is not None,
         })
     return found
@@ -73,7 +69,7 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
 def named_data_list(program: Program) -> list[dict]:
     """Keys and sizes of a program's named data."""
     named = program.get_named_data_map()
-    return [{"key": named.get_key(i), "nbytes": len(named.get_item(i))}
+    return [{"key": named.get_key(i), "nbytes": len(program.library.data(i))}
             for i in range(named.get_num_keys())]
 
 
@@ -94,7 +90,7 @@ def _attributes(meta):
 def _input(meta, values, i):
     tag = meta.input_tag(i)
     if tag != TENSOR:
-        return {"type": TAG_NAMES[tag], "value": values.plain(meta.input_value(i))}
+        return {"type": kind_name(tag), "value": values.plain(meta.input_value(i))}
     info = meta.input_tensor_meta(i)
     return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
             "quantization": _quantization(meta.input_quantization(i))}
@@ -107,7 +103,7 @@ def _quantization(parameters):
 def _output(meta, i):
     tag = meta.output_tag(i)
     if tag != TENSOR:
-        return {"type": TAG_NAMES[tag]}
+        return {"type": kind_name(tag)}
     info = meta.output_tensor_meta(i)
     return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
             "quantization": _quantization(meta.output_quantization(i))}

@@ -17,12 +17,12 @@ from picotorch.errors import (
     NOT_SUPPORTED,
     fail,
 )
-from picotorch.method_meta import TAG_NAMES, MethodMeta
+from picotorch.method_meta import MethodMeta
 from picotorch.tensor import BFLOAT16
 
 from .npz import read_npz
 from .tensors import as_array, numpy_dtype, to_bfloat16
-from .values import TENSOR, Values
+from .values import TENSOR, Values, kind_name
 
 SEED = 0
 
@@ -97,7 +97,7 @@ def _signature(meta):
             bound = "up to " if info.is_dynamic() else ""
             wanted.append(f"in{i}: {info.dtype} {bound}{list(info.sizes())}")
         else:
-            wanted.append(f"in{i}: {TAG_NAMES.get(meta.input_tag(i), 'unknown')}")
+            wanted.append(f"in{i}: {kind_name(meta.input_tag(i))}")
     return "the method takes " + (", ".join(wanted) or "none")
 
 
@@ -171,7 +171,7 @@ def exported_value(meta: MethodMeta, index: int):
         return values.string(meta.input_value(index))
     number = values.number(meta.input_value(index))
     if number is None:
-        raise fail(INVALID_ARGUMENT, "an input of type " + TAG_NAMES.get(kind, "unknown"), "input",
+        raise fail(INVALID_ARGUMENT, "an input of type " + kind_name(kind), "input",
                    index)
     return number
 

@@ -1,4 +1,5 @@
-"""picotorch firmware: the firmware of a board with only the kernels that some models need.
+"""picotorch firmware: the firmware of a board with only the kernels that some models need, and with
+only those parts of the runtime, of the ones that a firmware may be built without.
 
 The operators keep their numbers, so the pool of a loaded method has the same bytes as with all
 kernels. A model with another operator is refused on the board, by the operator's name.
@@ -35,13 +36,33 @@ def operator_file(names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def needed_parts(programs: dict[str, Program]) -> set[str]:
+    """The parts of picotorch.PARTS without which a method of these programs cannot be loaded."""
+    metas = [program.method_meta(name) for program in programs.values()
+             for name in program.method_names]
+    parts = set()
+    if any(meta.num_backends() for meta in metas):
+        parts.add("delegates")
+    if any(meta.attribute_tensor_meta(i).is_external() for meta in metas
+           for i in range(meta.num_attributes())):
+        parts.add("data")
+    return parts
+
+
+def manifest(parts: set[str]) -> str:
+    """The text of a manifest.py with these parts only."""
+    return f'include("$(PORT_DIR)/manifest.py", parts="{" ".join(sorted(parts))}")\n'
+
+
 def default_output(board: str, bare: bool = False) -> Path:
     return emulator.FIRMWARE_DIR / f"{board}{'-bare' if bare else ''}-selected.elf"
 
 
-def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False) -> dict:
+def build(board: str, programs: dict[str, Program], output: Path, bare: bool = False,
+          parts: tuple[str, ...] = ()) -> dict:
     """Builds the firmware, `bare` without MicroPython, and says what is in it. What is made on the way
-    is told on stderr.
+    is told on stderr. parts: those of picotorch.PARTS that it has besides the ones that the programs
+    need.
 
     Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
     OperatorMissing, Internal when the build fails.
@@ -51,21 +72,22 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
                    remedy="call this in picotorch's repository")
     _check_output(output)
     names = needed_operators(programs)
-    text = operator_file(names)
     variant = "bare" if bare else "run"
-    folder = emulator.FIRMWARE_DIR / f"{board}-{variant}" / "selected" / _digest(text)
+    parts = set() if bare else needed_parts(programs) | set(parts)
+    files = {"operators.def": operator_file(names), "manifest.py": manifest(parts)}
+    folder = emulator.FIRMWARE_DIR / f"{board}-{variant}" / "selected" / _digest(files)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / "lock", "w") as lock:
         import fcntl  # not on Windows, where there is no firmware to build either
 
         fcntl.flock(lock, fcntl.LOCK_EX)  # one build of a board at a time
-        _make(board, variant, text, folder)
+        _make(board, variant, files, folder)
         for suffix in (".elf", ".map"):
             shutil.copyfile(folder / f"firmware{suffix}", output.with_suffix(suffix))
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
-            "backends": _backends(programs), "flash": flash_bytes(output),
+            "parts": sorted(parts), "backends": _backends(programs), "flash": flash_bytes(output),
             "kernels": flash_of_operators(load_board(board), names, variant)}
 
 
@@ -88,14 +110,15 @@ def _check_output(output):
             path.unlink()
 
 
-def _digest(text):
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def _digest(files):
+    return hashlib.sha256("".join(files.values()).encode()).hexdigest()[:12]
 
 
-def _make(board, variant, text, folder):
-    path = folder / "operators.def"
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+def _make(board, variant, files, folder):
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
     step = ["bare"] if variant == "bare" else ["firmware", "--variant", variant]
     command = [sys.executable, SETUP, *step, "--board", board, "--selection", folder]
     if subprocess.run(command, stdout=STDERR).returncode:
@@ -108,6 +131,8 @@ def show_text(entry: dict) -> None:
               f"{len(known_operators())} operators")
     show.heading("Flash")
     show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]), ["whole firmware", entry["flash"]]])
+    if entry["parts"]:
+        show.line(f"Parts of the runtime: {', '.join(entry['parts'])}")
     for name in entry["backends"]:
         show.line(f"A delegate needs the backend {name}: register it in Python.")
     click.echo()

@@ -4,13 +4,19 @@ import _picotorch
 from picotorch import Program, TensorInfo, schema
 from picotorch.errors import text_of
 from picotorch.memory import LIMIT
-from picotorch.method_meta import TAG_NAMES
 
 TENSOR = schema.KERNEL_TYPES_TENSOR
 _NUMBERS = (schema.KERNEL_TYPES_INT, schema.KERNEL_TYPES_BOOL, schema.KERNEL_TYPES_DOUBLE)
 _PLAIN_LISTS = (schema.KERNEL_TYPES_DOUBLE_LIST, schema.KERNEL_TYPES_BOOL_LIST)
 _MOST_ITEMS = 256  # of a list that are shown: many instructions may name one long list
 _TENSOR_LISTS = (schema.KERNEL_TYPES_TENSOR_LIST, schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST)
+_KIND_NAMES = ("unknown", "None", "Int", "Bool", "Double", "Tensor", "String", "ListInt", "ListDouble",
+               "ListBool", "ListTensor", "ListOptionalTensor")
+
+
+def kind_name(kind: int) -> str:
+    """Of a KernelTypes number."""
+    return _KIND_NAMES[kind] if kind < len(_KIND_NAMES) else "unknown"
 
 
 class Values:
@@ -77,7 +83,7 @@ class Values:
 
     def _items(self, index, kind):
         if kind not in (schema.KERNEL_TYPES_INT_LIST, *_TENSOR_LISTS, *_PLAIN_LISTS):
-            return [TAG_NAMES[kind] if kind < len(TAG_NAMES) else "unknown"]
+            return [kind_name(kind)]
         items = self._library.items(self.plan, index, _MOST_ITEMS + 1)
         if kind == schema.KERNEL_TYPES_INT_LIST:
             return [self.text(i) if self.is_number(i) else f"%{i}" for i in items]

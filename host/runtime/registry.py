@@ -1,7 +1,7 @@
 """Which operators and backends there are."""
 
 import _picotorch
-from picotorch.backend import get_backend, registered_backend_names
+from picotorch.delegates import get_backend, registered_backend_names
 
 
 class BackendRegistry:

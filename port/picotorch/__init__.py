@@ -2,58 +2,35 @@
 
     from picotorch import Module
     print(Module("model.pte").forward(x))
+
+PARTS are the modules that a firmware may be built without, with what they define: each is imported
+when something of it is first asked for.
 """
 
 # First, and not from within the others: a small board's stack has no room for so deep an import.
-from . import tensor  # noqa: F401
-from .backend import Backend, register_backend, registered_backend_names, unregister_backend
-from .data_loader import BufferDataLoader, FileDataLoader
-from .errors import Error
-from .event_tracer import EventTracer
+from . import tensor
+from .errors import Error, part
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .method_meta import MethodMeta
-from .module import Module
-from .program import MINIMAL, STRICT, Program
-from .tensor import Tensor, TensorInfo, from_blob
-from .value_list import ValueList
+from .program import MINIMAL, STRICT, BufferDataLoader, Program
+from .tensor import Tensor, TensorInfo, ValueList, from_blob
 
-# Imported when they are first asked for: a small board's heap has no room for what it does not use.
-_LATER = {"FlatTensorDataMap": "data_map", "MergedDataMap": "data_map", "TensorLayout": "data_map"}
+PARTS = (
+    ("data", ("FlatTensorDataMap", "MergedDataMap", "TensorLayout")),
+    ("delegates", ("Backend", "register_backend", "registered_backend_names", "unregister_backend")),
+    ("files", ("FileDataLoader",)),
+    ("module", ("Module",)),
+    ("tracer", ("EventTracer",)),
+)
 
 
 def __getattr__(name):
-    """One of these, or a module: `from picotorch import platform` asks here first."""
+    """One of these, or a module: `from picotorch import schema` asks here first."""
+    for module, names in PARTS:
+        if name in names:
+            return getattr(part(module), name)
     try:
-        module = __import__("picotorch." + _LATER.get(name, name), None, None, (name,))
+        return __import__("picotorch." + name, None, None, (name,))
     except ImportError:
         raise AttributeError(name) from None
-    return getattr(module, name) if name in _LATER else module
-
-
-__all__ = [
-    "MINIMAL",
-    "STRICT",
-    "Backend",
-    "BufferDataLoader",
-    "Error",
-    "EventTracer",
-    "FileDataLoader",
-    "FlatTensorDataMap",
-    "HierarchicalAllocator",
-    "MemoryAllocator",
-    "MemoryManager",
-    "MergedDataMap",
-    "Method",
-    "MethodMeta",
-    "Module",
-    "Program",
-    "Tensor",
-    "TensorInfo",
-    "TensorLayout",
-    "ValueList",
-    "from_blob",
-    "register_backend",
-    "registered_backend_names",
-    "unregister_backend",
-]

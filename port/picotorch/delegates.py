@@ -1,43 +1,282 @@
-"""The delegates of a method: made ready at load, called while it executes, destroyed.
+"""Delegates: the parts of a program that its exporter handed to a backend.
 
-All objects are made with the Method. Whatever a backend raises becomes an Error that names the
-backend and leaves the method usable: a MemoryError DelegateMemoryAllocationFailed, any other
-exception Internal.
+    class Negate(Backend):
+        def init(self, context, processed, compile_specs):
+            return None                                    # the handle
+
+        def execute(self, context, handle, args):
+            x, out = args[0].data, args[1].data
+            for i in range(len(x)):
+                out[i] = -x[i]
+
+    register_backend("Negate", Negate())
+
+The methods are those of ExecuTorch's BackendInterface. To fail, they raise an Error:
+
+    raise fail(DELEGATE_INVALID_COMPATIBILITY, "was exported for version 2")
+
+Whatever else a backend raises becomes an Error that names the backend and leaves the method usable: a
+MemoryError DelegateMemoryAllocationFailed, any other exception Internal. All objects are made with the
+Method: under MicroPython one that was loaded with the heap locked stays so, and so has a backend.
+
+Everything that returns bytes to a backend takes `view`, a memoryview of the backend's own, made at
+set-up (`memoryview(bytearray(1))`). Under MicroPython it is pointed to the bytes and returned, which
+needs no heap; without it, and always under CPython, a new one is made.
 """
 
 import _picotorch
 
-from .delegate_contexts import (
-    BackendExecutionContext,
-    BackendInitContext,
-    CompileSpecs,
-    FreeableBuffer,
-)
 from .errors import (
     DELEGATE_MEMORY_ALLOCATION_FAILED,
     INTERNAL,
     INVALID_ARGUMENT,
+    INVALID_STATE,
+    INVALID_TYPE,
     NOT_FOUND,
+    NOT_IMPLEMENTED,
     OK,
     Error,
     fail,
     spare_error,
+    text_of,
 )
-from .method_meta import MethodMeta
+from .memory import ALIGNMENT
+from .method import Kept
+from .method_meta import MethodMeta, backends
 from .tensor import Tensor
 
 _INT32 = ord("i")
 
 
+class Backend:
+    """The base of all backends."""
+
+    def is_available(self):
+        """False where the backend cannot work now: load then raises NotFound."""
+        return True
+
+    def init(self, context, processed, compile_specs):
+        """Makes a delegate ready, at load. Returns its handle, any object.
+
+        context: BackendInitContext. processed: FreeableBuffer of what the backend's preprocess wrote
+        at export. compile_specs: CompileSpecs, those of the export.
+        """
+        raise fail(NOT_IMPLEMENTED, "has no init", "backend")
+
+    def execute(self, context, handle, args):
+        """Executes a delegate. args: its inputs, then its outputs, which it writes: Tensors (valid
+        until it returns), numbers, bools, None. context: BackendExecutionContext."""
+        raise fail(NOT_IMPLEMENTED, "has no execute", "backend")
+
+    def destroy(self, handle):
+        """Called for each handle when its method is unloaded, or not loaded after all."""
+
+
+def register_backend(name, backend):
+    """Makes a backend known to all methods that are made afterwards. Raises InvalidArgument for a
+    name that is taken, InvalidType for what is no Backend."""
+    if not isinstance(name, str) or not isinstance(backend, Backend):
+        raise fail(INVALID_TYPE, "a name and a Backend are wanted", "backend")
+    if get_backend(name) is not None:
+        raise fail(INVALID_ARGUMENT, "is registered already", name)
+    backends.append((name, backend))
+
+
+def unregister_backend(name):
+    """Methods that are loaded keep the backend. Raises NotFound."""
+    for i in range(len(backends)):
+        if backends[i][0] == name:
+            del backends[i]
+            return
+    raise fail(NOT_FOUND, "no backend of this name is registered", name)
+
+
+def registered_backend_names():
+    return [name for name, _ in backends]
+
+
+def get_backend(name):
+    """The backend of this name, or None."""
+    for known, backend in backends:
+        if known == name:
+            return backend
+    return None
+
+
+# ---- what a backend is given besides its arguments
+
+
+class BackendAllocator:
+    """Hands out bytes of a method's pool (in init; zeros, they stay the delegate's until unload) or of
+    the temp memory (in execute; undefined contents, until it returns)."""
+
+    def __init__(self, allocate):
+        self._allocate = allocate
+        self.is_open = True
+
+    def allocate(self, size, alignment=ALIGNMENT, view=None):
+        """A memoryview of `size` bytes. Raises MemoryAllocationFailed with all the bytes that the
+        method needs of this memory so far, InvalidArgument for an alignment that is no power of two or
+        that the memory does not have, InvalidState for memory of the pool after init."""
+        if not self.is_open:
+            raise fail(INVALID_STATE, "hands out memory in init only", "method pool")
+        return self._allocate(size, alignment, view)
+
+
+class BackendInitContext:
+    """What init may use. One is made with each Method; it is valid until init returns."""
+
+    def __init__(self, method):
+        self._method = method
+        self._allocator = BackendAllocator(method.library.allocate)
+        self._named_data = DelegateDataMap(method)
+
+    def get_runtime_allocator(self):
+        """The method's pool, a BackendAllocator: what is allocated counts as the method's."""
+        return self._allocator
+
+    def get_method_name(self):
+        return self._method.name
+
+    def get_named_data_map(self):
+        """The named data of the program and of the data files, a DelegateDataMap."""
+        return self._named_data
+
+    def ask_temp(self, size):
+        """Says at load that execute will allocate `size` bytes of temp memory: where there are not so
+        many, load fails rather than execute. Raises InvalidArgument."""
+        self._method.library.ask_temp(size)
+
+
+class BackendExecutionContext:
+    """What execute may use, until it returns. One is made with each Method."""
+
+    def __init__(self, method, arguments):
+        self._method = method
+        self._arguments = arguments
+        self._allocator = BackendAllocator(method.library.allocate_temp)
+
+    def get_temp_allocator(self):
+        """The temp memory, a BackendAllocator."""
+        return self._allocator
+
+    def allocate(self, size, alignment=ALIGNMENT, view=None):
+        """From the temp allocator."""
+        return self._allocator.allocate(size, alignment, view)
+
+    def resize_tensor(self, tensor, sizes):
+        """Gives an argument of dynamic shape, an output, other sizes: a buffer of int32, array("i") or
+        raw_sizes() of another Tensor. Raises NotSupported for another rank and above the bound,
+        InvalidArgument for anything else."""
+        self._arguments.resize(tensor, sizes)
+
+    def get_method_name(self):
+        return self._method.name
+
+
+class DelegateDataMap:
+    """The named data that a delegate finds: the program's, then that of the data files."""
+
+    def __init__(self, method):
+        self._method = method
+
+    def get_num_keys(self):
+        own = self._method.program.library.num_keys()
+        files = self._method.data_map
+        return own if files is None else own + files.get_num_keys()
+
+    def get_key(self, index):
+        """Raises InvalidArgument."""
+        library = self._method.program.library
+        files = self._method.data_map
+        if files is None or index < library.num_keys():
+            return text_of(library.key(index))
+        return files.get_key(index - library.num_keys())
+
+    def get_data(self, key, view=None):
+        """As NamedDataMap.get_data."""
+        library = self._method.program.library
+        index = library.find_key(key)
+        if index >= 0:
+            return library.data(index, view)
+        files = self._method.data_map
+        if files is None:
+            raise fail(NOT_FOUND, "there is no named data of this key", key)
+        return files.get_data(key, view)
+
+
+class FreeableBuffer:
+    """The processed data of a delegate, in place in the program, until it is freed."""
+
+    def __init__(self):
+        self._view = memoryview(bytearray(1))
+        self._is_free = True
+
+    def hold(self, library, plan, index):
+        """Holds that of delegate `index` of a method."""
+        self._view = library.processed(plan, index, self._view)
+        self._is_free = False
+
+    def data(self):
+        """A read-only memoryview. Raises InvalidState after free."""
+        if self._is_free:
+            raise fail(INVALID_STATE, "was freed", "processed data")
+        return self._view
+
+    def size(self):
+        """Bytes; 0 after free."""
+        return 0 if self._is_free else len(self._view)
+
+    def free(self):
+        """The backend needs the data no longer."""
+        self._is_free = True
+
+
+class CompileSpec:
+    """key: str; value: read-only memoryview."""
+
+    def __init__(self, key, value):
+        self.key = key
+        self.value = value
+
+    def __repr__(self):
+        return "<CompileSpec %s: %dB>" % (self.key, len(self.value))
+
+
+class CompileSpecs:
+    """The compile specs of delegate `index` of a Method or MethodMeta, in order."""
+
+    def __init__(self, method, index):
+        self._method = method
+        self._index = index
+
+    def __len__(self):
+        return self._method.program.library.num_specs(self._method.plan, self._index)
+
+    def __getitem__(self, i):
+        """A new CompileSpec. Raises IndexError."""
+        if not 0 <= i < len(self):
+            raise IndexError
+        key, value = self._method.program.library.spec(self._method.plan, self._index, i)
+        return CompileSpec(text_of(key), value)
+
+    def get(self, key, view=None):
+        """The value of the first spec of this key, a read-only memoryview, or None. Needs no heap."""
+        return self._method.program.library.find_spec(self._method.plan, self._index, key, view)
+
+
+# ---- the delegates of a method: made ready at load, called while it executes, destroyed
+
+
 class Delegate:
     """One delegate."""
 
-    def __init__(self):
+    def __init__(self, method, index):
         self.backend = None
         self.handle = None
         self.is_ready = False  # made so, and not destroyed since
         self.processed = FreeableBuffer()
-        self.compile_specs = CompileSpecs()
+        self.compile_specs = CompileSpecs(method, index)
 
     def destroy(self):
         if not self.is_ready:
@@ -55,8 +294,6 @@ class Arguments:
     """The arguments of the delegate call that runs, a sequence."""
 
     def __init__(self, method, most):
-        from .method import Kept
-
         self.items = [Kept(method) for _ in range(most)]
         self.values = [None] * most
         self.count = 0
@@ -112,23 +349,15 @@ class Delegates:
 
     def __init__(self, method, most, most_arguments):
         self.method = method
-        self.items = [Delegate() for _ in range(most)]
+        self.items = [Delegate(method, i) for i in range(most)]
         self.arguments = Arguments(method, most_arguments)
         self.keeps_errors = False  # of destroy
-        self._init_context = BackendInitContext(method.library)
-        self._execution_context = BackendExecutionContext(method.library, self.arguments)
+        self._init_context = BackendInitContext(method)
+        self._execution_context = BackendExecutionContext(method, self.arguments)
         self._error = None  # what a backend raised last
         # for `explain`
         self._failed = 0
         self._exception = None
-
-    def bind(self, program, plan, data_map, name):
-        """What will be loaded."""
-        self._error = None
-        self._init_context.bind(program, data_map, name)
-        self._execution_context.bind(name)
-        for i in range(min(len(self.items), program.library.count(plan, _picotorch.DELEGATES))):
-            self.items[i].compile_specs.bind(program, plan, i)
 
     # ---- what the library calls: each gives an error's code
 
@@ -156,9 +385,10 @@ class Delegates:
     def _init(self, index):
         delegate = self.items[index]
         method = self.method
+        allocator = self._init_context.get_runtime_allocator()
         self._error = None
         try:
-            self._init_context.begin()
+            allocator.is_open = True
             delegate.processed.hold(method.program.library, method.plan, index)
             delegate.handle = delegate.backend.init(self._init_context, delegate.processed,
                                                     delegate.compile_specs)
@@ -167,7 +397,7 @@ class Delegates:
             self._keep(error, index, "delegate", index)
             spare_error()  # others are destroyed before it is raised
         finally:
-            self._init_context.end()
+            allocator.is_open = False
         return OK if self._error is None else INTERNAL
 
     def _execute(self, index):

@@ -159,6 +159,15 @@ def library_error(code, subject, index, argument, requested, available, what, so
                 source, argument, subject)
 
 
+def part(name):
+    """A module that a firmware may be built without. Raises NotSupported."""
+    try:
+        return __import__("picotorch." + name, None, None, (name,))
+    except ImportError:
+        raise fail(NOT_SUPPORTED, "this firmware was built without it", "part " + name,
+                   remedy="picotorch firmware --with %s, or parts of the manifest" % name) from None
+
+
 def text_of(data):
     """A text of a file, bytes. What is no UTF-8 or has control characters is shown as far as it is
     ASCII."""

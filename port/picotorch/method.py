@@ -10,7 +10,6 @@
 
 import _picotorch
 
-from .backend import find_backend, num_registered_backends
 from .errors import (
     ALREADY_LOADED,
     INVALID_ARGUMENT,
@@ -22,10 +21,11 @@ from .errors import (
     OUT_OF_RESOURCES,
     fail,
     library_error,
+    part,
     spare_error,
 )
 from .memory import BUSY
-from .method_meta import MethodMeta
+from .method_meta import MethodMeta, backends
 from .schema import (
     SUBJECT_ATTRIBUTE,
     SUBJECT_EXTERNAL_TENSOR,
@@ -35,23 +35,12 @@ from .schema import (
     SUBJECT_MISSING_OPERATOR,
     SUBJECT_POOL,
 )
-from .tensor import Tensor, TensorInfo
-from .value_list import ValueList
+from .tensor import Kept, Tensor, TensorInfo
 
 _EXPLAINED = (SUBJECT_KERNEL, SUBJECT_MISSING_OPERATOR, SUBJECT_MISSING_BACKEND,
               SUBJECT_EXTERNAL_TENSOR)
 _DELEGATES = 4  # that a method can have, and
 _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Method is not told
-
-
-class Kept:
-    """Objects for one value, made at set-up: what a locked heap cannot make."""
-
-    def __init__(self, method):
-        self.tensor = Tensor()
-        self.number = _picotorch.new_float()
-        self.text = _picotorch.new_string()
-        self.list = ValueList(method, self)
 
 
 class Method:
@@ -67,9 +56,10 @@ class Method:
         self.program = None
         self.loads = 0  # how often another program took its place
         self.plan = 0
+        self.name = ""
+        self.data_map = None
         self._asked = None  # name of an attribute
         self._external = -1  # value that an error of an external tensor is about
-        self._data_map = None
         self._busy = ""  # what load or unload, while one of them runs, is doing
         self._mark = -1  # where the method begins in its pool, if it holds anything
         self._end = 0  # where it ends, once it is loaded
@@ -98,7 +88,7 @@ class Method:
         try:
             self._busy = "is being loaded"
             self._release()  # what an interrupt may have left
-            self._load(program, program.plan(name), name, prepare, data_map, event_tracer)
+            self._load(program, name, prepare, data_map, event_tracer)
             done = True
         except RuntimeError:
             raise fail(MEMORY_ALLOCATION_FAILED, "more is needed than there is", "stack",
@@ -111,7 +101,8 @@ class Method:
             finally:
                 self._busy = ""
 
-    def _load(self, program, plan, name, prepare, data_map, event_tracer):
+    def _load(self, program, name, prepare, data_map, event_tracer):
+        plan = program.plan(name)
         manager = self.manager
         pool = manager.method_allocator
         temp = manager.temp_allocator
@@ -119,10 +110,11 @@ class Method:
         self.loads += 1
         self.program = program
         self.plan = plan
-        self._data_map = data_map
+        self.name = name
+        self.data_map = data_map
         delegates = self._delegates
         if delegates is not None:
-            delegates.bind(program, plan, data_map, name)
+            delegates.take_error()  # what an interrupt may have left
         end = self.library.load(
             program.library, plan, pool.buffer, pool.size, self._mark, manager.planned_memory.buffers,
             None if temp is None else temp.buffer,
@@ -336,10 +328,10 @@ class Method:
     def _on_delegate(self, what, index):
         """Asks for delegate number `index`; an error's code."""
         if what == _picotorch.FIND:
-            backend = find_backend(self.program.library, self.plan, index)
-            if backend is None:
-                return NOT_FOUND
-            return OK if self._delegates is None else self._delegates.find(index, backend)
+            for name, backend in backends:
+                if self.program.library.has_backend(self.plan, index, name):
+                    return OK if self._delegates is None else self._delegates.find(index, backend)
+            return NOT_FOUND
         return self._delegates.call(what, index)
 
     def _fail(self, code, subject, index, argument, requested, available, what):
@@ -379,7 +371,7 @@ class Method:
     def _explain_external(self):
         """The name of an external tensor, and the files in which it was looked for."""
         info = TensorInfo(self.program.library.tensor(self.plan, _picotorch.VALUES, self._external))
-        files = [] if self._data_map is None else self._data_map.files
+        files = [] if self.data_map is None else self.data_map.files
         names = [name for name in [file.loader.explain(None) for file in files] if name]
         return "%s in %s" % (info.name(), ", ".join(names)) if names else info.name()
 
@@ -394,13 +386,10 @@ class Method:
 
 def _delegates(method, max_delegates, max_arguments):
     """Objects for so many delegates and arguments of a call; None: some, if a backend is registered."""
-    some = num_registered_backends() > 0
     if max_delegates is None:
-        max_delegates = _DELEGATES if some else 0
+        max_delegates = _DELEGATES if backends else 0
     if max_arguments is None:
-        max_arguments = _ARGUMENTS if some else 0
+        max_arguments = _ARGUMENTS if backends else 0
     if max_delegates == 0:
         return None
-    from .delegates import Delegates
-
-    return Delegates(method, max_delegates, max_arguments)
+    return part("delegates").Delegates(method, max_delegates, max_arguments)

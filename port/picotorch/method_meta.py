@@ -2,7 +2,6 @@
 
 import _picotorch
 
-from .backend import get_backend
 from .errors import text_of
 from .schema import (
     KERNEL_TYPES_DOUBLE,
@@ -11,8 +10,7 @@ from .schema import (
 )
 from .tensor import TensorInfo
 
-TAG_NAMES = ("unknown", "None", "Int", "Bool", "Double", "Tensor", "String", "ListInt", "ListDouble",
-             "ListBool", "ListTensor", "ListOptionalTensor")
+backends = []  # (name, Backend), of delegates.register_backend
 
 _INPUTS = _picotorch.INPUTS
 _OUTPUTS = _picotorch.OUTPUTS
@@ -42,7 +40,7 @@ class MethodMeta:
         return self._count(_INPUTS)
 
     def input_tag(self, index):
-        """KernelTypes number of an input; its name is in TAG_NAMES."""
+        """KernelTypes number of an input."""
         return self._library.type(self.plan, _INPUTS, index)
 
     def input_tensor_meta(self, index):
@@ -172,9 +170,10 @@ class MethodMeta:
 
     def missing_backends(self):
         """Names of the backends that are not registered, each once."""
+        known = [name for name, _ in backends]
         missing = []
         for name in self.backend_names():
-            if get_backend(name) is None and name not in missing:
+            if name not in known and name not in missing:
                 missing.append(name)
         return missing
 

@@ -1,10 +1,9 @@
 """The simplest use: Module("model.pte").forward(x)."""
 
-from .data_loader import BufferDataLoader, FileDataLoader
-from .errors import MEMORY_ALLOCATION_FAILED, Error
+from .errors import MEMORY_ALLOCATION_FAILED, Error, part
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
-from .program import Program
+from .program import BufferDataLoader, Program
 
 
 class Module:
@@ -53,17 +52,16 @@ class Module:
 def _loader(source):
     if hasattr(source, "__fspath__"):
         source = source.__fspath__()
-    return FileDataLoader(source) if isinstance(source, str) else BufferDataLoader(source)
+    return part("files").FileDataLoader(source) if isinstance(source, str) else BufferDataLoader(source)
 
 
 def _data_map(sources):
     if sources is None:
         return None
-    from .data_map import FlatTensorDataMap, MergedDataMap
-
+    data = part("data")
     if not (isinstance(sources, list) or isinstance(sources, tuple)):
-        return FlatTensorDataMap.load(_loader(sources))
-    return MergedDataMap.load([FlatTensorDataMap.load(_loader(source)) for source in sources])
+        return data.FlatTensorDataMap.load(_loader(sources))
+    return data.MergedDataMap.load([data.FlatTensorDataMap.load(_loader(source)) for source in sources])
 
 
 def _shared_buffers(program):

@@ -1,12 +1,35 @@
-"""A program: the bytes of a .pte file, opened."""
+"""A program: the bytes of a .pte file, opened.
+
+A loader gives the whole file as one buffer, which stays where it is: a program in flash or ROM is
+used in place.
+"""
 
 import _picotorch
 
 from .errors import INVALID_ARGUMENT, NOT_FOUND, Error, fail, library_error, text_of
+from .memory import buffer_size
 from .schema import SUBJECT_METHOD_NAME
 
 STRICT = 1  # structure of the whole file
 MINIMAL = 0  # header only: for a file whose bytes are known to be good
+
+
+class BufferDataLoader:
+    """A program that is in memory already: bytes, bytearray or memoryview, aligned to 8 bytes."""
+
+    def __init__(self, buffer):
+        buffer_size(buffer, "program")
+        self.buffer = buffer
+
+    def size(self):
+        return buffer_size(self.buffer, "program")
+
+    def explain(self, error):
+        """The file, where it has a name."""
+        return ""
+
+    def __repr__(self):
+        return "<BufferDataLoader %dB>" % self.size()
 
 
 class Program:
@@ -95,34 +118,27 @@ class Program:
 class NamedDataMap:
     """The named data of a program; made by Program.get_named_data_map."""
 
-    def __init__(self, program=None):
-        self.program = program
+    def __init__(self, program):
+        self._library = program.library
 
     def get_num_keys(self):
-        return self.program.library.num_keys()
+        return self._library.num_keys()
 
     def get_key(self, index):
         """The key of entry `index`. Raises InvalidArgument."""
-        return text_of(self.program.library.key(index))
-
-    def find(self, key):
-        """Index of a key, or -1. Raises InvalidArgument for an entry that has none."""
-        return self.program.library.find_key(key)
+        return text_of(self._library.key(index))
 
     def get_data(self, key, view=None):
         """A read-only memoryview of the bytes of this key, where they lie in the program.
 
         view: a memoryview of the caller's own, which is pointed there under MicroPython: that needs no
-        heap. Raises NotFound; InvalidArgument where the program names a segment that it does not have.
+        heap. Raises NotFound; InvalidArgument where the program names a segment that it does not have,
+        or an entry has no key.
         """
-        index = self.find(key)
+        index = self._library.find_key(key)
         if index < 0:
             raise fail(NOT_FOUND, "there is no named data of this key", key)
-        return self.get_item(index, view)
-
-    def get_item(self, index, view=None):
-        """The same of entry `index`."""
-        return self.program.library.data(index, view)
+        return self._library.data(index, view)
 
     def keys(self):
         return [self.get_key(i) for i in range(self.get_num_keys())]

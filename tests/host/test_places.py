@@ -19,7 +19,7 @@ from picotorch import (
     Method,
     Module,
     Program,
-    data_loader,
+    files,
 )
 from picotorch.host import emulator, running
 from picotorch.host.boards import load_board
@@ -84,7 +84,7 @@ def constants_of(program):
 def test_a_file_that_can_be_seen_in_place_is_not_copied(monkeypatch):
     """As files of ROMFS can: opening one gives its bytes in flash."""
     flash = aligned(fixture_store.load("linear_5").pte).toreadonly()
-    monkeypatch.setattr(data_loader, "open", lambda path, mode: memoryview(flash), raising=False)
+    monkeypatch.setattr(files, "open", lambda path, mode: memoryview(flash), raising=False)
     loader = FileDataLoader("/rom/model.pte")
     assert address(loader.buffer) == address(flash)
     run = fixture_store.load("linear_5").runs[0]

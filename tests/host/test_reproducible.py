@@ -40,6 +40,7 @@ def test_firmware(sources, tmp_path):
     selection = sources / "build/firmware/selection"
     selection.mkdir(parents=True)
     (selection / "operators.def").write_text(selective.operator_file(names))
+    (selection / "manifest.py").write_text(selective.manifest(set()))
 
     micropython = reproducible.copy_micropython(tmp_path / "micropython")
     collect_another_name(sources, micropython)

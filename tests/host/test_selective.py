@@ -1,4 +1,5 @@
-"""A firmware with the kernels of some models only: what is in it, and that nothing else changes."""
+"""A firmware with the kernels of some models and the parts of the runtime that they need: what is in
+it, and that nothing else changes."""
 
 import collections
 import ctypes
@@ -7,11 +8,13 @@ import json
 import random
 import re
 import subprocess
+from pathlib import Path
 
 import _picotorch
 import fixture_store
 import pytest
 from calling import assert_error, assert_usage
+from picotorch import PARTS
 from picotorch.host import operators, selective
 from picotorch.host.boards import load_board
 from picotorch.host.elf import flash_bytes
@@ -20,6 +23,7 @@ from picotorch.host.firmware_map import sections
 from picotorch.host.flash import Image, flash_of_models, flash_of_operators
 from picotorch.host.twin import open_program
 
+ROOT = Path(__file__).resolve().parents[2]
 BOARD = "mps2-an386"
 KNOWN = operators.known_operators()
 
@@ -156,8 +160,8 @@ def test_models_may_follow_one_another(call, monkeypatch, option):
     built = []
     monkeypatch.setattr(selective, "build", lambda *given: built.append(given) or {})
     assert call("firmware", *option, path("add_1"), path("add_5"), "--json")[0] == 0
-    ((board, programs, output, bare),) = built
-    assert (board, output, bare) == (BOARD, selective.default_output(BOARD), False)
+    ((board, programs, output, bare, parts),) = built
+    assert (board, output, bare, parts) == (BOARD, selective.default_output(BOARD), False, ())
     assert list(programs) == [str(path("add_1")), str(path("add_5"))]
 
 
@@ -166,6 +170,35 @@ def test_a_build_that_fails_is_an_error(call, monkeypatch, tmp_path):
     monkeypatch.setattr(selective, "SETUP", tmp_path / "setup.py")
     monkeypatch.setattr(selective.emulator, "FIRMWARE_DIR", tmp_path)
     assert_error(call("firmware", path("add_1")), "Internal", "the firmware was not built")
+
+
+# ---- parts of the runtime
+
+
+def test_the_manifest_freezes_every_module_and_by_default_all_parts():
+    """What of picotorch is in neither list is of the host only."""
+    found = dict(re.findall(r'_(CORE|PARTS) = "(.*)"', (ROOT / "port/manifest.py").read_text()))
+    assert found["PARTS"].split() == [name for name, _ in PARTS]
+    modules = {path.stem for path in (ROOT / "port/picotorch").glob("*.py")}
+    assert {*found["CORE"].split(), *found["PARTS"].split()} == modules - {"__main__"}
+
+
+@pytest.mark.parametrize("models, parts", [
+    (["int8_ds_cnn", "add_1"], set()), (["external_two_files"], {"data"}),
+    (["add_1", "delegate_named_data"], {"delegates"}),
+    (["delegate_named_data", "external_weights"], {"data", "delegates"})])
+def test_models_need_parts(models, parts):
+    programs = {name: open_program(path(name).read_bytes()) for name in models}
+    assert selective.needed_parts(programs) == parts
+
+
+def test_parts_may_be_asked_for(call, monkeypatch):
+    built = []
+    monkeypatch.setattr(selective, "build", lambda *given: built.append(given[4]) or {})
+    assert call("firmware", "--models", path("add_1"), "--with", "tracer", "--with", "module",
+                "--json")[0] == 0
+    assert built == [("tracer", "module")]
+    assert_usage(call("firmware", "--models", path("add_1"), "--with", "nix"), "--with", "delegates")
 
 
 # ---- on a board
@@ -212,6 +245,26 @@ def test_a_selective_firmware_runs_as_the_full_one(call, firmware):
 def test_a_selective_firmware_refuses_other_models_by_the_names_of_their_operators(call, firmware):
     assert_error(call("run", path("ds_cnn"), "--board", BOARD, "--firmware", firmware[0]),
                  "OperatorMissing", "aten::convolution.out", "aten::relu.out", "aten::addmm.out")
+
+
+def test_a_part_that_a_firmware_was_built_without_is_named(call, firmware):
+    assert firmware[1]["parts"] == []
+    command = ("--board", BOARD, "--firmware", firmware[0])
+    assert_error(call("profile", path("int8_ds_cnn"), *command), "NotSupported",
+                 "part tracer: this firmware was built without it", "--with tracer")
+    external = fixture_store.load("external_two_files")
+    assert_error(call("run", external.path, "--data", external.data_paths[0], *command),
+                 "NotSupported", "part data", "--with data")
+
+
+def test_a_firmware_has_the_parts_that_its_models_need_and_those_asked_for(call, tmp_path):
+    external, output = fixture_store.load("external_two_files"), tmp_path / "fw.elf"
+    entry = selective.build(BOARD, {str(external.path): open_program(external.path.read_bytes())},
+                            output, parts=("tracer",))
+    assert entry["parts"] == ["data", "tracer"]
+    files = [word for file in external.data_paths for word in ("--data", file)]
+    status, out, _ = call("profile", external.path, *files, "--board", BOARD, "--firmware", output)
+    assert status == 0, out
 
 
 def test_a_firmware_of_another_board_is_refused(call, firmware, tmp_path):

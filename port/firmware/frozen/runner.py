@@ -18,7 +18,6 @@ import micropython
 from picotorch import (
     BufferDataLoader,
     Error,
-    EventTracer,
     HierarchicalAllocator,
     MemoryAllocator,
     MemoryManager,
@@ -134,6 +133,8 @@ class Run:
             memory[:] = bytes(len(memory))
         self.tracer = None
         if settings.get("trace") == "1":
+            from picotorch import EventTracer
+
             self.tracer = EventTracer(arenas[0].take(EventTracer.nbytes(meta), "event tracer"))
         self.method = Method(self.manager, meta.num_outputs())
         self.set_inputs = self.method.set_inputs  # made before the heap is locked

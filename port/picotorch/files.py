@@ -1,8 +1,4 @@
-"""Where the bytes of a program come from.
-
-A loader gives the whole file as one buffer, which stays where it is: a program in flash or ROM is
-used in place.
-"""
+"""Programs in files."""
 
 import _picotorch
 
@@ -14,24 +10,7 @@ from .errors import (
     fail,
 )
 from .memory import buffer_size, bytes_at
-
-
-class BufferDataLoader:
-    """A program that is in memory already: bytes, bytearray or memoryview, aligned to 8 bytes."""
-
-    def __init__(self, buffer):
-        buffer_size(buffer, "program")
-        self.buffer = buffer
-
-    def size(self):
-        return buffer_size(self.buffer, "program")
-
-    def explain(self, error):
-        """The file, where it has a name."""
-        return ""
-
-    def __repr__(self):
-        return "<BufferDataLoader %dB>" % self.size()
+from .program import BufferDataLoader
 
 
 class FileDataLoader(BufferDataLoader):

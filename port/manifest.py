@@ -1,0 +1,13 @@
+"""Freezes picotorch into a firmware that has the C module _picotorch (port/module). In its manifest:
+
+    include("/path/to/picotorch/port/manifest.py", parts="module files")
+
+parts: which of those that a firmware may be built without (PARTS in picotorch/__init__.py), all of them
+where nothing is said.
+"""
+
+_CORE = "__init__ errors memory method method_meta program schema tensor"
+_PARTS = "data delegates files module tracer"
+
+_modules = _CORE + " " + (_PARTS if options.parts is None else options.parts)
+package("picotorch", files=[name + ".py" for name in sorted(_modules.split())])

@@ -10,6 +10,7 @@ import argparse
 import pathlib
 import re
 import sys
+import textwrap
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -65,6 +66,12 @@ def bundled_source(schema):
     return "\n".join([*lines, "", *slot_lines(schema["table"]), ""])
 
 
+def filled(items):
+    """The lines of a table with as many items in each as there is room for."""
+    return textwrap.wrap(" ".join(item.replace(" ", "\0") + "," for item in items), 100,
+                         initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+
+
 def python_source(schema, subjects):
     """What the API has words for: types, dtypes, errors and what they are about."""
     lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
@@ -73,14 +80,14 @@ def python_source(schema, subjects):
         for name, value in schema["enum"][enum].items():
             lines.append(f"{upper(enum)}_{upper(name)} = {value}")
     lines += ["", "SCALAR_TYPE_NAMES = {"]
-    lines += [f'    {value}: "{name}",' for name, value in schema["enum"]["ScalarType"].items()]
+    lines += filled(f'{value}: "{name}"' for name, value in schema["enum"]["ScalarType"].items())
     lines += ["}", "", "ERROR_NAMES = {"]
-    lines += [f'    0x{value:02X}: "{name}",' for name, value in schema["enum"]["Error"].items()]
+    lines += filled(f'0x{value:02X}: "{name}"' for name, value in schema["enum"]["Error"].items())
     lines += ["}", "", "# What an error of the library is about, by its number", "SUBJECTS = ("]
-    lines += [f'    "{word}",' for word in subjects.values()]
+    lines += filled(f'"{word}"' for word in subjects.values())
     lines += [")"]
     lines += [f"SUBJECT_{upper(name)} = {i}" for i, name in enumerate(subjects) if name in EXPLAINED]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, ""]).replace("\0", " ")
 
 
 def slots_of_program(schema):

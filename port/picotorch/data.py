@@ -112,11 +112,11 @@ class MergedDataMap(DataMap):
         if not merged.get_num_keys():
             raise fail(INVALID_ARGUMENT, "there is no key in them", "data maps")
         try:
-            seen = set()
+            seen = {}
             for key in merged.keys():
                 if key in seen:
                     raise fail(INVALID_ARGUMENT, "is in two of the data maps", key)
-                seen.add(key)
+                seen[key] = True
         except MemoryError:
             raise fail(MEMORY_ALLOCATION_FAILED, "the heap has no room for so many keys",
                        "data maps") from None

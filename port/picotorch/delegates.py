@@ -43,6 +43,7 @@ from .errors import (
 from .memory import ALIGNMENT
 from .method import Kept
 from .method_meta import MethodMeta, backends
+from .program import NamedDataMap
 from .tensor import Tensor
 
 _INT32 = ord("i")
@@ -129,7 +130,7 @@ class BackendInitContext:
     def __init__(self, method):
         self._method = method
         self._allocator = BackendAllocator(method.library.allocate)
-        self._named_data = DelegateDataMap(method)
+        self._named_data = NamedDataMap()
 
     def get_runtime_allocator(self):
         """The method's pool, a BackendAllocator: what is allocated counts as the method's."""
@@ -139,7 +140,9 @@ class BackendInitContext:
         return self._method.name
 
     def get_named_data_map(self):
-        """The named data of the program and of the data files, a DelegateDataMap."""
+        """The named data of the program and of the data files, a NamedDataMap."""
+        self._named_data.library = self._method.program.library
+        self._named_data.data_map = self._method.data_map
         return self._named_data
 
     def ask_temp(self, size):
@@ -172,37 +175,6 @@ class BackendExecutionContext:
 
     def get_method_name(self):
         return self._method.name
-
-
-class DelegateDataMap:
-    """The named data that a delegate finds: the program's, then that of the data files."""
-
-    def __init__(self, method):
-        self._method = method
-
-    def get_num_keys(self):
-        own = self._method.program.library.num_keys()
-        files = self._method.data_map
-        return own if files is None else own + files.get_num_keys()
-
-    def get_key(self, index):
-        """Raises InvalidArgument."""
-        library = self._method.program.library
-        files = self._method.data_map
-        if files is None or index < library.num_keys():
-            return text_of(library.key(index))
-        return files.get_key(index - library.num_keys())
-
-    def get_data(self, key, view=None):
-        """As NamedDataMap.get_data."""
-        library = self._method.program.library
-        index = library.find_key(key)
-        if index >= 0:
-            return library.data(index, view)
-        files = self._method.data_map
-        if files is None:
-            raise fail(NOT_FOUND, "there is no named data of this key", key)
-        return files.get_data(key, view)
 
 
 class FreeableBuffer:
@@ -365,11 +337,10 @@ class Delegates:
         """Takes the backend of a delegate. NotFound where it cannot work now."""
         try:
             if not backend.is_available():
-                self._keep(self._error_of(NOT_FOUND, "is not available", index), index, "delegate",
-                           index)
+                self._keep(fail(NOT_FOUND, "is not available", "delegate", index), index)
                 return NOT_FOUND
         except Exception as error:
-            self._keep(error, index, "delegate", index)
+            self._keep(error, index)
             return INTERNAL
         if index < len(self.items):
             self.items[index].backend = backend
@@ -394,7 +365,7 @@ class Delegates:
                                                     delegate.compile_specs)
             delegate.is_ready = True
         except Exception as error:
-            self._keep(error, index, "delegate", index)
+            self._keep(error, index)
             spare_error()  # others are destroyed before it is raised
         finally:
             allocator.is_open = False
@@ -407,7 +378,7 @@ class Delegates:
             self.arguments.read()
             delegate.backend.execute(self._execution_context, delegate.handle, self.arguments)
         except Exception as error:
-            self._keep(error, index, "instruction", self.method.library.instruction())
+            self._keep(error, index, self.method.library.instruction())
         finally:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
         return OK if self._error is None else INTERNAL
@@ -420,7 +391,7 @@ class Delegates:
                 self.items[index].destroy()
             except BaseException as error:
                 if self.keeps_errors or not isinstance(error, Exception):
-                    self._keep(error, index, "delegate", index)
+                    self._keep(error, index)
         return OK
 
     # ---- errors
@@ -437,30 +408,31 @@ class Delegates:
         if error is not None:
             raise error
 
-    def _keep(self, error, delegate, subject, index):
-        """Keeps the Error for what a backend has raised; an interrupt as it is."""
+    def _keep(self, error, delegate, instruction=-1):
+        """Keeps the Error for what a backend has raised, at load or in the call of an instruction; an
+        interrupt as it is."""
         self._failed = delegate
         self._exception = None
-        if not isinstance(error, Exception):
-            pass
-        elif isinstance(error, Error) and self._place(error, subject, index):
-            pass
-        elif isinstance(error, MemoryError):
-            error = self._error_of(DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left", delegate)
-        else:
-            self._exception = error
-            error = self._error_of(INTERNAL, "", delegate)
+        if isinstance(error, Exception) and not self._place(error, delegate, instruction):
+            if isinstance(error, MemoryError):
+                error = fail(DELEGATE_MEMORY_ALLOCATION_FAILED, "no memory was left", "delegate",
+                             delegate, source=self)
+            else:
+                self._exception = error
+                error = fail(INTERNAL, "", "delegate", delegate, source=self)
         self._error = error
 
-    def _place(self, error, subject, index):
+    def _place(self, error, delegate, instruction):
         """Adds to a backend's own Error where it comes from. False for one that is none after all:
         without a code, or of a class that does not call Error's __init__."""
+        if not isinstance(error, Error):
+            return False
         try:
             if not isinstance(error.code, int) or error.code == OK:
                 return False
             if error.subject is None:
-                error.subject = subject
-                error.index = index
+                error.subject = "delegate" if instruction < 0 else "instruction"
+                error.index = delegate if instruction < 0 else instruction
             if error.source is None:
                 error.source = self
             if error.text is not None:
@@ -469,10 +441,6 @@ class Delegates:
         except Exception:
             return False
         return True
-
-    def _error_of(self, code, what, delegate):
-        self._failed = delegate
-        return fail(code, what, "delegate", delegate, source=self)
 
     def explain(self, error):
         """Which backend it was, and what it raised."""

@@ -42,7 +42,7 @@ class Error(Exception):
     code: ExecuTorch's number; name: ExecuTorch's name.
     subject, index: which memory, input, instruction ... (index -1: there is only one).
     requested, available: bytes wanted and there, -1 where the error is not about bytes.
-    what: text; remedy: what to do.
+    what: text; remedy: what to do. argument: of an instruction the one that a kernel refused, or -1.
     source: object whose `explain(error)` knows more, asked when the text is put together.
     """
 
@@ -57,7 +57,7 @@ class Error(Exception):
         self.text = None
         self._what = ""  # behind "; " the remedy
         self._remedy = ""
-        self._argument = -1
+        self.argument = -1
         self._kind = 0  # number of the subject, of an error of the library
 
     @property
@@ -74,11 +74,6 @@ class Error(Exception):
             return self._remedy
         parts = self._what.split("; ", 1)
         return parts[1] if len(parts) > 1 else _REMEDIES.get(self.code, "")
-
-    @property
-    def argument(self):
-        """Which argument of an instruction a kernel refused, or -1."""
-        return self._argument
 
     @property
     def message(self):
@@ -100,14 +95,6 @@ class Error(Exception):
         parts += [part for part in (what, more) if part]
         text = ": ".join(parts)
         return text + "; " + self.remedy if self.remedy else text
-
-    def with_source(self, source):
-        """This error, with a source where it has none."""
-        if self.source is None:
-            self.source = source
-            if self.text is not None:
-                self.text = self._compose()
-        return self
 
     def __str__(self):
         return "%s (0x%02X): %s" % (self.name, self.code, self.message)
@@ -144,7 +131,7 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
     error.source = source
     error._what = what
     error._remedy = remedy
-    error._argument = argument
+    error.argument = argument
     error._kind = kind
     if _KEPT is None:
         error.text = error._compose()

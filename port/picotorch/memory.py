@@ -38,18 +38,6 @@ def bytes_at(buffer, offset, size, view=None, writable=True):
     return _picotorch.view(view, buffer, offset, size, "B", writable)
 
 
-def check_memory(buffer, subject, index=-1):
-    """Raises InvalidArgument when a memory cannot be written or is not aligned, InvalidType when it is
-    none."""
-    buffer_size(buffer, subject, index)
-    if _picotorch.readonly(buffer):
-        raise fail(INVALID_ARGUMENT, "cannot be written", subject, index,
-                   remedy="hand over memory that can be")
-    if _picotorch.misaligned(buffer, ALIGNMENT):
-        raise fail(INVALID_ARGUMENT, "does not start at a multiple of 8 bytes", subject, index,
-                   remedy="align it")
-
-
 class MemoryAllocator:
     """Hands out the bytes of one buffer in order; `name` says in errors which memory it is. used: bytes
     handed out; held: those up to the end of the last method that is loaded there, BUSY while one

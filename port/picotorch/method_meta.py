@@ -81,9 +81,9 @@ class MethodMeta:
         found = [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
         if not found:
             return found
-        others = set(self._library.views(self.plan))
+        others = {value: True for value in self._library.views(self.plan)}
         for i in range(self.num_inputs()):
-            others.add(self.input_value(i))
+            others[self.input_value(i)] = True
         return [i for i in found if self.output_value(i) not in others]
 
     def _is_unplanned(self, index):
@@ -164,9 +164,6 @@ class MethodMeta:
 
     def backend_names(self):
         return [self.get_backend_name(i) for i in range(self.num_backends())]
-
-    def uses_backend(self, name):
-        return name in self.backend_names()
 
     def missing_backends(self):
         """Names of the backends that are not registered, each once."""

@@ -102,11 +102,11 @@ class Program:
 
     def get_named_data_map(self):
         """The program's bytes that have a key, a new NamedDataMap."""
-        return NamedDataMap(self)
+        return NamedDataMap(self.library)
 
     def get_named_data(self, key, view=None):
         """As get_data of the NamedDataMap."""
-        return NamedDataMap(self).get_data(key, view)
+        return self.get_named_data_map().get_data(key, view)
 
     def __repr__(self):
         try:
@@ -116,17 +116,23 @@ class Program:
 
 
 class NamedDataMap:
-    """The named data of a program; made by Program.get_named_data_map."""
+    """The named data of a program, and behind it that of data files. Made by
+    Program.get_named_data_map, and for the init of backends."""
 
-    def __init__(self, program):
-        self._library = program.library
+    def __init__(self, library=None, data_map=None):
+        self.library = library
+        self.data_map = data_map
 
     def get_num_keys(self):
-        return self._library.num_keys()
+        own = self.library.num_keys()
+        return own if self.data_map is None else own + self.data_map.get_num_keys()
 
     def get_key(self, index):
         """The key of entry `index`. Raises InvalidArgument."""
-        return text_of(self._library.key(index))
+        own = self.library.num_keys()
+        if self.data_map is None or index < own:
+            return text_of(self.library.key(index))
+        return self.data_map.get_key(index - own)
 
     def get_data(self, key, view=None):
         """A read-only memoryview of the bytes of this key, where they lie in the program.
@@ -135,10 +141,12 @@ class NamedDataMap:
         heap. Raises NotFound; InvalidArgument where the program names a segment that it does not have,
         or an entry has no key.
         """
-        index = self._library.find_key(key)
-        if index < 0:
+        index = self.library.find_key(key)
+        if index >= 0:
+            return self.library.data(index, view)
+        if self.data_map is None:
             raise fail(NOT_FOUND, "there is no named data of this key", key)
-        return self._library.data(index, view)
+        return self.data_map.get_data(key, view)
 
     def keys(self):
         return [self.get_key(i) for i in range(self.get_num_keys())]

@@ -12,7 +12,7 @@ emulated ones, a nanosecond on the twin. What measuring itself takes is measured
 import _picotorch
 
 from .errors import INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
-from .memory import check_memory
+from .memory import ALIGNMENT, buffer_size
 
 _BYTES = ord("B")
 
@@ -25,7 +25,13 @@ class EventTracer:
     """
 
     def __init__(self, buffer):
-        check_memory(buffer, "event tracer")
+        buffer_size(buffer, "event tracer")
+        if _picotorch.readonly(buffer):
+            raise fail(INVALID_ARGUMENT, "cannot be written", "event tracer",
+                       remedy="hand over memory that can be")
+        if _picotorch.misaligned(buffer, ALIGNMENT):
+            raise fail(INVALID_ARGUMENT, "does not start at a multiple of 8 bytes", "event tracer",
+                       remedy="align it")
         if _picotorch.typecode(buffer) != _BYTES:
             raise fail(INVALID_TYPE, "is no memory of bytes", "event tracer")
         self.buffer = buffer

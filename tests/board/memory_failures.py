@@ -300,7 +300,7 @@ def sizes_below(first, end, step):
     if first == end:
         return
     if step == 0:
-        for size in sorted(set([first, max(first, end - 4), end - 1])):
+        for size in sorted({first: 0, max(first, end - 4): 0, end - 1: 0}):
             yield size
         return
     count = (end - first + step - 1) // step

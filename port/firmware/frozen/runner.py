@@ -101,32 +101,27 @@ class Run:
 
     def __init__(self, sections, settings):
         self.counts = bytearray(4 * len(PHASES))
-        self.program = self._load_program(BufferDataLoader(sections["model"]))
+        self.program = _load_program(BufferDataLoader(sections["model"]), self.counts)
         self.name = settings["method"]
         self.prepare = settings["prepare"] == "pool"
-        meta = self.program.method_meta(self.name)
+        self.meta = meta = self.program.method_meta(self.name)
         self.data_map = _data_map(sections)
         arenas = _planned_arenas(meta.num_memory_planned_buffers())
-        self.planned = HierarchicalAllocator([
+        planned = HierarchicalAllocator([
             arenas[i].take(int(settings["planned%d" % i]), "planned buffer", i)
             for i in range(meta.num_memory_planned_buffers())])
         pool = Arena("pool").take(int(settings["pool_size"]), "method pool")
         temp = Arena("temp").take(int(settings["temp_size"]), "temp memory")
-        self.manager = MemoryManager(MemoryAllocator(pool), self.planned,
+        self.manager = MemoryManager(MemoryAllocator(pool), planned,
                                      MemoryAllocator(temp, "temp memory"))
         self.inputs = _inputs(meta, sections, settings, "", arenas[0])
         self.further = [_inputs(meta, sections, settings, "_%d" % k, arenas[0])
                         for k in range(1, int(settings["further"]) + 1)]
-        self.further_names = [["out%d_%d" % (i, k) for i in range(meta.num_outputs())]
-                              for k in range(1, len(self.further) + 1)]
-        self.size_names = _size_names(meta, "")
-        self.further_size_names = [_size_names(meta, "_%d" % k)
-                                   for k in range(1, len(self.further) + 1)]
         self.executed = 0
         self.results = [None] * meta.num_outputs()
-        self.unplanned = [None] * meta.num_outputs()
-        for i in meta.unplanned_outputs():
-            self.unplanned[i] = arenas[0].take(meta.output_tensor_meta(i).nbytes(), "output", i)
+        self.unplanned = [
+            [i, arenas[0].take(meta.output_tensor_meta(i).nbytes(), "output", i)]
+            for i in meta.unplanned_outputs()]
         self.state = [[info.name(), arenas[0].take(info.nbytes(), info.name())]
                       for info in meta.unplanned_attributes()]
         for _, memory in self.state:
@@ -143,22 +138,15 @@ class Run:
         self.stack_execute = 0
         self.error = None
 
-    def _load_program(self, loader):
+    def locked(self):
+        """The execution that is measured."""
         # Names of their own for what is counted, as counter.py says
         start = _board.count_start
         stop = _board.count_stop
-        load = Program.load
-        start()
-        program = load(loader)
-        stop(self.counts, 0)
-        return program
-
-    def locked(self):
-        start = _board.count_start
-        stop = _board.count_stop
         counts = self.counts
+        method = self.method
         set_inputs = self.set_inputs
-        execute = self.method.execute
+        execute = method.execute
         get_outputs = self.get_outputs
         inputs = self.inputs
         results = self.results
@@ -166,15 +154,14 @@ class Run:
             _board.stack_paint()
             start()
             try:
-                self.method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
+                method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
             finally:
                 stop(counts, 4)
                 self.stack_load = _board.stack_used()
-            for i in range(len(self.unplanned)):
-                if self.unplanned[i] is not None:
-                    self.method.set_output_data_ptr(self.unplanned[i], i)
+            for i, memory in self.unplanned:
+                method.set_output_data_ptr(memory, i)
             for name, memory in self.state:
-                self.method.set_attribute_data_ptr(memory, name)
+                method.set_attribute_data_ptr(memory, name)
             start()
             set_inputs(inputs)
             stop(counts, 8)
@@ -192,32 +179,33 @@ class Run:
         except Error as error:
             self.error = error
 
-    def write_outputs(self, names, size_names):
-        """Writes the outputs that are tensors, and the sizes of dynamic ones; works with the heap
-        locked."""
-        for i in range(len(self.results)):
-            if isinstance(self.results[i], Tensor):
-                _board.write_file(names[i], self.results[i].data)
-                if size_names[i]:
-                    _board.write_file(size_names[i], self.results[i].raw_sizes())
-
-    def locked_further(self):
-        """The further executions, behind the one that is measured."""
+    def locked_again(self):
+        """The next of the further executions."""
         try:
-            for k in range(len(self.further)):
-                self.method.set_inputs(self.further[k])
-                self.method.execute()
-                self.method.get_outputs(self.results)
-                self.write_outputs(self.further_names[k], self.further_size_names[k])
-                self.executed += 1
+            self.method.set_inputs(self.further[self.executed - 1])
+            self.method.execute()
+            self.method.get_outputs(self.results)
+            self.executed += 1
         except Error as error:
             self.error = error
 
+    def write_outputs(self, suffix):
+        """Writes the outputs that are tensors, and the sizes of dynamic ones."""
+        for i in range(len(self.results)):
+            if isinstance(self.results[i], Tensor):
+                _board.write_file("out%d%s" % (i, suffix), self.results[i].data)
+                if self.meta.is_output_dynamic(i):
+                    _board.write_file("sizes%d%s" % (i, suffix), self.results[i].raw_sizes())
 
-def _size_names(meta, suffix):
-    """Files for the sizes of outputs, None of one that is no dynamic tensor."""
-    return ["sizes%d%s" % (i, suffix) if meta.is_output_dynamic(i) else None
-            for i in range(meta.num_outputs())]
+
+def _load_program(loader, counts):
+    start = _board.count_start
+    stop = _board.count_stop
+    load = Program.load
+    start()
+    program = load(loader)
+    stop(counts, 0)
+    return program
 
 
 def _inputs(meta, sections, settings, suffix, arena):
@@ -241,16 +229,26 @@ def _tensor_input(data, meta, i, sizes):
 
 
 def _write_results(run, report):
+    """Lines of the report, and files, as far as the run came."""
     for i in range(len(PHASES) if run.error is None else 2):
         report.append("%s=%d" % (PHASES[i], struct.unpack_from("<I", run.counts, 4 * i)[0]))
     report.append("stack_load=%d" % run.stack_load)
     if run.method.is_loaded():
-        _write_memories(run, report)
+        pool = run.manager.method_allocator
+        usage = run.method.memory_report()
+        prepared = usage["prepared"]
+        report.append("prepared=%d" % prepared)
+        _board.write_file("pool", pool.buffer[: pool.used - prepared])
+        planned = usage["planned"]
+        for name, each in [["pool", usage["method_pool"]], ["temp", usage["temp"]]] + [
+                ["planned%d" % i, planned[i]] for i in range(len(planned))]:
+            report.append("%s_used=%d" % (name, each["used"]))
+            report.append("%s_size=%d" % (name, each["size"]))
     if run.error is None:
         report.append("stack_execute=%d" % run.stack_execute)
         if run.tracer is not None:
             _board.write_file("events", run.tracer.buffer)
-        run.write_outputs(["out%d" % i for i in range(len(run.results))], run.size_names)
+        run.write_outputs("")
         for i in range(len(run.results)):
             if not isinstance(run.results[i], Tensor):
                 report.append("output%d=%r" % (i, _plain(run.results[i])))
@@ -261,31 +259,6 @@ def _plain(output):
     if isinstance(output, ValueList):
         return [_plain(item) for item in output]
     return list(output.data) if isinstance(output, Tensor) else output
-
-
-def _write_memories(run, report):
-    pool = run.manager.method_allocator
-    usage = run.method.memory_report()
-    _report_usage(report, "pool", usage["method_pool"])
-    prepared = usage["prepared"]
-    report.append("prepared=%d" % prepared)
-    _report_usage(report, "temp", usage["temp"])
-    for i in range(len(usage["planned"])):
-        _report_usage(report, "planned%d" % i, usage["planned"][i])
-    _board.write_file("pool", pool.buffer[: pool.used - prepared])
-
-
-def _report_usage(report, name, usage):
-    report.append("%s_used=%d" % (name, usage["used"]))
-    report.append("%s_size=%d" % (name, usage["size"]))
-
-
-def _end(report, error):
-    if error is not None:
-        report.append("code=%d" % error.code)
-        report.append("message=%s" % error.message.replace("\n", " "))
-    _board.write_file("report", "\n".join(report).encode())
-    _board.exit(0 if error is None else 1)
 
 
 def _with_locked_heap(step):
@@ -305,9 +278,11 @@ def _run(sections, report):
     _with_locked_heap(step)
     report.append("heap=%d" % (gc.mem_alloc() - before))
     _write_results(run, report)
-    if run.error is None:
+    while run.error is None and run.executed <= len(run.further):
         gc.collect()
-        _with_locked_heap(run.locked_further)
+        _with_locked_heap(run.locked_again)
+        if run.error is None:
+            run.write_outputs("_%d" % (run.executed - 1))
     report.append("executed=%d" % run.executed)
     return run.error
 
@@ -318,4 +293,8 @@ def main(sections):
         error = _run(sections, report)
     except Error as raised:
         error = raised
-    _end(report, error)
+    if error is not None:
+        report.append("code=%d" % error.code)
+        report.append("message=%s" % error.message.replace("\n", " "))
+    _board.write_file("report", "\n".join(report).encode())
+    _board.exit(0 if error is None else 1)

@@ -1,27 +1,20 @@
-"""Delegates: the parts of a program that its exporter handed to a backend.
+"""Delegates: the parts of a program that its exporter handed to a backend (docs/delegates.md).
 
     class Negate(Backend):
-        def init(self, context, processed, compile_specs):
-            return None                                    # the handle
-
-        def execute(self, context, handle, args):
-            x, out = args[0].data, args[1].data
-            for i in range(len(x)):
-                out[i] = -x[i]
+        def execute(self, context, handle, args): ...
 
     register_backend("Negate", Negate())
 
-The methods are those of ExecuTorch's BackendInterface. To fail, they raise an Error:
+The methods of a backend are those of ExecuTorch's BackendInterface. To fail, they raise an Error:
 
     raise fail(DELEGATE_INVALID_COMPATIBILITY, "was exported for version 2")
 
-Whatever else a backend raises becomes an Error that names the backend and leaves the method usable: a
-MemoryError DelegateMemoryAllocationFailed, any other exception Internal. All objects are made with the
-Method: under MicroPython one that was loaded with the heap locked stays so, and so has a backend.
+Whatever else they raise becomes an Error that names the backend and leaves the method usable. All
+objects are made with the Method: where it was loaded with the heap locked, the heap stays so.
 
-Everything that returns bytes to a backend takes `view`, a memoryview of the backend's own, made at
-set-up (`memoryview(bytearray(1))`). Under MicroPython it is pointed to the bytes and returned, which
-needs no heap; without it, and always under CPython, a new one is made.
+What returns bytes to a backend takes `view`, a memoryview of the backend's own, made at set-up
+(`memoryview(bytearray(1))`). Under MicroPython it is pointed to the bytes and returned, which needs no
+heap; without it, and always under CPython, a new one is made.
 """
 
 import _picotorch
@@ -124,20 +117,27 @@ class BackendAllocator:
         return self._allocate(size, alignment, view)
 
 
-class BackendInitContext:
-    """What init may use. One is made with each Method; it is valid until init returns."""
+class _Context:
+    """One is made with each Method."""
+
+    def __init__(self, method, allocate):
+        self._method = method
+        self._allocator = BackendAllocator(allocate)
+
+    def get_method_name(self):
+        return self._method.name
+
+
+class BackendInitContext(_Context):
+    """What init may use, until it returns."""
 
     def __init__(self, method):
-        self._method = method
-        self._allocator = BackendAllocator(method.library.allocate)
+        super().__init__(method, method.library.allocate)
         self._named_data = NamedDataMap()
 
     def get_runtime_allocator(self):
         """The method's pool, a BackendAllocator: what is allocated counts as the method's."""
         return self._allocator
-
-    def get_method_name(self):
-        return self._method.name
 
     def get_named_data_map(self):
         """The named data of the program and of the data files, a NamedDataMap."""
@@ -151,13 +151,12 @@ class BackendInitContext:
         self._method.library.ask_temp(size)
 
 
-class BackendExecutionContext:
-    """What execute may use, until it returns. One is made with each Method."""
+class BackendExecutionContext(_Context):
+    """What execute may use, until it returns."""
 
     def __init__(self, method, arguments):
-        self._method = method
+        super().__init__(method, method.library.allocate_temp)
         self._arguments = arguments
-        self._allocator = BackendAllocator(method.library.allocate_temp)
 
     def get_temp_allocator(self):
         """The temp memory, a BackendAllocator."""
@@ -172,9 +171,6 @@ class BackendExecutionContext:
         raw_sizes() of another Tensor. Raises NotSupported for another rank and above the bound,
         InvalidArgument for anything else."""
         self._arguments.resize(tensor, sizes)
-
-    def get_method_name(self):
-        return self._method.name
 
 
 class FreeableBuffer:
@@ -335,60 +331,61 @@ class Delegates:
 
     def find(self, index, backend):
         """Takes the backend of a delegate. NotFound where it cannot work now."""
+        code = INTERNAL
         try:
             if not backend.is_available():
-                self._keep(fail(NOT_FOUND, "is not available", "delegate", index), index)
-                return NOT_FOUND
+                code = NOT_FOUND
+                raise fail(NOT_FOUND, "is not available")
         except Exception as error:
             self._keep(error, index)
-            return INTERNAL
+            return code
         if index < len(self.items):
             self.items[index].backend = backend
         return OK
 
     def call(self, what, index):
-        if what == _picotorch.INIT:
-            return self._init(index)
-        if what == _picotorch.EXECUTE:
-            return self._execute(index)
-        return self._destroy(index)
-
-    def _init(self, index):
         delegate = self.items[index]
+        if what == _picotorch.DESTROY:
+            return self._destroy(delegate, index)
+        self._error = None
+        try:
+            if what == _picotorch.INIT:
+                self._init(delegate, index)
+            else:
+                self._execute(delegate)
+        except Exception as error:
+            if what == _picotorch.EXECUTE:
+                self._keep(error, index, self.method.library.instruction())
+            else:
+                self._keep(error, index)
+                spare_error()  # others are destroyed before it is raised
+        return OK if self._error is None else INTERNAL
+
+    def _init(self, delegate, index):
         method = self.method
         allocator = self._init_context.get_runtime_allocator()
-        self._error = None
         try:
             allocator.is_open = True
             delegate.processed.hold(method.program.library, method.plan, index)
             delegate.handle = delegate.backend.init(self._init_context, delegate.processed,
                                                     delegate.compile_specs)
             delegate.is_ready = True
-        except Exception as error:
-            self._keep(error, index)
-            spare_error()  # others are destroyed before it is raised
         finally:
             allocator.is_open = False
-        return OK if self._error is None else INTERNAL
 
-    def _execute(self, index):
-        delegate = self.items[index]
-        self._error = None
+    def _execute(self, delegate):
         try:
             self.arguments.read()
             delegate.backend.execute(self._execution_context, delegate.handle, self.arguments)
-        except Exception as error:
-            self._keep(error, index, self.method.library.instruction())
         finally:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
-        return OK if self._error is None else INTERNAL
 
-    def _destroy(self, index):
+    def _destroy(self, delegate, index):
         """An interrupt is kept until all are destroyed, and if wanted what else a backend raises. May
         be called again after one."""
-        while self.items[index].is_ready:
+        while delegate.is_ready:
             try:
-                self.items[index].destroy()
+                delegate.destroy()
             except BaseException as error:
                 if self.keeps_errors or not isinstance(error, Exception):
                     self._keep(error, index)

@@ -25,7 +25,10 @@ class FileDataLoader(BufferDataLoader):
         self.path = path
         try:
             with open(path, "rb") as file:
-                super().__init__(_in_place(file) or _read(file, buffer))
+                try:
+                    super().__init__(memoryview(file))  # where the file can be seen in place
+                except TypeError:
+                    super().__init__(_read(file, buffer))
         except (OSError, ValueError) as error:
             raise fail(ACCESS_FAILED, str(error), str(path), remedy="check the path") from None
         except NameError:
@@ -37,13 +40,6 @@ class FileDataLoader(BufferDataLoader):
 
     def __repr__(self):
         return "<FileDataLoader %s %dB>" % (self.path, self.size())
-
-
-def _in_place(file):
-    try:
-        return memoryview(file)
-    except TypeError:
-        return None
 
 
 def _read(file, buffer):

@@ -182,10 +182,6 @@ class Method:
 
     # ---- inputs and outputs
 
-    def _meta(self):
-        self.library.check()
-        return MethodMeta(self.program, self.plan)
-
     def inputs_size(self):
         self.library.check()
         return self.program.library.count(self.plan, _picotorch.INPUTS)
@@ -300,16 +296,17 @@ class Method:
     # ---- what it is and needs
 
     def method_meta(self):
-        return self._meta()
+        self.library.check()
+        return MethodMeta(self.program, self.plan)
 
     @property
     def metadata(self):
-        return self._meta()
+        return self.method_meta()
 
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool."""
-        meta = self._meta()
+        meta = self.method_meta()
         usage = [0, 0, 0]
         self.library.usage(usage)
         planned = self.manager.planned_memory

@@ -146,7 +146,7 @@ class Tensor:
                        remedy="set the sizes of the method's inputs")
         if len(sizes) != len(self._sizes):
             raise fail(NOT_SUPPORTED, "keeps its rank", "tensor")
-        nbytes = _checked_nbytes(sizes, self._dtype, self._buffer)
+        nbytes = _nbytes(sizes, self._dtype, self._buffer)
         for i in range(len(sizes)):
             self._sizes[i] = sizes[i]
         self.data = _picotorch.view(self.data, self._buffer, 0, nbytes,
@@ -196,7 +196,7 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
     tensor = Tensor()
     tensor._dtype = _dtype_of(buffer) if dtype is None else _dtype_of_name(dtype)
     tensor._buffer = buffer
-    _checked_nbytes(sizes, tensor._dtype, buffer)
+    _nbytes(sizes, tensor._dtype, buffer)
     tensor._sizes = memoryview(array("i", sizes))
     tensor._dim_order = memoryview(bytes(range(len(sizes)) if dim_order is None else dim_order))
     if sorted(tensor._dim_order) != list(range(len(sizes))):
@@ -220,31 +220,25 @@ def _dtype_of_name(dtype):
     raise fail(INVALID_ARGUMENT, "there is no such dtype", "tensor")
 
 
-def _checked_nbytes(sizes, dtype, buffer):
+def _nbytes(sizes, dtype, buffer):
     """Bytes of a tensor of these sizes on a buffer. Raises InvalidArgument, NotSupported."""
+    there = _picotorch.nbytes(buffer) // _picotorch.element_size(dtype)
+    count = 1
+    fits = there > 0
+    empty = False
     for i in range(len(sizes)):
-        if not 0 <= sizes[i] <= _picotorch.SMALL_INT_MAX:
+        size = sizes[i]
+        if not 0 <= size <= _picotorch.SMALL_INT_MAX:
             raise fail(INVALID_ARGUMENT, "a size is negative or above 2**30", "tensor")
-    nbytes = _nbytes(sizes, dtype, buffer)
-    if nbytes < 0:
+        empty = empty or size == 0
+        fits = fits and size <= there // count
+        if fits and not empty:
+            count *= size
+    if empty:
+        return 0
+    if not fits:
         raise fail(NOT_SUPPORTED, "its buffer has too few bytes for these sizes", "tensor",
                    remedy="make it larger")
-    return nbytes
-
-
-def _nbytes(sizes, dtype, buffer):
-    """Bytes of a tensor of these sizes; -1 when a buffer has fewer."""
-    elements = _picotorch.nbytes(buffer) // _picotorch.element_size(dtype)
-    count = 1
-    for i in range(len(sizes)):
-        if sizes[i] == 0:
-            return 0
-    for i in range(len(sizes)):
-        if sizes[i] > elements // count:
-            return -1
-        count *= sizes[i]
-    if count > elements:  # without dims there is one
-        return -1
     return count * _picotorch.element_size(dtype)
 
 

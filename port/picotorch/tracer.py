@@ -60,7 +60,8 @@ class EventTracer:
 
     def ticks(self, instruction):
         """Ticks that an instruction took in all its calls, with the executor's loop around it."""
-        return self._ticks(self._event(instruction))
+        event = self._event(instruction)
+        return self._sum(event, event + 1)
 
     def executions(self):
         """How often execute ran to the end of the program or to a failure."""
@@ -69,30 +70,23 @@ class EventTracer:
     def total(self):
         """Ticks of all executions and steps: the sum over the instructions, and what the loop takes
         at its end."""
-        total = 0
-        try:
-            for i in range(self._instructions + 1):
-                total += self._ticks(i)
-        except MemoryError:
-            raise _too_large() from None
-        return total
+        return self._sum(0, self._instructions + 1)
 
     def _event(self, instruction):
         if not 0 <= instruction < self._instructions:
             raise fail(INVALID_ARGUMENT, "there is no such", "instruction", instruction)
         return instruction + 1
 
-    def _ticks(self, event):
+    def _sum(self, first, end):
+        total = 0
         try:
-            return _picotorch.event_ticks(self.buffer, event)
+            for event in range(first, end):
+                total += _picotorch.event_ticks(self.buffer, event)
         except MemoryError:
-            raise _too_large() from None
+            raise fail(NOT_SUPPORTED, "ticks of more than 30 bits while the heap is locked",
+                       "event tracer", remedy="unlock it") from None
+        return total
 
     def __repr__(self):
         return "<EventTracer of %d instructions: %d executions>" % (
             self._instructions, self.executions())
-
-
-def _too_large():
-    return fail(NOT_SUPPORTED, "ticks of more than 30 bits while the heap is locked", "event tracer",
-                remedy="unlock it")

@@ -9,7 +9,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-from picotorch import schema
 from picotorch.errors import (
     INVALID_ARGUMENT,
     INVALID_PROGRAM,
@@ -20,6 +19,7 @@ from picotorch.errors import (
 from picotorch.method_meta import MethodMeta
 from picotorch.tensor import BFLOAT16
 
+from . import program_schema as schema
 from .npz import read_npz
 from .tensors import as_array, numpy_dtype, to_bfloat16
 from .values import TENSOR, Values, kind_name

@@ -1,9 +1,11 @@
 """The values of a method as Python sees them: numbers, lists, and where tensors lie."""
 
 import _picotorch
-from picotorch import Program, TensorInfo, schema
+from picotorch import Program, TensorInfo
 from picotorch.errors import text_of
 from picotorch.memory import LIMIT
+
+from . import program_schema as schema
 
 TENSOR = schema.KERNEL_TYPES_TENSOR
 _NUMBERS = (schema.KERNEL_TYPES_INT, schema.KERNEL_TYPES_BOOL, schema.KERNEL_TYPES_DOUBLE)

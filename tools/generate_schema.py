@@ -75,10 +75,8 @@ def filled(items):
 def python_source(schema, subjects):
     """What the API has words for: types, dtypes, errors and what they are about."""
     lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
-    for enum in ("KernelTypes",):
-        lines += [f"# {enum}"]
-        for name, value in schema["enum"][enum].items():
-            lines.append(f"{upper(enum)}_{upper(name)} = {value}")
+    for name in ("Int", "Double", "Tensor"):
+        lines.append(f"KERNEL_TYPES_{upper(name)} = {schema['enum']['KernelTypes'][name]}")
     lines += ["", "SCALAR_TYPE_NAMES = {"]
     lines += filled(f'{value}: "{name}"' for name, value in schema["enum"]["ScalarType"].items())
     lines += ["}", "", "ERROR_NAMES = {"]
@@ -99,7 +97,7 @@ def slots_of_program(schema):
     for name in ("position", "length", "program_size", "segment_base", "segment_data_size",
                  "minimum_length"):
         lines.append(f"EXTENDED_HEADER_{upper(name)} = {header[name]}")
-    for enum in ("InstructionArguments", "DataLocation"):
+    for enum in ("KernelTypes", "InstructionArguments", "DataLocation"):
         lines += ["", f"# {enum}"]
         for name, value in schema["enum"][enum].items():
             lines.append(f"{upper(enum)}_{upper(name)} = {value}")

@@ -114,7 +114,3 @@ class MemoryManager:
         self.method_allocator = method_allocator
         self.planned_memory = planned_memory
         self.temp_allocator = temp_allocator
-
-    def __repr__(self):
-        return "<MemoryManager %r %r temp %r>" % (
-            self.method_allocator, self.planned_memory, self.temp_allocator)

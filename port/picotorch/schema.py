@@ -1,18 +1,8 @@
 """Constants of a .pte file. Written by tools/generate_schema.py from schema/program.toml."""
 
-# KernelTypes
-KERNEL_TYPES_NONE = 0
-KERNEL_TYPES_NULL = 1
 KERNEL_TYPES_INT = 2
-KERNEL_TYPES_BOOL = 3
 KERNEL_TYPES_DOUBLE = 4
 KERNEL_TYPES_TENSOR = 5
-KERNEL_TYPES_STRING = 6
-KERNEL_TYPES_INT_LIST = 7
-KERNEL_TYPES_DOUBLE_LIST = 8
-KERNEL_TYPES_BOOL_LIST = 9
-KERNEL_TYPES_TENSOR_LIST = 10
-KERNEL_TYPES_OPTIONAL_TENSOR_LIST = 11
 
 SCALAR_TYPE_NAMES = {
     0: "Byte", 1: "Char", 2: "Short", 3: "Int", 4: "Long", 5: "Half", 6: "Float", 7: "Double",

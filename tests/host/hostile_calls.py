@@ -28,8 +28,8 @@ from example_calls import EXAMPLES
 from exercise import exactly
 from flatbuffer_builder import bool_value, build, double_value, int_value, string_value
 from kernel_call import CONSTANT, CONTIGUOUS, DYNAMIC, Tensor, Variable, ref
-from picotorch import schema
 from picotorch.host import program_schema
+from picotorch.schema import ERROR_NAMES
 from records import OTHER, VALUE
 
 LENGTH = 200  # bytes that a call is drawn from
@@ -540,7 +540,7 @@ class HostileCall:
             return 0
         if isinstance(argument, Variable):
             if argument not in self.variables:
-                value = VALUE.pack(0, 0, 0, 0, OTHER + schema.KERNEL_TYPES_INT, 0)
+                value = VALUE.pack(0, 0, 0, 0, OTHER + program_schema.KERNEL_TYPES_INT, 0)
                 self.variables[argument] = self._put(value)
             return ref(records.POOL, self.variables[argument])
         if isinstance(argument, HostileTensor):
@@ -549,8 +549,8 @@ class HostileCall:
             items = [0 if item is None else ref(records.POOL, self.tensor_at[id(item)])
                      for item in argument]
             at = self._put(struct.pack(f"<{len(items)}I", *items))
-            kind = schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST if None in argument \
-                else schema.KERNEL_TYPES_TENSOR_LIST
+            kind = program_schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST if None in argument \
+                else program_schema.KERNEL_TYPES_TENSOR_LIST
             return ref(records.POOL, self._put(VALUE.pack(ref(records.POOL, at), len(items), 0, 0,
                                                              OTHER + kind, 0)))
         return ref(records.PROGRAM, self.reader.item(self.program_values, place))
@@ -563,7 +563,7 @@ class HostileCall:
         code = self._write()
         if code:
             self._assert_unwritten(())
-            return schema.ERROR_NAMES[code]
+            return ERROR_NAMES[code]
         context = self.context
         self.scratch = exactly(bytes([FILL]) * context.scratch_needed())
         context.set_scratch(self.scratch)
@@ -576,7 +576,7 @@ class HostileCall:
             reason = context.reason()
             assert reason, "a refusal without a reason"
             self._assert_unwritten(())
-            return schema.ERROR_NAMES[self.code]
+            return ERROR_NAMES[self.code]
         self._assert_unwritten(self._outputs())
         return "ok"
 

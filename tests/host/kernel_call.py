@@ -25,8 +25,8 @@ from flatbuffer_builder import (
     int_value,
     string_value,
 )
-from picotorch import schema
 from picotorch.host import program_schema
+from picotorch.schema import ERROR_NAMES
 from records import OTHER, VALUE
 
 GUARD = 64
@@ -44,7 +44,7 @@ class KernelError(Exception):
     """A kernel refused its arguments: `name` of the error, `reason`, and `stage` (check or run)."""
 
     def __init__(self, code, reason, stage):
-        self.name, self.reason, self.stage = schema.ERROR_NAMES[code], reason, stage
+        self.name, self.reason, self.stage = ERROR_NAMES[code], reason, stage
         super().__init__(f"{self.name} in {stage}: {reason}")
 
 
@@ -259,9 +259,9 @@ class Call:
         array, record = self.allocate(4 * max(len(items), 1)), self.allocate(16)
         for i, item in enumerate(items):
             self.context.put_ref(array + 4 * i, item)
-        kind = schema.KERNEL_TYPES_TENSOR_LIST
+        kind = program_schema.KERNEL_TYPES_TENSOR_LIST
         if None in key[1]:
-            kind = schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST
+            kind = program_schema.KERNEL_TYPES_OPTIONAL_TENSOR_LIST
         self.context.put_list(record, ref(records.POOL, array), len(items), kind)
         return ref(records.POOL, record)
 
@@ -269,7 +269,7 @@ class Call:
         """Position of the record of a variable, which is at first the int 0."""
         if variable not in self.variables:
             self.variables[variable] = position = self.allocate(16)
-            VALUE.pack_into(self.pool, position, 0, 0, 0, 0, OTHER + schema.KERNEL_TYPES_INT, 0)
+            VALUE.pack_into(self.pool, position, 0, 0, 0, 0, OTHER + program_schema.KERNEL_TYPES_INT, 0)
         return self.variables[variable]
 
     def run(self):
@@ -344,10 +344,10 @@ def number_at(pool, position):
     """The number in the record of a variable."""
     low, high, _, _, kind, _ = VALUE.unpack_from(pool, position)
     bits = struct.pack("<II", low, high)
-    if kind - OTHER == schema.KERNEL_TYPES_DOUBLE:
+    if kind - OTHER == program_schema.KERNEL_TYPES_DOUBLE:
         return struct.unpack("<d", bits)[0]
     value = struct.unpack("<q", bits)[0]
-    return bool(value) if kind - OTHER == schema.KERNEL_TYPES_BOOL else value
+    return bool(value) if kind - OTHER == program_schema.KERNEL_TYPES_BOOL else value
 
 
 def region(buffer, start, end):

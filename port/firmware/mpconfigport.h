@@ -17,7 +17,7 @@
 #undef MICROPY_MODULE_FROZEN_STR
 #define MICROPY_MODULE_FROZEN_STR (0)
 
-// Loading a method is Python: 15 % fewer instructions for 1,150 bytes.
+// What Python does around load and execute: 10 % fewer instructions for 1,130 bytes.
 #define MICROPY_OPT_COMPUTED_GOTO (1)
 #define MICROPY_OPT_LOAD_ATTR_FAST_PATH (1)
 #define MICROPY_OPT_MAP_LOOKUP_CACHE (1)

@@ -59,12 +59,34 @@ static uint32_t memory_of(const target *t) {
     return record_of(t)->data >> PT_REF_OFFSET_BITS;
 }
 
-static int find_target(target *t, const pt_item *item) {
-    t->ref = pt_find_value(&t->m->c, t->value);
-    if (item->type != PT_TYPE_TENSOR || !t->ref) {
+static int refuse_type(const target *t, uint8_t type) {
+    if (t->subject != PT_SUBJECT_INPUT || type == PT_TYPE_TENSOR) {
         return refuse(t, "is no tensor");
     }
-    return pt_plan_tensor(&t->m->plan, item, &t->info, t->error);
+    return refuse(t, type >= PT_TYPE_INT_LIST
+                         ? "is a list, which no input can be"
+                         : "is not the value that the program was exported with; give the same, "
+                           "of the same type");
+}
+
+static int find_target(target *t) {
+    pt_item item;
+    t->ref = pt_find_value(&t->m->c, t->value);
+    if (!t->ref) {
+        PT_TRY(pt_plan_item(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
+        return refuse_type(t, item.type);
+    }
+    pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
+    if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may not be those of the program
+        PT_TRY(pt_plan_item(&t->m->plan, PT_VALUES, t->value, NULL, &item, t->error));
+        return pt_plan_tensor(&t->m->plan, &item, &t->info, t->error);
+    }
+    t->info = (pt_tensor_info){.sizes = tensor.sizes,
+                               .dim_order = tensor.dim_order,
+                               .dtype = tensor.dtype,
+                               .rank = tensor.rank,
+                               .nbytes = pt_nbytes(&tensor)};
+    return PT_ERROR_OK;
 }
 
 static int check_dtype(const target *t, const pt_given *given) {
@@ -183,10 +205,10 @@ static int set_tensor(target *t, pt_given *given) {
     return PT_ERROR_OK;
 }
 
-static int start_input(target *t, pt_method *m, uint32_t i, pt_item *item, pt_error *error) {
+static int start_input(target *t, pt_method *m, uint32_t i, pt_error *error) {
     *t = (target){.m = m, .subject = PT_SUBJECT_INPUT, .index = (int32_t)i, .error = error};
     PT_TRY(pt_check_loaded(m, error));
-    PT_TRY(pt_plan_item(&m->plan, PT_INPUTS, i, &t->value, item, error));
+    PT_TRY(pt_value_index(&m->plan, PT_INPUTS, i, &t->value, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
     return m->c.instruction == 0
                ? PT_ERROR_OK
@@ -196,16 +218,9 @@ static int start_input(target *t, pt_method *m, uint32_t i, pt_item *item, pt_er
 
 int pt_give_input(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
     target t;
-    pt_item item;
     given->memory = PT_MEMORY_NONE;
-    PT_TRY(start_input(&t, m, i, &item, error));
-    if (item.type != PT_TYPE_TENSOR) {
-        return refuse(&t, item.type >= PT_TYPE_INT_LIST
-                              ? "is a list, which no input can be"
-                              : "is not the value that the program was exported with; give the "
-                                "same, of the same type");
-    }
-    PT_TRY(find_target(&t, &item));
+    PT_TRY(start_input(&t, m, i, error));
+    PT_TRY(find_target(&t));
     PT_TRY(set_tensor(&t, given));
     mark_set(m, i);
     pt_update_ready(m);
@@ -244,7 +259,8 @@ static bool same_value(const pt_item *wanted, const pt_item *value) {
 int pt_set_constant_input(pt_method *m, uint32_t i, const pt_item *value, pt_error *error) {
     target t;
     pt_item item;
-    PT_TRY(start_input(&t, m, i, &item, error));
+    PT_TRY(start_input(&t, m, i, error));
+    PT_TRY(pt_plan_item(&m->plan, PT_VALUES, t.value, NULL, &item, error));
     if (item.type == PT_TYPE_TENSOR) {
         return refuse(&t, "is a tensor: a buffer or a Tensor is wanted");
     }
@@ -294,24 +310,21 @@ static int give_memory(target *t, pt_given *given, const char *is_planned) {
 
 int pt_set_output(pt_method *m, uint32_t i, pt_given *given, pt_error *error) {
     target t = {.m = m, .subject = PT_SUBJECT_OUTPUT, .index = (int32_t)i, .error = error};
-    pt_item item;
     given->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
-    PT_TRY(pt_plan_item(&m->plan, PT_OUTPUTS, i, &t.value, &item, error));
-    PT_TRY(find_target(&t, &item));
+    PT_TRY(pt_value_index(&m->plan, PT_OUTPUTS, i, &t.value, error));
+    PT_TRY(find_target(&t));
     return give_memory(&t, given, "has planned memory; read it with get_output");
 }
 
 int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_given *given,
                      pt_error *error) {
     target t = {.m = m, .subject = PT_SUBJECT_ATTRIBUTE, .index = PT_NO_INDEX, .error = error};
-    pt_item item;
     given->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
     PT_TRY(pt_find_attribute(m, name, length, &t.value, error));
-    PT_TRY(pt_plan_item(&m->plan, PT_VALUES, t.value, NULL, &item, error));
-    PT_TRY(find_target(&t, &item));
+    PT_TRY(find_target(&t));
     return give_memory(&t, given, "has planned memory; write to what get_attribute gives");
 }

@@ -42,13 +42,15 @@ static int view_tensor(const query *q, pt_ref ref, const char *no_memory, pt_val
 static int view_value(const query *q, uint32_t index, const char *no_memory, pt_value_view *view) {
     const pt_context *c = &q->m->c;
     pt_item item;
+    pt_ref tensor = pt_find_value(c, index);
+    if (tensor) {
+        return view_tensor(q, tensor, no_memory, view);
+    }
     PT_TRY(pt_plan_item(&q->m->plan, PT_VALUES, index, NULL, &item, q->error));
     *view = (pt_value_view){
         .type = item.type, .number = item.number, .text = item.text, .list = item, .value = index};
     if (item.type == PT_TYPE_TENSOR) {
-        pt_ref ref = pt_find_value(c, index);
-        return ref ? view_tensor(q, ref, no_memory, view)
-                   : refuse(q, PT_ERROR_INVALID_PROGRAM, "is no tensor");
+        return refuse(q, PT_ERROR_INVALID_PROGRAM, "is no tensor");
     }
     if (item.type == PT_TYPE_NONE || item.type > PT_TYPE_OPTIONAL_TENSOR_LIST) {
         return pt_report(q->error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)index,
@@ -65,9 +67,8 @@ static int view_value(const query *q, uint32_t index, const char *no_memory, pt_
 int pt_output(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *error) {
     query q = {m, PT_SUBJECT_OUTPUT, (int32_t)i, error};
     uint32_t index;
-    pt_item item;
     PT_TRY(pt_check_loaded(m, error));
-    PT_TRY(pt_plan_item(&m->plan, PT_OUTPUTS, i, &index, &item, error));
+    PT_TRY(pt_value_index(&m->plan, PT_OUTPUTS, i, &index, error));
     return view_value(&q, index, "has no memory; call set_output_data_ptr", view);
 }
 

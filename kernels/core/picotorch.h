@@ -55,12 +55,16 @@ typedef struct pt_text {
     uint32_t length;
 } pt_text;
 
+// True when a string is these characters.
+bool pt_text_is(pt_text text, const char *data, uint32_t length);
+
 // ---- programs
 
 typedef enum { PT_VERIFY_MINIMAL, PT_VERIFY_STRICT } pt_verification;
 
 // The .pte file of `size` bytes at `data`, which is aligned to 8. Fields are positions in it.
 typedef struct pt_program {
+    void *owner; // the caller's
     const uint8_t *data;
     uint32_t size;
     uint32_t tables; // bytes of the FlatBuffer, which the file begins with
@@ -81,6 +85,9 @@ uint32_t pt_program_methods(const pt_program *program);
 // The bytes with a key: of delegates, for instance.
 uint32_t pt_named_data_count(const pt_program *program);
 int pt_named_data_key(const pt_program *program, uint32_t i, pt_text *key, pt_error *error);
+// Number of a key, or -1. InvalidArgument where an entry before it has none.
+int pt_named_data_find(const pt_program *program, const char *key, uint32_t length, int32_t *i,
+                       pt_error *error);
 int pt_named_data(const pt_program *program, uint32_t i, pt_span *data, pt_error *error);
 
 // ---- methods of a program, before they are loaded
@@ -108,6 +115,7 @@ typedef enum {
     PT_DELEGATES,
     PT_PLANNED_BUFFERS,
     PT_INSTRUCTIONS,
+    PT_DELEGATE_ARGUMENTS, // the most that a call of a delegate has
 } pt_what;
 
 // Method number i: NotFound. Method of a name: NotFound.
@@ -176,6 +184,9 @@ typedef struct pt_delegate_info {
 int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt_error *error);
 void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
                      pt_span *value);
+// The value of the first compile spec of a key; false where there is none.
+bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
+                  uint32_t length, pt_span *value);
 
 // The instructions of a method one after the other, through all chains.
 typedef struct pt_plan_walk {

@@ -79,6 +79,16 @@ static uint32_t count_instructions(const pt_plan *plan, pt_reader *r) {
     return n;
 }
 
+static uint32_t delegate_arguments(const pt_plan *plan) {
+    uint32_t most = 0;
+    for (pt_plan_walk walk = pt_plan_walk_start(plan); pt_plan_walk_next(&walk);) {
+        if (walk.kind == PT_INSTRUCTION_DELEGATE_CALL && walk.n_args > most) {
+            most = walk.n_args;
+        }
+    }
+    return most;
+}
+
 uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
     pt_reader r = pt_program_reader(plan->program);
     uint32_t n;
@@ -96,6 +106,8 @@ uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
     case PT_PLANNED_BUFFERS: // the file's first is reserved
         n = pt_length(&r, plan->planned);
         return n ? n - 1 : 0;
+    case PT_DELEGATE_ARGUMENTS:
+        return delegate_arguments(plan);
     default:
         return count_instructions(plan, &r);
     }
@@ -188,21 +200,22 @@ static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_item *
     }
 }
 
-static int value_index(const pt_plan *plan, pt_reader *r, pt_what what, uint32_t i, uint32_t *index,
-                       pt_error *error) {
-    uint32_t n = pt_length(r, plan->values);
+int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index,
+                   pt_error *error) {
+    pt_reader r = pt_program_reader(plan->program);
+    uint32_t n = pt_length(&r, plan->values);
     *index = i;
     if (what != PT_VALUES) {
         uint32_t vector = what == PT_INPUTS ? plan->inputs : plan->outputs;
-        if (i >= pt_length(r, vector)) {
+        if (i >= pt_length(&r, vector)) {
             return pt_report(error, PT_ERROR_INVALID_ARGUMENT,
                              what == PT_INPUTS ? PT_SUBJECT_INPUT : PT_SUBJECT_OUTPUT, (int32_t)i,
                              (int32_t)i < 0 ? "an index below 0" INDEX_REMEDY
                                             : "there is no such" INDEX_REMEDY);
         }
-        *index = (uint32_t)pt_i32_item(r, vector, i);
+        *index = (uint32_t)pt_i32_item(&r, vector, i);
     }
-    if (r->bad) {
+    if (r.bad) {
         return pt_report_outside(error);
     }
     return *index < n ? PT_ERROR_OK
@@ -214,7 +227,7 @@ int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index,
     pt_reader r = pt_program_reader(plan->program);
     pt_values values = pt_values_of(&r, plan);
     uint32_t found;
-    PT_TRY(value_index(plan, &r, what, i, &found, error));
+    PT_TRY(pt_value_index(plan, what, i, &found, error));
     read_item(&r, &values, found, item);
     if (index) {
         *index = found;
@@ -441,6 +454,18 @@ void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t
     const uint8_t *data =
         pt_items(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_VALUE), 1, &size);
     *value = (pt_span){(uint8_t *)(uintptr_t)(data ? data : r.data), size, true};
+}
+
+bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
+                  uint32_t length, pt_span *value) {
+    for (uint32_t i = 0; i < info->n_specs; i++) {
+        pt_text found;
+        pt_compile_spec(plan, info, i, &found, value);
+        if (pt_text_is(found, key, length)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // ---- instructions

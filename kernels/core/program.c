@@ -116,7 +116,7 @@ static int read_root(pt_program *p, pt_error *error) {
 
 int pt_program_open(pt_program *p, const void *data, uint32_t size, pt_verification verification,
                     pt_error *error) {
-    *p = (pt_program){.data = data, .size = size};
+    *p = (pt_program){.owner = p->owner, .data = data, .size = size};
     if (size < 8) {
         return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PROGRAM, PT_NO_INDEX, 8,
                                size, "too few bytes for a header");
@@ -246,6 +246,20 @@ int pt_named_data_key(const pt_program *p, uint32_t i, pt_text *key, pt_error *e
     }
     *key = pt_text_at(&r, position);
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+}
+
+int pt_named_data_find(const pt_program *p, const char *key, uint32_t length, int32_t *i,
+                       pt_error *error) {
+    int32_t n = (int32_t)pt_named_data_count(p);
+    for (*i = 0; *i < n; ++*i) {
+        pt_text found;
+        PT_TRY(pt_named_data_key(p, (uint32_t)*i, &found, error));
+        if (pt_text_is(found, key, length)) {
+            return PT_ERROR_OK;
+        }
+    }
+    *i = -1;
+    return PT_ERROR_OK;
 }
 
 int pt_named_data(const pt_program *p, uint32_t i, pt_span *data, pt_error *error) {

@@ -21,6 +21,9 @@ int pt_find_initial_value(const pt_program *p, pt_reader *r, uint32_t entry, uin
 int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_t of, pt_span *data,
                     pt_error *error);
 
+// Number of value i, or of the value that input or output i is. InvalidArgument, InvalidProgram.
+int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_error *error);
+
 // The fields of a tensor's table, in slot order.
 typedef struct pt_tensor_table {
     uint32_t dtype;

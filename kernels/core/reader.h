@@ -126,6 +126,5 @@ uint32_t pt_table_item(pt_reader *r, uint32_t vector, uint32_t i);
 const uint8_t *pt_items(pt_reader *r, uint32_t vector, uint32_t size, uint32_t *length);
 // The string at a position; "" for 0.
 pt_text pt_text_at(pt_reader *r, uint32_t position);
-bool pt_text_is(pt_text text, const char *data, uint32_t length);
 
 #endif

@@ -35,7 +35,7 @@ class Values:
 
     def kind(self, index: int) -> int:
         """KernelTypes number."""
-        return self._library.type(self.plan, _picotorch.VALUES, index)
+        return self._library.item(self.plan, _picotorch.VALUES, index)[1]
 
     def tensor(self, index: int) -> TensorInfo:
         return TensorInfo(self._library.tensor(self.plan, _picotorch.VALUES, index))
@@ -45,7 +45,7 @@ class Values:
         return self._constant(index) if self.is_number(index) else None
 
     def _constant(self, index):
-        return self._library.constant(self.plan, _picotorch.VALUES, index)
+        return self._library.item(self.plan, _picotorch.VALUES, index)[2]
 
     def is_number(self, index: int) -> bool:
         return self.kind(index) in _NUMBERS

@@ -1,8 +1,8 @@
 """The `_picotorch` module of CPython: what port/module is under MicroPython, on the same C.
 
 It turns buffers into addresses and what the library says into Python's objects; the library decides.
-What fails is told to `on_error(code, subject, index, argument, requested, available, what)`, the fields
-of a pt_error (-1 for no bytes and no index, "" for no text), which raises.
+What fails is told to `owner._fail(code, subject, index, argument, requested, available, what)`, the
+fields of a pt_error (-1 for no bytes and no index, "" for no text), which raises.
 """
 
 import struct
@@ -11,8 +11,9 @@ import weakref
 
 from _picotorch_c import ffi, lib
 
-VALUES, INPUTS, OUTPUTS, OPERATORS, DELEGATES, PLANNED_BUFFERS, INSTRUCTIONS = range(7)
-FIND, INIT, EXECUTE, DESTROY = range(4)  # what on_delegate is asked for
+(VALUES, INPUTS, OUTPUTS, OPERATORS, DELEGATES, PLANNED_BUFFERS, INSTRUCTIONS,
+ DELEGATE_ARGUMENTS) = range(8)
+FIND, INIT, EXECUTE, DESTROY, KEPT = range(5)  # what `_ask` of a Method's owner is asked for
 MEMORIES = lib.PT_MEMORIES
 SMALL_INT_MAX = 2**30 - 1
 STACK_BYTES = 2304  # that load, execute, step and unload have to find before they begin on a board
@@ -35,15 +36,11 @@ def _start(buffer):
     return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))
 
 
-def misaligned(buffer, alignment):
-    """True when the buffer does not start at a multiple of `alignment`."""
-    return memoryview(buffer).nbytes > 0 and _start(buffer) % alignment != 0
-
-
-def view(view, buffer, offset, size, typecode, writable=True):
-    """A memoryview of `size` bytes of a buffer, elements of `typecode`, one of bBhHiIqQfd; read-only
-    where the buffer is or `writable` is false. MicroPython points `view` there instead. ValueError
-    where the bytes lie outside."""
+def view(view, buffer, offset, size, dtype, writable=True):
+    """A memoryview of `size` bytes of a buffer, elements of a ScalarType; read-only where the buffer
+    is or `writable` is false. MicroPython points `view` there instead. ValueError where the bytes lie
+    outside."""
+    typecode = lib.pt_typecode(dtype).decode()
     data = memoryview(buffer).cast("B")
     if offset < 0 or size < 0 or offset + size > len(data) or size % struct.calcsize(typecode):
         raise ValueError
@@ -66,6 +63,14 @@ def nbytes(buffer):
     return view.nbytes if view.c_contiguous and "O" not in view.format else -1
 
 
+def buffer(buffer):
+    """Typecode of a buffer's elements, see below, whether it can be written, and whether it starts at a
+    multiple of 8 bytes."""
+    view = memoryview(buffer)
+    is_aligned = view.nbytes == 0 or _start(buffer) % lib.PT_ALIGNMENT == 0
+    return typecode(buffer), not view.readonly, is_aligned
+
+
 def typecode(buffer):
     """Typecode of a buffer's elements, as of the array module: the character's number. `l` and `L` are
     `i`, `q`, `I`, `Q` by their size; 1 for what is no number in the order of this machine's bytes, and
@@ -80,20 +85,6 @@ def typecode(buffer):
     if code in "lL":
         code = {("l", 4): "i", ("l", 8): "q", ("L", 4): "I", ("L", 8): "Q"}[code, view.itemsize]
     return ord(code)
-
-
-def readonly(buffer):
-    """True for a buffer that cannot be written, and for what is no buffer."""
-    try:
-        return memoryview(buffer).readonly
-    except (TypeError, ValueError):
-        return True
-
-
-def clear(buffer):
-    """Makes all bytes of a buffer zero."""
-    view = memoryview(buffer).cast("B")
-    view[:] = bytes(len(view))
 
 
 class _Memory:
@@ -144,14 +135,12 @@ def heap_locked():
     return False
 
 
-def new_float():
-    """A float for a Method to put a value into while the heap is locked."""
-    return 0.0
+class Kept:
+    """Objects for one value, made at set-up: a Tensor, a ValueList or None, and under MicroPython a
+    float and a string."""
 
-
-def new_string():
-    """A string for a Method to put a text into while the heap is locked."""
-    return ""
+    def __init__(self, tensor, list):
+        self.tensor, self.list = tensor, list
 
 
 def stack_free():
@@ -165,11 +154,6 @@ def stack_free():
 def element_size(dtype):
     """Bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
-
-
-def element_typecode(dtype):
-    """Typecode, a string, that shows elements of a ScalarType; of other types as bytes or bits."""
-    return lib.pt_typecode(dtype).decode()
 
 
 def accepts(dtype, buffer):
@@ -202,24 +186,14 @@ def argument_name(number, i):
     return ffi.unpack(name, length[0]).decode() if length[0] else ""
 
 
-def event_calls(buffer, index):
-    """Calls that an event counts."""
-    return struct.unpack_from("<I", buffer, index * EVENT_BYTES + 8)[0]
-
-
-def event_ticks(buffer, index):
-    """Ticks that an event counts. MemoryError for more than 30 bits while the heap is locked."""
-    return struct.unpack_from("<Q", buffer, index * EVENT_BYTES)[0]
-
-
 # ---- errors
 
 
 class _Owner:
     """What reports errors, and the file or method that it is for."""
 
-    def __init__(self, on_error):
-        self._on_error = on_error
+    def __init__(self, owner):
+        self._owner = owner
         self._error = ffi.new("pt_error *")
 
     def _check(self, code):
@@ -231,18 +205,18 @@ class _Owner:
         requested, available = (-1 if size == lib.PT_NO_BYTES else min(size, SMALL_INT_MAX)
                                 for size in (e.requested, e.available))
         index = min(e.index, SMALL_INT_MAX)
-        self._on_error(e.code, e.subject, index, e.argument, requested, available, what)
+        self._owner._fail(e.code, e.subject, index, e.argument, requested, available, what)
 
     def _refuse(self, code, subject, index, what):
-        self._on_error(code, subject, index, -1, -1, -1, what)
+        self._owner._fail(code, subject, index, -1, -1, -1, what)
 
     def _check_stack(self):
         """MemoryAllocationFailed where there is not the stack to begin."""
         free = stack_free()
         if free < STACK_BYTES:
-            self._on_error(lib.PT_ERROR_MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1,
-                           STACK_BYTES, free,
-                           "; call from fewer functions or give the firmware more")
+            self._owner._fail(lib.PT_ERROR_MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1,
+                              STACK_BYTES, free,
+                              "; call from fewer functions or give the firmware more")
 
     def _memory(self, buffer, subject, index=-1):
         """The memory of a buffer. InvalidType, NotSupported."""
@@ -349,24 +323,21 @@ class Program(_File):
         return lib.pt_plan_count(self.plan(plan), what)
 
     def _item(self, plan, what, i):
-        item, index = ffi.new("pt_item *"), ffi.new("uint32_t *")
-        self._check(lib.pt_plan_item(self.plan(plan), what, _index(i), index, item, self._error))
-        return index[0], item
+        item, index, plan = ffi.new("pt_item *"), ffi.new("uint32_t *"), self.plan(plan)
+        self._check(lib.pt_plan_item(plan, what, _index(i), index, item, self._error))
+        return index[0], item, plan
 
-    def type(self, plan, what, i):
-        """KernelTypes of a value, an input or an output."""
-        return self._item(plan, what, i)[1].type
-
-    def value(self, plan, what, i):
-        """Which of the method's values an input or output is."""
-        return self._item(plan, what, i)[0]
-
-    def constant(self, plan, what, i):
-        """The number that the program has as a value, its string as bytes; None for anything else."""
-        item = self._item(plan, what, i)[1]
+    def item(self, plan, what, i):
+        """Of a value, an input or an output: which of the method's values it is, its KernelTypes, the
+        number or string, as bytes, that the program has there, or None, and True for a tensor with a
+        fully qualified name."""
+        value, item, plan = self._item(plan, what, i)
+        constant = None
         if item.type == lib.PT_TYPE_STRING:
-            return _text(item.text)
-        return _number(item.number) if lib.PT_TYPE_INT <= item.type <= lib.PT_TYPE_DOUBLE else None
+            constant = _text(item.text)
+        elif lib.PT_TYPE_INT <= item.type <= lib.PT_TYPE_DOUBLE:
+            constant = _number(item.number)
+        return value, item.type, constant, lib.pt_has_name(plan, item)
 
     def items(self, plan, i, most=LIMIT):
         """The first items, `most` at most, of value i, a list: indexes of values, bools, or floats."""
@@ -424,11 +395,6 @@ class Program(_File):
             values.append(lib.pt_plan_walk_view(walk))
         return [value for value in values if value >= 0]
 
-    def max_delegate_arguments(self, plan):
-        """The most arguments that a call of a delegate has."""
-        return max((len(i[3]) for i in self.instructions(plan)
-                    if i[0] == lib.PT_INSTRUCTION_DELEGATE_CALL), default=0)
-
     # ---- delegates
 
     def backend(self, plan, i):
@@ -448,11 +414,6 @@ class Program(_File):
         """The data that a backend's preprocess wrote for a delegate."""
         return self._part(self._delegate(plan, i).processed)
 
-    def has_name(self, plan, i):
-        """True when value i is a tensor with a fully qualified name."""
-        item = self._item(plan, VALUES, i)[1]
-        return item.type == lib.PT_TYPE_TENSOR and lib.pt_has_name(self.plan(plan), item)
-
     def instruction_operator(self, plan, i):
         """The operator that an instruction calls, or -1."""
         found = self.instruction(plan, i)
@@ -466,24 +427,17 @@ class Program(_File):
         """How many compile specs a delegate has."""
         return self._delegate(plan, i).n_specs
 
-    def spec(self, plan, i, k, view=None):
+    def spec(self, plan, i, k):
         """Key and value of compile spec k."""
-        key, value = self._spec(plan, self._delegate(plan, i), k)
-        return key, self._part(value)
-
-    def _spec(self, plan, info, k):
         key, value = ffi.new("pt_text *"), ffi.new("pt_span *")
-        lib.pt_compile_spec(self.plan(plan), info, k, key, value)
-        return _text(key), value
+        lib.pt_compile_spec(self.plan(plan), self._delegate(plan, i), k, key, value)
+        return _text(key), self._part(value)
 
     def find_spec(self, plan, i, key, view=None):
         """Value of the first compile spec of a key, or None. Needs no heap."""
-        info = self._delegate(plan, i)
-        for k in range(info.n_specs):
-            found, value = self._spec(plan, info, k)
-            if found == key.encode("utf-8", "surrogateescape"):
-                return self._part(value)
-        return None
+        value, key = ffi.new("pt_span *"), key.encode("utf-8", "surrogateescape")
+        found = lib.pt_find_spec(self.plan(plan), self._delegate(plan, i), key, len(key), value)
+        return self._part(value) if found else None
 
     # ---- named data
 
@@ -498,10 +452,9 @@ class Program(_File):
 
     def find_key(self, key):
         """Number of a key, or -1. Needs no heap."""
-        for i in range(self.num_keys()):
-            if self.key(i) == key.encode("utf-8", "surrogateescape"):
-                return i
-        return -1
+        found, key = ffi.new("int32_t *"), key.encode("utf-8", "surrogateescape")
+        self._check(lib.pt_named_data_find(self.c, key, len(key), found, self._error))
+        return found[0]
 
     def data(self, i, view=None):
         """The bytes of named data."""
@@ -574,7 +527,7 @@ def _keep_and_destroy(kind, error, traceback):
     it is ready."""
     _keep(kind, error, traceback)
     arguments = traceback.tb_frame.f_locals
-    _method_of(arguments["m"])._on_delegate(DESTROY, arguments["delegate"])
+    _method_of(arguments["m"])._owner._ask(DESTROY, arguments["delegate"])
 
 
 @ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep_and_destroy)
@@ -589,17 +542,17 @@ def execute_delegate(m, delegate, error):
 
 @ffi.def_extern(onerror=_keep_and_destroy)
 def destroy_delegate(m, delegate):
-    _method_of(m)._on_delegate(DESTROY, delegate)
+    _method_of(m)._owner._ask(DESTROY, delegate)
 
 
 class Method(_Owner):
-    """A loaded method. on_delegate(FIND, INIT, EXECUTE or DESTROY, number of a delegate) answers with
-    an error's code. `kept` has objects for a value, which a locked heap cannot make: tensor, number,
-    text, list."""
+    """A loaded method. `kept`: list of a Kept for each output. owner._ask(FIND, INIT, EXECUTE or
+    DESTROY, number of a delegate) answers with an error's code; _ask(KEPT, number of an output) adds
+    to the list."""
 
-    def __init__(self, on_error, on_delegate=None):
-        super().__init__(on_error)
-        self._on_delegate = on_delegate
+    def __init__(self, owner, kept):
+        super().__init__(owner)
+        self._kept = kept
         self._raised = None
         self._lock = threading.RLock()  # a handler of signals may run while it is held
         self._runner = None  # the thread that runs
@@ -614,7 +567,7 @@ class Method(_Owner):
         self._memories, self._given_memories = {}, {}
 
     def _ask(self, what, delegate, error):
-        code = self._on_delegate(what, delegate)
+        code = self._owner._ask(what, delegate)
         moved = self._moved() if what != FIND else 0
         return lib.pt_moved_memory(self._m, moved, error) if moved and not code else code
 
@@ -757,7 +710,7 @@ class Method(_Owner):
         found = self._memories.get(number)
         return found or self._given_memories[_address(self._m.c.memory[number])]
 
-    def set_input(self, i, value):
+    def set_input(self, value, i):
         """See Method.set_input."""
         self._check_moved()
         if value is None or isinstance(value, int | float | str):
@@ -785,12 +738,12 @@ class Method(_Owner):
             item.type = item.type if fits else lib.PT_TYPE_NONE
         self._call(lib.pt_set_constant_input, _index(i), item)
 
-    def set_output(self, i, buffer):
+    def set_output(self, buffer, i):
         """See Method.set_output_data_ptr."""
         self._check_moved()
         self._give(lib.pt_set_output, buffer, lib.PT_SUBJECT_OUTPUT, i, _index(i))
 
-    def set_attribute(self, name, buffer):
+    def set_attribute(self, buffer, name):
         """See Method.set_attribute_data_ptr."""
         self._check_moved()
         name = name.encode("utf-8", "surrogateescape")
@@ -826,12 +779,14 @@ class Method(_Owner):
                 return memory.view.cast("B")[start : start + size]
         return memoryview(b"")
 
-    def output(self, i, kept):
-        """Output i as an object; a list as `kept.list`, pointed to it."""
+    def get_output(self, i):
+        """Output i as an object: the Tensor or list of its Kept, pointed to it."""
         view = ffi.new("pt_value_view *")
         self._check_moved()
         self._check(lib.pt_output(self._m, _index(i), view, self._error))
-        return self._object(view, kept)
+        if i >= len(self._kept):
+            self._owner._ask(KEPT, i)
+        return self._object(view, self._kept[i])
 
     def _object(self, view, kept):
         if view.type >= lib.PT_TYPE_INT_LIST:
@@ -847,12 +802,12 @@ class Method(_Owner):
         self._check(lib.pt_list_view(self._m, list, i, view, self._error))
         return self._value(view, kept)
 
-    def attribute(self, name, tensor):
-        """The Tensor, pointed to the parameter or buffer of a name."""
+    def attribute(self, name, kept):
+        """The parameter or buffer of a name: the Tensor of a Kept, pointed to it."""
         view, name = ffi.new("pt_value_view *"), name.encode("utf-8", "surrogateescape")
         self._check_moved()
         self._check(lib.pt_attribute(self._m, name, len(name), view, self._error))
-        return self._show(view, tensor)
+        return self._show(view, kept.tensor)
 
     # ---- executing
 
@@ -890,11 +845,11 @@ class Method(_Owner):
         self._check_moved()
         self._call(lib.pt_reset_state)
 
-    def usage(self, into):
-        """Sets into[0], [1] and [2] to the bytes of the pool that the method holds, to how many of them
-        are behind its records, and to the bytes of temp memory that were needed so far."""
+    def usage(self):
+        """Bytes of the pool that the method holds, how many of them are behind its records, and bytes
+        of temp memory that were needed so far."""
         usage = lib.pt_get_usage(self._m)
-        into[0], into[1], into[2] = usage.pool, usage.prepared, usage.temp
+        return usage.pool, usage.prepared, usage.temp
 
     # ---- for delegates
 
@@ -910,6 +865,9 @@ class Method(_Owner):
 
     def resize_argument(self, i, sizes):
         """Gives one of dynamic shape other sizes, a buffer of int32."""
+        if nbytes(sizes) < 0 or typecode(sizes) != ord("i"):
+            self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, lib.PT_SUBJECT_SIZES, -1,
+                         "are no buffer of int32, as array('i') is")
         given = bytes(memoryview(sizes).cast("B"))
         items = ffi.new("int32_t[]", list(struct.unpack(f"<{len(given) // 4}i", given)))
         self._check(lib.pt_resize_argument(self._m, i, len(items), items, self._error))
@@ -921,11 +879,9 @@ class Method(_Owner):
         return self._memories[memory].view.cast("B")[start : start + size]
 
     def allocate(self, size, alignment, view=None):
-        """Bytes of the pool, in INIT."""
-        return self._allocated(lib.pt_allocate, lib.PT_MEMORY_POOL, size, alignment)
-
-    def allocate_temp(self, size, alignment, view=None):
-        """Bytes of the temp memory, in EXECUTE."""
+        """In INIT bytes of the pool, in EXECUTE of the temp memory."""
+        if self._m.state == lib.PT_LOADING:
+            return self._allocated(lib.pt_allocate, lib.PT_MEMORY_POOL, size, alignment)
         return self._allocated(lib.pt_allocate_temp, MEMORIES, size, alignment)
 
     def ask_temp(self, size):

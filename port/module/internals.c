@@ -1,19 +1,13 @@
 // What MicroPython has and does not offer to a native module.
 #include "modpicotorch.h"
 #include "py/binary.h"
+#include "py/cstack.h"
 #include "py/gc.h"
 #include "py/mphal.h"
 #include "py/objarray.h"
 #include "py/objint.h"
 #include "py/objstr.h"
-#include "py/runtime.h"
 #include "py/unicode.h"
-#if __has_include("py/cstack.h")
-#include "py/cstack.h"
-#else // before MicroPython 1.25
-#include "py/stackctrl.h"
-#define mp_cstack_usage mp_stack_usage
-#endif
 
 bool pt_heap_locked(void) {
 #if MICROPY_ENABLE_GC
@@ -46,12 +40,17 @@ void *pt_fixed_start(mp_obj_t buffer) {
 // As MicroPython's own views do, it holds the start of the whole buffer, which the garbage
 // collector follows, and an offset in elements. Where that cannot be expressed it holds its own
 // start, and the caller has to keep the buffer alive.
-void pt_point_view(mp_obj_t view_in, void *start, size_t offset, size_t length, char typecode,
-                   bool writable) {
-    if (!mp_obj_is_type(view_in, &mp_type_memoryview)) {
-        mp_raise_type(&mp_type_TypeError);
-    }
+mp_obj_t pt_show(mp_obj_t view_in, void *start, const void *data, size_t size, char typecode,
+                 bool writable) {
     size_t element = mp_binary_get_size('@', typecode, NULL);
+    size_t offset = (size_t)((const uint8_t *)data - (uint8_t *)start);
+    if (size % element) {
+        pt_raise_value_error();
+    }
+    if (view_in == mp_const_none) {
+        view_in = mp_obj_new_memoryview('B', 0, start);
+    }
+    pt_check_type(view_in, &mp_type_memoryview);
     if (offset % element || offset / element >= (size_t)1 << MP_OBJ_ARRAY_FREE_SIZE_BITS) {
         start = (uint8_t *)start + offset;
         offset = 0;
@@ -60,16 +59,15 @@ void pt_point_view(mp_obj_t view_in, void *start, size_t offset, size_t length, 
     view->items = start;
     view->free = offset / element;
     view->typecode = (uint8_t)typecode | (writable ? MP_OBJ_ARRAY_TYPECODE_FLAG_RW : 0);
-    view->len = length / element;
+    view->len = size / element;
+    return view_in;
 }
 
 // ---- strings
 
 mp_obj_t pt_new_string(void) {
     mp_obj_str_t *string = mp_obj_malloc(mp_obj_str_t, &mp_type_str);
-    string->hash = 0; // not yet computed
-    string->len = 0;
-    string->data = (const byte *)"";
+    pt_point_string(MP_OBJ_FROM_PTR(string), "", 0);
     return MP_OBJ_FROM_PTR(string);
 }
 
@@ -78,10 +76,6 @@ void pt_point_string(mp_obj_t string_in, const char *text, size_t length) {
     string->hash = qstr_compute_hash((const byte *)text, length);
     string->len = length;
     string->data = (const byte *)text;
-}
-
-bool pt_is_string_object(mp_obj_t value) {
-    return mp_obj_is_exact_type(value, &mp_type_str);
 }
 
 bool pt_is_utf8(const char *text, size_t length) {
@@ -111,36 +105,17 @@ mp_obj_t pt_float(double value, mp_obj_t kept) {
     return mp_obj_new_float((mp_float_t)value);
 }
 
-#if MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_MPZ
-static bool get_long(const mp_obj_int_t *object, int64_t *into) {
-    const mpz_t *z = &object->mpz;
-    uint64_t magnitude = 0;
-    if (z->len * MPZ_DIG_SIZE > 64) {
-        return false;
-    }
-    for (size_t i = z->len; i > 0; i--) {
-        magnitude = magnitude << MPZ_DIG_SIZE | z->dig[i - 1];
-    }
-    *into = (int64_t)(z->neg ? 0 - magnitude : magnitude);
-    return z->neg ? magnitude <= (uint64_t)INT64_MAX + 1 : magnitude <= INT64_MAX;
-}
-#elif MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_LONGLONG
-static bool get_long(const mp_obj_int_t *object, int64_t *into) {
-    *into = object->val;
-    return true;
-}
-#else
-static bool get_long(const mp_obj_int_t *object, int64_t *into) {
-    return false;
-}
-#endif
-
 bool pt_get_int64(mp_obj_t value, int64_t *into) {
     if (mp_obj_is_small_int(value)) {
         *into = MP_OBJ_SMALL_INT_VALUE(value);
         return true;
     }
-    return get_long(MP_OBJ_TO_PTR(value), into);
+#if MICROPY_LONGINT_IMPL == MICROPY_LONGINT_IMPL_NONE
+    return false;
+#else // without a sign the library's function takes 64 bits of magnitude
+    return mp_obj_int_to_bytes_impl(value, MP_ENDIANNESS_BIG, sizeof(*into), (byte *)into) &&
+           (*into < 0) == (mp_obj_int_sign(value) < 0);
+#endif
 }
 
 // ---- exceptions and the clock

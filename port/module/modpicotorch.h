@@ -4,22 +4,20 @@
 #define PT_MODPICOTORCH_H
 
 #include "picotorch.h"
-#include "py/obj.h"
+#include "py/runtime.h"
 
-extern const mp_obj_type_t pt_program_type;
-extern const mp_obj_type_t pt_data_type;
-extern const mp_obj_type_t pt_method_type;
+extern const mp_obj_type_t pt_program_type, pt_data_type, pt_method_type, pt_kept_type;
 
 enum { PT_SMALL_INT_MAX = 0x3FFFFFFF };
 
 // The number, clamped: none of these ints needs the heap.
 static inline mp_obj_t pt_small_int(int64_t value) {
-    if (value > PT_SMALL_INT_MAX) {
-        value = PT_SMALL_INT_MAX;
-    } else if (value < -PT_SMALL_INT_MAX) {
-        value = -PT_SMALL_INT_MAX;
-    }
-    return MP_OBJ_NEW_SMALL_INT((mp_int_t)value);
+    return MP_OBJ_NEW_SMALL_INT((mp_int_t)MAX(-PT_SMALL_INT_MAX, MIN(value, PT_SMALL_INT_MAX)));
+}
+
+// An index for the library: what is negative is out of range there, too.
+static inline uint32_t pt_index(mp_obj_t i) {
+    return (uint32_t)mp_obj_get_int(i);
 }
 
 // Bytes of stack below MicroPython's limit that open, load, execute, step and unload have to find
@@ -27,11 +25,6 @@ static inline mp_obj_t pt_small_int(int64_t value) {
 #ifndef PT_STACK_BYTES
 #define PT_STACK_BYTES 2304
 #endif
-
-// An index for the library: what is negative is out of range there, too.
-static inline uint32_t pt_index(mp_obj_t i) {
-    return (uint32_t)mp_obj_get_int(i);
-}
 
 // Entries of a table of functions: prefix_name, with so many arguments.
 #define PT_FIXED(n, prefix, name)                                                                 \
@@ -51,18 +44,18 @@ static inline uint32_t pt_index(mp_obj_t i) {
                                                           {.var = prefix##_##name}}))              \
     }
 
-// What on_delegate of a Method is asked for.
-enum { PT_ASK_FIND, PT_ASK_INIT, PT_ASK_EXECUTE, PT_ASK_DESTROY };
+// What `_ask` of a Method's owner is asked for.
+enum { PT_ASK_FIND, PT_ASK_INIT, PT_ASK_EXECUTE, PT_ASK_DESTROY, PT_ASK_KEPT };
 
 // ---- errors
 
-// What tells errors: a part of each object.
+// Who is told of errors: a part of each object.
 typedef struct pt_owner {
-    mp_obj_t on_error; // called with the fields of a pt_error; raises
-    mp_obj_t text;     // a str for what an error says while the heap is locked
+    mp_obj_t object; // its _fail is called with the fields of a pt_error, and raises
+    mp_obj_t text;   // a str for what an error says while the heap is locked
 } pt_owner;
 
-pt_owner pt_new_owner(mp_obj_t on_error);
+pt_owner pt_new_owner(mp_obj_t object);
 void pt_raise(const pt_owner *owner, const pt_error *error) __attribute__((noreturn));
 // Calls a function of the library with `error`, and raises that where it fails.
 #define PT_CALL(owner, call)         \
@@ -76,8 +69,9 @@ void pt_refuse(const pt_owner *owner, int code, uint8_t subject, int32_t index, 
     __attribute__((noreturn));
 // Raises where fewer than PT_STACK_BYTES are left.
 void pt_need_stack(const pt_owner *owner);
-// Raises a ValueError without a text, which needs no heap.
+// Raises a ValueError or TypeError without a text, which needs no heap.
 void pt_raise_value_error(void) __attribute__((noreturn));
+void pt_check_type(mp_obj_t object, const mp_obj_type_t *type);
 
 // ---- memories
 
@@ -89,61 +83,57 @@ typedef struct pt_memory {
     void *anchor; // keeps it alive; of what never moves: start of the whole of which it is part
 } pt_memory;
 
+// False for what is no buffer.
+bool pt_find_memory(mp_obj_t object, pt_memory *memory);
 // InvalidType for what is no buffer, NotSupported for one of 1 GiB.
 pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t buffer, uint8_t subject, int32_t index);
 // True when the object that is the anchor of a resizable memory no longer has it.
 bool pt_has_moved(void *anchor, const pt_span *memory);
-// Typecode of the elements of a buffer, see typecode() of the module.
-char pt_typecode_of(const mp_buffer_info_t *buffer);
-// Points `view`, or a new memoryview where it is None, at `size` bytes at `data`, elements of
-// `typecode`, of a memory that starts at `start`. TypeError for what is no memoryview, ValueError
-// for a size that is no multiple of the elements'.
-mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
-                 bool writable);
 
 // ---- files
 
-// A file that is open: a part of its object.
+// A file that is open, as _picotorch.Program or .Data. A pointer to it is one to its pt_data: an
+// array of these objects is what pt_load takes.
 typedef struct pt_file {
+    union {
+        mp_obj_base_t base; // the `owner` of both
+        pt_program program;
+        pt_data data;
+    };
     pt_owner owner;
     void *anchor; // of its memory
     bool is_resizable;
 } pt_file;
 
-typedef struct pt_program_object {
-    mp_obj_base_t base;
-    pt_file file;
-    pt_program c;
-} pt_program_object;
-
-// A pointer to it is one to its pt_data: an array of these objects is what pt_load takes.
-typedef struct pt_data_object {
-    union {
-        mp_obj_base_t base;
-        pt_data c;
-    };
-    pt_file file;
-} pt_data_object;
-
-// A program whose memory is where it was, and the plan of one of its methods. TypeError, NotFound.
-pt_program_object *pt_get_program(mp_obj_t program);
+// A file whose memory is where it was. TypeError, InvalidState.
+pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type);
+// A method of a program. NotFound, too.
 pt_plan pt_get_plan(mp_obj_t program, mp_obj_t plan);
-// The same of a data file.
-pt_data_object *pt_get_data(mp_obj_t data);
 
 // ---- values
 
-// An int, bool or float. While the heap is locked a float is put into `kept`, one that new_float
-// made. MemoryError for an int that needs a locked heap.
+// Objects for one value, made at set-up: what a locked heap cannot make.
+typedef struct pt_kept {
+    mp_obj_base_t base;
+    mp_obj_t tensor;
+    mp_obj_t data; // memoryviews of the Tensor
+    mp_obj_t sizes;
+    mp_obj_t dim_order;
+    mp_obj_t number;
+    mp_obj_t text;
+    mp_obj_t list;
+} pt_kept;
+
+// An int, bool or float. While the heap is locked a float is put into `kept`, if it is one.
+// MemoryError for an int that needs a locked heap.
 mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
-// A string. While the heap is locked `kept`, one that new_string made, shows it where it is, and 0
-// has to follow it. ValueError for what is no UTF-8.
+// A string. While the heap is locked `kept`, one that pt_new_string made, shows it where it is, and
+// 0 has to follow it. ValueError for what is no UTF-8.
 mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t kept);
-// What an object is as an input that is no tensor; of PT_TYPE_NONE what is none of those.
-pt_item pt_item_of(mp_obj_t value);
+pt_text pt_text_of(mp_obj_t str);
+mp_obj_t pt_bytes(pt_text text);
 // (dtype, sizes, dim order ...), see _tensor in host/native/_picotorch.py.
 mp_obj_t pt_tensor_tuple(const pt_tensor_info *info);
-mp_obj_t pt_bytes(pt_text text);
 
 // ---- internals: what MicroPython does not offer to a native module
 
@@ -153,12 +143,14 @@ size_t pt_stack_free(void);
 // The start of the whole buffer that a memoryview is a part of, the bytes of bytes or str; NULL for
 // any other object, subclasses included.
 void *pt_fixed_start(mp_obj_t buffer);
-void pt_point_view(mp_obj_t view, void *start, size_t offset, size_t length, char typecode,
-                   bool writable);
+// Points `view`, or a new memoryview where it is None, at `size` bytes at `data`, elements of
+// `typecode`, of a memory that starts at `start`. TypeError for what is no memoryview, ValueError
+// for a size that is no multiple of the elements'.
+mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
+                 bool writable);
 mp_obj_t pt_new_string(void);
 // Lets a str, that pt_new_string made, show a text where it is.
 void pt_point_string(mp_obj_t string, const char *text, size_t length);
-bool pt_is_string_object(mp_obj_t value);
 bool pt_is_utf8(const char *text, size_t length);
 mp_obj_t pt_float(double value, mp_obj_t kept);
 // False for an int of more than 64 bits.

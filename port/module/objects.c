@@ -1,7 +1,5 @@
 // Between MicroPython's objects and what the library takes and gives: errors, memories, values.
 #include "modpicotorch.h"
-#include "py/binary.h"
-#include "py/runtime.h"
 #include "py/smallint.h"
 #include <string.h>
 
@@ -11,8 +9,14 @@ void pt_raise_value_error(void) {
     mp_raise_type(&mp_type_ValueError);
 }
 
-pt_owner pt_new_owner(mp_obj_t on_error) {
-    return (pt_owner){.on_error = on_error, .text = pt_new_string()};
+void pt_check_type(mp_obj_t object, const mp_obj_type_t *type) {
+    if (!mp_obj_is_type(object, type)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
+}
+
+pt_owner pt_new_owner(mp_obj_t object) {
+    return (pt_owner){.object = object, .text = pt_new_string()};
 }
 
 static mp_obj_t bytes_or_none(uint32_t size) {
@@ -21,7 +25,9 @@ static mp_obj_t bytes_or_none(uint32_t size) {
 
 void pt_raise(const pt_owner *owner, const pt_error *error) {
     const char *what = error->what;
-    mp_obj_t fields[] = {
+    mp_obj_t call[] = {
+        MP_OBJ_NULL, // function and self
+        MP_OBJ_NULL,
         MP_OBJ_NEW_SMALL_INT(error->code),
         MP_OBJ_NEW_SMALL_INT(error->subject),
         pt_small_int(error->index),
@@ -30,7 +36,8 @@ void pt_raise(const pt_owner *owner, const pt_error *error) {
         bytes_or_none(error->available),
         what ? pt_string(what, strlen(what), true, owner->text) : MP_OBJ_NEW_QSTR(MP_QSTR_),
     };
-    mp_call_function_n_kw(owner->on_error, MP_ARRAY_SIZE(fields), 0, fields);
+    mp_load_method(owner->object, MP_QSTR__fail, call);
+    mp_call_method_n_kw(MP_ARRAY_SIZE(call) - 2, 0, call);
     pt_raise_value_error(); // it should have raised
 }
 
@@ -57,7 +64,7 @@ void pt_need_stack(const pt_owner *owner) {
 
 // ---- memories
 
-char pt_typecode_of(const mp_buffer_info_t *buffer) {
+static char typecode_of(const mp_buffer_info_t *buffer) {
     switch (buffer->typecode) {
     case 1: // bytearray's own
         return 'B';
@@ -70,40 +77,37 @@ char pt_typecode_of(const mp_buffer_info_t *buffer) {
     }
 }
 
-pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t object, uint8_t subject, int32_t index) {
+bool pt_find_memory(mp_obj_t object, pt_memory *memory) {
     mp_buffer_info_t buffer, writable;
     if (!mp_get_buffer(object, &buffer, MP_BUFFER_READ)) {
-        pt_refuse(owner, PT_ERROR_INVALID_TYPE, subject, index, "is no buffer of contiguous bytes");
-    }
-    if (buffer.len >= PT_SMALL_INT_MAX) {
-        pt_refuse(owner, PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more");
+        return false;
     }
     void *start = pt_fixed_start(object);
-    return (pt_memory){
-        .span = {buffer.buf, (uint32_t)buffer.len, !mp_get_buffer(object, &writable, MP_BUFFER_RW)},
-        .typecode = pt_typecode_of(&buffer),
+    uint32_t size = (uint32_t)MIN(buffer.len, (size_t)PT_SMALL_INT_MAX);
+    *memory = (pt_memory){
+        .span = {buffer.buf, size, !mp_get_buffer(object, &writable, MP_BUFFER_RW)},
+        .typecode = typecode_of(&buffer),
         .is_resizable = start == NULL,
         .anchor = start ? start : MP_OBJ_TO_PTR(object),
     };
+    return true;
+}
+
+pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t object, uint8_t subject, int32_t index) {
+    pt_memory memory;
+    if (!pt_find_memory(object, &memory)) {
+        pt_refuse(owner, PT_ERROR_INVALID_TYPE, subject, index, "is no buffer of contiguous bytes");
+    }
+    if (memory.span.size == PT_SMALL_INT_MAX) {
+        pt_refuse(owner, PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more");
+    }
+    return memory;
 }
 
 bool pt_has_moved(void *anchor, const pt_span *memory) {
     mp_buffer_info_t buffer;
     return !mp_get_buffer(MP_OBJ_FROM_PTR(anchor), &buffer, MP_BUFFER_READ) ||
            buffer.len < memory->size || (memory->size > 0 && buffer.buf != memory->data);
-}
-
-mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
-                 bool writable) {
-    if (size % mp_binary_get_size('@', typecode, NULL)) {
-        pt_raise_value_error();
-    }
-    if (view == mp_const_none) {
-        view = mp_obj_new_memoryview('B', 0, start);
-    }
-    pt_point_view(view, start, (size_t)((const uint8_t *)data - (uint8_t *)start), size, typecode,
-                  writable);
-    return view;
 }
 
 // ---- values
@@ -125,7 +129,7 @@ mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t
     if (!pt_is_utf8(text, length)) {
         pt_raise_value_error();
     }
-    if (!pt_heap_locked() || !pt_is_string_object(kept)) {
+    if (!pt_heap_locked() || kept == mp_const_none) {
         return mp_obj_new_str(text, length);
     }
     if (!is_terminated) {
@@ -135,26 +139,10 @@ mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t
     return kept;
 }
 
-pt_item pt_item_of(mp_obj_t value) {
-    pt_item item = {.type = PT_TYPE_NONE};
-    if (value == mp_const_none) {
-        item.type = PT_TYPE_NULL;
-    } else if (mp_obj_is_bool(value)) {
-        item.type = PT_TYPE_BOOL;
-        item.number.as.i = mp_obj_is_true(value);
-    } else if (mp_obj_is_int(value)) {
-        item.type = pt_get_int64(value, &item.number.as.i) ? PT_TYPE_INT : PT_TYPE_NONE;
-    } else if (mp_obj_is_float(value)) {
-        item.type = PT_TYPE_DOUBLE;
-        item.number.as.d = (double)mp_obj_get_float(value);
-    } else if (mp_obj_is_str(value)) {
-        size_t length;
-        item.type = PT_TYPE_STRING;
-        item.text.data = mp_obj_str_get_data(value, &length);
-        item.text.length = (uint32_t)length;
-    }
-    item.number.type = item.type;
-    return item;
+pt_text pt_text_of(mp_obj_t str) {
+    size_t length;
+    const char *data = mp_obj_str_get_data(str, &length);
+    return (pt_text){data, (uint32_t)length};
 }
 
 mp_obj_t pt_bytes(pt_text text) {
@@ -183,3 +171,21 @@ mp_obj_t pt_tensor_tuple(const pt_tensor_info *info) {
     };
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
+
+// ---- Kept
+
+static mp_obj_t kept_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
+                              const mp_obj_t *args) {
+    mp_arg_check_num(n_args, n_kw, 2, 2, false);
+    pt_kept *self = mp_obj_malloc(pt_kept, type);
+    self->tensor = args[0];
+    self->data = mp_load_attr(args[0], MP_QSTR_data);
+    self->sizes = mp_load_attr(args[0], MP_QSTR__sizes);
+    self->dim_order = mp_load_attr(args[0], MP_QSTR__dim_order);
+    self->list = args[1];
+    self->number = mp_obj_new_float(0);
+    self->text = pt_new_string();
+    return MP_OBJ_FROM_PTR(self);
+}
+
+MP_DEFINE_CONST_OBJ_TYPE(pt_kept_type, MP_QSTR_Kept, MP_TYPE_FLAG_NONE, make_new, kept_make_new);

@@ -81,7 +81,7 @@ class FlatTensorDataMap(DataMap):
 
     def __init__(self, loader):
         self.loader = loader
-        self.library = _picotorch.Data(self._fail)
+        self.library = _picotorch.Data(self)
         self.asked = None  # the key
         super().__init__([self])
 

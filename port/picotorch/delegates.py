@@ -34,12 +34,9 @@ from .errors import (
     text_of,
 )
 from .memory import ALIGNMENT
-from .method import Kept
 from .method_meta import MethodMeta, backends
 from .program import NamedDataMap
-from .tensor import Tensor
-
-_INT32 = ord("i")
+from .tensor import Tensor, ValueList, new_kept
 
 
 class Backend:
@@ -155,7 +152,7 @@ class BackendExecutionContext(_Context):
     """What execute may use, until it returns."""
 
     def __init__(self, method, arguments):
-        super().__init__(method, method.library.allocate_temp)
+        super().__init__(method, method.library.allocate)
         self._arguments = arguments
 
     def get_temp_allocator(self):
@@ -262,7 +259,7 @@ class Arguments:
     """The arguments of the delegate call that runs, a sequence."""
 
     def __init__(self, method, most):
-        self.items = [Kept(method) for _ in range(most)]
+        self.items = [new_kept(method) for _ in range(most)]
         self.values = [None] * most
         self.count = 0
         self._library = method.library
@@ -281,8 +278,7 @@ class Arguments:
         values = self.values
         for i in range(self.count):
             value = values[i]
-            item = self.items[i]
-            if value is item.tensor or value is item.list:
+            if isinstance(value, Tensor) or isinstance(value, ValueList):
                 value.clear()
             values[i] = None
         self.count = 0
@@ -291,8 +287,6 @@ class Arguments:
         """See BackendExecutionContext.resize_tensor."""
         for i in range(self.count):
             if self.values[i] is tensor and isinstance(tensor, Tensor):
-                if _picotorch.nbytes(sizes) < 0 or _picotorch.typecode(sizes) != _INT32:
-                    raise fail(INVALID_ARGUMENT, "are no buffer of int32, as array('i') is", "sizes")
                 self._library.resize_argument(i, sizes)
                 self._library.argument(i, self.items[i])
                 return

@@ -47,7 +47,7 @@ def _read(file, buffer):
     file.seek(0)
     if buffer is None:
         buffer = bytearray(size)
-    if _picotorch.readonly(buffer):
+    if _picotorch.nbytes(buffer) >= 0 and not _picotorch.buffer(buffer)[1]:
         raise fail(INVALID_ARGUMENT, "cannot be written", "file buffer")
     there = buffer_size(buffer, "file buffer")
     if there < size:

@@ -14,6 +14,7 @@ from .errors import (
     fail,
 )
 
+BYTE = 0  # ScalarType
 ALIGNMENT = 8  # bytes, of every memory handed over
 LIMIT = 1 << 27  # bytes that a reference reaches
 BUSY = LIMIT + 1  # bytes held of a pool while a method is being loaded or unloaded there
@@ -35,7 +36,7 @@ def bytes_at(buffer, offset, size, view=None, writable=True):
     always under CPython). Raises ValueError where they lie outside."""
     if view is None:
         view = memoryview(bytearray(1))
-    return _picotorch.view(view, buffer, offset, size, "B", writable)
+    return _picotorch.view(view, buffer, offset, size, BYTE, writable)
 
 
 class MemoryAllocator:

@@ -35,7 +35,7 @@ from .schema import (
     SUBJECT_MISSING_OPERATOR,
     SUBJECT_POOL,
 )
-from .tensor import Kept, Tensor, TensorInfo
+from .tensor import Tensor, TensorInfo, new_kept
 
 _EXPLAINED = (SUBJECT_KERNEL, SUBJECT_MISSING_OPERATOR, SUBJECT_MISSING_BACKEND,
               SUBJECT_EXTERNAL_TENSOR)
@@ -50,9 +50,15 @@ class Method:
 
     def __init__(self, manager, max_outputs=None, max_delegates=None, max_arguments=None):
         self.manager = manager
-        self.library = _picotorch.Method(self._fail, self._on_delegate)
-        # without Python around it: 300 instructions a call instead of 2,000
+        self._grows = max_outputs is None
+        self._kept = []
+        for _ in range(1 if max_outputs is None else max_outputs):  # a comprehension takes heap
+            self._kept.append(new_kept(self))
+        self.library = _picotorch.Method(self, self._kept)
+        # without Python around them: 300 instructions a call instead of 2,000
+        self.set_input = self.library.set_input
         self.execute = self.library.execute
+        self.get_output = self.library.get_output
         self.program = None
         self.loads = 0  # how often another program took its place
         self.plan = 0
@@ -65,8 +71,6 @@ class Method:
         self._end = 0  # where it ends, once it is loaded
         self._held = 0  # what methods before it hold
         self._pool = None
-        self._grows = max_outputs is None
-        self._kept = [Kept(self) for _ in range(1 if max_outputs is None else max_outputs)]
         self._delegates = _delegates(self, max_delegates, max_arguments)
 
     # ---- loading
@@ -199,7 +203,7 @@ class Method:
         exported with. Raises InvalidArgument for another dtype, value or type and for lists,
         NotSupported for sizes that the input cannot take, InvalidState before load and between steps.
         """
-        self.library.set_input(index, value)
+        self.library.set_input(value, index)
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
@@ -207,12 +211,12 @@ class Method:
             raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
                        remedy="give inputs_size")
         for i in range(len(values)):
-            self.library.set_input(i, values[i])
+            self.set_input(values[i], i)
 
     def set_output_data_ptr(self, buffer, index):
         """Makes a buffer the memory of output `index`, which the program leaves unplanned. It has at
         least the bytes of the program's sizes, which a dynamic output may come to have."""
-        self.library.set_output(index, buffer)
+        self.library.set_output(buffer, index)
 
     def get_output(self, index):
         """Output `index`: a Tensor that shows it where it lies, a number, bool, string, None, or a
@@ -222,16 +226,7 @@ class Method:
         string and a list, and each item of a list until the next one is read. A string of a locked heap
         shows the program's own bytes: it is valid as long as the program is.
         """
-        kept = self._kept
-        if 0 <= index < len(kept):
-            return self.library.output(index, kept[index])
-        if index >= 0 and index < self.outputs_size():
-            if not self._grows or _picotorch.heap_locked():
-                raise fail(OUT_OF_RESOURCES, "is one more than Method was made for", "output", index,
-                           remedy="give Method a larger max_outputs")
-            while index >= len(kept):
-                kept.append(Kept(self))
-        return self.library.output(index, kept[index] if 0 <= index < len(kept) else None)
+        return self.library.get_output(index)
 
     def get_outputs(self, into=None):
         """All outputs, in the list `into` (whose length is theirs) or a new one."""
@@ -254,8 +249,8 @@ class Method:
         With the heap locked it is valid until the next get_attribute.
         """
         self._asked = name
-        tensor = self._kept[0].tensor if _picotorch.heap_locked() else Tensor()
-        return self.library.attribute(name, tensor)
+        kept = self._kept[0] if _picotorch.heap_locked() else _picotorch.Kept(Tensor(), None)
+        return self.library.attribute(name, kept)
 
     def set_attribute_data_ptr(self, buffer, name):
         """Makes a buffer the memory of the mutable buffer of this name, which the program leaves
@@ -263,7 +258,7 @@ class Method:
         stay the caller's: two methods may share them, reset_state leaves them alone. Raises NotFound,
         InvalidArgument, InvalidState."""
         self._asked = name
-        self.library.set_attribute(name, buffer)
+        self.library.set_attribute(buffer, name)
 
     def reset_state(self):
         """Takes buffers back to their initial values, or to zero, and the execution to its start.
@@ -307,29 +302,39 @@ class Method:
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
         bytes that load prepared, the last of those used in the pool."""
         meta = self.method_meta()
-        usage = [0, 0, 0]
-        self.library.usage(usage)
+        _, prepared, temp_used = self.library.usage()
         planned = self.manager.planned_memory
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator
         return {
             "method_pool": {"used": pool.used, "size": pool.size},
-            "prepared": usage[1],
+            "prepared": prepared,
             "planned": [{"used": meta.memory_planned_buffer_size(i), "size": planned.size(i)}
                         for i in range(min(meta.num_memory_planned_buffers(), len(planned)))],
-            "temp": {"used": usage[2], "size": temp.size if temp else 0},
+            "temp": {"used": temp_used, "size": temp.size if temp else 0},
         }
 
     # ---- what the library calls
 
-    def _on_delegate(self, what, index):
-        """Asks for delegate number `index`; an error's code."""
+    def _ask(self, what, index):
+        """What the library asks for of delegate or output number `index`; an error's code."""
+        if what == _picotorch.KEPT:
+            return self._make_kept(index)
         if what == _picotorch.FIND:
             for name, backend in backends:
                 if self.program.library.has_backend(self.plan, index, name):
                     return OK if self._delegates is None else self._delegates.find(index, backend)
             return NOT_FOUND
         return self._delegates.call(what, index)
+
+    def _make_kept(self, index):
+        """Makes objects for one more output."""
+        if not self._grows or _picotorch.heap_locked():
+            raise fail(OUT_OF_RESOURCES, "is one more than Method was made for", "output", index,
+                       remedy="give Method a larger max_outputs")
+        while index >= len(self._kept):
+            self._kept.append(new_kept(self))
+        return OK
 
     def _fail(self, code, subject, index, argument, requested, available, what):
         """Raises what the library failed with."""

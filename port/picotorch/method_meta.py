@@ -41,7 +41,7 @@ class MethodMeta:
 
     def input_tag(self, index):
         """KernelTypes number of an input."""
-        return self._library.type(self.plan, _INPUTS, index)
+        return self._library.item(self.plan, _INPUTS, index)[1]
 
     def input_tensor_meta(self, index):
         """TensorInfo of an input. Raises InvalidArgument when it is no tensor."""
@@ -49,20 +49,20 @@ class MethodMeta:
 
     def input_value(self, index):
         """Which of the method's values an input is."""
-        return self._library.value(self.plan, _INPUTS, index)
+        return self._library.item(self.plan, _INPUTS, index)[0]
 
     def num_outputs(self):
         return self._count(_OUTPUTS)
 
     def output_tag(self, index):
-        return self._library.type(self.plan, _OUTPUTS, index)
+        return self._library.item(self.plan, _OUTPUTS, index)[1]
 
     def output_tensor_meta(self, index):
         return self._tensor(_OUTPUTS, index)
 
     def output_value(self, index):
         """Which of the method's values an output is; an input's when it aliases it."""
-        return self._library.value(self.plan, _OUTPUTS, index)
+        return self._library.item(self.plan, _OUTPUTS, index)[0]
 
     def unplanned_attributes(self):
         """TensorInfo of the mutable buffers for which set_attribute_data_ptr has to give memory."""
@@ -125,18 +125,19 @@ class MethodMeta:
         plan = self.program.find_plan(name)
         if plan < 0 or library.count(plan, _OUTPUTS) != 1:
             return None
-        kind = library.type(plan, _OUTPUTS, 0)
-        if kind != KERNEL_TYPES_INT and kind != KERNEL_TYPES_DOUBLE:
-            return None
-        return library.constant(plan, _OUTPUTS, 0)
+        _, kind, number, _ = library.item(plan, _OUTPUTS, 0)
+        return number if kind == KERNEL_TYPES_INT or kind == KERNEL_TYPES_DOUBLE else None
 
     # ---- attributes: tensors with a fully qualified name
 
     def _attributes(self):
         if self._named is None:
             values = range(self._count(_picotorch.VALUES))
-            self._named = [i for i in values if self._library.has_name(self.plan, i)]
+            self._named = [i for i in values if self._has_name(i)]
         return self._named
+
+    def _has_name(self, value):
+        return self._library.item(self.plan, _picotorch.VALUES, value)[3]
 
     def num_attributes(self):
         return len(self._attributes())
@@ -176,7 +177,7 @@ class MethodMeta:
 
     def max_delegate_arguments(self):
         """The most arguments that a call of a delegate has."""
-        return self._library.max_delegate_arguments(self.plan)
+        return self._count(_picotorch.DELEGATE_ARGUMENTS)
 
     def num_instructions(self):
         return self._count(_picotorch.INSTRUCTIONS)

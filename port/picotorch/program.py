@@ -37,7 +37,7 @@ class Program:
 
     def __init__(self, loader):
         self.loader = loader
-        self.library = _picotorch.Program(self._fail)
+        self.library = _picotorch.Program(self)
         self._asked = ""  # name of the method that was asked for
         self._plans = None  # numbers of the methods by name, once one was asked for
 

@@ -5,7 +5,7 @@ from array import array
 import _picotorch
 
 from .errors import INVALID_ARGUMENT, INVALID_STATE, NOT_SUPPORTED, fail, text_of
-from .memory import buffer_size
+from .memory import BYTE, buffer_size
 from .schema import SCALAR_TYPE_NAMES
 
 MAX_RANK = 16
@@ -87,16 +87,17 @@ class Tensor:
     it is valid.
     """
 
+    _buffer = None  # of from_blob
+
     def __init__(self):
         self.data = memoryview(_NOTHING)
         self._sizes = memoryview(_NOTHING)  # of i32, where the sizes lie
         self._dim_order = memoryview(_NOTHING)
         self._dtype = 0
-        self._buffer = None  # of from_blob
 
     def clear(self):
         """Shows no elements any more."""
-        self.data = _picotorch.view(self.data, b"", 0, 0, "B")
+        self.data = _picotorch.view(self.data, b"", 0, 0, BYTE)
 
     def __len__(self):
         return len(self.data)
@@ -149,8 +150,7 @@ class Tensor:
         nbytes = _nbytes(sizes, self._dtype, self._buffer)
         for i in range(len(sizes)):
             self._sizes[i] = sizes[i]
-        self.data = _picotorch.view(self.data, self._buffer, 0, nbytes,
-                                    _picotorch.element_typecode(self._dtype))
+        self.data = _picotorch.view(self.data, self._buffer, 0, nbytes, self._dtype)
 
     def number(self, i):
         """Element i of the data as a number, that of float16 and bfloat16 too. May allocate."""
@@ -206,7 +206,7 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
 
 
 def _dtype_of(buffer):
-    code = _picotorch.typecode(buffer)
+    code = _picotorch.buffer(buffer)[0]
     for i in range(len(_CODES)):
         if _CODES[i] == code:
             return _DTYPES[i]
@@ -248,9 +248,9 @@ class ValueList:
     With the heap locked one item can be held at a time: it is put into `kept`.
     """
 
-    def __init__(self, method, kept):
+    def __init__(self, method):
         self._method = method
-        self._kept = kept
+        self._kept = None
         self._value = -1  # which of the method's values it is
         self._length = 0
         self._load = 0  # of the method, that the items are part of
@@ -276,19 +276,15 @@ class ValueList:
             i += len(self)
         if not 0 <= i < len(self):
             raise IndexError
-        if not _picotorch.heap_locked():
-            self._kept.tensor = Tensor()
-        return self._method.library.item(self._value, i, self._kept)
+        kept = self._kept if _picotorch.heap_locked() else _picotorch.Kept(Tensor(), None)
+        return self._method.library.item(self._value, i, kept)
 
     def __repr__(self):
         return repr([item for item in self])
 
 
-class Kept:
+def new_kept(method):
     """Objects for one value, made at set-up: what a locked heap cannot make."""
-
-    def __init__(self, method):
-        self.tensor = Tensor()
-        self.number = _picotorch.new_float()
-        self.text = _picotorch.new_string()
-        self.list = ValueList(method, self)
+    values = ValueList(method)
+    values._kept = _picotorch.Kept(Tensor(), values)
+    return values._kept

@@ -12,9 +12,10 @@ emulated ones, a nanosecond on the twin. What measuring itself takes is measured
 import _picotorch
 
 from .errors import INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
-from .memory import ALIGNMENT, buffer_size
+from .memory import buffer_size
 
 _BYTES = ord("B")
+_UINT32 = 28  # ScalarType
 
 
 class EventTracer:
@@ -26,15 +27,17 @@ class EventTracer:
 
     def __init__(self, buffer):
         buffer_size(buffer, "event tracer")
-        if _picotorch.readonly(buffer):
+        typecode, is_writable, is_aligned = _picotorch.buffer(buffer)
+        if not is_writable:
             raise fail(INVALID_ARGUMENT, "cannot be written", "event tracer",
                        remedy="hand over memory that can be")
-        if _picotorch.misaligned(buffer, ALIGNMENT):
+        if not is_aligned:
             raise fail(INVALID_ARGUMENT, "does not start at a multiple of 8 bytes", "event tracer",
                        remedy="align it")
-        if _picotorch.typecode(buffer) != _BYTES:
+        if typecode != _BYTES:
             raise fail(INVALID_TYPE, "is no memory of bytes", "event tracer")
         self.buffer = buffer
+        self._words = memoryview(bytearray(4))  # of an event: low and high half of its ticks, calls
         self._instructions = 0
 
     @staticmethod
@@ -52,11 +55,13 @@ class EventTracer:
 
     def reset(self):
         """Back to zero."""
-        _picotorch.clear(self.buffer)
+        buffer = self.buffer
+        for i in range(len(buffer)):
+            buffer[i] = 0
 
     def calls(self, instruction):
         """How often an instruction ran, failed runs included."""
-        return _picotorch.event_calls(self.buffer, self._event(instruction))
+        return self._read(self._event(instruction))[2]
 
     def ticks(self, instruction):
         """Ticks that an instruction took in all its calls, with the executor's loop around it."""
@@ -65,7 +70,7 @@ class EventTracer:
 
     def executions(self):
         """How often execute ran to the end of the program or to a failure."""
-        return _picotorch.event_calls(self.buffer, 0)
+        return self._read(0)[2]
 
     def total(self):
         """Ticks of all executions and steps: the sum over the instructions, and what the loop takes
@@ -77,11 +82,19 @@ class EventTracer:
             raise fail(INVALID_ARGUMENT, "there is no such", "instruction", instruction)
         return instruction + 1
 
+    def _read(self, event):
+        self._words = _picotorch.view(self._words, self.buffer, event * _picotorch.EVENT_BYTES,
+                                      _picotorch.EVENT_BYTES, _UINT32)
+        return self._words
+
     def _sum(self, first, end):
         total = 0
         try:
             for event in range(first, end):
-                total += _picotorch.event_ticks(self.buffer, event)
+                words = self._read(event)
+                total += words[0]
+                if words[1]:  # a shift takes heap
+                    total += words[1] << 32
         except MemoryError:
             raise fail(NOT_SUPPORTED, "ticks of more than 30 bits while the heap is locked",
                        "event tracer", remedy="unlock it") from None

@@ -19,6 +19,7 @@ try:
 except ImportError:
     getallocatedblocks = None
 
+BYTE = 0  # ScalarType
 SPREAD = 16  # an event comes in one of so many inferences
 BLOCKS = 10  # that CPython may have more than at the start, in caches of its own
 
@@ -108,7 +109,7 @@ class Model:
 
     def add_output(self):
         data = self.method.get_output(0).data
-        found = _picotorch.view(self.result, data, 0, len(self.result), "B")
+        found = _picotorch.view(self.result, data, 0, len(self.result), BYTE)
         for i in range(len(found)):
             self.schedule.add(found[i])
 
@@ -117,7 +118,7 @@ class Model:
         size = self.pool.size
         self.pool.size = 64 + self.schedule.next(600)
         whole = self.pool.buffer
-        self.pool.buffer = _picotorch.view(self.short_pool, whole, 0, self.pool.size, "B")
+        self.pool.buffer = _picotorch.view(self.short_pool, whole, 0, self.pool.size, BYTE)
         try:
             self.method.load(self.program)
         except Error as error:

@@ -59,7 +59,7 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
         found.append({
             "backend": name,
             "nbytes": len(library.processed(meta.plan, i)),
-            "place": "inline" if library.is_inline(meta.plan, i) else "segment",
+            "place": "inline" if library.delegate(meta.plan, i).is_inline else "segment",
             "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in CompileSpecs(meta, i)],
             "registered": get_backend(name) is not None,
         })

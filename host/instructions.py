@@ -3,11 +3,12 @@
 import functools
 from typing import NamedTuple
 
-import _picotorch
+from _picotorch_c import ffi, lib
 from picotorch import MethodMeta
 from picotorch.errors import INVALID_PROGRAM, fail
 
 from . import program_schema as schema
+from .operators import built_operators, operator_signature
 from .values import Values
 
 KERNEL_CALL = schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL
@@ -35,11 +36,18 @@ class Instruction(NamedTuple):
 def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
     """All instructions of a method. Raises InvalidProgram."""
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
-    return [_instruction(index, meta, names, *fields)
-            for index, fields in enumerate(values.program.library.instructions(meta.plan))]
+    plan, found = values.program.library.plan(meta.plan), []
+    walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
+    while lib.pt_plan_walk_next(walk):
+        found.append(_instruction(meta, names, walk))
+    if walk.bad:
+        raise fail(INVALID_PROGRAM, "something lies outside the file")
+    return found
 
 
-def _instruction(index, meta, names, kind, target, other, arguments):
+def _instruction(meta, names, walk):
+    index, kind, target, other = walk.index, walk.kind, walk.target, walk.other
+    arguments = [lib.pt_plan_walk_argument(walk, k) for k in range(walk.n_args)]
     if kind == KERNEL_CALL:
         if not 0 <= target < len(names):
             raise fail(INVALID_PROGRAM, "there is no such operator", "operator", target)
@@ -49,7 +57,7 @@ def _instruction(index, meta, names, kind, target, other, arguments):
     if kind not in _CONTROL:
         return Instruction(index, kind, "none", [], [])
     if kind == JUMP_FALSE_CALL:
-        return Instruction(index, kind, _CONTROL[kind], [target], [], other)
+        return Instruction(index, kind, _CONTROL[kind], [target], [], walk.first + other)
     outputs = [other] if kind == MOVE_CALL else []
     return Instruction(index, kind, _CONTROL[kind], [target], outputs)
 
@@ -68,7 +76,5 @@ def _split(arguments, name):
 @functools.cache
 def _signature(name):
     """The letters of an operator that this build knows, see operators.def; else None."""
-    for number in range(_picotorch.operator_count()):
-        if _picotorch.operator_name(number) == name:
-            return _picotorch.operator_signature(number)
-    return None
+    number = built_operators().get(name)
+    return None if number is None else operator_signature(number)

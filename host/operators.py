@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from _picotorch_c import ffi, lib
 from picotorch import Program
 from picotorch.errors import OPERATOR_MISSING, fail
 
@@ -30,6 +31,17 @@ def known_operators() -> dict[str, Operator]:
     found = [Operator(int(match[1]), match[2], match[3], match[4], tuple(match[5].split()), match[0])
              for match in _ENTRY.finditer(LIST.read_text())]
     return {operator.name: operator for operator in sorted(found, key=lambda one: one.number)}
+
+
+def built_operators() -> dict[str, int]:
+    """The numbers of the operators that this build has a kernel for, by their names."""
+    names = [ffi.string(lib.pt_operator_name(i)).decode() for i in range(lib.pt_operator_count())]
+    return {name: number for number, name in enumerate(names) if name}
+
+
+def operator_signature(number: int) -> str:
+    """A letter for each argument of an operator, see operators.def."""
+    return ffi.string(lib.pt_operator_signature(number)).decode()
 
 
 def needed_operators(programs: dict[str, Program]) -> list[str]:

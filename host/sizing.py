@@ -8,7 +8,6 @@ stack as a run measures it, and the most that any run of the method can take.
 import contextlib
 from typing import NamedTuple
 
-import _picotorch
 import click
 from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
 from picotorch.errors import NOT_SUPPORTED, fail
@@ -22,7 +21,7 @@ from .elf import flash_bytes
 from .flash import flash_of_operators, flash_rows
 from .inputs import random_inputs
 from .run import Request
-from .stack import bound_on
+from .stack import FREE, bound_on
 from .twin import open_data, open_program, planned_sizes
 from .values import TENSOR, Values
 
@@ -46,7 +45,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "prepared": report["prepared"],
         "planned": planned,
         "temp": report["temp"]["used"],
-        "stack_free": _picotorch.STACK_BYTES,
+        "stack_free": FREE,
         "program_bytes": len(model),
         "data_bytes": [len(file) for file in data],
         "constant_bytes": constant_bytes(Values(program, meta.plan)),

@@ -10,6 +10,8 @@ from pathlib import Path
 from . import emulator
 from .boards import Board
 
+FREE = 2304  # bytes that load, execute, step and unload have to find: PT_STACK_BYTES of port/module
+
 
 def read_bounds(firmware: Path) -> dict:
     """What stands beside a firmware. Raises FileNotFoundError where that was built by another make."""

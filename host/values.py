@@ -1,6 +1,9 @@
 """The values of a method as Python sees them: numbers, lists, and where tensors lie."""
 
+import struct
+
 import _picotorch
+from _picotorch_c import lib
 from picotorch import Program, TensorInfo
 from picotorch.errors import text_of
 from picotorch.memory import LIMIT
@@ -83,10 +86,19 @@ class Values:
         """The text of a string."""
         return text_of(self._constant(index))
 
+    def _entries(self, index, most):
+        """The first items, `most` at most, of a list: indexes of values, bools, or floats."""
+        _, item = self._library.value(self.plan, _picotorch.VALUES, index)
+        plan = self._library.plan(self.plan)
+        found = [lib.pt_list_entry(plan, item, k) for k in range(min(item.count, most))]
+        if item.type == schema.KERNEL_TYPES_DOUBLE_LIST:
+            return list(struct.unpack(f"{len(found)}d", struct.pack(f"{len(found)}q", *found)))
+        return [entry != 0 for entry in found] if item.type == schema.KERNEL_TYPES_BOOL_LIST else found
+
     def _items(self, index, kind):
         if kind not in (schema.KERNEL_TYPES_INT_LIST, *_TENSOR_LISTS, *_PLAIN_LISTS):
             return [kind_name(kind)]
-        items = self._library.items(self.plan, index, _MOST_ITEMS + 1)
+        items = self._entries(index, _MOST_ITEMS + 1)
         if kind == schema.KERNEL_TYPES_INT_LIST:
             return [self.text(i) if self.is_number(i) else f"%{i}" for i in items]
         if kind in _TENSOR_LISTS:
@@ -100,8 +112,7 @@ class Values:
             return [] if index < 0 else [index]
         if self.kind(index) not in _TENSOR_LISTS:
             return []
-        found = self._library.items(self.plan, index, most)
-        return [i for i in found if i >= 0 and self.kind(i) == TENSOR]
+        return [i for i in self._entries(index, most) if i >= 0 and self.kind(i) == TENSOR]
 
     def place(self, index: int) -> tuple[str, int]:
         """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),

@@ -15,34 +15,18 @@ FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
 HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h")
 
 
-def _without_bodies(text):
-    """C without the inline functions, whose bodies may hold braces."""
-    kept, depth, inline = [], 0, False
-    for line in text.splitlines():
-        inline = inline or line.startswith("static inline")
-        if not inline:
-            kept.append(line)
-        else:
-            depth += line.count("{") - line.count("}")
-            inline = depth > 0 or "}" not in line
-    return "\n".join(kept)
-
-
-def _constants(match):
-    """An enum as constants whose values the compiler knows."""
-    names = re.findall(r"(?m)(?:^|,|\{)\s*([A-Z]\w*)", "{" + match.group(1))
-    return "".join(f"#define {name} ...\n" for name in names)
-
-
 def declarations(header):
-    """What a header declares, for cffi."""
+    """What a header declares, for cffi: without comments, preprocessor lines and inline functions. The
+    compiler knows the values of constants and the lengths of arrays."""
     text = re.sub(r"//.*", "", (ROOT / "kernels" / "core" / header).read_text())
     text = re.sub(r"(?m)^#(?:[^\n]*\\\n)*[^\n]*\n", "", text)
-    text = _without_bodies(text)
-    text = re.sub(r"typedef enum \{([^}]*)\} (\w+);",
-                  lambda match: _constants(match) + f"typedef int... {match.group(2)};\n", text)
-    text = re.sub(r"\benum \{([^}]*)\};", _constants, text)
+    text = re.sub(r"(?ms)^static inline .*?^\}\n", "", text)
+    text = re.sub(r"(?<=enum \{)[^}]*", lambda match: _names(match[0]) + ", ...", text)
     return re.sub(r"\[[^\]]*[A-Z][^\]]*\]", "[...]", text)
+
+
+def _names(constants):
+    return ", ".join(re.findall(r"(?m)(?:^|,)\s*([A-Z]\w*)", constants))
 
 
 SOURCE = """
@@ -57,7 +41,15 @@ static uint64_t pt_nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int handle_signals(pt_context *c);
+static int handle_signals(struct pt_method *m);
+static int ask(struct pt_method *m, int what, uint32_t delegate, pt_error *error);
+
+static int find(pt_method *m, uint32_t i, pt_error *error) { return ask(m, 0, i, error); }
+static int init(pt_method *m, uint32_t i, pt_error *error) { return ask(m, 1, i, error); }
+static int execute(pt_method *m, uint32_t i, pt_error *error) { return ask(m, 2, i, error); }
+static void destroy(pt_method *m, uint32_t i) { ask(m, 3, i, NULL); }
+
+static const pt_delegates delegates = {NULL, 0, 0, find, init, execute, destroy};
 
 // Ten times a second, in each thread.
 static int pt_poll(pt_context *c) {
@@ -67,18 +59,16 @@ static int pt_poll(pt_context *c) {
         return PT_ERROR_OK;
     }
     next = now + 100000000;
-    return handle_signals(c);
+    return handle_signals((struct pt_method *)c); // its first member
 }
 """
 
 OWN_DECLARATIONS = """
 uint64_t pt_nanoseconds(void);
 int pt_poll(pt_context *c);
-extern "Python" int handle_signals(struct pt_context *c);
-extern "Python" int find_delegate(struct pt_method *m, uint32_t delegate, pt_error *error);
-extern "Python" int init_delegate(struct pt_method *m, uint32_t delegate, pt_error *error);
-extern "Python" int execute_delegate(struct pt_method *m, uint32_t delegate, pt_error *error);
-extern "Python" void destroy_delegate(struct pt_method *m, uint32_t delegate);
+extern "Python" int handle_signals(struct pt_method *m);
+extern "Python" int ask(struct pt_method *m, int what, uint32_t delegate, pt_error *error);
+static const pt_delegates delegates;
 """
 
 ffi = cffi.FFI()

@@ -1,7 +1,7 @@
 """Which operators and backends there are."""
 
-import _picotorch
 from picotorch.delegates import get_backend, registered_backend_names
+from picotorch.host.operators import built_operators
 
 
 class BackendRegistry:
@@ -21,4 +21,4 @@ class OperatorRegistry:
 
     @property
     def operator_names(self) -> set[str]:
-        return {_picotorch.operator_name(i) for i in range(_picotorch.operator_count())} - {""}
+        return set(built_operators())

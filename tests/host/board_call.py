@@ -23,13 +23,13 @@ import struct
 import subprocess
 from pathlib import Path
 
-import _picotorch
 import numpy as np
 import records
 from kernel_call import AT_END, GUARD, Call, make_outputs_dynamic
 from picotorch import schema
 from picotorch.host import emulator
 from picotorch.host.boards import load_board
+from picotorch.host.operators import built_operators, operator_signature
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM_DIR = ROOT / "tests" / "board" / "operators"
@@ -88,10 +88,8 @@ class Case:
 
     def __init__(self, operator, *arguments, prepare=False, spare=None):
         self.operator, self.arguments, self.prepare = operator, arguments, prepare
-        numbers = [i for i in range(_picotorch.operator_count())
-                   if _picotorch.operator_name(i) == operator]
-        assert numbers, f"{operator} is not in operators.def"
-        signature = _picotorch.operator_signature(numbers[0])
+        assert operator in built_operators(), f"{operator} is not in operators.def"
+        signature = operator_signature(built_operators()[operator])
         assert len(signature) == len(arguments), (signature, len(arguments))
         self.call = Call(operator, arguments)
         outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OW"]

@@ -29,6 +29,7 @@ from exercise import exactly
 from flatbuffer_builder import bool_value, build, double_value, int_value, string_value
 from kernel_call import CONSTANT, CONTIGUOUS, DYNAMIC, Tensor, Variable, ref
 from picotorch.host import program_schema
+from picotorch.host.operators import built_operators, operator_signature
 from picotorch.schema import ERROR_NAMES
 from records import OTHER, VALUE
 
@@ -43,7 +44,7 @@ INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
 DTYPES = [i for i in range(256) if _picotorch.element_size(i)]
 COMMON_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 15)
 OPERATORS, CLASSES = list(EXAMPLES), list(random_operators.CLASSES)
-NUMBERS = {_picotorch.operator_name(i): i for i in range(_picotorch.operator_count())}
+NUMBERS = built_operators()
 INTS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, -128, -127, 255, 256,
         1000, 4096, 32767, 32768, 65535, 65536, 1 << 20, 1 << 24, 1 << 27, 1 << 28, INT32_MAX - 1,
         INT32_MAX, 1 << 31, -INT32_MAX, -1 << 31, (-1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1,
@@ -152,7 +153,7 @@ class HostileCall:
         self.draw = draw
         operator, arguments = start or valid_call(draw)
         self.operator = operator
-        self.signature = _picotorch.operator_signature(NUMBERS[operator])
+        self.signature = operator_signature(NUMBERS[operator])
         self.tensors, self.values = {}, []
         self.keep = arguments
         self.arguments = [self._copy(argument) for argument in arguments]

@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import struct
 
-import _picotorch
 import numpy as np
 import pytest
 import records
@@ -26,6 +25,7 @@ from flatbuffer_builder import (
     string_value,
 )
 from picotorch.host import program_schema
+from picotorch.host.operators import built_operators, operator_signature
 from picotorch.schema import ERROR_NAMES
 from records import OTHER, VALUE
 
@@ -374,10 +374,9 @@ def call(operator, *arguments, prepare=False):
     prepare: as Method.load's. Raises KernelError where the kernel refuses; asserts that nothing but the
     outputs was written.
     """
-    number = [i for i in range(_picotorch.operator_count())
-              if _picotorch.operator_name(i) == operator]
-    assert number, f"{operator} is not in operators.def"
-    signature = _picotorch.operator_signature(number[0])
+    number = built_operators().get(operator)
+    assert number is not None, f"{operator} is not in operators.def"
+    signature = operator_signature(number)
     assert len(signature) == len(arguments), (signature, len(arguments))
     outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in "OWNA"]
     one = Call(operator, arguments, prepare)

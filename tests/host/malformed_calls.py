@@ -7,7 +7,6 @@ A program of a fixture stands for each signature; where no fixture has it, one m
 import copy
 import functools
 
-import _picotorch
 import fixture_store
 import numpy as np
 import programs
@@ -16,6 +15,7 @@ from example_calls import EXAMPLES
 from flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value, string_value
 from kernel_call import Tensor, Variable
 from malformed import EXAMPLE, kind, parts
+from picotorch.host.operators import built_operators, operator_signature
 
 # What fits where, by the letter of the signature; in lower case None does, too
 FITTING = {"T": "Tensor Constant", "O": "Tensor", "X": "Tensor", "A": "Tensor Constant",
@@ -29,11 +29,10 @@ LARGEST = 6000  # bytes of a fixture that stands for a signature
 
 
 def signatures():
-    """Signature -> numbers of its operators."""
+    """Signature -> names of its operators."""
     found = {}
-    for number in range(_picotorch.operator_count()):
-        if _picotorch.operator_name(number):
-            found.setdefault(_picotorch.operator_signature(number), []).append(number)
+    for name, number in built_operators().items():
+        found.setdefault(operator_signature(number), []).append(name)
     return found
 
 
@@ -76,7 +75,7 @@ def others(plan):
 def prepared(signature):
     """(source, operator, program with the one call and the others behind its values, place of the call,
     what the others are and their indexes)"""
-    names = [_picotorch.operator_name(number) for number in signatures()[signature]]
+    names = signatures()[signature]
     operator = next((name for name in names if name in examples()), None)
     if operator is not None:
         source, place = examples()[operator]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernel_call import KernelError, Tensor, call, channels_last
+from picotorch.host.operators import built_operators
 
 CASES = Path(__file__).resolve().parent.parent / "dialect_cases"
 OPERATORS = sorted(path.stem for path in CASES.glob("*.npz"))
@@ -66,10 +67,7 @@ def test_calls_cover_every_operator():
 
 
 def known_operators():
-    import _picotorch
-
-    names = [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())]
-    return [n.removeprefix("cortex_m::").removesuffix(".out") for n in names
+    return [n.removeprefix("cortex_m::").removesuffix(".out") for n in built_operators()
             if n.startswith("cortex_m::")]
 
 

@@ -4,18 +4,17 @@ kernel_call.call makes each accepted call of any test with dynamic outputs, too,
 one element too few. Here are all operators, and the boards.
 """
 
-import _picotorch
 import numpy as np
 import pytest
 import random_operators
 from board_call import BOARDS, Case, assert_same
 from example_calls import EXAMPLES
 from kernel_call import ABOVE_BOUND, SPARE, Call, KernelError, call
+from picotorch.host.operators import built_operators
 
 
 def operators():
-    names = [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())]
-    return [name for name in names if name]
+    return list(built_operators())
 
 
 def test_every_operator_has_an_example():

@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import _picotorch
 import pytest
-from picotorch.host.operators import LIST, known_operators
+from picotorch.host.operators import LIST, built_operators, known_operators, operator_signature
 
 KNOWN = known_operators()
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "generate_operators.py"
@@ -63,8 +62,7 @@ def test_arguments_have_the_names_of_the_schema():
 
 
 def test_the_built_registry_is_the_list():
-    built = {_picotorch.operator_name(i): (i, _picotorch.operator_signature(i))
-             for i in range(_picotorch.operator_count()) if _picotorch.operator_name(i)}
+    built = {name: (i, operator_signature(i)) for name, i in built_operators().items()}
     assert built == {name: (one.number, one.signature) for name, one in KNOWN.items()}
 
 

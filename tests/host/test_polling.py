@@ -1,7 +1,6 @@
 """Kernels poll: no instruction runs for long without asking whether the execution is to end, and ends
 at once where it is."""
 
-import _picotorch
 import numpy as np
 import pytest
 from _picotorch_c import ffi
@@ -9,6 +8,7 @@ from board_call import Case, assert_same
 from kernel_call import Call, KernelError, Tensor
 from long_calls import LONG, SHORT
 from picotorch import schema
+from picotorch.host.operators import built_operators
 
 ENDED = 0x14  # an error code that no kernel returns
 
@@ -38,7 +38,7 @@ def poll_through(operator, arguments, last=None):
 
 
 def operators():
-    return [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())]
+    return list(built_operators())
 
 
 def test_all_operators_are_here():

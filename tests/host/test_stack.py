@@ -2,10 +2,10 @@
 
 import re
 
-import _picotorch
 import figures
 import fixture_store
 import pytest
+from _picotorch_c import lib
 from picotorch import (
     Backend,
     BufferDataLoader,
@@ -14,6 +14,7 @@ from picotorch import (
     register_backend,
     unregister_backend,
 )
+from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host.job import Job
 from picotorch.host.tensors import to_stored
 from picotorch.module import load_with_exact_memories
@@ -71,23 +72,14 @@ def loaded(name="add_1"):
     return method
 
 
-@pytest.mark.parametrize("call", [*CALLS, "program"])
-def test_the_twin_refuses_by_the_same_error(call, monkeypatch):
-    method = loaded()
-    program = method.program
-    if call == "load":
-        method.unload()
-    calls = {"load": lambda: method.load(program), "program": lambda: Program.load(program.loader)}
-    function = calls.get(call) or getattr(method, call)
-    monkeypatch.setattr(_picotorch, "stack_free", lambda: _picotorch.STACK_BYTES - 1)
+def test_the_error_says_what_to_do():
+    """What boards tell where less is left than a call has to find."""
     with pytest.raises(Error) as caught:
-        function()
+        loaded()._fail(MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1, 2304, 2303,
+                       "; call from fewer functions or give the firmware more")
     assert str(caught.value) == (
         "MemoryAllocationFailed (0x21): stack: 2304B requested, 2303B available; "
         "call from fewer functions or give the firmware more")
-    monkeypatch.setattr(_picotorch, "stack_free", lambda: _picotorch.STACK_BYTES)
-    function()
-    assert method.is_loaded() == (call != "unload")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), NotImplementedError("no")])

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from picotorch.host import emulator
+from picotorch.host import emulator, stack
 from picotorch.host.boards import load_board
 from picotorch.host.operators import known_operators
 from picotorch.host.stack import execute_bound, read_bounds
@@ -125,6 +125,10 @@ def test_no_kernel_takes_more_than_execute_asks_for(board):
     assert list(bounds["kernels"]) == list(known_operators())
     worst = execute_bound(bounds, list(bounds["kernels"]))
     assert module_constant("PT_STACK_BYTES") / 2 < worst <= module_constant("PT_STACK_BYTES")
+
+
+def test_the_host_states_what_the_module_asks_for():
+    assert stack.FREE == module_constant("PT_STACK_BYTES")
 
 
 @every_board

@@ -4,8 +4,8 @@ import random
 import zlib
 from dataclasses import dataclass
 
-import _picotorch
 import torch
+from picotorch.host.operators import built_operators
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
@@ -152,5 +152,4 @@ def operators():
 
 
 def _kernels():
-    return [_picotorch.operator_name(i) for i in range(_picotorch.operator_count())
-            if _picotorch.operator_name(i).startswith("aten::")]
+    return [name for name in built_operators() if name.startswith("aten::")]

@@ -87,13 +87,13 @@ class _Memory:
     def _arrays(self):
         """Where the arrays lie whose memory this is: numpy moves what it is told to resize."""
         array, places = self.view.obj, []
-        while hasattr(array, "__array_interface__"):
+        while hasattr(array, "base"):
             places.append((array.__array_interface__["data"], array.nbytes))
             array = array.base
         return places
 
     def has_moved(self):
-        return self._arrays() != self._places
+        return bool(self._places) and self._arrays() != self._places
 
     def part(self, pointer, size):
         """A memoryview of the bytes at a pointer; None where they lie elsewhere."""
@@ -432,13 +432,16 @@ class Method(_Caller):
 
     def _memories(self):
         """The memories by their numbers."""
-        external = range(self._m.first_external, self._m.end_external)
+        external = range(self._m.first_external, self._m.end_external) if self._given else ()
         given = {i: self._given.get(_address(self._m.c.memory[i])) for i in external}
         return self._held | {i: memory for i, memory in given.items() if memory}
 
     def _moved(self):
         """Number of the first memory that was moved or resized; 0 for none."""
-        return min([i for i, memory in self._memories().items() if memory.has_moved()], default=0)
+        for i, memory in self._memories().items():
+            if memory.has_moved():
+                return i
+        return 0
 
     def _part(self, pointer, size):
         """A memoryview of bytes where they lie."""

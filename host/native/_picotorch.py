@@ -265,6 +265,7 @@ class Program(_File):
     count = _function(lib.pt_plan_count)
     buffer_size = _function(lib.pt_plan_buffer)
     operator = _function(lib.pt_plan_operator)  # name, overload, number
+    instruction_operator = _function(lib.pt_plan_called_operator)
     backend = _function(lib.pt_plan_backend)
     delegate = _function(lib.pt_plan_delegate)
     value = _function(lib.pt_plan_item)  # its number, pt_item
@@ -305,17 +306,10 @@ class Program(_File):
         """What the program says of a tensor, see _tensor."""
         return self.ask(lib.pt_plan_tensor, plan, self.value(plan, what, i)[1])
 
-    def instruction_operator(self, plan, i):
-        """The operator that an instruction calls, or -1."""
-        plan = self.plan(plan)
-        walk = ffi.new("pt_plan_walk *", {"plan": plan})
-        found = self.call(lib.pt_plan_walk_to, walk, i)
-        return walk.target if found and walk.kind == lib.PT_INSTRUCTION_KERNEL_CALL else -1
-
     def views(self, plan):
         """The values that instructions make views of others."""
         plan, values = self.plan(plan), []
-        walk = ffi.new("pt_plan_walk *", {"plan": plan, "index": -1 & 0xFFFFFFFF})
+        walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
         while lib.pt_plan_walk_next(walk):
             values.append(lib.pt_plan_walk_view(walk))
         return [value for value in values if value >= 0]

@@ -208,12 +208,12 @@ typedef struct pt_plan_walk {
 pt_plan_walk pt_plan_walk_start(const pt_plan *plan);
 // Goes to the next instruction; false behind the last.
 bool pt_plan_walk_next(pt_plan_walk *walk);
-// Goes to instruction number i; false when there is none.
-bool pt_plan_walk_to(pt_plan_walk *walk, uint32_t i);
 // Value number k of a call, below n_args.
 int32_t pt_plan_walk_argument(const pt_plan_walk *walk, uint32_t k);
 // The value that a call makes a view of another; -1 for none.
 int32_t pt_plan_walk_view(const pt_plan_walk *walk);
+// The operator that instruction number i calls; -1 for none.
+int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i);
 
 // ---- data files
 

@@ -511,14 +511,13 @@ bool pt_plan_walk_next(pt_plan_walk *w) {
     return true;
 }
 
-bool pt_plan_walk_to(pt_plan_walk *w, uint32_t i) {
-    *w = pt_plan_walk_start(w->plan);
-    while (pt_plan_walk_next(w)) {
-        if (w->index == i) {
-            return true;
+int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i) {
+    for (pt_plan_walk walk = pt_plan_walk_start(plan); pt_plan_walk_next(&walk);) {
+        if (walk.index == i) {
+            return walk.kind == PT_INSTRUCTION_KERNEL_CALL ? walk.target : -1;
         }
     }
-    return false;
+    return -1;
 }
 
 int32_t pt_plan_walk_argument(const pt_plan_walk *w, uint32_t k) {

@@ -199,9 +199,7 @@ static mp_obj_t program_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
 
 static mp_obj_t program_instruction_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
-    pt_plan_walk walk = pt_plan_walk_start(&p);
-    bool is_call = pt_plan_walk_to(&walk, pt_index(i)) && walk.kind == PT_INSTRUCTION_KERNEL_CALL;
-    return pt_small_int(is_call ? walk.target : -1);
+    return pt_small_int(pt_plan_called_operator(&p, pt_index(i)));
 }
 
 static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {

@@ -307,7 +307,7 @@ static void describe_instructions(const pt_plan *plan) {
             break;
         }
     }
-    look_at(pt_plan_walk_to(&walk, 1));
+    look_at(pt_plan_called_operator(plan, 1));
 }
 
 static void describe_plan(const pt_plan *plan) {

@@ -208,6 +208,10 @@ class _Caller:
         found = [_python(each) for each in found[:-1] or [answer]]
         return found[0] if len(found) == 1 else found
 
+    def ask(self, function, *arguments):
+        """Calls one on what this object stands for, whose memory is where it was."""
+        return self.call(function, self.c, *arguments)
+
     def _report(self, e):
         sizes = [-1 if size == lib.PT_NO_BYTES else min(size, SMALL_INT_MAX)
                  for size in (e.requested, e.available)]
@@ -247,10 +251,6 @@ class _File(_Caller):
                          "it again")
         return self._c
 
-    def ask(self, function, *arguments):
-        """Calls a function of the library on the file."""
-        return self.call(function, self.c, *arguments)
-
     def _part(self, span):
         """A read-only memoryview of bytes of the file."""
         return self.memory.part(span.data, span.size).toreadonly()
@@ -274,7 +274,7 @@ class Program(_File):
     find_key = _function(lib.pt_named_data_find)
 
     def ask(self, function, *arguments):
-        """Calls a function of the library on the file, or on the method whose number comes first."""
+        """Also on the method whose number comes first."""
         if _type_of(function).args[0] is not ffi.typeof("pt_plan *"):
             return super().ask(function, *arguments)
         plan, *arguments = arguments
@@ -408,12 +408,13 @@ class Method(_Caller):
         self._m.c.poll = ffi.addressof(lib, "pt_poll")
         self._release()
 
-    def ask(self, function, *arguments):
-        """Calls a function of the library on this method, whose memories are where they were."""
+    @property
+    def c(self):
+        """The pt_method. InvalidState where a memory was resized since it was handed over."""
         moved = self._m.state == lib.PT_LOADED and self._moved()
         if moved:
             self.call(lib.pt_moved_memory, self._m, moved)
-        return self.call(function, self._m, *arguments)
+        return self._m
 
     # ---- memories
 

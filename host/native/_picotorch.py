@@ -296,11 +296,12 @@ class Program(_File):
         """Of a value, an input or an output: which of the method's values it is, its KernelTypes, the
         number or string, as bytes, that the program has there, or None, and True for a tensor with a
         fully qualified name."""
-        value, item = self.value(plan, what, i)
+        plan = self.plan(plan)
+        value, item = self.call(lib.pt_plan_item, plan, what, i)
         constant = _text(item.text) if item.type == lib.PT_TYPE_STRING else None
         if lib.PT_TYPE_INT <= item.type <= lib.PT_TYPE_DOUBLE:
             constant = _number(item.number)
-        return value, item.type, constant, self.ask(lib.pt_has_name, plan, item)
+        return value, item.type, constant, lib.pt_has_name(plan, item)
 
     def tensor(self, plan, what, i):
         """What the program says of a tensor, see _tensor."""

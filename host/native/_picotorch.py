@@ -492,6 +492,11 @@ class Method(_Caller):
     def is_loaded(self):
         return self._m.state == lib.PT_LOADED
 
+    def count(self, what):
+        """As Program.count, of the method that is loaded."""
+        self.check()
+        return lib.pt_plan_count(ffi.addressof(self._m, "plan"), what)
+
     def is_running(self):
         """True while execute or step runs, in this thread or in another."""
         return self._m.is_running

@@ -50,6 +50,7 @@ void pt_keep(method *self, uint32_t memory, void *anchor, bool is_resizable) {
 
 static void release(method *self) {
     self->resizable = 0;
+    self->files = MP_OBJ_NULL;
     memset(self->anchors, 0, sizeof(self->anchors));
 }
 
@@ -164,12 +165,12 @@ static pt_span take(method *self, mp_obj_t buffer, uint32_t memory, uint8_t subj
     return found.span;
 }
 
-// The items of the list are the library's array.
 static void take_files(method *self, mp_obj_t files, pt_memories *memories) {
     uint32_t first = PT_MEMORY_PLANNED + memories->n_planned;
     size_t n;
     mp_obj_t *items;
-    mp_obj_get_array(files, &n, &items);
+    mp_obj_tuple_get(files, &n, &items);
+    self->files = files;
     for (size_t i = 0; i < n && first + i < PT_MEMORIES; i++) {
         pt_file *file = pt_get_file(items[i], &pt_data_type);
         pt_keep(self, first + i, file->anchor, file->is_resizable);
@@ -272,6 +273,12 @@ static mp_obj_t method_check(mp_obj_t self_in) {
     return mp_const_none;
 }
 
+static mp_obj_t method_count(mp_obj_t self_in, mp_obj_t what) {
+    method_check(self_in);
+    return pt_small_int(
+        pt_plan_count(&((method *)MP_OBJ_TO_PTR(self_in))->m.plan, (pt_what)mp_obj_get_int(what)));
+}
+
 static mp_obj_t run(mp_obj_t self, int (*function)(pt_method *, pt_error *)) {
     pt_need_stack(&((method *)MP_OBJ_TO_PTR(self))->owner);
     return call(self, function);
@@ -310,6 +317,7 @@ static const mp_rom_map_elem_t method_locals_table[] = {
     PT_3(pt_method, set_input),
     PT_2(pt_method, get_output),
     PT_1(method, check),
+    PT_2(method, count),
     PT_1(method, step),
     PT_VAR(pt_method, item, 4, 4),
     PT_3(pt_method, argument),

@@ -34,7 +34,7 @@ class DataMap:
 
     def __init__(self, files):
         self.files = files
-        self.libraries = [file.library for file in files]
+        self.libraries = tuple([file.library for file in files])
 
     def get_num_keys(self):
         return sum([library.num_keys() for library in self.libraries])

@@ -128,7 +128,7 @@ class Method:
             0 if delegates is None else len(delegates.arguments.items))
         self._end = pool.used = pool.held = end
         if event_tracer is not None:
-            event_tracer.attach(program.library.count(plan, _picotorch.INSTRUCTIONS))
+            event_tracer.attach(self.library.count(_picotorch.INSTRUCTIONS))
 
     def _take_pool(self, pool):
         """Until the method is loaded nobody resets the pool or loads there."""
@@ -187,12 +187,10 @@ class Method:
     # ---- inputs and outputs
 
     def inputs_size(self):
-        self.library.check()
-        return self.program.library.count(self.plan, _picotorch.INPUTS)
+        return self.library.count(_picotorch.INPUTS)
 
     def outputs_size(self):
-        self.library.check()
-        return self.program.library.count(self.plan, _picotorch.OUTPUTS)
+        return self.library.count(_picotorch.OUTPUTS)
 
     def set_input(self, value, index):
         """Sets input `index`.

@@ -32,13 +32,19 @@ class Values:
         self.plan = plan
         self.written: set[int] = set()  # those whose numbers are not the program's, shown by name
         self._library = program.library
+        self._known: dict[int, tuple] = {}  # what was read of a value
 
     def __len__(self):
         return self._library.count(self.plan, _picotorch.VALUES)
 
     def kind(self, index: int) -> int:
         """KernelTypes number."""
-        return self._library.item(self.plan, _picotorch.VALUES, index)[1]
+        return self._item(index)[1]
+
+    def _item(self, index):
+        if index not in self._known:
+            self._known[index] = self._library.item(self.plan, _picotorch.VALUES, index)
+        return self._known[index]
 
     def tensor(self, index: int) -> TensorInfo:
         return TensorInfo(self._library.tensor(self.plan, _picotorch.VALUES, index))
@@ -48,7 +54,7 @@ class Values:
         return self._constant(index) if self.is_number(index) else None
 
     def _constant(self, index):
-        return self._library.item(self.plan, _picotorch.VALUES, index)[2]
+        return self._item(index)[2]
 
     def is_number(self, index: int) -> bool:
         return self.kind(index) in _NUMBERS

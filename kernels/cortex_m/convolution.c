@@ -110,6 +110,9 @@ static bool is_constant(const pt_context *c, pt_ref arg) {
 // Weights, bias, multipliers and shifts in the form that the core's loops like best.
 static void prepare_convolution(pt_context *c, const pt_ref *args, const convolution *x) {
     pt_layer layer = layer_of(x);
+    if (!c->prepares) {
+        return;
+    }
     bool constant = is_constant(c, args[QUANTIZED_CONV2D_WEIGHT]) &&
                     is_constant(c, args[QUANTIZED_CONV2D_BIAS]) &&
                     is_constant(c, args[QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS]) &&

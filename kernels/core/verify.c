@@ -44,7 +44,7 @@ typedef struct verifier {
 } verifier;
 
 // True when `length` bytes at `position` are inside, and `position` is a multiple of `alignment`.
-static bool inside(verifier *v, uint32_t position, uint32_t length, uint32_t alignment) {
+static inline bool inside(verifier *v, uint32_t position, uint32_t length, uint32_t alignment) {
     v->position = position;
     return position <= v->size && length <= v->size - position && (position & (alignment - 1)) == 0;
 }
@@ -58,7 +58,7 @@ static bool visit(verifier *v, uint32_t count) {
 }
 
 // Follows the offset at `position`; 0 (where no object can lie) when it leads outside.
-static uint32_t follow(verifier *v, uint32_t position) {
+static inline uint32_t follow(verifier *v, uint32_t position) {
     if (!inside(v, position, 4, 4)) {
         return 0;
     }
@@ -116,6 +116,9 @@ static bool verify_field(verifier *v, schema_field field, uint32_t position, uin
 
 // A field that is there, at `position`; `type` is that of a union.
 static bool verify_present(verifier *v, schema_field field, uint32_t position, uint32_t *type) {
+    if (field.kind == FIELD_SKIP) {
+        return true;
+    }
     if (field.kind != FIELD_SCALAR) {
         return verify_field(v, field, position, *type);
     }
@@ -138,21 +141,19 @@ static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
     }
     const uint8_t *offsets = v->data + vtable + 4;
     const schema_field *fields = tables[number].fields;
-    uint32_t type = 0;
-    for (uint32_t slot = 0; slot < tables[number].n_fields; slot++) {
-        schema_field field = fields[slot];
-        uint32_t offset = 2 * slot + 6 <= vtable_size ? pt_read_u16(offsets + 2 * slot) : 0;
-        if (offset == 0 || field.kind == FIELD_SKIP) {
-            if (field.kind == FIELD_UNION && type != 0) {
+    uint32_t n_fields = tables[number].n_fields, n_slots = (vtable_size - 4) / 2, type = 0;
+    uint32_t n = n_fields < n_slots ? n_fields : n_slots;
+    for (uint32_t slot = 0; slot < n; slot++) {
+        uint32_t offset = pt_read_u16(offsets + 2 * slot);
+        if (offset == 0) {
+            if (type != 0 && fields[slot].kind == FIELD_UNION) {
                 return false;
             }
-            continue;
-        }
-        if (offset < 4 || !verify_present(v, field, table + offset, &type)) {
+        } else if (offset < 4 || !verify_present(v, fields[slot], table + offset, &type)) {
             return false;
         }
     }
-    return true;
+    return type == 0 || n == n_fields || fields[n].kind != FIELD_UNION;
 }
 
 int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format) {

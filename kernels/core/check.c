@@ -3,10 +3,10 @@
 #include "record.h"
 #include <string.h>
 
-// In a run there are lists only that loading has looked at.
-static bool is_long_list(pt_context *c, pt_ref arg, char letter) {
-    return (letter == 'L' || letter == 'l') && c->checking != PT_CHECK_RUN &&
-           arg >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM &&
+// A list of ints in the program that loading may not look at: there are too many. In a run there
+// are only such lists that it has looked at.
+static bool is_long_list(pt_context *c, pt_ref arg) {
+    return c->checking != PT_CHECK_RUN && arg >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM &&
            pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_may_look(c, arg);
 }
 
@@ -23,13 +23,15 @@ static int check_scratch(pt_context *c, const pt_instruction *instruction, const
 int pt_check_kinds(pt_context *c, const pt_instruction *instruction) {
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
-        if (!signature[i]) {
+        char letter = signature[i];
+        pt_ref arg = instruction->args[i];
+        if (!letter) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more arguments than the operator has");
         }
-        if (is_long_list(c, instruction->args[i], signature[i])) {
+        if ((letter == 'L' || letter == 'l') && is_long_list(c, arg)) {
             return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "so many items in lists of ints");
         }
-        if (!pt_has_kind(c, instruction->args[i], signature[i])) {
+        if (!pt_has_kind(c, arg, letter)) {
             c->argument = (int32_t)i;
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "is of the wrong kind");
         }
@@ -51,8 +53,8 @@ static const pt_value *record(const pt_context *c, pt_ref arg) {
 }
 
 static bool is_dynamic_tensor(const pt_context *c, pt_ref arg) {
-    const pt_value *value = record(c, arg);
-    return value && value->type < PT_VALUE_OTHER && value->flags & PT_VALUE_DYNAMIC;
+    const pt_value *value = pt_tensor_record(c, arg);
+    return value && value->flags & PT_VALUE_DYNAMIC;
 }
 
 bool pt_is_variable(const pt_context *c, pt_ref arg) {

@@ -41,7 +41,7 @@ static bool share_bytes(const pt_context *c, pt_ref a, pt_ref b) {
 
 bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args) {
     for (uint32_t i = 0; i < n; i++) {
-        if (i != place && pt_has_kind(c, args[i], 'T') && share_bytes(c, args[place], args[i])) {
+        if (i != place && pt_tensor_record(c, args[i]) && share_bytes(c, args[place], args[i])) {
             return false;
         }
     }

@@ -96,6 +96,15 @@ static inline void pt_go_on(pt_context *c, const pt_instruction *instruction) {
 
 // ---- records of values
 
+// The record of a tensor; NULL for an argument that is none.
+static inline const pt_value *pt_tensor_record(const pt_context *c, pt_ref arg) {
+    if (arg >> PT_REF_OFFSET_BITS != PT_MEMORY_POOL) {
+        return NULL;
+    }
+    const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
+    return value->type < PT_VALUE_OTHER ? value : NULL;
+}
+
 // Type of an EValue: PT_TYPE_...
 uint8_t pt_value_type(const uint8_t *evalue);
 // Index of the value that item i of a list of ints in the program names.

@@ -83,48 +83,40 @@ const char *pt_operator_argument(uint32_t number, uint32_t i, uint32_t *length) 
 }
 
 uint32_t pt_operator_traits(uint32_t number) {
-    uint32_t traits = 0;
-    for (const char *letter = pt_operator_signature(number); *letter; letter++) {
-        switch (*letter & ~0x20) {
-        case 'U':
-        case 'V':
-        case 'W':
-            traits |= PT_HAS_LISTS;
-            break;
-        case 'N':
-            traits |= PT_HAS_VARIABLE;
-            break;
-        case 'A':
-            traits |= PT_HAS_VIEW;
-            break;
-        default:
-            break;
-        }
+    const char *letter = pt_operator_signature(number);
+    uint32_t traits = 0, last = 0;
+    for (; *letter; letter++) {
+        last = *letter & ~0x20u; // of either case
+        traits |= last >= 'U' && last <= 'W' ? PT_HAS_LISTS : 0;
     }
-    return traits;
+    return traits | (last == 'N' ? PT_HAS_VARIABLE : 0) | (last == 'A' ? PT_HAS_VIEW : 0);
 }
 
 const pt_kernel *pt_operator_kernel(uint32_t number) {
     return entry(number)->kernel;
 }
 
-// Orders `known` (terminated) against name.overload, or name alone where there is no overload.
-static int compare(const char *known, const char *name, uint32_t name_length, const char *overload,
-                   uint32_t overload_length) {
-    uint32_t length = name_length + (overload_length ? 1 + overload_length : 0);
-    for (uint32_t i = 0; i < length; i++) {
-        char wanted = i < name_length    ? name[i]
-                      : i == name_length ? '.'
-                                         : overload[i - name_length - 1];
-        int difference = (unsigned char)known[i] - (unsigned char)wanted;
-        if (difference) {
-            return difference;
-        }
-        if (!known[i]) {
-            return -1; // the name itself has a zero character
+// Orders what `known` (terminated) begins with against `text`, and goes behind it.
+static int compare_start(const char **known, const char *text, uint32_t length) {
+    const char *at = *known;
+    for (const char *end = text + length; text != end; text++, at++) {
+        if (*at != *text || !*at) { // the text itself may have a zero character
+            return *at ? (unsigned char)*at - (unsigned char)*text : -1;
         }
     }
-    return (unsigned char)known[length];
+    *known = at;
+    return 0;
+}
+
+// Orders `known` against name.overload, or name alone where there is no overload.
+static int compare(const char *known, const char *name, uint32_t name_length, const char *overload,
+                   uint32_t overload_length) {
+    int order = compare_start(&known, name, name_length);
+    if (order == 0 && overload_length > 0) {
+        order = compare_start(&known, ".", 1);
+        order = order ? order : compare_start(&known, overload, overload_length);
+    }
+    return order ? order : (unsigned char)*known;
 }
 
 int pt_find_operator(const char *name, uint32_t name_length, const char *overload,

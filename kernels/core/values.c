@@ -170,8 +170,8 @@ double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
 }
 
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
-    uint32_t n = pt_list_length(c, arg);
     const uint8_t *items = is_record(arg) ? NULL : items_of(pt_at(c, arg));
+    uint32_t n = items ? pt_read_u32(items) : pt_list_length(c, arg);
     for (uint32_t i = 0; i < n && i < most; i++) {
         values[i] = items ? int_of(int_item(c, items, i)) : pt_list_int(c, arg, i);
     }

@@ -2,9 +2,13 @@
 #include "reader.h"
 #include "record.h"
 
+// Tensors mostly come first: then record i is that of value i.
 static pt_ref find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index) {
     const pt_value *values = (const pt_value *)(const void *)pt_at(c, records);
     uint32_t low = 0, high = n;
+    if (index < n && values[index].index == index) {
+        low = high = index;
+    }
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (values[middle].index < index) {

@@ -336,7 +336,7 @@ int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table
         return pt_report_bytes(error, PT_ERROR_INVALID_EXTERNAL_DATA, PT_SUBJECT_EXTERNAL_TENSOR,
                                (int32_t)value, nbytes, size, NULL);
     }
-    uint32_t misplaced = in_place ? pt_misplaced(*position, (uint8_t)t->dtype) : 0;
+    uint32_t misplaced = in_place ? pt_misplaced(*position, t->dtype) : 0;
     if (misplaced) {
         return bad_tensor(error, value,
                           misplaced == 4 ? "has its data at no multiple of 4"

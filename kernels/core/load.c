@@ -26,6 +26,10 @@ enum {
     MOST_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
 };
 
+// What a part of loading needs of the stack is free again when the next one, or a kernel's check,
+// runs.
+#define NOT_INLINED __attribute__((noinline))
+
 typedef struct loader {
     pt_method *m;
     pt_context *c;
@@ -84,7 +88,7 @@ static int find_kernel(loader *l, int32_t index, uint32_t *kernel) {
     return PT_ERROR_OK;
 }
 
-static int check_operators(loader *l) {
+static NOT_INLINED int check_operators(loader *l) {
     uint32_t n = pt_length(&l->r, l->plan->operators), kernel;
     for (uint32_t i = 0; i < n; i++) {
         PT_TRY(find_kernel(l, (int32_t)i, &kernel));
@@ -98,16 +102,22 @@ static int check_operators(loader *l) {
 
 // Position and type of the EValue of value `index`.
 static int find_value(loader *l, int32_t index, uint32_t *position, uint32_t *type) {
-    if (index < 0 || (uint32_t)index >= l->values.n) {
-        return bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "there is no such value");
-    }
     *position = pt_read_value(&l->r, &l->values, (uint32_t)index, type);
-    return l->r.bad ? outside(l) : PT_ERROR_OK;
+    if (*position) {
+        return PT_ERROR_OK;
+    }
+    return l->r.bad ? outside(l)
+                    : bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "there is no such value");
 }
 
 static int value_type(loader *l, int32_t index, uint32_t *type) {
     uint32_t position;
     return find_value(l, index, &position, type);
+}
+
+// Value number k of a call.
+static int32_t argument(const loader *l, const pt_plan_walk *w, uint32_t k) {
+    return (int32_t)pt_read_u32(l->r.data + w->args + 4 + 4 * k);
 }
 
 static bool is_tensor_list(uint32_t type) {
@@ -133,7 +143,7 @@ static uint32_t items_of(loader *l, uint32_t evalue) {
 static int count_lists(loader *l, const pt_plan_walk *w, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) {
         uint32_t position = 0, type = 0;
-        PT_TRY(find_value(l, pt_plan_walk_argument(w, k), &position, &type));
+        PT_TRY(find_value(l, argument(l, w, k), &position, &type));
         if (is_tensor_list(type)) {
             PT_TRY(add_list_bytes(l, pt_length(&l->r, items_of(l, position))));
         }
@@ -141,21 +151,19 @@ static int count_lists(loader *l, const pt_plan_walk *w, uint32_t n) {
     return PT_ERROR_OK;
 }
 
-static uint32_t n_arguments(uint32_t kernel) {
-    const char *signature = pt_operator_signature(kernel);
-    uint32_t n = 0;
-    while (signature[n]) {
-        n++;
-    }
-    return n;
+// Arguments of the operator of a call that was counted: the program may name its output once more
+// behind them.
+static uint32_t n_arguments(uint32_t kernel, const pt_plan_walk *w) {
+    return w->n_args - (w->n_args > 0 && !pt_operator_signature(kernel)[w->n_args - 1]);
 }
 
-// How many arguments the record of a call has. The program may name the output of a kernel once
-// more behind the operator's arguments.
+// How many arguments the record of a call has.
 static int count_kernel_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     uint32_t kernel = 0;
     PT_TRY(find_kernel(l, w->target, &kernel));
-    *n = n_arguments(kernel);
+    const char *signature = pt_operator_signature(kernel);
+    for (*n = 0; signature[*n]; ++*n) {
+    }
     if (w->n_args != *n && w->n_args != *n + 1) {
         return pt_report(l->error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION,
                          (int32_t)w->index, "has another number of arguments than its operator");
@@ -221,24 +229,8 @@ static int count_instruction(loader *l, const pt_plan_walk *w, uint32_t *n) {
     }
 }
 
-static void count_tensors(loader *l) {
-    for (uint32_t i = 0; i < l->values.n && !l->r.bad; i++) {
-        uint32_t type, position = pt_read_value(&l->r, &l->values, i, &type);
-        if (type != PT_TYPE_TENSOR) {
-            continue;
-        }
-        l->n_tensors++;
-        pt_table tensor = pt_table_at(&l->r, pt_value_member(&l->r, &l->values, position));
-        if (pt_field_u8(&l->r, &tensor, PT_SLOT_TENSOR_SHAPE_DYNAMISM)) {
-            uint32_t sizes = pt_field_follow(&l->r, &tensor, PT_SLOT_TENSOR_SIZES);
-            l->size_bytes += 4 + 4 * pt_length(&l->r, sizes);
-        }
-    }
-}
-
-// Counts tensors, variables, bytes of sizes, of lists and of instructions, after checking each.
-static int count(loader *l) {
-    count_tensors(l);
+// Counts variables, bytes of lists and of instructions, after checking each.
+static NOT_INLINED int count(loader *l) {
     pt_plan_walk w = pt_plan_walk_start(l->plan);
     while (pt_plan_walk_next(&w)) {
         uint32_t n = 0;
@@ -249,7 +241,7 @@ static int count(loader *l) {
         return outside(l);
     }
     l->n_instructions = w.index;
-    if (l->size_bytes > PT_MEMORY_LIMIT || l->instruction_bytes > PT_MEMORY_LIMIT) {
+    if (l->instruction_bytes > PT_MEMORY_LIMIT) {
         return not_supported(l, PT_SUBJECT_METHOD, PT_NO_INDEX, "records above 128 MiB");
     }
     return PT_ERROR_OK;
@@ -257,7 +249,7 @@ static int count(loader *l) {
 
 // ---- delegates
 
-static int find_delegates(loader *l) {
+static NOT_INLINED int find_delegates(loader *l) {
     const pt_delegates *delegates = l->m->options.delegates;
     uint32_t n = pt_length(&l->r, l->plan->delegates);
     for (uint32_t i = 0; i < n; i++) {
@@ -277,23 +269,6 @@ static int find_delegates(loader *l) {
         return pt_report(l->error, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_DELEGATES, PT_NO_INDEX,
                          "more than Method was made for; give Method max_delegates, or register "
                          "backends before it is made");
-    }
-    return PT_ERROR_OK;
-}
-
-static __attribute__((noinline)) int init_delegates(loader *l) {
-    pt_method *m = l->m;
-    uint32_t n = pt_length(&l->r, l->plan->delegates);
-    for (uint32_t i = 0; i < n; i++) {
-        pt_delegate_info info;
-        PT_TRY(pt_plan_delegate(l->plan, i, &info, l->error));
-        pt_report(l->error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE, (int32_t)i, NULL);
-        int code = m->options.delegates->init(m, i, l->error);
-        if (code != PT_ERROR_OK) {
-            l->error->code = (uint8_t)code;
-            return code;
-        }
-        m->n_ready++;
     }
     return PT_ERROR_OK;
 }
@@ -344,6 +319,15 @@ static int bind_files(loader *l, const pt_memories *memories) {
     return PT_ERROR_OK;
 }
 
+static NOT_INLINED int bind(loader *l, const pt_memories *memories) {
+    pt_bind(l->c, PT_MEMORY_PROGRAM, (uint8_t *)(uintptr_t)l->plan->program->data,
+            l->plan->program->size);
+    PT_TRY(bind_files(l, memories));
+    PT_TRY(pt_check_memory_apart(l->c, &memories->pool, PT_SUBJECT_POOL, PT_NO_INDEX, l->error));
+    pt_bind(l->c, PT_MEMORY_POOL, memories->pool.data, memories->pool.size);
+    return bind_planned(l, memories);
+}
+
 static void put_method(loader *l) {
     uint32_t values = l->m->start + (uint32_t)sizeof(pt_method_record);
     l->c->method = l->m->start;
@@ -357,92 +341,6 @@ static void put_method(loader *l) {
     };
     l->c->program_values = pt_record_of(l->c)->program_values;
     l->c->list_items = 0;
-}
-
-// ---- variables
-
-// Adds the index of the variable that an instruction writes.
-static int put_written(loader *l, const pt_plan_walk *w, uint32_t *n) {
-    uint32_t kernel = 0, type = 0;
-    int32_t value = w->other;
-    if (w->kind == PT_INSTRUCTION_MOVE_CALL) {
-        PT_TRY(value_type(l, value, &type));
-        if (type == PT_TYPE_TENSOR) {
-            return PT_ERROR_OK;
-        }
-    } else if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
-        PT_TRY(find_kernel(l, w->target, &kernel));
-        if (!(pt_operator_traits(kernel) & PT_HAS_VARIABLE)) {
-            return PT_ERROR_OK;
-        }
-        value = pt_plan_walk_argument(w, n_arguments(kernel) - 1);
-    } else {
-        return PT_ERROR_OK;
-    }
-    PT_TRY(value_type(l, value, &type));
-    ((uint32_t *)(void *)(l->c->memory[PT_MEMORY_POOL] + l->variable_at))[(*n)++] = (uint32_t)value;
-    return PT_ERROR_OK;
-}
-
-// Adds the records of the lists of ints with a variable that a call names.
-static int count_variable_lists(loader *l, const pt_plan_walk *w) {
-    uint32_t kernel = 0, n = w->n_args;
-    if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
-        PT_TRY(find_kernel(l, w->target, &kernel));
-        n = n_arguments(kernel);
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t position = 0, type = 0;
-        PT_TRY(find_value(l, pt_plan_walk_argument(w, k), &position, &type));
-        pt_ref list = pt_make_ref(PT_MEMORY_PROGRAM, position);
-        if (type == PT_TYPE_INT_LIST && pt_list_has_variable(l->c, list)) {
-            PT_TRY(add_list_bytes(l, pt_list_length(l->c, list)));
-        }
-    }
-    return PT_ERROR_OK;
-}
-
-// Writes the records of the variables, which instructions write n_variables times, and takes the
-// pool for the lists of ints that they are in. Their indexes stand first where their records will:
-// an index has 4 bytes, and an instruction that writes a variable at least 12.
-static int find_variables(loader *l) {
-    uint32_t written = 0;
-    l->n_variables = 0;
-    put_method(l);
-    pt_plan_walk w = pt_plan_walk_start(l->plan);
-    while (pt_plan_walk_next(&w)) {
-        PT_TRY(put_written(l, &w, &written));
-    }
-    uint32_t *indexes = (uint32_t *)(void *)(l->c->memory[PT_MEMORY_POOL] + l->variable_at);
-    l->n_variables = pt_sort(indexes, written);
-    PT_TRY(allocate(l));
-    int32_t wrong = pt_put_variables(l->c, l->variable_at, l->n_variables);
-    if (wrong >= 0) {
-        return bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written like a number");
-    }
-    put_method(l);
-    w = pt_plan_walk_start(l->plan);
-    while (pt_plan_walk_next(&w)) {
-        PT_TRY(count_variable_lists(l, &w));
-    }
-    return allocate(l);
-}
-
-static int bind(loader *l, const pt_memories *memories) {
-    uint32_t written = l->n_variables;
-    l->n_variables = 0;
-    PT_TRY(allocate(l));
-    pt_bind(l->c, PT_MEMORY_PROGRAM, (uint8_t *)(uintptr_t)l->plan->program->data,
-            l->plan->program->size);
-    PT_TRY(bind_files(l, memories));
-    PT_TRY(pt_check_memory_apart(l->c, &memories->pool, PT_SUBJECT_POOL, PT_NO_INDEX, l->error));
-    pt_bind(l->c, PT_MEMORY_POOL, memories->pool.data, memories->pool.size);
-    PT_TRY(bind_planned(l, memories));
-    if (written) {
-        PT_TRY(find_variables(l));
-    }
-    put_method(l);
-    return PT_ERROR_OK;
 }
 
 // ---- values
@@ -465,7 +363,7 @@ static int constant_data(loader *l, const pt_tensor_table *t, uint32_t nbytes, u
                          pt_ref *data) {
     uint32_t position = 0;
     PT_TRY(pt_find_constant(l->plan->program, &l->r, t->constant, nbytes, &position, l->error));
-    uint32_t misplaced = pt_misplaced(position, (uint8_t)t->dtype);
+    uint32_t misplaced = pt_misplaced(position, t->dtype);
     if (misplaced) {
         return bad(l, PT_SUBJECT_VALUE, index,
                    misplaced == 4 ? "has constant data at no multiple of 4"
@@ -486,10 +384,8 @@ static int external_data(loader *l, const pt_tensor_table *t, uint32_t nbytes, u
 // Where the data of a tensor lies, and whether it is constant. Fills planned memory with initial
 // values.
 static int place(loader *l, const pt_tensor_table *t, pt_value *value, uint32_t nbytes) {
-    pt_table extra = pt_table_at(&l->r, t->extra);
-    uint32_t location = pt_field_u8(&l->r, &extra, PT_SLOT_EXTRA_TENSOR_INFO_LOCATION);
-    bool is_external = location == PT_TENSOR_DATA_LOCATION_EXTERNAL;
-    if (location > PT_TENSOR_DATA_LOCATION_EXTERNAL) {
+    bool is_external = t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL;
+    if (t->location > PT_TENSOR_DATA_LOCATION_EXTERNAL) {
         return bad(l, PT_SUBJECT_VALUE, value->index, "lies at a place of an unknown kind");
     }
     if (!t->allocation && (is_external || t->constant)) {
@@ -509,35 +405,124 @@ static int place(loader *l, const pt_tensor_table *t, pt_value *value, uint32_t 
                                 value->index, l->error);
 }
 
-static int write_tensor(loader *l, uint32_t index, uint32_t position, pt_value *value) {
-    pt_tensor_table t = pt_read_tensor(&l->r, position);
+static int write_tensor(loader *l, uint32_t index, uint32_t table, pt_value *value) {
+    pt_tensor_table t = pt_read_tensor(&l->r, &l->values, table);
     uint32_t nbytes = 0;
     PT_TRY(check_shape(l, &t, index));
-    *value = (pt_value){
-        .sizes = pt_make_ref(PT_MEMORY_PROGRAM, t.sizes + 4),
-        .dim_order = pt_make_ref(PT_MEMORY_PROGRAM, t.dim_order + 4),
-        .index = (uint16_t)index,
-        .type = (uint8_t)t.dtype,
-    };
+    value->data = 0;
+    value->sizes = pt_make_ref(PT_MEMORY_PROGRAM, t.sizes + 4);
+    value->dim_order = pt_make_ref(PT_MEMORY_PROGRAM, t.dim_order + 4);
+    value->index = (uint16_t)index;
+    value->type = t.dtype;
     PT_TRY(pt_measure_tensor(&l->r, &t, &value->flags, &nbytes, l->error));
     PT_TRY(place(l, &t, value, nbytes));
     if (t.dynamism) {
-        uint32_t at = (uint32_t)((uint8_t *)value - l->c->memory[PT_MEMORY_POOL]);
-        pt_make_dynamic(l->c, at, l->size_at);
-        l->size_at += 4 + 4 * (value->flags & PT_VALUE_RANK);
+        l->size_bytes += 4 + 4 * (value->flags & PT_VALUE_RANK);
+        value->flags |= PT_VALUE_DYNAMIC;
     }
     return l->r.bad ? outside(l) : PT_ERROR_OK;
 }
 
-static int write_values(loader *l) {
-    pt_value *value = (pt_value *)(void *)pt_at(l->c, pt_record_of(l->c)->values);
-    for (uint32_t i = 0; i < l->values.n; i++) {
-        uint32_t type, position = pt_read_value(&l->r, &l->values, i, &type);
+// Writes the records of the tensors that the pool has room for, and counts all.
+static NOT_INLINED int write_values(loader *l) {
+    uint32_t at = l->m->start + (uint32_t)sizeof(pt_method_record), size = l->m->pool_size;
+    uint32_t room = size > at ? (size - at) / sizeof(pt_value) : 0;
+    pt_value no_room, *value;
+    for (uint32_t i = UINT32_MAX, table; (table = pt_next_tensor(&l->r, &l->values, &i));) {
+        bool fits = l->n_tensors++ < room;
+        value = fits ? (pt_value *)(void *)(l->c->memory[PT_MEMORY_POOL] + at) : &no_room;
+        PT_TRY(write_tensor(l, i, table, value));
+        at += sizeof(*value);
+    }
+    return l->r.bad ? outside(l) : PT_ERROR_OK;
+}
+
+// ---- variables
+
+// Adds the index of the variable that an instruction writes.
+static int put_written(loader *l, const pt_plan_walk *w, uint32_t *n) {
+    uint32_t kernel = 0, type = 0;
+    int32_t value = w->other;
+    if (w->kind == PT_INSTRUCTION_MOVE_CALL) {
+        PT_TRY(value_type(l, value, &type));
         if (type == PT_TYPE_TENSOR) {
-            PT_TRY(write_tensor(l, i, pt_value_member(&l->r, &l->values, position), value++));
+            return PT_ERROR_OK;
+        }
+    } else if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
+        PT_TRY(find_kernel(l, w->target, &kernel));
+        if (!(pt_operator_traits(kernel) & PT_HAS_VARIABLE)) {
+            return PT_ERROR_OK;
+        }
+        value = argument(l, w, n_arguments(kernel, w) - 1);
+    } else {
+        return PT_ERROR_OK;
+    }
+    PT_TRY(value_type(l, value, &type));
+    ((uint32_t *)(void *)(l->c->memory[PT_MEMORY_POOL] + l->variable_at))[(*n)++] = (uint32_t)value;
+    return PT_ERROR_OK;
+}
+
+static NOT_INLINED int put_indexes(loader *l, uint32_t *n) {
+    pt_plan_walk w = pt_plan_walk_start(l->plan);
+    while (pt_plan_walk_next(&w)) {
+        PT_TRY(put_written(l, &w, n));
+    }
+    return PT_ERROR_OK;
+}
+
+// Adds the records of the lists of ints with a variable that a call names.
+static int count_variable_lists(loader *l, const pt_plan_walk *w) {
+    uint32_t kernel = 0, n = w->n_args;
+    if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
+        PT_TRY(find_kernel(l, w->target, &kernel));
+        n = n_arguments(kernel, w);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t position = 0, type = 0;
+        PT_TRY(find_value(l, argument(l, w, k), &position, &type));
+        pt_ref list = pt_make_ref(PT_MEMORY_PROGRAM, position);
+        if (type == PT_TYPE_INT_LIST && pt_list_has_variable(l->c, list)) {
+            PT_TRY(add_list_bytes(l, pt_list_length(l->c, list)));
         }
     }
     return PT_ERROR_OK;
+}
+
+// Writes the records of the variables, which instructions write n_variables times, and takes the
+// pool for the lists of ints that they are in. Their indexes stand first where their records will:
+// an index has 4 bytes, and an instruction that writes a variable at least 12.
+static NOT_INLINED int find_variables(loader *l) {
+    uint32_t written = l->n_variables;
+    l->n_variables = 0;
+    PT_TRY(allocate(l));
+    if (written == 0) {
+        return PT_ERROR_OK;
+    }
+    written = 0;
+    put_method(l);
+    PT_TRY(put_indexes(l, &written));
+    uint32_t *indexes = (uint32_t *)(void *)(l->c->memory[PT_MEMORY_POOL] + l->variable_at);
+    l->n_variables = pt_sort(indexes, written);
+    PT_TRY(allocate(l));
+    int32_t wrong = pt_put_variables(l->c, l->variable_at, l->n_variables);
+    if (wrong >= 0) {
+        return bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written like a number");
+    }
+    put_method(l);
+    pt_plan_walk w = pt_plan_walk_start(l->plan);
+    while (pt_plan_walk_next(&w)) {
+        PT_TRY(count_variable_lists(l, &w));
+    }
+    return allocate(l);
+}
+
+// Gives each dynamic tensor sizes of its own.
+static void put_sizes(loader *l) {
+    pt_ref tensor = pt_record_of(l->c)->values;
+    for (uint32_t i = 0; l->size_bytes > 0 && i < l->n_tensors; i++) {
+        l->size_at += pt_make_dynamic(l->c, tensor, l->size_at);
+        tensor += sizeof(pt_value) / 4;
+    }
 }
 
 // ---- instructions
@@ -609,7 +594,7 @@ static bool has_variable(loader *l, uint32_t type, uint32_t position) {
            pt_list_has_variable(l->c, pt_make_ref(PT_MEMORY_PROGRAM, position));
 }
 
-static int argument_ref(loader *l, int32_t index, pt_ref *ref) {
+static inline int argument_ref(loader *l, int32_t index, pt_ref *ref) {
     uint32_t position = 0, type = 0;
     PT_TRY(find_value(l, index, &position, &type));
     if (type == PT_TYPE_TENSOR) {
@@ -630,14 +615,14 @@ static int write_call(loader *l, const pt_plan_walk *w, pt_instruction *to) {
     bool is_kernel = w->kind == PT_INSTRUCTION_KERNEL_CALL;
     if (is_kernel) {
         PT_TRY(find_kernel(l, w->target, &kernel));
-        n = n_arguments(kernel);
+        n = n_arguments(kernel, w);
     }
     for (uint32_t k = 0; k < n; k++) {
-        PT_TRY(argument_ref(l, pt_plan_walk_argument(w, k), &to->args[k]));
+        PT_TRY(argument_ref(l, argument(l, w, k), &to->args[k]));
     }
     uint32_t type;
     if (w->n_args > n) { // an output that is named once more
-        PT_TRY(value_type(l, pt_plan_walk_argument(w, n), &type));
+        PT_TRY(value_type(l, argument(l, w, n), &type));
     }
     to->kernel = (uint16_t)kernel;
     to->n_args = (uint8_t)n;
@@ -711,7 +696,7 @@ static int resolve_jumps(loader *l) {
     return PT_ERROR_OK;
 }
 
-static int write_instructions(loader *l) {
+static NOT_INLINED int write_instructions(loader *l) {
     pt_instruction *to =
         (pt_instruction *)(void *)(l->c->memory[PT_MEMORY_POOL] + l->instruction_at);
     pt_plan_walk w = pt_plan_walk_start(l->plan);
@@ -722,7 +707,7 @@ static int write_instructions(loader *l) {
     return l->has_jumps ? resolve_jumps(l) : PT_ERROR_OK;
 }
 
-// ---- settling, checking, preparing
+// ---- all of the records
 
 static int settle(loader *l) {
     uint32_t end = l->m->end_external;
@@ -736,86 +721,25 @@ static int settle(loader *l) {
     return PT_ERROR_OK;
 }
 
-static int check(loader *l) {
-    l->c->prepares = l->m->options.prepare;
-    l->c->prepared_needed = 0;
-    l->c->scratch_needed = 0;
-    int code = pt_check_method(l->c, l->m->start);
-    return code ? pt_report_kernel(l->c, code, l->c->instruction, l->error) : PT_ERROR_OK;
-}
-
-// Lets the kernels prepare what they asked for; the error for a pool that is too small names the
-// bytes for records and for this together.
-static int prepare(loader *l) {
-    uint32_t needed = pt_prepared_bytes(l->c, l->m->start);
-    if (needed) {
-        uint32_t at = (l->m->records_end + 7) & ~7u;
-        PT_TRY(pt_take_pool(l->m, (uint64_t)at + needed, l->error));
-        pt_prepare(l->c, l->m->start, at);
-    }
-    return PT_ERROR_OK;
-}
-
-// Takes the temp memory, once kernels and delegates have asked for theirs.
-static __attribute__((noinline)) int bind_temp(loader *l, const pt_span *temp) {
-    uint32_t needed = l->c->scratch_needed;
-    pt_record_of(l->c)->scratch = needed;
-    if (temp->data) {
-        PT_TRY(pt_check_memory(temp, PT_SUBJECT_TEMP, PT_NO_INDEX, l->error));
-        PT_TRY(pt_check_memory_apart(l->c, temp, PT_SUBJECT_TEMP, PT_NO_INDEX, l->error));
-        l->c->scratch = temp->data;
-        l->c->scratch_size = temp->size;
-    }
-    if (needed > l->c->scratch_size) {
-        return pt_report_bytes(l->error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_TEMP,
-                               PT_NO_INDEX, needed, l->c->scratch_size,
-                               "; hand over a temp allocator of that size");
-    }
-    return PT_ERROR_OK;
-}
-
-static __attribute__((noinline)) int attach_tracer(loader *l) {
-    const pt_span *events = &l->m->options.events;
-    if (!events->data) {
-        return PT_ERROR_OK;
-    }
-    PT_TRY(pt_check_memory(events, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, l->error));
-    uint32_t needed = (l->n_instructions + 1) * (uint32_t)sizeof(pt_event);
-    if (events->size < needed) {
-        return pt_report_bytes(l->error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_EVENT_TRACER,
-                               PT_NO_INDEX, needed, events->size, "; make it larger");
-    }
-    if (pt_find_overlap(l->c, events->data, events->size, PT_MEMORY_PROGRAM,
-                        l->m->first_external)) {
-        return pt_report(l->error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX,
-                         "shares bytes with the program or the method's memories; hand over "
-                         "memory of its own");
-    }
-    memset(events->data, 0, events->size);
-    pt_set_tracer(l->c, events->data, l->m->options.clock, l->m->options.clock_mask);
-    return PT_ERROR_OK;
-}
-
-static __attribute__((noinline)) int check_signature(loader *l) {
-    pt_item item;
-    uint32_t n = pt_plan_count(l->plan, PT_INPUTS), n_outputs = pt_plan_count(l->plan, PT_OUTPUTS);
+// That inputs or outputs are values that there are.
+static int check_values(loader *l, uint32_t vector) {
+    uint32_t n = pt_length(&l->r, vector), position, type;
     for (uint32_t i = 0; i < n; i++) {
-        PT_TRY(pt_plan_item(l->plan, PT_INPUTS, i, NULL, &item, l->error));
+        PT_TRY(find_value(l, pt_i32_item(&l->r, vector, i), &position, &type));
     }
-    if (n > PT_MAX_INPUTS) {
+    return PT_ERROR_OK;
+}
+
+static int check_signature(loader *l) {
+    PT_TRY(check_values(l, l->plan->inputs));
+    if (pt_length(&l->r, l->plan->inputs) > PT_MAX_INPUTS) {
         return not_supported(l, PT_SUBJECT_METHOD, PT_NO_INDEX, "more than 256 inputs");
     }
-    for (uint32_t i = 0; i < n_outputs; i++) {
-        PT_TRY(pt_plan_item(l->plan, PT_OUTPUTS, i, NULL, &item, l->error));
-    }
-    return PT_ERROR_OK;
+    return check_values(l, l->plan->outputs);
 }
 
-// ---- all of it
-
-// Not inlined, as others here: what they need of the stack is free again when kernels check.
-static __attribute__((noinline)) int write_records(loader *l, const pt_memories *memories) {
-    l->values = pt_values_of(&l->r, l->plan);
+static int load_records(loader *l, const pt_memories *memories) {
+    pt_start_values(&l->values, &l->r, l->plan);
     if (l->values.n > MAX_VALUES) {
         return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX, "more than 65535 values");
     }
@@ -825,22 +749,116 @@ static __attribute__((noinline)) int write_records(loader *l, const pt_memories 
     PT_TRY(find_delegates(l));
     PT_TRY(check_operators(l));
     PT_TRY(pt_check_memories(l->m, memories, l->error));
-    PT_TRY(count(l));
     PT_TRY(bind(l, memories));
     PT_TRY(write_values(l));
+    PT_TRY(count(l));
+    PT_TRY(find_variables(l));
+    put_method(l);
+    put_sizes(l);
     PT_TRY(write_instructions(l));
-    return settle(l);
+    PT_TRY(settle(l));
+    return check_signature(l);
 }
 
-static int load(loader *l, const pt_memories *memories) {
-    PT_TRY(write_records(l, memories));
-    PT_TRY(check(l));
-    PT_TRY(prepare(l));
-    PT_TRY(init_delegates(l));
-    PT_TRY(bind_temp(l, &memories->temp));
-    PT_TRY(check_signature(l));
-    pt_start(l->c, l->m->start);
-    return attach_tracer(l);
+static NOT_INLINED int write_records(pt_method *m, const pt_memories *memories, pt_error *error) {
+    loader l = {
+        .m = m,
+        .c = &m->c,
+        .plan = &m->plan,
+        .error = error,
+        .r = pt_program_reader(m->plan.program),
+        .search = pt_data_search_start(memories->data, memories->n_data),
+    };
+    return load_records(&l, memories);
+}
+
+// ---- checking, preparing
+
+static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
+    uint32_t n = pt_plan_count(&m->plan, PT_DELEGATES);
+    for (uint32_t i = 0; i < n; i++) {
+        pt_delegate_info info;
+        PT_TRY(pt_plan_delegate(&m->plan, i, &info, error));
+        pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE, (int32_t)i, NULL);
+        int code = m->options.delegates->init(m, i, error);
+        if (code != PT_ERROR_OK) {
+            error->code = (uint8_t)code;
+            return code;
+        }
+        m->n_ready++;
+    }
+    return PT_ERROR_OK;
+}
+
+static int check(pt_method *m, pt_error *error) {
+    m->c.prepares = m->options.prepare;
+    m->c.prepared_needed = 0;
+    m->c.scratch_needed = 0;
+    int code = pt_check_method(&m->c, m->start);
+    return code ? pt_report_kernel(&m->c, code, m->c.instruction, error) : PT_ERROR_OK;
+}
+
+// Lets the kernels prepare what they asked for; the error for a pool that is too small names the
+// bytes for records and for this together.
+static int prepare(pt_method *m, pt_error *error) {
+    uint32_t needed = pt_prepared_bytes(&m->c, m->start);
+    if (needed) {
+        uint32_t at = (m->records_end + 7) & ~7u;
+        PT_TRY(pt_take_pool(m, (uint64_t)at + needed, error));
+        pt_prepare(&m->c, m->start, at);
+    }
+    return PT_ERROR_OK;
+}
+
+// Takes the temp memory, once kernels and delegates have asked for theirs.
+static NOT_INLINED int bind_temp(pt_method *m, const pt_span *temp, pt_error *error) {
+    uint32_t needed = m->c.scratch_needed;
+    pt_record_of(&m->c)->scratch = needed;
+    if (temp->data) {
+        PT_TRY(pt_check_memory(temp, PT_SUBJECT_TEMP, PT_NO_INDEX, error));
+        PT_TRY(pt_check_memory_apart(&m->c, temp, PT_SUBJECT_TEMP, PT_NO_INDEX, error));
+        m->c.scratch = temp->data;
+        m->c.scratch_size = temp->size;
+    }
+    if (needed > m->c.scratch_size) {
+        return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_TEMP,
+                               PT_NO_INDEX, needed, m->c.scratch_size,
+                               "; hand over a temp allocator of that size");
+    }
+    return PT_ERROR_OK;
+}
+
+static NOT_INLINED int attach_tracer(pt_method *m, pt_error *error) {
+    const pt_span *events = &m->options.events;
+    if (!events->data) {
+        return PT_ERROR_OK;
+    }
+    PT_TRY(pt_check_memory(events, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, error));
+    uint32_t needed = (pt_record_of(&m->c)->n_instructions + 1) * (uint32_t)sizeof(pt_event);
+    if (events->size < needed) {
+        return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_EVENT_TRACER,
+                               PT_NO_INDEX, needed, events->size, "; make it larger");
+    }
+    if (pt_find_overlap(&m->c, events->data, events->size, PT_MEMORY_PROGRAM, m->first_external)) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX,
+                         "shares bytes with the program or the method's memories; hand over "
+                         "memory of its own");
+    }
+    memset(events->data, 0, events->size);
+    pt_set_tracer(&m->c, events->data, m->options.clock, m->options.clock_mask);
+    return PT_ERROR_OK;
+}
+
+// ---- all of it
+
+static int load(pt_method *m, const pt_memories *memories, pt_error *error) {
+    PT_TRY(write_records(m, memories, error));
+    PT_TRY(check(m, error));
+    PT_TRY(prepare(m, error));
+    PT_TRY(init_delegates(m, error));
+    PT_TRY(bind_temp(m, &memories->temp, error));
+    pt_start(&m->c, m->start);
+    return attach_tracer(m, error);
 }
 
 int pt_load(pt_method *m, const pt_plan *plan, const pt_memories *memories,
@@ -850,16 +868,8 @@ int pt_load(pt_method *m, const pt_plan *plan, const pt_memories *memories,
                                                  PT_NO_INDEX, "unload it first")
                                      : pt_report_busy(m, error);
     }
-    loader l = {
-        .m = m,
-        .c = &m->c,
-        .plan = &m->plan,
-        .error = error,
-        .r = pt_program_reader(plan->program),
-        .search = pt_data_search_start(memories->data, memories->n_data),
-    };
     pt_prepare_method(m, plan, memories, options);
-    int code = load(&l, memories);
+    int code = load(m, memories, error);
     if (code != PT_ERROR_OK) {
         pt_release(m);
         return code;

@@ -212,16 +212,17 @@ pt_usage pt_get_usage(const pt_method *m) {
 
 int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t nbytes,
                     uint32_t value, pt_ref *data, pt_error *error) {
-    uint32_t allocation[3]; // memory, low and high half of the offset
-    pt_read_fields(r, t->allocation, "iii", allocation);
-    uint32_t memory = allocation[0], offset = allocation[1];
-    bool known = !allocation[2] && memory > 0 && memory <= m->n_planned; // 0 is reserved
+    pt_table allocation = pt_table_at(r, t->allocation);
+    uint32_t memory = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID);
+    uint32_t offset = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW);
+    uint32_t high = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH);
+    bool known = !high && memory > 0 && memory <= m->n_planned; // 0 is reserved
     memory += PT_MEMORY_PLANNED - 1;
     if (!known || offset > m->c.memory_size[memory] || nbytes > m->c.memory_size[memory] - offset) {
         return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)value,
                          "lies outside the planned buffers");
     }
-    uint32_t misplaced = pt_misplaced(offset, (uint8_t)t->dtype);
+    uint32_t misplaced = pt_misplaced(offset, t->dtype);
     if (misplaced) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
                          misplaced == 4 ? "planned memory at no multiple of 4"
@@ -236,7 +237,7 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
                          pt_error *error) {
     const pt_context *c = &m->c;
     uint32_t position = 0, memory = PT_MEMORY_PROGRAM;
-    if (pt_is_external(r, t)) {
+    if (t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL) {
         uint32_t file = 0;
         PT_TRY(pt_find_external(search, r, t, nbytes, false, value, &file, &position, error));
         memory = PT_MEMORY_PLANNED + m->n_planned + file;
@@ -253,13 +254,13 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
     return PT_ERROR_OK;
 }
 
-static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, uint32_t index,
-                        uint32_t table, pt_error *error) {
-    pt_tensor_table t = pt_read_tensor(r, table);
+static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_values *values,
+                        uint32_t index, uint32_t table, pt_error *error) {
+    pt_tensor_table t = pt_read_tensor(r, values, table);
     pt_ref ref = pt_find_value(&m->c, index);
     uint32_t rank, nbytes = 0;
     const uint8_t *sizes = pt_items(r, t.sizes, 4, &rank);
-    PT_TRY(pt_tensor_nbytes((uint8_t)t.dtype, rank, sizes, &nbytes, error));
+    PT_TRY(pt_tensor_nbytes(t.dtype, rank, sizes, &nbytes, error));
     if (t.dynamism) { // a view of fewer elements keeps its own until it is made again
         (void)pt_resize_tensor(&m->c, ref, rank, (const int32_t *)(const void *)sizes);
     }
@@ -275,13 +276,10 @@ static int reset_tensors(pt_method *m, pt_error *error) {
     pt_reader r = pt_program_reader(m->plan.program);
     pt_data_search search =
         pt_data_search_start(m->data, m->first_external - PT_MEMORY_PLANNED - m->n_planned);
-    pt_values values = pt_values_of(&r, &m->plan);
-    for (uint32_t i = 0; i < values.n; i++) {
-        uint32_t type, position = pt_read_value(&r, &values, i, &type);
-        if (type == PT_TYPE_TENSOR) {
-            uint32_t table = pt_value_member(&r, &values, position);
-            PT_TRY(reset_tensor(m, &search, &r, i, table, error));
-        }
+    pt_values values;
+    pt_start_values(&values, &r, &m->plan);
+    for (uint32_t i = UINT32_MAX, table; (table = pt_next_tensor(&r, &values, &i));) {
+        PT_TRY(reset_tensor(m, &search, &r, &values, i, table, error));
     }
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }

@@ -77,13 +77,10 @@ int pt_output(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *err
 int pt_find_attribute(const pt_method *m, const char *name, uint32_t length, uint32_t *value,
                       pt_error *error) {
     pt_reader r = pt_program_reader(m->plan.program);
-    pt_values values = pt_values_of(&r, &m->plan);
-    for (uint32_t i = 0; i < values.n && !r.bad; i++) {
-        uint32_t type, position = pt_read_value(&r, &values, i, &type);
-        if (type != PT_TYPE_TENSOR) {
-            continue;
-        }
-        pt_tensor_table t = pt_read_tensor(&r, pt_value_member(&r, &values, position));
+    pt_values values;
+    pt_start_values(&values, &r, &m->plan);
+    for (uint32_t i = UINT32_MAX, table; (table = pt_next_tensor(&r, &values, &i));) {
+        pt_tensor_table t = pt_read_tensor(&r, &values, table);
         uint32_t found = pt_name_position(&r, &t);
         if (found && pt_text_is(pt_text_at(&r, found), name, length)) {
             *value = i;
@@ -149,11 +146,6 @@ static pt_ref argument_ref(const pt_method *m, uint32_t i) {
     return pt_instruction_at(&m->c, m->c.position)->args[i];
 }
 
-static bool is_tensor_record(const pt_context *c, pt_ref ref) {
-    return ref >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL &&
-           ((const pt_value *)(const void *)pt_at(c, ref))->type < PT_VALUE_OTHER;
-}
-
 int pt_argument(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *error) {
     query q = {m, PT_SUBJECT_ARGUMENT, (int32_t)i, error};
     const pt_context *c = &m->c;
@@ -161,7 +153,7 @@ int pt_argument(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *e
         return refuse(&q, PT_ERROR_INVALID_ARGUMENT, "there is no such");
     }
     pt_ref ref = argument_ref(m, i);
-    if (is_tensor_record(c, ref)) {
+    if (pt_tensor_record(c, ref)) {
         return view_tensor(&q, ref, "has no memory", view);
     }
     const uint8_t *vector =
@@ -173,7 +165,7 @@ int pt_resize_argument(pt_method *m, uint32_t i, uint32_t rank, const int32_t *s
                        pt_error *error) {
     query q = {m, PT_SUBJECT_ARGUMENT, (int32_t)i, error};
     pt_context *c = &m->c;
-    if (i >= m->n_call || !is_tensor_record(c, argument_ref(m, i))) {
+    if (i >= m->n_call || !pt_tensor_record(c, argument_ref(m, i))) {
         return refuse(&q, PT_ERROR_INVALID_ARGUMENT, "is no tensor of this call");
     }
     if (rank > PT_MAX_RANK) {

@@ -74,6 +74,7 @@ typedef struct pt_program {
     uint32_t segment_base;
     uint32_t constant_buffer;
     uint32_t constant_offsets;
+    uint32_t n_constants; // offsets there
     uint32_t constant_segment;
     uint32_t constant_size;
 } pt_program;
@@ -188,6 +189,13 @@ void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t
 bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value);
 
+// The vtable of the table that was read last: those of a kind share few. Zeros before the first.
+typedef struct pt_layout {
+    uint32_t vtable;
+    uint32_t last;    // position up to which the fields of such a table lie in the file
+    uint32_t n_slots; // that the vtable has, and the kind
+} pt_layout;
+
 // The instructions of a method one after the other, through all chains.
 typedef struct pt_plan_walk {
     const pt_plan *plan;
@@ -203,6 +211,8 @@ typedef struct pt_plan_walk {
     uint32_t args;  // of a call: position of the vector of its values
     uint32_t n_args;
     bool bad; // something lies outside the file
+    pt_layout instruction;
+    pt_layout call;
 } pt_plan_walk;
 
 pt_plan_walk pt_plan_walk_start(const pt_plan *plan);

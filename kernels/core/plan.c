@@ -131,31 +131,6 @@ int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *er
 
 // ---- values
 
-pt_values pt_values_of(pt_reader *r, const pt_plan *plan) {
-    pt_values values = {.first = plan->values + 4};
-    pt_items(r, plan->values, 4, &values.n);
-    return values;
-}
-
-static void find_slots(pt_reader *r, pt_values *values, uint32_t position) {
-    pt_table t = pt_table_at(r, position);
-    uint32_t type = pt_field(r, &t, PT_SLOT_EVALUE_VAL_TYPE);
-    uint32_t member = pt_field(r, &t, PT_SLOT_EVALUE_VAL);
-    values->vtable = t.vtable;
-    values->type_at = (uint16_t)(type ? type - position : 0);
-    values->member_at = (uint16_t)(member ? member - position : 0);
-}
-
-uint32_t pt_read_value(pt_reader *r, pt_values *values, uint32_t i, uint32_t *type) {
-    uint32_t entry = values->first + 4 * i;
-    uint32_t position = pt_offset_to(r, entry, pt_read_u32(r->data + entry));
-    if (position - pt_u32_at(r, position) != values->vtable) {
-        find_slots(r, values, position);
-    }
-    *type = values->type_at ? pt_u8_at(r, position + values->type_at) : PT_TYPE_NONE;
-    return position;
-}
-
 static void read_number(pt_reader *r, pt_table *member, pt_item *item) {
     // slot 0 is the only one that each of them has
     item->number.type = item->type;
@@ -225,7 +200,8 @@ int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *inde
 int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_item *item,
                  pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
-    pt_values values = pt_values_of(&r, plan);
+    pt_values values;
+    pt_start_values(&values, &r, plan);
     uint32_t found;
     PT_TRY(pt_value_index(plan, what, i, &found, error));
     read_item(&r, &values, found, item);
@@ -250,85 +226,6 @@ int64_t pt_list_entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
 
 // ---- tensors
 
-pt_tensor_table pt_read_tensor(pt_reader *r, uint32_t position) {
-    pt_tensor_table t;
-    pt_read_fields(r, position, "bioo-io-bo", &t.dtype);
-    return t;
-}
-
-int pt_dim_order_flags(uint32_t rank, const uint8_t *order) {
-    uint32_t seen = 0, flags = PT_VALUE_CONTIGUOUS;
-    if (rank > PT_MAX_RANK) {
-        return -1;
-    }
-    for (uint32_t i = 0; i < rank; i++) {
-        if (order[i] >= rank || seen & 1u << order[i]) {
-            return -1;
-        }
-        seen |= 1u << order[i];
-        flags = order[i] == i ? flags : 0;
-    }
-    return (int)(rank | flags);
-}
-
-int pt_tensor_nbytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes, uint32_t *nbytes,
-                     pt_error *error) {
-    uint64_t product = pt_element_size(dtype);
-    bool is_empty = false, fits = true;
-    if (product == 0) {
-        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_DTYPE, dtype,
-                         "tensors of this dtype");
-    }
-    for (uint32_t i = 0; fits && i < rank; i++) {
-        uint32_t size = pt_read_u32(sizes + 4 * i);
-        is_empty = is_empty || size == 0;
-        product *= size == 0 ? 1 : size;
-        fits = size <= INT32_MAX && product <= PT_MEMORY_LIMIT;
-    }
-    *nbytes = is_empty ? 0 : (uint32_t)product;
-    return fits ? PT_ERROR_OK
-                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
-                            "a tensor has a negative size or more than 128 MiB");
-}
-
-int pt_measure_tensor(pt_reader *r, const pt_tensor_table *t, uint8_t *flags, uint32_t *nbytes,
-                      pt_error *error) {
-    uint32_t rank, dims;
-    const uint8_t *sizes = pt_items(r, t->sizes, 4, &rank);
-    const uint8_t *order = pt_items(r, t->dim_order, 1, &dims);
-    if (r->bad) {
-        return pt_report_outside(error);
-    }
-    if (rank > PT_MAX_RANK) {
-        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,
-                         "tensors of more than 16 dims");
-    }
-    int found = rank == dims ? pt_dim_order_flags(rank, order) : -1;
-    if (found < 0) {
-        return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
-                         "a dim order is no permutation of the dims");
-    }
-    *flags = (uint8_t)found;
-    return pt_tensor_nbytes((uint8_t)t->dtype, rank, sizes, nbytes, error);
-}
-
-bool pt_is_external(pt_reader *r, const pt_tensor_table *t) {
-    pt_table extra = pt_table_at(r, t->extra);
-    return pt_field_u8(r, &extra, PT_SLOT_EXTRA_TENSOR_INFO_LOCATION) ==
-           PT_TENSOR_DATA_LOCATION_EXTERNAL;
-}
-
-uint32_t pt_name_position(pt_reader *r, const pt_tensor_table *t) {
-    return pt_follow_slot(r, t->extra, PT_SLOT_EXTRA_TENSOR_INFO_FULLY_QUALIFIED_NAME);
-}
-
-uint32_t pt_misplaced(uint32_t position, uint8_t dtype) {
-    if (position & 3) {
-        return 4;
-    }
-    return position & 4 && pt_element_size(dtype) == 8 ? 8 : 0;
-}
-
 int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
                    pt_error *error) {
     pt_reader r = pt_program_reader(plan->program);
@@ -336,7 +233,8 @@ int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *inf
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_VALUE, PT_NO_INDEX,
                          "is no tensor");
     }
-    pt_tensor_table t = pt_read_tensor(&r, item->table);
+    pt_values values = {.n = 0};
+    pt_tensor_table t = pt_read_tensor(&r, &values, item->table);
     uint8_t flags;
     uint32_t nbytes;
     PT_TRY(pt_measure_tensor(&r, &t, &flags, &nbytes, error));
@@ -344,12 +242,12 @@ int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *inf
     *info = (pt_tensor_info){
         .sizes = (const int32_t *)(const void *)(r.data + t.sizes + 4),
         .dim_order = r.data + t.dim_order + 4,
-        .dtype = (uint8_t)t.dtype,
+        .dtype = t.dtype,
         .rank = flags & PT_VALUE_RANK,
-        .dynamism = (uint8_t)t.dynamism,
+        .dynamism = t.dynamism,
         .is_contiguous = (flags & PT_VALUE_CONTIGUOUS) != 0,
         .is_planned = t.allocation != 0,
-        .is_external = pt_is_external(&r, &t),
+        .is_external = t.location == PT_TENSOR_DATA_LOCATION_EXTERNAL,
         .planned =
             (uint8_t)(pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID) - 1),
         .offset = pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW),
@@ -365,7 +263,8 @@ int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *inf
 
 bool pt_has_name(const pt_plan *plan, const pt_item *item) {
     pt_reader r = pt_program_reader(plan->program);
-    pt_tensor_table t = pt_read_tensor(&r, item->table);
+    pt_values values = {.n = 0};
+    pt_tensor_table t = pt_read_tensor(&r, &values, item->table);
     return item->type == PT_TYPE_TENSOR && pt_name_position(&r, &t) != 0;
 }
 
@@ -474,22 +373,6 @@ pt_plan_walk pt_plan_walk_start(const pt_plan *plan) {
     return (pt_plan_walk){.plan = plan, .index = UINT32_MAX};
 }
 
-static void read_instruction(pt_plan_walk *w, pt_reader *r) {
-    uint32_t instruction[2],
-        member[2]; // a union: its type and its table; an i32, then another or args
-    pt_read_fields(r, pt_table_item(r, w->instructions, w->next), "bo", instruction);
-    bool is_call = instruction[0] == PT_INSTRUCTION_KERNEL_CALL ||
-                   instruction[0] == PT_INSTRUCTION_DELEGATE_CALL;
-    pt_read_fields(r, instruction[1], is_call ? "io" : "ii", member);
-    w->kind = (uint8_t)instruction[0];
-    w->target = (int32_t)member[0];
-    w->other = is_call ? 0 : (int32_t)member[1];
-    w->args = is_call ? member[1] : 0;
-    pt_items(r, w->args, 4, &w->n_args);
-    w->bad = r->bad;
-    w->kind = r->bad ? PT_INSTRUCTION_NONE : w->kind;
-}
-
 bool pt_plan_walk_next(pt_plan_walk *w) {
     pt_reader r = pt_program_reader(w->plan->program);
     w->index++;
@@ -500,14 +383,14 @@ bool pt_plan_walk_next(pt_plan_walk *w) {
             return false;
         }
         w->instructions = instructions_of(w->plan, &r, w->chain++);
-        w->length = pt_length(&r, w->instructions);
+        pt_items(&r, w->instructions, 4, &w->length);
         w->first = w->index;
         w->next = 0;
         if (w->length > 0) {
             break;
         }
     }
-    read_instruction(w, &r);
+    pt_read_instruction(&r, w);
     return true;
 }
 

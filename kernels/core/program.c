@@ -83,7 +83,8 @@ static int find_constants(pt_program *p, pt_reader *r, const pt_table *root, pt_
     pt_table constants = pt_table_at(r, pt_field_follow(r, root, PT_SLOT_PROGRAM_CONSTANT_SEGMENT));
     p->constant_buffer = pt_field_follow(r, root, PT_SLOT_PROGRAM_CONSTANT_BUFFER);
     p->constant_offsets = pt_field_follow(r, &constants, PT_SLOT_SUBSEGMENT_OFFSETS_OFFSETS);
-    if (pt_length(r, p->constant_offsets) == 0) {
+    pt_items(r, p->constant_offsets, 8, &p->n_constants);
+    if (p->n_constants == 0) {
         p->constant_offsets = 0;
         return PT_ERROR_OK;
     }
@@ -146,10 +147,10 @@ uint32_t pt_program_methods(const pt_program *p) {
 int pt_find_constant(const pt_program *p, pt_reader *r, uint32_t index, uint32_t size,
                      uint32_t *position, pt_error *error) {
     if (p->constant_offsets) {
-        if (index >= pt_length(r, p->constant_offsets)) {
+        if (index >= p->n_constants) {
             return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "there is no such constant");
         }
-        int64_t offset = pt_i64_at(r, pt_item_at(r, p->constant_offsets, index, 8));
+        int64_t offset = pt_read_i64(p->data + p->constant_offsets + 4 + 8 * index);
         if (offset < 0 || offset > p->constant_size || size > p->constant_size - offset) {
             return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "lies outside its segment");
         }

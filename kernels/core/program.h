@@ -24,27 +24,43 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
 // Number of value i, or of the value that input or output i is. InvalidArgument, InvalidProgram.
 int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_error *error);
 
-// The fields of a tensor's table, in slot order.
+// The fields of a tensor's table, and of that with more about it.
 typedef struct pt_tensor_table {
-    uint32_t dtype;
     uint32_t storage_offset;
     uint32_t sizes; // positions
     uint32_t dim_order;
-    uint32_t requires_grad; // not read
-    uint32_t constant;      // index of its data
+    uint32_t constant; // index of its data
     uint32_t allocation;
-    uint32_t layout; // not read
-    uint32_t dynamism;
     uint32_t extra;
+    uint8_t dtype;
+    uint8_t dynamism;
+    uint8_t location; // of its data, or initial value
 } pt_tensor_table;
 
-pt_tensor_table pt_read_tensor(pt_reader *r, uint32_t position);
+// The values of a plan, read one after the other, and their tensors.
+typedef struct pt_values {
+    uint32_t first; // position of the first offset to an EValue
+    uint32_t n;     // values
+    pt_layout evalue;
+    pt_layout tensor;
+    pt_layout other_tensor;
+} pt_values;
+
+void pt_start_values(pt_values *values, pt_reader *r, const pt_plan *plan);
+// Position of the EValue of value i, and its type; 0 where it leads outside, or there is none.
+uint32_t pt_read_value(pt_reader *r, pt_values *values, uint32_t i, uint32_t *type);
+// Position of the table that the EValue at a position, the last that was read, holds.
+uint32_t pt_value_member(pt_reader *r, const pt_values *values, uint32_t position);
+// Goes to the next tensor behind value *i, which begins as -1: the position of its table, or 0
+// behind the last.
+uint32_t pt_next_tensor(pt_reader *r, pt_values *values, uint32_t *i);
+pt_tensor_table pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position);
+// Reads instruction number `next` of the chain that a walk is in.
+void pt_read_instruction(pt_reader *r, pt_plan_walk *walk);
 // Rank and PT_VALUE_CONTIGUOUS of these sizes and this dim order, and the bytes of their elements.
 // InvalidProgram, NotSupported.
 int pt_measure_tensor(pt_reader *r, const pt_tensor_table *t, uint8_t *flags, uint32_t *nbytes,
                       pt_error *error);
-// True when its data, or its initial value, lies in a data file.
-bool pt_is_external(pt_reader *r, const pt_tensor_table *t);
 // Its fully qualified name; 0 where there is none.
 uint32_t pt_name_position(pt_reader *r, const pt_tensor_table *t);
 // Bytes of a tensor: 0 with a size of 0. InvalidProgram for sizes that, but for those of 0, make
@@ -57,22 +73,5 @@ int pt_dim_order_flags(uint32_t rank, const uint8_t *order);
 // 4 for data of a dtype that lies at no multiple of 4, 8 for elements of 8 bytes at no multiple of
 // 8; else 0.
 uint32_t pt_misplaced(uint32_t position, uint8_t dtype);
-
-// The values of a plan, read one after the other: their tables share few vtables.
-typedef struct pt_values {
-    uint32_t first;  // position of the first offset to an EValue
-    uint32_t n;      // values
-    uint32_t vtable; // of the EValue that was read last
-    uint16_t type_at;
-    uint16_t member_at;
-} pt_values;
-
-pt_values pt_values_of(pt_reader *r, const pt_plan *plan);
-// Position of the EValue of value i, below n, and its type; 0 where it leads outside.
-uint32_t pt_read_value(pt_reader *r, pt_values *values, uint32_t i, uint32_t *type);
-// Position of the table that the EValue at a position, the last that was read, holds.
-static inline uint32_t pt_value_member(pt_reader *r, const pt_values *values, uint32_t position) {
-    return values->member_at ? pt_follow(r, position + values->member_at) : 0;
-}
 
 #endif

@@ -124,10 +124,10 @@ void pt_reset_variables(const pt_context *c);
 bool pt_may_look(pt_context *c, pt_ref list);
 // True when a list of ints in the program has an item that is a variable, and may be looked at.
 bool pt_list_has_variable(pt_context *c, pt_ref list);
-// Gives the tensor whose record is at `position` of the pool sizes of its own, from offset `at` of
-// the pool on: a word for the bound, then the sizes, which are at first those of the program. One
-// without dims has nothing to change: it stays static.
-void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at);
+// Gives a dynamic tensor sizes of its own, from offset `at` of the pool on: a word for the bound,
+// then the sizes, which are at first those of the program. One without dims has nothing to change:
+// it becomes static. Returns their bytes.
+uint32_t pt_make_dynamic(const pt_context *c, pt_ref tensor, uint32_t at);
 
 // ---- the registry of kernels
 

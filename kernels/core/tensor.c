@@ -192,18 +192,21 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
                          : "the output's sizes are not those that the inputs lead to");
 }
 
-void pt_make_dynamic(const pt_context *c, uint32_t position, uint32_t at) {
-    pt_ref tensor = pt_make_ref(PT_MEMORY_POOL, position);
+uint32_t pt_make_dynamic(const pt_context *c, pt_ref tensor, uint32_t at) {
     pt_value *value = (pt_value *)(void *)pt_at(c, tensor);
     pt_tensor t = pt_get_tensor(c, tensor);
-    if (t.rank == 0) {
-        return;
+    if (!(t.flags & PT_VALUE_DYNAMIC)) {
+        return 0;
     }
     int32_t *bound = (int32_t *)(void *)(c->memory[PT_MEMORY_POOL] + at);
-    *bound = pt_numel(&t);
-    memcpy(bound + 1, t.sizes, t.rank * sizeof(*t.sizes));
-    value->sizes = pt_make_ref(PT_MEMORY_POOL, at + sizeof(*bound));
-    value->flags |= PT_VALUE_DYNAMIC;
+    if (t.rank == 0) {
+        value->flags &= (uint8_t)~PT_VALUE_DYNAMIC;
+    } else {
+        *bound = pt_numel(&t);
+        memcpy(bound + 1, t.sizes, t.rank * sizeof(*t.sizes));
+        value->sizes = pt_make_ref(PT_MEMORY_POOL, at + sizeof(*bound));
+    }
+    return 4 + 4u * t.rank;
 }
 
 void pt_ask_scratch(pt_context *c, uint32_t bytes) {

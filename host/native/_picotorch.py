@@ -382,7 +382,7 @@ def ask(m, what, delegate, error):
     """Called for a delegate."""
     method = _method_of(m)
     code = method._owner._ask(what, delegate)
-    moved = method._moved() if what in (INIT, EXECUTE) and not code else 0
+    moved = method._moved() if what != DESTROY and not code else 0
     return lib.pt_moved_memory(m, moved, error) if moved else code
 
 
@@ -412,7 +412,7 @@ class Method(_Caller):
     @property
     def c(self):
         """The pt_method. InvalidState where a memory was resized since it was handed over."""
-        moved = self._m.state == lib.PT_LOADED and self._moved()
+        moved = self._m.state in (lib.PT_LOADED, lib.PT_LOADING) and self._moved()
         if moved:
             self.call(lib.pt_moved_memory, self._m, moved)
         return self._m

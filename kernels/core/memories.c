@@ -191,7 +191,6 @@ int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error
     for (uint32_t i = 0; i < n; i++) {
         PT_TRY(check_planned(m, memories, i, error));
     }
-    m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
     return PT_ERROR_OK;
 }
 

@@ -80,6 +80,8 @@ void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *mem
     m->plan = *plan;
     m->options = *options;
     m->data = memories->data;
+    uint32_t n = pt_plan_count(plan, PT_PLANNED_BUFFERS);
+    m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
     m->pool_size = memories->pool.size;
     m->start = m->end = (memories->pool_used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
     m->state = PT_LOADING;

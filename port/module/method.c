@@ -7,14 +7,35 @@ enum { MOST_PLANNED = PT_MEMORIES - PT_MEMORY_PLANNED };
 
 // ---- memories that move
 
+// A memory as it was handed over to `load`, which takes some of them late.
+static pt_span given_to_load(const pt_method *m, uint32_t memory) {
+    const pt_memories *given = m->options.delegates->owner;
+    if (memory == PT_MEMORY_PROGRAM) {
+        return (pt_span){(void *)(uintptr_t)m->plan.program->data, m->plan.program->size, true};
+    }
+    if (memory < PT_MEMORY_PLANNED) {
+        return given->pool;
+    }
+    uint32_t i = memory - PT_MEMORY_PLANNED;
+    if (i < given->n_planned) {
+        return given->planned[i];
+    }
+    const pt_data *file = given->data[i - given->n_planned];
+    return (pt_span){(void *)(uintptr_t)file->data, file->size, true};
+}
+
 static pt_span span_of(const method *self, uint32_t memory) {
     const pt_method *m = &self->m;
-    if (memory == TEMP) { // the library takes it when everything else is there
-        return m->state == PT_LOADING ? ((pt_memories *)m->options.delegates->owner)->temp
-                                      : (pt_span){m->c.scratch, m->c.scratch_size, false};
+    bool is_loading = m->state == PT_LOADING;
+    if (memory == EVENTS) {
+        return m->options.events;
     }
-    return memory == EVENTS ? m->options.events
-                            : (pt_span){m->c.memory[memory], m->c.memory_size[memory], false};
+    if (memory == TEMP) {
+        return is_loading ? ((pt_memories *)m->options.delegates->owner)->temp
+                          : (pt_span){m->c.scratch, m->c.scratch_size, false};
+    }
+    return is_loading ? given_to_load(m, memory)
+                      : (pt_span){m->c.memory[memory], m->c.memory_size[memory], false};
 }
 
 // The first memory that was moved or has become too small; 0 for none.
@@ -31,7 +52,8 @@ static uint32_t find_moved(const method *self) {
 
 method *pt_get_method(mp_obj_t self_in) {
     method *self = MP_OBJ_TO_PTR(self_in);
-    uint32_t moved = self->m.state == PT_LOADED ? find_moved(self) : PT_MEMORY_NONE;
+    bool is_used = self->m.state == PT_LOADED || self->m.state == PT_LOADING;
+    uint32_t moved = is_used ? find_moved(self) : PT_MEMORY_NONE;
     if (moved) {
         PT_CALL(&self->owner, pt_moved_memory(&self->m, moved, &error));
     }
@@ -84,7 +106,7 @@ static int ask_and_check(pt_method *m, int what, uint32_t delegate, pt_error *er
 }
 
 static int find_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
-    return ask(m, PT_ASK_FIND, delegate);
+    return ask_and_check(m, PT_ASK_FIND, delegate, error);
 }
 
 static int execute_delegate(pt_method *m, uint32_t delegate, pt_error *error) {

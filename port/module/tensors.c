@@ -253,7 +253,7 @@ mp_obj_t pt_method_argument_count(mp_obj_t self_in) {
 }
 
 mp_obj_t pt_method_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t kept) {
-    const method *self = MP_OBJ_TO_PTR(self_in);
+    const method *self = pt_get_method(self_in);
     pt_value_view view;
     PT_CALL(&self->owner, pt_argument(&self->m, pt_index(i), &view, &error));
     return object_of(self, &view, kept);
@@ -261,7 +261,7 @@ mp_obj_t pt_method_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t kept) {
 
 // The sizes are copied: they may be the argument's own.
 mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_in) {
-    method *self = MP_OBJ_TO_PTR(self_in);
+    method *self = pt_get_method(self_in);
     pt_memory sizes;
     int32_t copy[PT_MAX_RANK] = {0};
     if (!pt_find_memory(sizes_in, &sizes) || sizes.typecode != 'i') {
@@ -279,7 +279,7 @@ mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_
 // alignment and a view, or None. A new view is made first: where the heap has no room for it
 // nothing is taken.
 mp_obj_t pt_method_allocate(size_t n_args, const mp_obj_t *args) {
-    method *self = MP_OBJ_TO_PTR(args[0]);
+    method *self = pt_get_method(args[0]);
     bool is_pool = self->m.state == PT_LOADING;
     void *start = pt_start_of(self, is_pool ? PT_MEMORY_POOL : TEMP), *data;
     uint32_t size = pt_index(args[1]), alignment = pt_index(args[2]);
@@ -291,7 +291,7 @@ mp_obj_t pt_method_allocate(size_t n_args, const mp_obj_t *args) {
 }
 
 mp_obj_t pt_method_ask_temp(mp_obj_t self_in, mp_obj_t size) {
-    method *self = MP_OBJ_TO_PTR(self_in);
+    method *self = pt_get_method(self_in);
     PT_CALL(&self->owner, pt_ask_temp(&self->m, pt_index(size), &error));
     return mp_const_none;
 }

@@ -15,7 +15,7 @@ class Loaded:
     def __init__(self, program):
         self.program = program
         meta = program.method_meta()
-        self.pool, self.temp = bytearray(256), bytearray(64)
+        self.pool, self.temp = bytearray(384), bytearray(64)
         self.planned = [bytearray(meta.memory_planned_buffer_size(i))
                         for i in range(meta.num_memory_planned_buffers())]
         self.x, self.out = bytearray(16), bytearray(16)
@@ -85,33 +85,56 @@ class Growing(Backend):
     """Lets `memory` grow, once, in `at`."""
 
     def __init__(self):
-        self.at, self.memory = "", None
+        self.at, self.memory, self.others = "", None, []
+        self.view = memoryview(bytearray(1))
 
     def grow(self, where):
-        if where == self.at:
-            self.at = ""
-            try:
-                self.memory.extend(bytes(4096))
-            except BufferError:
-                pass
+        """True where it did."""
+        if where != self.at:
+            return False
+        self.at = ""
+        size = len(self.memory)
+        try:
+            self.memory.extend(bytes(4096))
+        except BufferError:
+            pass
+        for _ in range(8):  # a comprehension takes heap
+            self.others.append(bytearray(b"\x5A" * size))
+        return True
+
+    def check_others(self):
+        """The old bytes are those of other objects now: nothing may be written there."""
+        for other in self.others:
+            assert other == b"\x5A" * len(other), "a memory was used after it was resized"
+        self.others = []
+
+    def is_available(self):
+        self.grow("is_available")
+        return True
 
     def init(self, context, processed, compile_specs):
         self.grow("init")
+        if self.grow("init, then allocate"):
+            context.get_runtime_allocator().allocate(16, view=self.view)
 
     def execute(self, context, handle, args):
         self.grow("execute")
+        if self.grow("execute, then allocate"):
+            context.allocate(16, view=self.view)[0] = 1
 
 
 def grow_in_a_backend(program):
     growing = Growing()
     register_backend("Doubling", growing)
-    for at in ("init", "execute"):
-        for name in ("pool", "planned"):
+    for at in ("is_available", "init", "init, then allocate", "execute", "execute, then allocate"):
+        for name in ("pool", "planned", "temp"):
             loaded = Loaded(program)
             growing.at = at
-            growing.memory = loaded.pool if name == "pool" else loaded.planned[0]
+            growing.memory = {"pool": loaded.pool, "planned": loaded.planned[0],
+                              "temp": loaded.temp}[name]
             print("%s grows in %s ->" % (name, at),
                   unlocked(loaded.load) or unlocked(loaded.run) or "ok")
+            growing.check_others()
             loaded.method.unload()
             tell("load again", loaded.load)
             tell("run", loaded.run)

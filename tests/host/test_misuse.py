@@ -7,6 +7,7 @@ import programs
 import pytest
 from flatbuffer_builder import bool_value, int_value
 from picotorch import (
+    Backend,
     BufferDataLoader,
     Error,
     EventTracer,
@@ -19,6 +20,8 @@ from picotorch import (
     Module,
     Program,
     from_blob,
+    register_backend,
+    unregister_backend,
 )
 from picotorch.memory import LIMIT
 from picotorch.module import load_with_exact_memories
@@ -185,6 +188,27 @@ def test_what_numpy_resizes_is_noticed(name):
     grow_array(memories[name])
     with pytest.raises(Error, match=r"InvalidState .*has been resized since it was handed over"):
         method.execute()
+
+
+@pytest.mark.parametrize("name", ("pool", "planned"))
+def test_what_numpy_resizes_in_is_available_is_noticed(name):
+    """Before load has written to any memory."""
+    memories = {"pool": np.zeros(384, np.uint8), "planned": np.zeros(64, np.uint8)}
+
+    class Growing(Backend):
+        def is_available(self):
+            grow_array(memories[name])
+            return True
+
+    register_backend("Doubling", Growing())
+    try:
+        manager = MemoryManager(MemoryAllocator(memories["pool"]),
+                                HierarchicalAllocator([memories["planned"]]))
+        with pytest.raises(Error, match=r"InvalidState .*has been resized since it was handed over"):
+            Method(manager).load(Program.load(BufferDataLoader(aligned(two()))))
+    finally:
+        unregister_backend("Doubling")
+    assert not memories["pool"].any()
 
 
 def test_a_tensor_without_dims_has_one_element():

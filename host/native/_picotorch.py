@@ -59,7 +59,8 @@ def buffer(buffer):
 def view(view, buffer, offset, size, dtype, writable=True):
     """`size` bytes of a buffer, elements of a ScalarType; read-only where the buffer is or `writable`
     is false. ValueError where the bytes lie outside."""
-    data = memoryview(buffer).cast("B")
+    data = memoryview(buffer)
+    data = data.cast("B") if data.nbytes else memoryview(b"")  # shapes with zeros cannot be cast
     if offset < 0 or size < 0 or offset + size > len(data):
         raise ValueError
     return _typed(data[offset : offset + size], dtype, writable)
@@ -176,6 +177,14 @@ def _python(found):
     return convert(found) if convert else found
 
 
+def _index(value):
+    """An index or a size, clamped: what does not fit is out of range for the library, too, as what is
+    negative is."""
+    if not -(2**31) <= value < 2**31:
+        value = -1 if value < 0 else 2**31 - 1
+    return value & 0xFFFFFFFF
+
+
 def _function(function):
     """A function of the library as one of a class that asks it."""
     return lambda self, *arguments: self.ask(function, *arguments)
@@ -196,8 +205,8 @@ class _Caller:
             if isinstance(each, str):
                 text = _utf8(each)
                 given += text, len(text)
-            else:  # a negative index is out of range for the library, too
-                given.append(each & 0xFFFFFFFF if isinstance(each, int) else each)
+            else:
+                given.append(_index(each) if isinstance(each, int) else each)
         found = [ffi.new(kind) for kind in _type_of(function).args[len(given) :]]
         answer = function(*given, *found)
         raised, self._raised = self._raised, None
@@ -470,7 +479,7 @@ class Method(_Caller):
         memories = {"pool": pool.span | {"size": min(size, pool.size)}, "pool_used": used,
                     "planned": spans, "n_planned": len(planned), "temp": temp.span if temp else {},
                     "data": data, "n_data": len(files)}
-        options = {"prepare": prepare, "delegates": delegates, "clock_mask": 2**64 - 1,
+        options = {"prepare": bool(prepare), "delegates": delegates, "clock_mask": 2**64 - 1,
                    "clock": ffi.addressof(lib, "pt_nanoseconds"),
                    "events": events.span if events else {}}
         self._structs = program, files, spans, data, delegates
@@ -633,7 +642,7 @@ def _is_tensor(value):
     try:
         memoryview(value)
     except TypeError:
-        return hasattr(value, "raw_sizes")
+        return hasattr(value, "data") and hasattr(value, "raw_sizes")
     except ValueError:
         pass
     return True

@@ -15,10 +15,9 @@ static inline mp_obj_t pt_small_int(int64_t value) {
     return MP_OBJ_NEW_SMALL_INT((mp_int_t)MAX(-PT_SMALL_INT_MAX, MIN(value, PT_SMALL_INT_MAX)));
 }
 
-// An index for the library: what is negative is out of range there, too.
-static inline uint32_t pt_index(mp_obj_t i) {
-    return (uint32_t)mp_obj_get_int(i);
-}
+// An index or a size for the library, clamped: what does not fit is out of range there, too, as what
+// is negative is. TypeError for what is no int.
+uint32_t pt_index(mp_obj_t i);
 
 // Bytes of stack below MicroPython's limit that open, load, execute, step and unload have to find
 // before they begin. tests/host/test_stack.py holds the deepest kernel of every board to it.
@@ -83,7 +82,7 @@ typedef struct pt_memory {
     void *anchor; // keeps it alive; of what never moves: start of the whole of which it is part
 } pt_memory;
 
-// False for what is no buffer.
+// False for what is no buffer, and for references to objects, which are no bytes to write.
 bool pt_find_memory(mp_obj_t object, pt_memory *memory);
 // InvalidType for what is no buffer, NotSupported for one of 1 GiB.
 pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t buffer, uint8_t subject, int32_t index);
@@ -130,6 +129,7 @@ mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
 // A string. While the heap is locked `kept`, one that pt_new_string made, shows it where it is, and
 // 0 has to follow it. ValueError for what is no UTF-8.
 mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t kept);
+// TypeError for what is no str.
 pt_text pt_text_of(mp_obj_t str);
 mp_obj_t pt_bytes(pt_text text);
 // (dtype, sizes, dim order ...), see _tensor in host/native/_picotorch.py.

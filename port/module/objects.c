@@ -62,6 +62,18 @@ void pt_need_stack(const pt_owner *owner) {
     }
 }
 
+uint32_t pt_index(mp_obj_t i) {
+    int64_t value;
+    if (!mp_obj_is_int(i)) {
+        return (uint32_t)mp_obj_get_int(i);
+    }
+    if (pt_get_int64(i, &value) && value == (int32_t)value) {
+        return (uint32_t)value;
+    }
+    mp_obj_t is_negative = mp_binary_op(MP_BINARY_OP_LESS, i, MP_OBJ_NEW_SMALL_INT(0));
+    return is_negative == mp_const_true ? UINT32_MAX : INT32_MAX;
+}
+
 // ---- memories
 
 static char typecode_of(const mp_buffer_info_t *buffer) {
@@ -79,7 +91,8 @@ static char typecode_of(const mp_buffer_info_t *buffer) {
 
 bool pt_find_memory(mp_obj_t object, pt_memory *memory) {
     mp_buffer_info_t buffer, writable;
-    if (!mp_get_buffer(object, &buffer, MP_BUFFER_READ)) {
+    if (!mp_get_buffer(object, &buffer, MP_BUFFER_READ) || buffer.typecode == 'O' ||
+        buffer.typecode == 'S') {
         return false;
     }
     void *start = pt_fixed_start(object);
@@ -141,6 +154,9 @@ mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t
 
 pt_text pt_text_of(mp_obj_t str) {
     size_t length;
+    if (!mp_obj_is_str(str)) {
+        mp_raise_type(&mp_type_TypeError);
+    }
     const char *data = mp_obj_str_get_data(str, &length);
     return (pt_text){data, (uint32_t)length};
 }

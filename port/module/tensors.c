@@ -44,16 +44,20 @@ static pt_memory take_data(const method *self, mp_obj_t tensor, uint8_t subject,
     return data;
 }
 
+static bool has(mp_obj_t object, qstr name) {
+    mp_obj_t found[2];
+    mp_load_method_maybe(object, name, found);
+    return found[0] != MP_OBJ_NULL;
+}
+
 // A buffer, or a Tensor. False for what is neither.
 static bool take(const method *self, mp_obj_t value, uint8_t subject, int32_t index, given *into) {
     mp_buffer_info_t buffer;
-    mp_obj_t shape[2];
     into->c = (pt_given){0};
     if (mp_get_buffer(value, &buffer, MP_BUFFER_READ)) {
         into->memory = pt_memory_of(&self->owner, value, subject, index);
     } else {
-        mp_load_method_maybe(value, MP_QSTR__dim_order, shape);
-        if (shape[0] == MP_OBJ_NULL) {
+        if (!has(value, MP_QSTR_data) || !has(value, MP_QSTR_raw_sizes)) {
             return false;
         }
         into->memory = take_data(self, value, subject, index);

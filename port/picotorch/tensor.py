@@ -198,9 +198,10 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
     tensor._buffer = buffer
     _nbytes(sizes, tensor._dtype, buffer)
     tensor._sizes = memoryview(array("i", sizes))
-    tensor._dim_order = memoryview(bytes(range(len(sizes)) if dim_order is None else dim_order))
-    if sorted(tensor._dim_order) != list(range(len(sizes))):
+    order = list(range(len(sizes)) if dim_order is None else dim_order)
+    if sorted(order) != list(range(len(sizes))):
         raise fail(INVALID_ARGUMENT, "its dim order is no permutation of its dims", "tensor")
+    tensor._dim_order = memoryview(bytes(order))
     tensor.resize(sizes)
     return tensor
 

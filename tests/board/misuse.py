@@ -284,6 +284,43 @@ def large_ints(program):
     print(result[0], m.get_output(1))
 
 
+def indices_of_any_size(program):
+    """None is taken for the 32 bits that the library sees of it."""
+    m = Loaded(program).method
+    meta = m.metadata
+    x = take("planned", 16)
+    for i in (-1, 1 << 30, 1 << 31, 1 << 32, -1 << 32, 1 << 64):
+        print("index", i)
+        tell("set_input", lambda: m.set_input(x, i))
+        tell("set_output_data_ptr", lambda: m.set_output_data_ptr(x, i))
+        tell("get_output", lambda: m.get_output(i))
+        tell("planned buffer", lambda: meta.memory_planned_buffer_size(i))
+        tell("input", lambda: meta.input_tensor_meta(i))
+        tell("operator", lambda: meta.operator_name(i))
+
+
+def objects_of_other_kinds(program):
+    m = Loaded(program).method
+    info = m.metadata.input_tensor_meta(0)
+    try:
+        objects = array("O", [0] * 64)  # as CPython's has not
+    except ValueError:
+        objects = None
+    tell("an input of a TensorInfo", lambda: m.set_input(info, 0))
+    tell("an input of a class", lambda: m.set_input(Tensor, 0))
+    print("a pool of objects ->", unlocked(lambda: MemoryAllocator(objects)))
+    print("a tensor of objects ->", unlocked(lambda: from_blob(objects, (4,), "Float")))
+    for order in ((0, 2), (0, -1), (0, 300), (0,)):
+        print("dim order", order, "->", unlocked(lambda: from_blob(bytes(16), (2, 2), "Float", order)))
+    for name in (b"forward", b"backward", None, 5):
+        try:
+            program.plan(name)
+        except TypeError:
+            print(name, "is no name")
+    for prepare in (None, 2, "yes"):
+        method = Loaded(program, load=False).method
+        tell("prepare as a truth", lambda: method.load(program, "forward", prepare))
+
 
 relu = open_program("relu")
 memories_that_overlap(relu)
@@ -303,6 +340,8 @@ jumps_and_moves(open_program("move_in_place"), open_program("jump"))
 elements_of_another_type(open_program("relu_int"))
 many_inputs(open_program("many_inputs"))
 large_ints(open_program("large_ints"))
+indices_of_any_size(relu)
+objects_of_other_kinds(relu)
 try:
     Method(None).method_meta()
 except Error as error:

@@ -261,6 +261,11 @@ def test_a_view_may_be_released_after_it_was_handed_over():
         relu_method().set_input(views[1], 0)
 
 
+@pytest.mark.parametrize("sizes", [(0, 3), (2, 0)])
+def test_an_array_without_elements_is_a_tensor(sizes):
+    assert from_blob(np.zeros(sizes, np.float32), sizes).nbytes() == 0
+
+
 # ---- what there is on the host only
 
 

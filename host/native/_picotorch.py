@@ -431,15 +431,22 @@ class Method(_Caller):
     def _release(self):
         self._structs = ()  # that the library refers to while the method is loaded
         self._held = {}  # memories of load, by their numbers
-        # Others by their addresses: they are here before the library refers to them, whatever number it
+        # Others, the oldest first: they are here before the library refers to them, whatever number it
         # will give them, since an interrupt may come at any place.
-        self._given = {}
+        self._given = []
 
     def _memories(self):
         """The memories by their numbers."""
         external = range(self._m.first_external, self._m.end_external) if self._given else ()
-        given = {i: self._given.get(_address(self._m.c.memory[i])) for i in external}
+        given = {i: self._given_at(self._m.c.memory[i], self._m.c.memory_size[i]) for i in external}
         return self._held | {i: memory for i, memory in given.items() if memory}
+
+    def _given_at(self, pointer, size):
+        """The memory given at an address. One that the library refused may begin there, too."""
+        for memory in self._given:
+            if memory.start == _address(pointer) and memory.size >= size:
+                return memory
+        return None
 
     def _moved(self):
         """Number of the first memory that was moved or resized; 0 for none."""
@@ -450,7 +457,7 @@ class Method(_Caller):
 
     def _part(self, pointer, size):
         """A memoryview of bytes where they lie."""
-        for memory in (*self._held.values(), *self._given.values()):
+        for memory in (*self._held.values(), *self._given):
             part = memory.part(pointer, size) if size else memoryview(bytearray())
             if part is not None:
                 return part
@@ -532,10 +539,10 @@ class Method(_Caller):
             given |= {"has_shape": True, "rank": len(order), "dtype": value.scalar_type(),
                       "sizes": ffi.new("int32_t[]", value.sizes()),
                       "dim_order": ffi.new("uint8_t[]", order)}
-        self._given[memory.start] = memory
+        self._given = [*self._given, memory]
         self.ask(function, place, [given])
-        self._given = {memory.start: memory for i, memory in self._memories().items()
-                       if i not in self._held}
+        used = self._memories()
+        self._given = [each for each in self._given if each in used.values()]
 
     def set_input(self, value, i):
         item = _item(value)

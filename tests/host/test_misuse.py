@@ -261,6 +261,19 @@ def test_a_view_may_be_released_after_it_was_handed_over():
         relu_method().set_input(views[1], 0)
 
 
+def test_a_memory_that_is_refused_does_not_take_the_place_of_another():
+    """It begins where the one does that was taken."""
+    method = load_with_exact_memories(
+        Program.load(BufferDataLoader(aligned(sections()["relu_unplanned"]))), "forward")
+    output = aligned(16)
+    method.set_output_data_ptr(output, 0)
+    with pytest.raises(Error, match="InvalidArgument"):
+        method.set_output_data_ptr(output[:8], 0)
+    method.set_input(np.array([-1, 2, -3, 4], np.float32), 0)
+    method.execute()
+    assert list(method.get_output(0).data) == [0, 2, 0, 4]
+
+
 @pytest.mark.parametrize("sizes", [(0, 3), (2, 0)])
 def test_an_array_without_elements_is_a_tensor(sizes):
     assert from_blob(np.zeros(sizes, np.float32), sizes).nbytes() == 0

@@ -404,8 +404,6 @@ class Method(_Caller):
     to the list."""
 
     check = _function(lib.pt_check_loaded)
-    restart = _function(lib.pt_restart)
-    reset_state = _function(lib.pt_reset_state)
     ask_temp = _function(lib.pt_ask_temp)
 
     def __init__(self, owner, kept):
@@ -457,8 +455,10 @@ class Method(_Caller):
 
     def _part(self, pointer, size):
         """A memoryview of bytes where they lie."""
+        if not size:
+            return memoryview(bytearray())
         for memory in (*self._held.values(), *self._given):
-            part = memory.part(pointer, size) if size else memoryview(bytearray())
+            part = memory.part(pointer, size)
             if part is not None:
                 return part
 
@@ -525,6 +525,16 @@ class Method(_Caller):
 
     # ---- inputs, outputs, attributes
 
+    def _check_no_other_runs(self):
+        if self._runner not in (None, threading.get_ident()):
+            self._refuse(lib.PT_ERROR_INVALID_STATE, lib.PT_SUBJECT_METHOD, -1, "is executing")
+
+    def _change(self, function, *arguments):
+        """Calls what no thread may call while another one runs the method."""
+        self._check_no_other_runs()
+        with self._lock:
+            self.ask(function, *arguments)
+
     def _give(self, function, place, value, subject, index):
         """Hands over a buffer or a Tensor."""
         if not _is_tensor(value):
@@ -539,17 +549,19 @@ class Method(_Caller):
             given |= {"has_shape": True, "rank": len(order), "dtype": value.scalar_type(),
                       "sizes": ffi.new("int32_t[]", value.sizes()),
                       "dim_order": ffi.new("uint8_t[]", order)}
-        self._given = [*self._given, memory]
-        self.ask(function, place, [given])
-        used = self._memories()
-        self._given = [each for each in self._given if each in used.values()]
+        self._check_no_other_runs()
+        with self._lock:
+            self._given = [*self._given, memory]
+            self.ask(function, place, [given])
+            used = self._memories()
+            self._given = [each for each in self._given if each in used.values()]
 
     def set_input(self, value, i):
         item = _item(value)
         if item["type"] == lib.PT_TYPE_NONE and _is_tensor(value):
             self._give(lib.pt_give_input, i, value, lib.PT_SUBJECT_INPUT, i)
         else:
-            self.ask(lib.pt_set_constant_input, i, [item])
+            self._change(lib.pt_set_constant_input, i, [item])
 
     def set_output(self, buffer, i):
         self._give(lib.pt_set_output, i, buffer, lib.PT_SUBJECT_OUTPUT, i)
@@ -600,7 +612,7 @@ class Method(_Caller):
     def _run(self, function):
         """Threads run one after the other; a backend cannot run its own method."""
         this = threading.get_ident()
-        if self._runner == this or not self._m.is_ready:
+        if self._runner == this:
             self.ask(function)
             return
         with self._lock:
@@ -609,6 +621,12 @@ class Method(_Caller):
                 self.ask(function)
             finally:
                 self._runner = None
+
+    def reset_state(self):
+        self._change(lib.pt_reset_state)
+
+    def restart(self):
+        self._change(lib.pt_restart)
 
     def execute(self):
         self._run(lib.pt_execute)

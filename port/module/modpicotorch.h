@@ -15,8 +15,8 @@ static inline mp_obj_t pt_small_int(int64_t value) {
     return MP_OBJ_NEW_SMALL_INT((mp_int_t)MAX(-PT_SMALL_INT_MAX, MIN(value, PT_SMALL_INT_MAX)));
 }
 
-// An index or a size for the library, clamped: what does not fit is out of range there, too, as what
-// is negative is. TypeError for what is no int.
+// An index or a size for the library, clamped: what does not fit is out of range there, too, as is
+// what is negative. TypeError for what is no int.
 uint32_t pt_index(mp_obj_t i);
 
 // Bytes of stack below MicroPython's limit that open, load, execute, step and unload have to find

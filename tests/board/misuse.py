@@ -284,19 +284,31 @@ def large_ints(program):
     print(result[0], m.get_output(1))
 
 
+def an_index(m, meta, x, i):
+    print("index", i)
+    tell("set_input", lambda: m.set_input(x, i))
+    tell("set_output_data_ptr", lambda: m.set_output_data_ptr(x, i))
+    tell("get_output", lambda: m.get_output(i))
+    tell("planned buffer", lambda: meta.memory_planned_buffer_size(i))
+    tell("input", lambda: meta.input_tensor_meta(i))
+    tell("operator", lambda: meta.operator_name(i))
+
+
 def indices_of_any_size(program):
     """None is taken for the 32 bits that the library sees of it."""
     m = Loaded(program).method
-    meta = m.metadata
     x = take("planned", 16)
     for i in (-1, 1 << 30, 1 << 31, 1 << 32, -1 << 32, 1 << 64):
-        print("index", i)
-        tell("set_input", lambda: m.set_input(x, i))
-        tell("set_output_data_ptr", lambda: m.set_output_data_ptr(x, i))
-        tell("get_output", lambda: m.get_output(i))
-        tell("planned buffer", lambda: meta.memory_planned_buffer_size(i))
-        tell("input", lambda: meta.input_tensor_meta(i))
-        tell("operator", lambda: meta.operator_name(i))
+        an_index(m, m.metadata, x, i)
+
+
+def a_dim_order(order):
+    print("dim order", order, "->", unlocked(lambda: from_blob(bytes(16), (2, 2), "Float", order)))
+
+
+def a_truth(program, prepare):
+    method = Loaded(program, load=False).method
+    tell("prepare as a truth", lambda: method.load(program, "forward", prepare))
 
 
 def objects_of_other_kinds(program):
@@ -311,15 +323,14 @@ def objects_of_other_kinds(program):
     print("a pool of objects ->", unlocked(lambda: MemoryAllocator(objects)))
     print("a tensor of objects ->", unlocked(lambda: from_blob(objects, (4,), "Float")))
     for order in ((0, 2), (0, -1), (0, 300), (0,)):
-        print("dim order", order, "->", unlocked(lambda: from_blob(bytes(16), (2, 2), "Float", order)))
+        a_dim_order(order)
     for name in (b"forward", b"backward", None, 5):
         try:
             program.plan(name)
         except TypeError:
             print(name, "is no name")
     for prepare in (None, 2, "yes"):
-        method = Loaded(program, load=False).method
-        tell("prepare as a truth", lambda: method.load(program, "forward", prepare))
+        a_truth(program, prepare)
 
 
 relu = open_program("relu")

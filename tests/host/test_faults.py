@@ -2,15 +2,18 @@
 and the method is as usable afterwards as docs/faults.md says."""
 
 import copy
+import functools
 import pickle
+import sys
 import time
 
 import figures
 import pytest
 from faulty import faulty
 from flatbuffer_builder import int_value
-from picotorch import Error
-from programs import plan, program, relu_plan, tensor
+from picotorch import BufferDataLoader, Error, Program
+from picotorch.module import load_with_exact_memories
+from programs import call, plan, program, relu_plan, tensor
 from targets import FAULT_BOARDS, HOST, SCRIPTS, aligned, run_script
 from test_side_by_side import Threads, waiting_method
 
@@ -54,14 +57,14 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_method_that_executes_in_another_thread_is_left_alone(call):
+@pytest.mark.parametrize("name", CALLS)
+def test_a_method_that_executes_in_another_thread_is_left_alone(name):
     method, flag = waiting_method(), aligned(1)
     method.set_input(flag, 0)
     threads = Threads(method.execute)
     wait_until(method.library.is_running)
     with pytest.raises(Error, match=r"AlreadyLoaded|InvalidState \(0x02\): method: is executing"):
-        CALLS[call](method)
+        CALLS[name](method)
     method.get_output(0)
     flag[0] = 1
     threads.join()
@@ -91,6 +94,41 @@ def test_memories_stay_until_another_thread_has_executed():
     first.join()
     second.join()
     assert waits
+
+
+@pytest.fixture
+def busy_threads():
+    """Python goes from one thread to another as often as it can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_memories_are_handed_over_between_executions(busy_threads):
+    """While threads execute again and again, others give new memories; old ones go at once."""
+    n = 4096
+    relu = plan([tensor([n]), tensor([n])], [call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1], [])
+    method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(program(relu)))), "forward")
+    end = time.monotonic() + 5
+    ran = set()
+
+    def until_the_end(calls):
+        while time.monotonic() < end:
+            for name, function in calls.items():
+                try:
+                    function()
+                    ran.add(name)
+                except Error as error:
+                    assert "is executing" in str(error) or "never set" in str(error)
+
+    execute = {"execute": method.execute}
+    give = {"input": lambda: method.set_input(aligned(4 * n), 0),
+            "output": lambda: method.set_output_data_ptr(aligned(4 * n), 0),
+            "reset": method.reset_state}
+    each = (execute, execute, give, give)
+    Threads(*[functools.partial(until_the_end, calls) for calls in each]).join()
+    assert ran == {"execute", *give}
 
 
 def test_methods_are_not_copied():

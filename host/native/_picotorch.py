@@ -576,7 +576,11 @@ class Method(_Caller):
         if view.type == lib.PT_TYPE_NULL:
             return None
         if view.type == lib.PT_TYPE_STRING:
-            return _text(view.text).decode()
+            try:
+                return _text(view.text).decode()
+            except UnicodeDecodeError:
+                self._refuse(lib.PT_ERROR_INVALID_PROGRAM, lib.PT_SUBJECT_VALUE, view.value,
+                             "is no UTF-8")
         if view.type <= lib.PT_TYPE_DOUBLE:
             return _number(view.number)
         return kept.list._point(view.value, view.list.count)

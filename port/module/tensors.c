@@ -162,11 +162,16 @@ static mp_obj_t show(const method *self, const pt_value_view *view, const pt_kep
     return kept->tensor;
 }
 
-static mp_obj_t string_of(const method *self, pt_text text, const pt_kept *kept) {
+static mp_obj_t string_of(const method *self, const pt_value_view *view, const pt_kept *kept) {
+    pt_text text = view->text;
     const pt_program *p = self->m.plan.program;
     const char *end = (const char *)p->data + p->size;
     if (text.length == 0) {
         return MP_OBJ_NEW_QSTR(MP_QSTR_);
+    }
+    if (!pt_is_utf8(text.data, text.length)) {
+        pt_refuse(&self->owner, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)view->value,
+                  "is no UTF-8");
     }
     bool is_terminated = text.data + text.length < end && text.data[text.length] == 0;
     return pt_string(text.data, text.length, is_terminated, kept->text);
@@ -200,7 +205,7 @@ static mp_obj_t object_of(const method *self, const pt_value_view *view, mp_obj_
     case PT_TYPE_NULL:
         return mp_const_none;
     case PT_TYPE_STRING:
-        return string_of(self, view->text, kept);
+        return string_of(self, view, kept);
     case PT_TYPE_INT:
     case PT_TYPE_BOOL:
     case PT_TYPE_DOUBLE:

@@ -311,6 +311,13 @@ def a_truth(program, prepare):
     tell("prepare as a truth", lambda: method.load(program, "forward", prepare))
 
 
+def a_string_of_no_text(program):
+    """no_text gives a string of bytes that are no UTF-8."""
+    m = Loaded(program).method
+    tell("output", lambda: m.get_output(0))
+    print("unlocked", unlocked(lambda: m.get_output(0)))
+
+
 def objects_of_other_kinds(program):
     m = Loaded(program).method
     info = m.metadata.input_tensor_meta(0)
@@ -353,6 +360,7 @@ many_inputs(open_program("many_inputs"))
 large_ints(open_program("large_ints"))
 indices_of_any_size(relu)
 objects_of_other_kinds(relu)
+a_string_of_no_text(open_program("no_text"))
 try:
     Method(None).method_meta()
 except Error as error:

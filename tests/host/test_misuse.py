@@ -5,7 +5,7 @@ import fixture_store
 import numpy as np
 import programs
 import pytest
-from flatbuffer_builder import bool_value, int_value
+from flatbuffer_builder import bool_value, int_value, string_value
 from picotorch import (
     Backend,
     BufferDataLoader,
@@ -59,6 +59,7 @@ def sections():
             [tensor([4]), tensor([4]), int_value(1), tensor([4])], [call(0, 0, 1, 2, 3, 3)],
             ["aten::add.out"], [0, 1], [3], [])),
         "large_ints": relu([*planned, int_value(2**29), int_value(2**40)], [2, 3], [2, 3]),
+        "no_text": relu([*planned, string_value("text")], [], [2]).replace(b"text", b"\xff" * 4),
     }
 
 

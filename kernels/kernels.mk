@@ -18,10 +18,10 @@ PT_KERNELS_CFLAGS := -ffp-contract=off -fno-math-errno -fno-tree-vectorize
 PT_SMALL_CFLAGS := -Os -fno-tree-loop-distribute-patterns
 PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
 # The inner loops, the int8 kernels, the float products and what else of float models takes long; of
-# the core what runs for each instruction, and what reads the whole file: verification, and the
-# tables of values. -Os costs the others up to a seventh (docs/performance.md). It would have the
-# float products use VMLA, which is fewer instructions and more cycles.
+# the core what runs for each execution and each instruction, and what reads the whole file:
+# verification, and the tables of values. -Os costs the others up to a seventh (docs/performance.md).
+# It would have the float products use VMLA, which is fewer instructions and more cycles.
 PT_FAST_C := $(sort $(wildcard $(addprefix $(PT_KERNELS_DIR)/,arch/*.c arch/*/*.c cortex_m/*.c)) \
-	$(addprefix $(PT_KERNELS_DIR)/core/,check.c executor.c reader.c tables.c tensor.c values.c \
+	$(addprefix $(PT_KERNELS_DIR)/core/,check.c executor.c method.c reader.c tables.c tensor.c values.c \
 	variables.c verify.c) \
 	$(addprefix $(PT_KERNELS_DIR)/portable/,normalization.c permute.c products.c softmax.c))

@@ -552,9 +552,11 @@ class Method(_Caller):
         self._check_no_other_runs()
         with self._lock:
             self._given = [*self._given, memory]
-            self.ask(function, place, [given])
-            used = self._memories()
-            self._given = [each for each in self._given if each in used.values()]
+            try:
+                self.ask(function, place, [given])
+            finally:  # what was refused, or is used no longer
+                used = self._memories()
+                self._given = [each for each in self._given if each in used.values()]
 
     def set_input(self, value, i):
         item = _item(value)

@@ -1,6 +1,8 @@
 """A run on the twin: the fixtures' outputs, the memories' sizes, the log, the errors."""
 
+import gc
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +127,18 @@ def test_inputs_that_do_not_fit_the_method(inputs, words):
     assert result.status in ("InvalidArgument", "InvalidType", "NotSupported")
     assert words in result.message
     assert result.outputs == []
+
+
+def test_a_buffer_that_was_refused_is_not_kept():
+    fixture = fixture_store.load("add_1")
+    method = load_with_exact_memories(twin.open_program(fixture.pte), "forward")
+    array = np.zeros(3, np.uint8)
+    kept = weakref.ref(array)
+    with pytest.raises(Error):
+        method.set_input(array, 0)
+    del array
+    gc.collect()
+    assert kept() is None
 
 
 @pytest.mark.parametrize("size", range(0, 936, 13))

@@ -25,6 +25,9 @@ int pt_check_kinds(pt_context *c, const pt_instruction *instruction) {
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         char letter = signature[i];
         pt_ref arg = instruction->args[i];
+        if (letter == 'T' && pt_tensor_record(c, arg)) { // most of them are
+            continue;
+        }
         if (!letter) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more arguments than the operator has");
         }
@@ -119,7 +122,7 @@ static int check_kernel_call(pt_context *c, pt_instruction *instruction) {
     if (!pt_operator_kernel(instruction->kernel)) {
         return pt_fail(c, PT_ERROR_OPERATOR_MISSING, "this build has no kernel of this number");
     }
-    bool is_static = !is_dynamic_call(c, instruction);
+    bool is_static = c->is_static || !is_dynamic_call(c, instruction);
     instruction->op = is_static ? PT_OP_KERNEL_CALL : PT_OP_DYNAMIC_CALL;
     c->checking = is_static ? PT_CHECK_STATIC : PT_CHECK_BOUNDS;
     int error = pt_check_kinds(c, instruction);

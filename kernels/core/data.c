@@ -207,30 +207,28 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
     if (!layout.position && !r.bad) {
         return bad(error, PT_SUBJECT_KEY, PT_NO_INDEX, "is no tensor");
     }
-    uint32_t rank, dims, nbytes = 0;
-    const uint8_t *sizes = pt_items(
-        &r, pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SIZES), 4, &rank);
-    const uint8_t *order = pt_items(
-        &r, pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_DIM_ORDER), 1, &dims);
-    uint8_t dtype =
-        (uint8_t)pt_field_u8(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SCALAR_TYPE);
+    pt_tensor_table t = {
+        .sizes = pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SIZES),
+        .dim_order = pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_DIM_ORDER),
+        .dtype = (uint8_t)pt_field_u8(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SCALAR_TYPE),
+    };
+    int code = pt_measure_tensor(&r, &t, error);
     if (r.bad) {
         return outside(error);
     }
-    int flags = rank == dims ? pt_dim_order_flags(rank, order) : -1;
-    if (flags < 0 || pt_tensor_nbytes(dtype, rank, sizes, &nbytes, error) != PT_ERROR_OK) {
+    if (code != PT_ERROR_OK) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_TENSOR_LAYOUT, PT_NO_INDEX,
                          "sizes, dim order and dtype make no tensor");
     }
     *info = (pt_tensor_info){
-        .sizes = (const int32_t *)(const void *)sizes,
-        .dim_order = order,
-        .dtype = dtype,
-        .rank = (uint8_t)rank,
-        .is_contiguous = (flags & PT_VALUE_CONTIGUOUS) != 0,
+        .sizes = (const int32_t *)(const void *)(r.data + t.sizes + 4),
+        .dim_order = r.data + t.dim_order + 4,
+        .dtype = t.dtype,
+        .rank = t.flags & PT_VALUE_RANK,
+        .is_contiguous = (t.flags & PT_VALUE_CONTIGUOUS) != 0,
         .is_external = true,
         .is_constant = true,
-        .nbytes = nbytes,
+        .nbytes = t.nbytes,
         .name = key_at(file, &r, i),
     };
     return PT_ERROR_OK;
@@ -313,10 +311,9 @@ static int find_key(pt_data_search *search, pt_text key, uint32_t value, uint32_
         "no data file has this key; take the .ptd file that was exported with the program");
 }
 
-int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table *t,
-                     uint32_t nbytes, bool in_place, uint32_t value, uint32_t *file,
-                     uint32_t *position, pt_error *error) {
-    uint32_t name = pt_name_position(r, t), key = 0, size;
+int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table *t, bool in_place,
+                     uint32_t value, uint32_t *file, uint32_t *position, pt_error *error) {
+    uint32_t name = pt_name_position(r, t->extra), key = 0, size;
     if (!name) {
         return bad_tensor(error, value, "has no name");
     }
@@ -332,9 +329,9 @@ int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table
     if (!bytes_at(found, &f, key, position, &size)) {
         return outside(error);
     }
-    if (size < nbytes) {
+    if (size < t->nbytes) {
         return pt_report_bytes(error, PT_ERROR_INVALID_EXTERNAL_DATA, PT_SUBJECT_EXTERNAL_TENSOR,
-                               (int32_t)value, nbytes, size, NULL);
+                               (int32_t)value, t->nbytes, size, NULL);
     }
     uint32_t misplaced = in_place ? pt_misplaced(*position, t->dtype) : 0;
     if (misplaced) {

@@ -13,10 +13,9 @@ typedef struct pt_data_search {
 } pt_data_search;
 
 pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files);
-// File and position in it of the data of external tensor number `value`, `nbytes` bytes.
-// `in_place`: it is used where it lies. NotFound, InvalidExternalData, InvalidState.
-int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table *t,
-                     uint32_t nbytes, bool in_place, uint32_t value, uint32_t *file,
-                     uint32_t *position, pt_error *error);
+// File and position in it of the data of external tensor number `value`. `in_place`: it is used
+// where it lies. NotFound, InvalidExternalData, InvalidState.
+int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table *t, bool in_place,
+                     uint32_t value, uint32_t *file, uint32_t *position, pt_error *error);
 
 #endif

@@ -84,6 +84,7 @@ typedef struct pt_context {
     uint32_t list_items;      // of lists of ints that loading has looked at
     uint8_t checking;         // PT_CHECK_...
     bool prepares;            // checks may ask for memory for what they prepare
+    bool is_static;           // the method has no dynamic tensors and no variables
     uint32_t prepared_needed; // bytes that they asked for together
     uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
     uint32_t prepare_left;    // bytes there

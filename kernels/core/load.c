@@ -48,7 +48,9 @@ typedef struct loader {
     uint32_t size_at;
     uint32_t list_at;
     uint32_t instruction_at;
+    bool has_views;
     bool has_jumps;
+    uint32_t near; // for pt_find_value_near
     uint32_t n_kernels;
     uint16_t kernels[KERNELS_KEPT];
 } loader;
@@ -100,14 +102,21 @@ static NOT_INLINED int check_operators(loader *l) {
     return PT_ERROR_OK;
 }
 
-// Position and type of the EValue of value `index`.
-static int find_value(loader *l, int32_t index, uint32_t *position, uint32_t *type) {
-    *position = pt_read_value(&l->r, &l->values, (uint32_t)index, type);
-    if (*position) {
-        return PT_ERROR_OK;
-    }
+static inline __attribute__((always_inline)) uint32_t read_value(loader *l, int32_t index,
+                                                                 uint32_t *type) {
+    return (uint32_t)index < l->values.n ? pt_read_value(&l->r, &l->values, (uint32_t)index, type)
+                                         : 0;
+}
+
+static int no_value(loader *l, int32_t index) {
     return l->r.bad ? outside(l)
                     : bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "there is no such value");
+}
+
+// Position and type of the EValue of value `index`.
+static int find_value(loader *l, int32_t index, uint32_t *position, uint32_t *type) {
+    *position = read_value(l, index, type);
+    return *position ? PT_ERROR_OK : no_value(l, index);
 }
 
 static int value_type(loader *l, int32_t index, uint32_t *type) {
@@ -161,15 +170,13 @@ static uint32_t n_arguments(uint32_t kernel, const pt_plan_walk *w) {
 static int count_kernel_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
     uint32_t kernel = 0;
     PT_TRY(find_kernel(l, w->target, &kernel));
-    const char *signature = pt_operator_signature(kernel);
-    for (*n = 0; signature[*n]; ++*n) {
-    }
+    uint32_t traits = pt_operator_traits(kernel, n);
     if (w->n_args != *n && w->n_args != *n + 1) {
         return pt_report(l->error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION,
                          (int32_t)w->index, "has another number of arguments than its operator");
     }
-    uint32_t traits = pt_operator_traits(kernel);
     l->n_variables += (traits & PT_HAS_VARIABLE) != 0;
+    l->has_views |= (traits & PT_HAS_VIEW) != 0;
     return traits & PT_HAS_LISTS ? count_lists(l, w, *n) : PT_ERROR_OK;
 }
 
@@ -346,6 +353,9 @@ static void put_method(loader *l) {
 // ---- values
 
 static int check_shape(loader *l, const pt_tensor_table *t, uint32_t index) {
+    if (!(t->dynamism | t->storage_offset)) {
+        return PT_ERROR_OK;
+    }
     if (t->dynamism == PT_TENSOR_SHAPE_DYNAMISM_DYNAMIC_UNBOUND) {
         return not_supported(l, PT_SUBJECT_VALUE, (int32_t)index,
                              "a tensor of dynamic shape without upper bound; export with upper "
@@ -359,10 +369,9 @@ static int check_shape(loader *l, const pt_tensor_table *t, uint32_t index) {
                : PT_ERROR_OK;
 }
 
-static int constant_data(loader *l, const pt_tensor_table *t, uint32_t nbytes, uint32_t index,
-                         pt_ref *data) {
+static int constant_data(loader *l, const pt_tensor_table *t, uint32_t index, pt_ref *data) {
     uint32_t position = 0;
-    PT_TRY(pt_find_constant(l->plan->program, &l->r, t->constant, nbytes, &position, l->error));
+    PT_TRY(pt_find_constant(l->plan->program, &l->r, t->constant, t->nbytes, &position, l->error));
     uint32_t misplaced = pt_misplaced(position, t->dtype);
     if (misplaced) {
         return bad(l, PT_SUBJECT_VALUE, index,
@@ -373,49 +382,48 @@ static int constant_data(loader *l, const pt_tensor_table *t, uint32_t nbytes, u
     return PT_ERROR_OK;
 }
 
-static int external_data(loader *l, const pt_tensor_table *t, uint32_t nbytes, uint32_t index,
-                         pt_ref *data) {
+static int external_data(loader *l, const pt_tensor_table *t, uint32_t index, pt_ref *data) {
     uint32_t file = 0, position = 0;
-    PT_TRY(pt_find_external(&l->search, &l->r, t, nbytes, true, index, &file, &position, l->error));
+    PT_TRY(pt_find_external(&l->search, &l->r, t, true, index, &file, &position, l->error));
     *data = pt_make_ref(PT_MEMORY_PLANNED + l->m->n_planned + file, position);
     return PT_ERROR_OK;
 }
 
 // Where the data of a tensor lies, and whether it is constant. Fills planned memory with initial
 // values.
-static int place(loader *l, const pt_tensor_table *t, pt_value *value, uint32_t nbytes) {
+static int place(loader *l, const pt_tensor_table *t, pt_value *value) {
     bool is_external = t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL;
     if (t->location > PT_TENSOR_DATA_LOCATION_EXTERNAL) {
         return bad(l, PT_SUBJECT_VALUE, value->index, "lies at a place of an unknown kind");
     }
     if (!t->allocation && (is_external || t->constant)) {
         value->flags |= PT_VALUE_CONSTANT;
-        return is_external ? external_data(l, t, nbytes, value->index, &value->data)
-                           : constant_data(l, t, nbytes, value->index, &value->data);
+        return is_external ? external_data(l, t, value->index, &value->data)
+                           : constant_data(l, t, value->index, &value->data);
     }
-    if (nbytes == 0) {
+    if (t->nbytes == 0) {
         return PT_ERROR_OK;
     }
     if (!t->allocation) {
         value->data = PT_DATA_UNPLANNED;
         return PT_ERROR_OK;
     }
-    PT_TRY(pt_find_planned(l->m, &l->r, t, nbytes, value->index, &value->data, l->error));
-    return pt_put_initial_value(l->m, &l->search, &l->r, t, pt_at(l->c, value->data), nbytes,
-                                value->index, l->error);
+    PT_TRY(pt_find_planned(l->m, &l->r, t, value->index, &value->data, l->error));
+    return pt_put_initial_value(l->m, &l->search, &l->r, t, pt_at(l->c, value->data), value->index,
+                                l->error);
 }
 
 static int write_tensor(loader *l, uint32_t index, uint32_t table, pt_value *value) {
-    pt_tensor_table t = pt_read_tensor(&l->r, &l->values, table);
-    uint32_t nbytes = 0;
+    pt_tensor_table t;
+    PT_TRY(pt_read_tensor(&l->r, &l->values, table, &t, l->error));
     PT_TRY(check_shape(l, &t, index));
     value->data = 0;
     value->sizes = pt_make_ref(PT_MEMORY_PROGRAM, t.sizes + 4);
     value->dim_order = pt_make_ref(PT_MEMORY_PROGRAM, t.dim_order + 4);
     value->index = (uint16_t)index;
     value->type = t.dtype;
-    PT_TRY(pt_measure_tensor(&l->r, &t, &value->flags, &nbytes, l->error));
-    PT_TRY(place(l, &t, value, nbytes));
+    value->flags = t.flags;
+    PT_TRY(place(l, &t, value));
     if (t.dynamism) {
         l->size_bytes += 4 + 4 * (value->flags & PT_VALUE_RANK);
         value->flags |= PT_VALUE_DYNAMIC;
@@ -428,7 +436,10 @@ static NOT_INLINED int write_values(loader *l) {
     uint32_t at = l->m->start + (uint32_t)sizeof(pt_method_record), size = l->m->pool_size;
     uint32_t room = size > at ? (size - at) / sizeof(pt_value) : 0;
     pt_value no_room, *value;
-    for (uint32_t i = UINT32_MAX, table; (table = pt_next_tensor(&l->r, &l->values, &i));) {
+    for (uint32_t i = 0, table; i < l->values.n; i++) {
+        if (!(table = pt_tensor_at(&l->r, &l->values, i))) {
+            continue;
+        }
         bool fits = l->n_tensors++ < room;
         value = fits ? (pt_value *)(void *)(l->c->memory[PT_MEMORY_POOL] + at) : &no_room;
         PT_TRY(write_tensor(l, i, table, value));
@@ -450,10 +461,11 @@ static int put_written(loader *l, const pt_plan_walk *w, uint32_t *n) {
         }
     } else if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
         PT_TRY(find_kernel(l, w->target, &kernel));
-        if (!(pt_operator_traits(kernel) & PT_HAS_VARIABLE)) {
+        uint32_t n_args;
+        if (!(pt_operator_traits(kernel, &n_args) & PT_HAS_VARIABLE)) {
             return PT_ERROR_OK;
         }
-        value = argument(l, w, n_arguments(kernel, w) - 1);
+        value = argument(l, w, n_args - 1);
     } else {
         return PT_ERROR_OK;
     }
@@ -528,7 +540,7 @@ static void put_sizes(loader *l) {
 // ---- instructions
 
 static int tensor_ref(loader *l, int32_t index, pt_ref *ref) {
-    *ref = index >= 0 ? pt_find_value(l->c, (uint32_t)index) : 0;
+    *ref = index >= 0 ? pt_find_value_near(l->c, (uint32_t)index, &l->near) : 0;
     return *ref ? PT_ERROR_OK : bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "is no tensor");
 }
 
@@ -595,8 +607,14 @@ static bool has_variable(loader *l, uint32_t type, uint32_t position) {
 }
 
 static inline int argument_ref(loader *l, int32_t index, pt_ref *ref) {
-    uint32_t position = 0, type = 0;
-    PT_TRY(find_value(l, index, &position, &type));
+    *ref = pt_leading_value(l->c, (uint32_t)index);
+    if (*ref) { // nothing else has to be known of a tensor
+        return PT_ERROR_OK;
+    }
+    uint32_t type, position = read_value(l, index, &type);
+    if (!position) {
+        return no_value(l, index);
+    }
     if (type == PT_TYPE_TENSOR) {
         return tensor_ref(l, index, ref);
     }
@@ -617,11 +635,13 @@ static int write_call(loader *l, const pt_plan_walk *w, pt_instruction *to) {
         PT_TRY(find_kernel(l, w->target, &kernel));
         n = n_arguments(kernel, w);
     }
-    for (uint32_t k = 0; k < n; k++) {
-        PT_TRY(argument_ref(l, argument(l, w, k), &to->args[k]));
+    const uint8_t *index = l->r.data + w->args + 4;
+    for (pt_ref *ref = to->args, *end = ref + n; ref != end; ref++, index += 4) {
+        PT_TRY(argument_ref(l, (int32_t)pt_read_u32(index), ref));
     }
     uint32_t type;
-    if (w->n_args > n) { // an output that is named once more
+    bool is_repeated = w->n_args > n; // an output that is named once more
+    if (is_repeated && (n == 0 || argument(l, w, n) != argument(l, w, n - 1))) {
         PT_TRY(value_type(l, argument(l, w, n), &type));
     }
     to->kernel = (uint16_t)kernel;
@@ -711,7 +731,7 @@ static NOT_INLINED int write_instructions(loader *l) {
 
 static int settle(loader *l) {
     uint32_t end = l->m->end_external;
-    int code = pt_settle(l->c, l->m->start, &end);
+    int code = pt_settle(l->c, l->m->start, l->has_views, &end);
     if (code != PT_ERROR_OK) {
         return l->c->argument >= 0 ? not_supported(l, PT_SUBJECT_VALUE, l->c->argument,
                                                    "so many tensors outside the planned memory")
@@ -757,6 +777,7 @@ static int load_records(loader *l, const pt_memories *memories) {
     put_sizes(l);
     PT_TRY(write_instructions(l));
     PT_TRY(settle(l));
+    l->c->is_static = l->size_bytes == 0 && l->n_variables == 0;
     return check_signature(l);
 }
 

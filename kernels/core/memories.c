@@ -27,21 +27,23 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
     return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
-// In references, which tell before all memories are known: those share no bytes.
-static bool share_bytes(const pt_context *c, pt_ref a, pt_ref b) {
-    const pt_value *x = (const pt_value *)(const void *)pt_at(c, a);
-    const pt_value *y = (const pt_value *)(const void *)pt_at(c, b);
-    if (x->data >> PT_REF_OFFSET_BITS != y->data >> PT_REF_OFFSET_BITS) {
-        return false;
-    }
-    uint32_t x_words = (pt_capacity(c, a) * pt_element_size(x->type) + 3) / 4;
-    uint32_t y_words = (pt_capacity(c, b) * pt_element_size(y->type) + 3) / 4;
-    return x_words > 0 && y_words > 0 && x->data < y->data + y_words && y->data < x->data + x_words;
+// Of a tensor, in steps of references.
+static uint32_t words_of(const pt_context *c, pt_ref tensor, const pt_value *value) {
+    return (pt_capacity(c, tensor) * pt_element_size(value->type) + 3) / 4;
 }
 
+// In references, which tell before all memories are known: those share no bytes.
 bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args) {
-    for (uint32_t i = 0; i < n; i++) {
-        if (i != place && pt_tensor_record(c, args[i]) && share_bytes(c, args[place], args[i])) {
+    const pt_value *x = (const pt_value *)(const void *)pt_at(c, args[place]);
+    uint32_t words = words_of(c, args[place], x);
+    for (uint32_t i = 0; i < n && words > 0; i++) {
+        const pt_value *y = pt_tensor_record(c, args[i]);
+        if (!y || i == place || y->data >> PT_REF_OFFSET_BITS != x->data >> PT_REF_OFFSET_BITS ||
+            y->data >= x->data + words) {
+            continue;
+        }
+        uint32_t y_words = words_of(c, args[i], y);
+        if (y_words > 0 && x->data < y->data + y_words) {
             return false;
         }
     }

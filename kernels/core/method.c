@@ -212,15 +212,16 @@ pt_usage pt_get_usage(const pt_method *m) {
 
 // ---- state
 
-int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t nbytes,
-                    uint32_t value, pt_ref *data, pt_error *error) {
+int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t value,
+                    pt_ref *data, pt_error *error) {
     pt_table allocation = pt_table_at(r, t->allocation);
     uint32_t memory = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID);
     uint32_t offset = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW);
     uint32_t high = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH);
     bool known = !high && memory > 0 && memory <= m->n_planned; // 0 is reserved
     memory += PT_MEMORY_PLANNED - 1;
-    if (!known || offset > m->c.memory_size[memory] || nbytes > m->c.memory_size[memory] - offset) {
+    if (!known || offset > m->c.memory_size[memory] ||
+        t->nbytes > m->c.memory_size[memory] - offset) {
         return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)value,
                          "lies outside the planned buffers");
     }
@@ -235,43 +236,40 @@ int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, 
 }
 
 int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *r,
-                         const pt_tensor_table *t, uint8_t *to, uint32_t nbytes, uint32_t value,
-                         pt_error *error) {
+                         const pt_tensor_table *t, uint8_t *to, uint32_t value, pt_error *error) {
     const pt_context *c = &m->c;
     uint32_t position = 0, memory = PT_MEMORY_PROGRAM;
     if (t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL) {
         uint32_t file = 0;
-        PT_TRY(pt_find_external(search, r, t, nbytes, false, value, &file, &position, error));
+        PT_TRY(pt_find_external(search, r, t, false, value, &file, &position, error));
         memory = PT_MEMORY_PLANNED + m->n_planned + file;
     } else if (t->constant) {
         pt_table extra = pt_table_at(r, t->extra);
         uint32_t entry =
             pt_field_u32(r, &extra, PT_SLOT_EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX);
-        PT_TRY(pt_find_initial_value(m->plan.program, r, entry, t->constant, nbytes, &position,
+        PT_TRY(pt_find_initial_value(m->plan.program, r, entry, t->constant, t->nbytes, &position,
                                      error));
     } else {
         return PT_ERROR_OK;
     }
-    memcpy(to, c->memory[memory] + position, nbytes);
+    memcpy(to, c->memory[memory] + position, t->nbytes);
     return PT_ERROR_OK;
 }
 
 static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_values *values,
                         uint32_t index, uint32_t table, pt_error *error) {
-    pt_tensor_table t = pt_read_tensor(r, values, table);
-    pt_ref ref = pt_find_value(&m->c, index);
-    uint32_t rank, nbytes = 0;
-    const uint8_t *sizes = pt_items(r, t.sizes, 4, &rank);
-    PT_TRY(pt_tensor_nbytes(t.dtype, rank, sizes, &nbytes, error));
+    pt_tensor_table t;
+    PT_TRY(pt_read_tensor(r, values, table, &t, error));
     if (t.dynamism) { // a view of fewer elements keeps its own until it is made again
-        (void)pt_resize_tensor(&m->c, ref, rank, (const int32_t *)(const void *)sizes);
+        (void)pt_resize_tensor(&m->c, pt_find_value(&m->c, index), t.flags & PT_VALUE_RANK,
+                               (const int32_t *)(const void *)(r->data + t.sizes + 4));
     }
-    if (!t.allocation || nbytes == 0) {
+    if (!t.allocation || t.nbytes == 0) {
         return PT_ERROR_OK;
     }
     pt_ref place = 0; // not where it lies: a view may lie in memory that is smaller, or constant
-    PT_TRY(pt_find_planned(m, r, &t, nbytes, index, &place, error));
-    return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, place), nbytes, index, error);
+    PT_TRY(pt_find_planned(m, r, &t, index, &place, error));
+    return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, place), index, error);
 }
 
 static int reset_tensors(pt_method *m, pt_error *error) {
@@ -280,8 +278,11 @@ static int reset_tensors(pt_method *m, pt_error *error) {
         pt_data_search_start(m->data, m->first_external - PT_MEMORY_PLANNED - m->n_planned);
     pt_values values;
     pt_start_values(&values, &r, &m->plan);
-    for (uint32_t i = UINT32_MAX, table; (table = pt_next_tensor(&r, &values, &i));) {
-        PT_TRY(reset_tensor(m, &search, &r, &values, i, table, error));
+    for (uint32_t i = 0; i < values.n; i++) {
+        uint32_t table = pt_tensor_at(&r, &values, i);
+        if (table) {
+            PT_TRY(reset_tensor(m, &search, &r, &values, i, table, error));
+        }
     }
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }

@@ -17,15 +17,14 @@ void pt_update_ready(pt_method *m);
 int pt_report_busy(const pt_method *m, pt_error *error);
 // The error of a check or a run of instruction `index`.
 int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *error);
-// Where a tensor of `nbytes` bytes, not 0, lies in planned memory: value number `value`.
-// InvalidProgram, NotSupported.
-int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t nbytes,
-                    uint32_t value, pt_ref *data, pt_error *error);
+// Where a tensor with elements, value number `value`, lies in planned memory. InvalidProgram,
+// NotSupported.
+int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t value,
+                    pt_ref *data, pt_error *error);
 // Copies the initial value of a mutable buffer, of value number `value`, to where it lives. Nothing
 // for a tensor that has none.
 int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *r,
-                         const pt_tensor_table *t, uint8_t *to, uint32_t nbytes, uint32_t value,
-                         pt_error *error);
+                         const pt_tensor_table *t, uint8_t *to, uint32_t value, pt_error *error);
 // InvalidState in a delegate that the method calls, and in other threads.
 int pt_check_idle(const pt_method *m, const char *what, pt_error *error);
 // Number of the value with this fully qualified name. NotFound.

@@ -79,9 +79,10 @@ int pt_find_attribute(const pt_method *m, const char *name, uint32_t length, uin
     pt_reader r = pt_program_reader(m->plan.program);
     pt_values values;
     pt_start_values(&values, &r, &m->plan);
-    for (uint32_t i = UINT32_MAX, table; (table = pt_next_tensor(&r, &values, &i));) {
-        pt_tensor_table t = pt_read_tensor(&r, &values, table);
-        uint32_t found = pt_name_position(&r, &t);
+    for (uint32_t i = 0; i < values.n; i++) {
+        uint32_t table = pt_tensor_at(&r, &values, i);
+        uint32_t extra = pt_follow_slot(&r, table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
+        uint32_t found = pt_name_position(&r, extra);
         if (found && pt_text_is(pt_text_at(&r, found), name, length)) {
             *value = i;
             return PT_ERROR_OK;

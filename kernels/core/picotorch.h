@@ -192,9 +192,14 @@ bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char 
 // The vtable of the table that was read last: those of a kind share few. Zeros before the first.
 typedef struct pt_layout {
     uint32_t vtable;
-    uint32_t last;    // position up to which the fields of such a table lie in the file
-    uint32_t n_slots; // that the vtable has, and the kind
+    uint32_t last; // position up to which the fields of such a table lie in the file
 } pt_layout;
+
+// The same of tables with two fields.
+typedef struct pt_pair_layout {
+    pt_layout table;
+    uint16_t at[2]; // offsets of the fields in the table; 0 for what is left out
+} pt_pair_layout;
 
 // The instructions of a method one after the other, through all chains.
 typedef struct pt_plan_walk {
@@ -211,8 +216,8 @@ typedef struct pt_plan_walk {
     uint32_t args;  // of a call: position of the vector of its values
     uint32_t n_args;
     bool bad; // something lies outside the file
-    pt_layout instruction;
-    pt_layout call;
+    pt_pair_layout instruction;
+    pt_pair_layout call;
 } pt_plan_walk;
 
 pt_plan_walk pt_plan_walk_start(const pt_plan *plan);

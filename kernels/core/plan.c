@@ -234,38 +234,35 @@ int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *inf
                          "is no tensor");
     }
     pt_values values = {.n = 0};
-    pt_tensor_table t = pt_read_tensor(&r, &values, item->table);
-    uint8_t flags;
-    uint32_t nbytes;
-    PT_TRY(pt_measure_tensor(&r, &t, &flags, &nbytes, error));
+    pt_tensor_table t;
+    PT_TRY(pt_read_tensor(&r, &values, item->table, &t, error));
     pt_table allocation = pt_table_at(&r, t.allocation);
     *info = (pt_tensor_info){
         .sizes = (const int32_t *)(const void *)(r.data + t.sizes + 4),
         .dim_order = r.data + t.dim_order + 4,
         .dtype = t.dtype,
-        .rank = flags & PT_VALUE_RANK,
+        .rank = t.flags & PT_VALUE_RANK,
         .dynamism = t.dynamism,
-        .is_contiguous = (flags & PT_VALUE_CONTIGUOUS) != 0,
+        .is_contiguous = (t.flags & PT_VALUE_CONTIGUOUS) != 0,
         .is_planned = t.allocation != 0,
         .is_external = t.location == PT_TENSOR_DATA_LOCATION_EXTERNAL,
         .planned =
             (uint8_t)(pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID) - 1),
         .offset = pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW),
-        .nbytes = nbytes,
-        .name = pt_text_at(&r, pt_name_position(&r, &t)),
+        .nbytes = t.nbytes,
+        .name = pt_text_at(&r, pt_name_position(&r, t.extra)),
     };
     info->is_constant = !info->is_planned && (info->is_external || t.constant != 0);
     if (info->is_constant && !info->is_external) {
-        PT_TRY(pt_find_constant(plan->program, &r, t.constant, nbytes, &info->offset, error));
+        PT_TRY(pt_find_constant(plan->program, &r, t.constant, t.nbytes, &info->offset, error));
     }
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
 }
 
 bool pt_has_name(const pt_plan *plan, const pt_item *item) {
     pt_reader r = pt_program_reader(plan->program);
-    pt_values values = {.n = 0};
-    pt_tensor_table t = pt_read_tensor(&r, &values, item->table);
-    return item->type == PT_TYPE_TENSOR && pt_name_position(&r, &t) != 0;
+    uint32_t extra = pt_follow_slot(&r, item->table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
+    return item->type == PT_TYPE_TENSOR && pt_name_position(&r, extra) != 0;
 }
 
 // ---- operators and delegates
@@ -410,10 +407,11 @@ int32_t pt_plan_walk_argument(const pt_plan_walk *w, uint32_t k) {
 int32_t pt_plan_walk_view(const pt_plan_walk *w) {
     pt_text name, overload;
     int32_t number;
+    uint32_t n_args;
     pt_error error;
     if (w->kind != PT_INSTRUCTION_KERNEL_CALL || w->target < 0 || w->n_args == 0 ||
         pt_plan_operator(w->plan, (uint32_t)w->target, &name, &overload, &number, &error) ||
-        number < 0 || !(pt_operator_traits((uint32_t)number) & PT_HAS_VIEW)) {
+        number < 0 || !(pt_operator_traits((uint32_t)number, &n_args) & PT_HAS_VIEW)) {
         return -1;
     }
     return pt_plan_walk_argument(w, w->n_args - 1);

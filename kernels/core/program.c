@@ -150,11 +150,12 @@ int pt_find_constant(const pt_program *p, pt_reader *r, uint32_t index, uint32_t
         if (index >= p->n_constants) {
             return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "there is no such constant");
         }
-        int64_t offset = pt_read_i64(p->data + p->constant_offsets + 4 + 8 * index);
-        if (offset < 0 || offset > p->constant_size || size > p->constant_size - offset) {
+        const uint8_t *entry = p->data + p->constant_offsets + 4 + 8 * index;
+        uint32_t offset = pt_read_u32(entry), high = pt_read_u32(entry + 4);
+        if (high || offset > p->constant_size || size > p->constant_size - offset) {
             return bad(error, PT_SUBJECT_CONSTANT, (int32_t)index, "lies outside its segment");
         }
-        *position = p->constant_segment + (uint32_t)offset;
+        *position = p->constant_segment + offset;
         return PT_ERROR_OK;
     }
     if (index >= pt_length(r, p->constant_buffer)) {

@@ -2,6 +2,7 @@
 #ifndef PT_CORE_PROGRAM_H
 #define PT_CORE_PROGRAM_H
 
+#include "kernel.h"
 #include "reader.h"
 
 static inline pt_reader pt_program_reader(const pt_program *p) {
@@ -24,7 +25,7 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
 // Number of value i, or of the value that input or output i is. InvalidArgument, InvalidProgram.
 int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_error *error);
 
-// The fields of a tensor's table, and of that with more about it.
+// The fields of a tensor's table and of that with more about it, and what they come to.
 typedef struct pt_tensor_table {
     uint32_t storage_offset;
     uint32_t sizes; // positions
@@ -32,46 +33,89 @@ typedef struct pt_tensor_table {
     uint32_t constant; // index of its data
     uint32_t allocation;
     uint32_t extra;
+    uint32_t nbytes; // of its elements: 0 with a size of 0
     uint8_t dtype;
     uint8_t dynamism;
     uint8_t location; // of its data, or initial value
+    uint8_t flags;    // rank and PT_VALUE_CONTIGUOUS
 } pt_tensor_table;
+
+typedef struct pt_tensor_layout {
+    pt_layout table;
+    uint16_t at[PT_SLOT_TENSOR_EXTRA_TENSOR_INFO + 1]; // as that of a pair, by slot
+} pt_tensor_layout;
 
 // The values of a plan, read one after the other, and their tensors.
 typedef struct pt_values {
     uint32_t first; // position of the first offset to an EValue
     uint32_t n;     // values
-    pt_layout evalue;
-    pt_layout tensor;
-    pt_layout other_tensor;
+    pt_pair_layout evalue;
+    pt_tensor_layout tensor;
+    pt_tensor_layout other_tensor;
 } pt_values;
 
 void pt_start_values(pt_values *values, pt_reader *r, const pt_plan *plan);
-// Position of the EValue of value i, and its type; 0 where it leads outside, or there is none.
-uint32_t pt_read_value(pt_reader *r, pt_values *values, uint32_t i, uint32_t *type);
+// Checks the vtable of the EValue at a position and keeps it; 0 where it leads outside.
+uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t position);
+
+static inline __attribute__((always_inline)) bool
+pt_has_layout(const pt_reader *r, const pt_layout *l, uint32_t position) {
+    return position <= l->last && position % 4 == 0 &&
+           position - pt_read_u32(r->data + position) == l->vtable;
+}
+
+// Where the field at an offset of a table leads to; 0 where it is left out.
+static inline __attribute__((always_inline)) uint32_t pt_target_of(pt_reader *r, uint32_t table,
+                                                                   uint32_t offset) {
+    uint32_t position = table + offset;
+    return offset ? pt_offset_to(r, position, pt_read_u32(r->data + position)) : 0;
+}
+
+// Position of the EValue of value i, which there is, and its type; 0 where it leads outside.
+static inline __attribute__((always_inline)) uint32_t pt_read_value(pt_reader *r, pt_values *values,
+                                                                    uint32_t i, uint32_t *type) {
+    uint32_t entry = values->first + 4 * i, position = entry + pt_read_u32(r->data + entry);
+    if (!pt_has_layout(r, &values->evalue.table, position)) {
+        position = pt_find_evalue_layout(r, values, position);
+    }
+    uint32_t offset = values->evalue.at[PT_SLOT_EVALUE_VAL_TYPE];
+    *type = offset ? r->data[position + offset] : (uint32_t)PT_TYPE_NONE;
+    return position;
+}
+
 // Position of the table that the EValue at a position, the last that was read, holds.
-uint32_t pt_value_member(pt_reader *r, const pt_values *values, uint32_t position);
-// Goes to the next tensor behind value *i, which begins as -1: the position of its table, or 0
-// behind the last.
-uint32_t pt_next_tensor(pt_reader *r, pt_values *values, uint32_t *i);
-pt_tensor_table pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position);
+static inline uint32_t pt_value_member(pt_reader *r, const pt_values *values, uint32_t position) {
+    return pt_target_of(r, position, values->evalue.at[PT_SLOT_EVALUE_VAL]);
+}
+
+// Position of the table of value i, where that is a tensor, else 0.
+static inline uint32_t pt_tensor_at(pt_reader *r, pt_values *values, uint32_t i) {
+    uint32_t type, position = pt_read_value(r, values, i, &type);
+    if (type != PT_TYPE_TENSOR) {
+        return 0;
+    }
+    position = pt_value_member(r, values, position);
+    return position ? position : pt_bad(r);
+}
+
+// InvalidProgram, NotSupported.
+int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
+                   pt_error *error);
+// Works out flags and bytes of sizes, dim order and dtype. InvalidProgram for no permutation of the
+// dims, and for sizes that, but for those of 0, make more than 128 MiB or that are negative;
+// NotSupported for more than 16 dims and for a dtype without whole bytes.
+int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error);
+// The fully qualified name in the table with more about a tensor; 0 where there is none.
+uint32_t pt_name_position(pt_reader *r, uint32_t extra);
 // Reads instruction number `next` of the chain that a walk is in.
 void pt_read_instruction(pt_reader *r, pt_plan_walk *walk);
-// Rank and PT_VALUE_CONTIGUOUS of these sizes and this dim order, and the bytes of their elements.
-// InvalidProgram, NotSupported.
-int pt_measure_tensor(pt_reader *r, const pt_tensor_table *t, uint8_t *flags, uint32_t *nbytes,
-                      pt_error *error);
-// Its fully qualified name; 0 where there is none.
-uint32_t pt_name_position(pt_reader *r, const pt_tensor_table *t);
-// Bytes of a tensor: 0 with a size of 0. InvalidProgram for sizes that, but for those of 0, make
-// more than 128 MiB or that are negative, NotSupported for a dtype without whole bytes.
-int pt_tensor_nbytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes, uint32_t *nbytes,
-                     pt_error *error);
-// Rank and PT_VALUE_CONTIGUOUS of a dim order; -1 when it is no permutation of so many dims, of 16
-// at most.
-int pt_dim_order_flags(uint32_t rank, const uint8_t *order);
 // 4 for data of a dtype that lies at no multiple of 4, 8 for elements of 8 bytes at no multiple of
 // 8; else 0.
-uint32_t pt_misplaced(uint32_t position, uint8_t dtype);
+static inline uint32_t pt_misplaced(uint32_t position, uint8_t dtype) {
+    if (position & 3) {
+        return 4;
+    }
+    return position & 4 && pt_element_size(dtype) == 8 ? 8 : 0;
+}
 
 #endif

@@ -105,12 +105,25 @@ static inline const pt_value *pt_tensor_record(const pt_context *c, pt_ref arg) 
     return value->type < PT_VALUE_OTHER ? value : NULL;
 }
 
+// The record of value `index` where all values up to it are tensors, as constants mostly are; else
+// 0.
+static inline pt_ref pt_leading_value(const pt_context *c, uint32_t index) {
+    const pt_method_record *m = pt_record_of(c);
+    pt_ref ref = m->values + index * (uint32_t)(sizeof(pt_value) / 4);
+    return index < m->n_values && ((const pt_value *)(const void *)pt_at(c, ref))->index == index
+               ? ref
+               : 0;
+}
+
 // Type of an EValue: PT_TYPE_...
 uint8_t pt_value_type(const uint8_t *evalue);
 // Index of the value that item i of a list of ints in the program names.
 int64_t pt_list_index(const pt_context *c, pt_ref list, uint32_t i);
 // The record of a tensor or of a variable of the method by the index of the value; 0 for none.
 pt_ref pt_find_value(const pt_context *c, uint32_t index);
+// The same: quicker where the tensor comes soon after the last one that was found with this *near,
+// which begins as 0.
+pt_ref pt_find_value_near(const pt_context *c, uint32_t index, uint32_t *near);
 pt_ref pt_find_variable(const pt_context *c, uint32_t index);
 // Sorts numbers and removes those that stand there twice; how many are left.
 uint32_t pt_sort(uint32_t *items, uint32_t n);
@@ -150,7 +163,8 @@ enum {
     PT_HAS_VARIABLE = 2, // N, always the last letter
     PT_HAS_VIEW = 4,     // A, always the last letter
 };
-uint32_t pt_operator_traits(uint32_t operator_number);
+// Counts its arguments, too.
+uint32_t pt_operator_traits(uint32_t operator_number, uint32_t *n_args);
 // NULL where the build has no kernel for it.
 const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 
@@ -160,10 +174,11 @@ const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 // variable is of every kind that a number may be.
 bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
 // Finds out where tensors lie whose data is PT_DATA_UNPLANNED, after all records of the method are
-// written: a view where its source does, any other in a memory of its own, from number *external
-// on; *external is then one more than the last. On an error c->instruction is that of a view, or
-// c->argument the index of a value for which there is no memory.
-int pt_settle(pt_context *c, uint32_t method, uint32_t *external);
+// written: a view, if any instruction makes one, where its source does, any other in a memory of
+// its own, from number *external on; *external is then one more than the last. On an error
+// c->instruction is that of a view, or c->argument the index of a value for which there is no
+// memory.
+int pt_settle(pt_context *c, uint32_t method, bool has_views, uint32_t *external);
 // Leaves no element to the dynamic tensors that are larger than a memory, at whose start they lie:
 // after it has become another one. Those that instructions give new sizes are not affected.
 void pt_fit(const pt_context *c, uint32_t memory);

@@ -82,14 +82,17 @@ const char *pt_operator_argument(uint32_t number, uint32_t i, uint32_t *length) 
     return name;
 }
 
-uint32_t pt_operator_traits(uint32_t number) {
-    const char *letter = pt_operator_signature(number);
-    uint32_t traits = 0, last = 0;
+uint32_t pt_operator_traits(uint32_t number, uint32_t *n_args) {
+    const char *signature = pt_operator_signature(number), *letter = signature;
+    uint32_t seen = 0, last = 0; // a bit a letter, of either case
     for (; *letter; letter++) {
-        last = *letter & ~0x20u; // of either case
-        traits |= last >= 'U' && last <= 'W' ? PT_HAS_LISTS : 0;
+        last = 1u << (*letter & 31);
+        seen |= last;
     }
-    return traits | (last == 'N' ? PT_HAS_VARIABLE : 0) | (last == 'A' ? PT_HAS_VIEW : 0);
+    *n_args = (uint32_t)(letter - signature);
+    bool has_lists = seen & (1u << ('V' & 31) | 1u << ('W' & 31) | 1u << ('U' & 31));
+    return (has_lists ? PT_HAS_LISTS : 0) | (last == 1u << ('N' & 31) ? PT_HAS_VARIABLE : 0) |
+           (last == 1u << ('A' & 31) ? PT_HAS_VIEW : 0);
 }
 
 const pt_kernel *pt_operator_kernel(uint32_t number) {

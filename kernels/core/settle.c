@@ -97,13 +97,13 @@ static int place_others(pt_context *c, const pt_method_record *method, uint32_t 
     return PT_ERROR_OK;
 }
 
-int pt_settle(pt_context *c, uint32_t method, uint32_t *external) {
+int pt_settle(pt_context *c, uint32_t method, bool has_views, uint32_t *external) {
     pt_start(c, method);
     c->argument = -1;
     c->reason = NULL;
     const pt_method_record *m =
         (const pt_method_record *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
-    uint32_t n = m->n_instructions, first = *external;
+    uint32_t n = has_views ? m->n_instructions : 0, first = *external;
     int error = for_views(c, n, first, clear);
     if (error == PT_ERROR_OK) {
         error = place_others(c, m, external);

@@ -150,10 +150,10 @@ int64_t pt_list_index(const pt_context *c, pt_ref arg, uint32_t i) {
 }
 
 // The EValue that item i of the items of a list of ints names; NULL when it names none.
-static const uint8_t *int_item(const pt_context *c, const uint8_t *items, uint32_t i) {
-    int64_t index = read_i64(items + 4 + 8 * (size_t)i);
-    const uint8_t *values = pt_at(c, c->program_values);
-    if (index < 0 || index >= pt_read_u32(values)) {
+static inline const uint8_t *int_item(const pt_context *c, const uint8_t *items, uint32_t i) {
+    const uint8_t *item = items + 4 + 8 * (size_t)i, *values = pt_at(c, c->program_values);
+    uint32_t index = pt_read_u32(item), high = pt_read_u32(item + 4);
+    if (high != 0 || index >= pt_read_u32(values)) {
         return NULL;
     }
     const uint8_t *entry = values + 4 + 4 * (size_t)index;
@@ -173,7 +173,8 @@ uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *v
     const uint8_t *items = is_record(arg) ? NULL : items_of(pt_at(c, arg));
     uint32_t n = items ? pt_read_u32(items) : pt_list_length(c, arg);
     for (uint32_t i = 0; i < n && i < most; i++) {
-        values[i] = items ? int_of(int_item(c, items, i)) : pt_list_int(c, arg, i);
+        values[i] = items ? read_i64(union_field(int_item(c, items, i), PT_SLOT_INT_INT_VAL))
+                          : pt_list_int(c, arg, i);
     }
     return n;
 }

@@ -2,34 +2,46 @@
 #include "reader.h"
 #include "record.h"
 
-// Tensors mostly come first: then record i is that of value i.
-static pt_ref find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index) {
+// Tries record *near, which becomes what is found, and the one behind it first.
+static pt_ref find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index,
+                   uint32_t *near) {
     const pt_value *values = (const pt_value *)(const void *)pt_at(c, records);
-    uint32_t low = 0, high = n;
-    if (index < n && values[index].index == index) {
-        low = high = index;
-    }
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (values[middle].index < index) {
-            low = middle + 1;
-        } else {
-            high = middle;
+    uint32_t low = *near, high = n;
+    low += low < n && values[low].index != index;
+    if (low >= n || values[low].index != index) {
+        low = 0;
+        while (low < high) {
+            uint32_t middle = (low + high) / 2;
+            if (values[middle].index < index) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if (low >= n || values[low].index != index) {
+            return 0;
         }
     }
-    bool found = low < n && values[low].index == index;
-    return found ? records + low * (uint32_t)(sizeof(pt_value) / 4) : 0;
+    *near = low;
+    return records + low * (uint32_t)(sizeof(pt_value) / 4);
 }
 
 pt_ref pt_find_value(const pt_context *c, uint32_t index) {
+    pt_ref ref = pt_leading_value(c, index);
+    uint32_t near = 0;
+    return ref ? ref : pt_find_value_near(c, index, &near);
+}
+
+pt_ref pt_find_value_near(const pt_context *c, uint32_t index, uint32_t *near) {
     const pt_method_record *m = pt_record_of(c);
-    return find(c, m->values, m->n_values, index);
+    return find(c, m->values, m->n_values, index, near);
 }
 
 pt_ref pt_find_variable(const pt_context *c, uint32_t index) {
     const pt_method_record *m = pt_record_of(c);
     pt_ref variables = m->values + m->n_values * (uint32_t)(sizeof(pt_value) / 4);
-    return find(c, variables, m->n_variables, index);
+    uint32_t near = 0;
+    return find(c, variables, m->n_variables, index, &near);
 }
 
 // ---- from indexes to records

@@ -401,14 +401,16 @@ def ask(m, what, delegate, error):
 class Method(_Caller):
     """A loaded method. `kept`: list of a Kept for each output. owner._ask(FIND, INIT, EXECUTE or
     DESTROY, number of a delegate) answers with an error's code; _ask(KEPT, number of an output) adds
-    to the list."""
+    to the list. most, most_arguments: of delegates and of a call's arguments."""
 
     check = _function(lib.pt_check_loaded)
     ask_temp = _function(lib.pt_ask_temp)
 
-    def __init__(self, owner, kept):
+    def __init__(self, owner, kept, most, most_arguments):
         super().__init__(owner)
         self._kept = kept
+        self._delegates = ffi.new("pt_delegates *", lib.delegates)
+        self._delegates.most, self._delegates.most_arguments = most, most_arguments
         self._lock = threading.RLock()  # a handler of signals may run while it is held
         self._runner = None  # the thread that runs
         self._m = ffi.new("pt_method *")
@@ -464,11 +466,10 @@ class Method(_Caller):
 
     # ---- loading
 
-    def load(self, program, plan, pool, size, used, planned, temp, files, prepare, events, most,
-             most_arguments):
+    def load(self, program, plan, pool, size, used, planned, temp, files, prepare, events):
         """Loads a method. `pool`: of its `size` bytes the first `used` are taken. planned: list of
-        buffers. temp, events: buffers, or None. files: list of Data, or None. most, most_arguments: of
-        delegates and of a call's arguments. Returns how many bytes of the pool are taken afterwards."""
+        buffers. temp, events: buffers, or None. files: list of Data, or None. Returns how many bytes of
+        the pool are taken afterwards."""
         found, files = program.plan(plan), files or []
         if self._m.state != lib.PT_UNLOADED:
             self.call(lib.pt_load, self._m, found, [{}], [{}])  # is refused
@@ -481,15 +482,13 @@ class Method(_Caller):
                                                 (events, lib.PT_SUBJECT_EVENT_TRACER))]
         spans = ffi.new("pt_span[]", [memory.span for memory in planned])
         data = ffi.new("pt_data *[]", [file.c for file in files])
-        delegates = ffi.new("pt_delegates *", lib.delegates)
-        delegates.most, delegates.most_arguments = most, most_arguments
         memories = {"pool": pool.span | {"size": min(size, pool.size)}, "pool_used": used,
                     "planned": spans, "n_planned": len(planned), "temp": temp.span if temp else {},
                     "data": data, "n_data": len(files)}
-        options = {"prepare": bool(prepare), "delegates": delegates, "clock_mask": 2**64 - 1,
+        options = {"prepare": bool(prepare), "delegates": self._delegates, "clock_mask": 2**64 - 1,
                    "clock": ffi.addressof(lib, "pt_nanoseconds"),
                    "events": events.span if events else {}}
-        self._structs = program, files, spans, data, delegates
+        self._structs = program, files, spans, data
         held = [program.memory, pool, *planned, *[file.memory for file in files]]
         self._held = dict(enumerate(held, lib.PT_MEMORY_PROGRAM))
         self._held |= {lib.PT_MEMORIES + i: found for i, found in enumerate([temp, events]) if found}

@@ -163,11 +163,13 @@ void pt_finish(method *self, int code, const pt_error *error) {
 
 static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
                                 const mp_obj_t *args) {
-    mp_arg_check_num(n_args, n_kw, 2, 2, false);
+    mp_arg_check_num(n_args, n_kw, 4, 4, false);
     method *self = m_new0(method, 1);
     self->base.type = type;
     self->owner = pt_new_owner(args[0]);
     self->kept = args[1];
+    self->most = (uint16_t)MIN(pt_index(args[2]), UINT16_MAX);
+    self->most_arguments = (uint16_t)MIN(pt_index(args[3]), UINT16_MAX);
     self->raised = MP_OBJ_NULL;
     self->m.c.owner = self;
     self->m.c.poll = poll;
@@ -177,7 +179,7 @@ static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t
 // Arguments of load.
 // clang-format off
 enum { SELF, PROGRAM, PLAN, POOL, POOL_SIZE, USED, PLANNED, TEMP_MEMORY, FILES, PREPARE, EVENT_MEMORY,
-       MOST, MOST_ARGUMENTS, LOAD_ARGUMENTS };
+       LOAD_ARGUMENTS };
 // clang-format on
 
 static pt_span take(method *self, mp_obj_t buffer, uint32_t memory, uint8_t subject,
@@ -233,8 +235,8 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     pt_error error;
     options.prepare = mp_obj_is_true(args[PREPARE]);
     asked.owner = &memories;
-    asked.most = pt_index(args[MOST]);
-    asked.most_arguments = pt_index(args[MOST_ARGUMENTS]);
+    asked.most = self->most;
+    asked.most_arguments = self->most_arguments;
     if (self->m.state == PT_UNLOADED) { // else it is an error, and all stays as it is
         size_t n;
         mp_obj_t *buffers;

@@ -10,9 +10,11 @@ enum { TEMP = PT_MEMORIES, EVENTS, MEMORIES };
 typedef struct method {
     mp_obj_base_t base;
     pt_owner owner;
-    mp_obj_t kept;           // list of a Kept for each output
-    mp_obj_t files;          // tuple of Data: its items are the library's array
-    mp_obj_t raised;         // an exception that waits until the library has returned
+    mp_obj_t kept;   // list of a Kept for each output
+    mp_obj_t files;  // tuple of Data: its items are the library's array
+    mp_obj_t raised; // an exception that waits until the library has returned
+    uint16_t most;   // delegates, and arguments of a call
+    uint16_t most_arguments;
     uint64_t resizable;      // a bit for each memory that may move
     void *anchors[MEMORIES]; // what keeps each memory alive, see pt_memory
     pt_method m;

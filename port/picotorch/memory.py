@@ -53,10 +53,9 @@ class MemoryAllocator:
 
     def check_size(self):
         """Raises InvalidArgument when the memory has fewer bytes than it had at first."""
-        size = buffer_size(self.buffer, self.name)
-        if size < self.size:
-            raise fail(INVALID_ARGUMENT, "has become smaller", self.name, -1, self.size, size,
-                       "make a new MemoryAllocator")
+        if _picotorch.nbytes(self.buffer) < self.size:
+            raise fail(INVALID_ARGUMENT, "has become smaller", self.name, -1, self.size,
+                       buffer_size(self.buffer, self.name), "make a new MemoryAllocator")
 
     @property
     def free(self):

@@ -54,7 +54,13 @@ class Method:
         self._kept = []
         for _ in range(1 if max_outputs is None else max_outputs):  # a comprehension takes heap
             self._kept.append(new_kept(self))
-        self.library = _picotorch.Method(self, self._kept)
+        if max_delegates is None:
+            max_delegates = _DELEGATES if backends else 0
+        if max_arguments is None:
+            max_arguments = _ARGUMENTS if backends else 0
+        max_delegates = max(max_delegates, 0)
+        max_arguments = max(max_arguments, 0)
+        self.library = _picotorch.Method(self, self._kept, max_delegates, max_arguments)
         # without Python around them: 300 instructions a call instead of 2,000
         self.set_input = self.library.set_input
         self.execute = self.library.execute
@@ -71,7 +77,9 @@ class Method:
         self._end = 0  # where it ends, once it is loaded
         self._held = 0  # what methods before it hold
         self._pool = None
-        self._delegates = _delegates(self, max_delegates, max_arguments)
+        self._delegates = None
+        if max_delegates:
+            self._delegates = part("delegates").Delegates(self, max_delegates, max_arguments)
 
     # ---- loading
 
@@ -85,62 +93,52 @@ class Method:
         NotSupported, or what a kernel answers to its arguments. The method is then not loaded, its
         memories are as before, and load may be called again.
         """
-        self._check_not_busy()
-        if self.library.is_loaded():
+        library = self.library
+        if self._busy:
+            raise self._busy_error()
+        if library.is_loaded():
             raise fail(ALREADY_LOADED, "unload it first", "method")
-        done = False
+        pool = self.manager.method_allocator
+        temp = self.manager.temp_allocator
         try:
             self._busy = "is being loaded"
-            self._release()  # what an interrupt may have left
-            self._load(program, name, prepare, data_map, event_tracer)
-            done = True
+            if self._mark >= 0:  # what an interrupt may have left
+                self._release()
+            plan = program.plan(name)
+            if pool.held == BUSY:
+                raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
+            pool.check_size()
+            if temp is not None:
+                temp.check_size()
+            self._pool = pool
+            self._held = pool.held
+            self._mark = pool.used
+            pool.held = BUSY  # nobody resets it or loads there
+            self.loads += 1
+            self.program = program
+            self.plan = plan
+            self.name = name
+            self.data_map = data_map
+            if self._delegates is not None:
+                self._delegates.take_error()  # the same
+            self._end = pool.used = pool.held = library.load(
+                program.library, plan, pool.buffer, pool.size, self._mark,
+                self.manager.planned_memory.buffers, None if temp is None else temp.buffer,
+                None if data_map is None else data_map.libraries, prepare,
+                None if event_tracer is None else event_tracer.buffer)
+            if event_tracer is not None:
+                event_tracer.attach(library.count(_picotorch.INSTRUCTIONS))
+            self._busy = ""
         except RuntimeError:
             raise fail(MEMORY_ALLOCATION_FAILED, "more is needed than there is", "stack",
                        remedy="call from fewer functions or give the firmware more") from None
         finally:
-            try:
-                if not done:
+            if self._busy:  # it is not loaded
+                try:
                     spare_error()
                     self._release()
-            finally:
-                self._busy = ""
-
-    def _load(self, program, name, prepare, data_map, event_tracer):
-        plan = program.plan(name)
-        manager = self.manager
-        pool = manager.method_allocator
-        temp = manager.temp_allocator
-        self._take_pool(pool)
-        self.loads += 1
-        self.program = program
-        self.plan = plan
-        self.name = name
-        self.data_map = data_map
-        delegates = self._delegates
-        if delegates is not None:
-            delegates.take_error()  # what an interrupt may have left
-        end = self.library.load(
-            program.library, plan, pool.buffer, pool.size, self._mark, manager.planned_memory.buffers,
-            None if temp is None else temp.buffer,
-            None if data_map is None else data_map.libraries, prepare,
-            None if event_tracer is None else event_tracer.buffer,
-            0 if delegates is None else len(delegates.items),
-            0 if delegates is None else len(delegates.arguments.items))
-        self._end = pool.used = pool.held = end
-        if event_tracer is not None:
-            event_tracer.attach(self.library.count(_picotorch.INSTRUCTIONS))
-
-    def _take_pool(self, pool):
-        """Until the method is loaded nobody resets the pool or loads there."""
-        if pool.held == BUSY:
-            raise fail(INVALID_STATE, "a method is being loaded or unloaded there", pool.name)
-        pool.check_size()
-        if self.manager.temp_allocator is not None:
-            self.manager.temp_allocator.check_size()
-        self._pool = pool
-        self._held = pool.held
-        self._mark = pool.used
-        pool.held = BUSY
+                finally:
+                    self._busy = ""
 
     def _release(self):
         """Gives everything back. Each part may be interrupted, and done again."""
@@ -156,7 +154,8 @@ class Method:
     def unload(self):
         """Gives the pool back; load may follow. Raises InvalidState while a method that was loaded into
         the same pool after this one is there; after that, what a backend raised in destroy."""
-        self._check_not_busy()
+        if self._busy:
+            raise self._busy_error()
         if self._mark < 0:
             return
         if self.library.is_running():
@@ -180,9 +179,8 @@ class Method:
     def is_loaded(self):
         return self.library.is_loaded()
 
-    def _check_not_busy(self):
-        if self._busy:
-            raise fail(INVALID_STATE, self._busy, "method")
+    def _busy_error(self):
+        return fail(INVALID_STATE, self._busy, "method")
 
     # ---- inputs and outputs
 
@@ -382,14 +380,3 @@ class Method:
         return "<Method %s: pool %dB of %dB, planned %s>" % (
             self.method_meta().name(), pool.used, pool.size,
             [self.manager.planned_memory.size(i) for i in range(len(self.manager.planned_memory))])
-
-
-def _delegates(method, max_delegates, max_arguments):
-    """Objects for so many delegates and arguments of a call; None: some, if a backend is registered."""
-    if max_delegates is None:
-        max_delegates = _DELEGATES if backends else 0
-    if max_arguments is None:
-        max_arguments = _ARGUMENTS if backends else 0
-    if max_delegates == 0:
-        return None
-    return part("delegates").Delegates(method, max_delegates, max_arguments)

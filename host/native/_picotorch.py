@@ -246,14 +246,19 @@ class _Caller:
 class _File(_Caller):
     """A file that is open: `memory` is its buffer's."""
 
+    _c = memory = None
+
     def open(self, buffer, verification):
-        self.memory = self._memory(buffer, self._subject)
-        self._c = ffi.new(self._kind)
-        self.call(self._open, self._c, self.memory.span["data"], self.memory.size, verification)
+        memory, c = self._memory(buffer, self._subject), ffi.new(self._kind)
+        self.call(self._open, c, memory.span["data"], memory.size, verification)
+        self.memory, self._c = memory, c
 
     @property
     def c(self):
-        """The pt_program or pt_data. InvalidState where the file's memory was resized since."""
+        """The pt_program or pt_data. InvalidState before it is open, and where the file's memory was
+        resized since."""
+        if self._c is None:
+            self._refuse(lib.PT_ERROR_INVALID_STATE, self._subject, -1, "is not open; make it by load")
         if self.memory.has_moved():
             self._refuse(lib.PT_ERROR_INVALID_STATE, self._subject, -1,
                          "has been resized since it was handed over; leave its size alone, and open "
@@ -590,8 +595,8 @@ class Method(_Caller):
         t, constant = view.tensor, lib.pt_is_constant_memory(self._m, view.memory)
         tensor.data = _typed(self._part(t.data, view.nbytes), t.dtype, not constant)
         tensor._dtype = t.dtype
-        tensor._sizes = _typed(self._part(t.sizes, 4 * t.rank), lib.PT_DTYPE_INT)
-        tensor._dim_order = self._part(t.dim_order, t.rank)
+        tensor._sizes = _typed(self._part(t.sizes, 4 * t.rank), lib.PT_DTYPE_INT, False)
+        tensor._dim_order = self._part(t.dim_order, t.rank).toreadonly()
         return tensor
 
     def get_output(self, i):

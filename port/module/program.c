@@ -47,7 +47,11 @@ pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type) {
     pt_check_type(file, type);
     pt_file *self = MP_OBJ_TO_PTR(file);
     pt_span memory = {(void *)(uintptr_t)self->data.data, self->data.size, true};
-    if (self->is_resizable && memory.data && pt_has_moved(self->anchor, &memory)) {
+    if (!memory.data) {
+        pt_refuse(&self->owner, PT_ERROR_INVALID_STATE, subject_of(self), PT_NO_INDEX,
+                  "is not open; make it by load");
+    }
+    if (self->is_resizable && pt_has_moved(self->anchor, &memory)) {
         pt_refuse(&self->owner, PT_ERROR_INVALID_STATE, subject_of(self), PT_NO_INDEX,
                   "has been resized since it was handed over; leave its size alone, and open it "
                   "again");

@@ -144,7 +144,7 @@ static void show_at(const method *self, mp_obj_t view, const void *data, size_t 
     size_t offset = (uintptr_t)data - (uintptr_t)c->memory[PT_MEMORY_POOL];
     bool is_pool = size > 0 && offset < c->memory_size[PT_MEMORY_POOL];
     void *start = pt_start_of(self, is_pool ? PT_MEMORY_POOL : PT_MEMORY_PROGRAM);
-    pt_show(view, start, size > 0 ? data : start, size, typecode, is_pool);
+    pt_show(view, start, size > 0 ? data : start, size, typecode, false);
 }
 
 // Points the Tensor to what a view shows. Its sizes and dim order lie in the pool or in the

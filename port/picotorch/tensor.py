@@ -133,7 +133,7 @@ class Tensor:
         return _picotorch.nbytes(self.data)
 
     def raw_sizes(self):
-        """A memoryview of the sizes, i32, where they lie."""
+        """A memoryview of the sizes, i32, where they lie; read-only where the tensor is a method's."""
         return self._sizes
 
     def resize(self, sizes):

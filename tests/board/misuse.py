@@ -5,7 +5,7 @@ Sections: the programs of tests/host/test_misuse.py, by name. Prints what every 
 
 from array import array
 
-from picotorch import EventTracer
+from picotorch import EventTracer, FlatTensorDataMap
 
 
 def tell(label, function):
@@ -340,6 +340,19 @@ def objects_of_other_kinds(program):
         a_truth(program, prepare)
 
 
+def files_that_are_not_open(method):
+    """Made by hand, not by load."""
+    loader = BufferDataLoader(sections["relu"])
+    program, data_map = Program(loader), FlatTensorDataMap(loader)
+    tell("methods of a program that is not open", program.num_methods)
+    tell("method of a program that is not open", lambda: program.plan("forward"))
+    tell("load of a program that is not open", lambda: method.load(program))
+    tell("keys of a data file that is not open", data_map.library.num_keys)
+    tell("load with a data file that is not open",
+         lambda: method.load(relu, "forward", False, data_map))
+    tell("load afterwards", lambda: method.load(relu))
+
+
 relu = open_program("relu")
 memories_that_overlap(relu)
 memories_of_no_use(relu)
@@ -361,6 +374,7 @@ large_ints(open_program("large_ints"))
 indices_of_any_size(relu)
 objects_of_other_kinds(relu)
 a_string_of_no_text(open_program("no_text"))
+files_that_are_not_open(Loaded(relu, load=False).method)
 try:
     Method(None).method_meta()
 except Error as error:

@@ -115,6 +115,12 @@ def tensors_between_methods():
     tell("resize to three", lambda: t.resize(three))
     tell("dynamic, of three", lambda: d.set_input(t, 0))
     stale = d.get_output(0)
+    sizes = stale.raw_sizes()
+    try:
+        sizes[0] = 1
+        print("the sizes of a method's tensor were written")
+    except TypeError:
+        pass
     tell("execute", d.execute)
     tell("an output that has other sizes now", lambda: d.set_input(stale, 0))
     print(shown(d.get_output(0)))

@@ -2,7 +2,7 @@
 
 import _picotorch
 
-from .errors import text_of
+from .errors import INVALID_ARGUMENT, fail, text_of
 from .schema import (
     KERNEL_TYPES_DOUBLE,
     KERNEL_TYPES_INT,
@@ -143,9 +143,8 @@ class MethodMeta:
         return len(self._attributes())
 
     def attribute_tensor_meta(self, index):
-        found = self._attributes()
-        value = found[index] if 0 <= index < len(found) else -1
-        return self._tensor(_picotorch.VALUES, value)
+        _check_index(index, self.num_attributes(), "attribute")
+        return self._tensor(_picotorch.VALUES, self._attributes()[index])
 
     # ---- needs
 
@@ -161,6 +160,7 @@ class MethodMeta:
 
     def get_backend_name(self, index):
         """The name of the backend of delegate `index`."""
+        _check_index(index, self.num_backends(), "backend")
         return text_of(self._library.backend(self.plan, index))
 
     def backend_names(self):
@@ -197,6 +197,7 @@ class MethodMeta:
 
     def instruction_name(self, index, argument=-1):
         """What an instruction calls: an operator, with the name of an argument, or "control flow"."""
+        _check_index(index, self.num_instructions(), "instruction")
         operator = self._library.instruction_operator(self.plan, index)
         if operator < 0:
             return "control flow"
@@ -210,3 +211,9 @@ class MethodMeta:
         return "<MethodMeta %s: %d inputs, %d outputs, %d instructions, planned %s>" % (
             self.name(), self.num_inputs(), self.num_outputs(), self.num_instructions(),
             [self.memory_planned_buffer_size(i) for i in range(self.num_memory_planned_buffers())])
+
+
+def _check_index(index, count, subject):
+    if not 0 <= index < count:
+        raise fail(INVALID_ARGUMENT, "there is no such", subject, index,
+                   remedy="the method's meta data says how many there are")

@@ -330,3 +330,15 @@ def test_module_takes_paths():
 def test_calls_with_what_does_not_do(make, name):
     with pytest.raises(Error, match=name):
         make()
+
+
+@pytest.mark.parametrize("index", (-1, 99, 2**31, -(2**40)))
+@pytest.mark.parametrize("name", (
+    "input_tag", "input_tensor_meta", "input_value", "input_quantization", "output_tag",
+    "output_tensor_meta", "output_value", "output_quantization", "is_output_dynamic",
+    "attribute_tensor_meta", "memory_planned_buffer_size", "get_backend_name", "operator_name",
+    "instruction_name"))
+def test_metadata_of_an_index_that_there_is_not(name, index):
+    meta = Program.load(BufferDataLoader(fixture_store.load("delegate_demo").pte)).method_meta()
+    with pytest.raises(Error, match=r"InvalidArgument .*(there is no such|an index below 0)"):
+        getattr(meta, name)(index)

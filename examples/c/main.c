@@ -17,7 +17,7 @@ static int classify(const float **scores, pt_error *error) {
                                   .n_planned = 1,
                                   .temp = {temp, sizeof(temp), false}};
     const pt_options options = {0};
-    pt_program program;
+    static pt_program program;
     pt_plan plan;
     pt_value_view output;
     uint32_t size = (uint32_t)(model_end - model);

@@ -240,7 +240,7 @@ pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files) {
     for (uint32_t i = 0; i < n_files; i++) {
         files[i]->next = 0; // a key that a file has twice leads to the same data each time
     }
-    return (pt_data_search){files, n_files, 0};
+    return (pt_data_search){files, n_files, 0, 0};
 }
 
 // Number of a key, or -1. Starts behind the one that was found last: programs name them in the

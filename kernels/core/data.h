@@ -5,11 +5,12 @@
 #include "program.h"
 
 // A search for the tensors of one load, or of one reset: together they look at a bounded number of
-// keys.
+// keys, and copy a bounded number of bytes.
 typedef struct pt_data_search {
     pt_data *const *files;
     uint32_t n_files;
     uint32_t visits;
+    uint64_t copied; // bytes of initial values
 } pt_data_search;
 
 pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files);

@@ -115,7 +115,7 @@ static int check_shape(const target *t, const pt_given *given) {
     if (bytes_of(given) != given->data.size) {
         return refuse(t, "its sizes have changed since; call get_output again");
     }
-    if (given->rank == t->info.rank && given->rank > 0 &&
+    if (given->rank == t->info.rank && given->rank > 0 && given->dim_order &&
         memcmp(given->dim_order, t->info.dim_order, given->rank) != 0) {
         return refuse(t, "has another dim order than the program");
     }
@@ -184,6 +184,9 @@ static void mark_set(pt_method *m, uint32_t i) {
 // Checks all before anything changes.
 static int set_tensor(target *t, pt_given *given) {
     pt_context *c = &t->m->c;
+    if (!given->data.data && given->data.size > 0) {
+        return refuse(t, "has no address; hand over memory that does not start at 0");
+    }
     PT_TRY(check_dtype(t, given));
     PT_TRY(check_shape(t, given));
     uint32_t memory = memory_of(t);

@@ -39,7 +39,7 @@ enum {
 enum {
     PT_VALUE_RANK = 0x1F,
     PT_VALUE_CONTIGUOUS = 0x20, // dim order 0, 1, 2, ...
-    PT_VALUE_CONSTANT = 0x40,   // its data lies in the program
+    PT_VALUE_CONSTANT = 0x40,   // its data lies in the program or in a data file
     PT_VALUE_DYNAMIC = 0x80,    // its sizes lie in the pool, behind their bound, and may change
 };
 

@@ -269,6 +269,7 @@ static NOT_INLINED int find_delegates(loader *l) {
                   "no backend of this name; register one or export without a delegate");
         if (delegates) {
             code = delegates->find(l->m, i, l->error);
+            l->error->code = (uint8_t)code;
         }
         PT_TRY(code);
     }
@@ -744,10 +745,10 @@ static int settle(loader *l) {
 // That inputs or outputs are values that there are.
 static int check_values(loader *l, uint32_t vector) {
     uint32_t n = pt_length(&l->r, vector), position, type;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && !l->r.bad; i++) {
         PT_TRY(find_value(l, pt_i32_item(&l->r, vector, i), &position, &type));
     }
-    return PT_ERROR_OK;
+    return l->r.bad ? outside(l) : PT_ERROR_OK;
 }
 
 static int check_signature(loader *l) {
@@ -853,6 +854,10 @@ static NOT_INLINED int attach_tracer(pt_method *m, pt_error *error) {
     const pt_span *events = &m->options.events;
     if (!events->data) {
         return PT_ERROR_OK;
+    }
+    if (!m->options.clock) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX,
+                         "has no clock");
     }
     PT_TRY(pt_check_memory(events, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, error));
     uint32_t needed = (pt_record_of(&m->c)->n_instructions + 1) * (uint32_t)sizeof(pt_event);

@@ -4,6 +4,7 @@
 #include "program.h"
 #include "record.h"
 #include "report.h"
+#include <stddef.h>
 #include <string.h>
 
 // ---- errors
@@ -74,18 +75,19 @@ void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *mem
                        const pt_options *options) {
     int (*poll)(struct pt_context *) = m->c.poll;
     void *owner = m->c.owner;
-    memset(m, 0, sizeof(*m));
+    m->plan = *plan; // which may be these themselves
+    m->options = *options;
+    memset(&m->c, 0, sizeof(m->c));
+    memset(&m->data, 0, sizeof(*m) - offsetof(pt_method, data));
     m->c.poll = poll;
     m->c.owner = owner;
-    m->plan = *plan;
-    m->options = *options;
     m->data = memories->data;
-    uint32_t n = pt_plan_count(plan, PT_PLANNED_BUFFERS);
+    uint32_t n = pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
     m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
     m->pool_size = memories->pool.size;
     m->start = m->end = (memories->pool_used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
     m->state = PT_LOADING;
-    m->c.call_delegate = options->delegates ? call_delegate : NULL;
+    m->c.call_delegate = m->options.delegates ? call_delegate : NULL;
 }
 
 void pt_release(pt_method *m) {
@@ -161,12 +163,12 @@ bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
 
 static int report_run(pt_method *m, int code, pt_error *error) {
     const pt_context *c = &m->c;
+    if (m->failed_delegate) { // it has said why
+        return code;
+    }
     if (code == PT_ERROR_END_OF_METHOD) {
         return pt_report(error, code, PT_SUBJECT_METHOD, PT_NO_INDEX,
                          "has run all its instructions; call reset_execution");
-    }
-    if (m->failed_delegate) { // it has said why
-        return code;
     }
     pt_report_kernel(c, code, c->failed, error);
     if (code == PT_ERROR_MEMORY_ALLOCATION_FAILED) {
@@ -251,6 +253,11 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
                                      error));
     } else {
         return PT_ERROR_OK;
+    }
+    search->copied += t->nbytes;
+    if (search->copied > PT_MEMORY_LIMIT) { // many tensors may have one long initial value
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
+                         "initial values of more than 128 MiB together");
     }
     memcpy(to, c->memory[memory] + position, t->nbytes);
     return PT_ERROR_OK;

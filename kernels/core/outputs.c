@@ -122,6 +122,9 @@ int pt_list_view(const pt_method *m, const pt_item *list, uint32_t i, pt_value_v
                  pt_error *error) {
     query q = {m, PT_SUBJECT_ITEM, (int32_t)i, error};
     PT_TRY(pt_check_loaded(m, error));
+    if (i >= list->count) {
+        return refuse(&q, PT_ERROR_INVALID_ARGUMENT, "there is no such");
+    }
     int64_t entry = pt_list_entry(&m->plan, list, i);
     *view = (pt_value_view){.type = PT_TYPE_NULL};
     if (list->type == PT_TYPE_DOUBLE_LIST || list->type == PT_TYPE_BOOL_LIST) {

@@ -1,6 +1,6 @@
 // picotorch: runs ExecuTorch programs without a heap.
 //
-//     pt_program program;
+//     static pt_program program;
 //     pt_plan plan;
 //     static pt_method method;
 //     pt_error error;
@@ -279,7 +279,8 @@ typedef struct pt_delegates {
     void *owner;
     uint32_t most;           // delegates of a method
     uint32_t most_arguments; // of a call
-    // Looks for the backend: NotFound where there is none.
+    // Looks for the backend of any delegate, be its number above `most`: NotFound where there is
+    // none.
     int (*find)(struct pt_method *method, uint32_t delegate, pt_error *error);
     // Makes it ready, at load: pt_allocate and pt_ask_temp may be called.
     int (*init)(struct pt_method *method, uint32_t delegate, pt_error *error);
@@ -292,7 +293,7 @@ typedef struct pt_delegates {
 typedef struct pt_options {
     bool prepare; // kernels re-encode constant weights in the pool, once, for a faster run
     const pt_delegates *delegates; // NULL: there are none
-    pt_span events;                // pt_event[1 + instructions]; of size 0: nothing is measured
+    pt_span events;                // pt_event[1 + instructions]; NULL: nothing is measured
     uint64_t (*clock)(void);       // for events
     uint64_t clock_mask;           // of the bits that the clock has
 } pt_options;
@@ -344,8 +345,8 @@ typedef struct pt_given {
     uint8_t dtype;
     uint8_t rank;
     const int32_t *sizes;
-    const uint8_t *dim_order;
-    uint8_t memory; // out: number of the memory that it has become; 0 when it was copied
+    const uint8_t *dim_order; // NULL: that of the program
+    uint8_t memory;           // out: number of the memory that it has become; 0 when it was copied
 } pt_given;
 
 // Copies an input into planned memory, or uses it in place where the program leaves it unplanned.

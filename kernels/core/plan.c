@@ -73,7 +73,7 @@ static uint32_t instructions_of(const pt_plan *plan, pt_reader *r, uint32_t chai
 
 static uint32_t count_instructions(const pt_plan *plan, pt_reader *r) {
     uint32_t n = 0, chains = pt_length(r, plan->chains);
-    for (uint32_t i = 0; i < chains; i++) {
+    for (uint32_t i = 0; i < chains && !r->bad; i++) {
         n += pt_length(r, instructions_of(plan, r, i));
     }
     return n;
@@ -204,6 +204,9 @@ int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index,
     pt_start_values(&values, &r, plan);
     uint32_t found;
     PT_TRY(pt_value_index(plan, what, i, &found, error));
+    if (found >= values.n) { // the vector says that it has more than the file
+        return pt_report_outside(error);
+    }
     read_item(&r, &values, found, item);
     if (index) {
         *index = found;
@@ -414,5 +417,6 @@ int32_t pt_plan_walk_view(const pt_plan_walk *w) {
         number < 0 || !(pt_operator_traits((uint32_t)number, &n_args) & PT_HAS_VIEW)) {
         return -1;
     }
-    return pt_plan_walk_argument(w, w->n_args - 1);
+    // the program may name it once more behind them
+    return n_args > 0 && n_args <= w->n_args ? pt_plan_walk_argument(w, n_args - 1) : -1;
 }

@@ -43,6 +43,9 @@ static int read_header(pt_program *p, pt_error *error) {
                                (uint32_t)(tables < 8 || tables > p->size ? tables : base), p->size,
                                "the header tells of more than the file has");
     }
+    if (base && base < tables) { // constants would lie over them
+        return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "its segments begin in its tables");
+    }
     p->tables = (uint32_t)tables;
     p->segment_base = (uint32_t)base;
     if (length >= PT_EXTENDED_HEADER_SEGMENT_DATA_SIZE + 8) {

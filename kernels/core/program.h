@@ -98,7 +98,8 @@ static inline uint32_t pt_tensor_at(pt_reader *r, pt_values *values, uint32_t i)
     return position ? position : pt_bad(r);
 }
 
-// InvalidProgram, NotSupported.
+// Reads the table of a tensor at a position, and works out its flags and bytes. InvalidProgram,
+// NotSupported.
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
                    pt_error *error);
 // Works out flags and bytes of sizes, dim order and dtype. InvalidProgram for no permutation of the

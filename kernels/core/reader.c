@@ -4,7 +4,6 @@
 
 extern inline uint16_t pt_read_u16(const uint8_t *p);
 extern inline uint32_t pt_read_u32(const uint8_t *p);
-extern inline int64_t pt_read_i64(const uint8_t *p);
 extern inline const uint8_t *pt_table_field(const uint8_t *table, uint32_t slot);
 extern inline const uint8_t *pt_table_follow(const uint8_t *table, uint32_t slot);
 extern inline uint32_t pt_bad(pt_reader *r);

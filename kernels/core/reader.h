@@ -26,10 +26,6 @@ inline uint32_t pt_read_u32(const uint8_t *p) {
     return value;
 }
 
-inline int64_t pt_read_i64(const uint8_t *p) {
-    return (int64_t)((uint64_t)pt_read_u32(p + 4) << 32 | pt_read_u32(p));
-}
-
 // ---- trusting
 
 // Field `slot` of a table; NULL when the file leaves it out.

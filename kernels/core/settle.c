@@ -37,9 +37,9 @@ static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
         }
         limit(c, to, most);
     }
+    uint8_t constant = source->flags & PT_VALUE_CONSTANT; // before it changes: of a view of itself
     view->data = source->data;
-    view->flags &= (uint8_t)~PT_VALUE_CONSTANT;
-    view->flags |= source->flags & PT_VALUE_CONSTANT;
+    view->flags = (uint8_t)((view->flags & ~PT_VALUE_CONSTANT) | constant);
     return PT_ERROR_OK;
 }
 
@@ -57,8 +57,8 @@ static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
 
 static int confirm(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     (void)external;
-    // views of themselves, or of each other, have no data
-    bool has_data = record(c, from)->data != 0 || pt_capacity(c, from) == 0;
+    // none: unplanned views of themselves, of each other, or of one that is one later
+    bool has_data = record(c, from)->data != 0 || pt_capacity(c, to) == 0;
     return has_data && record(c, from)->data == record(c, to)->data
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED,

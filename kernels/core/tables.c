@@ -125,9 +125,9 @@ int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
 
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
                    pt_error *error) {
+    // constants and others take turns
     pt_tensor_layout *l = &values->tensor;
-    if (pt_has_layout(r, &values->other_tensor.table,
-                      position)) { // constants and others take turns
+    if (pt_has_layout(r, &values->other_tensor.table, position)) {
         l = &values->other_tensor;
     } else if (!pt_has_layout(r, &l->table, position)) {
         values->other_tensor = *l;

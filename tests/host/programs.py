@@ -1,10 +1,12 @@
 """Small programs for the tests, made with flatbuffer_builder: what no exporter would write, too."""
 
 import copy
+import struct
 
 from flatbuffer_builder import build
 
 FLOAT = 6
+HEADER = 32  # bytes of the extended header
 
 
 def tensor(sizes, offset=None, memory_id=1, dtype=FLOAT, **fields):
@@ -45,6 +47,16 @@ def relu_plan():
 
 def program(*plans, **fields):
     return build({"version": 0, "execution_plan": copy.deepcopy(list(plans))} | fields)
+
+
+def with_segments(flat, data, base=None):
+    """A program with an extended header, and behind its tables the bytes of its segments."""
+    root = int.from_bytes(flat[:4], "little") + HEADER
+    end = len(flat) + HEADER
+    base = -(-end // 16) * 16 if base is None else base
+    head = struct.pack("<4sIQQQ", b"eh00", HEADER, end, base, len(data))
+    tables = root.to_bytes(4, "little") + flat[4:8] + head + flat[8:]
+    return tables.ljust(base, b"\0") + data
 
 
 def external_tensor(sizes, name="w", offset=None, **fields):

@@ -7,9 +7,11 @@ import damage
 import programs
 import pytest
 from flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value
+from picotorch import MINIMAL, BufferDataLoader, Error, Program
 from picotorch.host.job import Job
-from programs import call, plan, program, relu_plan, tensor
-from targets import HOST, SCRIPT_BOARDS, run_script
+from picotorch.module import load_with_exact_memories
+from programs import call, plan, program, relu_plan, tensor, with_segments
+from targets import HOST, SCRIPT_BOARDS, aligned, run_script
 
 CASES = {}
 
@@ -481,6 +483,11 @@ def move_to_a_constant():
                    constant_buffer=[{}, {"storage": bytes(16)}])
 
 
+@case("InvalidProgram (0x23): its segments begin in its tables")
+def segments_over_the_tables():
+    return with_segments(relu(), bytes(64), base=64)
+
+
 @case("NotSupported (0x10): more than 65535 values")
 def too_many_values():
     return relu(values=[int_value(3)] * 65536, inputs=[], outputs=[])
@@ -540,3 +547,36 @@ def test_a_board_says_the_same(board):
     sections = {f"model{i}": make() for i, (make, _) in enumerate(CASES.values())}
     wanted = run_script("damaged.py", Job(sections), HOST)
     assert run_script("damaged.py", Job(sections), board).lines == wanted.lines
+
+
+def test_initial_values_are_copied_within_a_bound():
+    """Many tensors have one long initial value, in one planned buffer."""
+    size, count = 1 << 20, 129
+    extra = {"mutable_data_segments_idx": 0}
+    value = tensor([size], 0, dtype=1, data_buffer_idx=1, extra_tensor_info=extra)
+    found = relu_plan() | {"non_const_buffer_sizes": [0, size]}
+    found["values"] = [*found["values"], *[value] * count]
+    flat = program(found, mutable_data_segments=[{"segment_index": 0, "offsets": [0, 0]}],
+                   segments=[{"offset": 0, "size": size}])
+    opened = Program.load(BufferDataLoader(aligned(with_segments(flat, bytes(size)))))
+    with pytest.raises(Error, match=r"NotSupported .*initial values of more than 128 MiB together"):
+        load_with_exact_memories(opened, "forward")
+
+
+def test_a_vector_that_is_longer_than_the_file_is_not_read_unverified():
+    """With MINIMAL no length was checked before."""
+    data = bytearray(relu())
+    vectors = [at for at in range(0, len(data) - 4, 4)
+               if data[at : at + 4] == len(relu_plan()["values"]).to_bytes(4, "little")]
+    ended = 0
+    for at in vectors:
+        changed = data[:at] + b"\xff" * 4 + data[at + 4 :]
+        try:
+            meta = Program.load(BufferDataLoader(aligned(changed)), MINIMAL).method_meta()
+            meta.num_instructions()
+            for i in range(2):
+                meta.input_tag(0)
+                meta.attribute_tensor_meta(i)
+        except Error:
+            ended += 1
+    assert ended > 0

@@ -288,6 +288,25 @@ def test_a_view_of_a_constant_is_constant():
         made([call(0, 0, 2, 1), call(1, 4, 1, 1)])
 
 
+def test_a_constant_that_is_a_view_of_itself_is_constant():
+    values = [tensor([4], 0), tensor([4], data_buffer_idx=1), {"val": ("IntList", {"items": [3]})},
+              int_value(-1)]
+    found = program(plan(values, [call(0, 1, 2, 1), call(1, 0, 1, 1)], [VIEW, "aten::relu.out"], [0],
+                         [1], [16]), constant_buffer=[{}, {"storage": bytes(16)}])
+    with pytest.raises(Error, match=r"InvalidProgram \(0x23\): instruction 1: .*argument out: is"):
+        load_with_exact_memories(Program.load(BufferDataLoader(aligned(found))), "forward")
+
+
+def test_a_tensor_with_elements_has_data():
+    """Value 1 is made a view of value 2 before that becomes one of nothing."""
+    values = [tensor([4], 0), tensor([4]), dynamic([4]), dynamic([0]),
+              {"val": ("IntList", {"items": [5]})}, int_value(-1)]
+    found = program(plan(values, [call(1, 0, 1, 1), call(0, 2, 4, 1), call(0, 3, 4, 2)],
+                         [VIEW, "aten::relu.out"], [0], [0], [16]))
+    with pytest.raises(Error, match=r"NotSupported .*before its source is one"):
+        load_with_exact_memories(Program.load(BufferDataLoader(aligned(found))), "forward")
+
+
 def test_a_view_with_a_larger_bound_than_its_source_is_limited():
     method = view(dynamic([2, 4], 0), dynamic([64]), [dynamic([64], 32)], 512,
                   instructions=[call(1, 4, 1, 1)] + [call(0, 0, 2, 1)], inputs=(4,))

@@ -35,13 +35,13 @@ def tensors(*items):
 
 def made(instructions=(), changed=None, values=(), inputs=(X,), outputs=(OUT,), **fields):
     """x, out and y of up to 2 by 4 floats, [-1], -1, 1, the number n = 0, a bool, `values`; those of
-    `changed` are others."""
+    `changed` are others. Constant 1 has 32 bytes."""
     found = [dynamic([2, 4], 0), dynamic([2, 4], 32), dynamic([8], 64), ints(MINUS_1), int_value(-1),
              int_value(1), int_value(0), bool_value(False), *values]
     for index, value in (changed or {}).items():
         found[index] = value
     return program(plan(found, list(instructions), OPERATORS, list(inputs), list(outputs), [96],
-                        **fields))
+                        **fields), constant_buffer=[{}, {"storage": bytes(32)}])
 
 
 def chains(*parts):
@@ -81,6 +81,15 @@ PROGRAMS = {
     "view of itself": made([call(VIEW, Y, LIST, Y)], {Y: dynamic([8])}, outputs=[Y]),
     "view of itself, read": made([call(VIEW, Y, LIST, Y), call(RELU, Y, 8, 8)], {Y: dynamic([8])},
                                  [dynamic([8], 64)], outputs=[8]),
+    "constant that is a view of itself, written": made(
+        [call(VIEW, 8, LIST, 8), call(RELU, Y, 8, 8)], {Y: tensor([8], 64)},
+        [tensor([8], data_buffer_idx=1)]),
+    "view of an unplanned view of nothing, written": made(
+        [call(RELU, Y, 8, 8), call(VIEW, 9, LIST, 8), call(VIEW, 10, LIST, 9)], {Y: tensor([8], 64)},
+        [tensor([8]), dynamic([8]), dynamic([0])]),
+    "view of an unplanned view of nothing, read": made(
+        [call(RELU, 8, Y, Y), call(VIEW, 9, LIST, 8), call(VIEW, 10, LIST, 9)], {Y: tensor([8], 64)},
+        [tensor([8]), dynamic([8]), dynamic([0])]),
     "views of each other, written": made(
         [call(RELU, OUT, 8, 8), call(VIEW, 8, LIST, Y), call(VIEW, Y, LIST, 8)],
         {Y: dynamic([8]), OUT: dynamic([8], 32)}, [dynamic([8])]),

@@ -190,8 +190,10 @@ def outcome(data, files=(), thorough=True):
         maps = [FlatTensorDataMap.load(BufferDataLoader(exactly(file))) for file in files]
         repr(maps)
         data_map = MergedDataMap.load(maps) if maps else None
-        program = Program.load(BufferDataLoader(exactly(data)))
+        memory_of_file = exactly(data)
+        program = Program.load(BufferDataLoader(memory_of_file))
         repr(program)
         for name in program.method_names:
             execute(program, name, data_map, outcomes, thorough)
+        assert memory_of_file == data, "the program was written to"
     return outcomes.names[0] if outcomes.names else "ok"

@@ -259,20 +259,20 @@ def set_up():
     register_backend(BACKEND, exercise.Curious())
 
 
-def outcome(data):
+def outcome(data, make=assembled):
     """How the program that is drawn from these bytes ends: the name of the first Error, or "ok"."""
     set_up()
-    return exercise.outcome(assembled(Draw(data)))
+    return exercise.outcome(make(Draw(data)))
 
 
-def main():
+def main(make=assembled):
     """Uses the programs of the seeds first to last (without it), prints how they ended as JSON."""
     outcomes, wrong, longest = collections.Counter(), [], 0
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         start = time.process_time()
         print(seed, file=sys.stderr, flush=True)  # the last one if it crashes
         try:
-            outcomes[outcome(random_data(seed, LENGTH))] += 1
+            outcomes[outcome(random_data(seed, LENGTH), make)] += 1
         except Exception:
             wrong.append(f"{seed}: {traceback.format_exc(limit=-4)}")
         seconds = time.process_time() - start

@@ -12,6 +12,7 @@ from picotorch.host.job import Job
 from targets import HOST, run_script
 
 PARTS, PROGRAMS = 4, 500  # of each part
+VIEW_PARTS = 1
 BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 
 
@@ -20,6 +21,13 @@ BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 def test_random_programs_are_refused_or_run(part):
     outcomes = hostile_runs.outcomes("hostile_programs.py", "assembled", "programs", part, PROGRAMS)
     assert outcomes["ok"] > 0 and sum(outcomes.values()) == PROGRAMS
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("part", range(VIEW_PARTS))
+def test_random_views_are_refused_or_run(part):
+    outcomes = hostile_runs.outcomes("hostile_views.py", "views", "programs", part, 4 * PROGRAMS)
+    assert outcomes["ok"] > 0 and sum(outcomes.values()) == 4 * PROGRAMS
 
 
 @functools.cache

@@ -10,7 +10,7 @@ typedef struct pt_data_search {
     pt_data *const *files;
     uint32_t n_files;
     uint32_t visits;
-    uint64_t copied; // bytes of initial values
+    uint32_t copied; // bytes of initial values
 } pt_data_search;
 
 pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files);

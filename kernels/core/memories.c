@@ -190,10 +190,6 @@ static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, 
 int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error) {
     uint32_t n = pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
     PT_TRY(pt_check_memory(&memories->pool, PT_SUBJECT_POOL, PT_NO_INDEX, error));
-    if (memories->pool_used > memories->pool.size) {
-        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_POOL, PT_NO_INDEX,
-                         "has fewer bytes than are used of it");
-    }
     if (n > PT_MEMORIES - PT_MEMORY_PLANNED) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,
                          "so many planned buffers");

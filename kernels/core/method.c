@@ -85,7 +85,10 @@ void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *mem
     uint32_t n = pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
     m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
     m->pool_size = memories->pool.size;
-    m->start = m->end = (memories->pool_used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
+    // more than there is, or than a reference reaches, leaves nothing
+    uint32_t used = memories->pool_used < m->pool_size ? memories->pool_used : m->pool_size;
+    used = used < PT_MEMORY_LIMIT ? used : PT_MEMORY_LIMIT;
+    m->start = m->end = (used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
     m->state = PT_LOADING;
     m->c.call_delegate = m->options.delegates ? call_delegate : NULL;
 }

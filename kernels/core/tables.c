@@ -99,7 +99,7 @@ static inline int count_bytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes
     return PT_ERROR_OK;
 }
 
-static inline int measure(pt_reader *r, pt_tensor_table *t, pt_error *error) {
+int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
     uint32_t rank, dims;
     const uint8_t *sizes = pt_items(r, t->sizes, 4, &rank);
     const uint8_t *order = pt_items(r, t->dim_order, 1, &dims);
@@ -117,10 +117,6 @@ static inline int measure(pt_reader *r, pt_tensor_table *t, pt_error *error) {
     }
     t->flags = (uint8_t)flags;
     return count_bytes(t->dtype, rank, sizes, &t->nbytes, error);
-}
-
-int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
-    return measure(r, t, error);
 }
 
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
@@ -146,7 +142,7 @@ int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor
     }
     t->sizes = pt_target_of(r, position, l->at[PT_SLOT_TENSOR_SIZES]);
     t->dim_order = pt_target_of(r, position, l->at[PT_SLOT_TENSOR_DIM_ORDER]);
-    return measure(r, t, error);
+    return pt_measure_tensor(r, t, error);
 }
 
 uint32_t pt_name_position(pt_reader *r, uint32_t extra) {

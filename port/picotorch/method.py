@@ -120,7 +120,7 @@ class Method:
             self.name = name
             self.data_map = data_map
             if self._delegates is not None:
-                self._delegates.take_error()  # the same
+                self._delegates.take_error()  # of an interrupted load
             self._end = pool.used = pool.held = library.load(
                 program.library, plan, pool.buffer, pool.size, self._mark,
                 self.manager.planned_memory.buffers, None if temp is None else temp.buffer,

@@ -33,7 +33,7 @@ run: firmware ## All set-up, then ds_cnn on an emulated board beside the twin an
 	$(PICOTORCH) parity $(FIXTURE)/model.pte --board $(BOARD)
 
 .PHONY: test
-test: all-firmware ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
+test: all-firmware ports ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
 	.venv/bin/python tests/run.py $(PYTEST)
 
 ##@ Set-up, step by step (each target does those before it, too)
@@ -66,6 +66,10 @@ bare: ## Firmware of one board without MicroPython (BOARD=mps2-an386)
 .PHONY: all-firmware
 all-firmware: ## Firmware of all boards, in all variants
 	@$(SETUP) firmware
+
+.PHONY: ports
+ports: ## The MicroPython source tree with its own ports unix, qemu and rp2
+	@$(SETUP) ports
 
 .PHONY: operators
 operators: packages ## Program that runs single operators on one board, without MicroPython (BOARD=mps2-an386)

@@ -5,12 +5,16 @@ Tried in this order: the tree that MICROPYTHON_DIR names, used in place; the tre
 call in build/micropython; Debian's source package, over a private apt configuration with the
 mirror that this machine uses already; the release's commit by git. What is done goes to stderr.
 
+With --ports it is a second tree, build/micropython-ports, which has MicroPython's own ports unix,
+qemu and rp2, too, and what they are built from.
+
 A tree that this tool got holds the release's files that a build reads, byte for byte, and no other
-file, which make or Python might run: the SHA-256 of each is in micropython.sha256, and compared here
-every time. A tree that MICROPYTHON_DIR names is
+file, which make or Python might run: the SHA-256 of each is in micropython.sha256, of what the ports
+add in micropython_ports.sha256, and compared here every time. A tree that MICROPYTHON_DIR names is
 its user's own: it has to be of that version, and what differs is said, no more.
 
 Example: tools/get_micropython.py
+Example: tools/get_micropython.py --ports
 Example: MICROPYTHON_DIR=$HOME/micropython tools/get_micropython.py
 """
 
@@ -53,7 +57,9 @@ SHA256 = {
     ),
 }
 
-HASHES = ROOT / "tools" / "micropython.sha256"  # as sha256sum writes it
+# As sha256sum writes them: what our firmware is built from, and what MicroPython's own ports add.
+HASHES = (ROOT / "tools" / "micropython.sha256",)
+PORTS_HASHES = (*HASHES, ROOT / "tools" / "micropython_ports.sha256")
 
 # One file of every part of the tree that the firmware is built from.
 NEEDED_FILES = (
@@ -128,24 +134,24 @@ def sha256(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def stored_hashes():
-    """Return {file below the tree: SHA-256} of all that a build of the firmware reads."""
-    lines = HASHES.read_text().splitlines()
+def stored_hashes(lists=HASHES):
+    """Return {file below the tree: SHA-256} of all that a build reads."""
+    lines = [line for path in lists for line in path.read_text().splitlines()]
     return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
 
 
-def changed_files(tree):
+def changed_files(tree, lists=HASHES):
     """Return the names of those files that a tree lacks or has with other bytes."""
     return [
         name
-        for name, digest in stored_hashes().items()
+        for name, digest in stored_hashes(lists).items()
         if not (tree / name).is_file() or sha256(tree / name) != digest
     ]
 
 
-def added_files(tree):
+def added_files(tree, lists=HASHES):
     """Return the names of a tree's files that have no stored hash, and of all its links, sorted."""
-    stored = stored_hashes()
+    stored = stored_hashes(lists)
     added = []
     for folder, folders, files in os.walk(tree):
         links = [name for name in (*folders, *files) if Path(folder, name).is_symlink()]
@@ -156,9 +162,9 @@ def added_files(tree):
     return sorted(added)
 
 
-def check_content(tree):
+def check_content(tree, lists=HASHES):
     """Raise GetError unless a tree is the release's files that a build reads, byte for byte."""
-    for what, names in (("changed", changed_files(tree)), ("added", added_files(tree))):
+    for what, names in (("changed", changed_files(tree, lists)), ("added", added_files(tree, lists))):
         if names:
             others = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise GetError(f"{tree} is not {GIT_TAG} as released: {names[0]}{others} {what}")
@@ -172,9 +178,9 @@ def remove_bytecode(tree):
             folders.remove("__pycache__")
 
 
-def take_over(source, tree):
+def take_over(source, tree, lists=HASHES):
     """Make tree of those files of another tree that have a stored hash."""
-    for name in stored_hashes():
+    for name in stored_hashes(lists):
         if (source / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, tree / name)
@@ -295,14 +301,14 @@ def check_package(folder):
             raise GetError(f"{name} has another SHA-256 than {wanted}")
 
 
-def unpack(tarball, tree):
+def unpack(tarball, tree, lists=HASHES):
     """Make tree of a tarball with one top folder."""
     say(f"unpacking {tarball.name}")
     with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
         with tarfile.open(tarball) as archive:
             archive.extractall(folder)
         (top,) = Path(folder).iterdir()
-        take_over(top, tree)
+        take_over(top, tree, lists)
 
 
 def download(folder, mirror):
@@ -314,7 +320,7 @@ def download(folder, mirror):
     check_package(folder)
 
 
-def get_from_debian(tree):
+def get_from_debian(tree, lists=HASHES):
     """Make tree from Debian's source package. GetError if that does not work."""
     if shutil.which("apt-get") is None:
         raise GetError("this machine has no apt-get")
@@ -327,7 +333,7 @@ def get_from_debian(tree):
     for mirror in mirrors:
         try:
             download(folder, mirror)
-            unpack(folder / ORIG_TARBALL, tree)
+            unpack(folder / ORIG_TARBALL, tree, lists)
             return
         except GetError as error:
             reasons.append(str(error))
@@ -337,29 +343,29 @@ def get_from_debian(tree):
 # -- git ----------------------------------------------------------------------------
 
 
-def get_from_git(tree):
+def get_from_git(tree, lists=HASHES):
     """Make tree of the release's commit. GetError if that does not work."""
     with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
         git = ["git", "-C", folder]
         run([*git, "init", "--quiet"])
         run([*git, "fetch", "--quiet", "--depth", "1", GIT_URL, GIT_COMMIT])
         run([*git, "checkout", "--quiet", GIT_COMMIT])
-        take_over(Path(folder), tree)
+        take_over(Path(folder), tree, lists)
 
 
 # -- main ---------------------------------------------------------------------------
 
 
-def get(tree):
+def get(tree, lists=HASHES):
     """Make tree in one of the ways. GetError with the reason of each if none works."""
     tree.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(tree, ignore_errors=True)
     reasons = []
     for name, way in (("Debian's source package", get_from_debian), ("git", get_from_git)):
         try:
-            way(tree)
+            way(tree, lists)
             check_tree(tree)
-            check_content(tree)
+            check_content(tree, lists)
             say(f"MicroPython {GIT_TAG} from {name} is in {tree}")
             return
         except GetError as error:
@@ -376,21 +382,25 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.parse_args()
+    parser.add_argument(
+        "--ports", action="store_true", help="with MicroPython's own ports unix, qemu and rp2"
+    )
+    ports = parser.parse_args().ports
+    lists = PORTS_HASHES if ports else HASHES
     named = os.environ.get(DIR_VARIABLE)
-    tree = Path(named).resolve() if named else BUILD / "micropython"
+    tree = Path(named).resolve() if named else BUILD / f"micropython{'-ports' if ports else ''}"
     try:
         if named:
             check_tree(tree)
-            changed = len(changed_files(tree))
+            changed = len(changed_files(tree, lists))
             if changed:
                 say(f"{tree} differs from {GIT_TAG} as released in {changed} files: used as it is")
         elif tree.exists():
             remove_bytecode(tree)
             check_tree(tree)
-            check_content(tree)
+            check_content(tree, lists)
         else:
-            get(tree)
+            get(tree, lists)
     except GetError as error:
         remedy = "" if named or not tree.exists() else f"; remove {tree} to get it anew"
         sys.exit(f"get_micropython: {error}{remedy}")

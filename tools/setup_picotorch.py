@@ -6,6 +6,7 @@
   bare          the firmware of each board without MicroPython
   micropython   the MicroPython source tree
   firmware      the firmware of each board, to run a model and with a prompt
+  ports         the MicroPython source tree with its own ports unix, qemu and rp2
 
 A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
 Standard library only: this runs before anything else is there.
@@ -287,17 +288,26 @@ def set_up_python(_):
 # -- MicroPython and firmware -------------------------------------------------------
 
 
-def set_up_micropython(_):
-    command = [VENV_PYTHON, ROOT / "tools" / "get_micropython.py"]
-    tree = Path(os.environ.get("MICROPYTHON_DIR") or BUILD / "micropython")
+def get_micropython(step, default, *options):
+    """Have a tree of MicroPython, in build/<default> or where MICROPYTHON_DIR says."""
+    command = [VENV_PYTHON, ROOT / "tools" / "get_micropython.py", *options]
+    tree = Path(os.environ.get("MICROPYTHON_DIR") or BUILD / default)
     if not tree.exists():
-        run("micropython", command, "get-micropython")
+        run(step, command, f"get-{default}")
         return
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise SetupError(done.stderr.strip())
     print(done.stderr, end="", flush=True)
-    say("micropython", f"{done.stdout.strip()} is there")
+    say(step, f"{done.stdout.strip()} is there")
+
+
+def set_up_micropython(_):
+    get_micropython("micropython", "micropython")
+
+
+def set_up_ports(_):
+    get_micropython("ports", "micropython-ports", "--ports")
 
 
 def make_firmware(arguments, folder, board, variant, *settings):
@@ -328,7 +338,15 @@ STEPS = {
     "bare": set_up_bare,
     "micropython": set_up_micropython,
     "firmware": set_up_firmware,
+    "ports": set_up_ports,
 }
+BEFORE = {"python": "packages", "bare": "python", "micropython": "bare", "firmware": "micropython",
+          "ports": "python"}
+
+
+def steps_to(step):
+    """Return the steps that end with this one."""
+    return [*(steps_to(BEFORE[step]) if step in BEFORE else ()), step]
 
 
 def parse_arguments():
@@ -353,10 +371,8 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     try:
-        for name, set_up in STEPS.items():
-            set_up(arguments)
-            if name == arguments.step:
-                break
+        for name in steps_to(arguments.step):
+            STEPS[name](arguments)
     except SetupError as error:
         sys.exit(f"set-up stopped: {error}")
     except KeyboardInterrupt:

@@ -192,7 +192,7 @@ def test_git_refuses_where_the_commit_is_not(tool, repository, tmp_path, monkeyp
 
 
 def test_what_git_gives_is_checked_too(tool, released, tmp_path, monkeypatch):
-    def clone_another(tree):
+    def clone_another(tree, lists):
         shutil.copytree(released, tree)
         flip_a_bit(tree / "extmod/vfs.h")
 
@@ -201,6 +201,17 @@ def test_what_git_gives_is_checked_too(tool, released, tmp_path, monkeypatch):
     with pytest.raises(tool.GetError, match="is not v1.25.0 as released: extmod/vfs.h changed"):
         tool.get(tmp_path / "tree")
     assert not (tmp_path / "tree").exists()
+
+
+def test_the_tree_of_the_ports_has_all_of_the_other(tool, monkeypatch, capsys):
+    monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
+    monkeypatch.setattr(sys, "argv", ["get_micropython.py", "--ports"])
+    tool.main()
+    tree = REPOSITORY / "build" / "micropython-ports"
+    assert capsys.readouterr().out == f"{tree}\n"
+    for name in (*tool.NEEDED_FILES, "ports/unix/Makefile", "ports/qemu/Makefile", "ports/rp2/main.c"):
+        assert (tree / name).is_file()
+    assert "ports/unix/main.c" in tool.added_files(tree)
 
 
 def test_a_named_tree_may_differ_and_that_is_said(released):

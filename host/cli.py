@@ -18,6 +18,7 @@ from . import (
     listing_boards,
     options,
     parity,
+    ports,
     profiling,
     running,
     running_bundled,
@@ -28,6 +29,7 @@ from . import (
     torchscript_process,
 )
 from . import memory_map as memory_map_module
+from .frozen_models import parse as parse_frozen
 from .inputs import random_inputs, read_inputs
 from .npz import read_npz, write_npz
 from .operators import needed_operators
@@ -283,8 +285,13 @@ def profile_command(model, method, board, firmware, bare, inputs, sizes, seed, q
 @click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
               metavar="MODEL...", help="Link only the kernels that these .pte files need.")
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
-@click.option("--board", type=click.Choice(running.board_names()[1:]),
-              default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD", help="For this board.")
+@click.option("--board", type=click.Choice([*running.board_names()[1:], *ports.boards()]),
+              default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
+              help="For this board; also one of MicroPython's own, as PYBV11, with all kernels where "
+              "no models are given.")
+@click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
+              help="Put this file into the flash of MicroPython's own board: "
+              "picotorch_models.NAME, its bytes where they lie.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
               help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default, "
               "with --bare BOARD-bare-selected.elf.")
@@ -295,7 +302,7 @@ def profile_command(model, method, board, firmware, bare, inputs, sizes, seed, q
 @click.option("--operators", type=click.Path(path_type=Path), metavar="OPERATORS.DEF",
               help="Only write the list of operators, for a build of one's own (examples/c).")
 @options.as_json
-def firmware(first, models, board, output, bare, parts, operators, as_json):
+def firmware(first, models, board, frozen, output, bare, parts, operators, as_json):
     """Build the firmware of a board with only the kernels that some models need.
 
     The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
@@ -308,9 +315,14 @@ def firmware(first, models, board, output, bare, parts, operators, as_json):
       picotorch run a.pte --board mps2-an386 --firmware fw.elf
       picotorch firmware --bare --models a.pte --board mps2-an386
       picotorch firmware --models a.pte --operators operators.def
+      picotorch firmware --board PYBV11 --models a.pte --frozen-model a.pte
     """
     models = [*first, *models]
-    if not models:
+    is_port = board in ports.boards()
+    if frozen and not is_port:
+        raise click.UsageError(f"--frozen-model is for MicroPython's own boards; {board} takes a model "
+                               "with each run")
+    if not models and not is_port:
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
     if output is not None and output.suffix != ".elf":
         raise click.UsageError(f"--output {output}: the name has to end in .elf")
@@ -318,9 +330,23 @@ def firmware(first, models, board, output, bare, parts, operators, as_json):
     if operators is not None:
         operators.write_text(selective.operator_file(needed_operators(programs)))
         return
+    if is_port:
+        ports.check(board, bare, output)
+        entry = ports.build(board, programs, _read_frozen(frozen), parts)
+        _print(entry, as_json, ports.show_text)
+        return
     entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
                             parts)
     _print(entry, as_json, selective.show_text)
+
+
+def _read_frozen(texts):
+    """Name and bytes of each --frozen-model."""
+    try:
+        named = [parse_frozen(text) for text in texts]
+    except ValueError as error:
+        raise click.UsageError(f"--frozen-model: {error}") from None
+    return [(name, running.read_program(path)) for name, path in named]
 
 
 @cli.command()

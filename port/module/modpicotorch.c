@@ -2,6 +2,10 @@
 #include "modpicotorch.h"
 #include "record.h"
 
+#if !MICROPY_PY_BUILTINS_FLOAT
+#error "picotorch needs floats: define MICROPY_FLOAT_IMPL as MICROPY_FLOAT_IMPL_FLOAT or _DOUBLE"
+#endif
+
 // ---- buffers
 
 // The arguments are view, buffer, offset, size, dtype and perhaps whether it may be written.

@@ -1,4 +1,5 @@
-"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards."""
+"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards |
+examples."""
 
 import functools
 import os
@@ -13,6 +14,7 @@ from picotorch.memory import LIMIT
 from . import (
     bundled,
     etdump,
+    examples,
     exporting,
     inspecting,
     listing_boards,
@@ -413,6 +415,24 @@ def boards_command(as_json):
     """
     entries = listing_boards.boards()
     _print(entries, as_json, listing_boards.show_text)
+
+
+@cli.command("examples")
+@click.argument("name", required=False, metavar="[NAME")
+@click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[FOLDER]]")
+@options.as_json
+def examples_command(name, folder, as_json):
+    """List the examples, or copy the one called NAME into a new folder, by default of its name.
+
+    \b
+    Examples:
+      picotorch examples
+      picotorch examples gesture my_gesture
+    """
+    if name is None:
+        _print(examples.examples(), as_json, examples.show_list)
+    else:
+        _print(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
 
 
 # ---- errors

@@ -309,7 +309,7 @@ def test_json_has_no_infinities(capsys):
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["inspect"], ["size"], ["parity"], ["profile"],
-                                     ["export"], ["firmware"], ["boards"]])
+                                     ["export"], ["firmware"], ["boards"], ["examples"]])
 def test_help_has_an_example(call, command):
     status, out, _ = call(*command, "--help")
     assert status == 0

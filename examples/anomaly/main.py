@@ -1,0 +1,46 @@
+"""Tell whether a motor vibrates as it should, by an accelerometer."""
+
+import struct
+from array import array
+
+from picotorch import Module
+
+RECORDING = "recording.bin"  # None: the sensor
+SAMPLES = 128
+
+
+def recorded(path):
+    """Windows of a file of uint16."""
+    with open(path, "rb") as file:
+        data = file.read(2 * SAMPLES)
+        while len(data) == 2 * SAMPLES:
+            yield struct.unpack("<128H", data)
+            data = file.read(2 * SAMPLES)
+
+
+def accelerometer(rate=1000):
+    """Windows of an analog accelerometer (ADXL335, say) at GP26 of a Pico."""
+    import time
+
+    from machine import ADC
+
+    adc = ADC(26)
+    samples = [0] * SAMPLES
+    while True:
+        due = time.ticks_us()
+        for i in range(SAMPLES):
+            while time.ticks_diff(due, time.ticks_us()) > 0:
+                pass
+            samples[i] = adc.read_u16()
+            due = time.ticks_add(due, 1000000 // rate)
+        yield samples
+
+
+module = Module("model.pte")
+(threshold,) = module.execute("threshold", [])  # which export.py has put into the program
+window = array("f", bytes(4 * SAMPLES))
+for number, samples in enumerate(recorded(RECORDING) if RECORDING else accelerometer()):
+    for i in range(SAMPLES):
+        window[i] = samples[i]
+    score = module.forward(window)[0]
+    print("%3d  score %6.2f  %s" % (number, score, "FAULT" if score > threshold else "well"))

@@ -1,0 +1,44 @@
+"""Hear "yes" and "no", by a microphone, in int8."""
+
+from array import array
+
+from picotorch import Module
+
+RECORDING = "recording.wav"  # None: the microphone
+LABELS = "silence", "yes", "no", "other"
+RATE = 8000
+HOP = RATE // 2  # the last second is looked at every half second
+
+
+def recorded(path):
+    """Half seconds of a WAV file of 8 bits: lists of -128 to 127."""
+    with open(path, "rb") as file:
+        file.read(44)
+        data = file.read(HOP)
+        while len(data) == HOP:
+            yield [byte - 128 for byte in data]
+            data = file.read(HOP)
+
+
+def microphone(gain=16):
+    """Half seconds of an I2S microphone (INMP441) at GP16 (SCK), GP17 (WS) and GP18 (SD) of a Pico."""
+    from machine import I2S, Pin
+
+    i2s = I2S(0, sck=Pin(16), ws=Pin(17), sd=Pin(18), mode=I2S.RX, bits=16, format=I2S.MONO,
+              rate=RATE, ibuf=2 * RATE)
+    samples = array("h", bytes(2 * HOP))
+    while True:
+        i2s.readinto(samples)
+        yield [max(-128, min(127, sample * gain >> 8)) for sample in samples]
+
+
+module = Module("model.pte")
+window = array("b", bytes(RATE))
+halves = 0
+for half in recorded(RECORDING) if RECORDING else microphone():
+    for i in range(HOP):
+        window[i] = window[HOP + i]
+        window[HOP + i] = half[i]
+    halves += 1
+    scores = module.forward(window)
+    print("%4.1f s  %s" % (halves / 2, LABELS[max(range(len(LABELS)), key=lambda i: scores[i])]))

@@ -1,0 +1,57 @@
+"""picotorch examples: programs for MicroPython, each with its model, to begin from."""
+
+import ast
+import shutil
+from pathlib import Path
+
+import click
+from picotorch.errors import ACCESS_FAILED, NOT_FOUND, fail
+
+from . import running, show, sizing
+
+EXAMPLES_DIR = Path(__file__).resolve().parent.parent / "examples"
+NO_COPY = shutil.ignore_patterns("__pycache__", "*.mpy")
+
+
+def names() -> list[str]:
+    return sorted(path.parent.name for path in EXAMPLES_DIR.glob("*/main.py"))
+
+
+def examples() -> list[dict]:
+    """The examples as plain data; pool, planned and temp are the bytes of RAM that the model takes."""
+    return [_entry(name) for name in names()]
+
+
+def _entry(name):
+    folder = EXAMPLES_DIR / name
+    title = ast.get_docstring(ast.parse((folder / "main.py").read_text())).split("\n")[0]
+    need = sizing.measure(running.read_program(folder / "model.pte"), name, "forward", [], "none")
+    return {"example": name, "title": title, "program_bytes": need["program_bytes"],
+            "method_pool": need["method_pool"], "planned": need["planned"], "temp": need["temp"]}
+
+
+def copy(name: str, folder: Path) -> dict:
+    """Copies an example into a new folder. Raises NotFound, AccessFailed."""
+    if name not in names():
+        raise fail(NOT_FOUND, "there are " + ", ".join(names()), f"example {name}",
+                   remedy="name one of them")
+    if folder.exists():
+        raise fail(ACCESS_FAILED, "exists already", str(folder), remedy="name another folder")
+    shutil.copytree(EXAMPLES_DIR / name, folder, copy_function=shutil.copyfile, ignore=NO_COPY)
+    return {"example": name, "folder": str(folder),
+            "files": sorted(path.name for path in folder.iterdir())}
+
+
+def show_list(entries: list[dict]) -> None:
+    show.table(["example", "model>", "RAM>", ""], [
+        [entry["example"], show.size(entry["program_bytes"]),
+         show.size(entry["method_pool"] + sum(entry["planned"]) + entry["temp"]), entry["title"]]
+        for entry in entries])
+    click.echo("\nmodel: bytes of flash. RAM: method pool, planned buffers and temp memory.\n"
+               "picotorch examples NAME copies one into a new folder.")
+
+
+def show_copied(entry: dict) -> None:
+    show.line(f"{entry['folder']}: {', '.join(entry['files'])}")
+    show.line(f"Without a board: cd {entry['folder']} && python main.py")
+    show.line("On a board: copy model.pte, main.py and the recording to it (README.md says more)")

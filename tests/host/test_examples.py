@@ -1,0 +1,110 @@
+"""Each example's main.py prints with its recording what its folder says, on the twin and on a board
+that has only the kernels and the parts of the runtime that the examples need."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from picotorch.host import emulator, examples, mpy, running, selective, sizing
+from picotorch.host.boards import load_board
+from picotorch.host.twin import open_program
+
+NAMES = examples.names()
+BOARD = running.DEFAULT_BOARD
+BOARD_FILES = Path(__file__).resolve().parents[1] / "board" / "example_files.py"
+FILES = {"README.md", "expected.txt", "export.py", "main.py", "model.pte"}
+
+
+def folder(name):
+    return examples.EXAMPLES_DIR / name
+
+
+def expected(name):
+    return (folder(name) / "expected.txt").read_text().splitlines()
+
+
+def model(name):
+    return (folder(name) / "model.pte").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def firmware(tmp_path_factory):
+    path = tmp_path_factory.mktemp("firmware") / "examples.elf"
+    selective.build(BOARD, {name: open_program(model(name)) for name in NAMES}, path,
+                    parts=("files", "module"))
+    return path
+
+
+def test_there_are_five():
+    assert NAMES == ["anomaly", "gesture", "image", "keyword_spotting", "knock"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_has_all_that_is_needed(name):
+    files = {path.name for path in folder(name).iterdir() if path.is_file()}
+    (recording,) = files - FILES
+    assert files > FILES and recording.startswith("recording.")
+    assert len(model(name)) < 64 * 1024
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_the_twin(name):
+    done = subprocess.run([sys.executable, "main.py"], cwd=folder(name), text=True, check=True,
+                          capture_output=True)
+    assert done.stdout.splitlines() == expected(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_a_board(name, firmware):
+    sections = {path.name: path.read_bytes() for path in folder(name).glob("recording.*")}
+    sections["model.pte"] = model(name)
+    source = BOARD_FILES.read_text() + (folder(name) / "main.py").read_text()
+    sections["script"] = mpy.compile_script(source, "main.py")
+    result = emulator.run(load_board(BOARD), firmware, sections, timeout=60)
+    assert (result.status, result.lines) == (0, expected(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_readme_says_of_memory(name):
+    need = sizing.measure(model(name), name, "forward", [], "none")
+    figures = [need["program_bytes"], need["method_pool"], sum(need["planned"]), need["temp"]]
+    row = "| " + " | ".join(f"{figure:,}" for figure in figures) + " |"
+    assert row in (folder(name) / "README.md").read_text()
+
+
+# ---- picotorch examples
+
+
+def test_the_list(call):
+    status, out, _ = call("examples")
+    assert status == 0
+    for name in NAMES:
+        assert re.search(rf"^{name} +[\d,]+ B +[\d,]+ B  \w", out, re.MULTILINE)
+
+
+def test_a_copy(call, tmp_path):
+    status, out, _ = call("examples", "gesture", tmp_path / "mine")
+    assert status == 0 and "main.py" in out
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    assert copied == {path.name: path.read_bytes() for path in folder("gesture").iterdir()
+                      if path.is_file()}
+
+
+def test_a_copy_into_the_working_folder(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call("examples", "knock")[0] == 0
+    assert (tmp_path / "knock" / "main.py").is_file()
+
+
+def test_a_copy_overwrites_nothing(call, tmp_path):
+    (tmp_path / "main.py").write_text("mine")
+    status, _, err = call("examples", "gesture", tmp_path)
+    assert status == 1 and err.startswith("AccessFailed (0x22): ") and "another folder" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["main.py"]
+
+
+def test_an_example_that_there_is_not(call):
+    status, _, err = call("examples", "face")
+    assert status == 1 and "NotFound (0x20): example face" in err and "gesture" in err

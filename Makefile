@@ -154,6 +154,11 @@ format: python ## Write the C sources in the project's style
 reproducible: all-firmware ## SHA-256 of wheel and firmware, each built a second time elsewhere and compared
 	.venv/bin/python tools/reproducible.py
 
+.PHONY: wheel
+wheel: ## The wheel, with the firmware of mps2-an386 and the native modules that are built, in dist
+	@$(SETUP) firmware --board mps2-an386 --variant run
+	.venv/bin/python tools/make_wheel.py
+
 .PHONY: symbols
 symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels
 	.venv/bin/python tools/check_symbols.py
@@ -162,7 +167,8 @@ symbols: all-firmware ## No malloc, no foreign function, no mutable data in the 
 
 .PHONY: clean
 clean: ## Remove what was built; .venv and the MicroPython tree stay
-	rm -rf build/firmware build/operators build/mpy-cross build/symbols build/stamps build/log
+	rm -rf build/firmware build/operators build/mpy-cross build/symbols build/stamps build/log \
+		build/lib.* build/temp.* build/bdist.* dist
 
 .PHONY: distclean
 distclean: clean ## Remove all that the set-up made inside this folder

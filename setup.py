@@ -1,4 +1,8 @@
-"""What pyproject.toml cannot say: the C extension, and that the same sources make the same wheel."""
+"""What pyproject.toml cannot say: the C extension, and that the same sources make the same wheel.
+
+PICOTORCH_PREBUILT in the environment names a folder of firmware and native modules for the wheel to
+bring, laid out as build/ is; tools/make_wheel.py fills one.
+"""
 
 import os
 import shutil
@@ -18,6 +22,9 @@ class BuildPython(build_py):
         if not self.editable_mode:
             shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
+        if "PICOTORCH_PREBUILT" in os.environ and not self.editable_mode:
+            shutil.copytree(os.environ["PICOTORCH_PREBUILT"], f"{self.build_lib}/picotorch/build",
+                            copy_function=shutil.copyfile)
 
     def copy_file(self, infile, outfile, preserve_mode=False, **options):
         """Copies without the rights that a file has in this checkout."""

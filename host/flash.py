@@ -40,11 +40,13 @@ class Piece:
 class Image:
     """The objects of a board's firmware, of a variant of it, and what in them needs what.
 
-    Raises emulator.FirmwareMissing where it is not built.
+    Raises emulator.FirmwareMissing where it is not built, or was built elsewhere.
     """
 
     def __init__(self, board: Board, variant: str = "run"):
         image = emulator.firmware_path(board, variant).with_suffix(".map")
+        if not image.exists():
+            raise emulator.FirmwareMissing(f"there is no {image}: the firmware was built elsewhere")
         paths = [image.parent / name for name in linked_objects(image)
                  if _OBJECTS.match(name)] + _libraries(image)
         self.objects = [one for path in sorted(paths) for one in read_objects(path)]

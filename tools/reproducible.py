@@ -24,10 +24,11 @@ from pathlib import Path
 
 import click
 import get_micropython
+import make_wheel
 from picotorch.host import boards, emulator
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("boards", "host", "kernels", "port", "schema", "tools",
+SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tools",
            "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 NO_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
 OTHERWISE = {"TZ": "Pacific/Chatham", "LC_ALL": "C", "PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1",
@@ -109,14 +110,16 @@ def _build_wheel(sources, output, **otherwise):
 
 
 def build_wheels(folder: Path) -> Twice:
-    """Builds one from a copy of this checkout, and one elsewhere from an sdist."""
+    """Builds one from a copy of this checkout, and one elsewhere from an sdist, both with the firmware
+    that is built here."""
+    prebuilt = {"PICOTORCH_PREBUILT": str(make_wheel.stage(folder / "prebuilt"))}
     sources = copy_sources(folder / "checkout")
-    here = _build_wheel(sources, folder / "here")
+    here = _build_wheel(sources, folder / "here", **prebuilt)
     _run([sys.executable, "setup.py", "-q", "sdist", "-d", folder], sources)
     (archive,) = folder.glob("*.tar.gz")
     shutil.unpack_archive(archive, folder / "sdist")
     (unpacked,) = (folder / "sdist").iterdir()
-    return Twice(here.name, here, _build_wheel(unpacked, folder / "elsewhere", **OTHERWISE))
+    return Twice(here.name, here, _build_wheel(unpacked, folder / "elsewhere", **OTHERWISE, **prebuilt))
 
 
 def _tools():

@@ -1,15 +1,15 @@
 """The same sources make the same bytes: wheel and firmware, built a second time elsewhere."""
 
-import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import figures
 import pytest
 from fixture_store import FOLDER
-from picotorch.host import emulator, running, selective
+from picotorch.host import emulator, examples, running, selective
 from picotorch.host.boards import load_board
 from picotorch.host.twin import open_program
 
@@ -19,6 +19,7 @@ sys.path.insert(0, str(REPOSITORY / "tools"))
 import reproducible  # noqa: E402
 
 BOARD = running.DEFAULT_BOARD
+OTHER_BOARD = "mps2-an385"
 MPY_CROSS = "build/mpy-cross/mpy-cross"
 
 
@@ -72,29 +73,51 @@ def test_wheel(tmp_path):
 
 
 def check_installed(wheel, folder):
-    """What it can do without this repository, and what it says of what it cannot."""
-    installed = folder / "installed"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index",
-                    "--target", installed, wheel], check=True)
-    model = shutil.copy(FOLDER / "add_1" / "model.pte", folder)
+    """What it can do in an environment of its own, with the emulator but no compiler and no checkout,
+    and what it says of what it cannot."""
+    python = make_environment(folder / "venv", wheel)
+    programs = folder / "programs"
+    programs.mkdir()
+    (programs / "qemu-system-arm").symlink_to(shutil.which("qemu-system-arm"))
 
     def call(*arguments):
-        done = subprocess.run([sys.executable, "-m", "picotorch", *map(str, arguments)], cwd=folder,
-                              env={**os.environ, "PYTHONPATH": str(installed)},
-                              capture_output=True, text=True)
-        assert done.returncode in (0, 1)
+        done = subprocess.run([python, "-m", "picotorch", *map(str, arguments)], cwd=folder,
+                              env={"PATH": str(programs)}, capture_output=True, text=True)
+        assert done.returncode in (0, 1), done.stderr
         return done.stdout + done.stderr
 
-    where = subprocess.check_output(
-        [sys.executable, "-c", "import picotorch; print(picotorch.__file__)"], cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(installed)}, text=True)
-    assert where.startswith(str(installed))
+    model = shutil.copy(FOLDER / "add_1" / "model.pte", folder)
     assert "forward on host: ok" in call("run", model)
-    assert BOARD in call("boards")
+    assert f"forward on {BOARD}: ok" in call("run", model, "--board", BOARD)
+    assert " agree" in call("parity", model, "--board", BOARD)
     assert f"\n{BOARD} " in call("size", model)
-    missing = call("run", model, "--board", BOARD)
-    assert f"NotFound (0x20): {BOARD}: the firmware is not built" in missing
+    missing = call("run", model, "--board", OTHER_BOARD)
+    assert f"NotFound (0x20): {OTHER_BOARD}: the firmware is not built" in missing
     assert "--firmware" in missing
     assert "call this in picotorch's repository" in call("firmware", "--models", model)
-    firmware = emulator.firmware_path(load_board(BOARD))
-    assert " agree" in call("parity", model, "--board", BOARD, "--firmware", firmware)
+    firmware = emulator.firmware_path(load_board(OTHER_BOARD))
+    assert " agree" in call("parity", model, "--board", OTHER_BOARD, "--firmware", firmware)
+    check_examples(call, folder)
+
+
+def make_environment(folder, wheel):
+    """The Python of a new environment with the wheel, and the packages that it needs from this one."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps",
+                    "--no-index", wheel], check=True)
+    (site,) = folder.glob("lib/*/site-packages")
+    (site / "packages.pth").write_text(sysconfig.get_path("platlib"))
+    found = subprocess.check_output([python, "-c", "import picotorch; print(picotorch.__file__)"],
+                                    text=True)
+    assert Path(found).is_relative_to(site)
+    return python
+
+
+def check_examples(call, folder):
+    for name in examples.names():
+        assert f"{name}: README.md" in call("examples", name)
+        committed = subprocess.check_output(["git", "ls-files", f"examples/{name}"], cwd=REPOSITORY,
+                                            text=True).split()
+        assert {path.name for path in (folder / name).iterdir()} == {Path(p).name for p in committed}
+    assert f"forward on {BOARD}: ok" in call("run", "gesture/model.pte", "--board", BOARD)

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Build the wheel with what a user could not build without a compiler: the firmware of the default
+board, stripped, and those native modules that are built (make natmod).
+
+Example: make wheel
+Example: tools/make_wheel.py --output dist
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+from picotorch.host import emulator, running
+from picotorch.host.boards import load_board
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+
+
+def stage(folder: Path) -> Path:
+    """Fills a folder as PICOTORCH_PREBUILT names one; returns it. FirmwareMissing where the firmware is
+    not built."""
+    firmware = emulator.firmware_path(load_board(running.DEFAULT_BOARD))
+    target = folder / firmware.parent.relative_to(BUILD)
+    target.mkdir(parents=True)
+    subprocess.run(["arm-none-eabi-strip", "-o", target / firmware.name, firmware], check=True)
+    shutil.copyfile(firmware.with_name("stack.json"), target / "stack.json")
+    for module in sorted(BUILD.glob("natmod/*/_picotorch.mpy")):
+        (folder / module.parent.relative_to(BUILD)).mkdir(parents=True)
+        shutil.copyfile(module, folder / module.relative_to(BUILD))
+    return folder
+
+
+@click.command(help=__doc__)
+@click.option("--output", type=click.Path(path_type=Path), default=ROOT / "dist", metavar="FOLDER",
+              help="Where to put it; dist by default.")
+def main(output):
+    with tempfile.TemporaryDirectory(prefix="picotorch-wheel-") as folder:
+        prebuilt = stage(Path(folder))
+        subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
+                        "--no-index", "--wheel-dir", output.resolve(), ROOT], check=True,
+                       env={**os.environ, "PICOTORCH_PREBUILT": str(prebuilt)})
+        for path in sorted(prebuilt.rglob("*")):
+            if path.is_file():
+                click.echo(f"{path.stat().st_size:9,} B  {path.relative_to(prebuilt)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -15,6 +15,7 @@ ARENA_ALIGNMENT = 128
 STACK_GUARD_SIZE = 1024
 MPU_SMALLEST_REGION = 32
 UART_DRIVERS = ("cmsdk", "stm32")
+CLOCK_DRIVERS = ("stm32f4",)
 COUNTER_DRIVERS = ("cmsdk", "sse", "stm32")
 PROTECT_DRIVERS = ("pmsav7", "pmsav8")
 
@@ -90,7 +91,7 @@ HEADER = """\
 #define PT_UART_RECEIVE_IRQ {uart_irq}u
 #define PT_UART_CLOCK_HZ {uart_clock_hz}u
 
-#define PT_COUNTER_ADDRESS {counter_address:#010x}u
+{stm32}#define PT_COUNTER_ADDRESS {counter_address:#010x}u
 #define PT_COUNTER_PRESCALER {prescaler}u
 /* So many instructions take so many ticks. */
 #define PT_COUNTER_INSTRUCTIONS {instructions}u
@@ -103,8 +104,25 @@ HEADER = """\
 #endif
 """
 
+STM32_HEADER = """\
+#define PT_CLOCK_RESET_HZ {reset_hz}u
+#define PT_CLOCK_CRYSTAL_HZ {crystal_hz}u
+#define PT_CLOCK_CORE_HZ {core_hz}u
+#define PT_CLOCK_FLASH_WAIT_STATES {flash_wait_states}u
+
+/* Bits of RCC_APB2ENR and RCC_APB1ENR, port (A is 0), pins and their alternate function. */
+#define PT_UART_ENABLE {uart_enable}u
+#define PT_UART_PORT {port}u
+#define PT_UART_TX {tx}u
+#define PT_UART_RX {rx}u
+#define PT_UART_FUNCTION {function}u
+#define PT_COUNTER_ENABLE {counter_enable}u
+
+"""
+
 MAKE_VARIABLES = """\
 BOARD_CFLAGS = {cflags}
+BOARD_CLOCK = {clock}
 BOARD_UART = {uart}
 BOARD_COUNTER = {counter}
 BOARD_PROTECT = {protect}
@@ -143,6 +161,8 @@ def check(board):
     check_driver(board["protect"]["driver"], PROTECT_DRIVERS, "protect")
     check_driver(board["uart"]["driver"], UART_DRIVERS, "uart")
     check_driver(board["counter"]["driver"], COUNTER_DRIVERS, "counter")
+    if "clock" in board:
+        check_driver(board["clock"]["driver"], CLOCK_DRIVERS, "clock")
 
 
 def mpu_regions(memory):
@@ -180,6 +200,20 @@ def linker_script(board):
     )
 
 
+def stm32_header(board):
+    """Return the part of board.h that the drivers of the STM32F4 want."""
+    uart = board["uart"]
+    return STM32_HEADER.format(
+        **board["clock"],
+        uart_enable=uart["enable"],
+        port=ord(uart["port"]) - ord("A"),
+        tx=uart["tx"],
+        rx=uart["rx"],
+        function=uart["function"],
+        counter_enable=board["counter"]["enable"],
+    )
+
+
 def header(name, board):
     """Return board.h: addresses and sizes as macros."""
     job = board["memories"][board["place"]["job"]]
@@ -196,6 +230,7 @@ def header(name, board):
         uart_address=board["uart"]["address"],
         uart_irq=board["uart"]["receive_irq"],
         uart_clock_hz=board["uart"]["clock_hz"],
+        stm32=stm32_header(board) if "clock" in board else "",
         counter_address=counter["address"],
         prescaler=counter.get("prescaler", 1),
         instructions=instructions_a_tick.numerator,
@@ -217,6 +252,7 @@ def make_variables(board):
     emulator = board["emulator"]
     return MAKE_VARIABLES.format(
         cflags=" ".join(["-mthumb", *board["cflags"]]),
+        clock=board.get("clock", {}).get("driver", ""),
         uart=board["uart"]["driver"],
         counter=board["counter"]["driver"],
         protect=board["protect"]["driver"],

@@ -12,6 +12,7 @@
 #define PT_SYSTICK_RVR PT_REGISTER(0xe000e014u)
 #define PT_SYSTICK_CVR PT_REGISTER(0xe000e018u)
 #define PT_SCB_ICSR PT_REGISTER(0xe000ed04u)
+#define PT_SCB_VTOR PT_REGISTER(0xe000ed08u)
 #define PT_SCB_CCR PT_REGISTER(0xe000ed14u)
 #define PT_SCB_SHCSR PT_REGISTER(0xe000ed24u)
 #define PT_SCB_CFSR PT_REGISTER(0xe000ed28u)
@@ -19,6 +20,7 @@
 #define PT_SCB_MMFAR PT_REGISTER(0xe000ed34u)
 #define PT_SCB_BFAR PT_REGISTER(0xe000ed38u)
 #define PT_SCB_CPACR PT_REGISTER(0xe000ed88u)
+#define PT_DHCSR PT_REGISTER(0xe000edf0u)
 #define PT_NVIC_ISER(irq) PT_REGISTER(0xe000e100u + (irq) / 32u * 4u)
 
 #define PT_ICSR_PENDSTCLR (1u << 25)
@@ -28,6 +30,7 @@
 #define PT_SHCSR_FAULTS_ENABLE (7u << 16)
 #define PT_CPACR_CP10_CP11_FULL (0xfu << 20)
 #define PT_CFSR_STKOF (1u << 20)
+#define PT_DHCSR_C_DEBUGEN (1u << 0)
 
 /* ARMv6-M has one fault, HardFault, and no register that tells why. */
 #define PT_CORE_HAS_FAULT_STATUS (__ARM_ARCH >= 7)

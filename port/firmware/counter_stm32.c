@@ -1,10 +1,9 @@
-/* Counter on a 32-bit timer of the STM32F4, TIM2 or TIM5 (RM0090, 18.4). Its clock is on after
- * reset in the emulator only. */
+/* Counter on a 32-bit timer of the STM32F4, TIM2 or TIM5, of the bus APB1 (RM0090, 18.4). */
 
 #include "counter.h"
 
 #include "board.h"
-#include "cortex_m.h"
+#include "stm32f4.h"
 
 #define TIM_CR1 PT_REGISTER(PT_COUNTER_ADDRESS + 0x00)
 #define TIM_DIER PT_REGISTER(PT_COUNTER_ADDRESS + 0x0c)
@@ -21,6 +20,7 @@
 #define TIMER_MAX 0xffffffffu
 
 void pt_counter_start(void) {
+    pt_stm32f4_enable(&PT_RCC_APB1ENR, PT_COUNTER_ENABLE);
     TIM_CR1 = 0;
     TIM_ARR = TIMER_MAX;
     TIM_PSC = PT_COUNTER_PRESCALER - 1;

@@ -16,6 +16,7 @@
 #define XPSR_FRAME_ALIGNED (1u << 9)
 #define BASIC_FRAME_SIZE 32u
 #define EXTENDED_FRAME_SIZE 104u
+#define BREAKPOINT_SIZE 2u
 
 uint64_t pt_fault_stack[128];
 
@@ -24,9 +25,17 @@ typedef struct {
     uint32_t r0, r1, r2, r3, r12, lr, pc, xpsr;
 } exception_frame;
 
+#define HARD_FAULT 3
+
 static const char *const exception_names[] = {
-    [2] = "NMI",        [3] = "HardFault",   [4] = "MemManage fault",    [5] = "BusFault",
-    [6] = "UsageFault", [7] = "SecureFault", [11] = "unexpected SVCall", [14] = "unexpected PendSV",
+    [2] = "NMI",
+    [HARD_FAULT] = "HardFault",
+    [4] = "MemManage fault",
+    [5] = "BusFault",
+    [6] = "UsageFault",
+    [7] = "SecureFault",
+    [11] = "unexpected SVCall",
+    [14] = "unexpected PendSV",
 };
 
 static void put_string(const char *text) {
@@ -111,16 +120,21 @@ static bool stack_overflowed(uint32_t sp, uint32_t exc_return) {
     return sp <= (uint32_t)pt_stack_limit;
 }
 
-__attribute__((used, noreturn)) void pt_fault_report(const uint32_t *r4_to_r11, uint32_t psp,
-                                                     uint32_t exc_return) {
+/* Returns where the program can go on. */
+__attribute__((used)) void pt_fault_report(const uint32_t *r4_to_r11, uint32_t psp,
+                                           uint32_t exc_return) {
     static bool reporting;
+    uint32_t number;
+    __asm volatile("mrs %0, ipsr" : "=r"(number));
+    if (number == HARD_FAULT && pt_semihosting_is_refused()) {
+        ((exception_frame *)psp)->pc += BREAKPOINT_SIZE;
+        return;
+    }
     if (reporting) {
         pt_exit(PT_FAULT_STATUS);
     }
     reporting = true;
 
-    uint32_t number;
-    __asm volatile("mrs %0, ipsr" : "=r"(number));
     put_exception_name(number);
 
     uint32_t sp = exc_return & EXC_RETURN_PSP ? psp : (uint32_t)(r4_to_r11 + 8);
@@ -149,6 +163,11 @@ __attribute__((naked)) void pt_fault_entry(void) {
                    "mov r0, sp\n"
                    "mrs r1, psp\n"
                    "mov r2, lr\n"
+                   "mov r4, lr\n"
                    "ldr r3, =pt_fault_report\n"
-                   "bx r3\n");
+                   "blx r3\n"
+                   "mov r0, r4\n"
+                   "pop {r4-r7}\n"
+                   "add sp, #16\n"
+                   "bx r0\n");
 }

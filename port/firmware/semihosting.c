@@ -4,27 +4,52 @@
 
 #include <stdint.h>
 
+#include "cortex_m.h"
+#include "uart.h"
+
 #define SYS_OPEN 0x01
 #define SYS_CLOSE 0x02
 #define SYS_WRITE 0x05
+#define SYS_ERRNO 0x13
 #define SYS_GET_CMDLINE 0x15
 #define SYS_EXIT_EXTENDED 0x20
 
 #define OPEN_MODE_WB 5
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026
 
-static int call(uint32_t operation, const void *parameters) {
+static volatile bool is_asking, has_host;
+
+static int breakpoint(uint32_t operation, const void *parameters) {
     register uint32_t r0 __asm("r0") = operation;
     register const void *r1 __asm("r1") = parameters;
     __asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
     return (int)r0;
 }
 
-void pt_exit(int status) {
-    const uint32_t parameters[] = {ADP_STOPPED_APPLICATION_EXIT, (uint32_t)status};
-    for (;;) {
-        call(SYS_EXIT_EXTENDED, parameters);
+/* A debugger that takes no semihosting stops the core at a breakpoint, and may have left that
+ * switched on: the REPL, which wants no host, does not ask then. Where no debugger is, an emulator
+ * answers, or there is a HardFault. */
+void pt_semihosting_init(void) {
+    if (PT_DHCSR & PT_DHCSR_C_DEBUGEN) {
+        has_host = !PT_REPL;
+        return;
     }
+    has_host = true;
+    is_asking = true;
+    breakpoint(SYS_ERRNO, NULL);
+    is_asking = false;
+}
+
+bool pt_semihosting_is_refused(void) {
+    if (!is_asking) {
+        return false;
+    }
+    has_host = false;
+    return true;
+}
+
+static int call(uint32_t operation, const void *parameters) {
+    return has_host ? breakpoint(operation, parameters) : -1;
 }
 
 static uint32_t length_of(const char *text) {
@@ -33,6 +58,20 @@ static uint32_t length_of(const char *text) {
         length++;
     }
     return length;
+}
+
+static void say(const char *text) {
+    pt_uart_write(text, length_of(text));
+}
+
+void pt_exit(int status) {
+    const uint32_t parameters[] = {ADP_STOPPED_APPLICATION_EXIT, (uint32_t)status};
+    call(SYS_EXIT_EXTENDED, parameters);
+    say(status == 0 ? "\r\npicotorch: the run ended well" : "\r\npicotorch: the run failed");
+    say("; no debugger takes its status and files\r\n");
+    for (;;) {
+        __asm volatile("wfi");
+    }
 }
 
 int pt_file_open(const char *path) {

@@ -6,7 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* End the run; the emulator's own exit status becomes status (0 to 255). */
+/* Find out whether a host is there; before it, and without a host, every call below fails. */
+void pt_semihosting_init(void);
+
+/* For the handler of HardFault: true if the fault says that no host is there. Then the handler
+ * returns to behind the 2 bytes of the instruction. */
+bool pt_semihosting_is_refused(void);
+
+/* End the run; the emulator's own exit status becomes status (0 to 255). Without a host,
+ * say so on the UART and stop. */
 __attribute__((noreturn)) void pt_exit(int status);
 
 /* Write a file of the host; false if it cannot be opened or not all was written. */

@@ -29,7 +29,25 @@ __attribute__((naked)) void pt_reset(void) {
                    "bx r0\n");
 }
 
+/* The UART's is the only external interrupt that is ever enabled. */
+#if PT_REPL
+#define EXTERNAL_ENTRY pt_uart_receive_irq
+#else
+#define EXTERNAL_ENTRY pt_fault_entry
+#endif
+
+__attribute__((section(".vectors"), used)) static const struct {
+    const void *stack;
+    void (*system[15])(void);
+    void (*external[64])(void);
+} vectors = {
+    .stack = (const uint8_t *)pt_fault_stack + sizeof(pt_fault_stack),
+    .system = {[0] = pt_reset, [1 ... 13] = pt_fault_entry, [14] = pt_interrupt_entry},
+    .external = {[0 ... 63] = EXTERNAL_ENTRY},
+};
+
 static void set_up_core(void) {
+    PT_SCB_VTOR = (uint32_t)&vectors; /* a boot loader has its own */
 #if PT_BOARD_FPU
     PT_SCB_CPACR |= PT_CPACR_CP10_CP11_FULL;
     __asm volatile("dsb\n isb");
@@ -55,22 +73,6 @@ __attribute__((used)) void pt_startup(void) {
     set_up_memory();
     pt_uart_init();
     pt_protect_init();
+    pt_semihosting_init();
     pt_exit(main());
 }
-
-/* The UART's is the only external interrupt that is ever enabled. */
-#if PT_REPL
-#define EXTERNAL_ENTRY pt_uart_receive_irq
-#else
-#define EXTERNAL_ENTRY pt_fault_entry
-#endif
-
-__attribute__((section(".vectors"), used)) static const struct {
-    const void *stack;
-    void (*system[15])(void);
-    void (*external[64])(void);
-} vectors = {
-    .stack = (const uint8_t *)pt_fault_stack + sizeof(pt_fault_stack),
-    .system = {[0] = pt_reset, [1 ... 13] = pt_fault_entry, [14] = pt_interrupt_entry},
-    .external = {[0 ... 63] = EXTERNAL_ENTRY},
-};

@@ -1,9 +1,10 @@
-/* USART of the STM32F4 (RM0090, 30.6). Its clock and pins are those that it has after reset. */
+/* USART of the STM32F4 (RM0090, 30.6), on the bus APB2, with its pins (8.4) and the board's clocks.
+ */
 
 #include "uart.h"
 
 #include "board.h"
-#include "cortex_m.h"
+#include "stm32f4.h"
 
 #define USART_SR PT_REGISTER(PT_UART_ADDRESS + 0x00)
 #define USART_DR PT_REGISTER(PT_UART_ADDRESS + 0x04)
@@ -18,6 +19,36 @@
 #define CR1_UE (1u << 13)
 #define BAUD_RATE 115200u
 
+#define GPIO(offset) PT_REGISTER(PT_GPIO_ADDRESS + PT_UART_PORT * PT_GPIO_SIZE + (offset))
+#define GPIO_MODER GPIO(0x00)
+#define GPIO_PUPDR GPIO(0x0c)
+#define GPIO_AFR(pin) GPIO(0x20 + (pin) / 8u * 4u)
+
+#define MODER_ALTERNATE_FUNCTION 2u
+#define PUPDR_UP 1u
+
+static void set_field(volatile uint32_t *address, uint32_t index, uint32_t width, uint32_t value) {
+    uint32_t mask = ((1u << width) - 1) << index * width;
+    *address = (*address & ~mask) | value << index * width;
+}
+
+/* An input that nobody drives reads as the idle line. */
+static void set_up_pin(uint32_t pin) {
+    set_field(&GPIO_PUPDR, pin, 2, PUPDR_UP);
+    set_field(&GPIO_AFR(pin), pin % 8u, 4, PT_UART_FUNCTION);
+    set_field(&GPIO_MODER, pin, 2, MODER_ALTERNATE_FUNCTION);
+}
+
+static void set_up(uint32_t control) {
+    uint32_t clock_hz = pt_stm32f4_start_clocks() ? PT_UART_CLOCK_HZ : PT_CLOCK_RESET_HZ;
+    pt_stm32f4_enable(&PT_RCC_AHB1ENR, PT_UART_PORT);
+    pt_stm32f4_enable(&PT_RCC_APB2ENR, PT_UART_ENABLE);
+    set_up_pin(PT_UART_TX);
+    set_up_pin(PT_UART_RX);
+    USART_BRR = (clock_hz + BAUD_RATE / 2) / BAUD_RATE;
+    USART_CR1 = control;
+}
+
 void pt_uart_write(const char *text, size_t length) {
     while (length--) {
         while (!(USART_SR & SR_TXE)) {
@@ -29,8 +60,7 @@ void pt_uart_write(const char *text, size_t length) {
 #if PT_REPL
 
 void pt_uart_init(void) {
-    USART_BRR = PT_UART_CLOCK_HZ / BAUD_RATE;
-    USART_CR1 = CR1_UE | CR1_TE | CR1_RE | CR1_RXNEIE;
+    set_up(CR1_UE | CR1_TE | CR1_RE | CR1_RXNEIE);
     pt_irq_enable(PT_UART_RECEIVE_IRQ);
 }
 
@@ -43,8 +73,7 @@ void pt_uart_receive_irq(void) {
 #else
 
 void pt_uart_init(void) {
-    USART_BRR = PT_UART_CLOCK_HZ / BAUD_RATE;
-    USART_CR1 = CR1_UE | CR1_TE;
+    set_up(CR1_UE | CR1_TE);
 }
 
 #endif

@@ -1,0 +1,28 @@
+/* Registers of the STM32F405 that more than one driver uses (RM0090, 2.3 and 7.3), and its clocks.
+ */
+
+#ifndef PT_STM32F4_H
+#define PT_STM32F4_H
+
+#include <stdbool.h>
+
+#include "cortex_m.h"
+
+#define PT_GPIO_ADDRESS 0x40020000u /* of port A; the others follow */
+#define PT_GPIO_SIZE 0x400u
+
+#define PT_RCC_AHB1ENR PT_REGISTER(0x40023830u)
+#define PT_RCC_APB1ENR PT_REGISTER(0x40023840u)
+#define PT_RCC_APB2ENR PT_REGISTER(0x40023844u)
+
+/* Switch the core to the PLL, which the crystal drives. False where that cannot be, as in an
+ * emulator without these registers: the core goes on with the clock that it has after reset. */
+bool pt_stm32f4_start_clocks(void);
+
+/* Switch the clock of a peripheral on, by a bit of an RCC_xxxENR. */
+static inline void pt_stm32f4_enable(volatile uint32_t *enable_register, uint32_t bit) {
+    *enable_register |= 1u << bit;
+    (void)*enable_register; /* the clock runs two cycles after the write */
+}
+
+#endif

@@ -86,6 +86,10 @@ repl: ## MicroPython's prompt on an emulated board (BOARD=mps2-an386; ctrl-D end
 parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/fixtures/ds_cnn)
 	$(PICOTORCH) parity $(FIXTURE)/model.pte $(addprefix --board ,$(BOARDS))
 
+.PHONY: renode
+renode: $(if $(RENODE_TEST),all-firmware,python) ## tests/renode on the emulator Renode, where RENODE_TEST names its renode-test
+	.venv/bin/python tools/renode.py
+
 .PHONY: bench
 bench: all-firmware ## Instructions of the models beside ExecuTorch's, as table and JSON
 	.venv/bin/python tools/bench.py

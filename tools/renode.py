@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Run tests/renode on Renode, where RENODE_TEST names its program renode-test.
+
+What they expect comes of a run on QEMU just before, with the same firmware and the same job: outputs,
+instruction counts and lines on the UART. Without RENODE_TEST nothing is run, with status 0.
+
+Example: RENODE_TEST=/opt/renode/renode-test tools/renode.py
+Example: RENODE_TEST=/opt/renode/renode-test tools/renode.py --board mps2-an386
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import click
+import renode_platform
+from picotorch.host import boards, emulated, emulator, mpy
+from picotorch.host.run import Request
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import fixture_store  # noqa: E402
+
+SUITES = ROOT / "tests" / "renode"
+BUILD = ROOT / "build" / "renode"
+SKIPPED = ("skipped: RENODE_TEST names no renode-test. Renode is in no package registry: get 1.16.1 "
+           "from renode.io and set RENODE_TEST=/path/to/renode-test")
+TIMEOUT = 600  # seconds of the host for the tests of one board
+QEMU_TIMEOUT = 60
+MODEL = "int8_ds_cnn"
+SMALL_MODEL = "add_1"
+MISSING = "external"  # a memory that the boards with a platform of ours have, for planned buffers
+POOL_SIZE = 8192  # enough for both models, and there on every board
+TEMP_SIZE = 4096
+COUNTS = ("verify", "load", "execute")
+PROMPT = b">>> "
+END = "_board.exit(0)"
+
+ALLOCATION = """
+import _board
+import job
+from picotorch import BufferDataLoader, Error, HierarchicalAllocator, MemoryAllocator, MemoryManager
+from picotorch import Method, Program
+
+sections = job.sections(_board.job())
+program = Program.load(BufferDataLoader(sections["model"]))
+meta = program.method_meta("forward")
+planned = [bytearray(meta.memory_planned_buffer_size(i))
+           for i in range(meta.num_memory_planned_buffers())]
+
+
+def run(pool_size):
+    pool = MemoryAllocator(bytearray(pool_size))
+    try:
+        method = Method(MemoryManager(pool, HierarchicalAllocator(planned)))
+        method.load(program, "forward")
+        for i in range(meta.num_inputs()):
+            method.set_input(sections["in%d" % i], i)
+        method.execute()
+    except Error as error:
+        print("error", error)
+    else:
+        print("output", list(method.get_output(0).data))
+
+
+run(64)
+run(2048)
+_board.exit(0)
+"""
+
+COMMANDS = """\
+import picotorch
+import _board
+import job
+s = job.sections(_board.job())
+m = picotorch.Module(s["model"])
+y = m.forward(s["in0"])
+print("output", list(y.data))
+"""
+
+
+class RenodeError(Exception):
+    """A part of the tests that could not be prepared or did not pass; the message says which."""
+
+
+def renode_test():
+    """Return the program that RENODE_TEST names, None where it names none. RenodeError."""
+    named = os.environ.get("RENODE_TEST")
+    if not named:
+        return None
+    program = shutil.which(named)
+    if program is None:
+        raise RenodeError(f"RENODE_TEST={named}: there is no such program")
+    return program
+
+
+def board_names():
+    """Return the names of the boards whose board.toml tells Renode of them."""
+    return [name for name in boards.board_names() if "renode" in _toml(name)]
+
+
+def _toml(name):
+    return renode_platform.load(boards.BOARDS_DIR / name)
+
+
+def job_of(fixture_name):
+    """Return the job that runs a fixture's model with its first inputs."""
+    fixture = fixture_store.load(fixture_name)
+    return emulated.make_job(Request(fixture.pte, fixture.name, fixture.runs[0].inputs,
+                                     pool_size=POOL_SIZE, temp_size=TEMP_SIZE))
+
+
+# -- what is expected, by QEMU --------------------------------------------------------
+
+
+def write_lines(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def run_on_qemu(board, job):
+    """Return what a run on QEMU gave. RenodeError if it failed."""
+    result = emulator.run(board, emulator.firmware_path(board), job, timeout=QEMU_TIMEOUT)
+    if result.status != 0:
+        raise RenodeError(f"the run on QEMU ended with status {result.status}: {result.lines}")
+    return result
+
+
+def prepare_model(board, folder):
+    """Write the job of the model, and its outputs and counts."""
+    job = job_of(MODEL)
+    files = run_on_qemu(board, job).files
+    (folder / "model.job").write_bytes(job.to_bytes())
+    counts = [line for line in files.pop("report").decode().splitlines()
+              if line.split("=")[0] in COUNTS]
+    if len(counts) != len(COUNTS) or "out0" not in files:
+        raise RenodeError(f"the run on QEMU told {counts} and wrote {sorted(files)}")
+    (folder / "model").mkdir()
+    for name, data in files.items():
+        (folder / "model" / name).write_bytes(data)
+    write_lines(folder / "model.files", sorted(files))
+    write_lines(folder / "model.counts", counts)
+
+
+def prepare_allocation(board, folder):
+    """Write the job of the allocation that fails, and its lines on the UART."""
+    job = job_of(SMALL_MODEL)
+    job.add("script", mpy.compile_script(ALLOCATION))
+    lines = run_on_qemu(board, job).lines
+    kinds = [line.split(" ")[0] for line in lines]
+    if kinds != ["error", "output"] or "(0x21)" not in lines[0] or "B available" not in lines[0]:
+        raise RenodeError(f"the allocation that fails printed {lines}")
+    (folder / "allocation.job").write_bytes(job.to_bytes())
+    write_lines(folder / "allocation.lines", lines)
+
+
+def talk(process, commands):
+    """Give each command at a prompt; return all that was printed."""
+    heard = b""
+    for command in commands:
+        while not heard.endswith(PROMPT):
+            byte = process.stdout.read(1)
+            if not byte:
+                raise RenodeError(f"no prompt on QEMU: {heard.decode(errors='replace')}")
+            heard += byte
+        process.stdin.write(command.encode() + b"\r")
+        process.stdin.flush()
+        heard += b"\n"
+    return heard + process.stdout.read()
+
+
+def prepare_repl(board, folder):
+    """Write the commands for the prompt, and the last lines that they print."""
+    job = folder / "small.job"
+    job.write_bytes(job_of(SMALL_MODEL).to_bytes())
+    firmware = emulator.firmware_path(board, "repl")
+    commands = COMMANDS.splitlines()
+    with subprocess.Popen(emulator.emulator_command(board, firmware, job), cwd=folder,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        timer = threading.Timer(QEMU_TIMEOUT, process.kill)
+        timer.start()
+        try:
+            heard = talk(process, [*commands, END]).decode()
+        finally:
+            timer.cancel()
+            process.kill()
+    lines = [line.rstrip() for line in heard.splitlines() if line.startswith("output ")]
+    if len(lines) != 1:
+        raise RenodeError(f"the prompt on QEMU printed:\n{heard}")
+    write_lines(folder / "repl.commands", commands)
+    write_lines(folder / "repl.lines", lines)
+
+
+# -- Renode ---------------------------------------------------------------------------
+
+
+def suites(toml):
+    """Return the .robot files for a board: a memory can be left out of platforms of ours only."""
+    return [path for path in sorted(SUITES.glob("*.robot"))
+            if path.stem != "missing_memory" or "platform" not in toml["renode"]]
+
+
+def prepare(board, toml, folder):
+    """Write all that the suites want of a board into its folder, anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "files").mkdir(parents=True)
+    (folder / "board.repl").write_text(renode_platform.platform(toml))
+    (folder / "missing.repl").write_text(renode_platform.platform(toml, without=(MISSING,)))
+    prepare_model(board, folder)
+    prepare_allocation(board, folder)
+    prepare_repl(board, folder)
+
+
+def variables(board, toml, folder):
+    """Return the variables of tests/renode/board.resource."""
+    found = {
+        "BOARD": board.name,
+        "CASES": folder,
+        "FILES": folder / "files",
+        "FIRMWARE": emulator.firmware_path(board),
+        "REPL_FIRMWARE": emulator.firmware_path(board, "repl"),
+        "UART": renode_platform.uart_name(toml),
+        "JOB_ADDRESS": f"{board.job.address:#010x}",
+        "CODE_ADDRESS": f"{board.code.address:#010x}",
+        "CODE_SIZE": f"{board.code.size:#x}",
+    }
+    if "platform" in toml["renode"]:
+        found |= {"PLATFORM": toml["renode"]["platform"], "REPLACED": toml["renode"]["replaced"]}
+    return found
+
+
+def run_suites(program, board, toml, folder):
+    """Run the suites of a board. RenodeError unless all pass in time."""
+    command = [program, "-r", str(folder / "results")]
+    for name, value in variables(board, toml, folder).items():
+        command += ["--variable", f"{name}:{value}"]
+    command += map(str, suites(toml))
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,
+                          start_new_session=True) as process:
+        try:
+            status = process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            raise RenodeError(f"{board.name}: not done within {TIMEOUT} s") from None
+        finally:
+            _kill_group(process.pid)
+    if status != 0:
+        raise RenodeError(f"{board.name}: status {status}; the logs are in {folder / 'results'}")
+
+
+def _kill_group(leader):
+    """End what renode-test may have left: Renode itself."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run_board(program, name, folder=None):
+    """Prepare and run the tests of a board. RenodeError."""
+    board, toml = boards.load_board(name), _toml(name)
+    folder = folder or BUILD / name
+    if " " in str(folder):
+        raise RenodeError(f"Renode's monitor takes no blanks in paths: {folder}")
+    prepare(board, toml, folder)
+    run_suites(program, board, toml, folder)
+
+
+@click.command(help=__doc__.partition("\n\n")[0])
+@click.option("--board", "names", multiple=True, type=click.Choice(board_names()),
+              help="Default: all that Renode can be told of.")
+def main(names):
+    failed = []
+    try:
+        program = renode_test()
+    except RenodeError as error:
+        sys.exit(f"renode: {error}")
+    if program is None:
+        click.echo(SKIPPED)
+        return
+    for name in names or board_names():
+        try:
+            run_board(program, name)
+        except (RenodeError, emulator.EmulatorError, mpy.CompileError) as error:
+            failed.append(f"renode: {error}")
+            click.echo(failed[-1], err=True)
+    if failed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import figures
@@ -70,6 +71,8 @@ def test_wheel(tmp_path):
     assert wheels.here.read_bytes() == wheels.elsewhere.read_bytes()
     figures.record("supply", "wheel", identical=1)
     check_installed(wheels.here, tmp_path)
+    modules = {f"picotorch/{path.name}" for path in (REPOSITORY / "port" / "picotorch").glob("*.py*")}
+    assert modules <= set(zipfile.ZipFile(wheels.here).namelist())
 
 
 def check_installed(wheel, folder):

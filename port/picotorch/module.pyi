@@ -1,0 +1,40 @@
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+from _typeshed import ReadableBuffer
+
+from .data import DataMap
+from .memory import HierarchicalAllocator
+from .method import Method
+from .program import Program
+from .tensor import _Value
+from .tracer import EventTracer
+
+_Source = str | PathLike[str] | ReadableBuffer
+
+class Module:
+    program: Program
+    data_map: DataMap | None
+    prepare: bool
+    share_memory_arenas: bool
+    methods: dict[str, Method]
+    def __init__(
+        self,
+        source: _Source,
+        data_path: _Source | Sequence[_Source] | None = None,
+        prepare: bool = False,
+        share_memory_arenas: bool = False,
+    ) -> None: ...
+    def load_method(self, name: str = "forward") -> Method: ...
+    def execute(self, name: str, inputs: Sequence[_Value]) -> list[Any]: ...
+    def forward(self, *inputs: _Value) -> Any: ...
+
+def load_with_exact_memories(
+    program: Program,
+    name: str,
+    prepare: bool = False,
+    data_map: DataMap | None = None,
+    event_tracer: EventTracer | None = None,
+    planned: HierarchicalAllocator | None = None,
+) -> Method: ...

@@ -1,0 +1,128 @@
+"""The stubs beside the runtime's modules have each public name of the modules, and no other, with the
+parameters and defaults that it has."""
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import picotorch
+import pytest
+
+FOLDER = Path(picotorch.__file__).parent
+CONSTANTS = {"schema"}  # numbers and tables of names: editors read them as they are
+MODULES = sorted(path.stem for path in FOLDER.glob("*.py")
+                 if path.stem not in {"__init__", "__main__"} | CONSTANTS)
+SPECIAL = {"__init__", "__len__", "__getitem__", "__setitem__"}
+
+
+def is_public(name):
+    return not name.startswith("_") or name in SPECIAL
+
+
+def parameters(function):
+    """Of a function, as a stub writes them, without types."""
+    given = function.args
+    defaults = [None] * (len(given.args) - len(given.defaults)) + given.defaults
+    named = [argument.arg + ("" if default is None else f"={ast.unparse(default)}")
+             for argument, default in zip(given.args, defaults, strict=True)]
+    return named + ([f"*{given.vararg.arg}"] if given.vararg else [])
+
+
+def kind(function):
+    """"property", "staticmethod", or nothing."""
+    return "".join(ast.unparse(decorator) for decorator in function.decorator_list)
+
+
+def stub_names(body):
+    """{name: what a stub says of it}"""
+    names = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            names[node.name] = (kind(node), parameters(node))
+        elif isinstance(node, ast.AnnAssign):
+            names[node.target.id] = "value"
+        elif isinstance(node, ast.ClassDef):
+            names[node.name] = (list(map(ast.unparse, node.bases)), stub_names(node.body))
+    return names
+
+
+def attributes(tree):
+    """The public names that the methods of a class give self."""
+    return {node.attr: "value" for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            and ast.unparse(node.value) == "self" and is_public(node.attr)}
+
+
+def source_names(body):
+    names = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and is_public(node.name):
+            names[node.name] = (kind(node), parameters(node))
+        elif isinstance(node, ast.Assign):
+            targets = [one for target in node.targets for one in ast.walk(target)]
+            names |= {one.id: "value" for one in targets
+                      if isinstance(one, ast.Name) and is_public(one.id)}
+        elif isinstance(node, ast.ClassDef):
+            names[node.name] = (list(map(ast.unparse, node.bases)),
+                                attributes(node) | source_names(node.body))
+    return names
+
+
+def tree_of(name, suffix):
+    return ast.parse((FOLDER / f"{name}{suffix}").read_text())
+
+
+def test_each_module_has_a_stub():
+    assert sorted(path.stem for path in FOLDER.glob("*.pyi")) == sorted(["__init__", *MODULES])
+    assert (FOLDER / "py.typed").exists()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_stub_says_what_its_module_has(name):
+    stub = stub_names(tree_of(name, ".pyi").body)
+    assert stub == source_names(tree_of(name, ".py").body)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_it_is_there(name):
+    """What a stub names is found where it is said to be, and takes what it is said to take."""
+    module = importlib.import_module(f"picotorch.{name}")
+    for node in ast.walk(tree_of(name, ".pyi")):
+        if isinstance(node, ast.ClassDef):
+            for function in node.body:
+                if isinstance(function, ast.FunctionDef) and kind(function) != "property":
+                    check(getattr(getattr(module, node.name), function.name), function)
+    for function in tree_of(name, ".pyi").body:
+        if isinstance(function, ast.FunctionDef):
+            check(getattr(module, function.name), function)
+
+
+def check(function, stub):
+    found = [("*" if one.kind is one.VAR_POSITIONAL else "") + one.name
+             for one in inspect.signature(function).parameters.values()]
+    assert found == [parameter.split("=")[0] for parameter in parameters(stub)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_all_has_a_type(name):
+    for node in ast.walk(tree_of(name, ".pyi")):
+        if isinstance(node, ast.FunctionDef):
+            typed = [one.annotation for one in node.args.args if one.arg != "self"]
+            assert None not in [node.returns, *typed], node.name
+
+
+def test_the_package_has_the_names_that_it_gives():
+    """Each as `name as name`: given on, not only used."""
+    given = {}
+    for node in tree_of("__init__", ".pyi").body:
+        if isinstance(node, ast.ImportFrom):
+            given |= {one.name: node.module for one in node.names if one.name == one.asname}
+    own = {name for _, names in picotorch.PARTS for name in names}
+    for node in tree_of("__init__", ".py").body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            own |= {one.name for one in node.names}
+    assert set(given) == own - {"part"}
+    for name, module in given.items():
+        found = getattr(picotorch, name)
+        assert found is getattr(importlib.import_module(f"picotorch.{module}"), name)

@@ -14,12 +14,14 @@ SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-rec
 
 
 def build_sanitized(programs, frozen):
-    """The unix port with the kernels of some programs. Only our sources are compiled so: MicroPython's
-    garbage collector reads all of the stack, and its exceptions leave functions, whose frames would
-    stay poisoned."""
-    sanitizers = (f"PT_MODULE_CFLAGS={SANITIZERS} --param asan-stack=0",
-                  f"LDFLAGS_EXTRA={SANITIZERS}", "STRIP=")
-    return ports.build("unix", programs, frozen, arguments=sanitizers)["outputs"][0]
+    """The unix port with the kernels of some programs, and floats as stm32, nrf and samd have them.
+
+    Only our sources are compiled with sanitizers: MicroPython's garbage collector reads all of the
+    stack, and its exceptions leave functions, whose frames would stay poisoned."""
+    arguments = ("CFLAGS_EXTRA=-DMICROPY_FLOAT_IMPL=1 -fsingle-precision-constant",
+                 f"PT_MODULE_CFLAGS={SANITIZERS} --param asan-stack=0",
+                 f"LDFLAGS_EXTRA={SANITIZERS}", "STRIP=")
+    return ports.build("unix", programs, frozen, arguments=arguments)["outputs"][0]
 
 
 def run_unix(program, *arguments):

@@ -62,6 +62,26 @@ def test_the_qemu_port_runs_as_the_twin(call, twin_lines):
     assert built_ports.run_qemu(entry["outputs"][0], SCRIPT) == twin_lines
 
 
+@pytest.mark.parametrize("name", [name for name, board in ports.boards().items() if board.submodules])
+def test_a_board_builds_where_its_submodules_are(call, name):
+    """NUCLEO_F446RE has too little flash for any model."""
+    board = ports.boards()[name]
+    try:
+        ports.tree_of(board)
+    except Error as error:
+        pytest.skip(str(error))
+    model = FIXTURES / "int8_ds_cnn" / "model.pte"
+    status, out, error = call("firmware", "--board", name, "--models", model, "--frozen-model", model,
+                              "--json")
+    if name == "NUCLEO_F446RE":
+        assert "does not fit: overflows FLASH_TEXT by " in error.splitlines()[-1]
+        return
+    assert status == 0, error
+    entry = json.loads(out)
+    assert [Path(path).name for path in entry["outputs"]] == list(board.outputs)
+    assert entry["flash"] <= entry["available"]
+
+
 # ---- the command
 
 
@@ -74,7 +94,7 @@ def test_without_submodules_it_says_how_to_get_them(call, monkeypatch):
 
 
 def test_a_tree_without_submodules_is_refused(call, monkeypatch):
-    """As git makes it: the folders are there and empty."""
+    monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
     tree = ports.tree_of(ports.boards()["MPS2_AN385"])
     monkeypatch.setenv("MICROPYTHON_DIR", str(tree))
     assert_error(call("firmware", "--board", "PYBV11"), "NotFound", "lacks ports/stm32/Makefile",

@@ -11,13 +11,15 @@ HOP = RATE // 2  # the last second is looked at every half second
 
 
 def recorded(path):
-    """Half seconds of a WAV file of 8 bits: lists of -128 to 127."""
+    """Half seconds of a WAV file of 8 bits, in one array."""
+    half = array("b", bytes(HOP))
+    data = bytearray(HOP)
     with open(path, "rb") as file:
         file.read(44)
-        data = file.read(HOP)
-        while len(data) == HOP:
-            yield [byte - 128 for byte in data]
-            data = file.read(HOP)
+        while file.readinto(data) == HOP:
+            for i in range(HOP):
+                half[i] = data[i] - 128
+            yield half
 
 
 def microphone(gain=16):
@@ -26,10 +28,13 @@ def microphone(gain=16):
 
     i2s = I2S(0, sck=Pin(16), ws=Pin(17), sd=Pin(18), mode=I2S.RX, bits=16, format=I2S.MONO,
               rate=RATE, ibuf=2 * RATE)
+    half = array("b", bytes(HOP))
     samples = array("h", bytes(2 * HOP))
     while True:
         i2s.readinto(samples)
-        yield [max(-128, min(127, sample * gain >> 8)) for sample in samples]
+        for i in range(HOP):
+            half[i] = max(-128, min(127, samples[i] * gain >> 8))
+        yield half
 
 
 module = Module("model.pte")

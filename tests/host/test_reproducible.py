@@ -17,6 +17,7 @@ from picotorch.host.twin import open_program
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tools"))
 
+import make_wheel  # noqa: E402
 import reproducible  # noqa: E402
 
 BOARD = running.DEFAULT_BOARD
@@ -73,6 +74,24 @@ def test_wheel(tmp_path):
     check_installed(wheels.here, tmp_path)
     modules = {f"picotorch/{path.name}" for path in (REPOSITORY / "port" / "picotorch").glob("*.py*")}
     assert modules <= set(zipfile.ZipFile(wheels.here).namelist())
+
+
+def test_a_wheel_brings_the_native_modules_that_are_built(tmp_path, monkeypatch):
+    """And nothing else of what lies beside them."""
+    firmware = tmp_path / "firmware" / f"{BOARD}-run"
+    firmware.mkdir(parents=True)
+    for name in ("firmware.elf", "stack.json"):
+        shutil.copy(emulator.firmware_path(load_board(BOARD)).with_name(name), firmware)
+    (tmp_path / "natmod" / "armv6m").mkdir(parents=True)
+    (tmp_path / "natmod" / "armv6m" / "_picotorch.mpy").write_bytes(b"module")
+    (tmp_path / "natmod" / "armv6m" / "init.o").write_bytes(b"object")
+    monkeypatch.setattr(make_wheel, "BUILD", tmp_path)
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path / "firmware")
+    staged = make_wheel.stage(tmp_path / "staged")
+    assert {str(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file()} == {
+        f"firmware/{BOARD}-run/firmware.elf", f"firmware/{BOARD}-run/stack.json",
+        "natmod/armv6m/_picotorch.mpy"}
+    assert (staged / "natmod/armv6m/_picotorch.mpy").read_bytes() == b"module"
 
 
 def check_installed(wheel, folder):

@@ -78,9 +78,9 @@ operators: packages ## Program that runs single operators on one board, without 
 ##@ Working with it
 
 .PHONY: repl
-repl: ## MicroPython's prompt on an emulated board (BOARD=mps2-an386; ctrl-D ends it)
+repl: ## MicroPython's prompt on an emulated board (ctrl-A x ends it); PORT=pty, PORT=tcp:4444: for mpremote
 	@$(SETUP) firmware --board $(BOARD) --variant repl
-	@$(MAKE) --no-print-directory -C port/firmware BOARD=$(BOARD) VARIANT=repl repl
+	$(PICOTORCH) repl --board $(BOARD) $(if $(PORT),--listen $(PORT))
 
 .PHONY: parity
 parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/fixtures/ds_cnn)

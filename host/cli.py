@@ -1,5 +1,5 @@
-"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | boards |
-examples."""
+"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | repl |
+boards | examples."""
 
 import functools
 import os
@@ -22,6 +22,7 @@ from . import (
     parity,
     ports,
     profiling,
+    prompt,
     running,
     running_bundled,
     selective,
@@ -31,6 +32,7 @@ from . import (
     torchscript_process,
 )
 from . import memory_map as memory_map_module
+from .boards import load_board
 from .frozen_models import parse as parse_frozen
 from .inputs import random_inputs, read_inputs
 from .npz import read_npz, write_npz
@@ -402,6 +404,31 @@ def export(model, int8_io, output, shapes, inputs, unconfined, as_json):
     entry["output"] = str(output)
     text = torchscript.show_text if torchscript.is_meant(data, model) else exporting.show_text
     _print(entry, as_json, text)
+
+
+@cli.command()
+@click.option("--board", type=click.Choice(running.board_names()[1:]),
+              default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
+              help="This emulated board.")
+@click.option("--listen", type=options.Listen(), help="Have the prompt on a port instead: pty, or "
+              "tcp:PORT on this computer, where mpremote and others connect.")
+@click.option("--romfs", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              metavar="IMAGE", help="Have this ROMFS image at /rom, as mpremote romfs build writes it.")
+def repl(board, listen, romfs):
+    """Give MicroPython's prompt on an emulated board, with files and picotorch.
+
+    ctrl-D is a soft reset, which keeps the files; `import _board; _board.exit(0)` ends the board, so do
+    in this terminal ctrl-A x and the end of an input that is a file.
+
+    
+    Examples:
+      picotorch repl
+      picotorch repl --board netduinoplus2 --listen tcp:4444
+      mpremote connect socket://localhost:4444 cp model.pte : exec "import picotorch"
+    """
+    with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
+        start = load_board(board)
+        sys.exit(prompt.serve(start, listen, romfs) if listen else prompt.run(start, romfs))
 
 
 @cli.command("boards")

@@ -24,7 +24,7 @@ FIRMWARE_DIR = Path(__file__).resolve().parent.parent / "build" / "firmware"
 FAULT_STATUS = 70
 
 # What the emulator may not do for a board: start a program (semihosting's SYS_SYSTEM asks for that),
-# change its user or its priority. Files stay open to it. The Makefile of port/firmware has it, too.
+# change its user or its priority. Files stay open to it.
 SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
@@ -123,12 +123,16 @@ def _sandbox(program: str) -> tuple[str, ...]:
 
 
 def emulator_command(
-    board: Board, firmware: Path, job: Path | None = None, arguments: Sequence[str] = ()
+    board: Board,
+    firmware: Path,
+    job: Path | None = None,
+    arguments: Sequence[str] = (),
+    console: Sequence[str] = ("-monitor", "null", "-serial", "stdio"),
 ) -> list[str]:
-    """Return the command that starts the board with its UART on stdin and stdout, in SANDBOX and
-    without network.
+    """Return the command that starts the board, in SANDBOX and without network.
 
-    job is a file with the job's bytes; arguments is what the board sees as its command line.
+    job is a file with the job's bytes; arguments is what the board sees as its command line; console
+    says where its UART and the emulator's monitor are: by default the UART on stdin and stdout.
     """
     semihosting = ",".join(
         f"arg={word.replace(',', ',,')}" for word in (board.name, *arguments)
@@ -136,7 +140,7 @@ def emulator_command(
     program = _emulator_program(board)
     command = [program, *_sandbox(program), "-machine", board.emulator.machine]
     command += [*board.emulator.arguments, "-nic", "none", "-nographic"]
-    command += ["-monitor", "null", "-serial", "stdio"]
+    command += console
     command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
     command += ["-kernel", str(firmware)]
     if job is not None:

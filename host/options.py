@@ -14,6 +14,8 @@ from . import torchscript
 from .inputs import SEED
 from .run import PREPARE
 
+LAST_PORT = 65535
+
 
 class PlannedSize(click.ParamType):
     """I=N: N bytes for planned buffer I."""
@@ -38,6 +40,18 @@ class Shape(click.ParamType):
             return torchscript.parse_shape(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Listen(click.ParamType):
+    """pty or tcp:PORT."""
+
+    name = "pty|tcp:PORT"
+
+    def convert(self, value, param, ctx):
+        found = re.fullmatch(r"pty|tcp:([0-9]{1,5})", value)
+        if not found or int(found[1] or 0) > LAST_PORT:
+            self.fail(f"{value!r} is not pty or tcp:PORT, PORT at most {LAST_PORT}", param, ctx)
+        return value
 
 
 class InputSizes(click.ParamType):

@@ -1,5 +1,7 @@
 """Runs a request where the user wants it, on the twin or on a board. Every failure is an Error."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from picotorch import Error
@@ -31,15 +33,22 @@ def run(request: Request, board: str) -> Result:
     no firmware, no emulator, a model that the board has no room for, a board that crashed."""
     if board == HOST:
         return twin.run(request)
-    try:
+    remedy = (f"make {'bare' if request.bare else 'firmware'} BOARD={board} in picotorch's "
+              "repository, or --firmware with one that was built there")
+    with named_errors(board, None if request.firmware else remedy):
         return emulated.run(request, boards.load_board(board))
+
+
+@contextmanager
+def named_errors(board: str, build: str | None) -> Iterator[None]:
+    """Raises Error for what the emulator raises. build: what to do about a missing firmware, None where
+    it is a file that the user named."""
+    try:
+        yield
     except emulator.FirmwareMissing as error:
-        if request.firmware:
+        if build is None:
             raise fail(ACCESS_FAILED, str(error), board) from None
-        raise fail(NOT_FOUND, "the firmware is not built", board,
-                   remedy=f"make {'bare' if request.bare else 'firmware'} BOARD={board} in "
-                          "picotorch's repository, or --firmware with one that was built there"
-                   ) from None
+        raise fail(NOT_FOUND, "the firmware is not built", board, remedy=build) from None
     except emulator.WrongFirmware as error:
         raise fail(INVALID_ARGUMENT, str(error), board,
                    remedy="picotorch firmware builds one") from None

@@ -2,7 +2,8 @@
 """Write what the firmware build needs of a board: linker script, C header, make variables.
 
 Example: tools/board_config.py boards/mps2-an386 build/firmware/mps2-an386-run
-writes board.ld, board.h and board.mk into the second folder.
+writes board.ld, board.h and board.mk into the second folder. With --variant repl heap and arenas are
+those of the table [repl].
 """
 
 import argparse
@@ -97,6 +98,10 @@ HEADER = """\
 #define PT_COUNTER_INSTRUCTIONS {instructions}u
 #define PT_COUNTER_INSTRUCTIONS_TICKS {instructions_ticks}u
 
+#define PT_SYSTICK_HZ {systick_hz}u
+#define PT_SYSTICK_INSTRUCTIONS {systick_instructions}u
+#define PT_SYSTICK_INSTRUCTIONS_TICKS {systick_ticks}u
+
 #define PT_ARENA_ALIGNMENT {alignment}
 #define PT_BOARD_ARENAS(X) {arenas}
 #define PT_BOARD_READ_ONLY(X) {read_only}
@@ -126,12 +131,16 @@ BOARD_CLOCK = {clock}
 BOARD_UART = {uart}
 BOARD_COUNTER = {counter}
 BOARD_PROTECT = {protect}
-BOARD_EMULATOR = {emulator}
 """
 
 
 class BoardError(Exception):
     """A board.toml that cannot be built from; the message names the entry."""
+
+
+def of_variant(board, variant):
+    """Return the board with what its table of the variant has instead, if it has one."""
+    return {**board, **board.get(variant, {})}
 
 
 def check_memory(board, memory, user):
@@ -219,6 +228,8 @@ def header(name, board):
     job = board["memories"][board["place"]["job"]]
     counter = board["counter"]
     instructions_a_tick = Fraction(counter["tick_ns"]) / counter["instruction_ns"]
+    systick_hz = board["systick"]["clock_hz"]
+    instructions_a_systick = Fraction(10**9, systick_hz * counter["instruction_ns"])
     return HEADER.format(
         name=name,
         core=board["core"],
@@ -235,6 +246,9 @@ def header(name, board):
         prescaler=counter.get("prescaler", 1),
         instructions=instructions_a_tick.numerator,
         instructions_ticks=instructions_a_tick.denominator,
+        systick_hz=systick_hz,
+        systick_instructions=instructions_a_systick.numerator,
+        systick_ticks=instructions_a_systick.denominator,
         alignment=ARENA_ALIGNMENT,
         arenas=" ".join(
             f"X({arena['name']}, {arena['size']:#x}, {arena['memory']})" for arena in board["arenas"]
@@ -249,16 +263,12 @@ def header(name, board):
 
 def make_variables(board):
     """Return board.mk."""
-    emulator = board["emulator"]
     return MAKE_VARIABLES.format(
         cflags=" ".join(["-mthumb", *board["cflags"]]),
         clock=board.get("clock", {}).get("driver", ""),
         uart=board["uart"]["driver"],
         counter=board["counter"]["driver"],
         protect=board["protect"]["driver"],
-        emulator=" ".join(
-            [emulator["program"], "-machine", emulator["machine"], *emulator["arguments"]]
-        ),
     )
 
 
@@ -273,10 +283,11 @@ def main():
     parser = argparse.ArgumentParser(description=description, epilog=example)
     parser.add_argument("board", type=Path, help="folder of the board, with board.toml")
     parser.add_argument("output", type=Path, help="folder to write to")
+    parser.add_argument("--variant", default="run", help="run (default) or repl")
     arguments = parser.parse_args()
     toml = arguments.board / "board.toml"
     try:
-        board = tomllib.loads(toml.read_text())
+        board = of_variant(tomllib.loads(toml.read_text()), arguments.variant)
         check(board)
         arguments.output.mkdir(parents=True, exist_ok=True)
         write_if_changed(arguments.output / "board.ld", linker_script(board))

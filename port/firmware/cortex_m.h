@@ -13,6 +13,7 @@
 #define PT_SYSTICK_CVR PT_REGISTER(0xe000e018u)
 #define PT_SCB_ICSR PT_REGISTER(0xe000ed04u)
 #define PT_SCB_VTOR PT_REGISTER(0xe000ed08u)
+#define PT_SCB_AIRCR PT_REGISTER(0xe000ed0cu)
 #define PT_SCB_CCR PT_REGISTER(0xe000ed14u)
 #define PT_SCB_SHCSR PT_REGISTER(0xe000ed24u)
 #define PT_SCB_CFSR PT_REGISTER(0xe000ed28u)
@@ -22,8 +23,12 @@
 #define PT_SCB_CPACR PT_REGISTER(0xe000ed88u)
 #define PT_DHCSR PT_REGISTER(0xe000edf0u)
 #define PT_NVIC_ISER(irq) PT_REGISTER(0xe000e100u + (irq) / 32u * 4u)
+#define PT_NVIC_ICER(irq) PT_REGISTER(0xe000e180u + (irq) / 32u * 4u)
+#define PT_NVIC_ISPR(irq) PT_REGISTER(0xe000e200u + (irq) / 32u * 4u)
 
 #define PT_ICSR_PENDSTCLR (1u << 25)
+#define PT_ICSR_PENDSTSET (1u << 26)
+#define PT_AIRCR_RESET 0x05fa0004u /* its key, and SYSRESETREQ */
 #define PT_CCR_UNALIGN_TRP (1u << 3)
 #define PT_CCR_DIV_0_TRP (1u << 4)
 #define PT_CCR_STKALIGN (1u << 9)
@@ -47,6 +52,16 @@ static inline void pt_irq_restore(uint32_t primask) {
 
 static inline void pt_irq_enable(uint32_t irq) {
     PT_NVIC_ISER(irq) = 1u << irq % 32u;
+}
+
+static inline void pt_irq_mask(uint32_t irq) {
+    PT_NVIC_ICER(irq) = 1u << irq % 32u;
+}
+
+/* Enable it and have its handler called, whatever the peripheral says. */
+static inline void pt_irq_call(uint32_t irq) {
+    PT_NVIC_ISPR(irq) = 1u << irq % 32u;
+    pt_irq_enable(irq);
 }
 
 static inline uint32_t pt_stack_pointer(void) {

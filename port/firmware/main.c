@@ -15,6 +15,7 @@
 #include "shared/runtime/gchelper.h"
 #include "shared/runtime/pyexec.h"
 #include "stack.h"
+#include "systick.h"
 #include "uart.h"
 
 #define UNCAUGHT_EXCEPTION_STATUS 1
@@ -23,15 +24,40 @@ static uint64_t heap[PT_HEAP_SIZE / sizeof(uint64_t)];
 
 int main(void);
 
+static void start(void) {
+    gc_init(heap, (uint8_t *)heap + sizeof(heap));
+    mp_init();
+}
+
 #if PT_REPL
 
-static int run(void) {
-    for (;;) {
-        int ended =
+/* boot.py always and main.py where nobody waits in the raw REPL, as on other ports. */
+static void run_scripts(void) {
+    pyexec_frozen_module("_boot.py", false);
+    int ended = pyexec_file_if_exists("boot.py");
+    if (pyexec_mode_kind == PYEXEC_MODE_FRIENDLY_REPL && !(ended & PYEXEC_FORCED_EXIT)) {
+        pyexec_file_if_exists("main.py");
+    }
+}
+
+static void run_prompt(void) {
+    int ended = 0;
+    while (!ended) {
+        ended =
             pyexec_mode_kind == PYEXEC_MODE_RAW_REPL ? pyexec_raw_repl() : pyexec_friendly_repl();
-        if (ended) {
-            return 0;
-        }
+    }
+}
+
+/* From soft reset to soft reset: everything is new but the static memories, so files stay. */
+NORETURN static int run(void) {
+    pt_systick_init();
+    for (;;) {
+        run_scripts();
+        run_prompt();
+        mp_hal_stdout_tx_str("MPY: soft reboot\r\n");
+        gc_sweep_all();
+        mp_deinit();
+        start();
     }
 }
 
@@ -69,8 +95,7 @@ static int run(void) {
 
 int main(void) {
     mp_cstack_init_with_top(pt_stack_top, (size_t)(pt_stack_top - pt_stack_limit));
-    gc_init(heap, (uint8_t *)heap + sizeof(heap));
-    mp_init();
+    start();
     pt_counter_start();
     return run();
 }
@@ -81,6 +106,8 @@ void gc_collect(void) {
     gc_collect_end();
 }
 
+#if !PT_REPL
+
 mp_import_stat_t mp_import_stat(const char *path) {
     return MP_IMPORT_STAT_NO_EXIST;
 }
@@ -89,19 +116,15 @@ mp_lexer_t *mp_lexer_new_from_file(qstr filename) {
     mp_raise_OSError(MP_ENOENT);
 }
 
+mp_uint_t mp_hal_ticks_cpu(void) {
+    return (mp_uint_t)pt_counter_instructions();
+}
+
+#endif
+
 mp_uint_t mp_hal_stdout_tx_strn(const char *text, size_t length) {
     pt_uart_write(text, length);
     return length;
-}
-
-#if PT_REPL
-int mp_hal_stdin_rx_chr(void) {
-    return pt_uart_read();
-}
-#endif
-
-mp_uint_t mp_hal_ticks_cpu(void) {
-    return (mp_uint_t)pt_counter_instructions();
 }
 
 void nlr_jump_fail(void *value) {

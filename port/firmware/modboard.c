@@ -158,6 +158,8 @@ static mp_obj_t board_fault(mp_obj_t kind_in) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_fault_obj, board_fault);
 
+#if !PT_REPL
+
 /* interrupt_after(ticks): KeyboardInterrupt so many ticks of the processor's clock from now, as
  * ctrl-C raises it; 0: no longer. ValueError for more than 24 bits. Allocates nothing. */
 static mp_obj_t board_interrupt_after(mp_obj_t ticks_in) {
@@ -169,6 +171,8 @@ static mp_obj_t board_interrupt_after(mp_obj_t ticks_in) {
     return mp_const_none;
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(board_interrupt_after_obj, board_interrupt_after);
+
+#endif
 
 /* cmdline() -> str, the command line the host gave. OSError(EIO) if there is none. */
 static mp_obj_t board_cmdline(void) {
@@ -210,7 +214,9 @@ static const mp_rom_map_elem_t board_globals_table[] = {
     {MP_ROM_QSTR(MP_QSTR_write_file), MP_ROM_PTR(&board_write_file_obj)},
     {MP_ROM_QSTR(MP_QSTR_exit), MP_ROM_PTR(&board_exit_obj)},
     {MP_ROM_QSTR(MP_QSTR_fault), MP_ROM_PTR(&board_fault_obj)},
+#if !PT_REPL
     {MP_ROM_QSTR(MP_QSTR_interrupt_after), MP_ROM_PTR(&board_interrupt_after_obj)},
+#endif
     {MP_ROM_QSTR(MP_QSTR_cmdline), MP_ROM_PTR(&board_cmdline_obj)},
     {MP_ROM_QSTR(MP_QSTR_run_mpy), MP_ROM_PTR(&board_run_mpy_obj)},
 };

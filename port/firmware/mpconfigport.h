@@ -1,9 +1,16 @@
 #include <alloca.h>
 #include <stdint.h>
 
-// Two variants: run (PT_REPL 0) boots a frozen main and has neither compiler nor REPL.
+// Two variants: run (PT_REPL 0) boots a frozen main and has neither compiler nor REPL; the other
+// has both, files and what a stock board has besides.
 
+#if PT_REPL
+#include "mpconfigrepl.h"
+#else
 #define MICROPY_CONFIG_ROM_LEVEL (MICROPY_CONFIG_ROM_LEVEL_CORE_FEATURES)
+#define MICROPY_PY_IO (0)
+#define MICROPY_PY_SYS_STDFILES (0)
+#endif
 
 #define MICROPY_ENABLE_COMPILER (PT_REPL)
 #define MICROPY_HELPER_REPL (PT_REPL)
@@ -41,8 +48,6 @@
 #define MICROPY_PY_BUILTINS_MEMORYVIEW (1)
 #define MICROPY_PY_BUILTINS_STR_UNICODE (1)
 #define MICROPY_PY_ARRAY_SLICE_ASSIGN (1)
-#define MICROPY_PY_IO (0)
-#define MICROPY_PY_SYS_STDFILES (0)
 #define MICROPY_PY_SYS_EXIT (1)
 #define MICROPY_PY_SYS_PLATFORM "picotorch"
 #define MICROPY_PY_ASYNC_AWAIT (0)

@@ -7,6 +7,10 @@
  * inaccessible, so that a write through a null pointer and a stack overflow are faults. */
 void pt_protect_init(void);
 
+/* Take the protection away, and give it again. */
+void pt_protect_suspend(void);
+void pt_protect_resume(void);
+
 /* Make 2^log2_size bytes from `address` on, a multiple of that, inaccessible, too. */
 void pt_protect_deny(uint32_t address, uint32_t log2_size);
 

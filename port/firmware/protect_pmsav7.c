@@ -34,6 +34,11 @@ static void set_region(uint32_t number, uint32_t address, uint32_t attributes) {
     MPU_RASR = attributes;
 }
 
+static inline void set_control(uint32_t control) {
+    MPU_CTRL = control;
+    __asm volatile("dsb\n isb");
+}
+
 void pt_protect_init(void) {
     const uint32_t count = sizeof(read_only_regions) / sizeof(read_only_regions[0]);
     if (TYPE_REGIONS(MPU_TYPE) < count + 1) {
@@ -44,8 +49,15 @@ void pt_protect_init(void) {
     }
     set_region(count, (uint32_t)pt_stack_guard,
                RASR_NO_ACCESS | RASR_SIZE(PT_STACK_GUARD_LOG2_SIZE) | RASR_ENABLE);
-    MPU_CTRL = CTRL_ENABLE | CTRL_DEFAULT_MAP;
-    __asm volatile("dsb\n isb");
+    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
+}
+
+void pt_protect_suspend(void) {
+    set_control(0);
+}
+
+void pt_protect_resume(void) {
+    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
 }
 
 void pt_protect_deny(uint32_t address, uint32_t log2_size) {

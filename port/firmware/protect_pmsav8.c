@@ -34,6 +34,11 @@ static void set_read_only(uint32_t number, uint32_t first, uint32_t last) {
     MPU_RLAR = (last & ~(RLAR_SMALLEST_REGION - 1)) | RLAR_ENABLE;
 }
 
+static inline void set_control(uint32_t control) {
+    MPU_CTRL = control;
+    __asm volatile("dsb\n isb");
+}
+
 /* The core compares the stack pointer with its limit, so the guard needs no region. */
 void pt_protect_init(void) {
     const uint32_t count = sizeof(read_only_regions) / sizeof(read_only_regions[0]);
@@ -45,8 +50,15 @@ void pt_protect_init(void) {
     for (uint32_t i = 0; i < count; i++) {
         set_read_only(i, read_only_regions[i].first, read_only_regions[i].last);
     }
-    MPU_CTRL = CTRL_ENABLE | CTRL_DEFAULT_MAP;
-    __asm volatile("dsb\n isb");
+    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
+}
+
+void pt_protect_suspend(void) {
+    set_control(0);
+}
+
+void pt_protect_resume(void) {
+    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
 }
 
 /* No region is without access for privileged code, but what lies in two of them is. */

@@ -9,6 +9,7 @@
 #include "protect.h"
 #include "semihosting.h"
 #include "stack.h"
+#include "systick.h"
 #include "uart.h"
 
 extern uint32_t pt_data_load[], pt_data_start[], pt_data_end[], pt_bss_start[], pt_bss_end[];
@@ -32,8 +33,10 @@ __attribute__((naked)) void pt_reset(void) {
 /* The UART's is the only external interrupt that is ever enabled. */
 #if PT_REPL
 #define EXTERNAL_ENTRY pt_uart_receive_irq
+#define SYSTICK_ENTRY pt_systick_entry
 #else
 #define EXTERNAL_ENTRY pt_fault_entry
+#define SYSTICK_ENTRY pt_interrupt_entry
 #endif
 
 __attribute__((section(".vectors"), used)) static const struct {
@@ -42,7 +45,7 @@ __attribute__((section(".vectors"), used)) static const struct {
     void (*external[64])(void);
 } vectors = {
     .stack = (const uint8_t *)pt_fault_stack + sizeof(pt_fault_stack),
-    .system = {[0] = pt_reset, [1 ... 13] = pt_fault_entry, [14] = pt_interrupt_entry},
+    .system = {[0] = pt_reset, [1 ... 13] = pt_fault_entry, [14] = SYSTICK_ENTRY},
     .external = {[0 ... 63] = EXTERNAL_ENTRY},
 };
 

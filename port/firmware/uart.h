@@ -3,6 +3,7 @@
 #ifndef PT_UART_H
 #define PT_UART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,8 +13,18 @@ void pt_uart_write(const char *text, size_t length);
 /* Interrupt handler of the driver: hands what was received to pt_uart_received(). */
 void pt_uart_receive_irq(void);
 
+/* Whether pt_uart_received() may be called. If not, the driver leaves what there is in the UART and
+ * masks its interrupt, until pt_uart_read() has made room. */
+bool pt_uart_has_room(void);
+
 /* Keep a character for pt_uart_read(); ctrl-C raises KeyboardInterrupt. */
 void pt_uart_received(uint8_t c);
+
+/* Receive on after a mask, if there is room again. */
+void pt_uart_receive_again(void);
+
+/* Whether pt_uart_read() has a character. */
+bool pt_uart_can_read(void);
 
 /* Next character received; waits for one. */
 int pt_uart_read(void);

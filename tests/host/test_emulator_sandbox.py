@@ -9,7 +9,6 @@ from picotorch.host import emulator
 from picotorch.host.boards import load_board
 from targets import BOARDS
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 BOARD = load_board("mps2-an386")
 
 # SYS_SYSTEM (0x12) with a command, then SYS_EXIT_EXTENDED (0x20) with status 9.
@@ -92,8 +91,3 @@ def test_an_emulator_without_sandbox_is_used_and_said(without_sandbox, firmware,
 def test_each_board_is_in_the_sandbox(confined, board_name):
     command = emulator.emulator_command(load_board(board_name), Path("none.elf"))
     assert command[command.index("-sandbox") + 1] == emulator.SANDBOX
-
-
-def test_the_prompt_of_make_repl_is_in_it_too():
-    makefile = (REPOSITORY / "port" / "firmware" / "Makefile").read_text()
-    assert f"SANDBOX = -sandbox {emulator.SANDBOX}\n" in makefile

@@ -425,11 +425,19 @@ def repl(text, board_name="mps2-an386"):
     return process.returncode, (output + rest).decode().replace("\r\n", "\n")
 
 
+END = "import _board; _board.exit(0)\r"
+
+
 @pytest.mark.parametrize("board_name", BOARDS)
-def test_the_repl_evaluates_and_ends_with_control_d(board_name):
-    status, output = repl("print(6 * 7)\r\x04", board_name)
+def test_the_repl_evaluates_and_control_d_is_a_soft_reset(board_name):
+    """A name is gone, a file is still there; heap locked or not."""
+    status, output = repl("import micropython, os; f = open('kept', 'w'); f.close()\r"
+                          "print(6 * 7)\rmicropython.heap_lock()\r\x04"
+                          f"import os; print(os.listdir(), 'f' in globals())\r{END}", board_name)
     assert "MicroPython v1.25.0" in output
     assert ">>> print(6 * 7)\n42\n>>> " in output
+    assert "\nMPY: soft reboot\nMicroPython v1.25.0" in output
+    assert "\n['kept'] False\n" in output
     assert status == 0
 
 
@@ -451,7 +459,7 @@ def test_control_c_interrupts_at_the_repl():
         process.stdin.flush()
         while b"going\r\n" != process.stdout.readline():
             assert process.poll() is None
-        process.stdin.write(b"\x03\x04")
+        process.stdin.write(b"\x03" + END.encode())
         process.stdin.flush()
         rest = process.stdout.read()
     finally:

@@ -1,0 +1,6 @@
+"""What the firmware does after a reset, before boot.py and the prompt."""
+
+import _files
+
+_files.mount()
+del _files

@@ -1,0 +1,20 @@
+// Functions of the module machine that MicroPython's extmod/modmachine.c, which includes this, lets
+// a port define.
+
+#include "cortex_m.h"
+
+#define RESET_BY_POWER 1
+
+static void mp_machine_idle(void) {
+    __asm volatile("wfi");
+}
+
+NORETURN static void mp_machine_reset(void) {
+    PT_SCB_AIRCR = PT_AIRCR_RESET;
+    for (;;) {
+    }
+}
+
+static mp_int_t mp_machine_reset_cause(void) {
+    return RESET_BY_POWER;
+}

@@ -1,0 +1,72 @@
+"""picotorch repl: where the prompt is, how it ends, and what is said where it cannot start."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from calling import assert_error, assert_usage
+from mpremote.transport_serial import SerialTransport
+from picotorch.host import emulator, prompt
+from picotorch.host.boards import load_board
+
+REPL = [str(Path(sys.executable).parent / "picotorch"), "repl"]
+BOARD = load_board("mps2-an386")
+
+
+def test_a_file_is_typed_at_the_prompt_and_its_end_ends_the_board():
+    typed = "print(6 * 7)\nfor i in range(2):\n    print('line', i)\n\n"
+    done = subprocess.run(REPL, input=typed.encode(), capture_output=True, timeout=60)
+    assert done.returncode == 0
+    said = done.stdout.decode().replace("\r\n", "\n")
+    assert ">>> print(6 * 7)\n42\n" in said and "\nline 0\nline 1\n" in said
+
+
+def test_the_exit_status_is_the_boards():
+    done = subprocess.run(REPL, input=b"import _board; _board.exit(5)\n", stdout=subprocess.DEVNULL,
+                          timeout=60)
+    assert done.returncode == 5
+
+
+@pytest.mark.parametrize("listen", ["pty", "tcp:0"])
+def test_it_says_what_to_type_and_ends_with_the_board_or_control_c(listen):
+    with subprocess.Popen([*REPL, "--listen", listen], stdout=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+                          ) as process:
+        assert process.stdout.readline().startswith("mps2-an386 listens.")
+        (port,) = re.fullmatch(r"  mpremote connect (\S+)\n", process.stdout.readline()).groups()
+        transport = SerialTransport(port)
+        transport.enter_raw_repl()
+        assert transport.eval("6 * 7") == 42
+        if listen == "pty":
+            transport.serial.write(b"import _board; _board.exit(7)\x04")
+            assert process.wait(timeout=10) == 7
+        else:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 130
+
+
+def test_a_port_that_is_taken_is_an_error(call):
+    with prompt.listening(BOARD, "tcp:0") as (port, _):
+        taken = port.rsplit(":", 1)[1]
+        assert_error(call("repl", "--listen", f"tcp:{taken}"), "Internal",
+                     "Address already in use")
+
+
+@pytest.mark.parametrize("listen", ["tcp", "tcp:65536", "tcp:0.0.0.0:1", "udp:1"])
+def test_another_port_is_wrong_usage(call, listen):
+    assert_usage(call("repl", "--listen", listen), f"'{listen}' is not pty or tcp:PORT")
+
+
+def test_a_firmware_that_is_not_built_is_an_error_with_the_command(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    assert_error(call("repl"), "NotFound", "make repl BOARD=mps2-an386")
+
+
+def test_a_romfs_image_that_is_too_large_is_an_error_with_both_sizes(call, tmp_path):
+    image = tmp_path / "image"
+    image.write_bytes(bytes(BOARD.job.size + 1))
+    assert_error(call("repl", "--romfs", image), "MemoryAllocationFailed",
+                 f"{BOARD.job.size + 1}B of ROMFS image, {BOARD.job.size}B available")

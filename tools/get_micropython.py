@@ -268,17 +268,17 @@ def run(command, environment=None, folder=None):
         raise GetError(f"'{' '.join(command)}' failed with status {done.returncode}")
 
 
-def private_apt(state, mirror):
+def private_apt(state, mirror, kinds=("deb-src",)):
     """Write an apt configuration of our own below state; return the environment that uses it.
 
-    How the machine reaches its mirrors (proxies and the like) is taken over; its sources,
-    its lists and its hooks are not.
+    kinds: of packages, "deb-src" sources, "deb" binary ones. How the machine reaches its mirrors
+    (proxies and the like) is taken over; its sources, its lists and its hooks are not.
     """
     for folder in ("lists/partial", "cache/archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
     options = f"[{' '.join(mirror.options)}] " if mirror.options else ""
-    entry = f"deb-src {options}{mirror.uri} {mirror.suite} {' '.join(mirror.components)}\n"
-    (state / "sources.list").write_text(entry)
+    entry = f"{options}{mirror.uri} {mirror.suite} {' '.join(mirror.components)}\n"
+    (state / "sources.list").write_text("".join(f"{kind} {entry}" for kind in kinds))
     dump = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True)
     configuration = APT_CONFIGURATION.format(
         acquire=dump.stdout,
@@ -290,9 +290,9 @@ def private_apt(state, mirror):
     return {**os.environ, "APT_CONFIG": str(state / "apt.conf")}
 
 
-def check_package(folder):
-    """Raise GetError unless the files of the source package are the known ones."""
-    for name, wanted in SHA256.items():
+def check_package(folder, hashes=SHA256):
+    """Raise GetError unless the files of a package are the known ones."""
+    for name, wanted in hashes.items():
         path = folder / name
         if not path.is_file():
             raise GetError(f"{name} was not downloaded")

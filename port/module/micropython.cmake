@@ -1,0 +1,17 @@
+# The user C module _picotorch, as micropython.mk has it: the binding in this folder, and kernels/.
+# PT_OPERATORS names another list of operators (picotorch firmware --operators); else all.
+add_subdirectory(${CMAKE_CURRENT_LIST_DIR}/../../kernels picotorch)
+# A port's own flags may read every constant as a float; where a source computes in double it means to.
+target_compile_options(picotorch PRIVATE -fno-single-precision-constant)
+
+file(GLOB pt_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
+add_library(usermod_picotorch INTERFACE)
+target_sources(usermod_picotorch INTERFACE ${pt_sources})
+target_include_directories(usermod_picotorch INTERFACE
+                           ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/../../kernels/core)
+if(PICO_ON_DEVICE)
+  include(${CMAKE_CURRENT_LIST_DIR}/../upstream/rp2/floats.cmake)
+else()
+  target_link_libraries(usermod_picotorch INTERFACE picotorch)
+endif()
+target_link_libraries(usermod INTERFACE usermod_picotorch)

@@ -1,0 +1,51 @@
+"""UF2 files, which the boot loaders of RP2040 and RP2350 take: 512-byte blocks, each with 256 bytes of
+flash, their address, and the family of the chip that they are for."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+BLOCK = 512
+DATA = 256  # bytes in a block; a page of flash
+_HEADER = "<8I"
+_MAGIC, _MAGIC_2, _MAGIC_END = 0x0A324655, 0x9E5D5157, 0x0AB16F30
+_HAS_FAMILY = 0x2000
+
+
+@dataclass(frozen=True)
+class Block:
+    """256 bytes of flash."""
+
+    address: int
+    data: bytes
+    family: int
+
+
+def write(parts: dict[int, bytes], family: int) -> bytes:
+    """A UF2 file of {address: bytes}; the addresses are multiples of 256, and what is left of the last
+    page of a part is filled with 0xff, as erased flash is."""
+    pages = [(address + at, data[at:at + DATA].ljust(DATA, b"\xff"))
+             for address, data in sorted(parts.items()) for at in range(0, len(data), DATA)]
+    blocks = []
+    for number, (address, data) in enumerate(pages):
+        header = struct.pack(_HEADER, _MAGIC, _MAGIC_2, _HAS_FAMILY, address, DATA, number,
+                             len(pages), family)
+        blocks.append((header + data).ljust(BLOCK - 4, b"\0") + struct.pack("<I", _MAGIC_END))
+    return b"".join(blocks)
+
+
+def read(file: bytes) -> Iterator[Block]:
+    """The blocks of a UF2 file. InvalidArgument where it is none, or not all of it is there."""
+    if not file or len(file) % BLOCK:
+        raise fail(INVALID_ARGUMENT, f"{len(file)} bytes are no UF2 file")
+    for number, at in enumerate(range(0, len(file), BLOCK)):
+        magic, magic_2, flags, address, size, index, count, family = struct.unpack_from(
+            _HEADER, file, at)
+        (end,) = struct.unpack_from("<I", file, at + BLOCK - 4)
+        if (magic, magic_2, end) != (_MAGIC, _MAGIC_2, _MAGIC_END) or not flags & _HAS_FAMILY:
+            raise fail(INVALID_ARGUMENT, f"block {number} is no UF2 block")
+        if index != number or count != len(file) // BLOCK or size != DATA:
+            raise fail(INVALID_ARGUMENT, f"block {number} says that it is {index} of {count}")
+        yield Block(address, file[at + 32:at + 32 + size], family)

@@ -33,7 +33,7 @@ run: firmware ## All set-up, then ds_cnn on an emulated board beside the twin an
 	$(PICOTORCH) parity $(FIXTURE)/model.pte --board $(BOARD)
 
 .PHONY: test
-test: all-firmware ports ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
+test: all-firmware ports rp2 ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
 	.venv/bin/python tests/run.py $(PYTEST)
 
 ##@ Set-up, step by step (each target does those before it, too)
@@ -70,6 +70,12 @@ all-firmware: ## Firmware of all boards, in all variants
 .PHONY: ports
 ports: ## The MicroPython source tree with its own ports unix, qemu and rp2
 	@$(SETUP) ports
+
+.PHONY: rp2
+rp2: ## Firmware of Raspberry Pi Pico and Pico 2 (MicroPython's port rp2), and an emulator of the first
+	@$(SETUP) python
+	$(PICOTORCH) firmware --board RPI_PICO
+	$(PICOTORCH) firmware --board RPI_PICO2
 
 .PHONY: operators
 operators: packages ## Program that runs single operators on one board, without MicroPython (BOARD=mps2-an386)
@@ -181,4 +187,4 @@ distclean: clean ## Remove all that the set-up made inside this folder
 .PHONY: help
 help: ## This list
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

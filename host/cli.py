@@ -3,6 +3,7 @@ boards | examples."""
 
 import functools
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from . import (
     listing_boards,
     options,
     parity,
+    pico,
     ports,
     profiling,
     prompt,
+    rp2,
     running,
     running_bundled,
     selective,
@@ -289,16 +292,16 @@ def profile_command(model, method, board, firmware, bare, inputs, sizes, seed, q
 @click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
               metavar="MODEL...", help="Link only the kernels that these .pte files need.")
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
-@click.option("--board", type=click.Choice([*running.board_names()[1:], *ports.boards()]),
+@click.option("--board", type=click.Choice([*running.board_names()[1:], *rp2.BOARDS, *ports.boards()]),
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
-              help="For this board; also one of MicroPython's own, as PYBV11, with all kernels where "
-              "no models are given.")
+              help="For this board; also one of MicroPython's own, as RPI_PICO or PYBV11, with all "
+              "kernels where no models are given.")
 @click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
               help="Put this file into the flash of MicroPython's own board: "
               "picotorch_models.NAME, its bytes where they lie.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
               help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default, "
-              "with --bare BOARD-bare-selected.elf.")
+              "with --bare BOARD-bare-selected.elf; of a Pico a UF2 file, BOARD.uf2.")
 @click.option("--bare", is_flag=True, help="Without MicroPython.")
 @click.option("--with", "parts", multiple=True, type=click.Choice([name for name, _ in PARTS]),
               help="A part of the runtime that the firmware has besides those that the models need: "
@@ -313,24 +316,33 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     those of the firmware with all kernels (make firmware). Run it with --firmware. Of the runtime it
     has delegates and external data only where a model needs them.
 
+    For Raspberry Pi Pico and Pico 2 it is MicroPython's own port with picotorch inside, as a UF2 file,
+    and the models are in it, used in place in flash as /rom/NAME. Without --models it has all kernels.
+
     \b
     Example:
       picotorch firmware --models a.pte b.pte --board mps2-an386 --output fw.elf
+      picotorch firmware --board RPI_PICO --models a.pte
       picotorch run a.pte --board mps2-an386 --firmware fw.elf
       picotorch firmware --bare --models a.pte --board mps2-an386
       picotorch firmware --models a.pte --operators operators.def
       picotorch firmware --board PYBV11 --models a.pte --frozen-model a.pte
     """
     models = [*first, *models]
-    is_port = board in ports.boards()
+    is_port, is_rp2 = board in ports.boards(), board in rp2.BOARDS
     if frozen and not is_port:
-        raise click.UsageError(f"--frozen-model is for MicroPython's own boards; {board} takes a model "
-                               "with each run")
-    if not models and not is_port:
+        raise click.UsageError(f"--frozen-model is not for {board}: " + (
+            "models of --models are in its flash, as /rom/NAME" if is_rp2 else
+            "it takes a model with each run"))
+    if not models and not is_port and not is_rp2:
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
-    if output is not None and output.suffix != ".elf":
-        raise click.UsageError(f"--output {output}: the name has to end in .elf")
-    programs = {str(model): open_program(running.read_program(model)) for model in models}
+    if bare and is_rp2:
+        raise click.UsageError(f"--bare: {board} has a firmware of MicroPython's own port only")
+    suffix = ".uf2" if is_rp2 else ".elf"
+    if output is not None and output.suffix != suffix:
+        raise click.UsageError(f"--output {output}: the name has to end in {suffix}")
+    files = {str(model): running.read_program(model) for model in models}
+    programs = {name: open_program(file) for name, file in files.items()}
     if operators is not None:
         operators.write_text(selective.operator_file(needed_operators(programs)))
         return
@@ -338,6 +350,10 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
         ports.check(board, bare, output)
         entry = ports.build(board, programs, _read_frozen(frozen), parts)
         _print(entry, as_json, ports.show_text)
+        return
+    if is_rp2:
+        entry = rp2.build(board, programs, files, output or rp2.default_output(board, models), parts)
+        _print(entry, as_json, rp2.show_text)
         return
     entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
                             parts)
@@ -407,14 +423,17 @@ def export(model, int8_io, output, shapes, inputs, unconfined, as_json):
 
 
 @cli.command()
-@click.option("--board", type=click.Choice(running.board_names()[1:]),
+@click.option("--board", type=click.Choice([*running.board_names()[1:], pico.BOARD]),
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
               help="This emulated board.")
 @click.option("--listen", type=options.Listen(), help="Have the prompt on a port instead: pty, or "
               "tcp:PORT on this computer, where mpremote and others connect.")
 @click.option("--romfs", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               metavar="IMAGE", help="Have this ROMFS image at /rom, as mpremote romfs build writes it.")
-def repl(board, listen, romfs):
+@click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.UF2",
+              help="Of RPI_PICO, with --listen tcp:PORT: what picotorch firmware wrote; by default "
+              "with the kernels of all operators (make rp2).")
+def repl(board, listen, romfs, firmware):
     """Give MicroPython's prompt on an emulated board, with files and picotorch.
 
     ctrl-D is a soft reset, which keeps the files; `import _board; _board.exit(0)` ends the board, so do
@@ -425,7 +444,15 @@ def repl(board, listen, romfs):
       picotorch repl
       picotorch repl --board netduinoplus2 --listen tcp:4444
       mpremote connect socket://localhost:4444 cp model.pte : exec "import picotorch"
+      picotorch repl --board RPI_PICO --listen tcp:4444
     """
+    if board == pico.BOARD:
+        if not listen or listen == "pty" or romfs:
+            raise click.UsageError(f"{board} takes --listen tcp:PORT; its ROMFS is in its firmware")
+        uf2 = firmware or rp2.default_output(board, [])
+        sys.exit(subprocess.run(pico.command(uf2, int(listen.removeprefix("tcp:")))).returncode)
+    if firmware:
+        raise click.UsageError(f"--firmware is of {pico.BOARD}")
     with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
         start = load_board(board)
         sys.exit(prompt.serve(start, listen, romfs) if listen else prompt.run(start, romfs))

@@ -5,6 +5,7 @@ The operators keep their numbers, so the pool of a loaded method has the same by
 kernels. A model with another operator is refused on the board, by the operator's name.
 """
 
+import contextlib
 import hashlib
 import shutil
 import subprocess
@@ -49,9 +50,9 @@ def needed_parts(programs: dict[str, Program]) -> set[str]:
     return parts
 
 
-def manifest(parts: set[str]) -> str:
-    """The text of a manifest.py with these parts only."""
-    return f'include("$(PORT_DIR)/manifest.py", parts="{" ".join(sorted(parts))}")\n'
+def manifest(parts: set[str], path: Path | str = "$(PORT_DIR)/manifest.py") -> str:
+    """The text of a manifest.py that is another one with these parts only."""
+    return f'include("{path}", parts="{" ".join(sorted(parts))}")\n'
 
 
 def default_output(board: str, bare: bool = False) -> Path:
@@ -67,21 +68,19 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     Raises NotFound outside of picotorch's repository, AccessFailed where the output cannot be written,
     OperatorMissing, Internal when the build fails.
     """
-    if not SETUP.is_file():
-        raise fail(NOT_FOUND, "the sources of the firmware are not installed", board,
-                   remedy="call this in picotorch's repository")
-    _check_output(output)
+    check_sources(board)
+    check_output(output, output.with_suffix(".map"))
     names = needed_operators(programs)
     variant = "bare" if bare else "run"
     parts = set() if bare else needed_parts(programs) | set(parts)
     files = {"operators.def": operator_file(names), "manifest.py": manifest(parts)}
     folder = emulator.FIRMWARE_DIR / f"{board}-{variant}" / "selected" / _digest(files)
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder.parent / "lock", "w") as lock:
-        import fcntl  # not on Windows, where there is no firmware to build either
-
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one build of a board at a time
-        _make(board, variant, files, folder)
+    with locked(folder.parent):
+        for name, text in files.items():
+            write_changed(folder / name, text)
+        step = ["bare"] if variant == "bare" else ["firmware", "--variant", variant]
+        make(board, step, folder)
         for suffix in (".elf", ".map"):
             shutil.copyfile(folder / f"firmware{suffix}", output.with_suffix(suffix))
     if output.is_relative_to(Path.cwd()):
@@ -97,10 +96,17 @@ def _backends(programs):
                    for name in program.method_meta(method).backend_names()})
 
 
-def _check_output(output):
-    """Tries to write both files before minutes go into a build; makes their folder."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    for path in (output, output.with_suffix(".map")):
+def check_sources(board: str) -> None:
+    """Raises NotFound outside of picotorch's repository."""
+    if not SETUP.is_file():
+        raise fail(NOT_FOUND, "the sources of the firmware are not installed", board,
+                   remedy="call this in picotorch's repository")
+
+
+def check_output(*paths: Path) -> None:
+    """Tries to write files before minutes go into a build; makes their folders."""
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
         new = not path.exists()
         try:
             path.open("ab").close()
@@ -114,13 +120,26 @@ def _digest(files):
     return hashlib.sha256("".join(files.values()).encode()).hexdigest()[:12]
 
 
-def _make(board, variant, files, folder):
-    for name, text in files.items():
-        path = folder / name
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
-    step = ["bare"] if variant == "bare" else ["firmware", "--variant", variant]
-    command = [sys.executable, SETUP, *step, "--board", board, "--selection", folder]
+@contextlib.contextmanager
+def locked(folder: Path):
+    """One build in a folder at a time."""
+    import fcntl  # not on Windows, where there is no firmware to build either
+
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def write_changed(path: Path, text: str) -> None:
+    """Writes a text, if it is not there already: what is made of the file stays as it is."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def make(board: str, step: list[str], folder: Path | None) -> None:
+    """Builds a board's firmware of what a folder selects. Internal where that fails."""
+    selection = [] if folder is None else ["--selection", folder]
+    command = [sys.executable, SETUP, *step, "--board", board, *selection]
     if subprocess.run(command, stdout=STDERR).returncode:
         raise fail(INTERNAL, "the firmware was not built", board,
                    remedy="what is above says where it stopped")

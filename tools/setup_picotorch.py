@@ -7,6 +7,7 @@
   micropython   the MicroPython source tree
   firmware      the firmware of each board, to run a model and with a prompt
   ports         the MicroPython source tree with its own ports unix, qemu and rp2
+  rp2           the firmware of Raspberry Pi Pico and Pico 2, and an emulator of the first
 
 A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
 Standard library only: this runs before anything else is there.
@@ -39,6 +40,9 @@ STAMP = BUILD / "stamps" / "python"
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 BOARDS = sorted(path.parent.name for path in (ROOT / "boards").glob("*/board.toml"))
+RP2 = ROOT / "port" / "upstream" / "rp2"
+RP2_BOARDS = sorted(path.parent.name for path in RP2.glob("*/mpconfigboard.h"))
+RP2_EMULATOR = ("package.json", "package-lock.json")  # in tools/rp2040
 VARIANTS = ("run", "repl")
 
 # What .venv holds is made from these, so it is made anew when one of them changes.
@@ -188,6 +192,15 @@ def all_needs():
     ]
 
 
+def rp2_needs():
+    """Return the Needs of a build of MicroPython's port rp2, and of its emulator."""
+    return [
+        Need("CMake", "cmake", has_program("cmake")),
+        Need("Node.js", "nodejs", has_program("node")),
+        Need("npm", "npm", has_program("npm")),
+    ]
+
+
 def administrator():
     """Return the words that go before a command to run it as root, or None if there are none."""
     if os.geteuid() == 0:
@@ -225,7 +238,12 @@ def install(missing):
 
 
 def set_up_packages(_):
-    missing = [need for need in all_needs() if not need.is_there()]
+    have(all_needs())
+
+
+def have(needs):
+    """Install the packages of those Needs that are missing. SetupError where that does not work."""
+    missing = [need for need in needs if not need.is_there()]
     if not missing:
         say("packages", "all there")
         return
@@ -310,6 +328,30 @@ def set_up_ports(_):
     get_micropython("ports", "micropython-ports", "--ports")
 
 
+def set_up_rp2(arguments):
+    have(rp2_needs())
+    command = [VENV_PYTHON, ROOT / "tools" / "get_rp2.py"]
+    run("rp2", command, "get-rp2")
+    done = subprocess.run(command, capture_output=True, text=True)
+    for board in arguments.board or RP2_BOARDS:
+        make_firmware(arguments, "port/upstream/rp2", board, "rp2", f"MPY_DIR={done.stdout.strip()}")
+    set_up_emulator(BUILD / "rp2040")
+
+
+def set_up_emulator(folder):
+    """Have rp2040js in a folder, the files of the hashes in tools/rp2040/package-lock.json."""
+    sources = [ROOT / "tools" / "rp2040" / name for name in RP2_EMULATOR]
+    if all((folder / path.name).is_file() and (folder / path.name).read_bytes() == path.read_bytes()
+           for path in sources) and (folder / "node_modules" / "rp2040js").is_dir():
+        say("rp2", "rp2040js is up to date")
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path in sources:
+        shutil.copy(path, folder)
+    run("rp2", ["npm", "ci", "--prefix", folder, "--ignore-scripts", "--no-audit"], "npm-ci")
+
+
 def make_firmware(arguments, folder, board, variant, *settings):
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
@@ -339,9 +381,10 @@ STEPS = {
     "micropython": set_up_micropython,
     "firmware": set_up_firmware,
     "ports": set_up_ports,
+    "rp2": set_up_rp2,
 }
 BEFORE = {"python": "packages", "bare": "python", "micropython": "bare", "firmware": "micropython",
-          "ports": "python"}
+          "ports": "python", "rp2": "python"}
 
 
 def steps_to(step):
@@ -357,7 +400,8 @@ def parse_arguments():
         "step", nargs="?", choices=STEPS, default="firmware",
         help="the step to end with; those before it are done, too (default: firmware)",
     )
-    parser.add_argument("--board", action="append", choices=BOARDS, help="default: all boards")
+    parser.add_argument("--board", action="append", choices=[*BOARDS, *RP2_BOARDS],
+                        help="default: all boards")
     parser.add_argument(
         "--variant", action="append", choices=VARIANTS, help="of the firmware; default: both"
     )

@@ -1,12 +1,14 @@
 # The user C module _picotorch, as micropython.mk has it: the binding in this folder, and kernels/.
-# PT_OPERATORS names another list of operators (picotorch firmware --operators); else all.
+# PT_OPERATORS names another list of operators (picotorch firmware --operators); else all. PT_MODELS_C:
+# models in the firmware's flash, a C file that host/frozen_models.py wrote.
 add_subdirectory(${CMAKE_CURRENT_LIST_DIR}/../../kernels picotorch)
+file(GLOB pt_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
 # A port's own flags may read every constant as a float; where a source computes in double it means to.
 target_compile_options(picotorch PRIVATE -fno-single-precision-constant)
+set_source_files_properties(${pt_sources} PROPERTIES COMPILE_OPTIONS -fno-single-precision-constant)
 
-file(GLOB pt_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
 add_library(usermod_picotorch INTERFACE)
-target_sources(usermod_picotorch INTERFACE ${pt_sources})
+target_sources(usermod_picotorch INTERFACE ${pt_sources} ${PT_MODELS_C})
 target_include_directories(usermod_picotorch INTERFACE
                            ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/../../kernels/core)
 if(PICO_ON_DEVICE)

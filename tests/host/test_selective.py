@@ -212,7 +212,7 @@ def firmware(tmp_path_factory):
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_the_build(call, tmp_path, monkeypatch):
-    monkeypatch.setattr(selective, "_make", None)
+    monkeypatch.setattr(selective, "make", None)
     (tmp_path / "folder.elf").mkdir()
     (tmp_path / "file").write_text("")
     (tmp_path / "map.map").mkdir()

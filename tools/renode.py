@@ -30,7 +30,7 @@ SUITES = ROOT / "tests" / "renode"
 BUILD = ROOT / "build" / "renode"
 SKIPPED = ("skipped: RENODE_TEST names no renode-test. Renode is in no package registry: get 1.16.1 "
            "from renode.io and set RENODE_TEST=/path/to/renode-test")
-TIMEOUT = 600  # seconds of the host for the tests of one board
+TIMEOUT = 1200  # seconds of the host for the tests of one board
 QEMU_TIMEOUT = 60
 MODEL = "int8_ds_cnn"
 SMALL_MODEL = "add_1"
@@ -96,7 +96,7 @@ def renode_test():
     program = shutil.which(named)
     if program is None:
         raise RenodeError(f"RENODE_TEST={named}: there is no such program")
-    return program
+    return os.path.abspath(program)
 
 
 def board_names():
@@ -208,7 +208,8 @@ def suites(toml):
 def prepare(board, toml, folder):
     """Write all that the suites want of a board into its folder, anew."""
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "files").mkdir(parents=True)
+    for name in ("files", "results"):
+        (folder / name).mkdir(parents=True)
     (folder / "board.repl").write_text(renode_platform.platform(toml))
     (folder / "missing.repl").write_text(renode_platform.platform(toml, without=(MISSING,)))
     prepare_model(board, folder)

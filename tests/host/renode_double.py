@@ -24,7 +24,6 @@ PATH = r"@(\S+)"
 NUMBER = r"(0x[0-9a-f]+)"
 # Of the facts that were measured with a real Renode 1.16.1, and of Renode's own tests.
 COMMANDS = {
-    "path": rf"path add {PATH}",
     "create": r'mach create "m"',
     "platform": rf"machine LoadPlatformDescription {PATH}",
     "unregister": r"sysbus Unregister sysbus\.(\w+)",
@@ -36,6 +35,7 @@ COMMANDS = {
 }
 MEMORY = re.compile(r"^\w+: Memory\.MappedMemory @ sysbus 0x(\w+)\n    size: 0x(\w+)$", re.MULTILINE)
 TIMEOUT = 8  # seconds of the host
+NAMED_ARGUMENT = re.compile(r"\w+=.")  # what Renode itself takes for one, wherever it comes from
 KEYWORDS = """\
 *** Settings ***
 Library    {library}
@@ -91,8 +91,7 @@ class renode_double:
         (job, address), = self.done["job"]
         assert int(address, 16) == self.board.job.address
         assert self.done["vectors"] == [(code,)]
-        (folder,), = self.done["path"]
-        assert all((Path(folder) / path).exists() for path, in self.done["include"])
+        assert all(Path(path).exists() for path, in self.done["include"])
         self.look_for_memories()
         (firmware,), = self.done["firmware"]
         self.process = subprocess.Popen(
@@ -115,6 +114,7 @@ class renode_double:
                 self.log.append(f"ReadByte from non existing peripheral at {memory.address:#X}")
 
     def hear(self, text):
+        assert not NAMED_ARGUMENT.match(text), text
         while text not in self.heard:
             byte = self.process.stdout.read(1)
             if not byte:
@@ -156,7 +156,6 @@ def main():
     parser.add_argument("--variable", action="append")
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
-    arguments.results.mkdir()
     keywords = arguments.results / "keywords.robot"
     keywords.write_text(KEYWORDS.format(library=Path(__file__).resolve()))
     variables = [*arguments.variable, f"RENODEKEYWORDS:{keywords}"]

@@ -2,7 +2,7 @@
 
 For the monitor (IronPython 2.7), once the firmware is loaded:
 
-    include @semihosting.py
+    include @/path/to/semihosting.py
     semihosting "FOLDER" "COMMAND LINE" CODE SIZE
 
 Each BKPT 0xAB in SIZE bytes from CODE then calls what is below: files go to FOLDER, and the end of the

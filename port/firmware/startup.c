@@ -49,8 +49,20 @@ __attribute__((section(".vectors"), used)) static const struct {
     .external = {[0 ... 63] = EXTERNAL_ENTRY},
 };
 
+#define NVIC_ICER(word) PT_REGISTER(0xe000e180u + 4u * (word))
+#define ICER_WORDS 3u /* the STM32F405 has 82 interrupts */
+
+/* A boot loader has vectors of its own, and may have left interrupts on, or masked. */
+static void take_over_interrupts(void) {
+    PT_SYSTICK_CSR = 0;
+    for (uint32_t word = 0; word < ICER_WORDS; word++) {
+        NVIC_ICER(word) = UINT32_MAX;
+    }
+    PT_SCB_VTOR = (uint32_t)&vectors;
+    __asm volatile("cpsie i");
+}
+
 static void set_up_core(void) {
-    PT_SCB_VTOR = (uint32_t)&vectors; /* a boot loader has its own */
 #if PT_BOARD_FPU
     PT_SCB_CPACR |= PT_CPACR_CP10_CP11_FULL;
     __asm volatile("dsb\n isb");
@@ -72,6 +84,7 @@ static void set_up_memory(void) {
 }
 
 __attribute__((used)) void pt_startup(void) {
+    take_over_interrupts();
     set_up_core();
     set_up_memory();
     pt_uart_init();

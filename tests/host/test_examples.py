@@ -1,19 +1,15 @@
-"""Each example's main.py prints with its recording what its folder says, on the twin and on a board
-that has only the kernels and the parts of the runtime that the examples need."""
+"""Each example's main.py prints with its recording what its folder says, on the twin and on a board."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host import emulator, examples, mpy, running, selective, sizing
-from picotorch.host.boards import load_board
-from picotorch.host.twin import open_program
+from picotorch.host import examples, running, sizing
+from test_mpremote import Remote
 
 NAMES = examples.names()
-BOARD = running.DEFAULT_BOARD
-BOARD_FILES = Path(__file__).resolve().parents[1] / "board" / "example_files.py"
-README = BOARD_FILES.parents[2] / "README.md"
+README = Path(__file__).resolve().parents[2] / "README.md"
 FILES = {"README.md", "expected.txt", "export.py", "main.py", "model.pte"}
 
 
@@ -27,14 +23,6 @@ def expected(name):
 
 def model(name):
     return (folder(name) / "model.pte").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def firmware(tmp_path_factory):
-    path = tmp_path_factory.mktemp("firmware") / "examples.elf"
-    selective.build(BOARD, {name: open_program(model(name)) for name in NAMES}, path,
-                    parts=("files", "module"))
-    return path
 
 
 def test_there_are_five():
@@ -57,13 +45,18 @@ def test_on_the_twin(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_on_a_board(name, firmware):
-    sections = {path.name: path.read_bytes() for path in folder(name).glob("recording.*")}
-    sections["model.pte"] = model(name)
-    source = BOARD_FILES.read_text() + (folder(name) / "main.py").read_text()
-    sections["script"] = mpy.compile_script(source, "main.py")
-    result = emulator.run(load_board(BOARD), firmware, sections, timeout=60)
-    assert (result.status, result.lines) == (0, expected(name))
+def test_on_a_board(name):
+    """As its README says, with mpremote."""
+    (recording,) = folder(name).glob("recording.*")
+    with Remote(running.DEFAULT_BOARD) as remote:
+        remote(["cp", folder(name) / "model.pte", recording, ":"])
+        assert remote(["run", folder(name) / "main.py"]).splitlines() == expected(name)
+
+
+def test_without_its_model_it_says_so():
+    with Remote(running.DEFAULT_BOARD) as remote:
+        status, said = remote.fails(["run", folder("gesture") / "main.py"])
+    assert status == 1 and "AccessFailed (0x22): model.pte" in said and "check the path" in said
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -36,6 +36,7 @@ from . import (
 )
 from . import memory_map as memory_map_module
 from .boards import load_board
+from .connected import commands
 from .frozen_models import parse as parse_frozen
 from .inputs import random_inputs, read_inputs
 from .npz import read_npz, write_npz
@@ -67,6 +68,7 @@ def cli():
               "forward, of a .bpte all that have test sets]")
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@options.port
 @options.firmware
 @options.bare
 @options.data
@@ -86,9 +88,14 @@ def cli():
 @click.option("--atol", type=options.Tolerance(), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="... and A.")
 @options.as_json
-def run(model, method, board, firmware, bare, files, inputs, sizes, seed, quantize, outputs, pool_size,
-        planned, temp_size, prepare, rtol, atol, as_json):
+def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
+        outputs, pool_size, planned, temp_size, prepare, rtol, atol, as_json):
     """Load a method of MODEL, execute it once, and say what it gave and needed.
+
+    With --port the run is on a connected board that has MicroPython and picotorch. A file of MODEL's
+    name and content in its file system is used, in place if it is in ROMFS (picotorch deploy puts it
+    there); else MODEL is sent. With --board besides, the instructions of this emulated board are shown,
+    too: take one of the same core.
 
     Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
     all methods where --method names none; exit status 1 where one differs.
@@ -98,14 +105,16 @@ def run(model, method, board, firmware, bare, files, inputs, sizes, seed, quanti
       picotorch run model.pte
       picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
       picotorch run model.pte --board mps2-an386 --bare
+      picotorch run model.pte --port auto
       picotorch run model.pte --data weights.ptd
       picotorch run model.pte --backend my_module:MyBackend
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
     """
     _check_options(firmware, bare, board, quantize, inputs, sizes)
+    board, beside = (board, None) if port is None else (running.PORT + port, board)
     memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
-                "prepare": prepare, "firmware": firmware, "bare": bare}
+                "prepare": prepare, "firmware": firmware, "bare": bare, "patience": patience}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program: give --inputs, too")
@@ -120,7 +129,7 @@ def run(model, method, board, firmware, bare, files, inputs, sizes, seed, quanti
         request = Request(data, str(model), values, method, **memories, data=_read_files(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
-        result = running.run(request, board)
+        result = running.run_beside(request, board, beside)
         if result.code == 0 and outputs is not None:
             write_npz(outputs, result.outputs)
     except Error as error:
@@ -193,27 +202,38 @@ def inspect(model, method, as_json):
 @options.model
 @options.method
 @options.boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@click.option("--port", metavar="P", help=options.PORT_HELP)
 @options.data
 @options.backend
 @options.prepare
 @options.as_json
-def size(model, method, boards, files, prepare, as_json):
+def size(model, method, boards, port, files, prepare, as_json):
     """Say what a method of MODEL needs, to the byte, and which boards have it.
 
+    With --port the heap and the storage of a connected board are held against it, of the others only
+    those that --board names.
+
     \b
-    Example:
+    Examples:
       picotorch size model.pte --board mps2-an386
+      picotorch size model.pte --port auto
     """
-    entry = sizing.measure(running.read_program(model), str(model), method,
-                           boards or running.board_names()[1:], prepare, _read_files(files))
+    boards = boards or ([] if port else running.board_names()[1:])
+    entry = sizing.measure(running.read_program(model), str(model), method, boards, prepare,
+                           _read_files(files))
+    if port is not None:
+        entry["connected"] = commands.room_of(entry, port)
     _print(entry, as_json, sizing.show_text)
+    if port is not None and not as_json:
+        commands.show_room(entry["connected"])
 
 
 @cli.command("parity")
 @options.model
 @options.method
 @options.boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
-         "by default.")
+         "by default, without --port.")
+@options.port
 @options.firmware
 @options.bare
 @options.data
@@ -221,8 +241,8 @@ def size(model, method, boards, files, prepare, as_json):
 @options.quantize
 @options.prepare
 @options.as_json
-def parity_command(model, method, boards, firmware, bare, files, inputs, sizes, seed, quantize, prepare,
-                   as_json):
+def parity_command(model, method, boards, port, patience, firmware, bare, files, inputs, sizes, seed,
+                   quantize, prepare, as_json):
     """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
 
     Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
@@ -231,15 +251,16 @@ def parity_command(model, method, boards, firmware, bare, files, inputs, sizes, 
     \b
     Example:
       picotorch parity model.pte --board mps2-an386 --board mps2-an385
+      picotorch parity model.pte --port auto
     """
-    boards = list(boards) or [running.DEFAULT_BOARD]
+    boards = [*boards, *([] if port is None else [running.PORT + port])] or [running.DEFAULT_BOARD]
     _check_options(firmware, bare, boards[0], False, inputs, sizes)
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
                                              _read_files(files), dict(sizes))
-    request.firmware, request.bare = firmware, bare
+    request.firmware, request.bare, request.patience = firmware, bare, patience
     entry = parity.compare(request, boards, reference)
     _print(entry, as_json, parity.show_text)
     sys.exit(0 if entry["agree"] else 1)
@@ -250,6 +271,7 @@ def parity_command(model, method, boards, firmware, bare, files, inputs, sizes, 
 @options.method
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@options.port
 @options.firmware
 @options.bare
 @options.inputs
@@ -264,21 +286,23 @@ def parity_command(model, method, boards, firmware, bare, files, inputs, sizes, 
 @click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
 @options.as_json
-def profile_command(model, method, board, firmware, bare, inputs, sizes, seed, quantize, prepare, files,
-                    sort, memory_map, etdump_path, as_json):
+def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
+                    prepare, files, sort, memory_map, etdump_path, as_json):
     """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
-    the twin.
+    the twin, processor cycles or time on a connected board.
 
     \b
     Examples:
       picotorch profile model.pte --board mps2-an386
+      picotorch profile model.pte --port auto
       picotorch profile model.pte --memory-map memory.svg
     """
     _check_options(firmware, bare, board, quantize, inputs, sizes)
+    board = board if port is None else running.PORT + port
     data = running.read_program(model)
     values = _request_inputs(data, method, inputs, seed, quantize, dict(sizes))
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
-                      bare=bare, data=_read_files(files))
+                      bare=bare, data=_read_files(files), patience=patience)
     meta = open_program(data).method_meta(method)
     if memory_map is not None:
         memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
@@ -459,14 +483,20 @@ def repl(board, listen, romfs, firmware):
 
 
 @cli.command("boards")
+@click.option("--connected", is_flag=True,
+              help="Those that are attached: ports and boot loaders' drives, and which way fits.")
 @options.as_json
-def boards_command(as_json):
+def boards_command(connected, as_json):
     """List the boards.
 
     \b
-    Example:
+    Examples:
       picotorch boards
+      picotorch boards --connected
     """
+    if connected:
+        commands.list_attached(as_json)
+        return
     entries = listing_boards.boards()
     _print(entries, as_json, listing_boards.show_text)
 
@@ -487,6 +517,10 @@ def examples_command(name, folder, as_json):
         _print(examples.examples(), as_json, examples.show_list)
     else:
         _print(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
+
+
+for command in (commands.deploy, commands.flash, commands.selftest):
+    cli.add_command(command)
 
 
 # ---- errors

@@ -46,6 +46,10 @@ class Job:
             lines.append(f"{key}={value}\n")
         self.add(name, "".join(lines).encode())
 
+    def sections(self) -> dict[str, bytes]:
+        """Return {name: data} in the order in which they were added."""
+        return dict(self._sections)
+
     def to_bytes(self) -> bytes:
         """Return the blob."""
         offset = _align(_HEADER.size + _ROW.size * len(self._sections))

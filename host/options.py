@@ -12,7 +12,7 @@ from picotorch.memory import LIMIT
 
 from . import torchscript
 from .inputs import SEED
-from .run import PREPARE
+from .run import PATIENCE, PREPARE
 
 LAST_PORT = 65535
 
@@ -162,13 +162,24 @@ def prepare(command):
 
 
 def size(name, default, text):
-    return click.option(name, type=click.IntRange(0, LIMIT), default=default, show_default=True,
-                        metavar="N", help=text)
+    """Without it None: what Request has there."""
+    return click.option(name, type=click.IntRange(0, LIMIT), metavar="N",
+                        help=f"{text}  [default: {default}, with --port what the method needs]")
 
 
 def firmware(command):
     return click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.ELF",
                         help="A firmware of the board that picotorch firmware built.")(command)
+
+
+PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT or rfc2217://HOST:PORT."
+
+
+def port(command):
+    command = click.option("--patience", type=click.FloatRange(min=0, min_open=True), metavar="S",
+                           default=PATIENCE, show_default=True,
+                           help="Seconds that a connected board may take for a run.")(command)
+    return click.option("--port", metavar="P", help=PORT_HELP)(command)
 
 
 def bare(command):

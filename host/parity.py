@@ -52,7 +52,9 @@ def make_request(data: bytes, model: Path, method: str, inputs: Path | None, see
             reference.outputs = read_npz(expected, _output_bytes(meta), "out")
     else:
         values = random_inputs(meta, seed, sizes)
-    return Request(data, str(model), values, method, prepare=prepare, data=list(files)), reference
+    request = Request(data, str(model), values, method, None, temp_size=None, prepare=prepare,
+                      data=list(files))
+    return request, reference
 
 
 def _output_bytes(meta):
@@ -69,16 +71,24 @@ def compare(request: Request, boards: list[str], reference: Reference) -> dict:
              "reference": _against_reference(twin, reference), "boards": []}
     for name in boards:
         result = _run(request, name)
-        entry["boards"].append({
-            "board": name,
-            "outputs": _differing_outputs(twin, result),
-            "pool": _first_difference(twin.pool, result.pool),
-            "reference": _against_reference(result, reference),
-        })
-    entry["agree"] = _agrees(entry["reference"]) and all(
-        not board["outputs"] and board["pool"] is None and _agrees(board["reference"])
-        for board in entry["boards"])
+        entry["boards"].append({"board": name, **_compared(twin, result, reference)})
+    entry["agree"] = _agrees(entry["reference"]) and all(map(_is_same, entry["boards"]))
     return entry
+
+
+def agree(twin: Result, result: Result, reference: Reference) -> bool:
+    """Whether a board's result is the twin's to the bit, and the stored outputs' within the bound."""
+    return _is_same(_compared(twin, result, reference))
+
+
+def _compared(twin, result, reference):
+    return {"outputs": _differing_outputs(twin, result),
+            "pool": _first_difference(twin.pool, result.pool),
+            "reference": _against_reference(result, reference)}
+
+
+def _is_same(board):
+    return not board["outputs"] and board["pool"] is None and _agrees(board["reference"])
 
 
 def _run(request: Request, board: str) -> Result:

@@ -11,7 +11,7 @@ from .boards import load_board
 from .etdump import Execution
 from .instructions import Instruction, read_instructions
 from .macs import factors, macs_of
-from .run import Request
+from .run import Request, Result
 from .twin import open_program
 from .values import TENSOR, Values
 
@@ -39,7 +39,7 @@ def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
     rows = [_row(instruction, values, ticks[1 + i], calls[1 + i])
             for i, instruction in enumerate(instructions)]
     entry = {"model": request.name, "method": request.method, "board": board,
-             "prepare": request.prepare, "dynamic": _is_dynamic(values), "unit": unit(board),
+             "prepare": request.prepare, "dynamic": _is_dynamic(values), "unit": unit(result),
              "executions": len(result.events),
              "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
              "instructions": rows, "operators": _operators(rows)}
@@ -56,13 +56,17 @@ def _memories(board):
     """Bytes for the pool and for scratch: all that there are."""
     if board == running.HOST:
         return HOST_MEMORY, HOST_MEMORY
+    if board.startswith(running.PORT):
+        return None, None
     arenas = load_board(board).arenas
     return arenas["pool"].size, arenas["temp"].size
 
 
-def unit(board: str) -> str:
+def unit(result: Result) -> str:
     """What a tick is."""
-    return "ns" if board == running.HOST else "instructions"
+    if result.connected is not None:
+        return result.connected.ticks
+    return "ns" if result.board == running.HOST else "instructions"
 
 
 def _medians(executions):
@@ -120,7 +124,8 @@ def show_text(entry: dict, order: str) -> None:
     if order == "share":
         rows = sorted(rows, key=lambda row: -row["ticks"])
     name = entry["unit"]
-    head = [name + ">", "share>", "MACs>", "MACs/" + ("ns" if name == "ns" else "instr.") + ">"]
+    short = "instr." if name == "instructions" else name
+    head = [name + ">", "share>", "MACs>", f"MACs/{short}>"]
     show.heading(f"{entry['model']}, method {entry['method']} on {entry['board']}"
                  + (", prepared" if entry["prepare"] != "none" else ""))
     show.table(["", "operator", "input * weights -> output", "calls>", *head],

@@ -3,7 +3,7 @@
 import dataclasses
 
 from . import show
-from .run import Result, Usage
+from .run import Connected, Result, Usage
 
 
 def result_entry(result: Result) -> dict:
@@ -24,6 +24,7 @@ def result_entry(result: Result) -> dict:
         "heap_bytes_allocated": result.heap_bytes_allocated,
         "outputs": [{"dtype": output.dtype.name, "sizes": list(output.shape)}
                     for output in result.outputs],
+        **({"connected": dataclasses.asdict(result.connected)} if result.connected else {}),
     }
 
 
@@ -39,6 +40,21 @@ def show_result(result: Result) -> None:
     if rows:
         show.heading(f"{result.method} on {result.board}: {result.status}")
         show.table(["", "used>", "of>", "%>"], rows)
+    if result.connected is not None:
+        show.line(_where(result.connected))
+
+
+def _where(connected):
+    """One line on what a connected board took."""
+    parts = [connected.machine]
+    if connected.model_at is None:
+        parts.append("the model was sent into the heap")
+    else:
+        parts.append(f"the model is {connected.model_at}, "
+                     + ("used in place" if connected.in_place else "read into the heap"))
+    if connected.beside is not None:
+        parts.append(f"instructions are those of {connected.beside}")
+    return "; ".join(parts)
 
 
 def _memories(result):
@@ -59,12 +75,18 @@ def _percent(usage):
 
 
 def _counts(result):
+    connected = result.connected or Connected("")
     rows = []
-    for label, counts, unit in (("instructions", result.instructions, ""),
+    for label, counts, unit in (("time", connected.milliseconds, " ms"),
+                                ("cycles", connected.cycles, ""),
+                                ("instructions", result.instructions, ""),
                                 ("stack", result.stack, " B")):
         for phase, count in (counts or {}).items():
             if count is not None:
                 rows.append([f"{label} to {phase.replace('_', ' ')}", f"{count:,}{unit}", "", ""])
+    for when, count in connected.heap_free.items():
+        if count is not None:
+            rows.append([f"heap free {when}", show.size(count), "", ""])
     if result.heap_bytes_allocated is not None:
         rows.append(["heap allocated", show.size(result.heap_bytes_allocated), "", ""])
     return rows

@@ -8,7 +8,7 @@ readers skip; files point there.
 
 ALIGNMENT = 16
 _FILESYSTEM = bytes((0xD2, 0xCD, 0x31))
-_PADDING, _POINTER, _DIRECTORY, _FILE = 1, 3, 4, 5
+_PADDING, _VERBATIM, _POINTER, _DIRECTORY, _FILE = 1, 2, 3, 4, 5
 _LENGTH_BYTES = 4  # of a length that is not known before
 
 Files = dict[str, "bytes | Files"]
@@ -53,3 +53,75 @@ def _number(value, count=1):
         digits.append(value & 0x7F)
     digits += [0] * (count - len(digits))
     return bytes([digit | 0x80 for digit in reversed(digits[1:])] + digits[:1])
+
+
+# ---- reading
+
+
+def size_of(head: bytes) -> int:
+    """Bytes of the image that begins so; 0 where it is none."""
+    if not head.startswith(_FILESYSTEM):
+        return 0
+    try:
+        size, start = _read_number(head, len(_FILESYSTEM), len(head))
+    except ValueError:
+        return 0
+    return start + size
+
+
+def read(image: bytes) -> Files:
+    """The files of an image, of this builder or of mpremote. ValueError for what is none."""
+    if not image.startswith(_FILESYSTEM):
+        raise ValueError("no ROMFS")
+    size, start = _read_number(image, len(_FILESYSTEM), len(image))
+    if start + size > len(image):
+        raise ValueError("the ROMFS is not whole")
+    return _files(image, start, start, start + size)
+
+
+def _read_number(image, position, end):
+    """(value, position behind it)"""
+    value = 0
+    while position < end:
+        byte = image[position]
+        value = value << 7 | byte & 0x7F
+        position += 1
+        if byte < 0x80:
+            return value, position
+    raise ValueError("the ROMFS is not whole")
+
+
+def _read_records(image, position, end):
+    """(kind, begin and end of the payload) of each record."""
+    while position < end:
+        kind, position = _read_number(image, position, end)
+        size, position = _read_number(image, position, end)
+        if position + size > end:
+            raise ValueError("the ROMFS is not whole")
+        yield kind, position, position + size
+        position += size
+
+
+def _files(image, payload, position, end):
+    """The entries of a folder's records; pointers are offsets from `payload` on."""
+    files = {}
+    for kind, begin, stop in _read_records(image, position, end):
+        if kind in (_DIRECTORY, _FILE):
+            length, begin = _read_number(image, begin, stop)
+            name = image[begin : begin + length].decode()
+            content = _files if kind == _DIRECTORY else _data
+            files[name] = content(image, payload, begin + length, stop)
+    return files
+
+
+def _data(image, payload, position, end):
+    for kind, begin, stop in _read_records(image, position, end):
+        if kind == _VERBATIM:
+            return image[begin:stop]
+        if kind == _POINTER:
+            size, begin = _read_number(image, begin, stop)
+            offset, _ = _read_number(image, begin, stop)
+            if payload + offset + size > len(image):
+                raise ValueError("the ROMFS is not whole")
+            return image[payload + offset : payload + offset + size]
+    return b""

@@ -11,6 +11,7 @@ from picotorch.schema import ERROR_NAMES
 POOL_SIZE = 65536  # bytes of method pool where the user says nothing
 TEMP_SIZE = 65536
 PREPARE = ("none", "pool")
+PATIENCE = 120.0  # seconds
 
 
 @dataclasses.dataclass
@@ -18,27 +19,30 @@ class Request:
     """One run of one method.
 
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
+    pool_size, temp_size: None on a connected board for what the method needs, else for the defaults.
     further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
     executions: how many are measured, instruction by instruction; on a board one at most.
     firmware: that of the board with all kernels where it says nothing; bare: the one without
-    MicroPython. data: bytes of the .ptd files that the program's external tensors are in.
+    MicroPython. data: bytes of the .ptd files that the program's external tensors are in. patience:
+    seconds in which a connected board has to be done.
     """
 
     model: bytes
     name: str
     inputs: list
     method: str = "forward"
-    pool_size: int = POOL_SIZE
+    pool_size: int | None = POOL_SIZE
     planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
-    temp_size: int = TEMP_SIZE
+    temp_size: int | None = TEMP_SIZE
     prepare: str = "none"
     executions: int = 0
     firmware: Path | None = None
     bare: bool = False
     data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list] = dataclasses.field(default_factory=list)
+    patience: float = PATIENCE
 
 
 @dataclasses.dataclass
@@ -59,6 +63,27 @@ class Event(NamedTuple):
 def read_events(buffer: bytes) -> list[Event]:
     """The events of an EventTracer's memory."""
     return [Event(ticks, calls) for ticks, calls in struct.iter_unpack("<QI4x", buffer)]
+
+
+@dataclasses.dataclass
+class Connected:
+    """What is known of a run on a connected board only.
+
+    machine: as its firmware calls it. model_at: path of the file that was taken, None where the model
+    was sent. in_place: the file was used where it is. heap_free: bytes of MicroPython's heap that are
+    free "before" anything of the run is there, and with its memories ("set up"). milliseconds, cycles:
+    of the phases, None without such a clock; ticks: what a tick of `events` is, "cycles" or "us".
+    beside: the emulated board whose instructions the result has.
+    """
+
+    machine: str
+    model_at: str | None = None
+    in_place: bool = False
+    heap_free: dict[str, int | None] = dataclasses.field(default_factory=dict)
+    milliseconds: dict[str, float | None] | None = None
+    cycles: dict[str, int | None] | None = None
+    ticks: str = "us"
+    beside: str | None = None
 
 
 @dataclasses.dataclass
@@ -93,6 +118,7 @@ class Result:
     events: list[list[Event]] = dataclasses.field(default_factory=list)
     log: list[str] = dataclasses.field(default_factory=list)
     further: list[list[np.ndarray]] = dataclasses.field(default_factory=list)
+    connected: Connected | None = None
 
     @property
     def status(self):

@@ -1,5 +1,6 @@
 """Runs a request where the user wants it, on the twin or on a board. Every failure is an Error."""
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,10 @@ from picotorch.errors import (
 )
 
 from . import boards, bundled, emulated, emulator, twin
-from .run import Request, Result
+from .run import POOL_SIZE, TEMP_SIZE, Request, Result
 
 HOST = twin.BOARD
+PORT = "port:"  # what the name of a connected board begins with
 DEFAULT_BOARD = "mps2-an386"
 LARGEST_FILE = 1 << 31  # bytes; TorchScript may be larger than the 128 MiB of a program
 
@@ -30,7 +32,16 @@ def board_names() -> list[str]:
 
 def run(request: Request, board: str) -> Result:
     """The result, which holds the error of a run that failed. Raises Error where there was no run:
-    no firmware, no emulator, a model that the board has no room for, a board that crashed."""
+    no firmware, no emulator, a model that the board has no room for, a board that crashed.
+
+    board: a name, or "port:" and the port of a connected one."""
+    if board.startswith(PORT):
+        from .connected import running as connected  # mpremote and pyserial are of use here only
+
+        return connected.run(request, board.removeprefix(PORT))
+    request = dataclasses.replace(
+        request, pool_size=POOL_SIZE if request.pool_size is None else request.pool_size,
+        temp_size=TEMP_SIZE if request.temp_size is None else request.temp_size)
     if board == HOST:
         return twin.run(request)
     remedy = (f"make {'bare' if request.bare else 'firmware'} BOARD={board} in picotorch's "
@@ -58,6 +69,15 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
         raise fail(MEMORY_ALLOCATION_FAILED, str(error), board) from None
     except (emulator.EmulatorError, boards.BoardError) as error:
         raise fail(INTERNAL, str(error), board) from None
+
+
+def run_beside(request: Request, board: str, beside: str | None) -> Result:
+    """The result; of a connected board with the instructions of the emulated one `beside`."""
+    result = run(request, board)
+    if result.connected is not None and beside != HOST:
+        result.connected.beside = beside
+        result.instructions = run(request, beside).instructions
+    return result
 
 
 def read_file(path: Path) -> bytes:

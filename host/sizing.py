@@ -174,6 +174,11 @@ def show_text(need: dict) -> None:
     if missing:
         show.line(f"Without what these backends allocate, which are not registered here: "
                   f"{', '.join(missing)}")
+    if need["boards"]:
+        _show_boards(need)
+
+
+def _show_boards(need):
     show.heading("Boards: needed of what there is")
     names = ["pool", *sorted({name for entry in need["boards"] for name in entry["memories"]
                               if name.startswith("planned")}), "temp", "model"]

@@ -18,8 +18,9 @@ from collections import Counter
 from pathlib import Path
 
 import click
-from picotorch.host import boards, emulated, emulator
+from picotorch.host import boards, emulator
 from picotorch.host.run import PREPARE
+from picotorch.host.runner_files import make_job
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -84,7 +85,7 @@ def trace(board, one):
     blocks = Blocks()
     with tempfile.TemporaryDirectory(prefix="picotorch-") as name:
         folder = Path(name)
-        (folder / "job").write_bytes(emulated.make_job(one).to_bytes())
+        (folder / "job").write_bytes(make_job(one).to_bytes())
         os.mkfifo(folder / "log")
         command = emulator.emulator_command(board, emulator.firmware_path(board), folder / "job")
         command += ["-d", "in_asm,exec,nochain", "-D", str(folder / "log")]

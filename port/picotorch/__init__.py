@@ -16,6 +16,8 @@ from .method_meta import MethodMeta
 from .program import MINIMAL, STRICT, BufferDataLoader, Program
 from .tensor import Tensor, TensorInfo, ValueList, from_blob
 
+__version__ = "0.1.0"
+
 PARTS = (
     ("data", ("FlatTensorDataMap", "MergedDataMap", "TensorLayout")),
     ("delegates", ("Backend", "register_backend", "registered_backend_names", "unregister_backend")),

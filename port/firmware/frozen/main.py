@@ -11,4 +11,4 @@ if "script" in sections:
 else:
     import runner
 
-    runner.main(sections)
+    _board.exit(runner.main(sections))

@@ -6,13 +6,16 @@ input0 ... (int:3, float:0.5, bool:1, str:x or none for inputs that are no tenso
 dynamic inputs), further (number of executions behind the first one; their inputs are called in0_1,
 in1_1 ..., in0_2 ...). Writes the files report (lines key=value), pool (the records of the loaded
 method), out0, out1 ..., out0_1 ..., sizes0 ... (int32, of dynamic outputs) and, with trace, events (the
-memory of the EventTracer) for the host. host/emulated.py is the other end.
+memory of the EventTracer) for the host. host/runner_files.py is the other end.
+
+What differs between the firmware and a board that the host talks to is in the module board: board.py
+beside this file, or host/connected/on_board/board.py, which the host sends with this file.
 """
 
 import gc
 import struct
 
-import _board
+import board
 import job
 import micropython
 from picotorch import (
@@ -27,40 +30,9 @@ from picotorch import (
     ValueList,
     from_blob,
 )
-from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
 
 # What is counted, in the order of the counts
 PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
-
-
-class Arena:
-    """A memory of the board, handed out in parts at multiples of 16."""
-
-    def __init__(self, name):
-        self.name = name
-        self.memory = _board.memory(name)
-        self.used = 0
-
-    def take(self, size, subject, index=-1):
-        """The next bytes. Raises MemoryAllocationFailed."""
-        start = (self.used + 15) & -16
-        if start + size > len(self.memory):
-            raise fail(MEMORY_ALLOCATION_FAILED, "", subject, index, size,
-                       max(0, len(self.memory) - start),
-                       "the board has no more in arena %s, which is in its memory %s"
-                       % (self.name, _board.place(self.name)))
-        self.used = start + size
-        return self.memory[start : self.used]
-
-
-def _planned_arenas(count):
-    """The arena of each planned buffer: planned1 of buffer 1, planned2 of buffer 2 ... where the board
-    has it, else planned."""
-    arenas = [Arena("planned")]
-    for i in range(1, count):
-        name = "planned%d" % i
-        arenas.append(Arena(name) if name in _board.memories() else arenas[0])
-    return arenas
 
 
 def _data_map(sections):
@@ -100,18 +72,18 @@ class Run:
     """One run: set-up in __init__, then `locked`, which allocates nothing."""
 
     def __init__(self, sections, settings):
-        self.counts = bytearray(4 * len(PHASES))
+        self.counts = bytearray(4 * len(PHASES) * len(board.COUNTERS))
         self.program = _load_program(BufferDataLoader(sections["model"]), self.counts)
         self.name = settings["method"]
         self.prepare = settings["prepare"] == "pool"
         self.meta = meta = self.program.method_meta(self.name)
         self.data_map = _data_map(sections)
-        arenas = _planned_arenas(meta.num_memory_planned_buffers())
+        arenas = board.planned_arenas(meta.num_memory_planned_buffers())
         planned = HierarchicalAllocator([
             arenas[i].take(int(settings["planned%d" % i]), "planned buffer", i)
             for i in range(meta.num_memory_planned_buffers())])
-        pool = Arena("pool").take(int(settings["pool_size"]), "method pool")
-        temp = Arena("temp").take(int(settings["temp_size"]), "temp memory")
+        pool = board.Arena("pool").take(int(settings["pool_size"]), "method pool")
+        temp = board.Arena("temp").take(int(settings["temp_size"]), "temp memory")
         self.manager = MemoryManager(MemoryAllocator(pool), planned,
                                      MemoryAllocator(temp, "temp memory"))
         self.inputs = _inputs(meta, sections, settings, "", arenas[0])
@@ -141,8 +113,8 @@ class Run:
     def locked(self):
         """The execution that is measured."""
         # Names of their own for what is counted, as counter.py says
-        start = _board.count_start
-        stop = _board.count_stop
+        start = board.count_start
+        stop = board.count_stop
         counts = self.counts
         method = self.method
         set_inputs = self.set_inputs
@@ -151,13 +123,13 @@ class Run:
         inputs = self.inputs
         results = self.results
         try:
-            _board.stack_paint()
+            board.stack_paint()
             start()
             try:
                 method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
             finally:
                 stop(counts, 4)
-                self.stack_load = _board.stack_used()
+                self.stack_load = board.stack_used()
             for i, memory in self.unplanned:
                 method.set_output_data_ptr(memory, i)
             for name, memory in self.state:
@@ -165,13 +137,13 @@ class Run:
             start()
             set_inputs(inputs)
             stop(counts, 8)
-            _board.stack_paint()
+            board.stack_paint()
             start()
             try:
                 execute()
             finally:
                 stop(counts, 12)
-                self.stack_execute = _board.stack_used()
+                self.stack_execute = board.stack_used()
             start()
             get_outputs(results)
             stop(counts, 16)
@@ -193,14 +165,14 @@ class Run:
         """Writes the outputs that are tensors, and the sizes of dynamic ones."""
         for i in range(len(self.results)):
             if isinstance(self.results[i], Tensor):
-                _board.write_file("out%d%s" % (i, suffix), self.results[i].data)
+                board.write_file("out%d%s" % (i, suffix), self.results[i].data)
                 if self.meta.is_output_dynamic(i):
-                    _board.write_file("sizes%d%s" % (i, suffix), self.results[i].raw_sizes())
+                    board.write_file("sizes%d%s" % (i, suffix), self.results[i].raw_sizes())
 
 
 def _load_program(loader, counts):
-    start = _board.count_start
-    stop = _board.count_stop
+    start = board.count_start
+    stop = board.count_stop
     load = Program.load
     start()
     program = load(loader)
@@ -230,15 +202,17 @@ def _tensor_input(data, meta, i, sizes):
 
 def _write_results(run, report):
     """Lines of the report, and files, as far as the run came."""
-    for i in range(len(PHASES) if run.error is None else 2):
-        report.append("%s=%d" % (PHASES[i], struct.unpack_from("<I", run.counts, 4 * i)[0]))
+    for k in range(len(board.COUNTERS)):
+        for i in range(len(PHASES) if run.error is None else 2):
+            count = struct.unpack_from("<I", run.counts, 4 * (k * len(PHASES) + i))[0]
+            report.append("%s%s=%d" % (board.COUNTERS[k], PHASES[i], count))
     report.append("stack_load=%d" % run.stack_load)
     if run.method.is_loaded():
         pool = run.manager.method_allocator
         usage = run.method.memory_report()
         prepared = usage["prepared"]
         report.append("prepared=%d" % prepared)
-        _board.write_file("pool", pool.buffer[: pool.used - prepared])
+        board.write_file("pool", pool.buffer[: pool.used - prepared])
         planned = usage["planned"]
         for name, each in [["pool", usage["method_pool"]], ["temp", usage["temp"]]] + [
                 ["planned%d" % i, planned[i]] for i in range(len(planned))]:
@@ -247,7 +221,7 @@ def _write_results(run, report):
     if run.error is None:
         report.append("stack_execute=%d" % run.stack_execute)
         if run.tracer is not None:
-            _board.write_file("events", run.tracer.buffer)
+            board.write_file("events", run.tracer.buffer)
         run.write_outputs("")
         for i in range(len(run.results)):
             if not isinstance(run.results[i], Tensor):
@@ -273,6 +247,7 @@ def _run(sections, report):
     """The Error of the execution that failed, or None."""
     run = Run(sections, job.settings(sections["settings"]))
     gc.collect()
+    report.append("heap_free=%d" % gc.mem_free())
     step = run.locked  # made before it is counted
     before = gc.mem_alloc()
     _with_locked_heap(step)
@@ -288,6 +263,7 @@ def _run(sections, report):
 
 
 def main(sections):
+    """Runs what the sections say. The exit status: 1 for an error, which the report tells."""
     report = []
     try:
         error = _run(sections, report)
@@ -296,5 +272,5 @@ def main(sections):
     if error is not None:
         report.append("code=%d" % error.code)
         report.append("message=%s" % error.message.replace("\n", " "))
-    _board.write_file("report", "\n".join(report).encode())
-    _board.exit(0 if error is None else 1)
+    board.write_file("report", "\n".join(report).encode())
+    return 0 if error is None else 1

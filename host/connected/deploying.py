@@ -1,0 +1,170 @@
+"""picotorch deploy: copies a model to a connected board, into its file system or its ROMFS."""
+
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    fail,
+)
+
+from .. import romfs, show
+from ..run import Request
+from .link import BLOCK, ON_BOARD, Link
+from .room import SPARE
+from .running import begin, call, memory_of, with_memories
+from .serial_ports import resolve
+
+_ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
+
+Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
+
+
+def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
+           methods: list[str] | None, tell: Tell) -> dict:
+    """Copies a model; what was done, as plain data. `methods`: whose memories the heap must have room
+    for, None for no matter. Raises Error; then a file that was there before is still there, but a ROMFS
+    that was begun is empty."""
+    port = resolve(port)
+    with Link(port) as link:
+        found = begin(link)
+        link.send_module(ON_BOARD / "files.py")
+        free = found.heap_free["before"]
+        if methods is not None:
+            _check_heap(link, model, path, methods, 0 if to_romfs else len(model), free,
+                        found.machine)
+        copy = _into_romfs if to_romfs else _into_files
+        entry = copy(link, model, path.name, folder, tell)
+    return {"model": str(path), "port": port, "machine": found.machine, "bytes": len(model),
+            "heap_free": free, **entry}
+
+
+def _check_heap(link, model, path, methods, in_heap, free, machine):
+    needed = in_heap + SPARE + max(
+        (memory_of(with_memories(Request(model, str(path), [], method, None, temp_size=None)))
+         for method in methods), default=0)
+    if needed > free:
+        remedy = ("deploy it with --romfs, where it is used in place" if in_heap
+                  else "take a smaller model, or a board with more memory")
+        raise fail(MEMORY_ALLOCATION_FAILED, f"{machine} has too little for this model", "heap",
+                   requested=needed, available=free, remedy=remedy)
+
+
+def _do(link, doing, function, *arguments):
+    said = link.do(doing, call(function, *arguments), "files")
+    return said[0] if said else None
+
+
+# ---- files
+
+
+def _into_files(link: Link, data: bytes, name: str, folder: str | None, tell: Tell) -> dict:
+    """Under another name first, which becomes the file's when all is there."""
+    folder = (folder or "").rstrip("/")
+    path = f"{folder}/{name}" if folder else name
+    if folder:
+        _do(link, "the folder is made", "make_folder", folder)
+    part = path + ".part"
+    _do(link, "what is left of an earlier try is removed", "remove", part)
+    free = _do(link, "the free space is asked for", "free", folder or ".")
+    if free is None:
+        raise fail(NOT_FOUND, "the firmware has no file system", link.name,
+                   remedy="deploy with --romfs, or flash a firmware that has one")
+    if len(data) > free:
+        raise fail(MEMORY_ALLOCATION_FAILED, "", "file system", requested=len(data), available=free,
+                   remedy="remove files there, or deploy with --romfs")
+    copy_file(link, data, path, tell)
+    return {"path": path, "in_place": False}
+
+
+def copy_file(link: Link, data: bytes, path: str, tell: Tell) -> None:
+    """Writes a file, checks what is there, and only then gives it its name."""
+    part = path + ".part"
+    _do(link, f"{path} is begun", "begin", part)
+    link.put(f"{path} is copied", data, lambda sent: tell(path, sent, len(data)))
+    _do(link, f"{path} is closed", "end")
+    written = _do(link, f"{path} is checked", "checksum", part)
+    if written != (len(data), zlib.crc32(data)):
+        _do(link, "the bad copy is removed", "remove", part)
+        raise fail(ACCESS_FAILED, f"the copy of {path} is not what was sent", link.name,
+                   remedy="try again; where it happens again, its flash is worn out")
+    _do(link, f"{path} gets its name", "replace", path, part)
+
+
+# ---- ROMFS
+
+
+def _into_romfs(link: Link, data: bytes, name: str, folder: str | None, tell: Tell) -> dict:
+    """A new image with the files that are in it, and this one. Its first block is written last: where
+    that does not happen the board finds no ROMFS, rather than half of one."""
+    partition = _do(link, "ROMFS is looked for", "open_rom")
+    if partition is None:
+        raise fail(NOT_FOUND, "has no ROMFS partition", link.name,
+                   remedy="deploy without --romfs, or flash a firmware that has one")
+    size, block, in_place = partition
+    path = "/".join([*filter(None, (folder or "").removeprefix("/rom").split("/")), name])
+    files = _rom_files(link, size)
+    others = bool(files)
+    _put(files, path, data, link.name)
+    image = romfs.build(files)
+    if len(image) > size:
+        raise fail(MEMORY_ALLOCATION_FAILED, "", "ROMFS", requested=len(image), available=size,
+                   remedy="with its other files there is too little room: remove some (mpremote romfs)"
+                   if others else "take a smaller model")
+    _write_rom(link, image, size, block, tell)
+    return {"path": "/rom/" + path, "in_place": in_place}
+
+
+def _put(files, path, data, board):
+    """Adds a file to a tree. Raises InvalidArgument where a name is a file's and a folder's."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        files = files.setdefault(folder, {})
+        if not isinstance(files, dict):
+            raise fail(INVALID_ARGUMENT, f"/rom has a file {folder}", board,
+                       remedy="name another folder")
+    if isinstance(files.get(name), dict):
+        raise fail(INVALID_ARGUMENT, f"/rom has a folder {name}", board, remedy="rename the model")
+    files[name] = data
+
+
+def _rom_files(link, size):
+    """The files that are there already, {} where there is no image."""
+    head = b"".join(link.do("ROMFS is read", call("read_rom", 0, min(size, 32)), "files"))
+    length = romfs.size_of(head)
+    if not 0 < length <= size:
+        return {}
+    try:
+        return romfs.read(b"".join(_read_rom(link, length)))
+    except ValueError:
+        return {}
+
+
+def _read_rom(link, length):
+    for start in range(0, length, BLOCK):
+        yield from link.do("ROMFS is read", call("read_rom", start, min(BLOCK, length - start)),
+                           "files")
+
+
+def _write_rom(link, image, size, block, tell):
+    padded = image + bytes(-len(image) % BLOCK if len(image) + BLOCK <= size else 0)
+    at_once = size if block == size else max(block, _ERASED_AT_ONCE // block * block)
+    for start in range(0, len(padded), at_once):
+        part = min(at_once, -(-(len(padded) - start) // block) * block) if block < size else len(padded)
+        _do(link, "ROMFS is erased", "erase_rom", start, part)
+    link.put("ROMFS is written", padded[BLOCK:], lambda sent: tell("/rom", sent, len(image)), BLOCK)
+    link.put("ROMFS is written", padded[:BLOCK], lambda sent: tell("/rom", len(image), len(image)))
+    if _do(link, "ROMFS is checked", "end_rom", len(image)) != zlib.crc32(image):
+        raise fail(ACCESS_FAILED, "the ROMFS is not what was sent", link.name,
+                   remedy="try again; where it happens again, its flash is worn out")
+
+
+def show_text(entry: dict) -> None:
+    how = "used in place" if entry["in_place"] else "read into the heap"
+    show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
+              f"checked; a run has it {how}")
+    show.line(f"picotorch run {entry['model']} --port {entry['port']}")

@@ -1,0 +1,285 @@
+"""picotorch flash: a firmware into the flash of a board, by its boot drive or by a tool that is there.
+
+boards/flashing.toml says which ways a board has. Most ways check what they wrote: tools read it back,
+and a boot loader's drive goes away only when it has got all blocks of a UF2 file. Where a tool does
+not, the board's prompt is the check (--port).
+"""
+
+import os
+import shutil
+import subprocess
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    fail,
+)
+
+from .. import ports, rp2, show, uf2
+from ..boards import BOARDS_DIR
+from ..running import read_program
+from ..twin import open_program
+from .drives import Drive, boot_drives
+
+DRIVE = "drive"
+_WAIT = 15.0  # seconds for a drive to come or go, and for a prompt
+_PAUSE = 0.1
+_TAIL = 3  # lines of what a tool says last
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that flashes: `suffixes` of the files that it takes, its arguments for a board's entry
+    and a file, and whether it checks what it wrote."""
+
+    name: str
+    key: str
+    suffixes: tuple[str, ...]
+    arguments: Callable[[dict, Path], list[str]]
+    checks: bool = True
+
+
+def _openocd(entry, file):
+    address = f" {entry['address']:#x}" if file.suffix == ".bin" else ""
+    files = [word for name in entry["openocd"] for word in ("-f", name)]
+    return [*files, "-c", f"program {{{file}}}{address} verify reset exit"]
+
+
+def _pyocd(entry, file):
+    base = ["--base-address", f"{entry['address']:#x}"] if file.suffix == ".bin" else []
+    return ["flash", "--target", entry["pyocd"], *base, str(file)]
+
+
+def _dfu_util(entry, file):
+    place = ["-s", f"{entry['address']:#x}:leave"] if file.suffix == ".bin" else ["-s", ":leave"]
+    return ["-a", "0", "-d", entry["dfu"], *place, "-D", str(file)]
+
+
+def _st_flash(entry, file):
+    if file.suffix == ".hex":
+        return ["--reset", "--format", "ihex", "write", str(file)]
+    return ["--reset", "write", str(file), f"{entry['address']:#x}"]
+
+
+_TOOLS = {tool.name: tool for tool in (
+    Tool("picotool", "picotool", (".uf2", ".elf", ".bin"),
+         lambda entry, file: ["load", "-v", "-x", str(file)]),
+    Tool("openocd", "openocd", (".elf", ".hex", ".bin"), _openocd),
+    Tool("pyocd", "pyocd", (".elf", ".hex", ".bin"), _pyocd),
+    Tool("dfu-util", "dfu", (".dfu", ".bin"), _dfu_util, checks=False),
+    Tool("st-flash", "st", (".bin", ".hex"), _st_flash),
+    Tool("teensy_loader_cli", "teensy", (".hex",),
+         lambda entry, file: [f"--mcu={entry['teensy']}", "-w", "-v", str(file)], checks=False),
+)}
+TOOLS = (DRIVE, *_TOOLS)
+
+
+def _entries() -> dict[str, dict]:
+    return tomllib.loads((BOARDS_DIR / "flashing.toml").read_text(encoding="utf-8"))
+
+
+def board_names() -> list[str]:
+    return sorted(_entries())
+
+
+def boards_with_drive(drive: Drive) -> list[str]:
+    """The boards whose boot loader shows such a drive."""
+    return [name for name, entry in _entries().items() if _is_drive_of(drive, entry)]
+
+
+def _is_drive_of(drive, entry):
+    wanted = entry.get("drive")
+    return wanted is not None and (drive.board_id.startswith(wanted) or drive.model.startswith(wanted))
+
+
+def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool) -> dict:
+    """Flashes; what was done, as plain data. Raises Error."""
+    entry = _entries()[board]
+    if firmware.suffix == ".pte":
+        firmware = _built(firmware, board, entry, way)
+    _check_file(firmware, board, entry)
+    way = way or _choose(firmware, board, entry)
+    if way != DRIVE and not _takes(_TOOLS[way], firmware, entry):
+        raise fail(NOT_SUPPORTED, f"{way} does not flash {firmware.suffix} files onto it", board,
+                   remedy=_ways(board, entry))
+    done = (_by_drive if way == DRIVE else _by_tool)(firmware, board, entry, port, way, dry_run)
+    result = {"firmware": str(firmware), "board": board, "way": way, "done": not dry_run, **done,
+              "checked": way == DRIVE or _TOOLS[way].checks, "machine": None}
+    if port is not None and not dry_run:
+        result["machine"] = _machine(port)
+    return result
+
+
+def _built(model, board, entry, way):
+    """The firmware with a model's kernels and the model in its flash, a file that a way takes."""
+    if board not in (*rp2.BOARDS, *ports.boards()):
+        raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
+                   remedy="flash a firmware, and picotorch deploy the model")
+    data = read_program(model)
+    programs = {str(model): open_program(data)}
+    if board in rp2.BOARDS:
+        return Path(rp2.build(board, programs, {str(model): data},
+                              rp2.default_output(board, [model]))["firmware"])
+    built = ports.build(board, programs, [("model", data)])
+    files = [Path(path) for path in built["outputs"]]
+    for file in files:
+        if file.suffix == ".uf2" or any(_takes(tool, file, entry) and way in (None, tool.name)
+                                        and shutil.which(tool.name) for tool in _TOOLS.values()):
+            return file
+    return files[-1]
+
+
+def _check_file(firmware, board, entry):
+    """Raises AccessFailed for a file that is not there, InvalidArgument for a UF2 of another chip."""
+    if not firmware.is_file():
+        raise fail(ACCESS_FAILED, "there is no such file", str(firmware))
+    if firmware.suffix != ".uf2":
+        return
+    for block in uf2.read(firmware.read_bytes()):
+        if block.family != entry.get("family", block.family):
+            raise fail(INVALID_ARGUMENT, f"is for family {block.family:#x}, not for {board}",
+                       str(firmware))
+
+
+def _takes(tool, firmware, entry):
+    return bool(entry.get(tool.key)) and firmware.suffix in tool.suffixes
+
+
+def _choose(firmware, board, entry):
+    """The drive for a .uf2, else the first tool that is installed."""
+    tools = [tool.name for tool in _TOOLS.values() if _takes(tool, firmware, entry)]
+    installed = [name for name in tools if shutil.which(name)]
+    if firmware.suffix == ".uf2" and "drive" in entry and not (installed and not _drive(entry)):
+        return DRIVE
+    if installed:
+        return installed[0]
+    if not tools:
+        raise fail(NOT_SUPPORTED, f"no way takes {firmware.suffix} files", board,
+                   remedy=_ways(board, entry))
+    raise fail(NOT_FOUND, f"{' or '.join(tools)} is not installed", board,
+               remedy=f"on Debian: apt-get install {tools[0]}")
+
+
+def _ways(board, entry):
+    drive = [".uf2 by its drive"] if "drive" in entry else []
+    tools = [f"{'/'.join(tool.suffixes)} by {tool.name}" for tool in _TOOLS.values()
+             if entry.get(tool.key)]
+    return f"{board} takes " + ", ".join(drive + tools)
+
+
+# ---- by drive
+
+
+def _by_drive(firmware, board, entry, port, way, dry_run):
+    drive = _drive(entry)
+    if dry_run:
+        return {"command": ["cp", str(firmware), str(drive.path if drive else entry["drive"])]}
+    if drive is None and port is not None:
+        _start_boot_loader(port)
+        drive = _wait_for(lambda: _drive(entry))
+    if drive is None:
+        raise fail(NOT_FOUND, f"no drive of {board}'s boot loader ({entry['drive']}) is mounted", board,
+                   remedy="hold BOOTSEL while you plug it in, or give --port where it has MicroPython; "
+                          "mount its drive if your system does not")
+    target = drive.path / firmware.name
+    _copy(firmware, target, board)
+    if not _wait_for(lambda: not target.exists()):
+        raise fail(ACCESS_FAILED, "its drive is still there: it did not get all of the file", board,
+                   remedy="unplug it and try again")
+    return {"command": ["cp", str(firmware), str(drive.path)]}
+
+
+def _copy(firmware, target, board):
+    """Copies, and does not return before all is written; the drive may go away with the last block."""
+    try:
+        with open(target, "wb") as file:
+            file.write(firmware.read_bytes())
+            file.flush()
+            try:
+                os.fsync(file.fileno())
+            except OSError:
+                pass
+    except OSError as error:
+        raise fail(ACCESS_FAILED, f"the drive broke off: {error.strerror or error}", board,
+                   remedy="unplug it and try again") from None
+
+
+def _drive(entry):
+    return next((drive for drive in boot_drives() if _is_drive_of(drive, entry)), None)
+
+
+def _wait_for(condition):
+    """What the condition gives, when it gives something true; else what it gives at the end."""
+    end = time.monotonic() + _WAIT
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(_PAUSE)
+    return found
+
+
+def _start_boot_loader(port):
+    from .link import Link
+    from .serial_ports import resolve
+
+    Link(resolve(port)).start_boot_loader()
+
+
+# ---- by a tool
+
+
+def _by_tool(firmware, board, entry, port, way, dry_run):
+    command = [way, *_TOOLS[way].arguments(entry, firmware)]
+    if dry_run:
+        return {"command": command}
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, errors="backslashreplace",
+                               stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise fail(NOT_FOUND, f"{way} is not installed", board,
+                   remedy=f"on Debian: apt-get install {way}") from None
+    if ended.returncode:
+        said = [line for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
+        raise fail(ACCESS_FAILED, f"{way} ended with status {ended.returncode}: "
+                   + " | ".join(said[-_TAIL:]), board,
+                   remedy="is it plugged in, and in its boot loader where that is needed?")
+    return {"command": command}
+
+
+# ---- afterwards
+
+
+def _machine(port):
+    """What the board says that it is, when its prompt is there again."""
+    from .link import Link
+    from .running import machine_of
+    from .serial_ports import resolve
+
+    end = time.monotonic() + _WAIT
+    while True:
+        try:
+            with Link(resolve(port)) as link:
+                return machine_of(link)
+        except Error:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE)
+
+
+def show_text(entry: dict) -> None:
+    show.line(" ".join(_quoted(word) for word in entry["command"]))
+    if entry["done"]:
+        how = "written and checked" if entry["checked"] else "written"
+        by = "its boot loader" if entry["way"] == DRIVE else entry["way"]
+        what = f"; it is {entry['machine']}" if entry["machine"] else ""
+        show.line(f"{entry['firmware']} is on {entry['board']}, {how} by {by}{what}")
+
+
+def _quoted(word):
+    return f"'{word}'" if " " in word else word

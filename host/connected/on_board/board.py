@@ -1,0 +1,93 @@
+"""What the runner needs of a board, as port/firmware/frozen/board.py has it: here of one that the host
+talks to. Memory is of MicroPython's heap, the counters are the port's clocks.
+"""
+
+import gc
+import struct
+
+from link import say
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
+from picotorch.memory import buffer_size, bytes_at
+
+try:
+    from time import ticks_cpu, ticks_diff, ticks_us
+
+    COUNTERS = ("us_", "cpu_")
+except ImportError:
+    COUNTERS = ()
+
+try:
+    from _board import stack_paint, stack_used
+except ImportError:  # no firmware of ours
+
+    def stack_paint():
+        pass
+
+    def stack_used():
+        return -1
+
+
+BLOCK = 256
+_us = 0
+_cpu = 0
+
+
+class Arena:
+    """Memory for one purpose."""
+
+    def __init__(self, name):
+        pass
+
+    def take(self, size, subject, index=-1):
+        """New bytes. Raises MemoryAllocationFailed."""
+        try:
+            return bytearray(size)
+        except MemoryError:
+            gc.collect()
+            raise fail(MEMORY_ALLOCATION_FAILED, "", subject, index, size, gc.mem_free(),
+                       "of MicroPython's heap on the board") from None
+
+
+def planned_arenas(count):
+    return [Arena("planned")] * max(count, 1)
+
+
+if COUNTERS:
+
+    def count_start():
+        global _us, _cpu
+        _us = ticks_us()
+        _cpu = ticks_cpu()
+
+    def count_stop(buffer, index):
+        """Microseconds, and in the buffer's second half ticks of the processor's counter."""
+        cpu = ticks_cpu()
+        us = ticks_us()
+        struct.pack_into("<i", buffer, index, ticks_diff(us, _us))
+        struct.pack_into("<i", buffer, len(buffer) // 2 + index, ticks_diff(cpu, _cpu))
+
+else:
+
+    def count_start():
+        pass
+
+    def count_stop(buffer, index):
+        pass
+
+
+def ticks_in(us):
+    """Ticks of the processor's counter in about so many microseconds, and these, (0, 0) without one."""
+    if not COUNTERS:
+        return 0, 0
+    count_start()
+    while ticks_diff(ticks_us(), _us) < us:
+        pass
+    return ticks_diff(ticks_cpu(), _cpu), ticks_diff(ticks_us(), _us)
+
+
+def write_file(name, data):
+    """A result for the host."""
+    size = buffer_size(data, name)
+    say((name, size))
+    for start in range(0, size, BLOCK):
+        say(bytes(bytes_at(data, start, min(BLOCK, size - start))))

@@ -1,0 +1,197 @@
+"""Files and the ROMFS partition of the board, for deploy."""
+
+import gc
+
+from link import crc32, say, store_with
+
+try:
+    import os
+except ImportError:  # a firmware without files
+    os = None
+
+try:
+    import vfs
+except ImportError:
+    vfs = None
+
+BLOCK = 512
+_file = None
+
+
+def free(folder):
+    """Says how many bytes are free in a folder, None without a file system."""
+    try:
+        numbers = os.statvfs(folder)
+        say(numbers[0] * numbers[4])
+    except (AttributeError, OSError):
+        say(None)
+
+
+def make_folder(path):
+    """Makes a folder where there is none."""
+    try:
+        os.mkdir(path)
+    except OSError:
+        os.stat(path)
+
+
+def begin(path):
+    """Makes a file, which the blocks that follow fill."""
+    global _file
+    _file = open(path, "wb")
+    store_with(_append)
+
+
+def _append(offset, data):
+    if _file.tell() != offset:  # a block that came twice
+        _file.seek(offset)
+    _file.write(data)
+
+
+def end():
+    global _file
+    _file.close()
+    _file = None
+
+
+def checksum(path):
+    """Says size and checksum of a file, None where there is none."""
+    buffer = bytearray(BLOCK)
+    size = total = 0
+    try:
+        with open(path, "rb") as file:
+            while True:
+                count = file.readinto(buffer)
+                if not count:
+                    break
+                size += count
+                total = crc32(memoryview(buffer)[:count], total)
+    except OSError:
+        return say(None)
+    say((size, total))
+
+
+def replace(path, new):
+    """Gives a file the name of another one, which goes."""
+    try:
+        os.rename(new, path)
+    except OSError:  # FAT does not replace
+        os.remove(path)
+        os.rename(new, path)
+
+
+def remove(path):
+    try:
+        os.remove(path)
+    except OSError:
+        pass
+
+
+def send(path):
+    """Says the bytes of a file."""
+    with open(path, "rb") as file:
+        while True:
+            data = file.read(BLOCK)
+            if not data:
+                break
+            say(data)
+
+
+# ---- ROMFS
+
+
+class _Memory:
+    """A partition that is a memory."""
+
+    def __init__(self, memory):
+        self.memory = memory
+        block = vfs.rom_ioctl(6, 0)
+        self.size = len(memory)
+        self.block = block if block > 0 else self.size
+        self.in_place = True
+
+    def erase(self, start, size):
+        if self.block < self.size:
+            vfs.rom_ioctl(3, 0, start, size)
+        else:
+            vfs.rom_ioctl(3, 0, size)
+
+    def write(self, start, data):
+        vfs.rom_ioctl(4, 0, start, data)
+
+    def read(self, start, buffer):
+        buffer[:] = self.memory[start : start + len(buffer)]
+
+    def end(self):
+        vfs.rom_ioctl(5, 0)
+
+
+class _Blocks:
+    """A partition that is a block device."""
+
+    def __init__(self, device):
+        self.device = device
+        self.block = device.ioctl(5, 0)
+        self.size = device.ioctl(4, 0) * self.block
+        self.in_place = False
+
+    def erase(self, start, size):
+        for block in range(start // self.block, (start + size + self.block - 1) // self.block):
+            self.device.ioctl(6, block)
+
+    def write(self, start, data):
+        self.device.writeblocks(start // self.block, data, start % self.block)
+
+    def read(self, start, buffer):
+        self.device.readblocks(start // self.block, buffer, start % self.block)
+
+    def end(self):
+        pass
+
+
+_rom = None
+
+
+def open_rom():
+    """Says (size, bytes of a block to erase, whether files are used in place) of the first partition,
+    None where there is none."""
+    global _rom
+    device = vfs.rom_ioctl(2, 0) if hasattr(vfs, "rom_ioctl") and vfs.rom_ioctl(1) > 0 else -1
+    if isinstance(device, int):
+        return say(None)
+    _rom = _Blocks(device) if hasattr(device, "ioctl") else _Memory(device)
+    say((_rom.size, _rom.block, _rom.in_place))
+
+
+def read_rom(start, size):
+    """Says bytes of the partition."""
+    while size:
+        data = bytearray(min(size, BLOCK))
+        _rom.read(start, data)
+        say(bytes(data))
+        start += len(data)
+        size -= len(data)
+
+
+def erase_rom(start, size):
+    """Erases a part of the partition, whose files are no longer there."""
+    try:
+        vfs.umount("/rom")
+    except OSError:
+        pass
+    gc.collect()
+    _rom.erase(start, size)
+    store_with(_rom.write)
+
+
+def end_rom(size):
+    """Ends what was written, and says its checksum."""
+    _rom.end()
+    data = bytearray(BLOCK)
+    total = start = 0
+    while start < size:
+        part = memoryview(data)[: min(BLOCK, size - start)]
+        _rom.read(start, part)
+        total = crc32(part, total)
+        start += len(part)
+    say(total)

@@ -1,0 +1,93 @@
+"""The board's end of host/connected/link.py, which sends this first.
+
+A message from the host is a call of do() or put(), with a checksum of what it carries. The answer is
+lines that begin with "pt:", each a literal of Python; the last one has their number and checksum.
+"""
+
+import gc
+import sys
+
+try:
+    from binascii import a2b_base64
+except ImportError:
+    a2b_base64 = None
+
+spaces = {"": globals()}  # where messages are executed: here, or in a module that the host sends
+_lines = 0
+_checksum = 0
+_store = None
+
+
+class Damaged(Exception):
+    pass
+
+
+def say(value):
+    """One line of the answer."""
+    global _lines, _checksum
+    line = repr(value)
+    _lines += 1
+    _checksum = crc32(bytes(line, "utf-8"), _checksum)
+    print("pt:" + line)
+
+
+def _end():
+    global _lines, _checksum
+    print("pt:=%d %08x" % (_lines, _checksum))
+    _lines = _checksum = 0
+
+
+def _check(data, checksum, seed=0):
+    if crc32(data, seed) != checksum:
+        raise Damaged
+
+
+def do(checksum, source, space=""):
+    """Executes a text."""
+    global _lines, _checksum
+    _lines = _checksum = 0  # of an answer that an exception ended
+    _check(source, checksum)
+    exec(source, spaces[space])
+    _end()
+
+
+def put(checksum, offset, data):
+    """Takes a block of what the host sends, bytes or base64."""
+    if isinstance(data, str):
+        try:
+            data = a2b_base64(data)
+        except ValueError:
+            raise Damaged from None
+    _check(data, checksum, offset)
+    _store(offset, data)
+    _end()
+
+
+def store_with(function):
+    """Where blocks go from now on: function(offset, data)."""
+    global _store
+    _store = function
+
+
+class _Module:
+    def __init__(self, names):
+        for name in names:
+            setattr(self, name, names[name])
+
+
+def publish(name):
+    """Lets others import a module that was sent."""
+    sys.modules[name] = _Module(spaces[name])
+
+
+def finish():
+    """Forgets what was sent."""
+    for name in spaces:
+        if name in sys.modules:
+            del sys.modules[name]
+    spaces.clear()
+    gc.collect()
+
+
+spaces["link"] = spaces[""]
+publish("link")

@@ -1,0 +1,206 @@
+"""Runs a request on a connected board: the runner of the firmware, sent over the raw REPL."""
+
+import dataclasses
+import zlib
+from pathlib import Path, PurePath
+
+import picotorch
+from picotorch import Error
+from picotorch.errors import (
+    INVALID_STATE,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    fail,
+)
+from picotorch.module import load_with_exact_memories
+
+from ..run import Connected, Request, Result
+from ..runner_files import PHASES, make_job, read_files, read_phases, read_report
+from ..runner_log import log_of
+from ..running import PORT
+from ..twin import open_data, open_program
+from .link import ON_BOARD, Link
+from .serial_ports import resolve
+
+FROZEN = Path(__file__).resolve().parents[2] / "port" / "firmware" / "frozen"
+_MEASURED_US = 20_000
+_COUNTER = 2  # ticks a microsecond from which on the counter is not just another clock
+_TOLERATED = 0.1  # how far cycles and time may be apart: a counter of 30 bits is soon full
+
+
+def run(request: Request, port: str) -> Result:
+    """The result. Raises Error where the board did not get as far as to report one."""
+    port = resolve(port)
+    request = with_memories(request)
+    with Link(port) as link:
+        found = begin(link)
+        result = Result(request.name, request.method, PORT + port, connected=found)
+        _put_together(link, request, found)
+        said = link.do("the model runs", "run()", "task", request.patience)
+        files = _files(said)
+        (measured,) = link.do("the clock is read", f"say(ticks_in({_MEASURED_US}))", "board")
+        result.log = list(link.log)
+    report = read_report(files)
+    read_files(request, result, report, files)
+    _read_times(found, report, *measured)
+    found.heap_free["set up"] = int(report["heap_free"]) if "heap_free" in report else None
+    result.log += log_of(request, result)
+    return result
+
+
+def begin(link: Link) -> Connected:
+    """What the board is. Raises NotFound where it has no picotorch, NotSupported for another one."""
+    (machine, free, version), = link.do("the board is asked what it is", _WHAT)
+    if version is None:
+        raise fail(NOT_FOUND, f"{machine} has no module picotorch", link.name,
+                   remedy="picotorch deploy copies it there where there is a native module for it, and "
+                          "picotorch flash a firmware that has it")
+    if version != picotorch.__version__:
+        raise fail(NOT_SUPPORTED, f"has picotorch {version}, this computer {picotorch.__version__}",
+                   link.name, remedy="deploy or flash the same version")
+    return Connected(machine, heap_free={"before": free})
+
+
+def machine_of(link: Link) -> str:
+    """What the board calls itself."""
+    return link.do("the board is asked what it is", _WHAT)[0][0]
+
+
+_WHAT = """\
+gc.collect()
+_free = gc.mem_free()
+try:
+    import picotorch
+    _version = getattr(picotorch, '__version__', 'of another time')
+except ImportError:
+    _version = None
+say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
+"""
+
+
+_FACTS = """\
+import sys
+gc.collect()
+_facts = {'machine': getattr(sys.implementation, '_machine', sys.platform), 'platform': sys.platform,
+          'version': sys.version, 'mpy': getattr(sys.implementation, '_mpy', None),
+          'heap_free': gc.mem_free()}
+try:
+    import os
+    _numbers = os.statvfs('')
+    _facts['files_free'] = _numbers[0] * _numbers[4]
+except (ImportError, AttributeError, OSError):
+    _facts['files_free'] = None
+try:
+    import vfs
+    _facts['romfs'] = len(memoryview(vfs.rom_ioctl(2, 0)))
+except (ImportError, AttributeError, OSError, TypeError):
+    _facts['romfs'] = None
+say(_facts)
+"""
+
+
+def facts_of(link: Link) -> dict:
+    """machine, platform, version, mpy (what .mpy files it takes), and bytes: heap_free, files_free and
+    romfs, None without a file system, without a ROMFS partition that is a memory."""
+    return link.do("the board is asked what it is", _FACTS)[0]
+
+
+def with_memories(request: Request) -> Request:
+    """With the sizes that the twin finds where the user gives none: a board has none to spare."""
+    if None not in (request.pool_size, request.temp_size):
+        return request
+    report = load_with_exact_memories(open_program(request.model), request.method,
+                                      request.prepare == "pool",
+                                      open_data(request.data)).memory_report()
+    sizes = {"pool_size": report["method_pool"]["used"], "temp_size": report["temp"]["used"]}
+    return dataclasses.replace(request, **{name: size for name, size in sizes.items()
+                                           if getattr(request, name) is None})
+
+
+def _put_together(link: Link, request: Request, found: Connected) -> None:
+    """Sends the runner and the job; the model only where the board has it not."""
+    for path in (FROZEN / "job.py", ON_BOARD / "board.py", FROZEN / "runner.py", ON_BOARD / "task.py"):
+        link.send_module(path)
+    sections = make_job(request).sections()
+    model = sections.pop("model")
+    (found.model_at,) = link.do("the model is looked for", call(
+        "find", PurePath(request.name).name, len(model), zlib.crc32(model)), "task")
+    needed = sum(map(len, sections.values())) + memory_of(request)
+    if found.model_at is None:
+        _check_heap(link, needed + len(model), found.machine)
+        _send(link, "model", model)
+    else:
+        (found.in_place,) = link.do("the model is read", call("use", found.model_at), "task")
+        _check_heap(link, needed, found.machine)
+    for name, data in sections.items():
+        _send(link, name, data)
+
+
+def call(function, *arguments):
+    return f"{function}({', '.join(map(repr, arguments))})"
+
+
+def _send(link, name, data):
+    link.do(f"{name} gets its memory", call("make_room", name, len(data)), "task")
+    link.put(f"{name} is sent", data)
+
+
+def memory_of(request):
+    """Bytes of the memories that the runner takes; 0 of a damaged program, which the board refuses."""
+    try:
+        meta = open_program(request.model).method_meta(request.method)
+    except Error:
+        return 0
+    planned = sum(request.planned_sizes.get(i, meta.memory_planned_buffer_size(i))
+                  for i in range(meta.num_memory_planned_buffers()))
+    outputs = sum(meta.output_tensor_meta(i).nbytes() for i in meta.unplanned_outputs())
+    state = sum(info.nbytes() for info in meta.unplanned_attributes())
+    return request.pool_size + request.temp_size + planned + outputs + state
+
+
+def _check_heap(link, needed, machine):
+    """Raises MemoryAllocationFailed before much is sent that will not fit."""
+    (free,) = link.do("the heap is measured", "gc.collect()\nsay(gc.mem_free())", "task")
+    if needed > free:
+        raise fail(MEMORY_ALLOCATION_FAILED, f"{machine} has too little", "heap", requested=needed,
+                   available=free, remedy="deploy the model to flash (picotorch deploy --romfs), or "
+                                          "take a smaller model or a board with more memory")
+
+
+def _files(said: list) -> dict[str, bytes]:
+    """The files that write_file() told of: (name, size), then their bytes."""
+    files, name, size = {}, None, 0
+    for one in said:
+        if isinstance(one, tuple):
+            name, size = one
+            files[name] = b""
+        else:
+            files[name] += one
+        if len(files[name]) > size:
+            break
+    if "report" not in files or len(files["report"]) != size:
+        raise fail(INVALID_STATE, "the runner did not report", "board",
+                   remedy="this is a fault of picotorch: please report it")
+    return files
+
+
+def _read_times(found: Connected, report: dict, ticks: int, us: int) -> None:
+    """Milliseconds and cycles of the phases, as far as the board has clocks for them."""
+    times = read_phases(report, "us_", PHASES)
+    if times is None or not us:
+        return
+    found.milliseconds = {phase: None if time is None else time / 1000
+                          for phase, time in times.items()}
+    rate = ticks / us
+    if rate < _COUNTER:
+        return
+    found.ticks = "cycles"
+    counts = read_phases(report, "cpu_", PHASES)
+    found.cycles = {phase: count if _plausible(count, times[phase], rate) else None
+                    for phase, count in counts.items()}
+
+
+def _plausible(count, us, rate):
+    """Whether a counter has not run over."""
+    return count is not None and abs(count - us * rate) <= _TOLERATED * us * rate + 100 * rate

@@ -1,0 +1,59 @@
+"""mpremote's serial transport, with limits: no read waits for ever, and none pauses between bytes."""
+
+import contextlib
+import io
+import socket
+import time
+
+from mpremote.transport import TransportError
+from mpremote.transport_serial import SerialTransport
+
+
+class NoAnswer(TransportError):
+    """Nothing came for as long as was waited; `received`: what came before."""
+
+    def __init__(self, received: bytes):
+        super().__init__("no answer")
+        self.received = received
+
+
+class Transport(SerialTransport):
+    """patience: seconds without a byte after which an answer no longer comes."""
+
+    def __init__(self, device: str, patience: float):
+        super().__init__(device, timeout=patience)
+        self.serial.write_timeout = patience
+        connection = getattr(self.serial, "_socket", None)
+        if connection is not None:  # small messages must not wait for more of them
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @contextlib.contextmanager
+    def patience(self, seconds: float):
+        """Another one for what is done within."""
+        before, self.serial.timeout = self.serial.timeout, seconds
+        try:
+            yield
+        finally:
+            self.serial.timeout = before
+
+    def read_until(self, min_num_bytes, ending, timeout=None, data_consumer=None, timeout_overall=None):
+        """All up to `ending`. Raises NoAnswer; limits other than patience are mpremote's own for the
+        prompt, whose time is bounded by timeout_overall."""
+        received = bytearray()
+        end = None if timeout_overall is None else time.monotonic() + timeout_overall
+        while not received.endswith(ending):
+            byte = self.serial.read(1)
+            if not byte or (end is not None and time.monotonic() > end):
+                raise NoAnswer(bytes(received))
+            received += byte
+        return bytes(received)
+
+    def enter_raw_repl(self, soft_reset=True, timeout_overall=10):
+        """As mpremote's, which prints what it does not understand."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            super().enter_raw_repl(soft_reset, timeout_overall)
+
+    def close(self):
+        """Closes the port, whatever is left of it."""
+        with contextlib.suppress(OSError, TransportError):
+            super().close()

@@ -1,0 +1,50 @@
+"""What the runner needs of a board: here of one that boots this firmware with a job.
+
+Arena and planned_arenas() give out memory. count_start() and count_stop(buffer, index) store a count
+for each of COUNTERS, in a part of the buffer of its own: here one, of instructions. stack_paint() and
+stack_used() measure the stack, write_file(name, data) hands a result to the host.
+"""
+
+from _board import (
+    count_start,
+    count_stop,
+    memories,
+    memory,
+    place,
+    stack_paint,
+    stack_used,
+    write_file,
+)
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
+
+COUNTERS = ("",)  # what the names of the counts begin with in the report
+
+
+class Arena:
+    """A memory of the board, handed out in parts at multiples of 16."""
+
+    def __init__(self, name):
+        self.name = name
+        self.memory = memory(name)
+        self.used = 0
+
+    def take(self, size, subject, index=-1):
+        """The next bytes. Raises MemoryAllocationFailed."""
+        start = (self.used + 15) & -16
+        if start + size > len(self.memory):
+            raise fail(MEMORY_ALLOCATION_FAILED, "", subject, index, size,
+                       max(0, len(self.memory) - start),
+                       "the board has no more in arena %s, which is in its memory %s"
+                       % (self.name, place(self.name)))
+        self.used = start + size
+        return self.memory[start : self.used]
+
+
+def planned_arenas(count):
+    """The arena of each planned buffer: planned1 of buffer 1, planned2 of buffer 2 ... where the board
+    has it, else planned."""
+    arenas = [Arena("planned")]
+    for i in range(1, count):
+        name = "planned%d" % i
+        arenas.append(Arena(name) if name in memories() else arenas[0])
+    return arenas

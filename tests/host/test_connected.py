@@ -1,0 +1,156 @@
+"""Commands on a board at a port: real MicroPython on an emulated board, over TCP."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from calling import assert_error
+from picotorch.host.connected import selftest, serial_ports
+from wire import Board
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+MODEL = FIXTURES / "int8_ds_cnn" / "model.pte"
+SMALL = FIXTURES / "add_5" / "model.pte"
+
+
+@pytest.fixture(scope="module")
+def board():
+    with Board() as board:
+        yield board
+
+
+def test_parity_of_a_model_that_is_sent(call, board):
+    status, out, err = call("parity", MODEL, "--port", board.port, "--json")
+    assert (status, err) == (0, "")
+    (compared,) = json.loads(out)["boards"]
+    assert compared["outputs"] == [] and compared["pool"] is None
+    assert compared["reference"]["difference"] == 0
+
+
+def test_run_says_what_it_took(call, board):
+    status, out, _ = call("run", SMALL, "--port", board.port, "--json")
+    result = json.loads(out)
+    assert status == 0 and result["status"] == "ok"
+    assert result["heap_bytes_allocated"] == 0
+    found = result["connected"]
+    assert set(found["milliseconds"]) == {"verify", "load", "set_inputs", "execute", "get_outputs"}
+    assert found["heap_free"]["before"] > found["heap_free"]["set up"] > 0
+    assert found["model_at"] is None
+    assert result["method_pool"]["used"] == result["method_pool"]["size"]
+
+
+def test_the_report_of_a_run_for_people(call, board):
+    status, out, _ = call("run", SMALL, "--port", board.port, "--board", "mps2-an386")
+    assert status == 0
+    for line in ("time to execute", "cycles to execute", "instructions to execute", "heap free before",
+                 "heap free set up"):
+        assert line in out
+    assert "the model was sent into the heap; instructions are those of mps2-an386" in out
+
+
+def test_a_pool_that_is_too_small_is_named_with_both_sizes(call, board):
+    failed = call("run", SMALL, "--port", board.port, "--pool-size", 100)
+    assert_error(failed, "MemoryAllocationFailed", "method pool: 168B requested, 100B available",
+                 "--pool-size")
+    assert call("run", SMALL, "--port", board.port)[0] == 0
+
+
+def test_a_model_that_the_heap_has_no_room_for_is_not_sent(call, board):
+    large = FIXTURES / "planned_1785600" / "model.pte"
+    failed = call("run", large, "--port", board.port, "--planned-size", "0=9000000")
+    assert_error(failed, "MemoryAllocationFailed", "heap: 9", "available", "deploy")
+    assert board.passed < 30_000
+
+
+def test_profile_sums_up_to_the_whole(call, board):
+    status, out, _ = call("profile", SMALL, "--port", board.port, "--json")
+    profile = json.loads(out)
+    assert status == 0 and profile["unit"] == "cycles"
+    assert profile["total"] == profile["end_of_loop"] + sum(
+        row["ticks"] for row in profile["instructions"]) > 0
+
+
+def test_a_deployed_file_is_found(call, board):
+    status, out, _ = call("deploy", SMALL, "--port", board.port, "--json")
+    assert status == 0 and json.loads(out)["path"] == "model.pte"
+    found = json.loads(call("run", SMALL, "--port", board.port, "--json")[1])["connected"]
+    assert (found["model_at"], found["in_place"]) == ("model.pte", False)
+
+
+def test_a_model_in_romfs_is_used_in_place(call, board, tmp_path):
+    status, out, _ = call("deploy", MODEL, "--port", board.port, "--romfs", "--json")
+    assert status == 0 and json.loads(out)["path"] == "/rom/model.pte"
+    other = tmp_path / "other.pte"
+    other.write_bytes(SMALL.read_bytes())
+    assert call("deploy", other, "--port", board.port, "--romfs", "--to", "/rom/models")[0] == 0
+    status, out, _ = call("run", MODEL, "--port", board.port, "--json")
+    found = json.loads(out)["connected"]
+    assert (found["model_at"], found["in_place"]) == ("/rom/model.pte", True)
+    assert call("parity", MODEL, "--port", board.port)[0] == 0
+
+
+def test_a_file_that_the_board_has_no_room_for(call, board, tmp_path):
+    large = tmp_path / "large.pte"
+    large.write_bytes(SMALL.read_bytes() + bytes(40_000_000))
+    failed = call("deploy", large, "--port", board.port, "--force")
+    assert_error(failed, "MemoryAllocationFailed", "file system: 4000", "deploy with --romfs")
+
+
+def test_nobody_at_the_port(call):
+    failed = call("run", SMALL, "--port", "socket://127.0.0.1:9")
+    assert_error(failed, "AccessFailed", "board at socket://127.0.0.1:9", "nobody answers there")
+    assert_error(call("deploy", SMALL, "--port", "/dev/no_port"), "AccessFailed",
+                 "there is no such port", "picotorch boards --connected")
+
+
+def test_no_board_is_attached(call, monkeypatch):
+    monkeypatch.setattr("picotorch.host.connected.serial_ports.list_ports.comports", lambda: [])
+    assert_error(call("run", SMALL, "--port", "auto"), "NotFound", "board: none is attached")
+
+
+def test_selftest_writes_a_report(call, board, tmp_path):
+    status, out, _ = call("selftest", "--port", board.port, "--report", tmp_path / "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert status == 0 and report["passed"] and "all passed" in out
+    assert report["board"]["machine"].startswith("mps2-an386")
+    assert len(report["steps"]) == len(selftest.MODELS) + 3
+    assert "16B available" in report["steps"][-3]["message"]
+
+
+def test_selftest_tells_what_failed(call, board, tmp_path, monkeypatch):
+    monkeypatch.setattr(selftest, "MODELS", ("add_5",))
+    monkeypatch.setattr(selftest, "_SMALL", 4096)
+    status, out, _ = call("selftest", "--port", board.port, "--report", tmp_path / "report.json")
+    assert status == 1 and "FAILED  a pool that is too small" in out and "1 FAILED" in out
+
+
+def test_what_is_attached(call, monkeypatch, tmp_path):
+    def port(device, vid, pid):
+        return SimpleNamespace(device=device, vid=vid, pid=pid, serial_number="1")
+
+    ports = [port("/dev/ttyS0", None, None), port("/dev/ttyACM1", 0x2E8A, 0xC),
+             port("/dev/ttyACM0", 0x2E8A, 5)]
+    monkeypatch.setattr(serial_ports.list_ports, "comports", lambda: ports)
+    monkeypatch.setenv("PICOTORCH_DRIVES", str(tmp_path))
+    (tmp_path / "INFO_UF2.TXT").write_text("Model: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n")
+    status, out, _ = call("boards", "--connected")
+    assert status == 0 and "ttyS0" not in out
+    for text in ("picotorch run MODEL --port /dev/ttyACM0", "Raspberry Pi Debug Probe",
+                 "picotorch flash FIRMWARE.uf2 --board RPI_PICO"):
+        assert text in out
+    assert serial_ports.resolve("auto") == "/dev/ttyACM0"
+    ports.append(port("/dev/ttyACM7", 0xF055, 0x9800))
+    assert_error(call("run", SMALL, "--port", "auto"), "InvalidArgument", "several are attached",
+                 "/dev/ttyACM0", "/dev/ttyACM7")
+
+
+def test_size_says_which_way_fits(call, board):
+    status, out, _ = call("size", MODEL, "--port", board.port, "--json")
+    room = json.loads(out)["connected"]
+    assert status == 0 and room["fits_in_romfs"] and room["fits_in_heap"]
+    assert room["memories"] == 2588 + 16000 + 3780 + 8192
+    assert room["files"] == MODEL.stat().st_size
+    assert room["romfs"] == 0x300000 and room["files_free"] > 0
+    status, out, _ = call("size", MODEL, "--port", board.port)
+    assert status == 0 and "ROMFS, used in place" in out and "mps3-an547" not in out

@@ -1,12 +1,16 @@
 """Commands on a board at a port: real MicroPython on an emulated board, over TCP."""
 
+import importlib.metadata
 import json
+import socket
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
+import picotorch
 import pytest
 from calling import assert_error
-from picotorch.host.connected import selftest, serial_ports
+from picotorch.host.connected import link, running, selftest, serial_ports
 from wire import Board
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
@@ -154,3 +158,41 @@ def test_size_says_which_way_fits(call, board):
     assert room["romfs"] == 0x300000 and room["files_free"] > 0
     status, out, _ = call("size", MODEL, "--port", board.port)
     assert status == 0 and "ROMFS, used in place" in out and "mps3-an547" not in out
+
+
+def test_a_board_that_needs_too_long(call, board):
+    failed = call("run", MODEL, "--port", board.port, "--patience", 0.001)
+    assert_error(failed, "AccessFailed", "no answer while the model runs", "--patience")
+    assert call("parity", MODEL, "--port", board.port)[0] == 0
+
+
+def test_another_version(call, board, monkeypatch):
+    monkeypatch.setattr(picotorch, "__version__", "9.9")
+    assert_error(call("run", SMALL, "--port", board.port), "NotSupported", "this computer 9.9",
+                 "deploy or flash the same version")
+
+
+def test_a_board_without_picotorch(call, board, monkeypatch):
+    monkeypatch.setattr(running, "_WHAT", running._WHAT.replace("import picotorch", "import no_such"))
+    assert_error(call("run", SMALL, "--port", board.port), "NotFound",
+                 "mps2-an386 with cortex-m4 has no module picotorch", "picotorch deploy")
+
+
+@pytest.mark.parametrize("says", [b"", b"login: "])
+def test_no_micropython_at_the_port(call, monkeypatch, says):
+    monkeypatch.setattr(link, "PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            connection, _ = listener.accept()
+            connection.sendall(says)
+            while connection.recv(100):
+                pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = f"socket://127.0.0.1:{listener.getsockname()[1]}"
+        assert_error(call("run", SMALL, "--port", port), "AccessFailed", "no MicroPython prompt",
+                     says.decode().strip() or "it says nothing", "reset button")
+
+
+def test_the_runtime_and_the_package_have_one_version():
+    assert picotorch.__version__ == importlib.metadata.version("picotorch")

@@ -133,7 +133,10 @@ class _Blocks:
         self.device = device
         self.block = device.ioctl(5, 0)
         self.size = device.ioctl(4, 0) * self.block
-        self.in_place = False
+        try:
+            self.in_place = len(memoryview(device)) > 0
+        except TypeError:  # no memory
+            self.in_place = False
 
     def erase(self, start, size):
         for block in range(start // self.block, (start + size + self.block - 1) // self.block):

@@ -184,9 +184,8 @@ def test_no_micropython_at_the_port(call, monkeypatch, says):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             connection, _ = listener.accept()
-            connection.sendall(says)
             while connection.recv(100):
-                pass
+                connection.sendall(says)
 
         threading.Thread(target=serve, daemon=True).start()
         port = f"socket://127.0.0.1:{listener.getsockname()[1]}"

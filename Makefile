@@ -17,7 +17,7 @@ BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(wildcard boards/*/board.tom
 # schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
 	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
-	port/bare port/firmware tests/board/operators tests/fuzz examples/*))))
+	port/bare port/firmware port/natmod tests/board/operators tests/fuzz examples/*))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -62,6 +62,16 @@ endif
 .PHONY: bare
 bare: ## Firmware of one board without MicroPython (BOARD=mps2-an386)
 	@$(SETUP) bare --board $(BOARD)
+
+.PHONY: natmod
+natmod: ## Native module for stock MicroPython (ARCH=armv6m: of one); MODELS="a.pte b.pte": with their kernels only
+ifeq ($(MODELS),)
+	@$(SETUP) natmod $(addprefix --arch ,$(ARCH))
+	@ls -l build/natmod/*/_picotorch.mpy | awk '{printf "%9d B  %s\n", $$5, $$9}'
+else
+	@$(SETUP) python
+	$(PICOTORCH) natmod --models $(MODELS) $(addprefix --arch ,$(ARCH))
+endif
 
 .PHONY: all-firmware
 all-firmware: ## Firmware of all boards, in all variants

@@ -44,6 +44,7 @@ RP2 = ROOT / "port" / "upstream" / "rp2"
 RP2_BOARDS = sorted(path.parent.name for path in RP2.glob("*/mpconfigboard.h"))
 RP2_EMULATOR = ("package.json", "package-lock.json")  # in tools/rp2040
 VARIANTS = ("run", "repl")
+ARCHES = ("armv6m", "armv7m", "armv7emsp", "armv7emdp", "x64", "rv32imc")
 
 # What .venv holds is made from these, so it is made anew when one of them changes.
 PYTHON_SOURCES = (
@@ -201,6 +202,17 @@ def rp2_needs():
     ]
 
 
+def needs_of_risc_v():
+    """The compiler for rv32imc, and headers of a C library: nothing of that is linked."""
+    compiler = "riscv64-unknown-elf-gcc"
+    flags = ("-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs")
+    return [
+        Need(compiler, "gcc-riscv64-unknown-elf", has_program(compiler)),
+        Need("picolibc's headers for it", "picolibc-riscv64-unknown-elf",
+             compiles(compiler, "#include <string.h>\n", *flags)),
+    ]
+
+
 def administrator():
     """Return the words that go before a command to run it as root, or None if there are none."""
     if os.geteuid() == 0:
@@ -352,13 +364,17 @@ def set_up_emulator(folder):
     run("rp2", ["npm", "ci", "--prefix", folder, "--ignore-scripts", "--no-audit"], "npm-ci")
 
 
-def make_firmware(arguments, folder, board, variant, *settings):
+def run_make(arguments, step, log_name, folder, *settings):
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
-    command = ["make", "-C", folder, f"-j{os.cpu_count() or 1}", f"BOARD={board}", *settings]
+    command = ["make", "-C", folder, f"-j{os.cpu_count() or 1}", *settings]
     if arguments.selection:
         command.append(f"SELECTION={arguments.selection.resolve()}")
-    run("firmware", command, f"firmware-{board}-{variant}", environment)
+    run(step, command, log_name, environment)
+
+
+def make_firmware(arguments, folder, board, variant, *settings):
+    run_make(arguments, "firmware", f"firmware-{board}-{variant}", folder, f"BOARD={board}", *settings)
 
 
 def set_up_bare(arguments):
@@ -372,6 +388,15 @@ def set_up_firmware(arguments):
             make_firmware(arguments, "port/firmware", board, variant, f"VARIANT={variant}")
 
 
+def set_up_natmod(arguments):
+    arches = arguments.arch or ARCHES
+    if "rv32imc" in arches:
+        have(needs_of_risc_v())
+    set_up_micropython(arguments)
+    for arch in arches:
+        run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", f"ARCH={arch}")
+
+
 # -- main ---------------------------------------------------------------------------
 
 STEPS = {
@@ -382,9 +407,10 @@ STEPS = {
     "firmware": set_up_firmware,
     "ports": set_up_ports,
     "rp2": set_up_rp2,
+    "natmod": set_up_natmod,
 }
 BEFORE = {"python": "packages", "bare": "python", "micropython": "bare", "firmware": "micropython",
-          "ports": "python", "rp2": "python"}
+          "ports": "python", "rp2": "python", "natmod": "python"}
 
 
 def steps_to(step):
@@ -404,6 +430,9 @@ def parse_arguments():
                         help="default: all boards")
     parser.add_argument(
         "--variant", action="append", choices=VARIANTS, help="of the firmware; default: both"
+    )
+    parser.add_argument(
+        "--arch", action="append", choices=ARCHES, help="of the native module; default: all"
     )
     parser.add_argument(
         "--selection", type=Path, metavar="FOLDER",

@@ -231,7 +231,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     pt_plan plan = pt_get_plan(args[PROGRAM], args[PLAN]);
     pt_memories memories = {.n_planned = 0};
     pt_delegates asked = delegates;
-    pt_options options = {.delegates = &asked, .clock = pt_ticks, .clock_mask = (mp_uint_t)-1};
+    pt_options options = {.delegates = &asked, .clock = pt_ticks, .clock_mask = PT_TICKS_MASK};
     pt_error error;
     options.prepare = mp_obj_is_true(args[PREPARE]);
     asked.owner = &memories;

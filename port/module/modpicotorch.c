@@ -95,10 +95,10 @@ static const mp_rom_map_elem_t globals_table[] = {
     CONSTANT(KEPT, PT_ASK_KEPT),
     CONSTANT(EVENT_BYTES, sizeof(pt_event)),
     CONSTANT(SMALL_INT_MAX, PT_SMALL_INT_MAX)};
-static MP_DEFINE_CONST_DICT(globals, globals_table);
+MP_DEFINE_CONST_DICT(pt_module_globals, globals_table);
 
 const mp_obj_module_t pt_module = {
     .base = {&mp_type_module},
-    .globals = (mp_obj_dict_t *)&globals,
+    .globals = (mp_obj_dict_t *)&pt_module_globals,
 };
 MP_REGISTER_MODULE(MP_QSTR__picotorch, pt_module);

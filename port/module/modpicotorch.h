@@ -7,6 +7,7 @@
 #include "py/runtime.h"
 
 extern const mp_obj_type_t pt_program_type, pt_data_type, pt_method_type, pt_kept_type;
+extern const mp_obj_dict_t pt_module_globals;
 
 enum { PT_SMALL_INT_MAX = 0x3FFFFFFF };
 
@@ -159,6 +160,9 @@ bool pt_get_int64(mp_obj_t value, int64_t *into);
 mp_obj_t pt_take_pending_exception(void);
 // The port's counter: of processor cycles on most of them.
 uint64_t pt_ticks(void);
+#ifndef PT_TICKS_MASK
+#define PT_TICKS_MASK ((mp_uint_t)-1) // the bits of it that count
+#endif
 void pt_clear_traceback(mp_obj_t error);
 
 #endif

@@ -199,7 +199,7 @@ static mp_obj_t kept_make_new(const mp_obj_type_t *type, size_t n_args, size_t n
     self->sizes = mp_load_attr(args[0], MP_QSTR__sizes);
     self->dim_order = mp_load_attr(args[0], MP_QSTR__dim_order);
     self->list = args[1];
-    self->number = mp_obj_new_float(0);
+    self->number = pt_float(0, mp_const_none);
     self->text = pt_new_string();
     return MP_OBJ_FROM_PTR(self);
 }

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Make a native .mpy of an ELF file that port/natmod/natmod.ld was the linker's script of.
+
+The file is linked for address 0, with its relocations kept. Here what depends on where MicroPython puts
+the module is written down as relocations of the .mpy: words that hold an address of the module, or of
+what MicroPython lends to it. Anything else that would depend on it is an error, so a module that was
+made works at every address.
+
+Standard library only: port/natmod/Makefile calls it.
+
+Example: tools/link_mpy.py --arch armv7emsp --names names.h module.elf _picotorch.mpy
+"""
+
+import argparse
+import re
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+# The version of the .mpy format: MicroPython 1.23 and newer.
+MPY_VERSION, MPY_SUB_VERSION = 6, 3
+SMALL_INT_BITS = 31
+NATIVE_VIPER, BYTECODE = 4, 2
+SCOPE_HAS_RELOCATIONS = 0x10
+END_OF_RELOCATIONS = 0xFF
+
+LENT = 0x70000000  # PT_LENT of the script
+LENT_STEP = 0x10000
+FIRST_SINGLE = 6  # relocation kinds from here on are of one word each,
+MOST_KINDS = 9 + 86  # those from 9 on of an entry of mp_fun_table_t
+
+SYMTAB, RELA, REL = 2, 4, 9
+ALLOC = 2  # a flag of sections that are in memory
+
+
+@dataclass(frozen=True)
+class Arch:
+    """number: of sys.implementation._mpy. absolute: the relocation of a word that is an address;
+    harmless: those that do not depend on where the module is."""
+
+    number: int
+    word: int
+    absolute: int
+    harmless: frozenset
+    got: frozenset  # of these the word is in the global offset table
+
+
+# Numbers of the ELF supplements: Arm's REL32, THM_CALL, BASE_PREL, THM_JUMP24, 11, 8, PREL31; x86-64's
+# PC32, PLT32; RISC-V's between two places of the module, and what the linker has finished with.
+_ARM = (2, frozenset({0, 3, 10, 25, 30, 40, 42, 51, 102, 103}), frozenset({26, 96}))
+_RISCV = (1, frozenset({16, 17, 18, 19, 23, 24, 25, *range(33, 41), 43, 44, 45, *range(51, 58)}),
+          frozenset({20}))
+ARCHES = {
+    "x64": Arch(2, 8, 1, frozenset({2, 4, 24}), frozenset({9, 41, 42})),
+    "armv6m": Arch(4, 4, *_ARM),
+    "armv7m": Arch(5, 4, *_ARM),
+    "armv7emsp": Arch(7, 4, *_ARM),
+    "armv7emdp": Arch(8, 4, *_ARM),
+    "rv32imc": Arch(11, 4, *_RISCV),
+}
+
+
+class LinkError(Exception):
+    """What cannot be part of a native module; the message says where."""
+
+
+class Elf:
+    """Sections, symbols and relocations of an ELF file of 32 or 64 bits."""
+
+    def __init__(self, data):
+        self.data = data
+        self.is_64 = data[4] == 2
+        layout = "<16xHHIQQQIHHHHHH" if self.is_64 else "<16xHHIIIIIHHHHHH"
+        header = struct.unpack_from(layout, data)
+        start, count, self._names = header[5], header[11], header[12]
+        section = struct.Struct("<IIQQQQIIQQ" if self.is_64 else "<IIIIIIIIII")
+        self.sections = [section.unpack_from(data, start + i * section.size) for i in range(count)]
+
+    def contents(self, row):
+        return self.data[row[4] : row[4] + row[5]]
+
+    def name(self, row):
+        return self._text(self.sections[self._names], row[0])
+
+    def _text(self, strings, at):
+        table = self.contents(strings)
+        return table[at : table.index(b"\0", at)].decode()
+
+    def symbols(self):
+        """[(name, value)] in the order of their numbers."""
+        row = next(row for row in self.sections if row[1] == SYMTAB)
+        strings = self.sections[row[6]]
+        if self.is_64:
+            rows = struct.iter_unpack("<IBBHQQ", self.contents(row))
+            return [(self._text(strings, name), value) for name, _, _, _, value, _ in rows]
+        rows = struct.iter_unpack("<IIIBBH", self.contents(row))
+        return [(self._text(strings, name), value) for name, value, _, _, _, _ in rows]
+
+    def relocations(self, target):
+        """(place, kind, number of the symbol) of each relocation of section number `target`."""
+        for row in self.sections:
+            if row[1] in (REL, RELA) and row[7] == target:
+                word = "Q" if self.is_64 else "I"
+                size = 8 if self.is_64 else 4
+                layout = f"<{word}{word}" + (f"{size}x" if row[1] == RELA else "")
+                for place, info in struct.iter_unpack(layout, self.contents(row)):
+                    shift = 32 if self.is_64 else 8
+                    yield place, info & ((1 << shift) - 1), info >> shift
+
+
+def words_to_relocate(elf, arch, target):
+    """The places of words that hold addresses. LinkError for what depends on the address otherwise."""
+    symbols = elf.symbols()
+    places = set()
+    for place, kind, number in elf.relocations(target):
+        name, value = symbols[number]
+        if kind == arch.absolute:
+            if place % arch.word:
+                raise LinkError(f"the address of {name} at {place:#x} is not aligned")
+            places.add(place)
+        elif kind not in arch.got and (kind not in arch.harmless or value >= LENT):
+            raise LinkError(f"relocation {kind} of {name or hex(value)} at {place:#x}")
+    values = dict(symbols)
+    return places | set(range(values["pt_got_start"], values["pt_got_end"], arch.word))
+
+
+def relocate(text, arch, places):
+    """[(place, kind)], and what is lent taken out of the words: only offsets in it stay."""
+    layout = "<Q" if arch.word == 8 else "<I"
+    relocations = []
+    for place in sorted(places):
+        (value,) = struct.unpack_from(layout, text, place)
+        kind = (value - LENT) // LENT_STEP if value >= LENT else 0
+        if kind > MOST_KINDS or not kind and value > len(text):
+            raise LinkError(f"{value:#x} at {place:#x} is no address of the module")
+        if kind:
+            struct.pack_into(layout, text, place, (value - LENT) % LENT_STEP)
+        relocations.append((place, kind))
+    return relocations
+
+
+def number(value):
+    """A number as an .mpy has it: seven bits a byte, the highest first."""
+    encoded = [value & 0x7F]
+    while value := value >> 7:
+        encoded.insert(0, 0x80 | value & 0x7F)
+    return bytes(encoded)
+
+
+def encode_relocations(relocations, word):
+    """Runs of words of the module's own addresses are one entry."""
+    out = bytearray()
+    behind = None
+    while relocations:
+        place, kind = relocations[0]
+        n = 1
+        if kind < FIRST_SINGLE:
+            while n < len(relocations) and relocations[n] == (place + n * word, kind):
+                n += 1
+        moves = place != behind
+        operation = kind << 1 | (n > 1) if kind < FIRST_SINGLE else kind
+        out.append(operation << 1 | moves)
+        if moves:
+            out += number(place // word << 1)
+        if n > 1:
+            out += number(n)
+        behind = place + n * word
+        del relocations[:n]
+    out.append(END_OF_RELOCATIONS)
+    return bytes(out)
+
+
+def read_names(path):
+    """The names of names.h, by their places: 1, 2, 3 ..."""
+    found = re.findall(r"#define MP_QSTR_(\w*) (\d+)", path.read_text())
+    if [int(place) for _, place in found] != list(range(1, len(found) + 1)):
+        raise LinkError(f"{path} does not count its names")
+    return [name for name, _ in found]
+
+
+def make_mpy(elf, arch, names, filename):
+    """The bytes of the .mpy."""
+    in_memory = {elf.name(row): i for i, row in enumerate(elf.sections) if row[2] & ALLOC and row[5]}
+    target = in_memory.pop(".text")
+    if in_memory:
+        raise LinkError(f"sections beside .text: {', '.join(in_memory)}")
+    text = bytearray(elf.contents(elf.sections[target]))
+    relocations = relocate(text, arch, words_to_relocate(elf, arch, target))
+    out = bytearray([ord("M"), MPY_VERSION, arch.number << 2 | MPY_SUB_VERSION, SMALL_INT_BITS])
+    out += number(1 + len(names)) + number(0)
+    for name in (filename, *names):
+        out += number(len(name) << 1) + name.encode() + b"\0"
+    out += number(len(text) << 3 | NATIVE_VIPER - BYTECODE) + text
+    out += number(SCOPE_HAS_RELOCATIONS)
+    return bytes(out) + encode_relocations(relocations, arch.word), len(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("elf", type=Path)
+    parser.add_argument("mpy", type=Path)
+    parser.add_argument("--arch", required=True, choices=ARCHES)
+    parser.add_argument("--names", required=True, type=Path, help="the header with its MP_QSTR_x")
+    arguments = parser.parse_args()
+    try:
+        mpy, size = make_mpy(Elf(arguments.elf.read_bytes()), ARCHES[arguments.arch],
+                             read_names(arguments.names), arguments.mpy.name)
+    except LinkError as error:
+        sys.exit(f"link_mpy: {arguments.elf}: {error}")
+    arguments.mpy.write_bytes(mpy)
+    print(f"{arguments.mpy}: {len(mpy):,} B, of which {size:,} B are copied to RAM")
+
+
+if __name__ == "__main__":
+    main()

@@ -187,7 +187,7 @@ symbols: all-firmware ## No malloc, no foreign function, no mutable data in the 
 
 .PHONY: clean
 clean: ## Remove what was built; .venv and the MicroPython tree stay
-	rm -rf build/firmware build/upstream build/operators build/mpy-cross build/symbols build/stamps build/log \
+	rm -rf build/firmware build/upstream build/natmod build/stock build/operators build/mpy-cross build/symbols build/stamps build/log \
 		build/lib.* build/temp.* build/bdist.* dist
 
 .PHONY: distclean

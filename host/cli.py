@@ -19,6 +19,7 @@ from . import (
     exporting,
     inspecting,
     listing_boards,
+    native_module,
     options,
     parity,
     pico,
@@ -382,6 +383,31 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
                             parts)
     _print(entry, as_json, selective.show_text)
+
+
+@cli.command()
+@click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
+              metavar="MODEL...", help="Link only the kernels that these .pte files need.")
+@click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
+@click.option("--arch", "arches", multiple=True, type=click.Choice(list(native_module.ARCHES)),
+              help="For this architecture; once for each, all by default.")
+@click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
+              show_default=True, metavar="FOLDER", help="Where to write the files for the board.")
+@options.as_json
+def natmod(first, models, arches, output, as_json):
+    """Build the native module, with which stock MicroPython runs models: nothing is flashed.
+
+    Without models it has all kernels. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the
+    runtime as bytecode in picotorch/, and install.py, which picks the architecture on the board.
+
+    \b
+    Example:
+      picotorch natmod --models a.pte --arch armv6m
+      picotorch natmod --output natmod
+    """
+    programs = {str(model): open_program(running.read_program(model)) for model in [*first, *models]}
+    entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output)
+    _print(entry, as_json, native_module.show_text)
 
 
 def _read_frozen(texts):

@@ -1,8 +1,10 @@
 """MicroPython's own ports with picotorch inside, and how a script gets into them."""
 
+import functools
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,7 +12,20 @@ import pytest
 from picotorch.host import ports
 
 TIMEOUT = 120  # seconds
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = REPOSITORY / "tests" / "ports" / "models.py"
+FIXTURES = REPOSITORY / "tests" / "fixtures"
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
+
+
+@functools.cache
+def twin_lines(names):
+    """What the script prints under CPython: for each model two good runs and a failure between."""
+    models = [f"{name}={FIXTURES / name / 'model.pte'}" for name in names]
+    lines = subprocess.check_output([sys.executable, SCRIPT, *models], text=True).splitlines()
+    assert lines.count("None") == 4 and lines.count("heap 0") == 6
+    assert sum("MemoryAllocationFailed (0x21): method pool" in line for line in lines) == 2
+    return lines
 
 
 def build_sanitized(programs, frozen):
@@ -33,12 +48,12 @@ def run_unix(program, *arguments):
     return ended.stdout.splitlines()
 
 
-def run_qemu(firmware, script):
-    """The lines that a script prints at the raw REPL of the qemu port, MPS2_AN385."""
+def run_qemu(firmware, script, machine="mps2-an385", options=()):
+    """The lines that a script prints at the raw REPL of the qemu port."""
     if shutil.which("qemu-system-arm") is None:
         pytest.skip("qemu-system-arm is not installed")
-    command = ["qemu-system-arm", "-machine", "mps2-an385", "-nographic", "-monitor", "null",
-               "-serial", "stdio", "-semihosting", "-kernel", firmware]
+    command = ["qemu-system-arm", "-machine", machine, "-nographic", "-monitor", "null",
+               "-serial", "stdio", "-semihosting", *options, "-kernel", firmware]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
     timer = threading.Timer(TIMEOUT, process.kill)

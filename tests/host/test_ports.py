@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import built_ports
@@ -27,12 +25,7 @@ def frozen():
 
 @pytest.fixture(scope="module")
 def twin_lines():
-    """What the script prints under CPython: for each model two good runs and a failure between."""
-    models = [f"{name}={FIXTURES / name / 'model.pte'}" for name in NAMES]
-    lines = subprocess.check_output([sys.executable, SCRIPT, *models], text=True).splitlines()
-    assert lines.count("None") == 4 and lines.count("heap 0") == 6
-    assert sum("MemoryAllocationFailed (0x21): method pool" in line for line in lines) == 2
-    return lines
+    return built_ports.twin_lines(NAMES)
 
 
 def test_the_unix_port_runs_as_the_twin_with_sanitizers(frozen, twin_lines):

@@ -1,0 +1,112 @@
+"""picotorch natmod: the native module for stock MicroPython, with all kernels or those of some models,
+and beside it the runtime as bytecode and what mip and install.py need: a folder to copy to a board.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+from picotorch import Program
+from picotorch.errors import INTERNAL, NOT_FOUND, fail
+
+from . import show
+from .operators import known_operators, needed_operators
+from .selective import operator_file
+
+ROOT = Path(__file__).resolve().parent.parent
+SETUP = ROOT / "tools" / "setup_picotorch.py"
+BUILD = ROOT / "build" / "natmod"
+INSTALL = ROOT / "port" / "natmod" / "install.py"
+# By the number that sys.implementation._mpy has for them.
+ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
+STDERR = 2
+
+
+def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path) -> dict:
+    """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
+
+    programs: link only the kernels that these need; all where there are none. Raises NotFound outside
+    of picotorch's repository, OperatorMissing, Internal when the build fails.
+    """
+    if not SETUP.is_file():
+        raise fail(NOT_FOUND, "the sources of the native module are not installed",
+                   remedy="call this in picotorch's repository")
+    names = needed_operators(programs) if programs else sorted(known_operators())
+    folder = _select(names) if programs else None
+    for arch in arches:
+        built = _make(arch, folder and folder / arch)
+        (output / arch).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(built, output / arch / built.name)
+    (output / "picotorch").mkdir(parents=True, exist_ok=True)
+    for path in sorted((BUILD / "picotorch").glob("*.mpy")):
+        if path.parent != output / "picotorch":
+            shutil.copyfile(path, output / "picotorch" / path.name)
+    for name, text in _of_install(output, arches).items():
+        (output / name).write_text(text)
+    return {"output": str(output), "models": list(programs), "operators": names,
+            "modules": {arch: (output / arch / "_picotorch.mpy").stat().st_size for arch in arches},
+            "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
+
+
+def _select(names):
+    text = operator_file(names)
+    folder = BUILD / "selected" / hashlib.sha256(text.encode()).hexdigest()[:12]
+    for arch in ARCHES:
+        (folder / arch).mkdir(parents=True, exist_ok=True)
+        path = folder / arch / "operators.def"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    return folder
+
+
+def _make(arch, selection):
+    BUILD.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, SETUP, "natmod", "--arch", arch]
+    command += ["--selection", selection] if selection else []
+    with open(BUILD / "lock", "w") as lock:
+        import fcntl  # not on Windows, where there is nothing to build with either
+
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if subprocess.run(command, stdout=STDERR).returncode:
+            raise fail(INTERNAL, "the native module was not built", arch,
+                       remedy="what is above says where it stopped")
+    return (selection or BUILD / arch) / "_picotorch.mpy"
+
+
+def _of_install(output, arches):
+    """package.json of each architecture for mip, and install.py with the sizes of what it copies."""
+    runtime = {f"picotorch/{path.name}": path.stat().st_size
+               for path in sorted((output / "picotorch").glob("*.mpy"))}
+    modules = {ARCHES[arch]: [arch, (output / arch / "_picotorch.mpy").stat().st_size]
+               for arch in arches}
+    texts = {f"{arch}/package.json": _package(f"../{name}" for name in runtime) for arch in arches}
+    text = INSTALL.read_text()
+    for name, value in (("MODULES", modules), ("RUNTIME", runtime)):
+        text = text.replace(f"{name} = {{}}\n", f"{name} = {json_like(value)}\n")
+    return texts | {"install.py": text}
+
+
+def _package(runtime):
+    urls = [["_picotorch.mpy", "_picotorch.mpy"],
+            *(["picotorch/" + path.rsplit("/", 1)[1], path] for path in runtime)]
+    return json.dumps({"urls": urls, "version": "0.1.0"}, indent=1) + "\n"
+
+
+def json_like(value: dict) -> str:
+    """A table as Python writes it, an entry a line."""
+    lines = [f"    {key!r}: {entry!r},\n" for key, entry in value.items()]
+    return "{\n" + "".join(lines) + "}"
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['output']}: kernels of {len(entry['operators'])} of {len(known_operators())} "
+              "operators")
+    show.table(["", "bytes>"], [*([f"{arch}/_picotorch.mpy", size]
+                                  for arch, size in entry["modules"].items()),
+                                ["picotorch/*.mpy", entry["runtime"]]])
+    click.echo()
+    show.line(f"To copy it: cd {entry['output']} && mpremote mount . run install.py")

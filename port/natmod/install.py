@@ -1,0 +1,66 @@
+"""Installs picotorch on the board that runs this: the runtime and the native module for its core.
+
+    mpremote mount . run install.py
+
+What does not fit is refused before anything is copied. `picotorch natmod` writes the tables.
+"""
+
+import gc
+import os
+import sys
+
+# Number of the architecture in sys.implementation._mpy: its folder, bytes of the module.
+MODULES = {}
+# Bytes of the runtime's files.
+RUNTIME = {}
+
+HEAP_BESIDE = 48 * 1024  # of the heap, for the runtime and the memories of a small model
+
+
+def architecture(mpy):
+    """The number of the fastest module that runs where sys.implementation._mpy is `mpy`."""
+    if mpy & 0xFF != 6:
+        raise RuntimeError("MicroPython 1.23 or newer is needed: this one has .mpy version %d"
+                           % (mpy & 0xFF))
+    number = mpy >> 10 & 0xF
+    for candidate in range(number, 3, -1) if 4 <= number <= 8 else (number,):  # Thumb: older ones run
+        if candidate in MODULES:
+            return candidate
+    raise RuntimeError("no module for architecture %d here: build it with picotorch natmod" % number)
+
+
+def check(name, needed, free):
+    if needed > free:
+        raise RuntimeError("needs %d KB of %s, %d KB free: build with --models"
+                           % ((needed + 1023) // 1024, name, free // 1024))
+
+
+def copy(source, target):
+    with open(source, "rb") as file, open(target, "wb") as to:
+        block = bytearray(512)
+        while True:
+            n = file.readinto(block)
+            if not n:
+                return
+            to.write(memoryview(block)[:n])
+
+
+def install(source=".", target="/lib"):
+    folder, size = MODULES[architecture(sys.implementation._mpy)]
+    gc.collect()
+    check("heap", size + HEAP_BESIDE, gc.mem_free())
+    blocks = os.statvfs(target.rsplit("/", 1)[0] or "/")
+    check("file system", size + sum(RUNTIME.values()), blocks[0] * blocks[3])
+    for path in (target, target + "/picotorch"):
+        try:
+            os.mkdir(path)
+        except OSError:
+            pass  # it is there
+    copy(source + "/" + folder + "/_picotorch.mpy", target + "/_picotorch.mpy")
+    for name in RUNTIME:
+        copy(source + "/" + name, target + "/" + name)
+    print("picotorch for %s is in %s" % (folder, target))
+
+
+if __name__ == "__main__":
+    install()

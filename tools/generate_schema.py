@@ -186,9 +186,15 @@ def verifier_source(schema, flat_tensor):
     """The schemas as constant tables, which kernels/core/verify.c walks a file along."""
     tables, unions = schema["table"] | with_prefix(flat_tensor["table"]), schema["union"]
     notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
-    lines = ["// The tables of .pte and .ptd files, for the verifier.", f"// {notice}", "", "enum {"]
-    lines += [f"    TABLE_{upper(table)}," for table in tables]
-    lines += ["    TABLES", "};", ""]
+    lines = ["// The tables of .pte and .ptd files, for the verifier.", f"// {notice}", "",
+             "// Where a table begins in `fields`", "enum {"]
+    first, entries = 0, []
+    for table, fields in tables.items():
+        kinds = [field_descriptor(kind) for _, _, kind in slots(fields)]
+        lines.append(f"    TABLE_{upper(table)} = {first},")
+        entries += [f"    {{{len(kinds)}, 0}}, // {table}", *[f"    {{{kind}}}," for kind in kinds]]
+        first += 1 + len(kinds)
+    lines += ["};", ""]
     for union, members in unions.items():
         numbers = [f"    TABLE_{upper(member)}," for member in members]
         lines += [f"static const uint8_t {union.lower()}_members[] = {{"] + numbers + ["};", ""]
@@ -197,16 +203,9 @@ def verifier_source(schema, flat_tensor):
     for union, members in unions.items():
         lines.append(f"    {{{union.lower()}_members, {len(members)}}},")
     lines += ["};", ""]
-    for table, fields in tables.items():
-        if fields:
-            lines.append(f"static const schema_field {table.lower()}_fields[] = {{")
-            lines += [f"    {{{field_descriptor(kind)}}}," for _, _, kind in slots(fields)]
-            lines += ["};", ""]
-    lines += ["static const schema_table tables[TABLES] = {"]
-    for table, fields in tables.items():
-        name = f"{table.lower()}_fields" if fields else "0"
-        lines.append(f"    {{{name}, {len(list(slots(fields)))}}},")
-    lines += ["};", "", "// By format of the file", "static const uint8_t roots[PT_FORMATS] = {",
+    lines += ["// Of each table the number of its fields, then these",
+              "static const schema_field fields[] = {", *entries, "};", "",
+              "// By format of the file", "static const uint8_t roots[PT_FORMATS] = {",
               f"    [PT_FORMAT_PROGRAM] = TABLE_{upper(schema['root'])},",
               f"    [PT_FORMAT_FLAT_TENSOR] = TABLE_{upper(flat_tensor['root'])},", "};", ""]
     return "\n".join(lines)

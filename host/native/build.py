@@ -19,6 +19,7 @@ def declarations(header):
     """What a header declares, for cffi: without comments, preprocessor lines and inline functions. The
     compiler knows the values of constants and the lengths of arrays."""
     text = re.sub(r"//.*", "", (ROOT / "kernels" / "core" / header).read_text())
+    text = re.sub(r"(?ms)^#ifdef __cplusplus\n.*?^#endif\n", "", text)
     text = re.sub(r"(?m)^#(?:[^\n]*\\\n)*[^\n]*\n", "", text)
     text = re.sub(r"(?ms)^static inline .*?^\}\n", "", text)
     text = re.sub(r"(?<=enum \{)[^}]*", lambda match: _names(match[0]) + ", ...", text)

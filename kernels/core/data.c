@@ -54,18 +54,14 @@ static int read_header(const pt_data *file, header *h, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Position and size of segment i, which lies in the file.
-static bool segment_at(const pt_data *file, pt_reader *r, uint32_t i, int64_t length,
+// Position and size of segment i, which lies in the `length` bytes behind the first one's start.
+static bool segment_at(const pt_data *file, pt_reader *r, uint32_t i, uint32_t length,
                        uint32_t *position, uint32_t *size) {
-    pt_table t = pt_table_at(r, pt_table_item(r, file->segments, i));
-    int64_t offset = pt_field_i64(r, &t, PT_SLOT_FLAT_TENSOR_DATA_SEGMENT_OFFSET);
-    int64_t bytes = pt_field_i64(r, &t, PT_SLOT_FLAT_TENSOR_DATA_SEGMENT_SIZE);
-    *position = file->segment_base + (uint32_t)offset;
-    *size = (uint32_t)bytes;
-    return !r->bad && offset >= 0 && offset <= length && bytes >= 0 && bytes <= length - offset;
+    *position = file->segment_base;
+    return pt_segment_at(r, file->segments, i, length, position, size);
 }
 
-static int check_segments(const pt_data *file, pt_reader *r, int64_t length, pt_error *error) {
+static int check_segments(const pt_data *file, pt_reader *r, uint32_t length, pt_error *error) {
     uint32_t n = pt_length(r, file->segments), position, size;
     for (uint32_t i = 0; i < n; i++) {
         if (!segment_at(file, r, i, length, &position, &size)) {
@@ -119,7 +115,7 @@ static int read_root(pt_data *file, const header *h, pt_error *error) {
     if (!file->segments || !file->named_data) {
         return bad(error, PT_SUBJECT_DATA_FILE, PT_NO_INDEX, "has no segments or no named data");
     }
-    PT_TRY(check_segments(file, &r, h->segments_size, error));
+    PT_TRY(check_segments(file, &r, (uint32_t)h->segments_size, error));
     return check_keys(file, &r, error);
 }
 

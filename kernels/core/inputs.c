@@ -10,7 +10,7 @@
 // Typecodes of the elements that a tensor of each dtype may be given as, besides bytes; the first
 // is the one that shows it.
 static const char *typecodes(uint8_t dtype) {
-    static const char codes[][4] = {
+    static const char codes[][2] = {
         [PT_DTYPE_BYTE] = "B",   [PT_DTYPE_CHAR] = "b",   [PT_DTYPE_SHORT] = "h",
         [PT_DTYPE_INT] = "i",    [PT_DTYPE_LONG] = "q",   [PT_DTYPE_HALF] = "He",
         [PT_DTYPE_FLOAT] = "f",  [PT_DTYPE_DOUBLE] = "d", [PT_DTYPE_BOOL] = "B?",

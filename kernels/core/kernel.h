@@ -16,6 +16,10 @@
         }                               \
     } while (0)
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // ---- memories and references
 
 // A reference: memory in bits 25-29, offset in words of 4 bytes in bits 0-24, so at most 128 MiB a
@@ -119,9 +123,11 @@ static inline pt_ref pt_make_ref(uint32_t memory, uint32_t offset) {
 // Records why a kernel refuses its arguments. `reason` is static text without a final full stop.
 static inline int pt_fail(pt_context *c, int error, const char *reason) {
 #ifdef PT_NO_TEXTS
-    reason = NULL;
-#endif
+    (void)c;
+    (void)reason;
+#else
     c->reason = reason;
+#endif
     return error;
 }
 
@@ -261,5 +267,9 @@ typedef struct pt_kernel {
     // At each execution: checks only what depends on data, before it writes.
     int (*run)(pt_context *c, const pt_ref *args);
 } pt_kernel;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

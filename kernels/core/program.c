@@ -59,16 +59,22 @@ static int read_header(pt_program *p, pt_error *error) {
     return PT_ERROR_OK;
 }
 
+bool pt_segment_at(pt_reader *r, uint32_t segments, uint32_t i, uint32_t rest, uint32_t *position,
+                   uint32_t *size) {
+    pt_table t = pt_table_at(r, pt_table_item(r, segments, i));
+    uint64_t offset = (uint64_t)pt_field_i64(r, &t, PT_SLOT_DATA_SEGMENT_OFFSET);
+    uint64_t length = (uint64_t)pt_field_i64(r, &t, PT_SLOT_DATA_SEGMENT_SIZE);
+    *position += (uint32_t)offset;
+    *size = (uint32_t)length;
+    return !r->bad && offset <= rest && length <= rest - offset;
+}
+
 // Position in the file, and size, of segment i; false when it lies outside.
 static bool segment_at(const pt_program *p, pt_reader *r, uint32_t i, uint32_t *position,
                        uint32_t *size) {
-    pt_table t = pt_table_at(r, pt_table_item(r, p->segments, i));
-    int64_t offset = pt_field_i64(r, &t, PT_SLOT_DATA_SEGMENT_OFFSET);
-    int64_t length = pt_field_i64(r, &t, PT_SLOT_DATA_SEGMENT_SIZE);
-    int64_t rest = p->segment_base ? p->size - p->segment_base : 0;
-    *position = p->segment_base + (uint32_t)offset;
-    *size = (uint32_t)length;
-    return !r->bad && offset >= 0 && offset <= rest && length >= 0 && length <= rest - offset;
+    uint32_t base = p->segment_base;
+    *position = base;
+    return pt_segment_at(r, p->segments, i, base ? p->size - base : 0, position, size);
 }
 
 static int check_segments(const pt_program *p, pt_reader *r, pt_error *error) {

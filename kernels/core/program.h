@@ -9,6 +9,10 @@ static inline pt_reader pt_program_reader(const pt_program *p) {
     return (pt_reader){p->data, p->tables, false};
 }
 
+// Adds to *position where item i of a vector of segments, of either format, begins; false where it
+// does not lie in the `rest` bytes behind that.
+bool pt_segment_at(pt_reader *r, uint32_t segments, uint32_t i, uint32_t rest, uint32_t *position,
+                   uint32_t *size);
 // InvalidArgument for a file that is not aligned to 8, NotSupported above 128 MiB.
 int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error);
 // Position in the file of constant `index`, of `size` bytes.

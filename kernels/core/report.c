@@ -1,9 +1,7 @@
 #include "report.h"
-#undef pt_report
-#undef pt_report_bytes
 
-int pt_report_bytes(pt_error *error, int code, uint8_t subject, int32_t index, uint32_t requested,
-                    uint32_t available, const char *what) {
+int pt_report_sizes(pt_error *error, int code, uint8_t subject, int32_t index, uint32_t requested,
+                    uint32_t available PT_TEXT(const char *what)) {
     *error = (pt_error){
         .code = (uint8_t)code,
         .subject = subject,
@@ -11,13 +9,16 @@ int pt_report_bytes(pt_error *error, int code, uint8_t subject, int32_t index, u
         .index = index,
         .requested = requested,
         .available = available,
+#ifndef PT_NO_TEXTS
         .what = what,
+#endif
     };
     return code;
 }
 
-int pt_report(pt_error *error, int code, uint8_t subject, int32_t index, const char *what) {
-    return pt_report_bytes(error, code, subject, index, PT_NO_BYTES, PT_NO_BYTES, what);
+int pt_report_code(pt_error *error, int code, uint8_t subject,
+                   int32_t index PT_TEXT(const char *what)) {
+    return pt_report_sizes(error, code, subject, index, PT_NO_BYTES, PT_NO_BYTES PT_TEXT(what));
 }
 
 int pt_report_outside(pt_error *error) {

@@ -4,18 +4,24 @@
 
 #include "picotorch.h"
 
-int pt_report(pt_error *error, int code, uint8_t subject, int32_t index, const char *what);
-int pt_report_bytes(pt_error *error, int code, uint8_t subject, int32_t index, uint32_t requested,
-                    uint32_t available, const char *what);
-// InvalidProgram: something lies outside the file.
-int pt_report_outside(pt_error *error);
-
 // A build for which numbers are enough leaves the texts out, about 7 KB: PT_NO_TEXTS.
 #ifdef PT_NO_TEXTS
+#define PT_TEXT(what)
 #define pt_report(error, code, subject, index, what) \
-    pt_report(error, code, subject, index, ((void)(what), NULL))
+    ((void)(what), pt_report_code(error, code, subject, index))
 #define pt_report_bytes(error, code, subject, index, requested, available, what) \
-    pt_report_bytes(error, code, subject, index, requested, available, ((void)(what), NULL))
+    ((void)(what), pt_report_sizes(error, code, subject, index, requested, available))
+#else
+#define PT_TEXT(what) , what
+#define pt_report pt_report_code
+#define pt_report_bytes pt_report_sizes
 #endif
+
+int pt_report_code(pt_error *error, int code, uint8_t subject,
+                   int32_t index PT_TEXT(const char *what));
+int pt_report_sizes(pt_error *error, int code, uint8_t subject, int32_t index, uint32_t requested,
+                    uint32_t available PT_TEXT(const char *what));
+// InvalidProgram: something lies outside the file.
+int pt_report_outside(pt_error *error);
 
 #endif

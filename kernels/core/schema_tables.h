@@ -1,46 +1,46 @@
 // The tables of .pte and .ptd files, for the verifier.
 // Written by tools/generate_schema.py from schema/program.toml and flat_tensor.toml.
 
+// Where a table begins in `fields`
 enum {
-    TABLE_CONTAINER_METADATA,
-    TABLE_NULL,
-    TABLE_ALLOCATION_DETAILS,
-    TABLE_EXTRA_TENSOR_INFO,
-    TABLE_TENSOR,
-    TABLE_INT,
-    TABLE_BOOL,
-    TABLE_DOUBLE,
-    TABLE_STRING,
-    TABLE_INT_LIST,
-    TABLE_DOUBLE_LIST,
-    TABLE_BOOL_LIST,
-    TABLE_TENSOR_LIST,
-    TABLE_OPTIONAL_TENSOR_LIST,
-    TABLE_EVALUE,
-    TABLE_OPERATOR,
-    TABLE_KERNEL_CALL,
-    TABLE_DELEGATE_CALL,
-    TABLE_MOVE_CALL,
-    TABLE_JUMP_FALSE_CALL,
-    TABLE_FREE_CALL,
-    TABLE_INSTRUCTION,
-    TABLE_BACKEND_DELEGATE_DATA_REFERENCE,
-    TABLE_COMPILE_SPEC,
-    TABLE_BACKEND_DELEGATE,
-    TABLE_CHAIN,
-    TABLE_NON_CONST_BUFFER_DEVICE,
-    TABLE_EXECUTION_PLAN,
-    TABLE_BUFFER,
-    TABLE_BACKEND_DELEGATE_INLINE_DATA,
-    TABLE_DATA_SEGMENT,
-    TABLE_SUBSEGMENT_OFFSETS,
-    TABLE_NAMED_DATA,
-    TABLE_PROGRAM,
-    TABLE_FLAT_TENSOR_TENSOR_LAYOUT,
-    TABLE_FLAT_TENSOR_DATA_SEGMENT,
-    TABLE_FLAT_TENSOR_NAMED_DATA,
-    TABLE_FLAT_TENSOR,
-    TABLES
+    TABLE_CONTAINER_METADATA = 0,
+    TABLE_NULL = 3,
+    TABLE_ALLOCATION_DETAILS = 4,
+    TABLE_EXTRA_TENSOR_INFO = 8,
+    TABLE_TENSOR = 14,
+    TABLE_INT = 25,
+    TABLE_BOOL = 27,
+    TABLE_DOUBLE = 29,
+    TABLE_STRING = 31,
+    TABLE_INT_LIST = 33,
+    TABLE_DOUBLE_LIST = 35,
+    TABLE_BOOL_LIST = 37,
+    TABLE_TENSOR_LIST = 39,
+    TABLE_OPTIONAL_TENSOR_LIST = 41,
+    TABLE_EVALUE = 43,
+    TABLE_OPERATOR = 46,
+    TABLE_KERNEL_CALL = 49,
+    TABLE_DELEGATE_CALL = 52,
+    TABLE_MOVE_CALL = 55,
+    TABLE_JUMP_FALSE_CALL = 58,
+    TABLE_FREE_CALL = 61,
+    TABLE_INSTRUCTION = 63,
+    TABLE_BACKEND_DELEGATE_DATA_REFERENCE = 66,
+    TABLE_COMPILE_SPEC = 69,
+    TABLE_BACKEND_DELEGATE = 72,
+    TABLE_CHAIN = 76,
+    TABLE_NON_CONST_BUFFER_DEVICE = 81,
+    TABLE_EXECUTION_PLAN = 85,
+    TABLE_BUFFER = 96,
+    TABLE_BACKEND_DELEGATE_INLINE_DATA = 98,
+    TABLE_DATA_SEGMENT = 100,
+    TABLE_SUBSEGMENT_OFFSETS = 103,
+    TABLE_NAMED_DATA = 106,
+    TABLE_PROGRAM = 109,
+    TABLE_FLAT_TENSOR_TENSOR_LAYOUT = 118,
+    TABLE_FLAT_TENSOR_DATA_SEGMENT = 122,
+    TABLE_FLAT_TENSOR_NAMED_DATA = 125,
+    TABLE_FLAT_TENSOR = 129,
 };
 
 static const uint8_t kerneltypes_members[] = {
@@ -75,26 +75,23 @@ static const schema_union unions[] = {
     {instructionarguments_members, 5},
 };
 
-static const schema_field containermetadata_fields[] = {
+// Of each table the number of its fields, then these
+static const schema_field fields[] = {
+    {2, 0}, // ContainerMetadata
     {FIELD_STRING, 0},
     {FIELD_STRING, 0},
-};
-
-static const schema_field allocationdetails_fields[] = {
+    {0, 0}, // Null
+    {3, 0}, // AllocationDetails
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
-};
-
-static const schema_field extratensorinfo_fields[] = {
+    {5, 0}, // ExtraTensorInfo
     {FIELD_SCALAR, 8},
     {FIELD_STRING, 0},
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 1},
-};
-
-static const schema_field tensor_fields[] = {
+    {10, 0}, // Tensor
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 4},
@@ -105,113 +102,67 @@ static const schema_field tensor_fields[] = {
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 1},
     {FIELD_TABLE, TABLE_EXTRA_TENSOR_INFO},
-};
-
-static const schema_field int_fields[] = {
+    {1, 0}, // Int
     {FIELD_SCALAR, 8},
-};
-
-static const schema_field bool_fields[] = {
+    {1, 0}, // Bool
     {FIELD_SCALAR, 1},
-};
-
-static const schema_field double_fields[] = {
+    {1, 0}, // Double
     {FIELD_SCALAR, 8},
-};
-
-static const schema_field string_fields[] = {
+    {1, 0}, // String
     {FIELD_STRING, 0},
-};
-
-static const schema_field intlist_fields[] = {
+    {1, 0}, // IntList
     {FIELD_VECTOR, 8},
-};
-
-static const schema_field doublelist_fields[] = {
+    {1, 0}, // DoubleList
     {FIELD_VECTOR, 8},
-};
-
-static const schema_field boollist_fields[] = {
+    {1, 0}, // BoolList
     {FIELD_VECTOR, 1},
-};
-
-static const schema_field tensorlist_fields[] = {
+    {1, 0}, // TensorList
     {FIELD_VECTOR, 4},
-};
-
-static const schema_field optionaltensorlist_fields[] = {
+    {1, 0}, // OptionalTensorList
     {FIELD_VECTOR, 4},
-};
-
-static const schema_field evalue_fields[] = {
+    {2, 0}, // EValue
     {FIELD_SCALAR, 1},
     {FIELD_UNION, UNION_KERNEL_TYPES},
-};
-
-static const schema_field operator_fields[] = {
+    {2, 0}, // Operator
     {FIELD_STRING, 0},
     {FIELD_STRING, 0},
-};
-
-static const schema_field kernelcall_fields[] = {
+    {2, 0}, // KernelCall
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 4},
-};
-
-static const schema_field delegatecall_fields[] = {
+    {2, 0}, // DelegateCall
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 4},
-};
-
-static const schema_field movecall_fields[] = {
+    {2, 0}, // MoveCall
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
-};
-
-static const schema_field jumpfalsecall_fields[] = {
+    {2, 0}, // JumpFalseCall
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 4},
-};
-
-static const schema_field freecall_fields[] = {
+    {1, 0}, // FreeCall
     {FIELD_SCALAR, 4},
-};
-
-static const schema_field instruction_fields[] = {
+    {2, 0}, // Instruction
     {FIELD_SCALAR, 1},
     {FIELD_UNION, UNION_INSTRUCTION_ARGUMENTS},
-};
-
-static const schema_field backenddelegatedatareference_fields[] = {
+    {2, 0}, // BackendDelegateDataReference
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 4},
-};
-
-static const schema_field compilespec_fields[] = {
+    {2, 0}, // CompileSpec
     {FIELD_STRING, 0},
     {FIELD_VECTOR, 1},
-};
-
-static const schema_field backenddelegate_fields[] = {
+    {3, 0}, // BackendDelegate
     {FIELD_STRING, 0},
     {FIELD_TABLE, TABLE_BACKEND_DELEGATE_DATA_REFERENCE},
     {FIELD_TABLES, TABLE_COMPILE_SPEC},
-};
-
-static const schema_field chain_fields[] = {
+    {4, 0}, // Chain
     {FIELD_VECTOR, 4},
     {FIELD_VECTOR, 4},
     {FIELD_TABLES, TABLE_INSTRUCTION},
     {FIELD_SKIP, 0},
-};
-
-static const schema_field nonconstbufferdevice_fields[] = {
+    {3, 0}, // NonConstBufferDevice
     {FIELD_SCALAR, 4},
     {FIELD_SCALAR, 1},
     {FIELD_SCALAR, 1},
-};
-
-static const schema_field executionplan_fields[] = {
+    {10, 0}, // ExecutionPlan
     {FIELD_STRING, 0},
     {FIELD_TABLE, TABLE_CONTAINER_METADATA},
     {FIELD_TABLES, TABLE_EVALUE},
@@ -222,32 +173,20 @@ static const schema_field executionplan_fields[] = {
     {FIELD_TABLES, TABLE_BACKEND_DELEGATE},
     {FIELD_VECTOR, 8},
     {FIELD_TABLES, TABLE_NON_CONST_BUFFER_DEVICE},
-};
-
-static const schema_field buffer_fields[] = {
+    {1, 0}, // Buffer
     {FIELD_VECTOR, 1},
-};
-
-static const schema_field backenddelegateinlinedata_fields[] = {
+    {1, 0}, // BackendDelegateInlineData
     {FIELD_VECTOR, 1},
-};
-
-static const schema_field datasegment_fields[] = {
+    {2, 0}, // DataSegment
     {FIELD_SCALAR, 8},
     {FIELD_SCALAR, 8},
-};
-
-static const schema_field subsegmentoffsets_fields[] = {
+    {2, 0}, // SubsegmentOffsets
     {FIELD_SCALAR, 4},
     {FIELD_VECTOR, 8},
-};
-
-static const schema_field nameddata_fields[] = {
+    {2, 0}, // NamedData
     {FIELD_STRING, 0},
     {FIELD_SCALAR, 4},
-};
-
-static const schema_field program_fields[] = {
+    {8, 0}, // Program
     {FIELD_SCALAR, 4},
     {FIELD_TABLES, TABLE_EXECUTION_PLAN},
     {FIELD_TABLES, TABLE_BUFFER},
@@ -256,70 +195,21 @@ static const schema_field program_fields[] = {
     {FIELD_TABLE, TABLE_SUBSEGMENT_OFFSETS},
     {FIELD_TABLES, TABLE_SUBSEGMENT_OFFSETS},
     {FIELD_TABLES, TABLE_NAMED_DATA},
-};
-
-static const schema_field flattensortensorlayout_fields[] = {
+    {3, 0}, // FlatTensorTensorLayout
     {FIELD_SCALAR, 1},
     {FIELD_VECTOR, 4},
     {FIELD_VECTOR, 1},
-};
-
-static const schema_field flattensordatasegment_fields[] = {
+    {2, 0}, // FlatTensorDataSegment
     {FIELD_SCALAR, 8},
     {FIELD_SCALAR, 8},
-};
-
-static const schema_field flattensornameddata_fields[] = {
+    {3, 0}, // FlatTensorNamedData
     {FIELD_STRING, 0},
     {FIELD_SCALAR, 4},
     {FIELD_TABLE, TABLE_FLAT_TENSOR_TENSOR_LAYOUT},
-};
-
-static const schema_field flattensor_fields[] = {
+    {3, 0}, // FlatTensor
     {FIELD_SCALAR, 4},
     {FIELD_TABLES, TABLE_FLAT_TENSOR_DATA_SEGMENT},
     {FIELD_TABLES, TABLE_FLAT_TENSOR_NAMED_DATA},
-};
-
-static const schema_table tables[TABLES] = {
-    {containermetadata_fields, 2},
-    {0, 0},
-    {allocationdetails_fields, 3},
-    {extratensorinfo_fields, 5},
-    {tensor_fields, 10},
-    {int_fields, 1},
-    {bool_fields, 1},
-    {double_fields, 1},
-    {string_fields, 1},
-    {intlist_fields, 1},
-    {doublelist_fields, 1},
-    {boollist_fields, 1},
-    {tensorlist_fields, 1},
-    {optionaltensorlist_fields, 1},
-    {evalue_fields, 2},
-    {operator_fields, 2},
-    {kernelcall_fields, 2},
-    {delegatecall_fields, 2},
-    {movecall_fields, 2},
-    {jumpfalsecall_fields, 2},
-    {freecall_fields, 1},
-    {instruction_fields, 2},
-    {backenddelegatedatareference_fields, 2},
-    {compilespec_fields, 2},
-    {backenddelegate_fields, 3},
-    {chain_fields, 4},
-    {nonconstbufferdevice_fields, 3},
-    {executionplan_fields, 10},
-    {buffer_fields, 1},
-    {backenddelegateinlinedata_fields, 1},
-    {datasegment_fields, 2},
-    {subsegmentoffsets_fields, 2},
-    {nameddata_fields, 2},
-    {program_fields, 8},
-    {flattensortensorlayout_fields, 3},
-    {flattensordatasegment_fields, 2},
-    {flattensornameddata_fields, 3},
-    {flattensor_fields, 3},
 };
 
 // By format of the file

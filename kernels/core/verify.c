@@ -14,8 +14,8 @@ enum {
     FIELD_SCALAR, // of: bytes
     FIELD_STRING,
     FIELD_VECTOR, // of: bytes of an element
-    FIELD_TABLE,  // of: number of the table
-    FIELD_TABLES, // of: number of the table
+    FIELD_TABLE,  // of: where the table begins
+    FIELD_TABLES, // of: where the table begins
     FIELD_UNION,  // of: number of the union; the slot before it has the type
 };
 
@@ -24,13 +24,8 @@ typedef struct schema_field {
     uint8_t of;
 } schema_field;
 
-typedef struct schema_table {
-    const schema_field *fields;
-    uint32_t n_fields;
-} schema_table;
-
 typedef struct schema_union {
-    const uint8_t *members; // table numbers, of type 1 on
+    const uint8_t *members; // where their tables begin, of type 1 on
     uint32_t n_members;
 } schema_union;
 
@@ -77,16 +72,16 @@ static bool verify_vector(verifier *v, uint32_t vector, uint32_t element, uint32
                             v->data[vector + 4 + length * element] == 0));
 }
 
-static bool verify_table(verifier *v, uint32_t table, uint32_t number);
+static bool verify_table(verifier *v, uint32_t table, uint32_t kind);
 
-static bool verify_tables(verifier *v, uint32_t vector, uint32_t number) {
+static bool verify_tables(verifier *v, uint32_t vector, uint32_t kind) {
     if (!verify_vector(v, vector, 4, 0)) {
         return false;
     }
     uint32_t length = pt_read_u32(v->data + vector);
     for (uint32_t i = 0; i < length; i++) {
         uint32_t table = follow(v, vector + 4 + 4 * i);
-        if (!table || !verify_table(v, table, number)) {
+        if (!table || !verify_table(v, table, kind)) {
             return false;
         }
     }
@@ -130,30 +125,30 @@ static bool verify_present(verifier *v, schema_field field, uint32_t position, u
 }
 
 // A table at a position that was followed to.
-static bool verify_table(verifier *v, uint32_t table, uint32_t number) {
+static bool verify_table(verifier *v, uint32_t table, uint32_t kind) {
     uint32_t vtable = table - pt_read_u32(v->data + table);
     if (!visit(v, 1) || vtable > v->size || !inside(v, vtable, 4, 2)) {
         return false;
     }
     uint32_t vtable_size = pt_read_u16(v->data + vtable);
-    if (vtable_size < 4 || (vtable_size & 1) || !inside(v, vtable, vtable_size, 2)) {
+    if (vtable_size < 4 || (vtable_size & 1) || vtable_size > v->size - vtable) {
         return false;
     }
     const uint8_t *offsets = v->data + vtable + 4;
-    const schema_field *fields = tables[number].fields;
-    uint32_t n_fields = tables[number].n_fields, n_slots = (vtable_size - 4) / 2, type = 0;
+    const schema_field *own = &fields[kind + 1];
+    uint32_t n_fields = fields[kind].kind, n_slots = (vtable_size - 4) / 2, type = 0;
     uint32_t n = n_fields < n_slots ? n_fields : n_slots;
     for (uint32_t slot = 0; slot < n; slot++) {
         uint32_t offset = pt_read_u16(offsets + 2 * slot);
         if (offset == 0) {
-            if (type != 0 && fields[slot].kind == FIELD_UNION) {
+            if (type != 0 && own[slot].kind == FIELD_UNION) {
                 return false;
             }
-        } else if (offset < 4 || !verify_present(v, fields[slot], table + offset, &type)) {
+        } else if (offset < 4 || !verify_present(v, own[slot], table + offset, &type)) {
             return false;
         }
     }
-    return type == 0 || n == n_fields || fields[n].kind != FIELD_UNION;
+    return type == 0 || n == n_fields || own[n].kind != FIELD_UNION;
 }
 
 int32_t pt_verify(const uint8_t *data, uint32_t size, uint32_t format) {

@@ -1,6 +1,7 @@
 """examples/c builds with make and with CMake, for this machine and for a board, and says the same."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from picotorch.host import running, selective
 from picotorch.host.boards import load_board
 from picotorch.host.elf import flash_bytes
 from picotorch.host.emulator import _emulator_program
+from picotorch.host.firmware_map import sections
 from picotorch.host.operators import needed_operators
 from picotorch.host.run import Request
 from picotorch.host.twin import open_program
@@ -21,6 +23,8 @@ MODEL = fixture_store.load("int8_ds_cnn").pte
 INPUT = (np.arange(490) % 16 - 8).astype(np.float32)
 BOARD = "mps2-an386"
 MOST_SMALL, MOST = 52 * 1024, 67 * 1024  # bytes of flash without the model
+MOST_CORE = 22 * 1024  # of these without texts, for size
+MAP = "-nostartfiles -T mps2.ld -Wl,-Map="
 LIBC = ("malloc", "free", "printf", "puts", "_sbrk", "strlen", "strcmp", "abort", "exit", "expf")
 
 
@@ -35,7 +39,7 @@ def sh(*command):
 
 def make(target, folder):
     """For the board as small as it gets."""
-    small = ["SMALL=1"] if target == "mps2" else []
+    small = ["SMALL=1", f"LDFLAGS={MAP}{folder}/example.map"] if target == "mps2" else []
     sh("make", "-s", "-j2", f"TARGET={target}", f"BUILD={folder}", *small)
 
 
@@ -73,6 +77,15 @@ def test_it_builds_and_gives_what_the_twin_gives(build, target, tmp_path):
         symbols = sh("arm-none-eabi-nm", tmp_path / "example").split()
         assert [name for name in LIBC if name in symbols] == []
         assert flash_bytes(tmp_path / "example") - len(MODEL) < (MOST_SMALL if build is make else MOST)
+
+
+def test_the_core_is_small(tmp_path):
+    make("mps2", tmp_path)
+    core = {path.stem for path in (FOLDER.parents[1] / "kernels/core").glob("*.c")} - {"registry"}
+    linked = [(re.search(r"libpicotorch\.a\((\w+)\.o\)", path), size)
+              for _, size, path in sections(tmp_path / "example.map")]
+    size = sum(size for found, size in linked if found and found[1] in core)
+    assert 20 * 1024 < size <= MOST_CORE
 
 
 def test_its_list_of_operators_is_that_of_its_model():

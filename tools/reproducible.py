@@ -28,7 +28,7 @@ import make_wheel
 from picotorch.host import boards, emulator
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tools",
+SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tests/fixtures", "tools",
            "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 NO_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
 OTHERWISE = {"TZ": "Pacific/Chatham", "LC_ALL": "C", "PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1",

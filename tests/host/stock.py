@@ -10,7 +10,7 @@ from pathlib import Path
 
 import built_ports
 import pytest
-from picotorch.host import mpy, ports
+from picotorch.host import mpy, native_module, ports
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "stock"
@@ -55,14 +55,14 @@ def _environment():
 
 def make_module(arch):
     """build/natmod/ARCH/_picotorch.mpy."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with open(BUILD / "lock", "w") as lock:
+    native_module.BUILD.mkdir(parents=True, exist_ok=True)
+    with open(native_module.BUILD / "lock", "w") as lock:  # picotorch natmod builds there, too
         fcntl.flock(lock, fcntl.LOCK_EX)
         command = ["make", "-C", REPOSITORY / "port" / "natmod", f"-j{os.cpu_count() or 1}",
                    f"ARCH={arch}", f"PYTHON={sys.executable}"]
         made = subprocess.run(command, capture_output=True, text=True, env=_environment())
         assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
-    return REPOSITORY / "build" / "natmod" / arch / "_picotorch.mpy"
+    return native_module.BUILD / arch / "_picotorch.mpy"
 
 
 # ---- a file system in memory

@@ -25,9 +25,10 @@ from . import flash_tools
 def deploy(model, port, folder, to_romfs, force, as_json):
     """Copy MODEL to a connected board, and check the copy.
 
-    Free space and heap are looked at first. A file of this name stays as it is until the copy is whole
-    and checked; picotorch run --port then finds it by name and content. In ROMFS its data is aligned,
-    so that a run uses it where it is.
+    Where the board has no picotorch, the native module and the runtime are copied first, if they are
+    built (make natmod). Free space and heap are looked at before. A file of this name stays as it is
+    until the copy is whole and checked; picotorch run --port then finds it by name and content. In
+    ROMFS its data is aligned, so that a run uses it where it is.
 
     \b
     Examples:

@@ -1,7 +1,6 @@
 """picotorch deploy: copies a model to a connected board, into its file system or its ROMFS."""
 
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 from picotorch.errors import (
@@ -14,33 +13,39 @@ from picotorch.errors import (
 
 from .. import romfs, show
 from ..run import Request
-from .link import BLOCK, ON_BOARD, Link
+from .files import Tell, copy_file, do, free_in
+from .installing import install
+from .link import BLOCK, Link
 from .room import SPARE
-from .running import begin, call, memory_of, with_memories
+from .running import begin, call, has_picotorch, memory_of, with_memories
 from .serial_ports import resolve
 
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
-Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
-
 
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
            methods: list[str] | None, tell: Tell) -> dict:
-    """Copies a model; what was done, as plain data. `methods`: whose memories the heap must have room
-    for, None for no matter. Raises Error; then a file that was there before is still there, but a ROMFS
-    that was begun is empty."""
+    """Copies a model, and picotorch where the board has none; what was done, as plain data. `methods`:
+    whose memories the heap must have room for, None for no matter. Raises Error; then a file that was
+    there before is still there, but a ROMFS that was begun is empty."""
     port = resolve(port)
     with Link(port) as link:
-        found = begin(link)
-        link.send_module(ON_BOARD / "files.py")
-        free = found.heap_free["before"]
-        if methods is not None:
-            _check_heap(link, model, path, methods, 0 if to_romfs else len(model), free,
-                        found.machine)
-        copy = _into_romfs if to_romfs else _into_files
-        entry = copy(link, model, path.name, folder, tell)
-    return {"model": str(path), "port": port, "machine": found.machine, "bytes": len(model),
-            "heap_free": free, **entry}
+        if has_picotorch(link):
+            return _deploy(link, model, path, folder, to_romfs, methods, tell)
+        installed = install(link, tell)
+    with Link(port) as link:
+        return {**_deploy(link, model, path, folder, to_romfs, methods, tell), "installed": installed}
+
+
+def _deploy(link, model, path, folder, to_romfs, methods, tell):
+    found = begin(link)
+    free = found.heap_free["before"]
+    if methods is not None:
+        _check_heap(link, model, path, methods, 0 if to_romfs else len(model), free, found.machine)
+    copy = _into_romfs if to_romfs else _into_files
+    entry = copy(link, model, path.name, folder, tell)
+    return {"model": str(path), "port": link.port, "machine": found.machine, "bytes": len(model),
+            "heap_free": free, "installed": [], **entry}
 
 
 def _check_heap(link, model, path, methods, in_heap, free, machine):
@@ -54,11 +59,6 @@ def _check_heap(link, model, path, methods, in_heap, free, machine):
                    requested=needed, available=free, remedy=remedy)
 
 
-def _do(link, doing, function, *arguments):
-    said = link.do(doing, call(function, *arguments), "files")
-    return said[0] if said else None
-
-
 # ---- files
 
 
@@ -67,10 +67,10 @@ def _into_files(link: Link, data: bytes, name: str, folder: str | None, tell: Te
     folder = (folder or "").rstrip("/")
     path = f"{folder}/{name}" if folder else name
     if folder:
-        _do(link, "the folder is made", "make_folder", folder)
+        do(link, "the folder is made", "make_folder", folder)
     part = path + ".part"
-    _do(link, "what is left of an earlier try is removed", "remove", part)
-    free = _do(link, "the free space is asked for", "free", folder or ".")
+    do(link, "what is left of an earlier try is removed", "remove", part)
+    free = free_in(link, folder or ".")
     if free is None:
         raise fail(NOT_FOUND, "the firmware has no file system", link.name,
                    remedy="deploy with --romfs, or flash a firmware that has one")
@@ -81,27 +81,13 @@ def _into_files(link: Link, data: bytes, name: str, folder: str | None, tell: Te
     return {"path": path, "in_place": False}
 
 
-def copy_file(link: Link, data: bytes, path: str, tell: Tell) -> None:
-    """Writes a file, checks what is there, and only then gives it its name."""
-    part = path + ".part"
-    _do(link, f"{path} is begun", "begin", part)
-    link.put(f"{path} is copied", data, lambda sent: tell(path, sent, len(data)))
-    _do(link, f"{path} is closed", "end")
-    written = _do(link, f"{path} is checked", "checksum", part)
-    if written != (len(data), zlib.crc32(data)):
-        _do(link, "the bad copy is removed", "remove", part)
-        raise fail(ACCESS_FAILED, f"the copy of {path} is not what was sent", link.name,
-                   remedy="try again; where it happens again, its flash is worn out")
-    _do(link, f"{path} gets its name", "replace", path, part)
-
-
 # ---- ROMFS
 
 
 def _into_romfs(link: Link, data: bytes, name: str, folder: str | None, tell: Tell) -> dict:
     """A new image with the files that are in it, and this one. Its first block is written last: where
     that does not happen the board finds no ROMFS, rather than half of one."""
-    partition = _do(link, "ROMFS is looked for", "open_rom")
+    partition = do(link, "ROMFS is looked for", "open_rom")
     if partition is None:
         raise fail(NOT_FOUND, "has no ROMFS partition", link.name,
                    remedy="deploy without --romfs, or flash a firmware that has one")
@@ -155,15 +141,17 @@ def _write_rom(link, image, size, block, tell):
     at_once = size if block == size else max(block, _ERASED_AT_ONCE // block * block)
     for start in range(0, len(padded), at_once):
         part = min(at_once, -(-(len(padded) - start) // block) * block) if block < size else len(padded)
-        _do(link, "ROMFS is erased", "erase_rom", start, part)
+        do(link, "ROMFS is erased", "erase_rom", start, part)
     link.put("ROMFS is written", padded[BLOCK:], lambda sent: tell("/rom", sent, len(image)), BLOCK)
     link.put("ROMFS is written", padded[:BLOCK], lambda sent: tell("/rom", len(image), len(image)))
-    if _do(link, "ROMFS is checked", "end_rom", len(image)) != zlib.crc32(image):
+    if do(link, "ROMFS is checked", "end_rom", len(image)) != zlib.crc32(image):
         raise fail(ACCESS_FAILED, "the ROMFS is not what was sent", link.name,
                    remedy="try again; where it happens again, its flash is worn out")
 
 
 def show_text(entry: dict) -> None:
+    for name in entry["installed"]:
+        show.line(f"{name} is installed")
     how = "used in place" if entry["in_place"] else "read into the heap"
     show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
               f"checked; a run has it {how}")

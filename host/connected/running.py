@@ -49,6 +49,10 @@ def run(request: Request, port: str) -> Result:
     return result
 
 
+def has_picotorch(link: Link) -> bool:
+    return link.do("picotorch is looked for", _WHAT)[0][2] is not None
+
+
 def begin(link: Link) -> Connected:
     """What the board is. Raises NotFound where it has no picotorch, NotSupported for another one."""
     (machine, free, version), = link.do("the board is asked what it is", _WHAT)

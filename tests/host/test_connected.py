@@ -4,16 +4,18 @@ import importlib.metadata
 import json
 import socket
 import threading
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
 import picotorch
 import pytest
 from calling import assert_error
-from picotorch.host.connected import link, running, selftest, serial_ports
+from picotorch.host.connected import files, installing, link, running, selftest, serial_ports
 from wire import Board
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+ARMV7EMSP = 7
 MODEL = FIXTURES / "int8_ds_cnn" / "model.pte"
 SMALL = FIXTURES / "add_5" / "model.pte"
 
@@ -195,3 +197,37 @@ def test_no_micropython_at_the_port(call, monkeypatch, says):
 
 def test_the_runtime_and_the_package_have_one_version():
     assert picotorch.__version__ == importlib.metadata.version("picotorch")
+
+
+@pytest.fixture
+def native_modules(tmp_path, monkeypatch):
+    """A folder as make natmod makes one, of which only the files' names are real."""
+    for name in ("armv7m/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(name.encode() * 100)
+    monkeypatch.setattr(installing, "BUILD", tmp_path)
+    monkeypatch.setattr(installing, "facts_of", lambda conversation: {
+        **running.facts_of(conversation), "mpy": 6 | ARMV7EMSP << 10})  # ours loads no native modules
+    return tmp_path
+
+
+def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_modules):
+    """An M4F takes the module of an M3 where its own is not built."""
+    with link.Link(board.port) as conversation:
+        paths = installing.install(conversation, lambda *told: None)
+        for path in paths:
+            source = next(native_modules.rglob(path.rsplit("/", 1)[1])).read_bytes()
+            assert files.do(conversation, "", "checksum", path) == (len(source), zlib.crc32(source))
+    assert paths == ["/lib/picotorch/__init__.mpy", "/lib/picotorch/errors.mpy", "/lib/_picotorch.mpy"]
+
+
+def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modules, monkeypatch):
+    monkeypatch.setattr(running, "_WHAT", running._WHAT.replace("import picotorch", "import no_such"))
+    module = native_modules / "armv7m" / "_picotorch.mpy"
+    module.write_bytes(bytes(4_000_000))
+    assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed",
+                 "heap: 4049152B requested", "picotorch natmod --models")
+    module.unlink()
+    assert_error(call("deploy", SMALL, "--port", board.port), "NotFound",
+                 "no native module for armv7emsp is built", "make natmod")

@@ -1,0 +1,37 @@
+"""Files on a connected board."""
+
+import zlib
+from collections.abc import Callable
+
+from picotorch.errors import ACCESS_FAILED, fail
+
+from .link import ON_BOARD, Link
+from .running import call
+
+Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
+
+
+def do(link: Link, doing: str, function: str, *arguments):
+    """What a function of on_board/files.py says first."""
+    link.send_module(ON_BOARD / "files.py")
+    said = link.do(doing, call(function, *arguments), "files")
+    return said[0] if said else None
+
+
+def free_in(link: Link, folder: str) -> int | None:
+    """Free bytes, None without a file system."""
+    return do(link, "the free space is asked for", "free", folder)
+
+
+def copy_file(link: Link, data: bytes, path: str, tell: Tell) -> None:
+    """Writes a file, checks what is there, and only then gives it its name."""
+    part = path + ".part"
+    do(link, f"{path} is begun", "begin", part)
+    link.put(f"{path} is copied", data, lambda sent: tell(path, sent, len(data)))
+    do(link, f"{path} is closed", "end")
+    written = do(link, f"{path} is checked", "checksum", part)
+    if written != (len(data), zlib.crc32(data)):
+        do(link, "the bad copy is removed", "remove", part)
+        raise fail(ACCESS_FAILED, f"the copy of {path} is not what was sent", link.name,
+                   remedy="try again; where it happens again, its flash is worn out")
+    do(link, f"{path} gets its name", "replace", path, part)

@@ -1,0 +1,66 @@
+"""Puts picotorch onto a board with stock MicroPython: the native module and the runtime as .mpy."""
+
+from pathlib import Path
+
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, fail
+
+from .files import Tell, copy_file, do, free_in
+from .link import Link
+from .running import facts_of
+
+BUILD = Path(__file__).resolve().parents[2] / "build" / "natmod"  # make natmod
+MODULE = "_picotorch.mpy"
+HEAP_BESIDE = 48 * 1024  # bytes of heap for the runtime and the memories of a small model
+_MPY_VERSION = 6
+# By the number that sys.implementation._mpy has for them; Thumb code of a smaller one runs on a larger
+_ARCHES = {2: "x64", 4: "armv6m", 5: "armv7m", 7: "armv7emsp", 8: "armv7emdp", 11: "rv32imc"}
+_THUMB = range(4, 9)
+_LIBRARY = "say(next((p for p in sys.path if p.endswith('/lib') and not p.startswith('/rom')), '/lib'))"
+
+
+def install(link: Link, tell: Tell) -> list[str]:
+    """Copies what the board lacks; the files' paths there. They can be imported after a soft reset.
+
+    Raises NotSupported for MicroPython before 1.23, NotFound where no module is built for it,
+    MemoryAllocationFailed where heap or file system have too little room.
+    """
+    facts = facts_of(link)
+    module = _module_for(facts, link.name)
+    runtime = sorted((BUILD / "picotorch").glob("*.mpy"))
+    size = module.stat().st_size
+    _check("heap", size + HEAP_BESIDE, facts["heap_free"])
+    folder = link.do("sys.path is asked for", _LIBRARY)[0]
+    do(link, "the folder is made", "make_folder", folder)
+    do(link, "the folder is made", "make_folder", folder + "/picotorch")
+    _check("file system", size + sum(path.stat().st_size for path in runtime), free_in(link, folder))
+    files = {f"{folder}/picotorch/{path.name}": path for path in runtime}
+    files[f"{folder}/{MODULE}"] = module  # last: with it the runtime can be imported
+    for name, path in files.items():
+        copy_file(link, path.read_bytes(), name, tell)
+    return list(files)
+
+
+def _module_for(facts, board):
+    """The file of the fastest module that runs there."""
+    mpy = facts["mpy"]
+    if mpy is None or mpy & 0xFF != _MPY_VERSION:
+        raise fail(NOT_SUPPORTED, "MicroPython 1.23 or newer is needed for a native module", board,
+                   remedy="flash a newer one, or one with picotorch inside")
+    number = mpy >> 10 & 0xF
+    if not number:
+        raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and loads no native modules",
+                   board, remedy="flash a firmware that has picotorch")
+    for candidate in range(number, 3, -1) if number in _THUMB else (number,):
+        module = BUILD / _ARCHES.get(candidate, "none") / MODULE
+        if module.is_file():
+            return module
+    arch = _ARCHES.get(number, f"number {number}")
+    raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {arch} is "
+               "built", board, remedy="make natmod builds them; or flash a firmware that has picotorch")
+
+
+def _check(memory, needed, free):
+    if needed > (free or 0):
+        raise fail(MEMORY_ALLOCATION_FAILED, "", memory, requested=needed, available=free or 0,
+                   remedy="build the module with the kernels of your models only: picotorch natmod "
+                          "--models")

@@ -18,7 +18,7 @@ RP2 = rp2.BUILD
 FLASH = rp2.FLASH
 ROMFS = FLASH + rp2.layout("RPI_PICO").firmware
 BOARDS = sorted(rp2.BOARDS)
-MODELS = {"int8_ds_cnn.pte": "int8_ds_cnn", "mul.pte": "mul_broadcast"}
+MODELS = {"model.pte": "int8_ds_cnn", "mul.pte": "mul_broadcast"}
 FREE = 100 * 1024  # bytes of heap that int8 ds_cnn leaves to its user
 SUBNORMAL = 2.0**-126
 
@@ -251,7 +251,7 @@ def assert_as_the_twin(printed, result):
 
 def test_ds_cnn_runs_in_place_as_on_the_twin(mpremote, tmp_path):
     inputs = list(np.load(FOLDER / "int8_ds_cnn" / "inputs.npz").values())
-    printed, result = run_on_board(mpremote, tmp_path, "int8_ds_cnn.pte", inputs)
+    printed, result = run_on_board(mpremote, tmp_path, "model.pte", inputs)
     assert_as_the_twin(printed, result)
     assert printed["allocated"] == ["0"]
     address = int(printed["model"][0])
@@ -271,9 +271,18 @@ def test_subnormal_numbers_are_as_on_the_twin(mpremote, tmp_path):
     assert_as_the_twin(printed, result)
 
 
+def test_parity_with_the_twin_by_the_command(port, call):
+    model = FOLDER / "int8_ds_cnn" / "model.pte"
+    status, stdout, stderr = call("parity", model, "--port", port)
+    assert status == 0, stdout + stderr
+    assert re.search("outputs: 1 identical to the bit.*method pool: 2588 bytes identical", stdout,
+                     re.DOTALL)
+    assert "agree" in stdout
+
+
 def test_a_model_is_run_by_its_path_in_a_line(mpremote):
     code = ("from picotorch import Module; from array import array; "
-            "print(Module('/rom/int8_ds_cnn.pte').forward(array('f', [0.5] * 490)).sizes())")
+            "print(Module('/rom/model.pte').forward(array('f', [0.5] * 490)).sizes())")
     assert mpremote("exec", code).strip() == "(1, 12)"
 
 

@@ -32,13 +32,9 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path) -
     programs: link only the kernels that these need; all where there are none. Raises NotFound outside
     of picotorch's repository, OperatorMissing, Internal when the build fails.
     """
-    if not SETUP.is_file():
-        raise fail(NOT_FOUND, "the sources of the native module are not installed",
-                   remedy="call this in picotorch's repository")
     names = needed_operators(programs) if programs else sorted(known_operators())
-    folder = _select(names) if programs else None
     for arch in arches:
-        built = _make(arch, folder and folder / arch)
+        built = link(arch, programs)
         (output / arch).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built, output / arch / built.name)
     (output / "picotorch").mkdir(parents=True, exist_ok=True)
@@ -50,6 +46,16 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path) -
     return {"output": str(output), "models": list(programs), "operators": names,
             "modules": {arch: (output / arch / "_picotorch.mpy").stat().st_size for arch in arches},
             "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
+
+
+def link(arch: str, programs: dict[str, Program]) -> Path:
+    """The module of one architecture, with the kernels that these programs need or with all; beside
+    it build/natmod/picotorch is made. Raises as build does."""
+    if not SETUP.is_file():
+        raise fail(NOT_FOUND, "the sources of the native module are not installed",
+                   remedy="call this in picotorch's repository")
+    folder = _select(needed_operators(programs)) / arch if programs else None
+    return _make(arch, folder)
 
 
 def _select(names):

@@ -25,10 +25,11 @@ from . import flash_tools
 def deploy(model, port, folder, to_romfs, force, as_json):
     """Copy MODEL to a connected board, and check the copy.
 
-    Where the board has no picotorch, the native module and the runtime are copied first, if they are
-    built (make natmod). Free space and heap are looked at before. A file of this name stays as it is
-    until the copy is whole and checked; picotorch run --port then finds it by name and content. In
-    ROMFS its data is aligned, so that a run uses it where it is.
+    Where the board has no picotorch, the native module and the runtime are copied first: the one that
+    make natmod built, with all kernels, or where the heap has no room for it one with the kernels of
+    MODEL, which is built then. Free space and heap are looked at before. A file of this name stays as
+    it is until the copy is whole and checked; picotorch run --port then finds it by name and content.
+    In ROMFS its data is aligned, so that a run uses it where it is.
 
     \b
     Examples:

@@ -13,6 +13,7 @@ from picotorch.errors import (
 
 from .. import romfs, show
 from ..run import Request
+from ..twin import open_program
 from .files import Tell, copy_file, do, free_in
 from .installing import install
 from .link import BLOCK, Link
@@ -32,7 +33,7 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
     with Link(port) as link:
         if has_picotorch(link):
             return _deploy(link, model, path, folder, to_romfs, methods, tell)
-        installed = install(link, tell)
+        installed = install(link, {str(path): open_program(model)}, tell)
     with Link(port) as link:
         return {**_deploy(link, model, path, folder, to_romfs, methods, tell), "installed": installed}
 

@@ -10,6 +10,7 @@ from picotorch.schema import ERROR_NAMES
 
 POOL_SIZE = 65536  # bytes of method pool where the user says nothing
 TEMP_SIZE = 65536
+PORT = "port:"  # what the name of a connected board begins with
 PREPARE = ("none", "pool")
 PATIENCE = 120.0  # seconds
 

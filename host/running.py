@@ -17,10 +17,9 @@ from picotorch.errors import (
 )
 
 from . import boards, bundled, emulated, emulator, twin
-from .run import POOL_SIZE, TEMP_SIZE, Request, Result
+from .run import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
 
 HOST = twin.BOARD
-PORT = "port:"  # what the name of a connected board begins with
 DEFAULT_BOARD = "mps2-an386"
 LARGEST_FILE = 1 << 31  # bytes; TorchScript may be larger than the 128 MiB of a program
 

@@ -175,8 +175,9 @@ reproducible: all-firmware ## SHA-256 of wheel and firmware, each built a second
 	.venv/bin/python tools/reproducible.py
 
 .PHONY: wheel
-wheel: ## The wheel, with the firmware of mps2-an386 and the native modules that are built, in dist
+wheel: ## The wheel, with the firmware of mps2-an386 and the native modules, in dist
 	@$(SETUP) firmware --board mps2-an386 --variant run
+	@$(SETUP) natmod
 	.venv/bin/python tools/make_wheel.py
 
 .PHONY: symbols

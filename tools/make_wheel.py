@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Build the wheel with what a user could not build without a compiler: the firmware of the default
-board, stripped, and those native modules that are built (make natmod).
+board, stripped, and those native modules that are built (make natmod), with the runtime that goes with
+them.
 
 Example: make wheel
 Example: tools/make_wheel.py --output dist
@@ -29,9 +30,10 @@ def stage(folder: Path) -> Path:
     target.mkdir(parents=True)
     subprocess.run(["arm-none-eabi-strip", "-o", target / firmware.name, firmware], check=True)
     shutil.copyfile(firmware.with_name("stack.json"), target / "stack.json")
-    for module in sorted(BUILD.glob("natmod/*/_picotorch.mpy")):
-        (folder / module.parent.relative_to(BUILD)).mkdir(parents=True)
-        shutil.copyfile(module, folder / module.relative_to(BUILD))
+    for pattern in ("natmod/*/_picotorch.mpy", "natmod/picotorch/*.mpy"):
+        for path in sorted(BUILD.glob(pattern)):
+            (folder / path.relative_to(BUILD)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / path.relative_to(BUILD))
     return folder
 
 

@@ -85,12 +85,14 @@ def test_a_wheel_brings_the_native_modules_that_are_built(tmp_path, monkeypatch)
     (tmp_path / "natmod" / "armv6m").mkdir(parents=True)
     (tmp_path / "natmod" / "armv6m" / "_picotorch.mpy").write_bytes(b"module")
     (tmp_path / "natmod" / "armv6m" / "init.o").write_bytes(b"object")
+    (tmp_path / "natmod" / "picotorch").mkdir()
+    (tmp_path / "natmod" / "picotorch" / "errors.mpy").write_bytes(b"runtime")
     monkeypatch.setattr(make_wheel, "BUILD", tmp_path)
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path / "firmware")
     staged = make_wheel.stage(tmp_path / "staged")
     assert {str(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file()} == {
         f"firmware/{BOARD}-run/firmware.elf", f"firmware/{BOARD}-run/stack.json",
-        "natmod/armv6m/_picotorch.mpy"}
+        "natmod/armv6m/_picotorch.mpy", "natmod/picotorch/errors.mpy"}
     assert (staged / "natmod/armv6m/_picotorch.mpy").read_bytes() == b"module"
 
 

@@ -12,15 +12,18 @@ DATA = 256  # bytes in a block; a page of flash
 _HEADER = "<8I"
 _MAGIC, _MAGIC_2, _MAGIC_END = 0x0A324655, 0x9E5D5157, 0x0AB16F30
 _HAS_FAMILY = 0x2000
+_LARGEST = BLOCK - 32 - 4  # bytes of flash in a block
+# Of one block before those of an RP2350, by which pico-sdk gets around its erratum E10
+ABSOLUTE = 0xE48BFF57
 
 
 @dataclass(frozen=True)
 class Block:
-    """256 bytes of flash."""
+    """256 bytes of flash, of other builders up to 476; family: None where the file names none."""
 
     address: int
     data: bytes
-    family: int
+    family: int | None
 
 
 def write(parts: dict[int, bytes], family: int) -> bytes:
@@ -37,15 +40,22 @@ def write(parts: dict[int, bytes], family: int) -> bytes:
 
 
 def read(file: bytes) -> Iterator[Block]:
-    """The blocks of a UF2 file. InvalidArgument where it is none, or not all of it is there."""
+    """The blocks of a UF2 file, which may be several, one behind the other. InvalidArgument where it is
+    none, or not all of it is there."""
     if not file or len(file) % BLOCK:
         raise fail(INVALID_ARGUMENT, f"{len(file)} bytes are no UF2 file")
+    expected, of = 0, None  # what the next block says: its number, and of how many; None: of any
     for number, at in enumerate(range(0, len(file), BLOCK)):
         magic, magic_2, flags, address, size, index, count, family = struct.unpack_from(
             _HEADER, file, at)
         (end,) = struct.unpack_from("<I", file, at + BLOCK - 4)
-        if (magic, magic_2, end) != (_MAGIC, _MAGIC_2, _MAGIC_END) or not flags & _HAS_FAMILY:
+        if (magic, magic_2, end) != (_MAGIC, _MAGIC_2, _MAGIC_END) or not 0 < size <= _LARGEST:
             raise fail(INVALID_ARGUMENT, f"block {number} is no UF2 block")
-        if index != number or count != len(file) // BLOCK or size != DATA:
-            raise fail(INVALID_ARGUMENT, f"block {number} says that it is {index} of {count}")
+        family = family if flags & _HAS_FAMILY else None
+        if family != ABSOLUTE:
+            if index != expected or count != (of or count) or index >= count:
+                raise fail(INVALID_ARGUMENT, f"block {number} says that it is {index} of {count}")
+            expected, of = (0, None) if index + 1 == count else (index + 1, count)
         yield Block(address, file[at + 32:at + 32 + size], family)
+    if of is not None:
+        raise fail(INVALID_ARGUMENT, f"{expected} of {of} blocks are there")

@@ -33,17 +33,19 @@ DRIVE = "drive"
 _WAIT = 15.0  # seconds for a drive to come or go, and for a prompt
 _PAUSE = 0.1
 _TAIL = 3  # lines of what a tool says last
+_DEBIAN = "on Debian: apt-get install"
 
 
 @dataclass(frozen=True)
 class Tool:
     """A program that flashes: `suffixes` of the files that it takes, its arguments for a board's entry
-    and a file, and whether it checks what it wrote."""
+    and a file, how to get it, and whether it checks what it wrote."""
 
     name: str
     key: str
     suffixes: tuple[str, ...]
     arguments: Callable[[dict, Path], list[str]]
+    remedy: str
     checks: bool = True
 
 
@@ -71,13 +73,15 @@ def _st_flash(entry, file):
 
 _TOOLS = {tool.name: tool for tool in (
     Tool("picotool", "picotool", (".uf2", ".elf", ".bin"),
-         lambda entry, file: ["load", "-v", "-x", str(file)]),
-    Tool("openocd", "openocd", (".elf", ".hex", ".bin"), _openocd),
-    Tool("pyocd", "pyocd", (".elf", ".hex", ".bin"), _pyocd),
-    Tool("dfu-util", "dfu", (".dfu", ".bin"), _dfu_util, checks=False),
-    Tool("st-flash", "st", (".bin", ".hex"), _st_flash),
+         lambda entry, file: ["load", "-v", "-x", str(file)],
+         "get it from https://github.com/raspberrypi/pico-sdk-tools/releases"),
+    Tool("openocd", "openocd", (".elf", ".hex", ".bin"), _openocd, f"{_DEBIAN} openocd"),
+    Tool("pyocd", "pyocd", (".elf", ".hex", ".bin"), _pyocd, "pip install pyocd"),
+    Tool("dfu-util", "dfu", (".dfu", ".bin"), _dfu_util, f"{_DEBIAN} dfu-util", checks=False),
+    Tool("st-flash", "st", (".bin", ".hex"), _st_flash, f"{_DEBIAN} stlink-tools"),
     Tool("teensy_loader_cli", "teensy", (".hex",),
-         lambda entry, file: [f"--mcu={entry['teensy']}", "-w", "-v", str(file)], checks=False),
+         lambda entry, file: [f"--mcu={entry['teensy']}", "-w", "-v", str(file)],
+         f"{_DEBIAN} teensy-loader-cli", checks=False),
 )}
 TOOLS = (DRIVE, *_TOOLS)
 
@@ -107,7 +111,7 @@ def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run
         firmware = _built(firmware, board, entry, way)
     _check_file(firmware, board, entry)
     way = way or _choose(firmware, board, entry)
-    if way != DRIVE and not _takes(_TOOLS[way], firmware, entry):
+    if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
         raise fail(NOT_SUPPORTED, f"{way} does not flash {firmware.suffix} files onto it", board,
                    remedy=_ways(board, entry))
     done = (_by_drive if way == DRIVE else _by_tool)(firmware, board, entry, port, way, dry_run)
@@ -143,21 +147,28 @@ def _check_file(firmware, board, entry):
         raise fail(ACCESS_FAILED, "there is no such file", str(firmware))
     if firmware.suffix != ".uf2":
         return
-    for block in uf2.read(firmware.read_bytes()):
-        if block.family != entry.get("family", block.family):
-            raise fail(INVALID_ARGUMENT, f"is for family {block.family:#x}, not for {board}",
-                       str(firmware))
+    try:
+        families = {block.family for block in uf2.read(firmware.read_bytes())} - {uf2.ABSOLUTE}
+    except Error as error:
+        raise fail(error.code, error.message, str(firmware), remedy="get it once more") from None
+    if "family" in entry and not families & {entry["family"], None}:
+        named = ", ".join(f"{family:#x}" for family in sorted(families))
+        raise fail(INVALID_ARGUMENT, f"is for family {named}, not for {board}", str(firmware))
 
 
 def _takes(tool, firmware, entry):
     return bool(entry.get(tool.key)) and firmware.suffix in tool.suffixes
 
 
+def _takes_drive(firmware, entry):
+    return "drive" in entry and firmware.suffix == ".uf2"
+
+
 def _choose(firmware, board, entry):
     """The drive for a .uf2, else the first tool that is installed."""
     tools = [tool.name for tool in _TOOLS.values() if _takes(tool, firmware, entry)]
     installed = [name for name in tools if shutil.which(name)]
-    if firmware.suffix == ".uf2" and "drive" in entry and not (installed and not _drive(entry)):
+    if _takes_drive(firmware, entry) and not (installed and not _drive(entry)):
         return DRIVE
     if installed:
         return installed[0]
@@ -165,7 +176,7 @@ def _choose(firmware, board, entry):
         raise fail(NOT_SUPPORTED, f"no way takes {firmware.suffix} files", board,
                    remedy=_ways(board, entry))
     raise fail(NOT_FOUND, f"{' or '.join(tools)} is not installed", board,
-               remedy=f"on Debian: apt-get install {tools[0]}")
+               remedy=_TOOLS[tools[0]].remedy)
 
 
 def _ways(board, entry):
@@ -191,7 +202,7 @@ def _by_drive(firmware, board, entry, port, way, dry_run):
                           "mount its drive if your system does not")
     target = drive.path / firmware.name
     _copy(firmware, target, board)
-    if not _wait_for(lambda: not target.exists()):
+    if not _wait_for(lambda: not _is_there(target)):
         raise fail(ACCESS_FAILED, "its drive is still there: it did not get all of the file", board,
                    remedy="unplug it and try again")
     return {"command": ["cp", str(firmware), str(drive.path)]}
@@ -210,6 +221,14 @@ def _copy(firmware, target, board):
     except OSError as error:
         raise fail(ACCESS_FAILED, f"the drive broke off: {error.strerror or error}", board,
                    remedy="unplug it and try again") from None
+
+
+def _is_there(path):
+    """Not where its drive went away without having been unmounted: then every look at it fails."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _drive(entry):
@@ -243,7 +262,7 @@ def _by_tool(firmware, board, entry, port, way, dry_run):
                                stdin=subprocess.DEVNULL)
     except FileNotFoundError:
         raise fail(NOT_FOUND, f"{way} is not installed", board,
-                   remedy=f"on Debian: apt-get install {way}") from None
+                   remedy=_TOOLS[way].remedy) from None
     if ended.returncode:
         said = [line for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
         raise fail(ACCESS_FAILED, f"{way} ended with status {ended.returncode}: "

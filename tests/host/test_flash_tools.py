@@ -1,5 +1,6 @@
 """picotorch flash, with a folder for the boot loader's drive and tools that note what they get."""
 
+import errno
 import json
 import threading
 import time
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from calling import assert_error, assert_usage
+from picotorch.host import ports, rp2
 from picotorch.host.connected import flash_tools
+from picotorch.host.uf2 import ABSOLUTE
 from picotorch.host.uf2 import write as write_uf2
 
 PICO = 0xE48BFF56
@@ -87,6 +90,53 @@ def test_a_uf2_that_is_none_of_the_board(call, folder, data, text):
     assert_error(call("flash", folder / "fw.uf2", "--board", "RPI_PICO"), "InvalidArgument", text)
 
 
+def test_uf2_files_of_other_builders(call, folder):
+    """Of MicroPython's Pico 2 firmware the first block is of a family of its own, 0 of 2 and alone; of
+    its port samd no block names a family; a file may be one for each of two chips."""
+    files = {"RPI_PICO2": uf2(2, ABSOLUTE)[:512] + uf2(3, 0xE48BFF59),
+             "ADAFRUIT_ITSYBITSY_M4_EXPRESS": without_family(uf2(2)),
+             "RPI_PICO": uf2(3, 0xE48BFF59) + uf2(2)}
+    for board, data in files.items():
+        (folder / "fw.uf2").write_bytes(data)
+        assert call("flash", folder / "fw.uf2", "--board", board, "--dry-run")[0] == 0
+        for damaged in (data[:-512], data + uf2(2)[512:]):
+            (folder / "fw.uf2").write_bytes(damaged)
+            assert_error(call("flash", folder / "fw.uf2", "--board", board, "--dry-run"),
+                         "InvalidArgument", str(folder / "fw.uf2"))
+
+
+def without_family(file):
+    return b"".join(file[at:at + 8] + bytes(4) + file[at + 12:at + 512]
+                    for at in range(0, len(file), 512))
+
+
+def test_only_uf2_files_go_to_a_drive(call, folder):
+    (folder / "fw.bin").write_bytes(b"firmware")
+    drive = mount(folder)
+    for board in ("RPI_PICO", "PYBV11"):
+        assert_error(call("flash", folder / "fw.bin", "--board", board, "--with", "drive"),
+                     "NotSupported", f"{board} takes")
+    assert [path.name for path in drive.iterdir()] == ["INFO_UF2.TXT"]
+
+
+def test_a_drive_that_went_away_before_it_was_unmounted(call, folder, monkeypatch):
+    mount(folder)
+    exists = Path.exists
+
+    def fail_as_linux_does(path):
+        if path.name == "fw.uf2" and path.parent.name == "RPI-RP2":
+            raise OSError(errno.EIO, "Input/output error")
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", fail_as_linux_does)
+    assert call("flash", folder / "fw.uf2", "--board", "RPI_PICO")[0] == 0
+
+
+def test_each_board_of_hardware_can_be_flashed():
+    built = {name for name, board in ports.boards().items() if board.port not in ("unix", "qemu")}
+    assert built | set(rp2.BOARDS) <= set(flash_tools.board_names())
+
+
 @pytest.mark.parametrize("tool, board, suffix, wanted", [
     ("picotool", "RPI_PICO", ".uf2", ["load", "-v", "-x", "FILE"]),
     ("openocd", "RPI_PICO2", ".elf", ["-f", "interface/cmsis-dap.cfg", "-f", "target/rp2350.cfg", "-c",
@@ -128,6 +178,8 @@ def test_no_tool_and_no_way(call, folder):
                  "openocd or pyocd is not installed", "apt-get install openocd")
     dfu = folder / "fw.dfu"
     dfu.write_bytes(b"")
+    assert_error(call("flash", file, "--board", "PYBV11", "--with", "st-flash"), "NotFound",
+                 "apt-get install stlink-tools")
     assert_error(call("flash", dfu, "--board", "RPI_PICO"), "NotSupported", ".uf2 by its drive")
     assert_error(call("flash", file, "--board", "PCA10056", "--with", "dfu-util"), "NotSupported")
     assert_error(call("flash", folder / "none.hex", "--board", "PCA10056"), "AccessFailed")

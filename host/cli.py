@@ -393,8 +393,10 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
               help="For this architecture; once for each, all by default.")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
               show_default=True, metavar="FOLDER", help="Where to write the files for the board.")
+@click.option("--no-texts", is_flag=True,
+              help="Leave out what errors say beside their name, number, subject and sizes.")
 @options.as_json
-def natmod(first, models, arches, output, as_json):
+def natmod(first, models, arches, output, no_texts, as_json):
     """Build the native module, with which stock MicroPython runs models: nothing is flashed.
 
     Without models it has all kernels. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the
@@ -406,7 +408,8 @@ def natmod(first, models, arches, output, as_json):
       picotorch natmod --output natmod
     """
     programs = {str(model): open_program(running.read_program(model)) for model in [*first, *models]}
-    entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output)
+    entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output,
+                                not no_texts)
     _print(entry, as_json, native_module.show_text)
 
 

@@ -15,7 +15,7 @@ from picotorch.errors import INTERNAL, NOT_FOUND, fail
 
 from . import show
 from .operators import known_operators, needed_operators
-from .selective import operator_file
+from .selective import operator_file, write_changed
 
 ROOT = Path(__file__).resolve().parent.parent
 SETUP = ROOT / "tools" / "setup_picotorch.py"
@@ -23,18 +23,21 @@ BUILD = ROOT / "build" / "natmod"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
+WITHOUT_TEXTS = "no-texts"  # the folder for what is built so
 STDERR = 2
 
 
-def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path) -> dict:
+def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
+          texts: bool = True) -> dict:
     """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
 
-    programs: link only the kernels that these need; all where there are none. Raises NotFound outside
-    of picotorch's repository, OperatorMissing, Internal when the build fails.
+    programs: link only the kernels that these need; all where there are none. texts: of errors; without
+    them an error has its name, number, subject and sizes only. Raises NotFound outside of picotorch's
+    repository, OperatorMissing, Internal when the build fails.
     """
     names = needed_operators(programs) if programs else sorted(known_operators())
     for arch in arches:
-        built = link(arch, programs)
+        built = link(arch, programs, texts)
         (output / arch).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built, output / arch / built.name)
     (output / "picotorch").mkdir(parents=True, exist_ok=True)
@@ -48,31 +51,32 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path) -
             "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
 
 
-def link(arch: str, programs: dict[str, Program]) -> Path:
+def link(arch: str, programs: dict[str, Program], texts: bool = True) -> Path:
     """The module of one architecture, with the kernels that these programs need or with all; beside
     it build/natmod/picotorch is made. Raises as build does."""
     if not SETUP.is_file():
         raise fail(NOT_FOUND, "the sources of the native module are not installed",
                    remedy="call this in picotorch's repository")
-    folder = _select(needed_operators(programs)) / arch if programs else None
-    return _make(arch, folder)
+    folder = _select(needed_operators(programs)) if programs else BUILD
+    return _make(arch, folder, texts)
 
 
 def _select(names):
     text = operator_file(names)
     folder = BUILD / "selected" / hashlib.sha256(text.encode()).hexdigest()[:12]
     for arch in ARCHES:
-        (folder / arch).mkdir(parents=True, exist_ok=True)
-        path = folder / arch / "operators.def"
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+        for place in (folder / arch, folder / WITHOUT_TEXTS / arch):
+            place.mkdir(parents=True, exist_ok=True)
+            write_changed(place / "operators.def", text)
     return folder
 
 
-def _make(arch, selection):
+def _make(arch, folder, texts):
     BUILD.mkdir(parents=True, exist_ok=True)
+    place = folder / arch if texts else folder / WITHOUT_TEXTS / arch
     command = [sys.executable, SETUP, "natmod", "--arch", arch]
-    command += ["--selection", selection] if selection else []
+    command += [] if folder == BUILD else ["--selection", place]
+    command += [] if texts else ["--no-texts"]
     with open(BUILD / "lock", "w") as lock:
         import fcntl  # not on Windows, where there is nothing to build with either
 
@@ -80,7 +84,7 @@ def _make(arch, selection):
         if subprocess.run(command, stdout=STDERR).returncode:
             raise fail(INTERNAL, "the native module was not built", arch,
                        remedy="what is above says where it stopped")
-    return (selection or BUILD / arch) / "_picotorch.mpy"
+    return place / "_picotorch.mpy"
 
 
 def _of_install(output, arches):

@@ -394,7 +394,8 @@ def set_up_natmod(arguments):
         have(needs_of_risc_v())
     set_up_micropython(arguments)
     for arch in arches:
-        run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", f"ARCH={arch}")
+        settings = [f"ARCH={arch}", *(["NO_TEXTS=1"] if arguments.no_texts else [])]
+        run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", *settings)
 
 
 # -- main ---------------------------------------------------------------------------
@@ -438,6 +439,8 @@ def parse_arguments():
         "--selection", type=Path, metavar="FOLDER",
         help="build with the kernels that FOLDER/operators.def names; the result is in FOLDER, too",
     )
+    parser.add_argument("--no-texts", action="store_true",
+                        help="of the native module: leave out what errors say beside their numbers")
     return parser.parse_args()
 
 

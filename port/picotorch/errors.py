@@ -94,7 +94,7 @@ class Error(Exception):
             what, more = more, what
         parts += [part for part in (what, more) if part]
         text = ": ".join(parts)
-        return text + "; " + self.remedy if self.remedy else text
+        return "; ".join([part for part in (text, self.remedy) if part])
 
     def __str__(self):
         return "%s (0x%02X): %s" % (self.name, self.code, self.message)

@@ -106,6 +106,27 @@ def test_the_module_of_one_model_is_small(call, package):
         assert (output / "armv7emsp" / path).is_file() and name.endswith(".mpy")
 
 
+def test_without_texts_it_is_smaller_and_errors_have_numbers(call, models, tmp_path):
+    model = stock.REPOSITORY / "tests" / "fixtures" / "int8_ds_cnn" / "model.pte"
+    status, out, _ = call("natmod", "--models", model, "--arch", "armv7emsp", "--no-texts", "--output",
+                          tmp_path / "package", "--json")
+    assert status == 0 and json.loads(out)["modules"]["armv7emsp"] <= 72_000
+    copied = {path.relative_to(tmp_path / "package").as_posix(): path.read_bytes()
+              for path in (tmp_path / "package" / "picotorch").glob("*.mpy")}
+    copied["_picotorch.mpy"] = (tmp_path / "package" / "armv7emsp" / "_picotorch.mpy").read_bytes()
+    script = (SCRIPTS / "models.py").read_text().replace('"int8_ds_cnn", "ds_cnn"', '"int8_ds_cnn",')
+    script += """
+try:
+    Program.load(BufferDataLoader(bytes(64)))
+except Error as error:
+    print(error)
+"""
+    *lines, damaged = stock.run("mps2-an386", script, copied, models, tmp_path)
+    expected = [line.removesuffix("; make it larger") for line in built_ports.twin_lines(NAMES)]
+    assert lines == expected[: len(lines)] and len(lines) == 11
+    assert damaged == "InvalidProgram (0x23): export the program again or copy it again"
+
+
 def install(folder, output, *options):
     """What install.py prints on the unix port."""
     folder.mkdir()

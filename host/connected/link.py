@@ -9,6 +9,7 @@ import ast
 import base64
 import os
 import re
+import stat
 import struct
 import zlib
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from picotorch import Error
 from picotorch.errors import (
     ACCESS_FAILED,
     INTERNAL,
+    INVALID_ARGUMENT,
     INVALID_STATE,
     MEMORY_ALLOCATION_FAILED,
     fail,
@@ -67,7 +69,14 @@ class Link:
         self._patience = PATIENCE
         self._sent: set[str] = set()
         self._base64 = False
-        self._transport = self._guarded(lambda: Transport(port, PATIENCE))
+        self._transport = self._guarded(self._open)
+
+    def _open(self):
+        try:
+            return Transport(self.port, PATIENCE)
+        except ValueError as error:  # of pyserial, for an address that it does not know
+            raise fail(INVALID_ARGUMENT, str(error), self.name,
+                       remedy="--help says what a port may be") from None
 
     def __enter__(self):
         try:
@@ -234,6 +243,9 @@ class Link:
         if not os.access(self.port, os.R_OK | os.W_OK):
             return fail(ACCESS_FAILED, "you may not open it", self.name,
                         remedy="on Debian: adduser $USER dialout, and log in again")
+        if not _is_terminal(self.port):
+            return fail(ACCESS_FAILED, "is no serial port", self.name,
+                        remedy="picotorch boards --connected lists the ports")
         return fail(ACCESS_FAILED, "is in use", self.name,
                     remedy="close the other program: Thonny, mpremote, a terminal")
 
@@ -251,8 +263,27 @@ class Link:
         if last.startswith("KeyboardInterrupt"):
             return fail(INVALID_STATE, f"was interrupted while {self._doing}", self.name,
                         remedy="close other programs that use the port, and try again")
+        if last.startswith("OSError"):
+            found = re.search(r"\d+", last)
+            why = os.strerror(int(found[0])) if found else last
+            return fail(ACCESS_FAILED, f"{why} while {self._doing}", self.name,
+                        remedy="look at its file system: is it full, or the folder none?")
         return fail(INTERNAL, f"while {self._doing}: {printable(last)}", self.name,
                     remedy="try again; where it stays, please report it")
+
+
+def _is_terminal(path):
+    """Also where only the program that has it open can tell."""
+    if not stat.S_ISCHR(os.stat(path).st_mode):
+        return False
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return True
+    try:
+        return os.isatty(file)
+    finally:
+        os.close(file)
 
 
 def printable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""mpremote's serial transport, with limits: no read waits for ever, and none pauses between bytes."""
+"""mpremote's serial transport, with limits: no read takes for ever, and none pauses between bytes."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ class NoAnswer(TransportError):
 
 
 class Transport(SerialTransport):
-    """patience: seconds without a byte after which an answer no longer comes."""
+    """patience: seconds in which an answer has to be there."""
 
     def __init__(self, device: str, patience: float):
         super().__init__(device, timeout=patience)
@@ -37,13 +37,13 @@ class Transport(SerialTransport):
             self.serial.timeout = before
 
     def read_until(self, min_num_bytes, ending, timeout=None, data_consumer=None, timeout_overall=None):
-        """All up to `ending`. Raises NoAnswer; limits other than patience are mpremote's own for the
-        prompt, whose time is bounded by timeout_overall."""
+        """All up to `ending`. Raises NoAnswer after timeout_overall, by default patience, also where
+        a board says other things without end; mpremote's other limits are for the prompt."""
         received = bytearray()
-        end = None if timeout_overall is None else time.monotonic() + timeout_overall
+        end = time.monotonic() + (timeout_overall or self.serial.timeout)
         while not received.endswith(ending):
             byte = self.serial.read(1)
-            if not byte or (end is not None and time.monotonic() > end):
+            if not byte or time.monotonic() > end:
                 raise NoAnswer(bytes(received))
             received += byte
         return bytes(received)

@@ -1,5 +1,6 @@
 """Commands on a board at a port: real MicroPython on an emulated board, over TCP."""
 
+import contextlib
 import importlib.metadata
 import json
 import socket
@@ -12,7 +13,15 @@ import picotorch
 import pytest
 from calling import assert_error
 from picotorch.host import native_module
-from picotorch.host.connected import files, installing, link, running, selftest, serial_ports
+from picotorch.host.connected import (
+    files,
+    installing,
+    link,
+    running,
+    selftest,
+    serial_ports,
+    transport,
+)
 from picotorch.host.twin import open_program
 from wire import Board
 
@@ -110,6 +119,38 @@ def test_nobody_at_the_port(call):
     assert_error(failed, "AccessFailed", "board at socket://127.0.0.1:9", "nobody answers there")
     assert_error(call("deploy", SMALL, "--port", "/dev/no_port"), "AccessFailed",
                  "there is no such port", "picotorch boards --connected")
+
+
+@pytest.mark.parametrize("port", ["/dev/null", __file__, "/dev"])
+def test_a_port_that_is_no_serial_port(call, port):
+    assert_error(call("run", SMALL, "--port", port), "AccessFailed", f"{port}: is no serial port")
+
+
+def test_an_address_of_no_kind(call):
+    assert_error(call("deploy", SMALL, "--port", "tcp://localhost:4444"), "InvalidArgument",
+                 "protocol 'tcp' not known", "--help")
+
+
+def test_a_folder_in_folders_that_are_not_there(call, board):
+    status, out, _ = call("deploy", SMALL, "--port", board.port, "--to", "/one/two", "--json")
+    assert (status, json.loads(out)["path"]) == (0, "/one/two/model.pte")
+    failed = call("deploy", SMALL, "--port", board.port, "--to", "/one/two/model.pte", "--json")
+    assert_error(failed, "AccessFailed", "Not a directory while the folder is made", "file system")
+
+
+def test_a_board_that_talks_without_end():
+    """As after a reset, when its main.py prints in a loop."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            connection, _ = listener.accept()
+            with contextlib.suppress(OSError):
+                while True:
+                    connection.sendall(b"hello\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = transport.Transport(f"socket://127.0.0.1:{listener.getsockname()[1]}", 0.3)
+        with contextlib.closing(port), pytest.raises(transport.NoAnswer):
+            port.read_until(1, b"\x04")
 
 
 def test_no_board_is_attached(call, monkeypatch):

@@ -28,11 +28,17 @@ def free(folder):
 
 
 def make_folder(path):
-    """Makes a folder where there is none."""
-    try:
-        os.mkdir(path)
-    except OSError:
-        os.stat(path)
+    """Makes a folder, and those that it is in, where there are none."""
+    if os is None:
+        return
+    parts = path.split("/")
+    for i in range(len(parts)):
+        try:
+            os.mkdir("/".join(parts[: i + 1]))
+        except OSError:  # it is there, or stat or who writes into it says what is wrong
+            pass
+    if not os.stat(path)[0] & 0x4000:
+        raise OSError(20)
 
 
 def begin(path):

@@ -84,9 +84,9 @@ def cli():
                    "by default.")
 @options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @options.prepare
-@click.option("--rtol", type=options.Tolerance(), default=running_bundled.RTOL, show_default=True,
+@click.option("--rtol", type=options.Bounded(min=0), default=running_bundled.RTOL, show_default=True,
               metavar="R", help="Of a .bpte: floats may differ by R * |output| ...")
-@click.option("--atol", type=options.Tolerance(), default=running_bundled.ATOL, show_default=True,
+@click.option("--atol", type=options.Bounded(min=0), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="... and A.")
 @options.as_json
 def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
@@ -256,6 +256,8 @@ def parity_command(model, method, boards, port, patience, firmware, bare, files,
     """
     boards = [*boards, *([] if port is None else [running.PORT + port])] or [running.DEFAULT_BOARD]
     _check_options(firmware, bare, boards[0], False, inputs, sizes)
+    if (firmware is not None or bare) and boards[0].startswith(running.PORT):
+        raise click.UsageError("--firmware and --bare are of an emulated board: give --board, too")
     if firmware is not None and len(boards) > 1:
         raise click.UsageError("--firmware is of one board: give --board once")
     data = running.read_program(model)
@@ -299,6 +301,8 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
       picotorch profile model.pte --memory-map memory.svg
     """
     _check_options(firmware, bare, board, quantize, inputs, sizes)
+    if port is not None and board != running.HOST:
+        raise click.UsageError("give --board or --port: one profile is of one of them")
     board = board if port is None else running.PORT + port
     data = running.read_program(model)
     values = _request_inputs(data, method, inputs, seed, quantize, dict(sizes))
@@ -363,6 +367,8 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
     if bare and is_rp2:
         raise click.UsageError(f"--bare: {board} has a firmware of MicroPython's own port only")
+    if is_port:
+        ports.check(board, bare, output)
     suffix = ".uf2" if is_rp2 else ".elf"
     if output is not None and output.suffix != suffix:
         raise click.UsageError(f"--output {output}: the name has to end in {suffix}")
@@ -372,7 +378,6 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
         operators.write_text(selective.operator_file(needed_operators(programs)))
         return
     if is_port:
-        ports.check(board, bare, output)
         entry = ports.build(board, programs, _read_frozen(frozen), parts)
         _print(entry, as_json, ports.show_text)
         return
@@ -492,7 +497,7 @@ def repl(board, listen, romfs, firmware):
     ctrl-D is a soft reset, which keeps the files; `import _board; _board.exit(0)` ends the board, so do
     in this terminal ctrl-A x and the end of an input that is a file.
 
-    
+    \b
     Examples:
       picotorch repl
       picotorch repl --board netduinoplus2 --listen tcp:4444

@@ -66,11 +66,8 @@ class InputSizes(click.ParamType):
         return int(found[1]), tuple(map(int, found[2].split(","))) if found[2] else ()
 
 
-class Tolerance(click.FloatRange):
-    """A finite number from 0 on."""
-
-    def __init__(self):
-        super().__init__(min=0)
+class Bounded(click.FloatRange):
+    """A number between bounds, and not nan."""
 
     def convert(self, value, param, ctx):
         number = super().convert(value, param, ctx)
@@ -176,7 +173,8 @@ PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT o
 
 
 def port(command):
-    command = click.option("--patience", type=click.FloatRange(min=0, min_open=True), metavar="S",
+    command = click.option("--patience", metavar="S",
+                           type=Bounded(min=0, min_open=True, max=86_400),
                            default=PATIENCE, show_default=True,
                            help="Seconds that a connected board may take for a run.")(command)
     return click.option("--port", metavar="P", help=PORT_HELP)(command)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import picotorch
 import pytest
-from calling import assert_error
+from calling import assert_error, assert_usage
 from picotorch.host import native_module
 from picotorch.host.connected import (
     files,
@@ -129,6 +129,17 @@ def test_a_port_that_is_no_serial_port(call, port):
 def test_an_address_of_no_kind(call):
     assert_error(call("deploy", SMALL, "--port", "tcp://localhost:4444"), "InvalidArgument",
                  "protocol 'tcp' not known", "--help")
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
+def test_a_patience_of_no_time(call, seconds):
+    assert_usage(call("run", SMALL, "--port", "auto", "--patience", seconds), "--patience")
+
+
+def test_options_of_emulated_boards_are_not_ignored(call):
+    assert_usage(call("parity", SMALL, "--port", "auto", "--bare"), "--board")
+    assert_usage(call("parity", SMALL, "--port", "auto", "--firmware", "fw.elf"), "--board")
+    assert_usage(call("profile", SMALL, "--port", "auto", "--board", "mps2-an386"), "--port")
 
 
 def test_a_folder_in_folders_that_are_not_there(call, board):

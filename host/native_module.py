@@ -14,6 +14,7 @@ from picotorch import Program
 from picotorch.errors import INTERNAL, NOT_FOUND, fail
 
 from . import show
+from .firmware_map import sections
 from .operators import known_operators, needed_operators
 from .selective import operator_file, write_changed
 
@@ -24,6 +25,9 @@ INSTALL = ROOT / "port" / "natmod" / "install.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
 WITHOUT_TEXTS = "no-texts"  # the folder for what is built so
+# By what is in the path of an object in the linker's map; the first that fits.
+PARTS = {"/port/": "binding", "/kernels/core/": "library", "/registry.o": "library",
+         "/kernels/": "kernels", "": "compiler's library"}
 STDERR = 2
 
 
@@ -36,8 +40,10 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
     repository, OperatorMissing, Internal when the build fails.
     """
     names = needed_operators(programs) if programs else sorted(known_operators())
+    parts = {}
     for arch in arches:
         built = link(arch, programs, texts)
+        parts[arch] = _parts(built.with_suffix(".map"))
         (output / arch).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built, output / arch / built.name)
     (output / "picotorch").mkdir(parents=True, exist_ok=True)
@@ -48,6 +54,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
         (output / name).write_text(text)
     return {"output": str(output), "models": list(programs), "operators": names,
             "modules": {arch: (output / arch / "_picotorch.mpy").stat().st_size for arch in arches},
+            "parts": parts,
             "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
 
 
@@ -87,6 +94,14 @@ def _make(arch, folder, texts):
     return place / "_picotorch.mpy"
 
 
+def _parts(map_file):
+    """Bytes of machine code, constants and texts by what they belong to, as the linker says."""
+    found = dict.fromkeys(PARTS.values(), 0)
+    for _, size, path in sections(map_file):
+        found[next(part for place, part in PARTS.items() if place in path)] += size
+    return found
+
+
 def _of_install(output, arches):
     """package.json of each architecture for mip, and install.py with the sizes of what it copies."""
     runtime = {f"picotorch/{path.name}": path.stat().st_size
@@ -115,8 +130,10 @@ def json_like(value: dict) -> str:
 def show_text(entry: dict) -> None:
     show.line(f"{entry['output']}: kernels of {len(entry['operators'])} of {len(known_operators())} "
               "operators")
-    show.table(["", "bytes>"], [*([f"{arch}/_picotorch.mpy", size]
-                                  for arch, size in entry["modules"].items()),
-                                ["picotorch/*.mpy", entry["runtime"]]])
+    kinds = list(dict.fromkeys(PARTS.values()))
+    show.table(["", "bytes>", *(f"{kind}>" for kind in kinds)],
+               [*([f"{arch}/_picotorch.mpy", size, *entry["parts"][arch].values()]
+                  for arch, size in entry["modules"].items()),
+                ["picotorch/*.mpy", entry["runtime"], *("" for _ in kinds)]])
     click.echo()
     show.line(f"To copy it: cd {entry['output']} && mpremote mount . run install.py")

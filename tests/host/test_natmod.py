@@ -100,6 +100,9 @@ def test_the_module_of_one_model_is_small(call, package):
     assert entry["modules"]["armv7emsp"] == (output / "armv7emsp" / "_picotorch.mpy").stat().st_size
     assert entry["modules"]["armv7emsp"] <= 82_000
     assert len(stock.make_module("armv7emsp").read_bytes()) <= 208_000
+    parts = entry["parts"]["armv7emsp"]
+    assert set(parts) == {"binding", "library", "kernels", "compiler's library"}
+    assert all(parts.values()) and 0.95 < sum(parts.values()) / entry["modules"]["armv7emsp"] < 1
     mip = json.loads((output / "armv7emsp" / "package.json").read_text())
     assert ["_picotorch.mpy", "_picotorch.mpy"] in mip["urls"]
     for name, path in mip["urls"]:

@@ -35,6 +35,14 @@ def check(name, needed, free):
                            % ((needed + 1023) // 1024, name, free // 1024))
 
 
+def library(path):
+    """Where the board keeps libraries, by sys.path: /flash/lib where its file system is at /flash."""
+    for folder in path:
+        if folder.endswith("/lib") and not folder.startswith("/rom"):
+            return folder
+    return "/lib"
+
+
 def copy(source, target):
     with open(source, "rb") as file, open(target, "wb") as to:
         block = bytearray(512)
@@ -45,7 +53,8 @@ def copy(source, target):
             to.write(memoryview(block)[:n])
 
 
-def install(source=".", target="/lib"):
+def install(source=".", target=None):
+    target = target or library(sys.path)
     folder, size = MODULES[architecture(sys.implementation._mpy)]
     gc.collect()
     check("heap", size + HEAP_BESIDE, gc.mem_free())

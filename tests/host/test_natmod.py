@@ -1,6 +1,7 @@
 """The native module on stock MicroPython: its bytes, its errors, what it takes."""
 
 import json
+import runpy
 import shutil
 
 import built_ports
@@ -161,6 +162,17 @@ def test_install_refuses_what_does_not_fit_before_it_copies(call, package, tmp_p
     assert len(lines) == 1 and lines[0].startswith("refused: needs ")
     assert "KB of heap, " in lines[0] and lines[0].endswith(" KB free: build with --models")
     assert not (tmp_path / "board" / "lib").exists()
+
+
+@pytest.mark.parametrize("path, wanted", [
+    (["", ".frozen", "/lib"], "/lib"),
+    (["", ".frozen", "/rom", "/rom/lib", "/flash", "/flash/lib"], "/flash/lib"),
+    (["/flash", "/flash/lib", "/sd", "/sd/lib"], "/flash/lib"),
+    ([""], "/lib"),
+])
+def test_install_finds_the_folder_of_libraries(path, wanted):
+    names = runpy.run_path(str(native_module.INSTALL))
+    assert names["library"](path) == wanted
 
 
 def test_risc_v_builds():

@@ -1,5 +1,5 @@
-"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | repl |
-boards | examples."""
+"""The command line: picotorch run | inspect | size | parity | profile | export | firmware | natmod |
+repl | boards | examples, and those of connected.commands: deploy | flash | selftest."""
 
 import functools
 import os

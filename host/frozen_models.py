@@ -5,6 +5,7 @@ is a memoryview of its bytes where they lie.
     picotorch.Module(picotorch_models.ds_cnn)
 """
 
+import keyword
 import re
 from pathlib import Path
 
@@ -45,14 +46,15 @@ MP_REGISTER_MODULE(MP_QSTR_picotorch_models, pt_models_module);
 def name_of(path: Path) -> str:
     """What a model is called in Python where nothing is said: its file's name as an identifier."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
-    return name if not name[:1].isdigit() else "_" + name
+    return name + "_" if keyword.iskeyword(name) else name if not name[:1].isdigit() else "_" + name
 
 
 def parse(text: str) -> tuple[str, Path]:
     """Name and path of "NAME=PATH" or "PATH". Raises ValueError for a name that is no identifier."""
     name, found, path = text.rpartition("=")
     name = name if found else name_of(Path(path))
-    if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII):
+    is_name = re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII)
+    if not is_name or keyword.iskeyword(name) or name.startswith("__"):
         raise ValueError(f"{name!r} is no name for a model in Python")
     return name, Path(path)
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import click
+import picotorch
 from picotorch import Program
 from picotorch.errors import INTERNAL, NOT_FOUND, fail
 
@@ -118,7 +119,7 @@ def _of_install(output, arches):
 def _package(runtime):
     urls = [["_picotorch.mpy", "_picotorch.mpy"],
             *(["picotorch/" + path.rsplit("/", 1)[1], path] for path in runtime)]
-    return json.dumps({"urls": urls, "version": "0.1.0"}, indent=1) + "\n"
+    return json.dumps({"urls": urls, "version": picotorch.__version__}, indent=1) + "\n"
 
 
 def json_like(value: dict) -> str:

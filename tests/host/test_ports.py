@@ -145,6 +145,10 @@ def test_options_of_our_own_firmware_are_refused(call):
 def test_a_model_is_named_as_its_file():
     assert frozen_models.parse("some/7-net.v2.pte") == ("_7_net_v2", Path("some/7-net.v2.pte"))
     assert frozen_models.parse("net=b.pte") == ("net", Path("b.pte"))
+    assert frozen_models.parse("class.pte") == ("class_", Path("class.pte"))
+    for name in ("class", "__name__", "1x", ""):
+        with pytest.raises(ValueError, match="no name for a model"):
+            frozen_models.parse(name + "=b.pte")
 
 
 def test_two_models_of_one_name_are_refused(call):

@@ -91,7 +91,7 @@ _facts = {'machine': getattr(sys.implementation, '_machine', sys.platform), 'pla
 try:
     import os
     _numbers = os.statvfs('')
-    _facts['files_free'] = _numbers[0] * _numbers[4]
+    _facts['files_free'] = max(0, _numbers[0] * _numbers[4])
 except (ImportError, AttributeError, OSError):
     _facts['files_free'] = None
 try:

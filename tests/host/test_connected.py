@@ -149,6 +149,14 @@ def test_a_folder_in_folders_that_are_not_there(call, board):
     assert_error(failed, "AccessFailed", "Not a directory while the folder is made", "file system")
 
 
+def test_a_full_file_system_has_no_less_than_nothing(board):
+    """littlefs counts a block of two files twice."""
+    with link.Link(board.port) as conversation:
+        files.free_in(conversation, "/")
+        conversation.do("", "os = type('', (), {'statvfs': lambda _: (512, 0, 0, 0, -11)})", "files")
+        assert files.free_in(conversation, "/") == 0
+
+
 def test_a_board_that_talks_without_end():
     """As after a reset, when its main.py prints in a loop."""
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -22,7 +22,7 @@ def free(folder):
     """Says how many bytes are free in a folder, None without a file system."""
     try:
         numbers = os.statvfs(folder)
-        say(numbers[0] * numbers[4])
+        say(max(0, numbers[0] * numbers[4]))  # littlefs may count more than there is
     except (AttributeError, OSError):
         say(None)
 

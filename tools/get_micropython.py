@@ -38,6 +38,7 @@ GIT_URL = "https://github.com/micropython/micropython"
 GIT_TAG = "v1.25.0"
 GIT_COMMIT = "f498a16c7db6d4b2de200b3e0856528dfe0613c3"  # a tag can be moved
 DIR_VARIABLE = "MICROPYTHON_DIR"
+STDERR = 2  # the file that commands write to
 
 DEBIAN_PACKAGE = "micropython"
 DEBIAN_VERSION = "1.25.0+ds-1"
@@ -261,7 +262,7 @@ def run(command, environment=None, folder=None):
     """Run a command with its output on stderr. GetError if it fails."""
     say(" ".join(command))
     try:
-        done = subprocess.run(command, env=environment, cwd=folder, stdout=sys.stderr)
+        done = subprocess.run(command, env=environment, cwd=folder, stdout=STDERR)
     except FileNotFoundError as error:
         raise GetError(f"{command[0]} is not installed") from error
     if done.returncode != 0:

@@ -3,8 +3,10 @@ repl | boards | examples, and those of connected.commands: deploy | flash | self
 
 import functools
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import click
@@ -605,7 +607,10 @@ def _call(arguments):
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The console script: exits with 0, 1 for an error, 2 for wrong usage."""
+    """The console script: exits with 0, 1 for an error, 2 for wrong usage. SIGTERM is as ctrl-C, after
+    which no emulator and no compiler is left running."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(_call(arguments) or 0)
 
 

@@ -285,6 +285,11 @@ def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_mo
     assert paths == ["/lib/picotorch/__init__.mpy", "/lib/picotorch/errors.mpy", "/lib/_picotorch.mpy"]
 
 
+def test_a_report_that_cannot_be_written_is_refused_before_the_tests(call, tmp_path):
+    assert_error(call("selftest", "--port", "socket://localhost:1", "--report", tmp_path / "no" / "r"),
+                 "AccessFailed", "No such file or directory")
+
+
 def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, monkeypatch):
     """It is built where the one with all kernels is too large for the heap."""
     monkeypatch.setattr(native_module, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")

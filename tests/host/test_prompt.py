@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,16 @@ def test_it_says_what_to_type_and_ends_with_the_board_or_control_c(listen):
         else:
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=10) == 130
+
+
+def test_no_emulator_is_left_when_the_command_is_terminated():
+    with subprocess.Popen([*REPL, "--listen", "tcp:0"], stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        (port,) = re.findall(r"localhost:(\d+)", process.stdout.readline())
+        process.terminate()
+        assert process.wait(timeout=10) == 130
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("localhost", int(port)), timeout=5)
 
 
 def test_a_port_that_is_taken_is_an_error(call):

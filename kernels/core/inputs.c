@@ -90,7 +90,8 @@ static int find_target(target *t) {
 }
 
 static int check_dtype(const target *t, const pt_given *given) {
-    return pt_accepts(t->info.dtype, given->typecode)
+    bool is_same = !given->has_shape || given->dtype == t->info.dtype;
+    return is_same && pt_accepts(t->info.dtype, given->typecode)
                ? PT_ERROR_OK
                : refuse(t, "has another dtype than the program");
 }
@@ -108,9 +109,6 @@ static int check_shape(const target *t, const pt_given *given) {
                    ? PT_ERROR_OK
                    : refuse_size(t, t->info.nbytes, given->data.size,
                                  "; give as many bytes as the program's sizes say");
-    }
-    if (given->dtype != t->info.dtype) {
-        return refuse(t, "has another dtype than the program");
     }
     if (bytes_of(given) != given->data.size) {
         return refuse(t, "its sizes have changed since; call get_output again");
@@ -184,9 +182,7 @@ static void mark_set(pt_method *m, uint32_t i) {
 // Checks all before anything changes.
 static int set_tensor(target *t, pt_given *given) {
     pt_context *c = &t->m->c;
-    if (!given->data.data && given->data.size > 0) {
-        return refuse(t, "has no address; hand over memory that does not start at 0");
-    }
+    PT_TRY(pt_check_address(&given->data, t->subject, t->index, t->error));
     PT_TRY(check_dtype(t, given));
     PT_TRY(check_shape(t, given));
     uint32_t memory = memory_of(t);

@@ -268,8 +268,7 @@ static NOT_INLINED int find_delegates(loader *l) {
         pt_report(l->error, code, PT_SUBJECT_MISSING_BACKEND, PT_NO_INDEX,
                   "no backend of this name; register one or export without a delegate");
         if (delegates) {
-            code = delegates->find(l->m, i, l->error);
-            l->error->code = (uint8_t)code;
+            code = pt_take_code(l->error, delegates->find(l->m, i, l->error));
         }
         PT_TRY(code);
     }
@@ -802,11 +801,7 @@ static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
         pt_delegate_info info;
         PT_TRY(pt_plan_delegate(&m->plan, i, &info, error));
         pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE, (int32_t)i, NULL);
-        int code = m->options.delegates->init(m, i, error);
-        if (code != PT_ERROR_OK) {
-            error->code = (uint8_t)code;
-            return code;
-        }
+        PT_TRY(pt_take_code(error, m->options.delegates->init(m, i, error)));
         m->n_ready++;
     }
     return PT_ERROR_OK;

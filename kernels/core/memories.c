@@ -143,15 +143,19 @@ int pt_check_alignment(const pt_span *span, uint8_t subject, int32_t index, pt_e
                                   "does not start at a multiple of 8 bytes; align it");
 }
 
+int pt_check_address(const pt_span *span, uint8_t subject, int32_t index, pt_error *error) {
+    bool is_there = span->data || span->size == 0;
+    return is_there ? PT_ERROR_OK
+                    : pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
+                                "has no address; hand over memory that does not start at 0");
+}
+
 int pt_check_memory(const pt_span *span, uint8_t subject, int32_t index, pt_error *error) {
     if (span->is_constant) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
                          "cannot be written; hand over memory that can be");
     }
-    if (!span->data && span->size > 0) {
-        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
-                         "has no address; hand over memory that does not start at 0");
-    }
+    PT_TRY(pt_check_address(span, subject, index, error));
     return pt_check_alignment(span, subject, index, error);
 }
 

@@ -9,9 +9,11 @@ static inline void pt_bind(pt_context *c, uint32_t memory, uint8_t *data, uint32
     c->memory_size[memory] = size;
 }
 
+// InvalidArgument for bytes that have no address.
+int pt_check_address(const pt_span *span, uint8_t subject, int32_t index, pt_error *error);
 // InvalidArgument for a memory that is not aligned to 8.
 int pt_check_alignment(const pt_span *span, uint8_t subject, int32_t index, pt_error *error);
-// The same, and for one that cannot be written.
+// Both, and for one that cannot be written.
 int pt_check_memory(const pt_span *span, uint8_t subject, int32_t index, pt_error *error);
 // InvalidArgument for a memory that shares bytes with one that is bound already.
 int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subject, int32_t index,

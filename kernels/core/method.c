@@ -22,6 +22,12 @@ int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *er
     return code;
 }
 
+int pt_take_code(pt_error *error, int code) {
+    code = code == (uint8_t)code ? code : PT_ERROR_INTERNAL;
+    error->code = (uint8_t)code;
+    return code;
+}
+
 int pt_check_loaded(const pt_method *m, pt_error *error) {
     return m->state == PT_LOADED ? PT_ERROR_OK
                                  : pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_METHOD,
@@ -67,8 +73,7 @@ static int call_delegate(pt_context *c, uint32_t position) {
     int code = m->options.delegates->execute(m, call->kernel, m->error);
     m->n_call = 0;
     m->failed_delegate = code != PT_ERROR_OK;
-    m->error->code = (uint8_t)code;
-    return code;
+    return pt_take_code(m->error, code);
 }
 
 void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,

@@ -17,6 +17,8 @@ void pt_update_ready(pt_method *m);
 int pt_report_busy(const pt_method *m, pt_error *error);
 // The error of a check or a run of instruction `index`.
 int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *error);
+// The code that a delegate answers with, in the error, too: Internal for what is none.
+int pt_take_code(pt_error *error, int code);
 // Where a tensor with elements, value number `value`, lies in planned memory. InvalidProgram,
 // NotSupported.
 int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t value,

@@ -26,6 +26,10 @@
 
 #include "kernel.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // ---- errors
 
 enum { PT_NO_BYTES = UINT32_MAX }; // the error is not about bytes
@@ -425,5 +429,9 @@ int pt_argument(const pt_method *method, uint32_t i, pt_value_view *view, pt_err
 // Gives an argument of dynamic shape other sizes. NotSupported, InvalidArgument.
 int pt_resize_argument(pt_method *method, uint32_t i, uint32_t rank, const int32_t *sizes,
                        pt_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

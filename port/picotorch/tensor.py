@@ -228,7 +228,7 @@ def _nbytes(sizes, dtype, buffer):
     fits = there > 0
     empty = False
     for i in range(len(sizes)):
-        size = sizes[i]
+        size = sizes[i] | 0  # TypeError for what is no int, before anything changes
         if not 0 <= size <= _picotorch.SMALL_INT_MAX:
             raise fail(INVALID_ARGUMENT, "a size is negative or above 2**30", "tensor")
         empty = empty or size == 0

@@ -5,7 +5,7 @@ from _picotorch_c import ffi, lib
 from flatbuffer_builder import bool_value
 from programs import call, plan, program, relu_plan, tensor
 
-INVALID_ARGUMENT, FAILED, NOT_FOUND = 0x12, 0x21, 0x20
+INTERNAL, INVALID_ARGUMENT, FAILED, NOT_FOUND = 0x01, 0x12, 0x21, 0x20
 
 
 def span(buffer, size=None):
@@ -107,3 +107,26 @@ def test_a_tensor_without_a_dim_order_has_that_of_the_program():
                                    "sizes": sizes})
     assert lib.pt_give_input(library.method, 0, given, library.error) == 0
     assert lib.pt_execute(library.method, library.error) == 0
+
+
+def test_an_output_takes_no_tensor_of_another_dtype():
+    library = Library(program(plan([tensor([4], 0), tensor([4])], [call(0, 0, 1, 1)],
+                                   ["aten::relu.out"], [0], [1], [16])))
+    assert library.load() == 0
+    x, sizes = ffi.new("uint64_t[]", 8), ffi.new("int32_t[]", [4])
+    given = ffi.new("pt_given *", {"data": span(x), "typecode": b"B", "has_shape": True, "dtype": 0,
+                                   "rank": 1, "sizes": sizes})
+    assert lib.pt_set_output(library.method, 0, given, library.error) == INVALID_ARGUMENT
+    assert "dtype" in library.what()
+    given.dtype = 6
+    assert lib.pt_set_output(library.method, 0, given, library.error) == 0
+
+
+@pytest.mark.parametrize("code, told", ((0x30, 0x30), (0x120, INTERNAL), (-1, INTERNAL)))
+def test_a_code_of_a_delegate_that_is_none_is_internal(code, told):
+    delegates = [{"id": "Other", "processed": {"location": 0, "index": 0}}]
+    values = relu_plan() | {"delegates": delegates}
+    library = Library(program(values, backend_delegate_data=[{"data": [1]}]))
+    callback = ffi.callback("int(pt_method *, uint32_t, pt_error *)", lambda m, i, error: code)
+    library.options.delegates = ffi.new("pt_delegates *", {"most": 1, "find": callback})
+    assert library.load() == told == library.error.code

@@ -342,3 +342,12 @@ def test_metadata_of_an_index_that_there_is_not(name, index):
     meta = Program.load(BufferDataLoader(fixture_store.load("delegate_demo").pte)).method_meta()
     with pytest.raises(Error, match=r"InvalidArgument .*(there is no such|an index below 0)"):
         getattr(meta, name)(index)
+
+
+def test_sizes_that_are_no_ints_change_nothing():
+    tensor = from_blob(np.zeros(6, np.float32), [2, 3])
+    with pytest.raises(TypeError):
+        tensor.resize([3, 2.0])
+    assert tensor.sizes() == (2, 3)
+    tensor.resize(np.array([3, 2]))
+    assert tensor.sizes() == (3, 2)

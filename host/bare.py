@@ -77,7 +77,7 @@ class _Told(Method):
 
     def __init__(self, program, name, data_map, report):
         super().__init__(MemoryManager(MemoryAllocator(aligned(8)), HierarchicalAllocator([])), 1)
-        self.program, self.plan, self.data_map = program, program.plan(name), data_map
+        self.program, self.name, self.data_map = program, name, data_map
         self._asked = _text(report.get("attribute", ""))
         self._missing = ", ".join(map(_text, report.get("missing", "").split(",")))
 

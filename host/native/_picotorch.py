@@ -404,16 +404,16 @@ def ask(m, what, delegate, error):
 
 
 class Method(_Caller):
-    """A loaded method. `kept`: list of a Kept for each output. owner._ask(FIND, INIT, EXECUTE or
-    DESTROY, number of a delegate) answers with an error's code; _ask(KEPT, number of an output) adds
-    to the list. most, most_arguments: of delegates and of a call's arguments."""
+    """A loaded method. owner._kept: a Kept for each output. owner._ask(FIND, INIT, EXECUTE or DESTROY,
+    number of a delegate) answers with an error's code; _ask(KEPT, number of an output) adds to them.
+    most, most_arguments: of delegates and of a call's arguments. planned: how many buffers; under
+    MicroPython a locked heap has no room for more than eight others."""
 
     check = _function(lib.pt_check_loaded)
     ask_temp = _function(lib.pt_ask_temp)
 
-    def __init__(self, owner, kept, most, most_arguments):
+    def __init__(self, owner, most, most_arguments, planned):
         super().__init__(owner)
-        self._kept = kept
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.most, self._delegates.most_arguments = most, most_arguments
         self._lock = threading.RLock()  # a handler of signals may run while it is held
@@ -509,8 +509,9 @@ class Method(_Caller):
                 if self._m.state == lib.PT_UNLOADED:
                     self._release()
 
-    def is_loaded(self):
-        return self._m.state == lib.PT_LOADED
+    def end(self):
+        """Where it ends in its pool; -1 while it is not loaded."""
+        return self._m.end if self._m.state == lib.PT_LOADED else -1
 
     def count(self, what):
         """As Program.count, of the method that is loaded."""
@@ -602,9 +603,9 @@ class Method(_Caller):
     def get_output(self, i):
         """Output i as an object: the Tensor or list of its Kept, pointed to it."""
         view = self.ask(lib.pt_output, i)
-        if i >= len(self._kept):
+        if i >= len(self._owner._kept):
             self._owner._ask(KEPT, i)
-        return self._object(view, self._kept[i])
+        return self._object(view, self._owner._kept[i])
 
     def item(self, value, i, kept):
         """Item i of value number `value`, a list."""

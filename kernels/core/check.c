@@ -177,9 +177,9 @@ int pt_check_instruction(pt_context *c, uint32_t position) {
     }
 }
 
-int pt_check_method(pt_context *c, uint32_t method) {
+int pt_check_method(pt_context *c) {
     int error = PT_ERROR_OK;
-    pt_start(c, method);
+    pt_start(c);
     while (error == PT_ERROR_OK && c->instruction < pt_record_of(c)->n_instructions) {
         error = pt_check_instruction(c, c->position);
         if (error == PT_ERROR_OK) {
@@ -196,10 +196,9 @@ static uint32_t prepared_table(uint32_t n_instructions) {
     return (n_instructions * (uint32_t)sizeof(pt_ref) + 7) & ~7u;
 }
 
-uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method) {
-    const pt_method_record *m =
-        (const pt_method_record *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
-    return c->prepared_needed ? prepared_table(m->n_instructions) + c->prepared_needed : 0;
+uint32_t pt_prepared_bytes(const pt_context *c) {
+    uint32_t needed = c->prepared_needed;
+    return needed ? prepared_table(pt_record_of(c)->n_instructions) + needed : 0;
 }
 
 void *pt_ask_prepared(pt_context *c, uint32_t bytes) {
@@ -223,18 +222,15 @@ void *pt_ask_prepared(pt_context *c, uint32_t bytes) {
     return at;
 }
 
-void pt_prepare(pt_context *c, uint32_t method, uint32_t position) {
-    pt_method_record *m = (pt_method_record *)(void *)(c->memory[PT_MEMORY_POOL] + method);
-    uint32_t n = m->n_instructions;
+void pt_prepare(pt_context *c, uint32_t position) {
+    pt_method_record *m = pt_record_of(c);
+    uint32_t size = prepared_table(m->n_instructions);
+    uint8_t *table = c->memory[PT_MEMORY_POOL] + position;
     m->prepared = pt_make_ref(PT_MEMORY_POOL, position);
-    memset(c->memory[PT_MEMORY_POOL] + position, 0, prepared_table(n));
-    c->prepare_at = c->memory[PT_MEMORY_POOL] + position + prepared_table(n);
+    memset(table, 0, size);
+    c->prepare_at = table + size;
     c->prepare_left = c->prepared_needed;
-    pt_start(c, method);
-    while (c->instruction < n) {
-        (void)pt_check_instruction(c, c->position);
-        pt_go_on(c, pt_instruction_at(c, c->position));
-    }
+    (void)pt_check_method(c); // what it has passed before
     c->prepare_at = NULL;
-    pt_start(c, method);
+    pt_start(c);
 }

@@ -2,8 +2,7 @@
 #include "record.h"
 #include <string.h>
 
-void pt_start(pt_context *c, uint32_t method) {
-    c->method = method;
+void pt_start(pt_context *c) {
     const pt_method_record *m = pt_record_of(c);
     c->program_values = m->program_values;
     c->prepared = m->prepared;
@@ -144,7 +143,7 @@ static inline int run_traced(pt_context *c) {
 // Back to the first instruction.
 static void end(pt_context *c) {
     c->failed = c->instruction;
-    pt_start(c, c->method);
+    pt_start(c);
 }
 
 int pt_context_step(pt_context *c) {
@@ -191,7 +190,7 @@ static inline int run_all(pt_context *c, int (*run)(pt_context *c)) {
     c->reason = NULL;
     c->checking = PT_CHECK_RUN;
     if (c->instruction != 0) {
-        pt_start(c, c->method);
+        pt_start(c);
     }
     for (uint32_t steps = 0; error == PT_ERROR_OK && c->instruction < n; steps++) {
         error = poll(c, steps);

@@ -181,7 +181,7 @@ static int count_kernel_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
 }
 
 static int count_delegate_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
-    const pt_delegates *delegates = l->m->options.delegates;
+    const pt_delegates *delegates = l->m->delegates;
     if (w->args == 0) {
         return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "has no arguments");
     }
@@ -257,7 +257,7 @@ static NOT_INLINED int count(loader *l) {
 // ---- delegates
 
 static NOT_INLINED int find_delegates(loader *l) {
-    const pt_delegates *delegates = l->m->options.delegates;
+    const pt_delegates *delegates = l->m->delegates;
     uint32_t n = pt_length(&l->r, l->plan->delegates);
     for (uint32_t i = 0; i < n; i++) {
         if (pt_follow_slot(&l->r, pt_table_item(&l->r, l->plan->delegates, i),
@@ -284,7 +284,7 @@ static NOT_INLINED int find_delegates(loader *l) {
 
 // Takes what is known to be needed of the pool, and says where it all begins.
 static int allocate(loader *l) {
-    uint32_t values = l->m->start + (uint32_t)sizeof(pt_method_record);
+    uint32_t values = l->c->method + (uint32_t)sizeof(pt_method_record);
     uint64_t end = values + sizeof(pt_value) * ((uint64_t)l->n_tensors + l->n_variables);
     l->variable_at = values + (uint32_t)sizeof(pt_value) * l->n_tensors;
     l->size_at = (uint32_t)end;
@@ -336,8 +336,7 @@ static NOT_INLINED int bind(loader *l, const pt_memories *memories) {
 }
 
 static void put_method(loader *l) {
-    uint32_t values = l->m->start + (uint32_t)sizeof(pt_method_record);
-    l->c->method = l->m->start;
+    uint32_t values = l->c->method + (uint32_t)sizeof(pt_method_record);
     *pt_record_of(l->c) = (pt_method_record){
         .n_values = (uint16_t)l->n_tensors,
         .n_variables = (uint16_t)l->n_variables,
@@ -433,7 +432,8 @@ static int write_tensor(loader *l, uint32_t index, uint32_t table, pt_value *val
 
 // Writes the records of the tensors that the pool has room for, and counts all.
 static NOT_INLINED int write_values(loader *l) {
-    uint32_t at = l->m->start + (uint32_t)sizeof(pt_method_record), size = l->m->pool_size;
+    uint32_t at = l->c->method + (uint32_t)sizeof(pt_method_record);
+    uint32_t size = l->c->memory_size[PT_MEMORY_POOL];
     uint32_t room = size > at ? (size - at) / sizeof(pt_value) : 0;
     pt_value no_room, *value;
     for (uint32_t i = 0, table; i < l->values.n; i++) {
@@ -731,7 +731,7 @@ static NOT_INLINED int write_instructions(loader *l) {
 
 static int settle(loader *l) {
     uint32_t end = l->m->end_external;
-    int code = pt_settle(l->c, l->m->start, l->has_views, &end);
+    int code = pt_settle(l->c, l->has_views, &end);
     if (code != PT_ERROR_OK) {
         return l->c->argument >= 0 ? not_supported(l, PT_SUBJECT_VALUE, l->c->argument,
                                                    "so many tensors outside the planned memory")
@@ -801,28 +801,28 @@ static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
         pt_delegate_info info;
         PT_TRY(pt_plan_delegate(&m->plan, i, &info, error));
         pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE, (int32_t)i, NULL);
-        PT_TRY(pt_take_code(error, m->options.delegates->init(m, i, error)));
+        PT_TRY(pt_take_code(error, m->delegates->init(m, i, error)));
         m->n_ready++;
     }
     return PT_ERROR_OK;
 }
 
-static int check(pt_method *m, pt_error *error) {
-    m->c.prepares = m->options.prepare;
+static int check(pt_method *m, bool prepares, pt_error *error) {
+    m->c.prepares = prepares;
     m->c.prepared_needed = 0;
     m->c.scratch_needed = 0;
-    int code = pt_check_method(&m->c, m->start);
+    int code = pt_check_method(&m->c);
     return code ? pt_report_kernel(&m->c, code, m->c.instruction, error) : PT_ERROR_OK;
 }
 
 // Lets the kernels prepare what they asked for; the error for a pool that is too small names the
 // bytes for records and for this together.
 static int prepare(pt_method *m, pt_error *error) {
-    uint32_t needed = pt_prepared_bytes(&m->c, m->start);
+    uint32_t needed = pt_prepared_bytes(&m->c);
     if (needed) {
         uint32_t at = (m->records_end + 7) & ~7u;
         PT_TRY(pt_take_pool(m, (uint64_t)at + needed, error));
-        pt_prepare(&m->c, m->start, at);
+        pt_prepare(&m->c, at);
     }
     return PT_ERROR_OK;
 }
@@ -845,17 +845,17 @@ static NOT_INLINED int bind_temp(pt_method *m, const pt_span *temp, pt_error *er
     return PT_ERROR_OK;
 }
 
-static NOT_INLINED int attach_tracer(pt_method *m, pt_error *error) {
-    const pt_span *events = &m->options.events;
+static NOT_INLINED int attach_tracer(pt_method *m, const pt_options *options, pt_error *error) {
+    const pt_span *events = &options->events;
     if (!events->data) {
         return PT_ERROR_OK;
     }
-    if (!m->options.clock) {
+    if (!options->clock) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX,
                          "has no clock");
     }
     PT_TRY(pt_check_memory(events, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX, error));
-    uint32_t needed = (pt_record_of(&m->c)->n_instructions + 1) * (uint32_t)sizeof(pt_event);
+    uint32_t needed = pt_events_size(&m->c);
     if (events->size < needed) {
         return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_EVENT_TRACER,
                                PT_NO_INDEX, needed, events->size, "; make it larger");
@@ -866,20 +866,21 @@ static NOT_INLINED int attach_tracer(pt_method *m, pt_error *error) {
                          "memory of its own");
     }
     memset(events->data, 0, events->size);
-    pt_set_tracer(&m->c, events->data, m->options.clock, m->options.clock_mask);
+    pt_set_tracer(&m->c, events->data, options->clock, options->clock_mask);
     return PT_ERROR_OK;
 }
 
 // ---- all of it
 
-static int load(pt_method *m, const pt_memories *memories, pt_error *error) {
+static int load(pt_method *m, const pt_memories *memories, const pt_options *options,
+                pt_error *error) {
     PT_TRY(write_records(m, memories, error));
-    PT_TRY(check(m, error));
+    PT_TRY(check(m, options->prepare, error));
     PT_TRY(prepare(m, error));
     PT_TRY(init_delegates(m, error));
     PT_TRY(bind_temp(m, &memories->temp, error));
-    pt_start(&m->c, m->start);
-    return attach_tracer(m, error);
+    pt_start(&m->c);
+    return attach_tracer(m, options, error);
 }
 
 int pt_load(pt_method *m, const pt_plan *plan, const pt_memories *memories,
@@ -889,8 +890,8 @@ int pt_load(pt_method *m, const pt_plan *plan, const pt_memories *memories,
                                                  PT_NO_INDEX, "unload it first")
                                      : pt_report_busy(m, error);
     }
-    pt_prepare_method(m, plan, memories, options);
-    int code = load(m, memories, error);
+    pt_prepare_method(m, plan, memories, options->delegates);
+    int code = load(m, memories, options, error);
     if (code != PT_ERROR_OK) {
         pt_release(m);
         return code;

@@ -10,11 +10,6 @@ static bool overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_
            ((uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size);
 }
 
-static uint32_t events_size(const pt_context *c) {
-    return c->tracer.events ? (pt_record_of(c)->n_instructions + 1) * (uint32_t)sizeof(pt_event)
-                            : 0;
-}
-
 uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size, uint32_t first,
                          uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
@@ -22,8 +17,9 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
             return i;
         }
     }
+    const uint8_t *events = (const uint8_t *)c->tracer.events;
     bool is_shared = overlap(data, size, c->scratch, c->scratch_size) ||
-                     overlap(data, size, (const uint8_t *)c->tracer.events, events_size(c));
+                     (events && overlap(data, size, events, pt_events_size(c)));
     return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
@@ -205,12 +201,12 @@ int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error
 }
 
 int pt_take_pool(pt_method *m, uint64_t end, pt_error *error) {
-    if (end > m->pool_size) {
-        uint64_t requested = end - m->start;
+    uint32_t start = m->c.method, size = m->c.memory_size[PT_MEMORY_POOL];
+    if (end > size) {
+        uint64_t requested = end - start;
         return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_POOL,
                                PT_NO_INDEX, requested > INT32_MAX ? INT32_MAX : (uint32_t)requested,
-                               m->pool_size > m->start ? m->pool_size - m->start : 0,
-                               "; make it larger");
+                               size > start ? size - start : 0, "; make it larger");
     }
     if (end > PT_MEMORY_LIMIT) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_POOL, PT_NO_INDEX,

@@ -67,21 +67,21 @@ int pt_moved_memory(const pt_method *m, uint32_t memory, pt_error *error) {
 static int call_delegate(pt_context *c, uint32_t position) {
     pt_method *m = (pt_method *)(void *)c; // its first member
     const pt_instruction *call = pt_instruction_at(c, position);
-    m->n_call = call->n_args - 1u;
+    m->n_call = (uint8_t)(call->n_args - 1);
     m->temp_used = 0;
     pt_report(m->error, PT_ERROR_INTERNAL, PT_SUBJECT_INSTRUCTION, (int32_t)c->instruction, NULL);
-    int code = m->options.delegates->execute(m, call->kernel, m->error);
+    int code = m->delegates->execute(m, call->kernel, m->error);
     m->n_call = 0;
     m->failed_delegate = code != PT_ERROR_OK;
     return pt_take_code(m->error, code);
 }
 
 void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,
-                       const pt_options *options) {
+                       const pt_delegates *delegates) {
     int (*poll)(struct pt_context *) = m->c.poll;
     void *owner = m->c.owner;
-    m->plan = *plan; // which may be these themselves
-    m->options = *options;
+    m->plan = *plan; // which may be this itself
+    m->delegates = delegates;
     memset(&m->c, 0, sizeof(m->c));
     memset(&m->data, 0, sizeof(*m) - offsetof(pt_method, data));
     m->c.poll = poll;
@@ -89,19 +89,19 @@ void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *mem
     m->data = memories->data;
     uint32_t n = pt_plan_count(&m->plan, PT_PLANNED_BUFFERS);
     m->n_planned = (uint8_t)(n < memories->n_planned ? n : memories->n_planned);
-    m->pool_size = memories->pool.size;
     // more than there is, or than a reference reaches, leaves nothing
-    uint32_t used = memories->pool_used < m->pool_size ? memories->pool_used : m->pool_size;
+    uint32_t size = memories->pool.size;
+    uint32_t used = memories->pool_used < size ? memories->pool_used : size;
     used = used < PT_MEMORY_LIMIT ? used : PT_MEMORY_LIMIT;
-    m->start = m->end = (used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
+    m->c.method = m->end = (used + PT_ALIGNMENT - 1) & ~(PT_ALIGNMENT - 1u);
     m->state = PT_LOADING;
-    m->c.call_delegate = m->options.delegates ? call_delegate : NULL;
+    m->c.call_delegate = delegates ? call_delegate : NULL;
 }
 
 void pt_release(pt_method *m) {
     m->is_ready = false;
     for (uint32_t i = 0; i < m->n_ready; i++) {
-        m->options.delegates->destroy(m, i);
+        m->delegates->destroy(m, i);
     }
     m->n_ready = 0;
     memset(m->c.memory, 0, sizeof(m->c.memory));
@@ -212,12 +212,12 @@ int pt_step(pt_method *m, pt_error *error) {
 int pt_restart(pt_method *m, pt_error *error) {
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
-    pt_start(&m->c, m->start);
+    pt_start(&m->c);
     return PT_ERROR_OK;
 }
 
 pt_usage pt_get_usage(const pt_method *m) {
-    return (pt_usage){m->end - m->start, m->end - m->records_end, m->c.scratch_needed};
+    return (pt_usage){m->end - m->c.method, m->end - m->records_end, m->c.scratch_needed};
 }
 
 // ---- state
@@ -358,14 +358,14 @@ static int find_room(const pt_span *memory, uint32_t used, uint32_t base, uint32
 }
 
 int pt_allocate(pt_method *m, uint32_t size, uint32_t alignment, void **data, pt_error *error) {
-    pt_span pool = {m->c.memory[PT_MEMORY_POOL], m->pool_size, false};
+    pt_span pool = {m->c.memory[PT_MEMORY_POOL], m->c.memory_size[PT_MEMORY_POOL], false};
     uint32_t start = 0;
     PT_TRY(check_allocation(size, alignment, error));
     if (m->state != PT_LOADING || !pool.data) {
         return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_POOL, PT_NO_INDEX,
                          "hands out memory in init only");
     }
-    PT_TRY(find_room(&pool, m->end, m->start, size, alignment, PT_SUBJECT_POOL, &start, error));
+    PT_TRY(find_room(&pool, m->end, m->c.method, size, alignment, PT_SUBJECT_POOL, &start, error));
     m->end = start + size;
     *data = (uint8_t *)pool.data + start;
     memset(*data, 0, size);

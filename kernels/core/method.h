@@ -6,7 +6,7 @@
 
 // Before loading: nothing is bound yet.
 void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,
-                       const pt_options *options);
+                       const pt_delegates *delegates);
 // Destroys the delegates that are ready and lets all memories go.
 void pt_release(pt_method *m);
 // Lets all inputs be set again.

@@ -277,7 +277,7 @@ typedef struct pt_memories {
 struct pt_method;
 
 // What executes the parts of a program that its exporter handed to a delegate. Each function gets
-// the method and the number of the delegate: `method->options.delegates->owner` is the caller's.
+// the method and the number of the delegate: `method->delegates->owner` is the caller's.
 // To fail it returns an error's code, and says more in `error` if it wants to.
 typedef struct pt_delegates {
     void *owner;
@@ -310,25 +310,23 @@ typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 typedef struct pt_method {
     pt_context c;
     pt_plan plan;
-    pt_options options;
+    const pt_delegates *delegates;
     pt_data *const *data;
-    uint32_t pool_size;
-    uint32_t start;       // where it begins in the pool
     uint32_t records_end; // where its records end, and what is prepared begins
     uint32_t end;         // where all that it holds of the pool ends
     uint8_t state;        // pt_state
     bool is_ready;        // all inputs are set, all memories are there
     bool is_running;
+    bool failed_delegate; // the run ended in one, which has said why
     uint8_t n_planned;
     uint8_t first_external; // number of the first memory of tensors outside the planned memory
     uint8_t end_external;
-    uint16_t n_ready;     // delegates that are ready, from the first on
-    uint16_t missing;     // inputs that are not set
-    uint32_t n_call;      // arguments of the delegate call that runs
-    uint32_t temp_used;   // by that call
-    uint32_t has_memory;  // a bit for each memory of tensors outside the planned memory
-    bool failed_delegate; // the run ended in one, which has said why
-    pt_error *error;      // of the call that runs
+    uint8_t n_call;      // arguments of the delegate call that runs
+    uint16_t n_ready;    // delegates that are ready, from the first on
+    uint16_t missing;    // inputs that are not set
+    uint32_t temp_used;  // by that call
+    uint32_t has_memory; // a bit for each memory of tensors outside the planned memory
+    pt_error *error;     // of the call that runs
     uint32_t set[PT_MAX_INPUTS / 32];
 } pt_method;
 

@@ -75,6 +75,11 @@ static inline pt_method_record *pt_record_of(const pt_context *c) {
     return (pt_method_record *)(void *)(c->memory[PT_MEMORY_POOL] + c->method);
 }
 
+// Bytes of the events of a method that is measured.
+static inline uint32_t pt_events_size(const pt_context *c) {
+    return (pt_record_of(c)->n_instructions + 1) * (uint32_t)sizeof(pt_event);
+}
+
 static inline pt_instruction *pt_first_instruction(const pt_context *c) {
     return (pt_instruction *)(void *)pt_at(c, pt_record_of(c)->instructions);
 }
@@ -178,7 +183,7 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
 // its own, from number *external on; *external is then one more than the last. On an error
 // c->instruction is that of a view, or c->argument the index of a value for which there is no
 // memory.
-int pt_settle(pt_context *c, uint32_t method, bool has_views, uint32_t *external);
+int pt_settle(pt_context *c, bool has_views, uint32_t *external);
 // Leaves no element to the dynamic tensors that are larger than a memory, at whose start they lie:
 // after it has become another one. Those that instructions give new sizes are not affected.
 void pt_fit(const pt_context *c, uint32_t memory);
@@ -193,15 +198,15 @@ bool pt_is_variable(const pt_context *c, pt_ref arg);
 // True when the next instruction, a kernel call, reads the tensor `arg`.
 bool pt_is_input(const pt_context *c, pt_ref arg);
 // Checks all instructions of the method. c->instruction is the first one that is refused.
-int pt_check_method(pt_context *c, uint32_t method);
-// To the first instruction of the method whose pt_method_record is at offset `method` of the pool.
-void pt_start(pt_context *c, uint32_t method);
+int pt_check_method(pt_context *c);
+// To the first instruction of the method.
+void pt_start(pt_context *c);
 // Bytes of pool that pt_prepare needs, after all instructions were checked with c->prepares; 0 when
 // no check has asked for any.
-uint32_t pt_prepared_bytes(const pt_context *c, uint32_t method);
+uint32_t pt_prepared_bytes(const pt_context *c);
 // Checks all instructions of the method once more, which now prepare what they asked for, into the
 // pool from offset `position` (aligned to 8) on.
-void pt_prepare(pt_context *c, uint32_t method, uint32_t position);
+void pt_prepare(pt_context *c, uint32_t position);
 // Executes one instruction. PT_ERROR_END_OF_METHOD when there is none left; after any other error
 // the method is at its first instruction, and c->failed is the one that failed.
 int pt_context_step(pt_context *c);

@@ -97,12 +97,11 @@ static int place_others(pt_context *c, const pt_method_record *method, uint32_t 
     return PT_ERROR_OK;
 }
 
-int pt_settle(pt_context *c, uint32_t method, bool has_views, uint32_t *external) {
-    pt_start(c, method);
+int pt_settle(pt_context *c, bool has_views, uint32_t *external) {
+    pt_start(c);
     c->argument = -1;
     c->reason = NULL;
-    const pt_method_record *m =
-        (const pt_method_record *)(const void *)(c->memory[PT_MEMORY_POOL] + method);
+    const pt_method_record *m = pt_record_of(c);
     uint32_t n = has_views ? m->n_instructions : 0, first = *external;
     int error = for_views(c, n, first, clear);
     if (error == PT_ERROR_OK) {

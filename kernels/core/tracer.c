@@ -36,7 +36,7 @@ static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
         pool.instructions[i].op = PT_OP_NOTHING;
     }
     c.memory[PT_MEMORY_POOL] = (uint8_t *)&pool;
-    pt_start(&c, 0);
+    pt_start(&c);
     uint64_t none = time_of(&c, clock, mask);
     c.tracer = (pt_tracer){events, clock, mask, 0, 0};
     uint64_t none_traced = time_of(&c, clock, mask);

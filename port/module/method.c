@@ -1,49 +1,73 @@
 // _picotorch.Method: a loaded method, and what keeps its memories alive.
 #include "method.h"
+#include "record.h"
 #include <alloca.h>
 #include <string.h>
 
-enum { MOST_PLANNED = PT_MEMORIES - PT_MEMORY_PLANNED };
+enum {
+    MOST_PLANNED = PT_MEMORIES - PT_MEMORY_PLANNED,
+    SPARE = 8, // memories of data files and unplanned tensors that a Method is made for
+};
 
 // ---- memories that move
 
+// What `load` is called with: the owner of its delegates.
+typedef struct given {
+    pt_memories memories;
+    pt_options options;
+} given;
+
 // A memory as it was handed over to `load`, which takes some of them late.
-static pt_span given_to_load(const pt_method *m, uint32_t memory) {
-    const pt_memories *given = m->options.delegates->owner;
-    if (memory == PT_MEMORY_PROGRAM) {
-        return (pt_span){(void *)(uintptr_t)m->plan.program->data, m->plan.program->size, true};
+static pt_span given_to_load(const given *g, uint32_t memory) {
+    const pt_memories *m = &g->memories;
+    if (memory >= TEMP) {
+        return memory == TEMP ? m->temp : g->options.events;
     }
     if (memory < PT_MEMORY_PLANNED) {
-        return given->pool;
+        return m->pool;
     }
     uint32_t i = memory - PT_MEMORY_PLANNED;
-    if (i < given->n_planned) {
-        return given->planned[i];
+    if (i < m->n_planned) {
+        return m->planned[i];
     }
-    const pt_data *file = given->data[i - given->n_planned];
+    const pt_data *file = m->data[i - m->n_planned];
     return (pt_span){(void *)(uintptr_t)file->data, file->size, true};
 }
 
 static pt_span span_of(const method *self, uint32_t memory) {
-    const pt_method *m = &self->m;
-    bool is_loading = m->state == PT_LOADING;
+    const pt_context *c = &self->m.c;
+    if (self->m.state == PT_LOADING) {
+        return given_to_load(self->m.delegates->owner, memory);
+    }
     if (memory == EVENTS) {
-        return m->options.events;
+        return (pt_span){c->tracer.events, pt_events_size(c), false};
     }
-    if (memory == TEMP) {
-        return is_loading ? ((pt_memories *)m->options.delegates->owner)->temp
-                          : (pt_span){m->c.scratch, m->c.scratch_size, false};
-    }
-    return is_loading ? given_to_load(m, memory)
-                      : (pt_span){m->c.memory[memory], m->c.memory_size[memory], false};
+    return memory == TEMP ? (pt_span){c->scratch, c->scratch_size, false}
+                          : (pt_span){c->memory[memory], c->memory_size[memory], false};
+}
+
+// The object of the program, which a pointer to it points to.
+static const pt_file *program_of(const method *self) {
+    return (const pt_file *)(const void *)self->m.plan.program;
+}
+
+// Where the anchor of a memory stands: those of TEMP and EVENTS where no memory and the program
+// would.
+static void **anchor_of(const method *self, uint32_t memory) {
+    return &self->anchors[memory % PT_MEMORIES];
 }
 
 // The first memory that was moved or has become too small; 0 for none.
 static uint32_t find_moved(const method *self) {
-    for (uint64_t left = self->resizable; left; left &= left - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(left);
-        pt_span memory = span_of(self, i);
-        if (pt_has_moved(self->anchors[i], &memory)) {
+    const pt_file *program = program_of(self);
+    pt_span memory = {(void *)(uintptr_t)program->program.data, program->program.size, true};
+    if (program->is_resizable && pt_has_moved(program->anchor, &memory)) {
+        return PT_MEMORY_PROGRAM;
+    }
+    for (uint32_t left = self->resizable; left; left &= left - 1) {
+        uint32_t i = PT_MEMORY_POOL + (uint32_t)__builtin_ctz(left);
+        memory = span_of(self, i);
+        if (pt_has_moved(*anchor_of(self, i), &memory)) {
             return i;
         }
     }
@@ -55,32 +79,53 @@ method *pt_get_method(mp_obj_t self_in) {
     bool is_used = self->m.state == PT_LOADED || self->m.state == PT_LOADING;
     uint32_t moved = is_used ? find_moved(self) : PT_MEMORY_NONE;
     if (moved) {
-        PT_CALL(&self->owner, pt_moved_memory(&self->m, moved, &error));
+        PT_CALL(self->owner, pt_moved_memory(&self->m, moved, &error));
     }
     return self;
 }
 
 void *pt_start_of(const method *self, uint32_t memory) {
-    return self->resizable >> memory & 1 ? span_of(self, memory).data : self->anchors[memory];
+    if (memory == PT_MEMORY_PROGRAM) {
+        return pt_start_of_file(program_of(self));
+    }
+    bool is_resizable = self->resizable >> (memory - PT_MEMORY_POOL) & 1;
+    return is_resizable ? span_of(self, memory).data : *anchor_of(self, memory);
 }
 
 void pt_keep(method *self, uint32_t memory, void *anchor, bool is_resizable) {
-    uint64_t bit = (uint64_t)1 << memory;
-    self->anchors[memory] = anchor;
+    uint32_t bit = 1u << (memory - PT_MEMORY_POOL);
+    *anchor_of(self, memory) = anchor;
     self->resizable = is_resizable ? self->resizable | bit : self->resizable & ~bit;
+}
+
+// Makes room for the anchors of the memories up to this number.
+static void make_room(method *self, uint32_t end) {
+    uint32_t there = self->n_anchors;
+    if (end <= there) {
+        return;
+    }
+    if (pt_heap_locked()) {
+        pt_refuse(self->owner, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_METHOD, PT_NO_INDEX,
+                  "works in more memories than Method was made for; load it once with the heap "
+                  "unlocked");
+    }
+    void **anchors = m_new0(void *, end);
+    memcpy(anchors, self->anchors, there * sizeof(*anchors));
+    self->anchors = anchors;
+    self->n_anchors = (uint8_t)end;
 }
 
 static void release(method *self) {
     self->resizable = 0;
     self->files = MP_OBJ_NULL;
-    memset(self->anchors, 0, sizeof(self->anchors));
+    memset(self->anchors, 0, self->n_anchors * sizeof(*self->anchors));
 }
 
 // ---- what the library calls
 
 int pt_ask(const method *self, int what, uint32_t i) {
     mp_obj_t call[4];
-    mp_load_method(self->owner.object, MP_QSTR__ask, call);
+    mp_load_method(self->owner, MP_QSTR__ask, call);
     call[2] = MP_OBJ_NEW_SMALL_INT(what);
     call[3] = pt_small_int(i);
     return (int)mp_obj_get_int(mp_call_method_n_kw(2, 0, call));
@@ -155,7 +200,7 @@ void pt_finish(method *self, int code, const pt_error *error) {
         nlr_raise(raised);
     }
     if (code != PT_ERROR_OK) {
-        pt_raise(&self->owner, error);
+        pt_raise(self->owner, error);
     }
 }
 
@@ -164,12 +209,14 @@ void pt_finish(method *self, int code, const pt_error *error) {
 static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
                                 const mp_obj_t *args) {
     mp_arg_check_num(n_args, n_kw, 4, 4, false);
+    uint32_t planned = pt_index(args[3]);
     method *self = m_new0(method, 1);
     self->base.type = type;
-    self->owner = pt_new_owner(args[0]);
-    self->kept = args[1];
-    self->most = (uint16_t)MIN(pt_index(args[2]), UINT16_MAX);
-    self->most_arguments = (uint16_t)MIN(pt_index(args[3]), UINT16_MAX);
+    self->owner = args[0];
+    self->most = (uint16_t)MIN(pt_index(args[1]), UINT16_MAX);
+    self->most_arguments = (uint8_t)MIN(pt_index(args[2]), UINT8_MAX);
+    self->n_anchors = PT_MEMORY_PLANNED + MIN(planned, MOST_PLANNED - SPARE) + SPARE;
+    self->anchors = m_new0(void *, self->n_anchors);
     self->raised = MP_OBJ_NULL;
     self->m.c.owner = self;
     self->m.c.poll = poll;
@@ -184,7 +231,7 @@ enum { SELF, PROGRAM, PLAN, POOL, POOL_SIZE, USED, PLANNED, TEMP_MEMORY, FILES, 
 
 static pt_span take(method *self, mp_obj_t buffer, uint32_t memory, uint8_t subject,
                     int32_t index) {
-    pt_memory found = pt_memory_of(&self->owner, buffer, subject, index);
+    pt_memory found = pt_memory_of(self->owner, buffer, subject, index);
     pt_keep(self, memory, found.anchor, found.is_resizable);
     return found.span;
 }
@@ -195,6 +242,7 @@ static void take_files(method *self, mp_obj_t files, pt_memories *memories) {
     mp_obj_t *items;
     mp_obj_tuple_get(files, &n, &items);
     self->files = files;
+    make_room(self, MIN(first + n, PT_MEMORIES));
     for (size_t i = 0; i < n && first + i < PT_MEMORIES; i++) {
         pt_file *file = pt_get_file(items[i], &pt_data_type);
         pt_keep(self, first + i, file->anchor, file->is_resizable);
@@ -204,10 +252,8 @@ static void take_files(method *self, mp_obj_t files, pt_memories *memories) {
 }
 
 // All but the planned buffers.
-static void take_memories(method *self, const mp_obj_t *args, pt_memories *memories,
-                          pt_options *options) {
-    pt_file *program = MP_OBJ_TO_PTR(args[PROGRAM]);
-    pt_keep(self, PT_MEMORY_PROGRAM, program->anchor, program->is_resizable);
+static void take_memories(method *self, const mp_obj_t *args, given *g) {
+    pt_memories *memories = &g->memories;
     memories->pool = take(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
     memories->pool.size = MIN(memories->pool.size, pt_index(args[POOL_SIZE]));
     memories->pool_used = pt_index(args[USED]);
@@ -221,20 +267,21 @@ static void take_memories(method *self, const mp_obj_t *args, pt_memories *memor
         pt_span events =
             take(self, args[EVENT_MEMORY], EVENTS, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX);
         events.data = events.size ? events.data : self; // NULL: nothing would be measured
-        options->events = events;
+        g->options.events = events;
     }
 }
 
 static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     method *self = MP_OBJ_TO_PTR(args[SELF]);
-    pt_need_stack(&self->owner);
+    pt_need_stack(self->owner);
     pt_plan plan = pt_get_plan(args[PROGRAM], args[PLAN]);
-    pt_memories memories = {.n_planned = 0};
     pt_delegates asked = delegates;
-    pt_options options = {.delegates = &asked, .clock = pt_ticks, .clock_mask = PT_TICKS_MASK};
+    given g = {
+        .options = {.delegates = &asked, .clock = pt_ticks, .clock_mask = PT_TICKS_MASK},
+    };
     pt_error error;
-    options.prepare = mp_obj_is_true(args[PREPARE]);
-    asked.owner = &memories;
+    g.options.prepare = mp_obj_is_true(args[PREPARE]);
+    asked.owner = &g;
     asked.most = self->most;
     asked.most_arguments = self->most_arguments;
     if (self->m.state == PT_UNLOADED) { // else it is an error, and all stays as it is
@@ -243,26 +290,28 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         mp_obj_get_array(args[PLANNED], &n, &buffers);
         n = MIN(n, MIN(pt_plan_count(&plan, PT_PLANNED_BUFFERS), MOST_PLANNED));
         pt_span *planned = alloca(n * sizeof(*planned));
-        memories.planned = planned;
-        memories.n_planned = n;
+        g.memories.planned = planned;
+        g.memories.n_planned = n;
         release(self);
+        make_room(self, PT_MEMORY_PLANNED + n);
         for (size_t i = 0; i < n; i++) {
             planned[i] = take(self, buffers[i], PT_MEMORY_PLANNED + i, PT_SUBJECT_PLANNED_BUFFER,
                               (int32_t)i);
         }
-        take_memories(self, args, &memories, &options);
+        take_memories(self, args, &g);
     }
-    int code = pt_load(&self->m, &plan, &memories, &options, &error);
-    if (self->m.options.delegates == &asked) {
-        self->m.options.delegates = &delegates;
+    int code = pt_load(&self->m, &plan, &g.memories, &g.options, &error);
+    if (self->m.delegates == &asked) {
+        self->m.delegates = &delegates;
     }
     pt_finish(self, code, &error);
+    make_room(self, self->m.end_external);
     return pt_small_int(self->m.end);
 }
 
 static mp_obj_t method_unload(mp_obj_t self_in) {
     method *self = MP_OBJ_TO_PTR(self_in);
-    pt_need_stack(&self->owner);
+    pt_need_stack(self->owner);
     pt_unload(&self->m);
     if (self->m.state == PT_UNLOADED) {
         release(self);
@@ -271,8 +320,10 @@ static mp_obj_t method_unload(mp_obj_t self_in) {
     return mp_const_none;
 }
 
-static mp_obj_t method_is_loaded(mp_obj_t self) {
-    return mp_obj_new_bool(((method *)MP_OBJ_TO_PTR(self))->m.state == PT_LOADED);
+// Where it ends in its pool; -1 while it is not loaded.
+static mp_obj_t method_end(mp_obj_t self) {
+    const pt_method *m = &((method *)MP_OBJ_TO_PTR(self))->m;
+    return pt_small_int(m->state == PT_LOADED ? (int64_t)m->end : -1);
 }
 
 static mp_obj_t method_is_running(mp_obj_t self) {
@@ -293,7 +344,7 @@ static inline mp_obj_t call(mp_obj_t self_in, int (*function)(pt_method *, pt_er
 
 static mp_obj_t method_check(mp_obj_t self_in) {
     const method *self = pt_get_method(self_in);
-    PT_CALL(&self->owner, pt_check_loaded(&self->m, &error));
+    PT_CALL(self->owner, pt_check_loaded(&self->m, &error));
     return mp_const_none;
 }
 
@@ -304,7 +355,7 @@ static mp_obj_t method_count(mp_obj_t self_in, mp_obj_t what) {
 }
 
 static mp_obj_t run(mp_obj_t self, int (*function)(pt_method *, pt_error *)) {
-    pt_need_stack(&((method *)MP_OBJ_TO_PTR(self))->owner);
+    pt_need_stack(((method *)MP_OBJ_TO_PTR(self))->owner);
     return call(self, function);
 }
 
@@ -350,7 +401,7 @@ static const mp_rom_map_elem_t method_locals_table[] = {
     PT_1(method, reset_state),
     PT_VAR(method, load, LOAD_ARGUMENTS, LOAD_ARGUMENTS),
     PT_1(method, unload),
-    PT_1(method, is_loaded),
+    PT_1(method, end),
     PT_1(method, is_running),
     PT_3(pt_method, set_output),
     PT_3(pt_method, set_attribute),

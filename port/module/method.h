@@ -5,18 +5,18 @@
 #include "modpicotorch.h"
 
 // Memories that no reference leads into have numbers of their own, as pt_moved_memory takes them.
-enum { TEMP = PT_MEMORIES, EVENTS, MEMORIES };
+enum { TEMP = PT_MEMORIES, EVENTS };
 
 typedef struct method {
     mp_obj_base_t base;
-    pt_owner owner;
-    mp_obj_t kept;   // list of a Kept for each output
+    mp_obj_t owner;  // see pt_raise
     mp_obj_t files;  // tuple of Data: its items are the library's array
     mp_obj_t raised; // an exception that waits until the library has returned
     uint16_t most;   // delegates, and arguments of a call
-    uint16_t most_arguments;
-    uint64_t resizable;      // a bit for each memory that may move
-    void *anchors[MEMORIES]; // what keeps each memory alive, see pt_memory
+    uint8_t most_arguments;
+    uint8_t n_anchors;  // memories with lower numbers, and TEMP and EVENTS, have an anchor
+    uint32_t resizable; // a bit for each memory but the program that may move
+    void **anchors;     // what keeps each of them alive, see pt_memory
     pt_method m;
 } method;
 

@@ -45,6 +45,10 @@ static mp_obj_t module_clear_traceback(mp_obj_t error) {
     return mp_const_none;
 }
 
+static mp_obj_t module_text(void) {
+    return pt_new_string();
+}
+
 static mp_obj_t module_heap_locked(void) {
     return mp_obj_new_bool(pt_heap_locked());
 }
@@ -78,6 +82,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     TYPE(Kept, pt_kept_type),
     PT_1(module, buffer),
     PT_1(module, clear_traceback),
+    PT_0(module, text),
     PT_1(module, element_size),
     PT_2(module, argument_name),
     CONSTANT(VALUES, PT_VALUES),

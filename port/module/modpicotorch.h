@@ -49,14 +49,9 @@ enum { PT_ASK_FIND, PT_ASK_INIT, PT_ASK_EXECUTE, PT_ASK_DESTROY, PT_ASK_KEPT };
 
 // ---- errors
 
-// Who is told of errors: a part of each object.
-typedef struct pt_owner {
-    mp_obj_t object; // its _fail is called with the fields of a pt_error, and raises
-    mp_obj_t text;   // a str for what an error says while the heap is locked
-} pt_owner;
-
-pt_owner pt_new_owner(mp_obj_t object);
-void pt_raise(const pt_owner *owner, const pt_error *error) __attribute__((noreturn));
+// Calls `_fail` of the object of Python that owns one of the module's with the fields of the error,
+// which raises. While the heap is locked the first str in its `_texts` shows the text.
+void pt_raise(mp_obj_t owner, const pt_error *error) __attribute__((noreturn));
 // Calls a function of the library with `error`, and raises that where it fails.
 #define PT_CALL(owner, call)         \
     do {                             \
@@ -65,10 +60,10 @@ void pt_raise(const pt_owner *owner, const pt_error *error) __attribute__((noret
             pt_raise(owner, &error); \
         }                            \
     } while (0)
-void pt_refuse(const pt_owner *owner, int code, uint8_t subject, int32_t index, const char *what)
+void pt_refuse(mp_obj_t owner, int code, uint8_t subject, int32_t index, const char *what)
     __attribute__((noreturn));
 // Raises where fewer than PT_STACK_BYTES are left.
-void pt_need_stack(const pt_owner *owner);
+void pt_need_stack(mp_obj_t owner);
 // Raises a ValueError or TypeError without a text, which needs no heap.
 void pt_raise_value_error(void) __attribute__((noreturn));
 void pt_check_type(mp_obj_t object, const mp_obj_type_t *type);
@@ -86,7 +81,7 @@ typedef struct pt_memory {
 // False for what is no buffer, and for references to objects, which are no bytes to write.
 bool pt_find_memory(mp_obj_t object, pt_memory *memory);
 // InvalidType for what is no buffer, NotSupported for one of 1 GiB.
-pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t buffer, uint8_t subject, int32_t index);
+pt_memory pt_memory_of(mp_obj_t owner, mp_obj_t buffer, uint8_t subject, int32_t index);
 // True when the object that is the anchor of a resizable memory no longer has it.
 bool pt_has_moved(void *anchor, const pt_span *memory);
 
@@ -100,13 +95,15 @@ typedef struct pt_file {
         pt_program program;
         pt_data data;
     };
-    pt_owner owner;
-    void *anchor; // of its memory
+    mp_obj_t owner; // see pt_raise
+    void *anchor;   // of its memory
     bool is_resizable;
 } pt_file;
 
 // A file whose memory is where it was. TypeError, InvalidState.
 pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type);
+// Start of the whole of which its memory is part.
+void *pt_start_of_file(const pt_file *file);
 // A method of a program. NotFound, too.
 pt_plan pt_get_plan(mp_obj_t program, mp_obj_t plan);
 

@@ -15,15 +15,19 @@ void pt_check_type(mp_obj_t object, const mp_obj_type_t *type) {
     }
 }
 
-pt_owner pt_new_owner(mp_obj_t object) {
-    return (pt_owner){.object = object, .text = pt_new_string()};
-}
-
 static mp_obj_t bytes_or_none(uint32_t size) {
     return size == PT_NO_BYTES ? MP_OBJ_NEW_SMALL_INT(-1) : pt_small_int(size);
 }
 
-void pt_raise(const pt_owner *owner, const pt_error *error) {
+// The str that the error object to be raised has for a text while the heap is locked.
+static mp_obj_t text_of(mp_obj_t owner) {
+    size_t n;
+    mp_obj_t *texts;
+    mp_obj_get_array(mp_load_attr(owner, MP_QSTR__texts), &n, &texts);
+    return texts[0];
+}
+
+void pt_raise(mp_obj_t owner, const pt_error *error) {
     const char *what = error->what;
     mp_obj_t call[] = {
         MP_OBJ_NULL, // function and self
@@ -34,19 +38,19 @@ void pt_raise(const pt_owner *owner, const pt_error *error) {
         MP_OBJ_NEW_SMALL_INT(error->argument),
         bytes_or_none(error->requested),
         bytes_or_none(error->available),
-        what ? pt_string(what, strlen(what), true, owner->text) : MP_OBJ_NEW_QSTR(MP_QSTR_),
+        what ? pt_string(what, strlen(what), true, text_of(owner)) : MP_OBJ_NEW_QSTR(MP_QSTR_),
     };
-    mp_load_method(owner->object, MP_QSTR__fail, call);
+    mp_load_method(owner, MP_QSTR__fail, call);
     mp_call_method_n_kw(MP_ARRAY_SIZE(call) - 2, 0, call);
     pt_raise_value_error(); // it should have raised
 }
 
-void pt_refuse(const pt_owner *owner, int code, uint8_t subject, int32_t index, const char *what) {
+void pt_refuse(mp_obj_t owner, int code, uint8_t subject, int32_t index, const char *what) {
     pt_error error = {(uint8_t)code, subject, PT_NO_INDEX, index, PT_NO_BYTES, PT_NO_BYTES, what};
     pt_raise(owner, &error);
 }
 
-void pt_need_stack(const pt_owner *owner) {
+void pt_need_stack(mp_obj_t owner) {
     size_t left = pt_stack_free();
     if (left < PT_STACK_BYTES) {
         pt_error error = {
@@ -106,7 +110,7 @@ bool pt_find_memory(mp_obj_t object, pt_memory *memory) {
     return true;
 }
 
-pt_memory pt_memory_of(const pt_owner *owner, mp_obj_t object, uint8_t subject, int32_t index) {
+pt_memory pt_memory_of(mp_obj_t owner, mp_obj_t object, uint8_t subject, int32_t index) {
     pt_memory memory;
     if (!pt_find_memory(object, &memory)) {
         pt_refuse(owner, PT_ERROR_INVALID_TYPE, subject, index, "is no buffer of contiguous bytes");

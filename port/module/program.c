@@ -12,7 +12,7 @@ static mp_obj_t file_make_new(const mp_obj_type_t *type, size_t n_args, size_t n
     mp_arg_check_num(n_args, n_kw, 1, 1, false);
     pt_file *self = m_new0(pt_file, 1);
     self->base.type = type;
-    self->owner = pt_new_owner(args[0]);
+    self->owner = args[0];
     return MP_OBJ_FROM_PTR(self);
 }
 
@@ -28,8 +28,8 @@ static mp_obj_t file_open(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t verificati
     if (self->data.data) {
         pt_raise_value_error();
     }
-    pt_need_stack(&self->owner);
-    pt_memory memory = pt_memory_of(&self->owner, buffer, subject_of(self), PT_NO_INDEX);
+    pt_need_stack(self->owner);
+    pt_memory memory = pt_memory_of(self->owner, buffer, subject_of(self), PT_NO_INDEX);
     pt_span file = memory.span;
     self->anchor = memory.anchor;
     self->is_resizable = memory.is_resizable;
@@ -38,7 +38,7 @@ static mp_obj_t file_open(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t verificati
                    : pt_data_open(&self->data, file.data, file.size, verification, &error);
     if (code != PT_ERROR_OK) {
         self->data.data = NULL;
-        pt_raise(&self->owner, &error);
+        pt_raise(self->owner, &error);
     }
     return mp_const_none;
 }
@@ -48,11 +48,11 @@ pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type) {
     pt_file *self = MP_OBJ_TO_PTR(file);
     pt_span memory = {(void *)(uintptr_t)self->data.data, self->data.size, true};
     if (!memory.data) {
-        pt_refuse(&self->owner, PT_ERROR_INVALID_STATE, subject_of(self), PT_NO_INDEX,
+        pt_refuse(self->owner, PT_ERROR_INVALID_STATE, subject_of(self), PT_NO_INDEX,
                   "is not open; make it by load");
     }
     if (self->is_resizable && pt_has_moved(self->anchor, &memory)) {
-        pt_refuse(&self->owner, PT_ERROR_INVALID_STATE, subject_of(self), PT_NO_INDEX,
+        pt_refuse(self->owner, PT_ERROR_INVALID_STATE, subject_of(self), PT_NO_INDEX,
                   "has been resized since it was handed over; leave its size alone, and open it "
                   "again");
     }
@@ -68,10 +68,13 @@ static const pt_file *get_either(mp_obj_t file) {
                                                : get_program(file);
 }
 
+void *pt_start_of_file(const pt_file *file) {
+    return file->is_resizable ? (void *)(uintptr_t)file->data.data : file->anchor;
+}
+
 // A read-only memoryview of a part of a file: `view`, pointed there, or a new one for None.
 static mp_obj_t show_part(const pt_file *file, pt_span part, mp_obj_t view) {
-    void *start = file->is_resizable ? (void *)(uintptr_t)file->data.data : file->anchor;
-    return pt_show(view, start, part.data, part.size, 'B', false);
+    return pt_show(view, pt_start_of_file(file), part.data, part.size, 'B', false);
 }
 
 // ---- data with a key
@@ -88,7 +91,7 @@ static mp_obj_t file_key(mp_obj_t self_in, mp_obj_t i) {
     if (!is_program(self)) {
         return pt_bytes(pt_data_key(&self->data, pt_index(i)));
     }
-    PT_CALL(&self->owner, pt_named_data_key(&self->program, pt_index(i), &key, &error));
+    PT_CALL(self->owner, pt_named_data_key(&self->program, pt_index(i), &key, &error));
     return pt_bytes(key);
 }
 
@@ -99,7 +102,7 @@ static mp_obj_t file_find_key(mp_obj_t self_in, mp_obj_t key_in) {
     if (!is_program(self)) {
         return pt_small_int(pt_data_find(&self->data, key.data, key.length));
     }
-    PT_CALL(&self->owner, pt_named_data_find(&self->program, key.data, key.length, &i, &error));
+    PT_CALL(self->owner, pt_named_data_find(&self->program, key.data, key.length, &i, &error));
     return pt_small_int(i);
 }
 
@@ -109,7 +112,7 @@ static mp_obj_t file_data(mp_obj_t self_in, mp_obj_t i, mp_obj_t view) {
     if (!is_program(self)) {
         return show_part(self, pt_data_bytes(&self->data, pt_index(i)), view);
     }
-    PT_CALL(&self->owner, pt_named_data(&self->program, pt_index(i), &part, &error));
+    PT_CALL(self->owner, pt_named_data(&self->program, pt_index(i), &part, &error));
     return show_part(self, part, view);
 }
 
@@ -123,7 +126,7 @@ static mp_obj_t program_find(mp_obj_t self_in, mp_obj_t name_in) {
     const pt_file *self = get_program(self_in);
     pt_text name = pt_text_of(name_in);
     pt_plan plan;
-    PT_CALL(&self->owner, pt_plan_find(&plan, &self->program, name.data, name.length, &error));
+    PT_CALL(self->owner, pt_plan_find(&plan, &self->program, name.data, name.length, &error));
     return MP_OBJ_NEW_SMALL_INT(plan.index);
 }
 
@@ -135,7 +138,7 @@ static const pt_file *file_of(const pt_plan *plan) {
 pt_plan pt_get_plan(mp_obj_t program, mp_obj_t i) {
     const pt_file *file = get_program(program);
     pt_plan plan;
-    PT_CALL(&file->owner, pt_plan_at(&plan, &file->program, pt_index(i), &error));
+    PT_CALL(file->owner, pt_plan_at(&plan, &file->program, pt_index(i), &error));
     return plan;
 }
 
@@ -152,7 +155,7 @@ static mp_obj_t program_count(mp_obj_t self, mp_obj_t plan, mp_obj_t what) {
 static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
     uint32_t size;
-    PT_CALL(&file_of(&p)->owner, pt_plan_buffer(&p, pt_index(i), &size, &error));
+    PT_CALL(file_of(&p)->owner, pt_plan_buffer(&p, pt_index(i), &size, &error));
     return pt_small_int(size);
 }
 
@@ -161,7 +164,7 @@ static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
 static pt_item find_item(const pt_plan *plan, const mp_obj_t *args, uint32_t *value) {
     pt_what what = (pt_what)mp_obj_get_int(args[2]);
     pt_item item;
-    PT_CALL(&file_of(plan)->owner,
+    PT_CALL(file_of(plan)->owner,
             pt_plan_item(plan, what, pt_index(args[3]), value, &item, &error));
     return item;
 }
@@ -185,7 +188,7 @@ static mp_obj_t program_tensor(size_t n_args, const mp_obj_t *args) {
     pt_plan p = pt_get_plan(args[0], args[1]);
     pt_item item = find_item(&p, args, NULL);
     pt_tensor_info info;
-    PT_CALL(&file_of(&p)->owner, pt_plan_tensor(&p, &item, &info, &error));
+    PT_CALL(file_of(&p)->owner, pt_plan_tensor(&p, &item, &info, &error));
     return pt_tensor_tuple(&info);
 }
 
@@ -195,7 +198,7 @@ static mp_obj_t program_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
     pt_text name, overload;
     int32_t number;
-    PT_CALL(&file_of(&p)->owner,
+    PT_CALL(file_of(&p)->owner,
             pt_plan_operator(&p, pt_index(i), &name, &overload, &number, &error));
     mp_obj_t items[] = {pt_bytes(name), pt_bytes(overload), pt_small_int(number)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
@@ -233,7 +236,7 @@ static mp_obj_t program_has_backend(size_t n_args, const mp_obj_t *args) {
 
 static pt_delegate_info find_delegate(const pt_plan *plan, mp_obj_t i) {
     pt_delegate_info info;
-    PT_CALL(&file_of(plan)->owner, pt_plan_delegate(plan, pt_index(i), &info, &error));
+    PT_CALL(file_of(plan)->owner, pt_plan_delegate(plan, pt_index(i), &info, &error));
     return info;
 }
 
@@ -298,7 +301,7 @@ MP_DEFINE_CONST_OBJ_TYPE(pt_program_type, MP_QSTR_Program, MP_TYPE_FLAG_NONE, ma
 static mp_obj_t data_tensor(mp_obj_t self_in, mp_obj_t i) {
     const pt_file *self = pt_get_file(self_in, &pt_data_type);
     pt_tensor_info info;
-    PT_CALL(&self->owner, pt_data_tensor(&self->data, pt_index(i), &info, &error));
+    PT_CALL(self->owner, pt_data_tensor(&self->data, pt_index(i), &info, &error));
     return pt_tensor_tuple(&info);
 }
 

@@ -32,10 +32,10 @@ static void take_shape(mp_obj_t tensor, pt_given *into) {
 // The data of a Tensor. Of one that from_blob made it is a view of `_buffer`, which may be resized.
 static pt_memory take_data(const method *self, mp_obj_t tensor, uint8_t subject, int32_t index) {
     pt_memory whole,
-        data = pt_memory_of(&self->owner, mp_load_attr(tensor, MP_QSTR_data), subject, index);
+        data = pt_memory_of(self->owner, mp_load_attr(tensor, MP_QSTR_data), subject, index);
     if (pt_find_memory(mp_load_attr(tensor, MP_QSTR__buffer), &whole) && whole.is_resizable) {
         if (pt_has_moved(whole.anchor, &data.span)) {
-            pt_refuse(&self->owner, PT_ERROR_INVALID_STATE, subject, index,
+            pt_refuse(self->owner, PT_ERROR_INVALID_STATE, subject, index,
                       "has been resized since from_blob; leave its size alone");
         }
         data.is_resizable = true;
@@ -55,7 +55,7 @@ static bool take(const method *self, mp_obj_t value, uint8_t subject, int32_t in
     mp_buffer_info_t buffer;
     into->c = (pt_given){0};
     if (mp_get_buffer(value, &buffer, MP_BUFFER_READ)) {
-        into->memory = pt_memory_of(&self->owner, value, subject, index);
+        into->memory = pt_memory_of(self->owner, value, subject, index);
     } else {
         if (!has(value, MP_QSTR_data) || !has(value, MP_QSTR_raw_sizes)) {
             return false;
@@ -112,7 +112,7 @@ mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
 static void take_memory(const method *self, mp_obj_t buffer, uint8_t subject, int32_t index,
                         given *into) {
     if (!take(self, buffer, subject, index, into)) {
-        pt_refuse(&self->owner, PT_ERROR_INVALID_ARGUMENT, subject, index,
+        pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, subject, index,
                   "is a tensor: a buffer or a Tensor is wanted");
     }
 }
@@ -170,7 +170,7 @@ static mp_obj_t string_of(const method *self, const pt_value_view *view, const p
         return MP_OBJ_NEW_QSTR(MP_QSTR_);
     }
     if (!pt_is_utf8(text.data, text.length)) {
-        pt_refuse(&self->owner, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)view->value,
+        pt_refuse(self->owner, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)view->value,
                   "is no UTF-8");
     }
     bool is_terminated = text.data + text.length < end && text.data[text.length] == 0;
@@ -181,7 +181,7 @@ static mp_obj_t number_of(const method *self, const pt_value_view *view, const p
     int64_t i = view->number.as.i;
     bool is_large = view->type == PT_TYPE_INT && (i < MP_SMALL_INT_MIN || i > MP_SMALL_INT_MAX);
     if (is_large && pt_heap_locked()) {
-        pt_refuse(&self->owner, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_VALUE,
+        pt_refuse(self->owner, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_VALUE,
                   (int32_t)view->value,
                   "an int of more than 30 bits; ask for it with the heap unlocked");
     }
@@ -217,21 +217,22 @@ static mp_obj_t object_of(const method *self, const pt_value_view *view, mp_obj_
 
 // The Kept of an output; the owner makes more of them, or raises.
 static mp_obj_t kept_at(const method *self, uint32_t i) {
-    size_t n;
-    mp_obj_t *kept;
-    mp_obj_get_array(self->kept, &n, &kept);
-    if (i >= n) {
-        pt_ask(self, PT_ASK_KEPT, i);
-        mp_obj_get_array(self->kept, &n, &kept);
+    size_t n = 0;
+    mp_obj_t *kept = NULL;
+    for (bool is_asked = false; i >= n; is_asked = true) {
+        if (is_asked) {
+            pt_ask(self, PT_ASK_KEPT, i);
+        }
+        mp_obj_get_array(mp_load_attr(self->owner, MP_QSTR__kept), &n, &kept);
     }
-    return i < n ? kept[i] : mp_const_none;
+    return kept[i];
 }
 
 mp_obj_t pt_method_get_output(mp_obj_t self_in, mp_obj_t i_in) {
     const method *self = pt_get_method(self_in);
     uint32_t i = pt_index(i_in);
     pt_value_view view;
-    PT_CALL(&self->owner, pt_output(&self->m, i, &view, &error));
+    PT_CALL(self->owner, pt_output(&self->m, i, &view, &error));
     return object_of(self, &view, kept_at(self, i));
 }
 
@@ -240,10 +241,9 @@ mp_obj_t pt_method_item(size_t n_args, const mp_obj_t *args) {
     const pt_method *m = &self->m;
     pt_item list;
     pt_value_view view;
-    PT_CALL(&self->owner, pt_check_loaded(m, &error));
-    PT_CALL(&self->owner,
-            pt_plan_item(&m->plan, PT_VALUES, pt_index(args[1]), NULL, &list, &error));
-    PT_CALL(&self->owner, pt_list_view(m, &list, pt_index(args[2]), &view, &error));
+    PT_CALL(self->owner, pt_check_loaded(m, &error));
+    PT_CALL(self->owner, pt_plan_item(&m->plan, PT_VALUES, pt_index(args[1]), NULL, &list, &error));
+    PT_CALL(self->owner, pt_list_view(m, &list, pt_index(args[2]), &view, &error));
     return object_of(self, &view, args[3]);
 }
 
@@ -251,7 +251,7 @@ mp_obj_t pt_method_attribute(mp_obj_t self_in, mp_obj_t name_in, mp_obj_t kept) 
     const method *self = pt_get_method(self_in);
     pt_text name = pt_text_of(name_in);
     pt_value_view view;
-    PT_CALL(&self->owner, pt_attribute(&self->m, name.data, name.length, &view, &error));
+    PT_CALL(self->owner, pt_attribute(&self->m, name.data, name.length, &view, &error));
     return object_of(self, &view, kept);
 }
 
@@ -264,7 +264,7 @@ mp_obj_t pt_method_argument_count(mp_obj_t self_in) {
 mp_obj_t pt_method_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t kept) {
     const method *self = pt_get_method(self_in);
     pt_value_view view;
-    PT_CALL(&self->owner, pt_argument(&self->m, pt_index(i), &view, &error));
+    PT_CALL(self->owner, pt_argument(&self->m, pt_index(i), &view, &error));
     return object_of(self, &view, kept);
 }
 
@@ -274,12 +274,12 @@ mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_
     pt_memory sizes;
     int32_t copy[PT_MAX_RANK] = {0};
     if (!pt_find_memory(sizes_in, &sizes) || sizes.typecode != 'i') {
-        pt_refuse(&self->owner, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_SIZES, PT_NO_INDEX,
+        pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_SIZES, PT_NO_INDEX,
                   "are no buffer of int32, as array('i') is");
     }
     uint32_t size = sizes.span.size;
     memcpy(copy, sizes.span.data, MIN(size, sizeof(copy)));
-    PT_CALL(&self->owner,
+    PT_CALL(self->owner,
             pt_resize_argument(&self->m, pt_index(i), size / sizeof(int32_t), copy, &error));
     return mp_const_none;
 }
@@ -294,13 +294,13 @@ mp_obj_t pt_method_allocate(size_t n_args, const mp_obj_t *args) {
     uint32_t size = pt_index(args[1]), alignment = pt_index(args[2]);
     mp_obj_t view =
         args[3] == mp_const_none ? pt_show(args[3], start, start, 0, 'B', true) : args[3];
-    PT_CALL(&self->owner, is_pool ? pt_allocate(&self->m, size, alignment, &data, &error)
-                                  : pt_allocate_temp(&self->m, size, alignment, &data, &error));
+    PT_CALL(self->owner, is_pool ? pt_allocate(&self->m, size, alignment, &data, &error)
+                                 : pt_allocate_temp(&self->m, size, alignment, &data, &error));
     return pt_show(view, start, data, size, 'B', true);
 }
 
 mp_obj_t pt_method_ask_temp(mp_obj_t self_in, mp_obj_t size) {
     method *self = pt_get_method(self_in);
-    PT_CALL(&self->owner, pt_ask_temp(&self->m, pt_index(size), &error));
+    PT_CALL(self->owner, pt_ask_temp(&self->m, pt_index(size), &error));
     return mp_const_none;
 }

@@ -13,6 +13,7 @@ from .errors import (
     INVALID_ARGUMENT,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
+    TEXTS,
     fail,
     library_error,
     text_of,
@@ -31,6 +32,8 @@ class TensorLayout(TensorInfo):
 
 class DataMap:
     """The named data of some .ptd files, `files`."""
+
+    _texts = TEXTS
 
     def __init__(self, files):
         self.files = files

@@ -42,7 +42,8 @@ class Error(Exception):
     code: ExecuTorch's number; name: ExecuTorch's name.
     subject, index: which memory, input, instruction ... (index -1: there is only one).
     requested, available: bytes wanted and there, -1 where the error is not about bytes.
-    what: text; remedy: what to do. argument: of an instruction the one that a kernel refused, or -1.
+    what: text; remedy: what to do. argument: of an instruction the one that a kernel refused, of an
+    external tensor which value it is, or -1.
     source: object whose `explain(error)` knows more, asked when the text is put together.
     """
 
@@ -105,6 +106,9 @@ class Error(Exception):
 
 _KEPT = Error() if sys.implementation.name == "micropython" else None
 _SPARE = Error() if _KEPT is not None else None
+# Strs that the library points to what they say, first that of _KEPT. The classes whose `_fail` it calls
+# have them as `_texts`; a base class would make each store to an attribute of a Method slower.
+TEXTS = [_picotorch.text(), _picotorch.text()] if _KEPT is not None else []
 
 
 def spare_error():
@@ -113,6 +117,7 @@ def spare_error():
     kept = _KEPT
     _KEPT = _SPARE
     _SPARE = kept
+    TEXTS.reverse()
 
 
 def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, remedy="",

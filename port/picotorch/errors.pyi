@@ -41,6 +41,8 @@ class Error(Exception):
     @property
     def message(self) -> str: ...
 
+TEXTS: list[str]
+
 def spare_error() -> None: ...
 def fail(
     code: int,

@@ -19,6 +19,7 @@ from .errors import (
     NOT_SUPPORTED,
     OK,
     OUT_OF_RESOURCES,
+    TEXTS,
     fail,
     library_error,
     part,
@@ -46,13 +47,17 @@ _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Me
 class Method:
     """`max_outputs`: how many outputs can be held at once; their objects are made here. Without it:
     one, and more when they are asked for while the heap is not locked. So are those of delegates:
-    `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is registered."""
+    `max_delegates` of them, whose calls have `max_arguments`; 4 and 8 if any backend is registered.
+    With the heap locked it loads programs of up to eight data files and unplanned tensors together,
+    or as many as it was loaded with before."""
+
+    _texts = TEXTS
 
     def __init__(self, manager, max_outputs=None, max_delegates=None, max_arguments=None):
         self.manager = manager
         self._grows = max_outputs is None
-        self._kept = []
-        for _ in range(1 if max_outputs is None else max_outputs):  # a comprehension takes heap
+        self._kept = (new_kept(self),) if self._grows else []  # of each output; the library reads it
+        for _ in range(max_outputs or 0):  # a comprehension takes heap
             self._kept.append(new_kept(self))
         if max_delegates is None:
             max_delegates = _DELEGATES if backends else 0
@@ -60,21 +65,19 @@ class Method:
             max_arguments = _ARGUMENTS if backends else 0
         max_delegates = max(max_delegates, 0)
         max_arguments = max(max_arguments, 0)
-        self.library = _picotorch.Method(self, self._kept, max_delegates, max_arguments)
+        self.library = _picotorch.Method(self, max_delegates, max_arguments,
+                                         len(manager.planned_memory) if manager else 0)
         # without Python around them: 300 instructions a call instead of 2,000
         self.set_input = self.library.set_input
         self.execute = self.library.execute
         self.get_output = self.library.get_output
         self.program = None
-        self.loads = 0  # how often another program took its place
-        self.plan = 0
+        self.unloads = 0  # how often it gave its place back
         self.name = ""
         self.data_map = None
         self._asked = None  # name of an attribute
-        self._external = -1  # value that an error of an external tensor is about
         self._busy = ""  # what load or unload, while one of them runs, is doing
         self._mark = -1  # where the method begins in its pool, if it holds anything
-        self._end = 0  # where it ends, once it is loaded
         self._held = 0  # what methods before it hold
         self._pool = None
         self._delegates = None
@@ -96,7 +99,7 @@ class Method:
         library = self.library
         if self._busy:
             raise self._busy_error()
-        if library.is_loaded():
+        if self._mark >= 0 and library.end() >= 0:
             raise fail(ALREADY_LOADED, "unload it first", "method")
         pool = self.manager.method_allocator
         temp = self.manager.temp_allocator
@@ -114,14 +117,12 @@ class Method:
             self._held = pool.held
             self._mark = pool.used
             pool.held = BUSY  # nobody resets it or loads there
-            self.loads += 1
             self.program = program
-            self.plan = plan
             self.name = name
             self.data_map = data_map
             if self._delegates is not None:
                 self._delegates.take_error()  # of an interrupted load
-            self._end = pool.used = pool.held = library.load(
+            pool.used = pool.held = library.load(
                 program.library, plan, pool.buffer, pool.size, self._mark,
                 self.manager.planned_memory.buffers, None if temp is None else temp.buffer,
                 None if data_map is None else data_map.libraries, prepare,
@@ -146,6 +147,7 @@ class Method:
             return
         pool = self._pool
         pool.held = BUSY
+        self.unloads += 1
         self.library.unload()
         pool.held = self._held
         pool.used = self._mark
@@ -160,7 +162,8 @@ class Method:
             return
         if self.library.is_running():
             raise fail(INVALID_STATE, "is executing", "method", remedy="unload it afterwards")
-        if self.library.is_loaded() and self._pool.used != self._end:
+        end = self.library.end()
+        if end >= 0 and self._pool.used != end:
             raise fail(INVALID_STATE, "is not the last one in its pool", "method",
                        remedy="unload those that were loaded after it")
         delegates = self._delegates
@@ -177,7 +180,12 @@ class Method:
             delegates.raise_error()
 
     def is_loaded(self):
-        return self.library.is_loaded()
+        return self.library.end() >= 0
+
+    @property
+    def plan(self):
+        """Number of the method in its program."""
+        return self.program.plan(self.name)
 
     def _busy_error(self):
         return fail(INVALID_STATE, self._busy, "method")
@@ -328,6 +336,8 @@ class Method:
         if not self._grows or _picotorch.heap_locked():
             raise fail(OUT_OF_RESOURCES, "is one more than Method was made for", "output", index,
                        remedy="give Method a larger max_outputs")
+        if isinstance(self._kept, tuple):
+            self._kept = list(self._kept)
         while index >= len(self._kept):
             self._kept.append(new_kept(self))
         return OK
@@ -343,7 +353,7 @@ class Method:
             elif subject == SUBJECT_ATTRIBUTE:
                 name = self._asked
             elif subject == SUBJECT_EXTERNAL_TENSOR:
-                self._external = index
+                argument = index
                 index = -1
             elif subject == SUBJECT_INPUT and code == NOT_SUPPORTED:
                 remedy = "MethodMeta.input_tensor_meta says which sizes it takes"
@@ -363,18 +373,18 @@ class Method:
         if kind == SUBJECT_MISSING_BACKEND:
             return ", ".join(MethodMeta(self.program, self.plan).missing_backends())
         if kind == SUBJECT_EXTERNAL_TENSOR:
-            return self._explain_external()
+            return self._explain_external(error.argument)
         return ""
 
-    def _explain_external(self):
+    def _explain_external(self, value):
         """The name of an external tensor, and the files in which it was looked for."""
-        info = TensorInfo(self.program.library.tensor(self.plan, _picotorch.VALUES, self._external))
+        info = TensorInfo(self.program.library.tensor(self.plan, _picotorch.VALUES, value))
         files = [] if self.data_map is None else self.data_map.files
         names = [name for name in [file.loader.explain(None) for file in files] if name]
         return "%s in %s" % (info.name(), ", ".join(names)) if names else info.name()
 
     def __repr__(self):
-        if not self.library.is_loaded():
+        if not self.is_loaded():
             return "<Method, not loaded>"
         pool = self.manager.method_allocator
         return "<Method %s: pool %dB of %dB, planned %s>" % (

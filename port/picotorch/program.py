@@ -6,7 +6,7 @@ used in place.
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, NOT_FOUND, Error, fail, library_error, text_of
+from .errors import INVALID_ARGUMENT, NOT_FOUND, TEXTS, Error, fail, library_error, text_of
 from .memory import buffer_size
 from .schema import SUBJECT_METHOD_NAME
 
@@ -34,6 +34,8 @@ class BufferDataLoader:
 
 class Program:
     """Made by Program.load(loader)."""
+
+    _texts = TEXTS
 
     def __init__(self, loader):
         self.loader = loader

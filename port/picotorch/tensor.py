@@ -254,13 +254,13 @@ class ValueList:
         self._kept = None
         self._value = -1  # which of the method's values it is
         self._length = 0
-        self._load = 0  # of the method, that the items are part of
+        self._unloads = 0  # of the method, when the items were part of it
 
     def _point(self, value, length):
         """Shows value number `value` of the method; for the library."""
         self._value = value
         self._length = length
-        self._load = self._method.loads
+        self._unloads = self._method.unloads
         return self
 
     def clear(self):
@@ -268,7 +268,8 @@ class ValueList:
         self._length = 0
 
     def __len__(self):
-        if self._length and self._method.loads != self._load:
+        method = self._method
+        if self._length and method.unloads != self._unloads and method.is_loaded():
             raise fail(INVALID_STATE, "is of another load", "list", remedy="call get_output again")
         return self._length
 

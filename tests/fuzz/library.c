@@ -240,7 +240,7 @@ static void write_argument(pt_method *m, uint32_t i, pt_value_view *view) {
 
 static int execute_backend(pt_method *m, uint32_t delegate, pt_error *error) {
     void *data;
-    uint32_t *calls = m->options.delegates->owner;
+    uint32_t *calls = m->delegates->owner;
     if (++*calls > MOST_CALLS) {
         return PT_ERROR_DELEGATE_INVALID_HANDLE;
     }
@@ -640,13 +640,13 @@ static int load(pt_method *m, const pt_plan *plan, pt_memories *memories,
 static void load_again(pt_method *m, const pt_plan *plan, const pt_memories *memories,
                        const pt_options *options) {
     pt_error error;
-    uint32_t used = m->records_end - m->start;
+    uint32_t used = m->records_end - m->c.method;
     pt_unload(m);
     works(pt_execute(m, &error), &error); // it is not loaded
     if (!works(pt_load(m, plan, memories, options, &error), &error)) {
         fail("a method does not load a second time");
     }
-    if (m->records_end - m->start != used) {
+    if (m->records_end - m->c.method != used) {
         fail("a method is of another size the second time");
     }
     pt_memories others = *memories;
@@ -686,7 +686,7 @@ static void use_method(const pt_plan *plan, pt_data *const *data, uint32_t n_dat
     polls_left = MOST_POLLS;
     if (load(&m, plan, &memories, &options) == PT_ERROR_OK) {
         result.loaded++;
-        look((uint8_t *)memories.pool.data + m.start, m.records_end - m.start);
+        look((uint8_t *)memories.pool.data + m.c.method, m.records_end - m.c.method);
         use(&m, round);
         polls_left = MOST_POLLS;
         load_again(&m, plan, &memories, &options);

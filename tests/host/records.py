@@ -75,17 +75,17 @@ class Context:
     def check(self, prepares=False):
         """Checks the method: the code of the first error, or 0."""
         self._c.prepares, self._c.prepared_needed = prepares, 0
-        return lib.pt_check_method(self._c, 0)
+        return lib.pt_check_method(self._c)
 
     def prepared_bytes(self):
         """Bytes of pool for what the checks asked to prepare."""
-        return lib.pt_prepared_bytes(self._c, 0)
+        return lib.pt_prepared_bytes(self._c)
 
     def prepare(self, position):
-        lib.pt_prepare(self._c, 0, position)
+        lib.pt_prepare(self._c, position)
 
     def start(self):
-        lib.pt_start(self._c, 0)
+        lib.pt_start(self._c)
 
     def execute(self):
         """Runs the method: an error's code."""

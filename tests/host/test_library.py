@@ -30,9 +30,9 @@ class Library:
                                                   "n_planned": 1})
         self.options = ffi.new("pt_options *")
 
-    def load(self, plan=None, options=None):
+    def load(self, plan=None):
         """The error's code, which pt_error has, too."""
-        code = lib.pt_load(self.method, plan or self.plan, self.memories, options or self.options,
+        code = lib.pt_load(self.method, plan or self.plan, self.memories, self.options,
                            self.error)
         assert code == 0 or code == self.error.code
         return code
@@ -67,10 +67,10 @@ def test_memory_without_an_address(relu):
     assert lib.pt_set_input(relu.method, 0, ffi.NULL, 16, relu.error) == INVALID_ARGUMENT
 
 
-def test_a_method_is_loaded_again_with_its_own_plan_and_options(relu):
+def test_a_method_is_loaded_again_with_its_own_plan(relu):
     assert relu.load() == 0
     lib.pt_unload(relu.method)
-    assert relu.load(ffi.addressof(relu.method, "plan"), ffi.addressof(relu.method, "options")) == 0
+    assert relu.load(ffi.addressof(relu.method, "plan")) == 0
     x = ffi.new("float[4]", [-1, 2, -3, 4])
     assert lib.pt_set_input(relu.method, 0, x, 16, relu.error) == 0
     assert lib.pt_execute(relu.method, relu.error) == 0

@@ -344,6 +344,15 @@ def test_metadata_of_an_index_that_there_is_not(name, index):
         getattr(meta, name)(index)
 
 
+def test_a_locked_heap_has_room_for_so_many_memories():
+    """Those of nine unplanned tensors and a planned buffer are one more."""
+    values = [*[tensor([4]) for _ in range(9)], tensor([4], 0)]
+    model = relu(values, range(9), [9], [16], [call(0, 8, 9, 9)])
+    lines = run_script("many_memories.py", {"model": model}, "mps2-an386").lines
+    assert lines == ["OutOfResources (0x25): method: works in more memories than Method was made for; "
+                     "load it once with the heap unlocked", "ok", "[0.0, 8.0, 0.0, 1.0]"]
+
+
 def test_sizes_that_are_no_ints_change_nothing():
     tensor = from_blob(np.zeros(6, np.float32), [2, 3])
     with pytest.raises(TypeError):

@@ -93,21 +93,21 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
 /* Behind the pool, which ends at `free`. */
 static uint8_t *prepare(pt_context *c, uint8_t *free) {
     uint32_t position = c->memory_size[PT_MEMORY_POOL];
-    uint32_t bytes = pt_prepared_bytes(c, 0);
+    uint32_t bytes = pt_prepared_bytes(c);
     c->memory_size[PT_MEMORY_POOL] += bytes;
     if (bytes) {
-        pt_prepare(c, 0, position);
+        pt_prepare(c, position);
     }
     return free + bytes;
 }
 
 static int check(pt_context *c, const test_case *one, result *to) {
     c->prepares = one->prepare;
-    pt_start(c, 0);
+    pt_start(c);
     int error = pt_check_instruction(c, one->position);
     to->argument = c->argument;
     to->scratch = c->scratch_needed;
-    to->prepared = pt_prepared_bytes(c, 0);
+    to->prepared = pt_prepared_bytes(c);
     return error;
 }
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import built_ports
 import pytest
-from picotorch.host import mpy, native_module, ports
+from picotorch.host import mpy, native_module, ports, rp2, uf2
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "stock"
 AN386 = REPOSITORY / "tests" / "ports" / "MPS2_AN386"
+PICO = REPOSITORY / "tests" / "ports" / "RPI_PICO"
 HEAP = 1 << 20  # what MicroPython has to itself on the emulated boards
 ROM = 0x21000000  # RAM of these boards that MicroPython leaves alone
 ROM_SIZE = 1 << 20
@@ -45,6 +46,30 @@ def build(name):
                               env=_environment())
         assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
     return folder / program
+
+
+def build_pico():
+    """The firmware of MicroPython's own RPI_PICO."""
+    folder = BUILD / "RPI_PICO"
+    folder.mkdir(parents=True, exist_ok=True)
+    tree = subprocess.run([sys.executable, REPOSITORY / "tools" / "get_rp2.py"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    commands = [["cmake", "-G", "Unix Makefiles", "-S", f"{tree}/ports/rp2", "-B", folder,
+                 "-DMICROPY_BOARD=RPI_PICO", f"-DMICROPY_BOARD_DIR={PICO}"],
+                ["make", "-C", folder, f"-j{os.cpu_count() or 1}"]]
+    with open(BUILD / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in commands:
+            made = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                                  env=_environment() | {"MICROPY_MPYCROSS": str(mpy.MPY_CROSS)})
+            assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+    return (folder / "firmware.bin").read_bytes()
+
+
+def pico_uf2(path):
+    """Writes the UF2 file of it."""
+    path.write_bytes(uf2.write({rp2.FLASH: build_pico()}, rp2.BOARDS["RPI_PICO"].family))
+    return path
 
 
 def _environment():

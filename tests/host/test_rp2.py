@@ -1,18 +1,17 @@
 """MicroPython's port rp2 with picotorch inside: UF2 files of Raspberry Pi Pico and Pico 2, and an
 emulated Pico that real mpremote talks to, models used in place in its flash."""
 
-import binascii
 import json
 import re
 import subprocess
 import sys
 
 import numpy as np
+import on_pico
 import pytest
 from fixture_store import FOLDER
 from picotorch import Error
-from picotorch.host import pico, romfs, rp2, twin, uf2
-from picotorch.host.run import Request
+from picotorch.host import pico, romfs, rp2, uf2
 
 RP2 = rp2.BUILD
 FLASH = rp2.FLASH
@@ -21,41 +20,6 @@ BOARDS = sorted(rp2.BOARDS)
 MODELS = {"model.pte": "int8_ds_cnn", "mul.pte": "mul_broadcast"}
 FREE = 100 * 1024  # bytes of heap that int8 ds_cnn leaves to its user
 SUBNORMAL = 2.0**-126
-
-SCRIPT = """
-import gc, micropython, uctypes
-from binascii import hexlify, unhexlify
-from picotorch import (BufferDataLoader, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method,
-                       Program, from_blob)
-
-model = memoryview(open({path!r}, "rb"))
-program = Program.load(BufferDataLoader(model))
-meta = program.method_meta("forward")
-sizes = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
-method = Method(MemoryManager(MemoryAllocator(bytearray({pool})),
-                              HierarchicalAllocator([bytearray(size) for size in sizes]),
-                              MemoryAllocator(bytearray({temp}), "temp memory")), {outputs})
-inputs = [bytearray(unhexlify(data)) for data in {inputs!r}]
-tensors = []
-for i, data in enumerate(inputs):
-    info = meta.input_tensor_meta(i)
-    tensors.append(from_blob(data, info.sizes(), info.scalar_type(), info.dim_order()))
-gc.collect()
-before = gc.mem_alloc()
-micropython.heap_lock()
-method.load(program, "forward")
-for i in range(len(tensors)):
-    method.set_input(tensors[i], i)
-method.execute()
-micropython.heap_unlock()
-print("allocated", gc.mem_alloc() - before)
-print("free", gc.mem_free())
-print("model", uctypes.addressof(model))
-pool = method.manager.method_allocator
-print("pool", hexlify(memoryview(pool.buffer)[:pool.used]).decode())
-for i in range(method.outputs_size()):
-    print("output", hexlify(method.get_output(i).data).decode())
-"""
 
 
 def firmware(board):
@@ -74,14 +38,7 @@ def port(tmp_path_factory):
 
 @pytest.fixture
 def mpremote(port):
-    """Real mpremote: mpremote(arguments) -> what it prints; status: the exit status to expect."""
-    def call(*arguments, status=0):
-        command = [sys.executable, "-m", "mpremote", "connect", port, *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stdout
-
-    return call
+    return on_pico.mpremote(port)
 
 
 # -- the files -----------------------------------------------------------------------------------------
@@ -226,33 +183,15 @@ def test_a_folder_of_the_host_is_mounted(mpremote, tmp_path):
     assert "from the host" in mpremote("mount", tmp_path, "exec", "import beside; print(beside.value)")
 
 
-def run_on_board(mpremote, tmp_path, name, inputs):
-    """Loads /rom/<name> and executes it with the heap locked: {what it printed: values}, and the twin's
-    result with the same inputs."""
-    request = Request((FOLDER / MODELS[name] / "model.pte").read_bytes(), name, inputs)
-    result = twin.run(request)
-    assert result.code == 0
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(
-        path=f"/rom/{name}", pool=result.method_pool.used, temp=max(result.temp.used, 16),
-        outputs=len(result.outputs), inputs=[value.tobytes().hex() for value in inputs]))
-    printed = {}
-    for line in mpremote("run", script).splitlines():
-        word, _, value = line.partition(" ")
-        printed.setdefault(word, []).append(value)
-    return printed, result
-
-
-def assert_as_the_twin(printed, result):
-    assert binascii.unhexlify(printed["pool"][0]) == result.pool
-    for value, expected in zip(printed["output"], result.outputs, strict=True):
-        assert binascii.unhexlify(value) == expected.tobytes()
+def run_on_board(mpremote, name, inputs):
+    model = FOLDER / MODELS[name] / "model.pte"
+    return on_pico.run(mpremote, f'memoryview(open("/rom/{name}", "rb"))', model, inputs)
 
 
 def test_ds_cnn_runs_in_place_as_on_the_twin(mpremote, tmp_path):
     inputs = list(np.load(FOLDER / "int8_ds_cnn" / "inputs.npz").values())
-    printed, result = run_on_board(mpremote, tmp_path, "model.pte", inputs)
-    assert_as_the_twin(printed, result)
+    printed, result = run_on_board(mpremote, "model.pte", inputs)
+    on_pico.assert_as_the_twin(printed, result)
     assert printed["allocated"] == ["0"]
     address = int(printed["model"][0])
     assert ROMFS < address < ROMFS + rp2.layout("RPI_PICO").romfs
@@ -266,9 +205,9 @@ def test_subnormal_numbers_are_as_on_the_twin(mpremote, tmp_path):
     assert mpremote("eval", "1e-20 * 1e-20 == 0").strip() == "True"
     inputs = [np.float32([[1e-20, 3e-39, -1e-20], [SUBNORMAL, 1.5, 0]]),
               np.float32([1e-20, 1e3, 0.25]), np.float32(0.5)]
-    printed, result = run_on_board(mpremote, tmp_path, "mul.pte", inputs)
+    printed, result = run_on_board(mpremote, "mul.pte", inputs)
     assert any(0 < abs(value) < SUBNORMAL for output in result.outputs for value in output.flat)
-    assert_as_the_twin(printed, result)
+    on_pico.assert_as_the_twin(printed, result)
 
 
 def test_parity_with_the_twin_by_the_command(port, call):

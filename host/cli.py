@@ -20,6 +20,7 @@ from . import (
     examples,
     exporting,
     inspecting,
+    kernels_in_flash,
     listing_boards,
     native_module,
     options,
@@ -402,19 +403,38 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
               show_default=True, metavar="FOLDER", help="Where to write the files for the board.")
 @click.option("--no-texts", is_flag=True,
               help="Leave out what errors say beside their name, number, subject and sizes.")
+@click.option("--flash", "board", type=click.Choice(list(kernels_in_flash.BOARDS)),
+              help="Have the kernels in the flash that this board's stock firmware leaves free.")
+@click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
+              help="With --flash: have this model there, too, as picotorch_models.NAME, to be used in "
+              "place.")
+@click.option("--firmware", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              metavar="FW.UF2", help="With --flash: look whether this firmware leaves the flash free.")
 @options.as_json
-def natmod(first, models, arches, output, no_texts, as_json):
+def natmod(first, models, arches, output, no_texts, board, frozen, firmware, as_json):
     """Build the native module, with which stock MicroPython runs models: nothing is flashed.
 
     Without models it has all kernels. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the
     runtime as bytecode in picotorch/, and install.py, which picks the architecture on the board.
 
+    MicroPython copies the module into its heap. With --flash the kernels, and models, are in flash:
+    kernels.uf2 and models.uf2, which the board's boot loader takes; firmware and files stay.
+
     \b
     Example:
       picotorch natmod --models a.pte --arch armv6m
       picotorch natmod --output natmod
+      picotorch natmod --flash RPI_PICO --models a.pte --frozen-model a.pte
     """
     programs = {str(model): open_program(running.read_program(model)) for model in [*first, *models]}
+    if not board and (frozen or firmware):
+        raise click.UsageError("--frozen-model and --firmware go with --flash")
+    if board:
+        if arches or no_texts:
+            raise click.UsageError("--arch and --no-texts do not go with --flash")
+        entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output)
+        _print(entry, as_json, kernels_in_flash.show_text)
+        return
     entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output,
                                 not no_texts)
     _print(entry, as_json, native_module.show_text)
@@ -490,9 +510,9 @@ def export(model, int8_io, output, shapes, inputs, unconfined, as_json):
               "tcp:PORT on this computer, where mpremote and others connect.")
 @click.option("--romfs", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               metavar="IMAGE", help="Have this ROMFS image at /rom, as mpremote romfs build writes it.")
-@click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.UF2",
+@click.option("--firmware", multiple=True, type=click.Path(path_type=Path), metavar="FW.UF2",
               help="Of RPI_PICO, with --listen tcp:PORT: what picotorch firmware wrote; by default "
-              "with the kernels of all operators (make rp2).")
+              "with the kernels of all operators (make rp2). Once for each file.")
 def repl(board, listen, romfs, firmware):
     """Give MicroPython's prompt on an emulated board, with files and picotorch.
 
@@ -509,8 +529,9 @@ def repl(board, listen, romfs, firmware):
     if board == pico.BOARD:
         if not listen or listen == "pty" or romfs:
             raise click.UsageError(f"{board} takes --listen tcp:PORT; its ROMFS is in its firmware")
-        uf2 = firmware or rp2.default_output(board, [])
-        sys.exit(subprocess.run(pico.command(uf2, int(listen.removeprefix("tcp:")))).returncode)
+        command = pico.command(*(firmware or [rp2.default_output(board, [])]),
+                               port=int(listen.removeprefix("tcp:")))
+        sys.exit(subprocess.run(command).returncode)
     if firmware:
         raise click.UsageError(f"--firmware is of {pico.BOARD}")
     with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):

@@ -59,13 +59,19 @@ def parse(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def c_source(models: list[tuple[str, bytes]]) -> str:
-    """The text of the C file. Raises InvalidArgument for two models of one name."""
+def check_names(models: list[tuple[str, bytes]]) -> list[str]:
+    """The names. Raises InvalidArgument for two models of one name."""
     names = [name for name, _ in models]
     for name in names:
         if names.count(name) > 1:
             raise fail(INVALID_ARGUMENT, f"two models are called {name}",
                        remedy="name one: --frozen-model NAME=PATH")
+    return names
+
+
+def c_source(models: list[tuple[str, bytes]]) -> str:
+    """The text of the C file. Raises InvalidArgument for two models of one name."""
+    names = check_names(models)
     parts = [_MODEL.format(name=name, bytes=_numbers(data)) for name, data in models]
     entries = "\n".join(f"    {{MP_ROM_QSTR(MP_QSTR_{name}), MP_ROM_PTR(&view_{name})}},"
                         for name in names)

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -22,6 +23,7 @@ from .selective import operator_file, write_changed
 ROOT = Path(__file__).resolve().parent.parent
 SETUP = ROOT / "tools" / "setup_picotorch.py"
 BUILD = ROOT / "build" / "natmod"
+SELECTED = BUILD / "selected"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
@@ -47,12 +49,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
         parts[arch] = _parts(built.with_suffix(".map"))
         (output / arch).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built, output / arch / built.name)
-    (output / "picotorch").mkdir(parents=True, exist_ok=True)
-    for path in sorted((BUILD / "picotorch").glob("*.mpy")):
-        if path.parent != output / "picotorch":
-            shutil.copyfile(path, output / "picotorch" / path.name)
-    for name, text in _of_install(output, arches).items():
-        (output / name).write_text(text)
+    write_package(output, arches)
     return {"output": str(output), "models": list(programs), "operators": names,
             "modules": {arch: (output / arch / "_picotorch.mpy").stat().st_size for arch in arches},
             "parts": parts,
@@ -62,29 +59,29 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
 def link(arch: str, programs: dict[str, Program], texts: bool = True) -> Path:
     """The module of one architecture, with the kernels that these programs need or with all; beside
     it build/natmod/picotorch is made. Raises as build does."""
-    if not SETUP.is_file():
-        raise fail(NOT_FOUND, "the sources of the native module are not installed",
-                   remedy="call this in picotorch's repository")
-    folder = _select(needed_operators(programs)) if programs else BUILD
-    return _make(arch, folder, texts)
+    name = arch if texts else f"{WITHOUT_TEXTS}/{arch}"
+    folder = select(needed_operators(programs), name) if programs else BUILD / name
+    return make(arch, folder, *([] if texts else ["--no-texts"]))
 
 
-def _select(names):
+def select(names: list[str], name: str) -> Path:
+    """A folder of that name for make, with a list of these operators."""
     text = operator_file(names)
-    folder = BUILD / "selected" / hashlib.sha256(text.encode()).hexdigest()[:12]
-    for arch in ARCHES:
-        for place in (folder / arch, folder / WITHOUT_TEXTS / arch):
-            place.mkdir(parents=True, exist_ok=True)
-            write_changed(place / "operators.def", text)
+    folder = SELECTED / hashlib.sha256(text.encode()).hexdigest()[:12] / name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_changed(folder / "operators.def", text)
     return folder
 
 
-def _make(arch, folder, texts):
+def make(arch: str, folder: Path, *options: str) -> Path:
+    """Builds the module into a folder of select, or where it is built with all kernels. options: of
+    setup_picotorch.py. NotFound outside of picotorch's repository, Internal when the build fails."""
+    if not SETUP.is_file():
+        raise fail(NOT_FOUND, "the sources of the native module are not installed",
+                   remedy="call this in picotorch's repository")
     BUILD.mkdir(parents=True, exist_ok=True)
-    place = folder / arch if texts else folder / WITHOUT_TEXTS / arch
-    command = [sys.executable, SETUP, "natmod", "--arch", arch]
-    command += [] if folder == BUILD else ["--selection", place]
-    command += [] if texts else ["--no-texts"]
+    command = [sys.executable, SETUP, "natmod", "--arch", arch, *options]
+    command += ["--selection", folder] if folder.is_relative_to(SELECTED) else []
     with open(BUILD / "lock", "w") as lock:
         import fcntl  # not on Windows, where there is nothing to build with either
 
@@ -92,7 +89,7 @@ def _make(arch, folder, texts):
         if subprocess.run(command, stdout=STDERR).returncode:
             raise fail(INTERNAL, "the native module was not built", arch,
                        remedy="what is above says where it stopped")
-    return place / "_picotorch.mpy"
+    return folder / "_picotorch.mpy"
 
 
 def _parts(map_file):
@@ -103,22 +100,34 @@ def _parts(map_file):
     return found
 
 
-def _of_install(output, arches):
-    """package.json of each architecture for mip, and install.py with the sizes of what it copies."""
-    runtime = {f"picotorch/{path.name}": path.stat().st_size
-               for path in sorted((output / "picotorch").glob("*.mpy"))}
+def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = (),
+                  flash: dict | None = None) -> None:
+    """Writes besides the modules the runtime, package.json of each architecture for mip, and install.py
+    with the sizes of what it copies. extra: files that go with the runtime; flash: what install.py is
+    told of kernels in flash."""
+    (output / "picotorch").mkdir(parents=True, exist_ok=True)
+    for path in sorted((BUILD / "picotorch").glob("*.mpy")):
+        if path.parent != output / "picotorch":
+            shutil.copyfile(path, output / "picotorch" / path.name)
+    runtime = [*(output / "picotorch").glob("*.mpy"), *(output / name for name in extra)]
+    sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
+    for name, text in _of_install(output, arches, sizes, flash or {}).items():
+        (output / name).write_text(text)
+
+
+def _of_install(output, arches, runtime, flash):
     modules = {ARCHES[arch]: [arch, (output / arch / "_picotorch.mpy").stat().st_size]
                for arch in arches}
     texts = {f"{arch}/package.json": _package(f"../{name}" for name in runtime) for arch in arches}
     text = INSTALL.read_text()
-    for name, value in (("MODULES", modules), ("RUNTIME", runtime)):
+    for name, value in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
         text = text.replace(f"{name} = {{}}\n", f"{name} = {json_like(value)}\n")
     return texts | {"install.py": text}
 
 
 def _package(runtime):
     urls = [["_picotorch.mpy", "_picotorch.mpy"],
-            *(["picotorch/" + path.rsplit("/", 1)[1], path] for path in runtime)]
+            *([path.removeprefix("../"), path] for path in runtime)]
     return json.dumps({"urls": urls, "version": picotorch.__version__}, indent=1) + "\n"
 
 

@@ -6,6 +6,10 @@ the module is written down as relocations of the .mpy: words that hold an addres
 what MicroPython lends to it. Anything else that would depend on it is an error, so a module that was
 made works at every address.
 
+With --image there is a second section, .image, at a fixed address in flash (flash/image.ld): the module
+may call what is in it and hold its addresses, and nothing in it depends on the module. It is written to
+a file of its own, its header filled in, of which the module has a copy (flash/image.h).
+
 Standard library only: port/natmod/Makefile calls it.
 
 Example: tools/link_mpy.py --arch armv7emsp --names names.h module.elf _picotorch.mpy
@@ -15,6 +19,7 @@ import argparse
 import re
 import struct
 import sys
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,22 +38,28 @@ MOST_KINDS = 9 + 86  # those from 9 on of an entry of mp_fun_table_t
 SYMTAB, RELA, REL = 2, 4, 9
 ALLOC = 2  # a flag of sections that are in memory
 
+IMAGE_MAGIC = int.from_bytes(b"ptK1", "little")
+IMAGE_HEADER = "<4I"  # magic, bytes of all, CRC-32 of what follows, 0
+
 
 @dataclass(frozen=True)
 class Arch:
     """number: of sys.implementation._mpy. absolute: the relocation of a word that is an address;
-    harmless: those that do not depend on where the module is."""
+    harmless: those that do not depend on where the module is; far: calls of what is at a fixed place,
+    which the linker makes by an absolute address."""
 
     number: int
     word: int
     absolute: int
     harmless: frozenset
     got: frozenset  # of these the word is in the global offset table
+    far: frozenset = frozenset()
 
 
 # Numbers of the ELF supplements: Arm's REL32, THM_CALL, BASE_PREL, THM_JUMP24, 11, 8, PREL31; x86-64's
 # PC32, PLT32; RISC-V's between two places of the module, and what the linker has finished with.
-_ARM = (2, frozenset({0, 3, 10, 25, 30, 40, 42, 51, 102, 103}), frozenset({26, 96}))
+_ARM = (2, frozenset({0, 3, 10, 25, 30, 40, 42, 51, 102, 103}), frozenset({26, 96}),
+        frozenset({0, 10, 26, 30}))
 _RISCV = (1, frozenset({16, 17, 18, 19, 23, 24, 25, *range(33, 41), 43, 44, 45, *range(51, 58)}),
           frozenset({20}))
 ARCHES = {
@@ -109,8 +120,10 @@ class Elf:
                     yield place, info & ((1 << shift) - 1), info >> shift
 
 
-def words_to_relocate(elf, arch, target):
-    """The places of words that hold addresses. LinkError for what depends on the address otherwise."""
+def words_to_relocate(elf, arch, target, image):
+    """The places of words that hold addresses. LinkError for what depends on the address otherwise.
+
+    image: the addresses of what stays where it is."""
     symbols = elf.symbols()
     places = set()
     for place, kind, number in elf.relocations(target):
@@ -119,18 +132,21 @@ def words_to_relocate(elf, arch, target):
             if place % arch.word:
                 raise LinkError(f"the address of {name} at {place:#x} is not aligned")
             places.add(place)
-        elif kind not in arch.got and (kind not in arch.harmless or value >= LENT):
+        elif (kind not in arch.got and (kind not in arch.harmless or value >= LENT)
+              or value in image and kind not in arch.far):
             raise LinkError(f"relocation {kind} of {name or hex(value)} at {place:#x}")
     values = dict(symbols)
     return places | set(range(values["pt_got_start"], values["pt_got_end"], arch.word))
 
 
-def relocate(text, arch, places):
+def relocate(text, arch, places, image):
     """[(place, kind)], and what is lent taken out of the words: only offsets in it stay."""
     layout = "<Q" if arch.word == 8 else "<I"
     relocations = []
     for place in sorted(places):
         (value,) = struct.unpack_from(layout, text, place)
+        if value in image:
+            continue
         kind = (value - LENT) // LENT_STEP if value >= LENT else 0
         if kind > MOST_KINDS or not kind and value > len(text):
             raise LinkError(f"{value:#x} at {place:#x} is no address of the module")
@@ -138,6 +154,21 @@ def relocate(text, arch, places):
             struct.pack_into(layout, text, place, (value - LENT) % LENT_STEP)
         relocations.append((place, kind))
     return relocations
+
+
+def image_of(elf, number):
+    """The bytes of the image, and its addresses. LinkError where it depends on what is elsewhere."""
+    section = elf.sections[number]
+    addresses = range(section[3], section[3] + section[5] + 1)
+    symbols = elf.symbols()
+    for place, kind, i in elf.relocations(number):
+        name, value = symbols[i]
+        if kind and value not in addresses:
+            raise LinkError(f"the image needs {name or hex(value)} at {place:#x}")
+    size = struct.calcsize(IMAGE_HEADER)
+    contents = elf.contents(section)[size:]
+    header = struct.pack(IMAGE_HEADER, IMAGE_MAGIC, section[5], zlib.crc32(contents), 0)
+    return header + contents, addresses
 
 
 def number(value):
@@ -180,20 +211,26 @@ def read_names(path):
 
 
 def make_mpy(elf, arch, names, filename):
-    """The bytes of the .mpy."""
+    """The bytes of the .mpy, those that are copied to RAM, and the image's."""
     in_memory = {elf.name(row): i for i, row in enumerate(elf.sections) if row[2] & ALLOC and row[5]}
     target = in_memory.pop(".text")
+    text = bytearray(elf.contents(elf.sections[target]))
+    image, addresses = b"", ()
+    if ".image" in in_memory:
+        image, addresses = image_of(elf, in_memory.pop(".image"))
+        wanted = dict(elf.symbols())["pt_image_wanted"]
+        struct.pack_into(IMAGE_HEADER, text, wanted, *struct.unpack_from(IMAGE_HEADER, image))
     if in_memory:
         raise LinkError(f"sections beside .text: {', '.join(in_memory)}")
-    text = bytearray(elf.contents(elf.sections[target]))
-    relocations = relocate(text, arch, words_to_relocate(elf, arch, target))
+    places = words_to_relocate(elf, arch, target, addresses)
+    relocations = relocate(text, arch, places, addresses)
     out = bytearray([ord("M"), MPY_VERSION, arch.number << 2 | MPY_SUB_VERSION, SMALL_INT_BITS])
     out += number(1 + len(names)) + number(0)
     for name in (filename, *names):
         out += number(len(name) << 1) + name.encode() + b"\0"
     out += number(len(text) << 3 | NATIVE_VIPER - BYTECODE) + text
     out += number(SCOPE_HAS_RELOCATIONS)
-    return bytes(out) + encode_relocations(relocations, arch.word), len(text)
+    return bytes(out) + encode_relocations(relocations, arch.word), len(text), image
 
 
 def main():
@@ -204,13 +241,17 @@ def main():
     parser.add_argument("mpy", type=Path)
     parser.add_argument("--arch", required=True, choices=ARCHES)
     parser.add_argument("--names", required=True, type=Path, help="the header with its MP_QSTR_x")
+    parser.add_argument("--image", type=Path, help="where to write the image for flash")
     arguments = parser.parse_args()
     try:
-        mpy, size = make_mpy(Elf(arguments.elf.read_bytes()), ARCHES[arguments.arch],
+        mpy, size, image = make_mpy(Elf(arguments.elf.read_bytes()), ARCHES[arguments.arch],
                              read_names(arguments.names), arguments.mpy.name)
     except LinkError as error:
         sys.exit(f"link_mpy: {arguments.elf}: {error}")
     arguments.mpy.write_bytes(mpy)
+    if arguments.image:
+        arguments.image.write_bytes(image)
+        print(f"{arguments.image}: {len(image):,} B of flash")
     print(f"{arguments.mpy}: {len(mpy):,} B, of which {size:,} B are copied to RAM")
 
 

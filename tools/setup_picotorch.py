@@ -394,7 +394,8 @@ def set_up_natmod(arguments):
         have(needs_of_risc_v())
     set_up_micropython(arguments)
     for arch in arches:
-        settings = [f"ARCH={arch}", *(["NO_TEXTS=1"] if arguments.no_texts else [])]
+        settings = [f"ARCH={arch}", *(["NO_TEXTS=1"] if arguments.no_texts else []),
+                    *([f"IMAGE={arguments.image}"] if arguments.image else [])]
         run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", *settings)
 
 
@@ -441,6 +442,8 @@ def parse_arguments():
     )
     parser.add_argument("--no-texts", action="store_true",
                         help="of the native module: leave out what errors say beside their numbers")
+    parser.add_argument("--image", metavar="ADDRESS",
+                        help="of the native module: link its kernels for this place in flash")
     return parser.parse_args()
 
 

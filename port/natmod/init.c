@@ -1,4 +1,7 @@
 // mpy_init, which MicroPython calls when it has loaded the module, and what the compiler calls.
+#ifdef PT_IMAGE
+#include "image.h"
+#endif
 #include "modpicotorch.h"
 #include "py/bc0.h"
 #include "py/objfun.h"
@@ -115,6 +118,9 @@ static void store(const mp_obj_fun_bc_t *self, qstr place, mp_obj_t value) {
 mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *args)
     __attribute__((section(".text.mpy_init")));
 mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *args) {
+#ifdef PT_IMAGE
+    pt_check_image();
+#endif
     find_types();
     if (!has_known_layouts()) {
         mp_fun_table.raise_msg(pt_micropython.runtime_error,

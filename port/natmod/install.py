@@ -13,6 +13,8 @@ import sys
 MODULES = {}
 # Bytes of the runtime's files.
 RUNTIME = {}
+# Of a module whose kernels are in flash: bytes of the flash that are left to the file system.
+FLASH = {}
 
 HEAP_BESIDE = 48 * 1024  # of the heap, for the runtime and the memories of a small model
 
@@ -43,6 +45,16 @@ def library(path):
     return "/lib"
 
 
+def check_flash():
+    import rp2
+
+    flash = rp2.Flash()
+    size = flash.ioctl(4, 0) * flash.ioctl(5, 0)
+    if size > FLASH["file system"]:
+        raise RuntimeError("the file system takes %d KB of the flash, and kernels.uf2 would overwrite "
+                           "it: this is not the stock firmware of the board" % (size // 1024))
+
+
 def copy(source, target):
     with open(source, "rb") as file, open(target, "wb") as to:
         block = bytearray(512)
@@ -56,6 +68,8 @@ def copy(source, target):
 def install(source=".", target=None):
     target = target or library(sys.path)
     folder, size = MODULES[architecture(sys.implementation._mpy)]
+    if FLASH:
+        check_flash()
     gc.collect()
     check("heap", size + HEAP_BESIDE, gc.mem_free())
     blocks = os.statvfs(target.rsplit("/", 1)[0] or "/")

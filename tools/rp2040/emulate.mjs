@@ -1,6 +1,6 @@
 // An emulated Raspberry Pi Pico (rp2040js), with its USB serial port on a TCP port of this machine:
 //
-//   node tools/rp2040/emulate.mjs firmware.uf2 [--port 2040]
+//   node tools/rp2040/emulate.mjs firmware.uf2 [more.uf2 ...] [--port 2040]
 //
 // prints "socket://localhost:2040", which mpremote and picotorch take as a port, and runs until it is
 // killed. Without --port it takes a free one. The flash keeps what is written to it, over resets, too.
@@ -97,7 +97,7 @@ function main() {
     options: { port: { type: "string", default: "0" } },
   });
   const flash = new Uint8Array(16 << 20).fill(0xff);
-  flashUf2(flash, fs.readFileSync(positionals[0]));
+  for (const path of positionals) flashUf2(flash, fs.readFileSync(path));
   let client = null;
   const pico = new Pico(
     flash,

@@ -1,0 +1,21 @@
+// What the compiler and the library call of a C library, and MicroPython does not lend.
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+int memcmp(const void *a_in, const void *b_in, size_t size) {
+    const uint8_t *a = a_in, *b = b_in;
+    for (; size > 0 && *a == *b; size--) {
+        a++;
+        b++;
+    }
+    return size > 0 ? *a - *b : 0;
+}
+
+size_t strlen(const char *text) {
+    const char *end = text;
+    while (*end) {
+        end++;
+    }
+    return (size_t)(end - text);
+}

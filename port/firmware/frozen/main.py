@@ -9,6 +9,7 @@ sections = job.sections(_board.job())
 if "script" in sections:
     _board.run_mpy(sections["script"])
 else:
+    import picotorch  # noqa: F401  before runner: a small board's stack has no room for so deep an import
     import runner
 
     _board.exit(runner.main(sections))

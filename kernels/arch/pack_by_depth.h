@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+enum { PT_SHIFT_V6M = 16, PT_SHIFT_V7M = 23 };
+
 // A row of `count` values, `offset` added, from value k of patch i of two on.
 static inline void pt_pack_row_by_depth(uint32_t *block, int32_t i, int32_t k, int32_t shift,
                                         int32_t offset, const int8_t *values, int32_t count) {

@@ -4,7 +4,7 @@
 // A patch is the `depth` int8 values of the input that make one output of each channel. Either they
 // lie in a row in the input, or the caller gathers a block of them into scratch:
 //
-//     pt_prepare_layer(&layer, to)                at load, if wanted and pt_layer_scales_fast
+//     pt_prepare_layer(core, &layer, to)          at load, if wanted and pt_layer_scales_fast
 //     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
 //     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM]:
 //                                                 `channels` becomes those to do first
@@ -102,12 +102,6 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"
-#endif
-
-#if !defined(PT_PREPARES)
-static inline void pt_prepare_layer(const pt_layer *layer, void *to) {
-    (void)layer, (void)to;
-}
 #endif
 
 #if defined(PT_PATCHES_PAIRS)

@@ -40,15 +40,6 @@ static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
     return useful && outputs < (1 << 24) / PT_MAX_ROW ? 2 * (uint32_t)depth * (uint32_t)outputs : 0;
 }
 
-// At load, if wanted: the weights in the order in which a core with the DSP extension reads them.
-#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
-void pt_prepare_rows(const pt_linear *p, const int8_t *w, void *to);
-#else
-static inline void pt_prepare_rows(const pt_linear *p, const int8_t *w, void *to) {
-    (void)p, (void)w, (void)to;
-}
-#endif
-
 #if defined(__ARM_FEATURE_DSP) || defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.

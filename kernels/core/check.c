@@ -10,10 +10,15 @@ static bool is_long_list(pt_context *c, pt_ref arg) {
            pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_may_look(c, arg);
 }
 
+static const pt_value *record(const pt_context *c, pt_ref arg) {
+    return pt_is_record(arg) ? (const pt_value *)(const void *)pt_at(c, arg) : NULL;
+}
+
 static int check_scratch(pt_context *c, const pt_instruction *instruction, const char *signature) {
     uint32_t n = instruction->n_args;
+    const pt_ref *args = instruction->args;
     for (uint32_t i = 0; i < n; i++) {
-        if (signature[i] == 'X' && !pt_is_apart(c, i, n, instruction->args)) {
+        if (signature[i] == 'X' && !pt_is_apart(c, i, n, args)) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the scratch lies over another tensor");
         }
     }
@@ -49,12 +54,6 @@ static int check_kernel(pt_context *c, const pt_instruction *instruction) {
     return pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
 }
 
-static const pt_value *record(const pt_context *c, pt_ref arg) {
-    return arg >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL
-               ? (const pt_value *)(const void *)pt_at(c, arg)
-               : NULL;
-}
-
 static bool is_dynamic_tensor(const pt_context *c, pt_ref arg) {
     const pt_value *value = pt_tensor_record(c, arg);
     return value && value->flags & PT_VALUE_DYNAMIC;
@@ -72,6 +71,9 @@ static bool is_dynamic(const pt_context *c, pt_ref arg, char letter) {
     }
     if (value->type < PT_VALUE_OTHER) {
         return value->flags & PT_VALUE_DYNAMIC;
+    }
+    if (PT_HAS_IMAGES && value->flags & PT_VALUE_CONSTANT) {
+        return false;
     }
     if (pt_is_variable(c, arg) || value->type == PT_VALUE_OTHER + PT_TYPE_INT_LIST) {
         return true;
@@ -123,7 +125,13 @@ static int check_kernel_call(pt_context *c, pt_instruction *instruction) {
         return pt_fail(c, PT_ERROR_OPERATOR_MISSING, "this build has no kernel of this number");
     }
     bool is_static = c->is_static || !is_dynamic_call(c, instruction);
-    instruction->op = is_static ? PT_OP_KERNEL_CALL : PT_OP_DYNAMIC_CALL;
+    uint8_t op = is_static ? PT_OP_KERNEL_CALL : PT_OP_DYNAMIC_CALL;
+    if (instruction->op != op) {
+        if (pt_is_image(c)) {
+            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "its arguments change, or do not change");
+        }
+        instruction->op = op;
+    }
     c->checking = is_static ? PT_CHECK_STATIC : PT_CHECK_BOUNDS;
     int error = pt_check_kinds(c, instruction);
     if (error == PT_ERROR_OK) {
@@ -201,8 +209,20 @@ uint32_t pt_prepared_bytes(const pt_context *c) {
     return needed ? prepared_table(pt_record_of(c)->n_instructions) + needed : 0;
 }
 
+// True when an image has these bytes for the instruction, at a multiple of 8.
+static bool has_prepared(const pt_context *c, uint32_t bytes) {
+    pt_ref ref = ((const pt_ref *)(const void *)pt_at(c, c->prepared))[c->instruction];
+    uint32_t at = pt_offset_of(ref), size = c->memory_size[PT_MEMORY_PROGRAM];
+    return ref >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM && at % PT_ALIGNMENT == 0 && at <= size &&
+           bytes <= size - at;
+}
+
 void *pt_ask_prepared(pt_context *c, uint32_t bytes) {
     if (!c->prepares || c->checking != PT_CHECK_STATIC || bytes > PT_MEMORY_LIMIT) {
+        return NULL;
+    }
+    if (pt_is_image(c)) {
+        c->prepared_needed += has_prepared(c, bytes);
         return NULL;
     }
     bytes = (bytes + 7) & ~7u;
@@ -211,14 +231,14 @@ void *pt_ask_prepared(pt_context *c, uint32_t bytes) {
         c->prepared_needed += fits ? bytes : 0;
         return NULL;
     }
-    if (bytes > c->prepare_left) {
+    if (bytes > c->prepared_needed) {
         return NULL;
     }
     uint8_t *at = c->prepare_at;
     ((pt_ref *)(void *)pt_at(c, c->prepared))[c->instruction] =
         pt_make_ref(PT_MEMORY_POOL, (uint32_t)(at - c->memory[PT_MEMORY_POOL]));
     c->prepare_at += bytes;
-    c->prepare_left -= bytes;
+    c->prepared_needed -= bytes;
     return at;
 }
 
@@ -226,10 +246,9 @@ void pt_prepare(pt_context *c, uint32_t position) {
     pt_method_record *m = pt_record_of(c);
     uint32_t size = prepared_table(m->n_instructions);
     uint8_t *table = c->memory[PT_MEMORY_POOL] + position;
-    m->prepared = pt_make_ref(PT_MEMORY_POOL, position);
+    m->prepared = c->prepared = pt_make_ref(PT_MEMORY_POOL, position);
     memset(table, 0, size);
     c->prepare_at = table + size;
-    c->prepare_left = c->prepared_needed;
     (void)pt_check_method(c); // what it has passed before
     c->prepare_at = NULL;
     pt_start(c);

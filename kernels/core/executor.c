@@ -4,8 +4,6 @@
 
 void pt_start(pt_context *c) {
     const pt_method_record *m = pt_record_of(c);
-    c->program_values = m->program_values;
-    c->prepared = m->prepared;
     c->instruction = 0;
     c->position = pt_offset_of(m->instructions);
 }
@@ -153,7 +151,7 @@ int pt_context_step(pt_context *c) {
         return PT_ERROR_END_OF_METHOD;
     }
     int error;
-    if (c->tracer.events) {
+    if (PT_HAS_TRACER && c->tracer.events) {
         c->tracer.last = c->tracer.clock();
         error = run_traced(c);
     } else {
@@ -204,7 +202,7 @@ static inline int run_all(pt_context *c, int (*run)(pt_context *c)) {
 
 int pt_context_execute(pt_context *c) {
     pt_tracer *t = &c->tracer;
-    if (!t->events) {
+    if (!PT_HAS_TRACER || !t->events) {
         return run_all(c, run_next);
     }
     t->last = t->clock();

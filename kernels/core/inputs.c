@@ -18,7 +18,8 @@ static const char *typecodes(uint8_t dtype) {
         [PT_DTYPE_BITS16] = "H", [PT_DTYPE_UINT16] = "H", [PT_DTYPE_UINT32] = "I",
         [PT_DTYPE_UINT64] = "Q",
     };
-    return dtype < sizeof(codes) / sizeof(*codes) && codes[dtype][0] ? codes[dtype] : "B";
+    return dtype < sizeof(codes) / sizeof(*codes) && codes[dtype][0] ? codes[dtype]
+                                                                     : codes[PT_DTYPE_BYTE];
 }
 
 char pt_typecode(uint8_t dtype) {
@@ -323,7 +324,7 @@ int pt_set_attribute(pt_method *m, const char *name, uint32_t length, pt_given *
     given->memory = PT_MEMORY_NONE;
     PT_TRY(pt_check_loaded(m, error));
     PT_TRY(pt_check_idle(m, "is executing", error));
-    PT_TRY(pt_find_attribute(m, name, length, &t.value, error));
+    PT_TRY(pt_find_attribute(&m->plan, name, length, &t.value, error));
     PT_TRY(find_target(&t));
     return give_memory(&t, given, "has planned memory; write to what get_attribute gives");
 }

@@ -2,6 +2,7 @@
 #ifndef PT_KERNEL_H
 #define PT_KERNEL_H
 
+#include "config.h"
 #include "schema.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ extern "C" {
 // nothing.
 typedef uint32_t pt_ref;
 
-#define PT_REF_OFFSET_BITS 25
+enum { PT_REF_OFFSET_BITS = 25 };
 #define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
 enum { PT_ALIGNMENT = 8 }; // bytes, of every memory that is handed over
 
@@ -35,8 +36,9 @@ enum {
     PT_MEMORY_NONE,
     PT_MEMORY_PROGRAM,
     PT_MEMORY_POOL,
+    PT_MEMORY_IMAGE,   // records of an image, which never change
     PT_MEMORY_PLANNED, // planned buffer 0; then its followers, then buffers of unplanned tensors
-    PT_MEMORIES = 32
+    PT_MEMORIES = PT_MOST_MEMORIES
 };
 
 // What a tensor is.
@@ -79,29 +81,44 @@ enum {
     PT_CHECK_RUN,    // those of the run that follows
 };
 
+// Cores by the form that kernels give to weights which they prepare.
+enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain: none
+
+// The core that a build is for.
+#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+#define PT_CORE PT_CORE_DSP
+#elif defined(__ARM_ARCH_7M__)
+#define PT_CORE PT_CORE_V7M
+#elif defined(__ARM_ARCH_6M__)
+#define PT_CORE PT_CORE_V6M
+#else
+#define PT_CORE PT_CORE_PLAIN
+#endif
+
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
     uint32_t memory_size[PT_MEMORIES];
-    uint8_t *scratch; // the temp memory, aligned to 8; undefined contents
+    uint32_t pool_before; // bytes of the pool in front of its memory: other methods'
+    uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed;  // most that any check has asked for
     uint32_t list_items;      // of lists of ints that loading has looked at
     uint8_t checking;         // PT_CHECK_...
     bool prepares;            // checks may ask for memory for what they prepare
     bool is_static;           // the method has no dynamic tensors and no variables
-    uint32_t prepared_needed; // bytes that they asked for together
+    uint8_t core;             // PT_CORE_...: for which they prepare; a board does so for its own
+    uint32_t prepared_needed; // bytes that they asked for together, or that are left there
     uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
-    uint32_t prepare_left;    // bytes there
-    pt_ref prepared;          // copies of the method's, while it is loaded or runs
-    pt_ref program_values;
-    uint32_t method;      // offset of the pt_method_record in the pool
-    uint32_t instruction; // index of the next instruction
-    uint32_t position;    // its offset in the pool
-    uint32_t failed;      // index of the instruction at which a run ended last
-    int32_t argument;     // which one a check refused for its kind, or -1
-    const char *reason;   // why the last check or run failed: static text
+    pt_ref prepared;          // a copy of the method's
+    uint8_t *records;         // the pool, or an image
+    uint32_t method;          // offset of the pt_method_record there
+    uint32_t instruction;     // index of the next instruction
+    uint32_t position;        // its offset there
+    uint32_t failed;          // index of the instruction at which a run ended last
+    int32_t argument;         // which one a check refused for its kind, or -1
+    const char *reason;       // why the last check or run failed: static text
     pt_tracer tracer;
-    // Runs the delegate call whose record is at `position` of the pool: an error code. NULL: there
+    // Runs the delegate call whose record is at `position`: an error code. NULL: there
     // are no delegates.
     int (*call_delegate)(struct pt_context *c, uint32_t position);
     // Asked now and then while instructions run, each of which may take long: an error code ends

@@ -17,9 +17,13 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
             return i;
         }
     }
+    uint32_t before = PT_HAS_IMAGES && first <= PT_MEMORY_POOL ? c->pool_before : 0;
+    if (overlap(data, size, c->memory[PT_MEMORY_POOL] - before, before)) {
+        return PT_MEMORY_POOL;
+    }
     const uint8_t *events = (const uint8_t *)c->tracer.events;
     bool is_shared = overlap(data, size, c->scratch, c->scratch_size) ||
-                     (events && overlap(data, size, events, pt_events_size(c)));
+                     (PT_HAS_TRACER && events && overlap(data, size, events, pt_events_size(c)));
     return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
@@ -78,7 +82,7 @@ static bool delegate_writes_to(const pt_context *c, const pt_instruction *instru
                                uint32_t memory) {
     for (uint32_t i = 0; i + 1 < instruction->n_args; i++) {
         pt_ref arg = instruction->args[i];
-        if (arg >> PT_REF_OFFSET_BITS != PT_MEMORY_POOL) {
+        if (!pt_is_record(arg)) {
             continue;
         }
         uint8_t type = ((const pt_value *)(const void *)pt_at(c, arg))->type;
@@ -201,7 +205,7 @@ int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error
 }
 
 int pt_take_pool(pt_method *m, uint64_t end, pt_error *error) {
-    uint32_t start = m->c.method, size = m->c.memory_size[PT_MEMORY_POOL];
+    uint32_t start = pt_is_image(&m->c) ? 0 : m->c.method, size = m->c.memory_size[PT_MEMORY_POOL];
     if (end > size) {
         uint64_t requested = end - start;
         return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_POOL,

@@ -1,7 +1,7 @@
 // A loaded method: its state, and executing it.
 #include "method.h"
+#include "format.h"
 #include "memories.h"
-#include "program.h"
 #include "record.h"
 #include "report.h"
 #include <stddef.h>
@@ -217,90 +217,10 @@ int pt_restart(pt_method *m, pt_error *error) {
 }
 
 pt_usage pt_get_usage(const pt_method *m) {
-    return (pt_usage){m->end - m->c.method, m->end - m->records_end, m->c.scratch_needed};
+    return (pt_usage){m->end - pt_begin_of(m), m->end - m->records_end, m->c.scratch_needed};
 }
 
 // ---- state
-
-int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t value,
-                    pt_ref *data, pt_error *error) {
-    pt_table allocation = pt_table_at(r, t->allocation);
-    uint32_t memory = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID);
-    uint32_t offset = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW);
-    uint32_t high = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH);
-    bool known = !high && memory > 0 && memory <= m->n_planned; // 0 is reserved
-    memory += PT_MEMORY_PLANNED - 1;
-    if (!known || offset > m->c.memory_size[memory] ||
-        t->nbytes > m->c.memory_size[memory] - offset) {
-        return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)value,
-                         "lies outside the planned buffers");
-    }
-    uint32_t misplaced = pt_misplaced(offset, t->dtype);
-    if (misplaced) {
-        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
-                         misplaced == 4 ? "planned memory at no multiple of 4"
-                                        : "planned memory at no multiple of 8");
-    }
-    *data = pt_make_ref(memory, offset);
-    return PT_ERROR_OK;
-}
-
-int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *r,
-                         const pt_tensor_table *t, uint8_t *to, uint32_t value, pt_error *error) {
-    const pt_context *c = &m->c;
-    uint32_t position = 0, memory = PT_MEMORY_PROGRAM;
-    if (t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL) {
-        uint32_t file = 0;
-        PT_TRY(pt_find_external(search, r, t, false, value, &file, &position, error));
-        memory = PT_MEMORY_PLANNED + m->n_planned + file;
-    } else if (t->constant) {
-        pt_table extra = pt_table_at(r, t->extra);
-        uint32_t entry =
-            pt_field_u32(r, &extra, PT_SLOT_EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX);
-        PT_TRY(pt_find_initial_value(m->plan.program, r, entry, t->constant, t->nbytes, &position,
-                                     error));
-    } else {
-        return PT_ERROR_OK;
-    }
-    search->copied += t->nbytes;            // both are at most the limit
-    if (search->copied > PT_MEMORY_LIMIT) { // many tensors may have one long initial value
-        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
-                         "initial values of more than 128 MiB together");
-    }
-    memcpy(to, c->memory[memory] + position, t->nbytes);
-    return PT_ERROR_OK;
-}
-
-static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_values *values,
-                        uint32_t index, uint32_t table, pt_error *error) {
-    pt_tensor_table t;
-    PT_TRY(pt_read_tensor(r, values, table, &t, error));
-    if (t.dynamism) { // a view of fewer elements keeps its own until it is made again
-        (void)pt_resize_tensor(&m->c, pt_find_value(&m->c, index), t.flags & PT_VALUE_RANK,
-                               (const int32_t *)(const void *)(r->data + t.sizes + 4));
-    }
-    if (!t.allocation || t.nbytes == 0) {
-        return PT_ERROR_OK;
-    }
-    pt_ref place = 0; // not where it lies: a view may lie in memory that is smaller, or constant
-    PT_TRY(pt_find_planned(m, r, &t, index, &place, error));
-    return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, place), index, error);
-}
-
-static int reset_tensors(pt_method *m, pt_error *error) {
-    pt_reader r = pt_program_reader(m->plan.program);
-    pt_data_search search =
-        pt_data_search_start(m->data, m->first_external - PT_MEMORY_PLANNED - m->n_planned);
-    pt_values values;
-    pt_start_values(&values, &r, &m->plan);
-    for (uint32_t i = 0; i < values.n; i++) {
-        uint32_t table = pt_tensor_at(&r, &values, i);
-        if (table) {
-            PT_TRY(reset_tensor(m, &search, &r, &values, i, table, error));
-        }
-    }
-    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
-}
 
 int pt_reset_state(pt_method *m, pt_error *error) {
     PT_TRY(pt_restart(m, error));
@@ -311,13 +231,12 @@ int pt_reset_state(pt_method *m, pt_error *error) {
             memset(m->c.memory[i], 0, m->c.memory_size[i]);
         }
     }
-    PT_TRY(reset_tensors(m, error));
+    PT_TRY(pt_describe(m->plan.program)->reset(m, error));
     for (uint32_t i = m->first_external; i < m->end_external; i++) {
         if (m->has_memory >> i & 1) {
             pt_fit(&m->c, i);
         }
     }
-    pt_reset_variables(&m->c);
     pt_update_ready(m); // without inputs it is
     return PT_ERROR_OK;
 }

@@ -3,10 +3,25 @@
 #define PT_CORE_METHOD_H
 
 #include "data.h"
+#include "record.h"
+
+// Offset in the pool of what a method has there.
+static inline uint32_t pt_begin_of(const pt_method *m) {
+    return pt_is_image(&m->c) ? m->c.pool_before : m->c.method;
+}
 
 // Before loading: nothing is bound yet.
 void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,
                        const pt_delegates *delegates);
+// Pool and planned buffers, which are zero then.
+int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error);
+// Checks all instructions; `prepares`: they may ask for memory for what they prepare.
+int pt_check_calls(pt_method *m, bool prepares, pt_error *error);
+// Takes temp memory, once kernels and delegates have asked for theirs, and that of events.
+int pt_bind_rest(pt_method *m, const pt_memories *memories, const pt_options *options,
+                 pt_error *error);
+// Ends a load with a code: the method is loaded, or all is let go.
+int pt_end_load(pt_method *m, int code);
 // Destroys the delegates that are ready and lets all memories go.
 void pt_release(pt_method *m);
 // Lets all inputs be set again.
@@ -29,7 +44,4 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
                          const pt_tensor_table *t, uint8_t *to, uint32_t value, pt_error *error);
 // InvalidState in a delegate that the method calls, and in other threads.
 int pt_check_idle(const pt_method *m, const char *what, pt_error *error);
-// Number of the value with this fully qualified name. NotFound.
-int pt_find_attribute(const pt_method *m, const char *name, uint32_t length, uint32_t *value,
-                      pt_error *error);
 #endif

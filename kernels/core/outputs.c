@@ -74,31 +74,12 @@ int pt_output(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *err
 
 // ---- attributes
 
-int pt_find_attribute(const pt_method *m, const char *name, uint32_t length, uint32_t *value,
-                      pt_error *error) {
-    pt_reader r = pt_program_reader(m->plan.program);
-    pt_values values;
-    pt_start_values(&values, &r, &m->plan);
-    for (uint32_t i = 0; i < values.n; i++) {
-        uint32_t table = pt_tensor_at(&r, &values, i);
-        uint32_t extra = pt_follow_slot(&r, table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
-        uint32_t found = pt_name_position(&r, extra);
-        if (found && pt_text_is(pt_text_at(&r, found), name, length)) {
-            *value = i;
-            return PT_ERROR_OK;
-        }
-    }
-    return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX,
-                     "no parameter or buffer of this name; MethodMeta.attribute_tensor_meta gives "
-                     "the names that the program keeps");
-}
-
 int pt_attribute(const pt_method *m, const char *name, uint32_t length, pt_value_view *view,
                  pt_error *error) {
     query q = {m, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, error};
     uint32_t index;
     PT_TRY(pt_check_loaded(m, error));
-    PT_TRY(pt_find_attribute(m, name, length, &index, error));
+    PT_TRY(pt_find_attribute(&m->plan, name, length, &index, error));
     return view_value(&q, index, "has no memory; call set_attribute_data_ptr", view);
 }
 

@@ -64,9 +64,13 @@ bool pt_text_is(pt_text text, const char *data, uint32_t length);
 
 // ---- programs
 
-typedef enum { PT_VERIFY_MINIMAL, PT_VERIFY_STRICT } pt_verification;
+// PT_VERIFY_RECORDS is for images: references, sizes and numbers of kernels are checked, but
+// kernels do not check their calls again. It finds what is damaged, not what somebody made to do
+// harm.
+typedef enum { PT_VERIFY_MINIMAL, PT_VERIFY_STRICT, PT_VERIFY_RECORDS } pt_verification;
 
-// The .pte file of `size` bytes at `data`, which is aligned to 8. Fields are positions in it.
+// The .pte file, or image, of `size` bytes at `data`, which is aligned to 8. Fields are positions
+// in it.
 typedef struct pt_program {
     void *owner; // the caller's
     const uint8_t *data;
@@ -81,11 +85,22 @@ typedef struct pt_program {
     uint32_t n_constants; // offsets there
     uint32_t constant_segment;
     uint32_t constant_size;
+    const struct pt_format *format;
+    uint8_t verification; // of an image
 } pt_program;
 
 // InvalidProgram, InvalidArgument, NotSupported.
 int pt_program_open(pt_program *program, const void *data, uint32_t size,
                     pt_verification verification, pt_error *error);
+// The same for an image, which `picotorch compile` writes. With PT_VERIFY_MINIMAL its header alone
+// is checked. The data of constants, which the checksum of the records leaves out, has one of its
+// own.
+int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
+                  pt_error *error);
+int pt_image_check_data(const pt_program *image, pt_error *error);
+// Opens either, by what it begins with, of those that a build takes.
+int pt_open(pt_program *program, const void *data, uint32_t size, pt_verification verification,
+            pt_error *error);
 uint32_t pt_program_methods(const pt_program *program);
 // The bytes with a key: of delegates, for instance.
 uint32_t pt_named_data_count(const pt_program *program);
@@ -135,6 +150,7 @@ int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *er
 // A value as the program has it.
 typedef struct pt_item {
     uint8_t type;     // PT_TYPE_...
+    bool has_numbers; // a list of ints whose entries are the numbers, as an image may have it
     pt_scalar number; // of an int, bool or double
     pt_text text;     // of a string
     uint32_t items;   // of a list: position of its vector of items
@@ -296,13 +312,14 @@ typedef struct pt_delegates {
 
 typedef struct pt_options {
     bool prepare; // kernels re-encode constant weights in the pool, once, for a faster run
+    uint8_t core; // PT_CORE_...: for which core, on the host; a board does it for its own
     const pt_delegates *delegates; // NULL: there are none
     pt_span events;                // pt_event[1 + instructions]; NULL: nothing is measured
     uint64_t (*clock)(void);       // for events
     uint64_t clock_mask;           // of the bits that the clock has
 } pt_options;
 
-enum { PT_MAX_INPUTS = 256 };
+enum { PT_MAX_INPUTS = PT_MOST_INPUTS };
 
 typedef enum { PT_UNLOADED, PT_LOADING, PT_UNLOADING, PT_LOADED } pt_state;
 

@@ -1,93 +1,66 @@
-// A method as its program describes it: what it takes, gives and needs, before it is loaded.
+// A method as its program, a .pte file or an image, describes it: what it takes, gives and needs,
+// before it is loaded.
+#include "format.h"
 #include "program.h"
-#include "record.h"
 #include "report.h"
 
 #define INDEX_REMEDY "; inputs_size and outputs_size say how many there are"
-
-static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *what) {
-    return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, (int32_t)index, what);
-}
 
 static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
                      "there is no such; the method's meta data says how many there are");
 }
 
+int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error) {
+    if (size > PT_MEMORY_LIMIT) {
+        return pt_report_bytes(error, PT_ERROR_NOT_SUPPORTED, subject, PT_NO_INDEX, size,
+                               PT_MEMORY_LIMIT, "files above 128 MiB");
+    }
+    if ((uintptr_t)data % PT_ALIGNMENT) {
+        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, PT_NO_INDEX,
+                         "does not start at a multiple of 8 bytes; align it");
+    }
+    return PT_ERROR_OK;
+}
+
+int pt_open(pt_program *p, const void *data, uint32_t size, pt_verification verification,
+            pt_error *error) {
+    const pt_description *last = NULL;
+    for (uint32_t i = 0; i < PT_FORMAT_END; i++) {
+        const pt_description *found = pt_descriptions[i];
+        last = found ? found : last;
+        if (found && found->begins(data, size)) {
+            break;
+        }
+    }
+    return last->open(p, data, size, verification, error);
+}
+
 // ---- which method
 
-static void read_plan(pt_plan *plan, const pt_program *p, pt_reader *r, uint32_t index) {
-    uint32_t position = pt_table_item(r, p->plans, index);
-    pt_table t = pt_table_at(r, position);
-    *plan = (pt_plan){
-        .program = p,
-        .index = index,
-        .position = position,
-        .values = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_VALUES),
-        .inputs = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_INPUTS),
-        .outputs = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_OUTPUTS),
-        .chains = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_CHAINS),
-        .operators = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_OPERATORS),
-        .delegates = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_DELEGATES),
-        .planned = pt_field_follow(r, &t, PT_SLOT_EXECUTION_PLAN_NON_CONST_BUFFER_SIZES),
-    };
+uint32_t pt_program_methods(const pt_program *p) {
+    pt_reader r = pt_program_reader(p);
+    return pt_length(&r, p->plans);
 }
 
 int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
-    pt_reader r = pt_program_reader(p);
-    if (i >= pt_length(&r, p->plans)) {
+    if (i >= pt_program_methods(p)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
                          "there are not so many");
     }
-    read_plan(plan, p, &r, i);
-    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+    return pt_describe(p)->at(plan, p, i, error);
 }
 
 int pt_plan_find(pt_plan *plan, const pt_program *p, const char *name, uint32_t length,
                  pt_error *error) {
-    pt_reader r = pt_program_reader(p);
-    uint32_t n = pt_length(&r, p->plans);
-    for (uint32_t i = 0; i < n && !r.bad; i++) {
-        uint32_t position = pt_table_item(&r, p->plans, i);
-        uint32_t text = pt_follow_slot(&r, position, PT_SLOT_EXECUTION_PLAN_NAME);
-        if (text && pt_text_is(pt_text_at(&r, text), name, length)) {
-            read_plan(plan, p, &r, i);
-            return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
-        }
-    }
-    return r.bad ? pt_report_outside(error)
-                 : pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD_NAME, PT_NO_INDEX,
-                             "there is no method of this name");
+    return p->format->find(plan, p, name, length, error);
 }
 
 pt_text pt_plan_name(const pt_plan *plan) {
-    pt_reader r = pt_program_reader(plan->program);
-    return pt_text_at(&r, pt_follow_slot(&r, plan->position, PT_SLOT_EXECUTION_PLAN_NAME));
+    return pt_describe(plan->program)->name(plan);
 }
 
 // ---- how many there are
-
-static uint32_t instructions_of(const pt_plan *plan, pt_reader *r, uint32_t chain) {
-    return pt_follow_slot(r, pt_table_item(r, plan->chains, chain), PT_SLOT_CHAIN_INSTRUCTIONS);
-}
-
-static uint32_t count_instructions(const pt_plan *plan, pt_reader *r) {
-    uint32_t n = 0, chains = pt_length(r, plan->chains);
-    for (uint32_t i = 0; i < chains && !r->bad; i++) {
-        n += pt_length(r, instructions_of(plan, r, i));
-    }
-    return n;
-}
-
-static uint32_t delegate_arguments(const pt_plan *plan) {
-    uint32_t most = 0;
-    for (pt_plan_walk walk = pt_plan_walk_start(plan); pt_plan_walk_next(&walk);) {
-        if (walk.kind == PT_INSTRUCTION_DELEGATE_CALL && walk.n_args > most) {
-            most = walk.n_args;
-        }
-    }
-    return most;
-}
 
 uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
     pt_reader r = pt_program_reader(plan->program);
@@ -106,10 +79,8 @@ uint32_t pt_plan_count(const pt_plan *plan, pt_what what) {
     case PT_PLANNED_BUFFERS: // the file's first is reserved
         n = pt_length(&r, plan->planned);
         return n ? n - 1 : 0;
-    case PT_DELEGATE_ARGUMENTS:
-        return delegate_arguments(plan);
     default:
-        return count_instructions(plan, &r);
+        return plan->program->format->count(plan, what);
     }
 }
 
@@ -123,57 +94,14 @@ int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *er
         return pt_report_outside(error);
     }
     if (bytes < 0) {
-        return bad(error, PT_SUBJECT_PLANNED_BUFFER, i, "has a negative size");
+        return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
+                         "has a negative size");
     }
     *size = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
     return PT_ERROR_OK;
 }
 
 // ---- values
-
-static void read_number(pt_reader *r, pt_table *member, pt_item *item) {
-    // slot 0 is the only one that each of them has
-    item->number.type = item->type;
-    item->number.as.i =
-        item->type == PT_TYPE_BOOL ? pt_field_u8(r, member, 0) != 0 : pt_field_i64(r, member, 0);
-}
-
-static uint32_t list_item_size(uint8_t type) {
-    switch (type) {
-    case PT_TYPE_INT_LIST:
-    case PT_TYPE_DOUBLE_LIST:
-        return 8;
-    case PT_TYPE_TENSOR_LIST:
-    case PT_TYPE_OPTIONAL_TENSOR_LIST:
-        return 4;
-    default:
-        return 1;
-    }
-}
-
-static void read_item(pt_reader *r, pt_values *values, uint32_t index, pt_item *item) {
-    uint32_t type = 0, position = pt_read_value(r, values, index, &type);
-    uint32_t table = pt_value_member(r, values, position);
-    pt_table member = pt_table_at(r, table);
-    *item = (pt_item){.type = (uint8_t)type, .table = table};
-    switch (item->type) {
-    case PT_TYPE_NONE:
-    case PT_TYPE_NULL:
-    case PT_TYPE_TENSOR:
-        break;
-    case PT_TYPE_INT:
-    case PT_TYPE_BOOL:
-    case PT_TYPE_DOUBLE:
-        read_number(r, &member, item);
-        break;
-    case PT_TYPE_STRING:
-        item->text = pt_text_at(r, pt_field_follow(r, &member, 0));
-        break;
-    default:
-        item->items = pt_field_follow(r, &member, 0);
-        pt_items(r, item->items, list_item_size(item->type), &item->count);
-    }
-}
 
 int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index,
                    pt_error *error) {
@@ -194,204 +122,71 @@ int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *inde
         return pt_report_outside(error);
     }
     return *index < n ? PT_ERROR_OK
-                      : bad(error, PT_SUBJECT_VALUE, *index, "there is no such value");
+                      : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE,
+                                  (int32_t)*index, "there is no such value");
 }
 
 int pt_plan_item(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_item *item,
                  pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
-    pt_values values;
-    pt_start_values(&values, &r, plan);
     uint32_t found;
     PT_TRY(pt_value_index(plan, what, i, &found, error));
-    if (found >= values.n) { // the vector says that it has more than the file
-        return pt_report_outside(error);
-    }
-    read_item(&r, &values, found, item);
     if (index) {
         *index = found;
     }
-    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+    return plan->program->format->item(plan, found, item, error);
 }
 
 int64_t pt_list_entry(const pt_plan *plan, const pt_item *list, uint32_t i) {
-    pt_reader r = pt_program_reader(plan->program);
-    uint32_t size = list_item_size(list->type), at = pt_item_at(&r, list->items, i, size);
-    switch (size) {
-    case 8:
-        return pt_i64_at(&r, at);
-    case 4:
-        return (int32_t)pt_u32_at(&r, at);
-    default:
-        return pt_u8_at(&r, at) != 0;
-    }
+    return pt_describe(plan->program)->entry(plan, list, i);
 }
-
-// ---- tensors
 
 int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info,
                    pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
     if (item->type != PT_TYPE_TENSOR) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_VALUE, PT_NO_INDEX,
                          "is no tensor");
     }
-    pt_values values = {.n = 0};
-    pt_tensor_table t;
-    PT_TRY(pt_read_tensor(&r, &values, item->table, &t, error));
-    pt_table allocation = pt_table_at(&r, t.allocation);
-    *info = (pt_tensor_info){
-        .sizes = (const int32_t *)(const void *)(r.data + t.sizes + 4),
-        .dim_order = r.data + t.dim_order + 4,
-        .dtype = t.dtype,
-        .rank = t.flags & PT_VALUE_RANK,
-        .dynamism = t.dynamism,
-        .is_contiguous = (t.flags & PT_VALUE_CONTIGUOUS) != 0,
-        .is_planned = t.allocation != 0,
-        .is_external = t.location == PT_TENSOR_DATA_LOCATION_EXTERNAL,
-        .planned =
-            (uint8_t)(pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID) - 1),
-        .offset = pt_field_u32(&r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW),
-        .nbytes = t.nbytes,
-        .name = pt_text_at(&r, pt_name_position(&r, t.extra)),
-    };
-    info->is_constant = !info->is_planned && (info->is_external || t.constant != 0);
-    if (info->is_constant && !info->is_external) {
-        PT_TRY(pt_find_constant(plan->program, &r, t.constant, t.nbytes, &info->offset, error));
-    }
-    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
+    return plan->program->format->tensor(plan, item, info, error);
 }
 
 bool pt_has_name(const pt_plan *plan, const pt_item *item) {
-    pt_reader r = pt_program_reader(plan->program);
-    uint32_t extra = pt_follow_slot(&r, item->table, PT_SLOT_TENSOR_EXTRA_TENSOR_INFO);
-    return item->type == PT_TYPE_TENSOR && pt_name_position(&r, extra) != 0;
+    return pt_describe(plan->program)->has_name(plan, item);
 }
 
-// ---- operators and delegates
+int pt_find_attribute(const pt_plan *plan, const char *name, uint32_t length, uint32_t *value,
+                      pt_error *error) {
+    bool is_found = pt_describe(plan->program)->find_attribute(plan, name, length, value);
+    return is_found ? PT_ERROR_OK
+                    : pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX,
+                                "no parameter or buffer of this name; "
+                                "MethodMeta.attribute_tensor_meta gives the names that the "
+                                "program keeps");
+}
+
+// ---- operators and instructions
 
 int pt_plan_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
                      int32_t *number, pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
-    if (i >= pt_length(&r, plan->operators)) {
+    if (i >= pt_plan_count(plan, PT_OPERATORS)) {
         return no_such(error, PT_SUBJECT_OPERATOR, i);
     }
-    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->operators, i));
-    uint32_t position = pt_field_follow(&r, &t, PT_SLOT_OPERATOR_NAME);
-    *name = pt_text_at(&r, position);
-    *overload = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_OPERATOR_OVERLOAD));
-    if (r.bad) {
-        return pt_report_outside(error);
-    }
-    if (position == 0) {
-        return bad(error, PT_SUBJECT_OPERATOR, i, "has no name");
-    }
-    *number = pt_find_operator(name->data, name->length, overload->data, overload->length);
-    return PT_ERROR_OK;
+    return pt_describe(plan->program)->find_operator(plan, i, name, overload, number, error);
 }
-
-// Where the processed data of a delegate lies.
-static int find_processed(const pt_plan *plan, pt_reader *r, uint32_t reference,
-                          pt_delegate_info *info, pt_error *error) {
-    pt_table t = pt_table_at(r, reference);
-    uint32_t location = pt_field_u8(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_LOCATION);
-    uint32_t index = pt_field_u32(r, &t, PT_SLOT_BACKEND_DELEGATE_DATA_REFERENCE_INDEX);
-    info->is_inline = location == PT_DATA_LOCATION_INLINE;
-    if (location == PT_DATA_LOCATION_SEGMENT) {
-        return pt_find_segment(plan->program, index, PT_SUBJECT_SEGMENT, (int32_t)index,
-                               &info->processed, error);
-    }
-    if (!info->is_inline) {
-        return pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
-                         "lies at a place of an unknown kind");
-    }
-    uint32_t entries =
-        pt_follow_slot(r, plan->program->root, PT_SLOT_PROGRAM_BACKEND_DELEGATE_DATA);
-    if (index >= pt_length(r, entries)) {
-        return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
-                         "there is no such");
-    }
-    uint32_t vector = pt_follow_slot(r, pt_table_item(r, entries, index),
-                                     PT_SLOT_BACKEND_DELEGATE_INLINE_DATA_DATA);
-    uint8_t *data = (uint8_t *)(uintptr_t)pt_items(r, vector, 1, &info->processed.size);
-    info->processed.data = data ? data : (uint8_t *)(uintptr_t)r->data;
-    info->processed.is_constant = true;
-    return PT_ERROR_OK;
-}
-
-int pt_plan_delegate(const pt_plan *plan, uint32_t i, pt_delegate_info *info, pt_error *error) {
-    pt_reader r = pt_program_reader(plan->program);
-    if (i >= pt_length(&r, plan->delegates)) {
-        return no_such(error, PT_SUBJECT_BACKEND, i);
-    }
-    pt_table t = pt_table_at(&r, pt_table_item(&r, plan->delegates, i));
-    uint32_t processed = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_PROCESSED);
-    *info = (pt_delegate_info){
-        .backend = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_ID)),
-        .specs = pt_field_follow(&r, &t, PT_SLOT_BACKEND_DELEGATE_COMPILE_SPECS),
-    };
-    info->n_specs = pt_length(&r, info->specs);
-    if (processed == 0 && !r.bad) {
-        return bad(error, PT_SUBJECT_DELEGATE, i, "has no processed data");
-    }
-    PT_TRY(find_processed(plan, &r, processed, info, error));
-    return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
-}
-
-pt_text pt_plan_backend(const pt_plan *plan, uint32_t i) {
-    pt_reader r = pt_program_reader(plan->program);
-    return pt_text_at(
-        &r, pt_follow_slot(&r, pt_table_item(&r, plan->delegates, i), PT_SLOT_BACKEND_DELEGATE_ID));
-}
-
-void pt_compile_spec(const pt_plan *plan, const pt_delegate_info *info, uint32_t i, pt_text *key,
-                     pt_span *value) {
-    pt_reader r = pt_program_reader(plan->program);
-    pt_table t = pt_table_at(&r, pt_table_item(&r, info->specs, i));
-    uint32_t size;
-    *key = pt_text_at(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_KEY));
-    const uint8_t *data =
-        pt_items(&r, pt_field_follow(&r, &t, PT_SLOT_COMPILE_SPEC_VALUE), 1, &size);
-    *value = (pt_span){(uint8_t *)(uintptr_t)(data ? data : r.data), size, true};
-}
-
-bool pt_find_spec(const pt_plan *plan, const pt_delegate_info *info, const char *key,
-                  uint32_t length, pt_span *value) {
-    for (uint32_t i = 0; i < info->n_specs; i++) {
-        pt_text found;
-        pt_compile_spec(plan, info, i, &found, value);
-        if (pt_text_is(found, key, length)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// ---- instructions
 
 pt_plan_walk pt_plan_walk_start(const pt_plan *plan) {
     return (pt_plan_walk){.plan = plan, .index = UINT32_MAX};
 }
 
 bool pt_plan_walk_next(pt_plan_walk *w) {
-    pt_reader r = pt_program_reader(w->plan->program);
-    w->index++;
-    w->next++;
-    while (w->index == 0 || w->next >= w->length) {
-        if (r.bad || w->chain >= pt_length(&r, w->plan->chains)) {
-            w->bad = r.bad;
-            return false;
-        }
-        w->instructions = instructions_of(w->plan, &r, w->chain++);
-        pt_items(&r, w->instructions, 4, &w->length);
-        w->first = w->index;
-        w->next = 0;
-        if (w->length > 0) {
-            break;
-        }
-    }
-    pt_read_instruction(&r, w);
-    return true;
+    return pt_describe(w->plan->program)->walk_next(w);
+}
+
+int32_t pt_plan_walk_argument(const pt_plan_walk *w, uint32_t k) {
+    return pt_describe(w->plan->program)->walk_argument(w, k);
+}
+
+int32_t pt_plan_walk_view(const pt_plan_walk *w) {
+    return pt_describe(w->plan->program)->walk_view(w);
 }
 
 int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i) {
@@ -401,22 +196,4 @@ int32_t pt_plan_called_operator(const pt_plan *plan, uint32_t i) {
         }
     }
     return -1;
-}
-
-int32_t pt_plan_walk_argument(const pt_plan_walk *w, uint32_t k) {
-    return (int32_t)pt_read_u32(w->plan->program->data + w->args + 4 + 4 * k);
-}
-
-int32_t pt_plan_walk_view(const pt_plan_walk *w) {
-    pt_text name, overload;
-    int32_t number;
-    uint32_t n_args;
-    pt_error error;
-    if (w->kind != PT_INSTRUCTION_KERNEL_CALL || w->target < 0 || w->n_args == 0 ||
-        pt_plan_operator(w->plan, (uint32_t)w->target, &name, &overload, &number, &error) ||
-        number < 0 || !(pt_operator_traits((uint32_t)number, &n_args) & PT_HAS_VIEW)) {
-        return -1;
-    }
-    // the program may name it once more behind them
-    return n_args > 0 && n_args <= w->n_args ? pt_plan_walk_argument(w, n_args - 1) : -1;
 }

@@ -1,22 +1,11 @@
 // A .pte file: its header and segments, and what lies in them.
 #include "program.h"
+#include "format.h"
 #include "record.h"
 #include "report.h"
 
 static int bad(pt_error *error, uint8_t subject, int32_t index, const char *what) {
     return pt_report(error, PT_ERROR_INVALID_PROGRAM, subject, index, what);
-}
-
-int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error) {
-    if (size > PT_MEMORY_LIMIT) {
-        return pt_report_bytes(error, PT_ERROR_NOT_SUPPORTED, subject, PT_NO_INDEX, size,
-                               PT_MEMORY_LIMIT, "files above 128 MiB");
-    }
-    if ((uintptr_t)data % PT_ALIGNMENT) {
-        return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, PT_NO_INDEX,
-                         "does not start at a multiple of 8 bytes; align it");
-    }
-    return PT_ERROR_OK;
 }
 
 // ---- opening
@@ -126,7 +115,7 @@ static int read_root(pt_program *p, pt_error *error) {
 
 int pt_program_open(pt_program *p, const void *data, uint32_t size, pt_verification verification,
                     pt_error *error) {
-    *p = (pt_program){.owner = p->owner, .data = data, .size = size};
+    *p = (pt_program){.owner = p->owner, .data = data, .size = size, .format = &pt_pte_format};
     if (size < 8) {
         return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PROGRAM, PT_NO_INDEX, 8,
                                size, "too few bytes for a header");
@@ -144,11 +133,6 @@ int pt_program_open(pt_program *p, const void *data, uint32_t size, pt_verificat
         }
     }
     return read_root(p, error);
-}
-
-uint32_t pt_program_methods(const pt_program *p) {
-    pt_reader r = pt_program_reader(p);
-    return pt_length(&r, p->plans);
 }
 
 // ---- data

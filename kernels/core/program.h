@@ -28,6 +28,9 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
 
 // Number of value i, or of the value that input or output i is. InvalidArgument, InvalidProgram.
 int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *index, pt_error *error);
+// Number of the value with this fully qualified name. NotFound.
+int pt_find_attribute(const pt_plan *plan, const char *name, uint32_t length, uint32_t *value,
+                      pt_error *error);
 
 // The fields of a tensor's table and of that with more about it, and what they come to.
 typedef struct pt_tensor_table {
@@ -110,6 +113,9 @@ int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor
 // dims, and for sizes that, but for those of 0, make more than 128 MiB or that are negative;
 // NotSupported for more than 16 dims and for a dtype without whole bytes.
 int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error);
+// The same of at most 16 sizes, and a dim order of as many.
+int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, uint8_t dtype,
+               uint8_t *flags, uint32_t *nbytes, pt_error *error);
 // The fully qualified name in the table with more about a tensor; 0 where there is none.
 uint32_t pt_name_position(pt_reader *r, uint32_t extra);
 // Reads instruction number `next` of the chain that a walk is in.

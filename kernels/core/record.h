@@ -72,12 +72,17 @@ static inline uint32_t pt_offset_of(pt_ref ref) {
 
 // The record of the method.
 static inline pt_method_record *pt_record_of(const pt_context *c) {
-    return (pt_method_record *)(void *)(c->memory[PT_MEMORY_POOL] + c->method);
+    return (pt_method_record *)(void *)(c->records + c->method);
 }
 
 // Bytes of the events of a method that is measured.
 static inline uint32_t pt_events_size(const pt_context *c) {
     return (pt_record_of(c)->n_instructions + 1) * (uint32_t)sizeof(pt_event);
+}
+
+// True of a method whose records lie in an image, which cannot be written.
+static inline bool pt_is_image(const pt_context *c) {
+    return !PT_HAS_PROGRAMS || (PT_HAS_IMAGES && c->memory[PT_MEMORY_IMAGE] != NULL);
 }
 
 static inline pt_instruction *pt_first_instruction(const pt_context *c) {
@@ -90,7 +95,7 @@ static inline pt_instruction *pt_next_instruction(const pt_instruction *instruct
 }
 
 static inline pt_instruction *pt_instruction_at(const pt_context *c, uint32_t position) {
-    return (pt_instruction *)(void *)(c->memory[PT_MEMORY_POOL] + position);
+    return (pt_instruction *)(void *)(c->records + position);
 }
 
 // Goes to the instruction behind this one.
@@ -101,9 +106,18 @@ static inline void pt_go_on(pt_context *c, const pt_instruction *instruction) {
 
 // ---- records of values
 
+// True for a reference to a record, of the pool or an image: their memories differ in the last bit.
+// In an image there is nothing else.
+static inline bool pt_is_record(pt_ref arg) {
+    if (!PT_HAS_PROGRAMS || !PT_HAS_IMAGES) {
+        return !PT_HAS_PROGRAMS || arg >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
+    }
+    return arg >> (PT_REF_OFFSET_BITS + 1) == PT_MEMORY_POOL >> 1;
+}
+
 // The record of a tensor; NULL for an argument that is none.
 static inline const pt_value *pt_tensor_record(const pt_context *c, pt_ref arg) {
-    if (arg >> PT_REF_OFFSET_BITS != PT_MEMORY_POOL) {
+    if (!pt_is_record(arg)) {
         return NULL;
     }
     const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);

@@ -2,7 +2,8 @@
 //
 // A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
-// PT_NO_OPERATOR instead.
+// PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
+// PT_NO_IMAGES.
 #include "record.h"
 
 #ifndef PT_OPERATORS
@@ -18,6 +19,23 @@
 #ifndef PT_FIRST_OPERATOR
 #define PT_FIRST_OPERATOR 0
 #endif
+
+// As in format.h, whose PT_OPERATORS is another.
+extern const struct pt_description pt_image_description, pt_pte_description;
+extern const struct pt_description *const pt_descriptions[];
+
+const struct pt_description *const pt_descriptions[] = {
+#ifdef PT_NO_IMAGES
+    NULL,
+#else
+    &pt_image_description,
+#endif
+#ifdef PT_NO_PROGRAMS
+    NULL,
+#else
+    &pt_pte_description,
+#endif
+};
 
 typedef struct operator_entry {
     const char *name;
@@ -114,9 +132,10 @@ static int compare_start(const char **known, const char *text, uint32_t length) 
 // Orders `known` against name.overload, or name alone where there is no overload.
 static int compare(const char *known, const char *name, uint32_t name_length, const char *overload,
                    uint32_t overload_length) {
+    static const char dot[] = ".";
     int order = compare_start(&known, name, name_length);
     if (order == 0 && overload_length > 0) {
-        order = compare_start(&known, ".", 1);
+        order = compare_start(&known, dot, 1);
         order = order ? order : compare_start(&known, overload, overload_length);
     }
     return order ? order : (unsigned char)*known;

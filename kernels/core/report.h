@@ -24,4 +24,10 @@ int pt_report_sizes(pt_error *error, int code, uint8_t subject, int32_t index, u
 // InvalidProgram: something lies outside the file.
 int pt_report_outside(pt_error *error);
 
+// NotFound: a name that no method has.
+static inline int pt_report_no_method(pt_error *error) {
+    return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD_NAME, PT_NO_INDEX,
+                     "there is no method of this name");
+}
+
 #endif

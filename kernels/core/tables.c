@@ -6,8 +6,10 @@
 
 // ---- tables, many of which have one vtable
 
+// A letter for each slot: b a byte, i 32 bits, o an offset, - what is not read.
+static const char union_kinds[] = "bo", tensor_kinds[] = "bioo-io-bo", call_kinds[] = "ii";
+
 // Checks the vtable of the table at a position, and where its fields lie: `at` gets their offsets.
-// `kinds` has a letter for each slot: b a byte, i 32 bits, o an offset, - what is not read.
 static uint32_t find_layout(pt_reader *r, pt_layout *l, uint16_t *at, const char *kinds,
                             uint32_t position) {
     pt_table t = pt_table_at(r, position);
@@ -52,7 +54,7 @@ void pt_start_values(pt_values *values, pt_reader *r, const pt_plan *plan) {
 }
 
 uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t position) {
-    return find_layout(r, &values->evalue.table, values->evalue.at, "bo", position);
+    return find_layout(r, &values->evalue.table, values->evalue.at, union_kinds, position);
 }
 
 // ---- tensors
@@ -99,6 +101,21 @@ static inline int count_bytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes
     return PT_ERROR_OK;
 }
 
+static int refuse_dim_order(pt_error *error) {
+    return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
+                     "a dim order is no permutation of the dims");
+}
+
+int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, uint8_t dtype,
+               uint8_t *flags, uint32_t *nbytes, pt_error *error) {
+    int found = read_dim_order(rank, dim_order);
+    if (found < 0) {
+        return refuse_dim_order(error);
+    }
+    *flags = (uint8_t)found;
+    return count_bytes(dtype, rank, sizes, nbytes, error);
+}
+
 int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
     uint32_t rank, dims;
     const uint8_t *sizes = pt_items(r, t->sizes, 4, &rank);
@@ -112,8 +129,7 @@ int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
     }
     int flags = rank == dims ? read_dim_order(rank, order) : -1;
     if (flags < 0) {
-        return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
-                         "a dim order is no permutation of the dims");
+        return refuse_dim_order(error);
     }
     t->flags = (uint8_t)flags;
     return count_bytes(t->dtype, rank, sizes, &t->nbytes, error);
@@ -127,7 +143,7 @@ int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor
         l = &values->other_tensor;
     } else if (!pt_has_layout(r, &l->table, position)) {
         values->other_tensor = *l;
-        position = find_layout(r, &l->table, l->at, "bioo-io-bo", position);
+        position = find_layout(r, &l->table, l->at, tensor_kinds, position);
     }
     t->dtype = byte_of(r, position, l->at[PT_SLOT_TENSOR_SCALAR_TYPE]);
     t->dynamism = byte_of(r, position, l->at[PT_SLOT_TENSOR_SHAPE_DYNAMISM]);
@@ -153,12 +169,12 @@ uint32_t pt_name_position(pt_reader *r, uint32_t extra) {
 
 void pt_read_instruction(pt_reader *r, pt_plan_walk *w) {
     uint32_t entry = w->instructions + 4 + 4 * w->next;
-    uint32_t at = open(r, &w->instruction, "bo", pt_follow(r, entry));
+    uint32_t at = open(r, &w->instruction, union_kinds, pt_follow(r, entry));
     uint8_t kind = byte_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS_TYPE]);
     bool is_call = kind == PT_INSTRUCTION_KERNEL_CALL || kind == PT_INSTRUCTION_DELEGATE_CALL;
     at = pt_target_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS]);
     // of each kind slot 0 is an i32, slot 1 another or the arguments
-    at = at ? open(r, &w->call, "ii", at) : 0;
+    at = at ? open(r, &w->call, call_kinds, at) : 0;
     w->target = at ? (int32_t)word_of(r, at, w->call.at[0]) : 0;
     w->other = at && !is_call ? (int32_t)word_of(r, at, w->call.at[1]) : 0;
     w->args = at && is_call ? pt_target_of(r, at, w->call.at[1]) : 0;

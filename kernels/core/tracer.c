@@ -35,7 +35,7 @@ static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
     for (int i = 0; i < N; i++) {
         pool.instructions[i].op = PT_OP_NOTHING;
     }
-    c.memory[PT_MEMORY_POOL] = (uint8_t *)&pool;
+    c.records = (uint8_t *)&pool;
     pt_start(&c);
     uint64_t none = time_of(&c, clock, mask);
     c.tracer = (pt_tracer){events, clock, mask, 0, 0};

@@ -1,6 +1,6 @@
-// What a kernel reads of its arguments: scalars and lists from the program or, where they change,
-// from the pool. The loader has verified the program and pt_check_instruction the kinds, so nothing
-// is checked here.
+// What a kernel reads of its arguments: scalars and lists from the program, from records of the
+// pool where they change, or of an image. The loader has verified the program and
+// pt_check_instruction the kinds, so nothing is checked here.
 #include "reader.h"
 #include "record.h"
 #include <string.h>
@@ -46,11 +46,7 @@ static pt_scalar scalar_of(const uint8_t *evalue) {
     return s;
 }
 
-// ---- records in the pool
-
-static bool is_record(pt_ref arg) {
-    return arg >> PT_REF_OFFSET_BITS == PT_MEMORY_POOL;
-}
+// ---- records
 
 static pt_value *record(const pt_context *c, pt_ref arg) {
     return (pt_value *)(void *)pt_at(c, arg);
@@ -63,7 +59,7 @@ static int64_t variable_int(const pt_value *variable) {
 // ---- numbers
 
 pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
-    if (!is_record(arg)) {
+    if (!pt_is_record(arg)) {
         return scalar_of(pt_at(c, arg));
     }
     const pt_value *variable = record(c, arg);
@@ -71,7 +67,7 @@ pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg) {
 }
 
 int64_t pt_get_int(const pt_context *c, pt_ref arg) {
-    return is_record(arg) ? variable_int(record(c, arg)) : int_of(pt_at(c, arg));
+    return pt_is_record(arg) ? variable_int(record(c, arg)) : int_of(pt_at(c, arg));
 }
 
 bool pt_get_bool(const pt_context *c, pt_ref arg) {
@@ -132,13 +128,17 @@ static const uint8_t *items_of(const uint8_t *evalue) {
 }
 
 const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length) {
+    if (PT_HAS_IMAGES && pt_is_record(arg)) {
+        *length = record(c, arg)->sizes;
+        return (const char *)pt_at(c, record(c, arg)->data);
+    }
     const uint8_t *items = items_of(pt_at(c, arg));
     *length = items ? pt_read_u32(items) : 0;
     return (const char *)(items ? items + 4 : items);
 }
 
 uint32_t pt_list_length(const pt_context *c, pt_ref arg) {
-    if (is_record(arg)) {
+    if (pt_is_record(arg)) {
         return record(c, arg)->sizes;
     }
     const uint8_t *items = items_of(pt_at(c, arg));
@@ -149,9 +149,14 @@ int64_t pt_list_index(const pt_context *c, pt_ref arg, uint32_t i) {
     return read_i64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
+// The program's vector of EValue.
+static inline const uint8_t *values_of(const pt_context *c) {
+    return pt_at(c, pt_record_of(c)->program_values);
+}
+
 // The EValue that item i of the items of a list of ints names; NULL when it names none.
-static inline const uint8_t *int_item(const pt_context *c, const uint8_t *items, uint32_t i) {
-    const uint8_t *item = items + 4 + 8 * (size_t)i, *values = pt_at(c, c->program_values);
+static inline const uint8_t *int_item(const uint8_t *values, const uint8_t *items, uint32_t i) {
+    const uint8_t *item = items + 4 + 8 * (size_t)i;
     uint32_t index = pt_read_u32(item), high = pt_read_u32(item + 4);
     if (high != 0 || index >= pt_read_u32(values)) {
         return NULL;
@@ -160,20 +165,33 @@ static inline const uint8_t *int_item(const pt_context *c, const uint8_t *items,
     return entry + pt_read_u32(entry);
 }
 
+// The 8 bytes of item i of a list of numbers in an image.
+static const uint8_t *number_item(const pt_context *c, const pt_value *list, uint32_t i) {
+    return pt_at(c, list->data) + 8 * (size_t)i;
+}
+
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i) {
-    return is_record(arg) ? pt_get_int(c, pt_list_item(c, arg, i))
-                          : int_of(int_item(c, items_of(pt_at(c, arg)), i));
+    if (!pt_is_record(arg)) {
+        return int_of(int_item(values_of(c), items_of(pt_at(c, arg)), i));
+    }
+    const pt_value *list = record(c, arg);
+    return PT_HAS_IMAGES && list->flags & PT_VALUE_CONSTANT
+               ? read_i64(number_item(c, list, i))
+               : pt_get_int(c, pt_list_item(c, arg, i));
 }
 
 double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
-    return read_f64(items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
+    return read_f64(PT_HAS_IMAGES && pt_is_record(arg)
+                        ? number_item(c, record(c, arg), i)
+                        : items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
-    const uint8_t *items = is_record(arg) ? NULL : items_of(pt_at(c, arg));
+    const uint8_t *items = pt_is_record(arg) ? NULL : items_of(pt_at(c, arg));
+    const uint8_t *program = items ? values_of(c) : NULL;
     uint32_t n = items ? pt_read_u32(items) : pt_list_length(c, arg);
     for (uint32_t i = 0; i < n && i < most; i++) {
-        values[i] = items ? read_i64(union_field(int_item(c, items, i), PT_SLOT_INT_INT_VAL))
+        values[i] = items ? read_i64(union_field(int_item(program, items, i), PT_SLOT_INT_INT_VAL))
                           : pt_list_int(c, arg, i);
     }
     return n;
@@ -192,9 +210,10 @@ static bool is_tensor(const pt_value *value) {
 // True when all items of a list in the program name ints.
 static bool ints_are_ints(const pt_context *c, pt_ref arg) {
     const uint8_t *items = items_of(pt_at(c, arg));
+    const uint8_t *program = values_of(c);
     uint32_t n = items ? pt_read_u32(items) : 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *item = int_item(c, items, i);
+        const uint8_t *item = int_item(program, items, i);
         if (!item || pt_value_type(item) != PT_TYPE_INT) {
             return false;
         }
@@ -229,6 +248,26 @@ static bool number_has_kind(uint8_t type, char letter) {
     }
 }
 
+// Numbers, strings and lists of numbers that do not change have records in an image.
+static bool is_constant(const pt_value *value) {
+    return PT_HAS_IMAGES && value->flags & PT_VALUE_CONSTANT && !is_tensor(value);
+}
+
+static bool constant_has_kind(uint8_t type, char letter) {
+    switch (letter) {
+    case 'L':
+        return type == PT_TYPE_INT_LIST;
+    case 'M':
+        return type == PT_TYPE_STRING;
+    case 'Q':
+        return type == PT_TYPE_BOOL_LIST;
+    case 'R':
+        return type == PT_TYPE_DOUBLE_LIST;
+    default:
+        return number_has_kind(type, letter);
+    }
+}
+
 static bool variable_has_kind(const pt_context *c, uint8_t type, char letter) {
     bool is_number = number_has_kind(type, 'S') || type == PT_TYPE_NULL;
     if (letter == 'N' || c->checking == PT_CHECK_BOUNDS) {
@@ -240,6 +279,9 @@ static bool variable_has_kind(const pt_context *c, uint8_t type, char letter) {
 
 static bool record_has_kind(const pt_context *c, pt_ref arg, char letter) {
     const pt_value *value = record(c, arg);
+    if (is_constant(value)) {
+        return constant_has_kind(value->type - PT_VALUE_OTHER, letter);
+    }
     switch (letter) {
     case 'T':
     case 'A':
@@ -271,7 +313,7 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter) {
     if (pt_is_none(arg)) {
         return false;
     }
-    if (is_record(arg)) {
+    if (pt_is_record(arg)) {
         return record_has_kind(c, arg, letter);
     }
     uint8_t type = pt_value_type(pt_at(c, arg));

@@ -39,7 +39,8 @@ pt_ref pt_find_value_near(const pt_context *c, uint32_t index, uint32_t *near) {
 
 pt_ref pt_find_variable(const pt_context *c, uint32_t index) {
     const pt_method_record *m = pt_record_of(c);
-    pt_ref variables = m->values + m->n_values * (uint32_t)(sizeof(pt_value) / 4);
+    pt_ref variables = pt_is_image(c) ? pt_make_ref(PT_MEMORY_POOL, 0)
+                                      : m->values + m->n_values * (uint32_t)(sizeof(pt_value) / 4);
     uint32_t near = 0;
     return find(c, variables, m->n_variables, index, &near);
 }
@@ -79,7 +80,7 @@ uint32_t pt_sort(uint32_t *items, uint32_t n) {
 
 // The EValue of index `index`; NULL when there is none.
 static const uint8_t *evalue_at(const pt_context *c, uint32_t index) {
-    const uint8_t *values = pt_at(c, c->program_values);
+    const uint8_t *values = pt_at(c, pt_record_of(c)->program_values);
     const uint8_t *entry = values + 4 + 4 * (size_t)index;
     return index < pt_read_u32(values) ? entry + pt_read_u32(entry) : NULL;
 }

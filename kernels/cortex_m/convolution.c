@@ -1,5 +1,6 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
+#include "../arch/prepare.h"
 #include "../core/operator_arguments.h"
 #include "image_parts.h"
 
@@ -124,7 +125,7 @@ static void prepare_convolution(pt_context *c, const pt_ref *args, const convolu
     uint32_t bytes = pt_layer_bytes(x->depth, x->outputs);
     uint8_t *to = pt_ask_prepared(c, (uint32_t)x->groups * bytes);
     for (int32_t g = 0; to && g < x->groups; g++, to += bytes) {
-        pt_prepare_layer(&layer, to);
+        pt_prepare_layer(c->core, &layer, to);
         pt_skip_channels(&layer);
     }
 }
@@ -277,8 +278,7 @@ static int convolve_channels(const convolution *x, pt_layer *layer, const int8_t
 
 // The same with as many channels at a time as the ISA takes.
 static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_layer *layer,
-                                                    const int8_t *in, int8_t *out) {
-    uint32_t room[PT_CHANNEL_ROOM];
+                                                    const int8_t *in, int8_t *out, uint32_t *room) {
     for (int32_t left = x->outputs; left > 0; left -= layer->channels) {
         layer->channels = left;
         pt_take_channels(layer, room);
@@ -289,9 +289,34 @@ static __attribute__((noinline)) int convolve_parts(const convolution *x, pt_lay
     return PT_ERROR_OK;
 }
 
+// Where temp memory has no room.
+static __attribute__((noinline)) int convolve_parts_by_stack(const convolution *x, pt_layer *layer,
+                                                             const int8_t *in, int8_t *out) {
+    uint32_t room[PT_CHANNEL_ROOM];
+    return convolve_parts(x, layer, in, out, room);
+}
+
 static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
                           void *block, uint32_t room) {
     return pt_convolve(g, layer, in, out, block, room);
+}
+
+// The way that the instruction set has for whole images, if it takes this one. Apart: no other way
+// needs its stack.
+static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_layer *layer,
+                                                      const int8_t *in, int8_t *out, uint32_t room,
+                                                      bool *done) {
+    const pt_window *w = &x->window;
+    pt_geometry geometry = {.in = {x->in.height, x->in.width},
+                            .out = {x->out.height, x->out.width},
+                            .kernel = {w->kernel[0], w->kernel[1]},
+                            .stride = {w->stride[0], w->stride[1]},
+                            .padding = {w->padding[0], w->padding[1]},
+                            .dilation = {w->dilation[0], w->dilation[1]},
+                            .channels = x->channels,
+                            .pixel = x->in.channels};
+    return pt_convolve_in_parts(x->c, convolve_part, &geometry, layer, in, out, room, layer->block,
+                                done);
 }
 
 static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_layer *layer,
@@ -300,17 +325,7 @@ static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_lay
     layer->channels = x->outputs;
     pt_take_channels(layer, NULL);
     if (PT_CONVOLVES_ALL || (PT_CONVOLVES_SOME && !x->in_place)) {
-        const pt_window *w = &x->window;
-        pt_geometry geometry = {.in = {x->in.height, x->in.width},
-                                .out = {x->out.height, x->out.width},
-                                .kernel = {w->kernel[0], w->kernel[1]},
-                                .stride = {w->stride[0], w->stride[1]},
-                                .padding = {w->padding[0], w->padding[1]},
-                                .dilation = {w->dilation[0], w->dilation[1]},
-                                .channels = x->channels,
-                                .pixel = x->in.channels};
-        PT_TRY(pt_convolve_in_parts(x->c, convolve_part, &geometry, layer, in, out, room,
-                                    layer->block, &done));
+        PT_TRY(convolve_at_once(x, layer, in, out, room, &done));
     }
     if (!done && !PT_CONVOLVES_ALL) {
         PT_TRY(convolve_channels(x, layer, in, out));
@@ -324,15 +339,22 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     pt_layer layer = layer_of(x);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
-        if (!PT_CONVOLVES_ALL && layer.in_parts) {
-            PT_TRY(convolve_parts(x, &layer, in, out));
-        } else {
+        if (PT_CONVOLVES_ALL || !layer.in_parts) {
             PT_TRY(convolve_whole(x, &layer, in, out, bytes));
+        } else if (x->room) {
+            PT_TRY(convolve_parts(x, &layer, in, out, x->room));
+        } else {
+            PT_TRY(convolve_parts_by_stack(x, &layer, in, out));
         }
         in += x->channels;
         out += x->outputs;
     }
     return PT_ERROR_OK;
+}
+
+uint32_t *pt_channel_room(const pt_context *c, uint32_t used) {
+    bool is_there = c->scratch_needed >= used + sizeof(uint32_t[PT_CHANNEL_ROOM]);
+    return is_there ? (uint32_t *)(void *)((uint8_t *)c->scratch + used) : NULL;
 }
 
 int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
@@ -345,8 +367,8 @@ int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes) {
     return PT_ERROR_OK;
 }
 
-// Sets where the output lies. Returns the scratch tensor where it suffices, or else the temp
-// memory.
+// Sets where the output lies, and the room for parts. Returns the scratch tensor where it suffices,
+// or else the temp memory.
 static __attribute__((noinline)) void *get_memories(const pt_context *c, const pt_ref *args,
                                                     convolution *x, uint32_t *bytes) {
     pt_tensor scratch = pt_get_tensor(c, args[QUANTIZED_CONV2D_SCRATCH]);
@@ -354,8 +376,10 @@ static __attribute__((noinline)) void *get_memories(const pt_context *c, const p
     *bytes = pt_nbytes(&scratch);
     if (*bytes < pt_least_scratch(x->depth)) {
         *bytes = useful_scratch(x);
+        x->room = pt_channel_room(c, pt_useful_scratch(x->depth)); // parts need no table
         return c->scratch;
     }
+    x->room = pt_channel_room(c, 0);
     return scratch.data;
 }
 

@@ -111,8 +111,9 @@ static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *
 // Leaves the convolution of the last channel in x.
 static __attribute__((noinline)) int run_channels(pt_convolution *x, int8_t *scratch,
                                                   uint32_t room) {
-    const pt_image in = x->in, out = x->out;
+    const pt_image in = x->in;
     const int8_t *weights = x->weights;
+    int8_t *const out = x->out.data;
     uint32_t transposed = transposed_bytes(x), padded = padded_bytes(x);
     padded = padded + transposed + pt_least_scratch(x->depth) <= room ? padded : 0;
     if (padded) {
@@ -134,7 +135,7 @@ static __attribute__((noinline)) int run_channels(pt_convolution *x, int8_t *scr
                 x->in.data = from;
             }
             x->out.data =
-                out.data + i * out.height * out.width * out.channels + channel * x->outputs;
+                out + i * x->out.height * x->out.width * x->out.channels + channel * x->outputs;
             PT_TRY(
                 pt_convolve_images(x, scratch + transposed + padded, room - transposed - padded));
         }
@@ -306,21 +307,31 @@ static int run_images(const pt_convolution *x, void *scratch, uint32_t room) {
     return PT_ERROR_OK;
 }
 
+// Sets where the output lies, and the room for parts. Returns the scratch tensor where `needed`
+// bytes fit, or else the temp memory.
+static __attribute__((noinline)) void *get_memories(const pt_context *c, const pt_ref *args,
+                                                    pt_convolution *x, uint32_t needed,
+                                                    uint32_t *bytes) {
+    pt_tensor scratch = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]);
+    x->out.data = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT]).data;
+    *bytes = pt_nbytes(&scratch);
+    if (*bytes < needed) {
+        *bytes = useful_scratch(x);
+        x->room = pt_channel_room(c, *bytes);
+        return c->scratch;
+    }
+    x->room = pt_channel_room(c, 0);
+    return scratch.data;
+}
+
 static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout) {
     pt_convolution x;
     int error = read_depthwise(c, args, explicit_layout, &x);
-    pt_tensor out = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT]);
-    x.out.data = out.data;
-    if (pt_numel(&out) == 0) {
+    if (error || x.out.batch == 0 || x.out.height == 0 || x.out.width == 0) {
         return error;
     }
-    void *scratch = pt_get_tensor(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]).data;
-    uint32_t needed = least_scratch(&x);
-    uint32_t room = tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]);
-    if (room < needed) {
-        scratch = c->scratch;
-        room = useful_scratch(&x);
-    }
+    uint32_t needed = least_scratch(&x), room;
+    void *scratch = get_memories(c, args, &x, needed, &room);
     if (PT_CONVOLVES_DEPTHWISE) {
         return run_images(&x, scratch, room);
     }

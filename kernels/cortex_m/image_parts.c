@@ -12,17 +12,15 @@ static const int8_t *take_places(pt_geometry *g, uint32_t d, int32_t first, int3
     return in;
 }
 
-int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_layer *layer,
-                         const int8_t *in, int8_t *out, uint32_t room, void *block, bool *done) {
+// Apart: small images need not its stack.
+static __attribute__((noinline)) int convolve_large(pt_context *c, pt_image_loop *loop,
+                                                    const pt_geometry *g, const pt_layer *layer,
+                                                    const int8_t *in, int8_t *out, uint32_t room,
+                                                    void *block, bool *done) {
     enum { FEWEST = 16 }; // columns
     const int64_t pixel = (int64_t)layer->depth * layer->channels, row = pixel * g->out[1];
-    int32_t rows = g->out[0], columns = g->out[1];
-    if (row * rows <= PT_PART_STEPS) {
-        PT_TRY(pt_count_work(c, (int32_t)row * rows));
-        *done = loop(g, layer, in, out, block, room);
-        return PT_ERROR_OK;
-    }
-    rows = row < PT_PART_STEPS ? PT_PART_STEPS / (int32_t)row : 1;
+    const int32_t rows = row < PT_PART_STEPS ? PT_PART_STEPS / (int32_t)row : 1;
+    int32_t columns = g->out[1];
     if (row > PT_PART_STEPS) {
         columns = pixel < PT_PART_STEPS / FEWEST ? PT_PART_STEPS / (int32_t)pixel : FEWEST;
     }
@@ -42,5 +40,16 @@ int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_
             }
         }
     }
+    return PT_ERROR_OK;
+}
+
+int pt_convolve_in_parts(pt_context *c, pt_image_loop *loop, pt_geometry *g, pt_layer *layer,
+                         const int8_t *in, int8_t *out, uint32_t room, void *block, bool *done) {
+    const int64_t steps = (int64_t)layer->depth * layer->channels * g->out[1] * g->out[0];
+    if (steps > PT_PART_STEPS) {
+        return convolve_large(c, loop, g, layer, in, out, room, block, done);
+    }
+    PT_TRY(pt_count_work(c, (int32_t)steps));
+    *done = loop(g, layer, in, out, block, room);
     return PT_ERROR_OK;
 }

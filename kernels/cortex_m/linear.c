@@ -1,5 +1,6 @@
 // Products of int8 matrices: linear layers and batches of matrices.
 #include "../arch/dot.h"
+#include "../arch/prepare.h"
 #include "../arch/rows.h"
 #include "../core/operator_arguments.h"
 #include "quantized.h"
@@ -135,7 +136,7 @@ static int linear_check(pt_context *c, const pt_ref *args) {
     uint32_t bytes = error ? 0 : pt_prepared_rows(p.depth, p.outputs);
     void *to = bytes && (w.flags & PT_VALUE_CONSTANT) ? pt_ask_prepared(c, bytes) : NULL;
     if (to) {
-        pt_prepare_rows(&p, w.data, to);
+        pt_prepare_rows(c->core, &p, w.data, to);
     }
     return error;
 }

@@ -140,9 +140,10 @@ static const pt_unary gelu_tanh_op = {NULL, gelu_tanh_f32, NULL, NULL, PT_RULE_S
 
 // By the approximation "none" or "tanh"; NULL for any other.
 static const pt_unary *gelu_by(const pt_context *c, pt_ref approximate) {
-    return pt_string_is(c, approximate, "none")   ? &gelu_op
-           : pt_string_is(c, approximate, "tanh") ? &gelu_tanh_op
-                                                  : NULL;
+    static const char none[] = "none", by_tanh[] = "tanh";
+    return pt_string_is(c, approximate, none)      ? &gelu_op
+           : pt_string_is(c, approximate, by_tanh) ? &gelu_tanh_op
+                                                   : NULL;
 }
 
 static int gelu_check(pt_context *c, const pt_ref *args) {

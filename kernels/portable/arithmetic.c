@@ -109,12 +109,13 @@ PT_BINARY_KERNEL(aten_remainder_Scalar_out, remainder_op, PT_FORM_SCALAR)
 
 // Division by the rounding mode None, "trunc" or "floor"; NULL for any other.
 static const pt_binary *division(const pt_context *c, pt_ref mode) {
+    static const char trunc[] = "trunc", floor[] = "floor";
     if (pt_is_none(mode)) {
         return &divide_op;
     }
-    return pt_string_is(c, mode, "trunc")   ? &trunc_divide_op
-           : pt_string_is(c, mode, "floor") ? &floor_divide_op
-                                            : NULL;
+    return pt_string_is(c, mode, trunc)   ? &trunc_divide_op
+           : pt_string_is(c, mode, floor) ? &floor_divide_op
+                                          : NULL;
 }
 
 static int div_mode_check(pt_context *c, const pt_ref *args, pt_form form) {

@@ -59,7 +59,7 @@ static int open_program(pt_error *error) {
     setting_find("method", &name);
     at = OF_PROGRAM;
     pt_counter_start();
-    int code = pt_program_open(&program, model.data, model.size, PT_VERIFY_STRICT, error);
+    int code = pt_open(&program, model.data, model.size, PT_VERIFY_STRICT, error);
     count_stop(VERIFY);
     PT_TRY(code);
     return pt_plan_find(&plan, &program, name.data, name.length, error);
@@ -196,7 +196,8 @@ static void tell_memories(void) {
         tell_text(n.text);
         tell("_size", planned[i].size);
     }
-    pt_write_file("pool", memories.pool.data, usage.pool - usage.prepared);
+    uint32_t left_out = setting_number("whole_pool") ? 0 : usage.prepared;
+    pt_write_file("pool", memories.pool.data, usage.pool - left_out);
 }
 
 static int tell_run(int code, pt_error *error) {

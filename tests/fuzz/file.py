@@ -1,10 +1,12 @@
-"""Files of any bytes: programs, .ptd files and bundled programs, told apart by their identifiers.
+"""Files of any bytes: programs, images, .ptd files and bundled programs, told apart by their
+identifiers.
 
-A program gets the fixtures' .ptd files, a .ptd file the fixtures' programs that ask for one; the sets
-of a bundled program are executed besides.
+An image gets right checksums. A program gets the fixtures' .ptd files, a .ptd file the fixtures'
+programs that ask for one; the sets of a bundled program are executed besides.
 """
 
 import functools
+import random
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "host")]
 
 import exercise  # noqa: E402
 import fixture_store  # noqa: E402
+import images  # noqa: E402
 from mutator import Mutator  # noqa: E402
 from picotorch import (  # noqa: E402
     BufferDataLoader,
@@ -55,6 +58,7 @@ def one_input(data):
         return data_file(data)
     if identifier == b"BP08":
         return bundled_program(data)
+    data = images.with_sums(data)
     files = [file for _, files in external() for file in files]
     outcomes = exercise.Outcomes()
     with outcomes.named():
@@ -111,8 +115,8 @@ def execute_case(program, case):
 
 
 def seeds():
-    """Programs and .ptd files of the fixtures, those of the tests that write what no exporter does,
-    bundled programs."""
+    """Programs, images and .ptd files of the fixtures, those of the tests that write what no exporter
+    does, bundled programs."""
     from test_bad_programs import CASES
     from test_delegates import sections
     from test_hostile_programs import PROGRAMS
@@ -121,6 +125,7 @@ def seeds():
         if len(fixture.pte) <= LARGEST_FIXTURE:
             yield fixture.pte
             yield from fixture.data
+    yield from images.seeds(LARGEST_FIXTURE)
     yield from PROGRAMS.values()
     yield from (make() for make, _ in CASES.values())
     yield from sections().values()
@@ -133,4 +138,8 @@ def _mutator():
 
 
 def mutate(data, max_size, seed, plain):
+    rng = random.Random(seed)
+    changed = images.mutated(data, rng) if data[:4] == images.MAGIC else data
+    if changed != data and rng.random() < 0.9:
+        return changed[:max_size]
     return _mutator().mutate(bytes(data), max_size, seed, plain)

@@ -1,13 +1,15 @@
 // Uses all that the library offers on files that are not trusted: whatever they say, each call
 // works or is refused, and none touches a byte that it was not given.
 //
-// An input is a .pte file or a .ptd file; behind a program there may be its data files, each
-// followed by its length (4 bytes, little-endian) and "+ptd". Every memory is a heap block of just
+// An input is a .pte file, an image, whose checksums are made right, or a .ptd file; behind a
+// program there may be its data files, each followed by its length (4 bytes, little-endian) and
+// "+ptd". Every memory is a heap block of just
 // the bytes that were asked for, so that a sanitizer sees the first one beside it.
 //
 // Built with libFuzzer this is what it fuzzes. Built with -DREPLAY it is a program that runs inputs
 // once each and prints a line for every one; tests/host/replayed.py builds that.
-#include "picotorch.h"
+#include "image.h"
+#include "method.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +150,7 @@ typedef struct file {
     const uint8_t *given; // as the fuzzer has them
     const uint8_t *at;    // each in a block of its own, which nothing may change
     uint32_t size;
+    uint32_t same; // from this byte on it is as given
 } file;
 
 typedef struct input {
@@ -160,6 +163,22 @@ static uint32_t read_u32(const uint8_t *p) {
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+// Gives an image the checksums of what it holds. Returns how many bytes at its start may be others
+// now.
+static uint32_t put_sums(uint8_t *data, uint32_t size) {
+    pt_image_header *header = (pt_image_header *)(void *)data;
+    uint32_t start = offsetof(pt_image_header, operators);
+    if (size < sizeof(*header) || !pt_begins_image(data, size) || header->size > size ||
+        header->records > header->size || header->records < start ||
+        (header->records | header->size) % 4) {
+        return 0;
+    }
+    pt_program image = {.data = data};
+    pt_sum_image(&image, start, header->records, header->sums);
+    pt_sum_image(&image, header->records, header->size, header->data_sums);
+    return start;
+}
+
 static file own(const uint8_t *data, size_t size) {
     uint8_t *at = malloc(size);
     if (size > 0 && !at) {
@@ -168,11 +187,11 @@ static file own(const uint8_t *data, size_t size) {
     if (size > 0) {
         memcpy(at, data, size);
     }
-    return (file){data, at, (uint32_t)size};
+    return (file){data, at, (uint32_t)size, put_sums(at, (uint32_t)size)};
 }
 
 static void let_go(file *f) {
-    if (f->size > 0 && memcmp(f->given, f->at, f->size) != 0) {
+    if (f->size > 0 && memcmp(f->given + f->same, f->at + f->same, f->size - f->same) != 0) {
         fail("a file has been written to");
     }
     free((void *)(uintptr_t)f->at);
@@ -640,13 +659,13 @@ static int load(pt_method *m, const pt_plan *plan, pt_memories *memories,
 static void load_again(pt_method *m, const pt_plan *plan, const pt_memories *memories,
                        const pt_options *options) {
     pt_error error;
-    uint32_t used = m->records_end - m->c.method;
+    uint32_t used = m->records_end - pt_begin_of(m);
     pt_unload(m);
     works(pt_execute(m, &error), &error); // it is not loaded
     if (!works(pt_load(m, plan, memories, options, &error), &error)) {
         fail("a method does not load a second time");
     }
-    if (m->records_end - m->c.method != used) {
+    if (m->records_end - pt_begin_of(m) != used) {
         fail("a method is of another size the second time");
     }
     pt_memories others = *memories;
@@ -665,7 +684,8 @@ static void use_method(const pt_plan *plan, pt_data *const *data, uint32_t n_dat
                               init_backend,
                               execute_backend,
                               destroy_backend};
-    pt_options options = {.prepare = round == 1, .delegates = &delegates};
+    pt_options options = {
+        .prepare = round == 1, .core = pt_plan_count(plan, PT_VALUES) % 4, .delegates = &delegates};
     if (round == 1) {
         uint32_t instructions = pt_plan_count(plan, PT_INSTRUCTIONS);
         options.events = span((instructions + 1) * (uint32_t)sizeof(pt_event));
@@ -686,7 +706,7 @@ static void use_method(const pt_plan *plan, pt_data *const *data, uint32_t n_dat
     polls_left = MOST_POLLS;
     if (load(&m, plan, &memories, &options) == PT_ERROR_OK) {
         result.loaded++;
-        look((uint8_t *)memories.pool.data + m.c.method, m.records_end - m.c.method);
+        look((uint8_t *)memories.pool.data + pt_begin_of(&m), m.records_end - pt_begin_of(&m));
         use(&m, round);
         polls_left = MOST_POLLS;
         load_again(&m, plan, &memories, &options);
@@ -702,8 +722,11 @@ static void use_program(const file *f, pt_data *const *data, uint32_t n_data) {
     pt_program program;
     pt_plan plan, same;
     pt_error error;
-    if (!works(pt_program_open(&program, f->at, f->size, PT_VERIFY_STRICT, &error), &error)) {
+    if (!works(pt_open(&program, f->at, f->size, PT_VERIFY_STRICT, &error), &error)) {
         return;
+    }
+    if (f->same > 0 && pt_image_check_data(&program, &error) != PT_ERROR_OK) {
+        fail("an image whose checksum is right is refused for it");
     }
     describe_program(&program);
     uint32_t n = pt_program_methods(&program);

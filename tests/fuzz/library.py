@@ -1,4 +1,4 @@
-"""The library in C alone: programs and .ptd files of any bytes, used by library.c without Python.
+"""The library in C alone: programs, images and .ptd files of any bytes, used by library.c, no Python.
 
 A program may have its .ptd files behind it. The inputs are those of the other targets, too, and what
 the two widths have found; library32 is the same at 32 bits.
@@ -12,6 +12,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "host")]
 
 import fixture_store  # noqa: E402
+import images  # noqa: E402
 from flatbuffer_builder import FLAT_TENSOR, SCHEMA  # noqa: E402
 from replay import inputs  # noqa: E402
 
@@ -29,10 +30,11 @@ def joined(program, files=()):
 
 
 def seeds():
-    """Fixtures, and what the other targets keep."""
+    """Fixtures and their images, and what the other targets keep."""
     for fixture in fixture_store.load_all():
         yield joined(fixture.pte, fixture.data)
+    yield from images.seeds(MAX_LENGTH)
     for name in OTHERS:
         for _, data in inputs(TESTS / "fuzz" / "corpus" / f"{name}.tgz"):
-            if data[4:8] in IDENTIFIERS:
+            if data[4:8] in IDENTIFIERS or data[:4] == images.MAGIC:
                 yield data

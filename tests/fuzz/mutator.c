@@ -1,5 +1,7 @@
-// Mutates inputs of library.c along the schema of their FlatBuffers, so that most come through
-// verification: as tests/fuzz/mutator.py changes files in place, and to bytes like any others.
+// Mutates inputs of library.c along the schema of their FlatBuffers, and images word by word, so
+// that most come through verification: as tests/fuzz/mutator.py changes files in place, and to
+// bytes like any others.
+#include "../../kernels/core/image.h"
 #include <stdlib.h>
 #include <string.h>
 #define pt_verify pt_verify_again // this file is about its tables
@@ -65,7 +67,7 @@ static uint32_t offset_at(walk *w, uint32_t position) {
                : 0;
 }
 
-static void walk_table(walk *w, uint32_t position, uint32_t number, uint32_t depth);
+static void walk_table(walk *w, uint32_t position, uint32_t first, uint32_t depth);
 
 static void walk_vector(walk *w, uint32_t position, schema_field field, uint32_t kind,
                         uint32_t depth) {
@@ -102,19 +104,31 @@ static void walk_field(walk *w, uint32_t at, schema_field field, uint32_t kind, 
     }
 }
 
-static void walk_table(walk *w, uint32_t position, uint32_t number, uint32_t depth) {
+// first: where the table begins in `fields`.
+static void walk_table(walk *w, uint32_t position, uint32_t first, uint32_t depth) {
     uint32_t vtable = position - u32_at(w, position), size = u16_at(w, vtable), type = 0;
     if (position == 0 || depth == DEPTH || w->n == MOST_PLACES || vtable > w->size - 4) {
         return;
     }
-    for (uint32_t slot = 0; slot < tables[number].n_fields && 6 + 2 * slot <= size; slot++) {
+    for (uint32_t slot = 0; slot < fields[first].kind && 6 + 2 * slot <= size; slot++) {
         uint32_t offset = u16_at(w, vtable + 4 + 2 * slot);
-        schema_field field = tables[number].fields[slot];
+        schema_field field = fields[first + 1 + slot];
         add(w, vtable + 4 + 2 * slot, 2, SLOT);
         if (offset > 0 && field.kind != FIELD_SKIP) {
-            walk_field(w, position + offset, field, number * 20 + slot, type, depth + 1);
+            walk_field(w, position + offset, field, first + 1 + slot, type, depth + 1);
             type = position + offset < w->size ? w->data[position + offset] : 0;
         }
+    }
+}
+
+// The words of an image before its data. References to the same memory mean the same, and small
+// numbers do; a byte of a word may be a kind or a flag.
+static void walk_image(walk *w) {
+    uint32_t end = u32_at(w, offsetof(pt_image_header, records));
+    for (uint32_t at = offsetof(pt_image_header, operators); at < end && at < w->size; at += 4) {
+        uint32_t value = u32_at(w, at), memory = value >> PT_REF_OFFSET_BITS;
+        add(w, at, 4, memory ? memory : value > 0xFFFF);
+        add(w, at + 3, 1, 2 * PT_MEMORIES);
     }
 }
 
@@ -222,7 +236,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     if (w.size < 16 || draw(8) == 0) {
         return LLVMFuzzerMutate(data, size, most);
     }
-    walk_table(&w, offset_at(&w, 0), is_program ? TABLE_PROGRAM : TABLE_FLAT_TENSOR, 0);
+    if (memcmp(w.data, "PTM1", 4) == 0) {
+        walk_image(&w);
+    } else {
+        walk_table(&w, offset_at(&w, 0), is_program ? TABLE_PROGRAM : TABLE_FLAT_TENSOR, 0);
+    }
     if (w.n < 2) {
         return LLVMFuzzerMutate(data, size, most);
     }

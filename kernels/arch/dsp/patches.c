@@ -4,6 +4,7 @@
 #if defined(PT_PATCHES_DSP)
 
 #include "../dot.h"
+#include "../prepare.h"
 #include "loop.h"
 
 typedef int16_t __attribute__((may_alias)) half;
@@ -30,38 +31,7 @@ void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     }
 }
 
-// Doubled weights of two channels: of each four the pairs (k0, k2) and (k1, k3) of one, then of the
-// other. Zeros fill the last four.
-static half *widen_pair(const int8_t *weights, int32_t depth, half *to) {
-    for (int32_t k = 0; k < depth; k += 4) {
-        for (int32_t i = 0; i < 8; i++) {
-            int32_t at = k + (i % 4 / 2) + 2 * (i % 2);
-            *to++ = (int16_t)(at < depth ? 2 * weights[i / 4 * depth + at] : 0);
-        }
-    }
-    return to;
-}
-
-// Of each two channels the doubled biases, the widened weights, then of each multiplier, right
-// shift and rounding. Nothing of the last of an odd number.
-void pt_prepare_layer(const pt_layer *layer, void *to) {
-    const pt_channels *output = &layer->output;
-    pt_word *words = to;
-    for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
-        *words++ = 2 * (uint32_t)pt_bias_of(output, o);
-        *words++ = 2 * (uint32_t)pt_bias_of(output, o + 1);
-        words =
-            (pt_word *)widen_pair(layer->weights + o * layer->depth, layer->depth, (half *)words);
-        for (int32_t i = o; i < o + 2; i++) {
-            *words++ = (uint32_t)output->multipliers[i];
-            *words++ = (uint32_t)-output->shifts[i];
-            *words++ = (uint32_t)pt_rounding(output->shifts[i], output->range.offset);
-        }
-    }
-}
-
 void pt_take_channels(pt_layer *layer, uint32_t *room) {
-    half *to = (half *)room;
     int32_t most = channels_of_part(layer);
     if (!layer->in_parts) {
         return;
@@ -69,7 +39,7 @@ void pt_take_channels(pt_layer *layer, uint32_t *room) {
     layer->channels = layer->channels < most ? layer->channels : most;
     layer->prepared = room;
     for (int32_t o = 0; o + 1 < layer->channels; o += 2) {
-        to = widen_pair(layer->weights + o * layer->depth, layer->depth, to);
+        room = pt_widen_pair(layer->weights + o * layer->depth, layer->depth, room);
     }
 }
 

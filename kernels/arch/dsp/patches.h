@@ -7,8 +7,6 @@
 // bytes (capacity 0).
 enum { PT_CHANNEL_ROOM = 112 };
 
-#define PT_PREPARES
-void pt_prepare_layer(const pt_layer *layer, void *to);
 void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes);
 void pt_take_channels(pt_layer *layer, uint32_t *room);
 void pt_pack_words(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values, int32_t count,

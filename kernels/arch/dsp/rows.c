@@ -183,20 +183,6 @@ static void multiply_prepared(const loop *given, const int16_t *w, const uint32_
 
 // clang-format on
 
-void pt_prepare_rows(const pt_linear *p, const int8_t *w, void *to) {
-    int16_t *values = to;
-    for (int32_t o = 0; o < p->outputs; o += 2, w += 2 * p->depth) {
-        for (int32_t k = 0; k < p->depth; k += 4) {
-            for (const int8_t *row = w + k; row <= w + k + p->depth; row += p->depth, values += 4) {
-                values[0] = row[0];
-                values[1] = row[2];
-                values[2] = row[1];
-                values[3] = row[3];
-            }
-        }
-    }
-}
-
 static __attribute__((noinline)) void pack_row(const pt_linear *p, const int8_t *x, void *scratch) {
     pt_layer row = {.offset = p->x_offset, .block = scratch, .width = 1, .capacity = 1};
     pt_pack(&row, 0, 0, x, p->depth);

@@ -10,7 +10,7 @@ enum { PATCHES = 4, COLUMNS = PATCHES + 2 };
 
 typedef struct strip {
     const pt_geometry *g;
-    pt_layer layer;
+    const pt_layer *layer;
     const int8_t *in;
 } strip;
 
@@ -21,17 +21,16 @@ static void pack_column(const strip *s, int32_t i, int32_t y, int32_t x) {
     const pt_geometry *g = s->g;
     int32_t line = g->in[1] * g->pixel, rows = g->kernel[0], step = g->dilation[0];
     if (x < 0 || x >= g->in[1]) {
-        pt_pad(&s->layer, i, 0, rows * g->channels);
+        pt_pad(s->layer, i, 0, rows * g->channels);
     } else if (y >= 0 && y + (rows - 1) * step < g->in[0]) {
-        pt_pack_words(&s->layer, i, 0, s->in + y * line + x * g->pixel, g->channels, rows,
+        pt_pack_words(s->layer, i, 0, s->in + y * line + x * g->pixel, g->channels, rows,
                       step * line);
     } else {
         for (int32_t r = 0; r < rows; r++, y += step) {
             if (y >= 0 && y < g->in[0]) {
-                pt_pack(&s->layer, i, r * g->channels, s->in + y * line + x * g->pixel,
-                        g->channels);
+                pt_pack(s->layer, i, r * g->channels, s->in + y * line + x * g->pixel, g->channels);
             } else {
-                pt_pad(&s->layer, i, r * g->channels, g->channels);
+                pt_pad(s->layer, i, r * g->channels, g->channels);
             }
         }
     }
@@ -141,16 +140,16 @@ static void multiply_strip(const pt_layer *layer, int32_t rows, int32_t channels
 
 // ---- images
 
-bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
-                 void *block, uint32_t room) {
+bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+                 uint32_t room) {
     uint32_t needed = 2 * COLUMNS * (uint32_t)(g->kernel[0] * g->channels);
-    strip s = {.g = g, .layer = *layer, .in = in};
+    strip s = {g, layer, in};
     if (layer->capacity == 0 || layer->prepared || g->kernel[1] != 3 || g->stride[1] != 1 ||
         g->dilation[1] != 1 || g->channels % 8 || g->out[1] < PATCHES || room < needed) {
         return false;
     }
     (void)block;
-    s.layer.width = COLUMNS;
+    layer->width = COLUMNS;
     for (int32_t i = 0; i < g->out[0]; i++) {
         for (int32_t j = 0; j < g->out[1]; j += PATCHES) {
             int32_t at = j < g->out[1] - PATCHES ? j : g->out[1] - PATCHES;
@@ -158,7 +157,7 @@ bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, 
             for (int32_t k = 0; k < COLUMNS; k++) {
                 pack_column(&s, k, i * g->stride[0] - g->padding[0], at + k - g->padding[1]);
             }
-            multiply_strip(&s.layer, g->kernel[0], g->channels, to);
+            multiply_strip(layer, g->kernel[0], g->channels, to);
             pt_limit(layer, PATCHES, to);
         }
     }

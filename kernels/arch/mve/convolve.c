@@ -479,8 +479,8 @@ static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
     }
 }
 
-bool pt_convolve(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
-                 void *block, uint32_t room) {
+bool pt_convolve(const pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+                 uint32_t room) {
     convolution x = {g, layer, in, block, 0, 0};
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
     if (layer->channels < 4 || room < needed || ((uint32_t)block & 3) ||

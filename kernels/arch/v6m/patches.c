@@ -38,25 +38,6 @@ void pt_fold_offset(pt_layer *layer, int32_t *folded) {
     }
 }
 
-// Of each channel the weights by twos, then bias with the offset, shift and multiplier. The last
-// word of the first channel: whether all fit.
-void pt_prepare_layer(const pt_layer *layer, void *to) {
-    const pt_channels *output = &layer->output;
-    const int8_t *w = layer->weights;
-    uint32_t *words = to, all_fit = 1;
-    for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
-        bool fits;
-        uint32_t sum = (uint32_t)sum_weights(w, layer->depth, &fits);
-        all_fit &= fits;
-        words = pt_pair_weights(w, layer->depth, 16, words);
-        *words++ = (uint32_t)pt_bias_of(output, o) + (uint32_t)layer->offset * sum;
-        *words++ = (uint32_t)output->shifts[o];
-        *words++ = (uint32_t)output->multipliers[o];
-        *words++ = 0;
-    }
-    ((uint32_t *)to)[(layer->depth + 3) / 4 * 2 + 3] = all_fit;
-}
-
 // ---- packing
 
 static inline void pack_value(uint32_t *to, int32_t i, int32_t value) {
@@ -124,7 +105,7 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
     uint32_t *to = pt_pair_at(layer, i, k);
     for (; rows > 0; rows--, values += step) {
         if (layer->by_depth) {
-            pt_pack_row_by_depth(layer->block, i, k, 16, 0, values, count);
+            pt_pack_row_by_depth(layer->block, i, k, PT_SHIFT_V6M, 0, values, count);
             k += count;
         } else if (layer->width > 2) {
             for (int32_t j = 0; j < count; j++, k++) {
@@ -141,7 +122,7 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
     int8_t zero_point = (int8_t)-layer->offset;
     for (; count > 0; count--, k++) {
         if (layer->by_depth) {
-            pt_pack_row_by_depth(layer->block, i, k, 16, 0, &zero_point, 1);
+            pt_pack_row_by_depth(layer->block, i, k, PT_SHIFT_V6M, 0, &zero_point, 1);
         } else {
             pack_value(pt_pair_at(layer, i, k), i, zero_point);
         }
@@ -258,7 +239,7 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
     for (int32_t done = 0; done < n; done += taken) {
         done = done + taken < n ? done : n - taken;
         for (int32_t i = 0; i < taken && layer->by_depth; i++) {
-            pt_pack_row_by_depth(layer->block, i, 0, 16, 0, patches + (done + i) * stride,
+            pt_pack_row_by_depth(layer->block, i, 0, PT_SHIFT_V6M, 0, patches + (done + i) * stride,
                                  layer->depth);
         }
         for (int32_t i = 0; i < taken && !layer->by_depth; i += 2) {

@@ -13,9 +13,6 @@ enum {
     PT_CHANNEL_ROOM = 48, // channels at a time
 };
 
-void pt_prepare_layer(const pt_layer *layer, void *to);
-#define PT_PREPARES
-
 static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     uint32_t depth = ((uint32_t)layer->depth + 1) & ~1u;
     layer->block = scratch;

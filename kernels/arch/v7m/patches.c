@@ -4,22 +4,6 @@
 #include "../pack_by_depth.h"
 #include "products.h"
 
-// ---- prepared weights
-
-// Of each channel the weights by twos, then doubled bias, multiplier, right shift and rounding.
-void pt_prepare_layer(const pt_layer *layer, void *to) {
-    const pt_channels *output = &layer->output;
-    uint32_t *words = to;
-    for (int32_t o = 0; o < layer->channels; o++) {
-        words =
-            pt_pair_weights(layer->weights + o * layer->depth, layer->depth, PT_PAIR_SHIFT, words);
-        *words++ = 2 * (uint32_t)pt_bias_of(output, o);
-        *words++ = (uint32_t)output->multipliers[o];
-        *words++ = (uint32_t)-output->shifts[o];
-        *words++ = (uint32_t)pt_rounding(output->shifts[o], output->range.offset);
-    }
-}
-
 // ---- packing
 
 // Four words a time, of a block of one pair. `fours` is not 0.

@@ -7,9 +7,11 @@
 // 2^23 times the next; times the sum of a next weight and 2^23 times the one before it, it makes
 // 2^23 times the sum of both products, among others. Words lie in the order [two values][patch].
 
+#include "../pack_by_depth.h"
+
 enum {
     PT_PATCHES = 6,
-    PT_PAIR_SHIFT = 23,
+    PT_PAIR_SHIFT = PT_SHIFT_V7M,
     // The most products, of an int8 with its offset and a weight, whose sum stays in the low bits.
     PT_CHUNK = (1 << (PT_PAIR_SHIFT - 1)) / (255 * 128),
     PT_CHANNEL_ROOM = 1,
@@ -42,9 +44,6 @@ static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
     layer->by_depth = layer->width == 2 && pt_takes_prepared(layer);
     return left < layer->width ? left : layer->width;
 }
-
-void pt_prepare_layer(const pt_layer *layer, void *to);
-#define PT_PREPARES
 
 static inline uint32_t *pt_pair_at(const pt_layer *layer, int32_t i, int32_t k) {
     return (uint32_t *)layer->block + (k * layer->width + i) / 2;

@@ -85,6 +85,7 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
             free = at + from->size;
         }
         c->memory[from->memory] = at;
+        c->records = from->memory == PT_MEMORY_POOL ? at : c->records;
         c->memory_size[from->memory] = from->size;
     }
     return free;
@@ -95,6 +96,7 @@ static uint8_t *prepare(pt_context *c, uint8_t *free) {
     uint32_t position = c->memory_size[PT_MEMORY_POOL];
     uint32_t bytes = pt_prepared_bytes(c);
     c->memory_size[PT_MEMORY_POOL] += bytes;
+    memset(free, FILL, bytes);
     if (bytes) {
         pt_prepare(c, position);
     }

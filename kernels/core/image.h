@@ -1,0 +1,87 @@
+// An image: methods as loading made them, stored ahead of time.
+//
+//   pt_image_header | pt_image_method of each method, its records, and what these refer to | data
+//
+// A method's pt_method_record, the pt_value of its tensors, constant numbers, strings and lists,
+// and its instructions stay in the image: references to them have the memory PT_MEMORY_IMAGE. Data,
+// of constant tensors and of what kernels prepared, follows: its references have PT_MEMORY_PROGRAM.
+// What instructions change (the pt_value of variables, bounds and sizes of dynamic tensors) is
+// copied to the pool at load, where it begins at offset 0 of PT_MEMORY_POOL: variables first, then
+// bound and sizes of each dynamic tensor, in the order of their records. All is little-endian
+// and at multiples of 4, positions count from the image's start, and a vector is a uint32_t, how
+// many, and its items.
+#ifndef PT_CORE_IMAGE_H
+#define PT_CORE_IMAGE_H
+
+#include "record.h"
+
+#include "picotorch.h"
+
+enum { PT_IMAGE_MAGIC = 0x314D5450 }; // "PTM1": the format's version
+
+typedef struct pt_image_header {
+    uint32_t magic;
+    uint32_t size;         // bytes
+    uint32_t records;      // bytes before the data
+    uint32_t sums[2];      // of those from `operators` on
+    uint32_t data_sums[2]; // of the data
+    uint16_t operators;    // that there were when it was written: their numbers are below this
+    uint8_t core;          // whose kernels prepared: PT_CORE_...
+    uint8_t n_methods;
+    uint32_t reserved;
+} pt_image_header; // then a vector of positions: of a pt_image_method each
+
+typedef struct pt_image_method {
+    uint32_t name;       // vector of characters
+    uint32_t record;     // its pt_method_record
+    uint32_t n_records;  // pt_value: tensors first, then constants
+    uint32_t values;     // how many there are, at most 65535, as a vector without items
+    uint32_t inputs;     // vector of indexes of values
+    uint32_t outputs;    // the same
+    uint32_t operators;  // vector of their numbers
+    uint32_t planned;    // vector of int64_t: bytes; the first is reserved
+    uint32_t attributes; // vector of pt_image_attribute, sorted by value
+    uint32_t initial;    // vector of pt_image_initial
+    uint32_t changing;   // position of what is copied to the pool
+    uint32_t changing_bytes;
+    uint32_t n_external; // memories of tensors outside the planned memory
+} pt_image_method;
+
+typedef struct pt_image_attribute {
+    uint32_t name; // vector of characters
+    uint32_t value;
+} pt_image_attribute;
+
+// An initial value.
+typedef struct pt_image_initial {
+    pt_ref to; // planned memory
+    uint32_t position;
+    uint32_t bytes;
+} pt_image_initial;
+
+static inline const pt_image_header *pt_header_of(const pt_program *image) {
+    return (const pt_image_header *)(const void *)image->data;
+}
+
+static inline const pt_image_method *pt_image_method_of(const pt_plan *plan) {
+    return (const pt_image_method *)(const void *)(plan->program->data + plan->position);
+}
+
+// Of a vector in an image that was checked.
+static inline uint32_t pt_vector(const pt_program *image, uint32_t position, const void **items) {
+    const uint32_t *vector = (const uint32_t *)(const void *)(image->data + position);
+    *items = vector + 1;
+    return *vector;
+}
+
+bool pt_begins_image(const void *data, uint32_t size);
+// Adds up the words between two positions.
+void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]);
+// Checks all records: every number in them that means a place, an index or a size.
+int pt_walk_image(const pt_program *image, pt_error *error);
+
+int pt_image_load(pt_method *m, const pt_memories *memories, const pt_options *options,
+                  pt_error *error);
+int pt_image_reset(pt_method *m, pt_error *error);
+
+#endif

@@ -15,7 +15,7 @@ import click
 from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 
-from . import mpy, native_module, rp2, show, uf2
+from . import mpy, native_module, rp2, selective, show, uf2
 from .frozen_models import check_names
 from .operators import known_operators, needed_operators
 
@@ -66,8 +66,8 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     if firmware:
         check_firmware(firmware.read_bytes(), board)
     names = sorted(needed_operators(programs) if programs else known_operators())
-    folder = native_module.select(names, board)
-    module = native_module.make(room.arch, folder, "--image", hex(room.start))
+    folder = native_module.select(names, board, not programs or selective.has_images(programs))
+    module = native_module.make(room.arch, folder, "--flash", hex(room.start))
     kernels = (folder / "kernels.bin").read_bytes()
     start = room.start + _whole(len(kernels), SECTOR)
     places = _place(models, start)
@@ -83,7 +83,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     free = rp2.FLASH + rp2.BOARDS[board].flash - room.end
     native_module.write_package(output, [room.arch], extra, {"file system": free})
     return {"output": str(output), "board": board, "models": list(programs), "operators": names,
-            "module": module.stat().st_size, "kernels": len(kernels),
+            "module": native_module.heap_of(module), "kernels": len(kernels),
             "frozen": {name: len(data) for name, _, data in places}, "free": room.end - end}
 
 

@@ -6,9 +6,12 @@ the module is written down as relocations of the .mpy: words that hold an addres
 what MicroPython lends to it. Anything else that would depend on it is an error, so a module that was
 made works at every address.
 
-With --image there is a second section, .image, at a fixed address in flash (flash/image.ld): the module
-may call what is in it and hold its addresses, and nothing in it depends on the module. It is written to
-a file of its own, its header filled in, of which the module has a copy (flash/image.h).
+A section .texts is what the module never reads: it goes to the end of the .mpy, where MicroPython does
+not read it either, and its addresses are relocated with those of the module.
+
+With --flash there is a second section, .flash, at a fixed address in flash (flash/kernels.ld): the
+module may call what is in it and hold its addresses, and nothing in it depends on the module. It is
+written to a file of its own, its header filled in, of which the module has a copy (flash/kernels.h).
 
 Standard library only: port/natmod/Makefile calls it.
 
@@ -38,8 +41,8 @@ MOST_KINDS = 9 + 86  # those from 9 on of an entry of mp_fun_table_t
 SYMTAB, RELA, REL = 2, 4, 9
 ALLOC = 2  # a flag of sections that are in memory
 
-IMAGE_MAGIC = int.from_bytes(b"ptK1", "little")
-IMAGE_HEADER = "<4I"  # magic, bytes of all, CRC-32 of what follows, 0
+FLASH_MAGIC = int.from_bytes(b"ptK1", "little")
+FLASH_HEADER = "<4I"  # magic, bytes of all, CRC-32 of what follows, 0
 
 
 @dataclass(frozen=True)
@@ -139,8 +142,9 @@ def words_to_relocate(elf, arch, target, image):
     return places | set(range(values["pt_got_start"], values["pt_got_end"], arch.word))
 
 
-def relocate(text, arch, places, image):
-    """[(place, kind)], and what is lent taken out of the words: only offsets in it stay."""
+def relocate(text, arch, places, own, image):
+    """[(place, kind)], and what is lent taken out of the words: only offsets in it stay. own: ranges of
+    the module's addresses."""
     layout = "<Q" if arch.word == 8 else "<I"
     relocations = []
     for place in sorted(places):
@@ -148,7 +152,7 @@ def relocate(text, arch, places, image):
         if value in image:
             continue
         kind = (value - LENT) // LENT_STEP if value >= LENT else 0
-        if kind > MOST_KINDS or not kind and value > len(text):
+        if kind > MOST_KINDS or not kind and not any(value in addresses for addresses in own):
             raise LinkError(f"{value:#x} at {place:#x} is no address of the module")
         if kind:
             struct.pack_into(layout, text, place, (value - LENT) % LENT_STEP)
@@ -156,18 +160,23 @@ def relocate(text, arch, places, image):
     return relocations
 
 
-def image_of(elf, number):
+def addresses_of(section):
+    """With the one behind it."""
+    return range(section[3], section[3] + section[5] + 1)
+
+
+def flash_of(elf, number):
     """The bytes of the image, and its addresses. LinkError where it depends on what is elsewhere."""
     section = elf.sections[number]
-    addresses = range(section[3], section[3] + section[5] + 1)
+    addresses = addresses_of(section)
     symbols = elf.symbols()
     for place, kind, i in elf.relocations(number):
         name, value = symbols[i]
         if kind and value not in addresses:
             raise LinkError(f"the image needs {name or hex(value)} at {place:#x}")
-    size = struct.calcsize(IMAGE_HEADER)
+    size = struct.calcsize(FLASH_HEADER)
     contents = elf.contents(section)[size:]
-    header = struct.pack(IMAGE_HEADER, IMAGE_MAGIC, section[5], zlib.crc32(contents), 0)
+    header = struct.pack(FLASH_HEADER, FLASH_MAGIC, section[5], zlib.crc32(contents), 0)
     return header + contents, addresses
 
 
@@ -216,21 +225,24 @@ def make_mpy(elf, arch, names, filename):
     target = in_memory.pop(".text")
     text = bytearray(elf.contents(elf.sections[target]))
     image, addresses = b"", ()
-    if ".image" in in_memory:
-        image, addresses = image_of(elf, in_memory.pop(".image"))
-        wanted = dict(elf.symbols())["pt_image_wanted"]
-        struct.pack_into(IMAGE_HEADER, text, wanted, *struct.unpack_from(IMAGE_HEADER, image))
+    if ".flash" in in_memory:
+        image, addresses = flash_of(elf, in_memory.pop(".flash"))
+        wanted = dict(elf.symbols())["pt_flash_wanted"]
+        struct.pack_into(FLASH_HEADER, text, wanted, *struct.unpack_from(FLASH_HEADER, image))
+    texts = elf.sections[in_memory.pop(".texts")] if ".texts" in in_memory else None
     if in_memory:
         raise LinkError(f"sections beside .text: {', '.join(in_memory)}")
+    own = [range(len(text) + 1), addresses_of(texts) if texts else ()]
     places = words_to_relocate(elf, arch, target, addresses)
-    relocations = relocate(text, arch, places, addresses)
+    relocations = relocate(text, arch, places, own, addresses)
     out = bytearray([ord("M"), MPY_VERSION, arch.number << 2 | MPY_SUB_VERSION, SMALL_INT_BITS])
     out += number(1 + len(names)) + number(0)
     for name in (filename, *names):
         out += number(len(name) << 1) + name.encode() + b"\0"
     out += number(len(text) << 3 | NATIVE_VIPER - BYTECODE) + text
     out += number(SCOPE_HAS_RELOCATIONS)
-    return bytes(out) + encode_relocations(relocations, arch.word), len(text), image
+    out += encode_relocations(relocations, arch.word) + (elf.contents(texts) if texts else b"")
+    return bytes(out), len(text), image
 
 
 def main():
@@ -241,7 +253,7 @@ def main():
     parser.add_argument("mpy", type=Path)
     parser.add_argument("--arch", required=True, choices=ARCHES)
     parser.add_argument("--names", required=True, type=Path, help="the header with its MP_QSTR_x")
-    parser.add_argument("--image", type=Path, help="where to write the image for flash")
+    parser.add_argument("--flash", type=Path, help="where to write the image for flash")
     arguments = parser.parse_args()
     try:
         mpy, size, image = make_mpy(Elf(arguments.elf.read_bytes()), ARCHES[arguments.arch],
@@ -249,9 +261,9 @@ def main():
     except LinkError as error:
         sys.exit(f"link_mpy: {arguments.elf}: {error}")
     arguments.mpy.write_bytes(mpy)
-    if arguments.image:
-        arguments.image.write_bytes(image)
-        print(f"{arguments.image}: {len(image):,} B of flash")
+    if arguments.flash:
+        arguments.flash.write_bytes(image)
+        print(f"{arguments.flash}: {len(image):,} B of flash")
     print(f"{arguments.mpy}: {len(mpy):,} B, of which {size:,} B are copied to RAM")
 
 

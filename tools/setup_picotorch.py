@@ -29,6 +29,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -377,13 +378,30 @@ def make_firmware(arguments, folder, board, variant, *settings):
     run_make(arguments, "firmware", f"firmware-{board}-{variant}", folder, f"BOARD={board}", *settings)
 
 
+def has_room_for_all_kernels(arguments, board):
+    """Whether the board has; else say what to build, or SetupError where the board was asked for."""
+    toml = tomllib.loads((ROOT / "boards" / board / "board.toml").read_text())
+    if arguments.selection or toml.get("full_firmware", True):
+        return True
+    advice = (f"{board} has no room for all kernels: "
+              f"picotorch firmware --models MODEL.pte --board {board} (--bare: without MicroPython)")
+    if arguments.board:
+        raise SetupError(advice)
+    say("firmware", advice)
+    return False
+
+
+def boards_to_build(arguments):
+    return [board for board in arguments.board or BOARDS if has_room_for_all_kernels(arguments, board)]
+
+
 def set_up_bare(arguments):
-    for board in [] if arguments.variant else arguments.board or BOARDS:
+    for board in [] if arguments.variant else boards_to_build(arguments):
         make_firmware(arguments, "port/bare", board, "bare")
 
 
 def set_up_firmware(arguments):
-    for board in arguments.board or BOARDS:
+    for board in boards_to_build(arguments):
         for variant in arguments.variant or VARIANTS:
             make_firmware(arguments, "port/firmware", board, variant, f"VARIANT={variant}")
 
@@ -394,8 +412,7 @@ def set_up_natmod(arguments):
         have(needs_of_risc_v())
     set_up_micropython(arguments)
     for arch in arches:
-        settings = [f"ARCH={arch}", *(["NO_TEXTS=1"] if arguments.no_texts else []),
-                    *([f"IMAGE={arguments.image}"] if arguments.image else [])]
+        settings = [f"ARCH={arch}", *([f"FLASH={arguments.flash}"] if arguments.flash else [])]
         run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", *settings)
 
 
@@ -440,9 +457,7 @@ def parse_arguments():
         "--selection", type=Path, metavar="FOLDER",
         help="build with the kernels that FOLDER/operators.def names; the result is in FOLDER, too",
     )
-    parser.add_argument("--no-texts", action="store_true",
-                        help="of the native module: leave out what errors say beside their numbers")
-    parser.add_argument("--image", metavar="ADDRESS",
+    parser.add_argument("--flash", metavar="ADDRESS",
                         help="of the native module: link its kernels for this place in flash")
     return parser.parse_args()
 

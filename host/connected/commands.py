@@ -27,7 +27,8 @@ def deploy(model, port, folder, to_romfs, force, as_json):
 
     Where the board has no picotorch, the native module and the runtime are copied first: the one that
     make natmod built, with all kernels, or where the heap has no room for it one with the kernels of
-    MODEL, which is built then. Free space and heap are looked at before. A file of this name stays as
+    MODEL, which is built then. One that lacks operators of MODEL is renewed: with those of both. Free
+    space and heap are looked at before. A file of this name stays as
     it is until the copy is whole and checked; picotorch run --port then finds it by name and content.
     In ROMFS its data is aligned, so that a run uses it where it is.
 
@@ -43,10 +44,7 @@ def deploy(model, port, folder, to_romfs, force, as_json):
     methods = None if force else open_program(data).method_names
     with _Progress(as_json) as progress:
         entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress)
-    if as_json:
-        show.as_json(entry)
-    else:
-        deploying.show_text(entry)
+    show.entry(entry, as_json, deploying.show_text)
 
 
 class _Progress:
@@ -102,10 +100,7 @@ def flash(firmware, board, port, tool, dry_run, as_json):
       picotorch flash model.pte --board PYBV11
     """
     entry = flash_tools.flash(firmware, board, port, tool, dry_run)
-    if as_json:
-        show.as_json(entry)
-    else:
-        flash_tools.show_text(entry)
+    show.entry(entry, as_json, flash_tools.show_text)
 
 
 @click.command()
@@ -129,10 +124,7 @@ def selftest(port, report, as_json):
     report.touch()  # what cannot be written is said before the minute, not after it
     tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step)
     tests.write(tested, report)
-    if as_json:
-        show.as_json(tested)
-    else:
-        tests.show_text(tested, report)
+    show.entry(tested, as_json, tests.show_text, report)
     sys.exit(0 if tested["passed"] else 1)
 
 
@@ -140,11 +132,7 @@ def list_attached(as_json: bool) -> None:
     """boards --connected"""
     from . import attached
 
-    entry = attached.attached()
-    if as_json:
-        show.as_json(entry)
-    else:
-        attached.show_text(entry)
+    show.entry(attached.attached(), as_json, attached.show_text)
 
 
 def room_of(need: dict, port: str) -> dict:

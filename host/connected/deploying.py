@@ -1,5 +1,6 @@
 """picotorch deploy: copies a model to a connected board, into its file system or its ROMFS."""
 
+import shlex
 import zlib
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from picotorch.errors import (
 )
 
 from .. import romfs, show
+from ..operators import needed_operators
 from ..run import Request
 from ..twin import open_program
-from .files import Tell, copy_file, do, free_in
-from .installing import install
+from . import installing
+from .files import Tell, copy_file, do, free_in, remove_part
 from .link import BLOCK, Link
 from .room import SPARE
-from .running import begin, call, has_picotorch, memory_of, with_memories
+from .running import begin, call, memory_of, with_memories
 from .serial_ports import resolve
 
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
@@ -26,16 +28,22 @@ _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
            methods: list[str] | None, tell: Tell) -> dict:
-    """Copies a model, and picotorch where the board has none; what was done, as plain data. `methods`:
-    whose memories the heap must have room for, None for no matter. Raises Error; then a file that was
-    there before is still there, but a ROMFS that was begun is empty."""
+    """Copies a model, and picotorch where the board has none or its native module lacks kernels; what
+    was done, as plain data. `methods`: whose memories the heap must have room for, None for no matter.
+    Raises Error; then a file that was there before is still there, but a ROMFS that was begun is
+    empty."""
     port = resolve(port)
+    operators = needed_operators({str(path): open_program(model)})
     with Link(port) as link:
-        if has_picotorch(link):
+        found = installing.find(link)
+        if not installing.is_needed(found, operators, link.name):
             return _deploy(link, model, path, folder, to_romfs, methods, tell)
-        installed = install(link, {str(path): open_program(model)}, tell)
     with Link(port) as link:
-        return {**_deploy(link, model, path, folder, to_romfs, methods, tell), "installed": installed}
+        installed = installing.install(link, found, operators, tell)
+    with Link(port) as link:
+        entry = _deploy(link, model, path, folder, to_romfs, methods, tell)
+    lacked = sorted(set(operators) - found.operators) if found.operators else []
+    return {**entry, "installed": installed, "lacked": lacked}
 
 
 def _deploy(link, model, path, folder, to_romfs, methods, tell):
@@ -46,7 +54,7 @@ def _deploy(link, model, path, folder, to_romfs, methods, tell):
     copy = _into_romfs if to_romfs else _into_files
     entry = copy(link, model, path.name, folder, tell)
     return {"model": str(path), "port": link.port, "machine": found.machine, "bytes": len(model),
-            "heap_free": free, "installed": [], **entry}
+            "heap_free": free, "installed": [], "lacked": [], **entry}
 
 
 def _check_heap(link, model, path, methods, in_heap, free, machine):
@@ -69,8 +77,7 @@ def _into_files(link: Link, data: bytes, name: str, folder: str | None, tell: Te
     path = f"{folder}/{name}" if folder else name
     if folder:
         do(link, "the folder is made", "make_folder", folder)
-    part = path + ".part"
-    do(link, "what is left of an earlier try is removed", "remove", part)
+    remove_part(link, path)
     free = free_in(link, folder or ".")
     if free is None:
         raise fail(NOT_FOUND, "the firmware has no file system", link.name,
@@ -151,9 +158,11 @@ def _write_rom(link, image, size, block, tell):
 
 
 def show_text(entry: dict) -> None:
+    if entry["lacked"]:
+        show.line(f"the native module had no kernels for {', '.join(entry['lacked'])}: it is renewed")
     for name in entry["installed"]:
         show.line(f"{name} is installed")
     how = "used in place" if entry["in_place"] else "read into the heap"
     show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
               f"checked; a run has it {how}")
-    show.line(f"picotorch run {entry['model']} --port {entry['port']}")
+    show.line(shlex.join(["picotorch", "run", entry["model"], "--port", entry["port"]]))

@@ -5,7 +5,9 @@ and a boot loader's drive goes away only when it has got all blocks of a UF2 fil
 not, the board's prompt is the check (--port).
 """
 
+import functools
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -86,6 +88,7 @@ _TOOLS = {tool.name: tool for tool in (
 TOOLS = (DRIVE, *_TOOLS)
 
 
+@functools.cache
 def _entries() -> dict[str, dict]:
     return tomllib.loads((BOARDS_DIR / "flashing.toml").read_text(encoding="utf-8"))
 
@@ -292,13 +295,9 @@ def _machine(port):
 
 
 def show_text(entry: dict) -> None:
-    show.line(" ".join(_quoted(word) for word in entry["command"]))
+    show.line(shlex.join(entry["command"]))
     if entry["done"]:
         how = "written and checked" if entry["checked"] else "written"
         by = "its boot loader" if entry["way"] == DRIVE else entry["way"]
         what = f"; it is {entry['machine']}" if entry["machine"] else ""
         show.line(f"{entry['firmware']} is on {entry['board']}, {how} by {by}{what}")
-
-
-def _quoted(word):
-    return f"'{word}'" if " " in word else word

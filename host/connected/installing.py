@@ -1,49 +1,119 @@
 """Puts picotorch onto a board with stock MicroPython: the native module and the runtime as .mpy."""
 
-from picotorch import Program
-from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, fail
+from dataclasses import dataclass
 
-from .. import native_module
-from .files import Tell, copy_file, do, free_in
+import picotorch
+from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
+
+from .. import native_module, selective
+from ..operators import known_operators
+from .files import Tell, do, free_in, is_there, remove_part, write_part
 from .link import Link
-from .running import facts_of
+from .running import facts_of, version_of
 
 BUILD = native_module.BUILD  # of make natmod
 MODULE = "_picotorch.mpy"
-HEAP_BESIDE = 48 * 1024  # bytes of heap for the runtime and the memories of a small model
 _MPY_VERSION = 6
-_ARCHES = {number: name for name, number in native_module.ARCHES.items()}
-_THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
 _LIBRARY = "say(next((p for p in sys.path if p.endswith('/lib') and not p.startswith('/rom')), '/lib'))"
+_MODULE = """\
+import _picotorch
+_has = getattr(_picotorch, 'has_operator', lambda number: False)
+say((getattr(_picotorch, '__file__', None), hasattr(_picotorch, '_flash'),
+     [number for number in range({}) if _has(number)]))
+"""
 
 
-def install(link: Link, programs: dict[str, Program], tell: Tell) -> list[str]:
-    """Copies what the board lacks; the files' paths there. They can be imported after a soft reset.
-    The module has all kernels if it is built and the heap has room, else those of the programs.
+@dataclass(frozen=True)
+class Installed:
+    """What a board has of picotorch. version: None where it has none. path: of the native module, None
+    where it is part of the firmware. flash: whether its kernels are in flash, of picotorch natmod
+    --flash. operators: the names of those that it has kernels for."""
+
+    version: str | None = None
+    path: str | None = None
+    flash: bool = False
+    operators: frozenset[str] = frozenset()
+
+    @property
+    def folder(self) -> str:
+        """Where the native module is; "." where the board starts."""
+        return (self.path or "").rpartition("/")[0] or "."
+
+
+def find(link: Link) -> Installed:
+    """Asks the board."""
+    version = version_of(link)
+    if version is None:
+        return Installed()
+    names = {operator.number: name for name, operator in known_operators().items()}
+    path, flash, numbers = link.do("it is asked for its kernels", _MODULE.format(1 + max(names)))[0]
+    return Installed(version, path, flash, frozenset(names[number] for number in numbers
+                                                     if number in names))
+
+
+def is_needed(found: Installed, operators: list[str], board: str) -> bool:
+    """Whether a native module has to be installed for these operators.
+
+    Raises OperatorMissing where they are missing in what deploy cannot replace.
+    """
+    if found.version is None:
+        return True
+    lacking = sorted(set(operators) - found.operators)
+    current = found.version == picotorch.__version__
+    if current and not lacking:
+        return False
+    if found.path is None:
+        place, remedy = "the firmware", "flash one that has them: picotorch firmware --models"
+    elif found.flash:
+        place, remedy = "the flash", "copy other kernels there: picotorch natmod --flash --models"
+    elif found.path.startswith("/rom"):
+        place, remedy = found.path, "take it out of the ROMFS, and deploy again"
+    else:
+        return True
+    if not current:  # running.begin names both versions
+        return False
+    raise fail(OPERATOR_MISSING, f"{place} has no kernels for {', '.join(lacking)}", board,
+               remedy=remedy)
+
+
+def install(link: Link, found: Installed, operators: list[str], tell: Tell) -> list[str]:
+    """Copies what the board lacks, under other names first: where something breaks it stays as it was.
+    The files' paths there; they can be imported after a soft reset. The module has all kernels if it
+    is built and the heap has room, else those of the operators, and of those that it had. Nothing may
+    have imported picotorch in this conversation: the heap has to be empty.
 
     Raises NotSupported for MicroPython before 1.23, NotFound where no module is built for it,
     MemoryAllocationFailed where heap or file system have too little room.
     """
     facts = facts_of(link)
-    module = _module_for(facts, programs, link.name)
-    runtime = sorted((BUILD / "picotorch").glob("*.mpy"))
-    size = module.stat().st_size
-    _check("heap", _heap_of(module), facts["heap_free"],
-           "flash a firmware that has picotorch in its flash" if native_module.SETUP.is_file() else
-           "build the module with the kernels of your models only: picotorch natmod --models")
-    folder = link.do("sys.path is asked for", _LIBRARY)[0]
-    do(link, "the folder is made", "make_folder", folder)
+    module = _module_for(facts, sorted({*operators, *found.operators}), link.name)
+    _check("heap", _heap_of(module), facts["heap_free"], _remedy(found))
+    folder = found.folder if found.path else link.do("sys.path is asked for", _LIBRARY)[0]
     do(link, "the folder is made", "make_folder", folder + "/picotorch")
-    _check("file system", size + sum(path.stat().st_size for path in runtime), free_in(link, folder),
-           "remove files there")
-    files = {f"{folder}/picotorch/{path.name}": path for path in runtime}
-    files[f"{folder}/{MODULE}"] = module  # last: with it the runtime can be imported
-    for name, path in files.items():
-        copy_file(link, path.read_bytes(), name, tell)
+    files = {f"{folder}/picotorch/{path.name}": path.read_bytes()
+             for path in sorted((BUILD / "picotorch").glob("*.mpy"))}
+    files[f"{folder}/{MODULE}"] = module.read_bytes()  # last: with it the runtime can be imported
+    for path in files:
+        remove_part(link, path)
+    files = {path: data for path, data in files.items() if not is_there(link, path, data)}
+    _check("file system", sum(map(len, files.values())), free_in(link, folder), "remove files there")
+    for path, data in files.items():
+        write_part(link, data, path, tell)
+    do(link, "the files get their names", "replace_all", list(files))
     return list(files)
 
 
-def _module_for(facts, programs, board):
+def _remedy(found):
+    """Where the heap is too small for the module."""
+    if not selective.SETUP.is_file():
+        return "build the module with the kernels of your models only: picotorch natmod --models"
+    if found.operators:
+        return (f"remove {found.path}, and deploy makes one for this model alone; or flash a firmware "
+                "that has picotorch in its flash")
+    return "flash a firmware that has picotorch in its flash"
+
+
+def _module_for(facts, operators, board):
     """The file of the fastest module that runs there."""
     mpy = facts["mpy"]
     if mpy is None or mpy & 0xFF != _MPY_VERSION:
@@ -53,22 +123,21 @@ def _module_for(facts, programs, board):
     if not number:
         raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and loads no native modules",
                    board, remedy="flash a firmware that has picotorch")
-    numbers = range(number, 3, -1) if number in _THUMB else (number,)
-    arches = [_ARCHES[each] for each in numbers if each in _ARCHES]
+    arches = native_module.arches_for(number)
     built = next((path for path in (BUILD / arch / MODULE for arch in arches) if path.is_file()), None)
     if built and _heap_of(built) <= (facts["heap_free"] or 0):
         return built
-    if arches and native_module.SETUP.is_file():
-        return native_module.link(arches[0], programs)
+    if arches and selective.SETUP.is_file():
+        return native_module.link(arches[0], operators)
     if built:
         return built
-    arch = _ARCHES.get(number, f"number {number}")
-    raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {arch} is "
+    wanted = arches[0] if arches else f"number {number}"
+    raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {wanted} is "
                "built", board, remedy="make natmod builds them; or flash a firmware that has picotorch")
 
 
 def _heap_of(module):
-    return module.stat().st_size + HEAP_BESIDE
+    return native_module.heap_of(module) + native_module.HEAP_BESIDE
 
 
 def _check(memory, needed, free, remedy):

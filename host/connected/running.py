@@ -48,8 +48,9 @@ def run(request: Request, port: str) -> Result:
     return result
 
 
-def has_picotorch(link: Link) -> bool:
-    return link.do("picotorch is looked for", _WHAT)[0][2] is not None
+def version_of(link: Link) -> str | None:
+    """Of the picotorch that a board has; None where it has none."""
+    return link.do("picotorch is looked for", _WHAT)[0][2]
 
 
 def begin(link: Link) -> Connected:

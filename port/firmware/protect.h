@@ -7,6 +7,9 @@
  * inaccessible, so that a write through a null pointer and a stack overflow are faults. */
 void pt_protect_init(void);
 
+/* How many regions the core's unit has. */
+uint32_t pt_protect_regions(void);
+
 /* Take the protection away, and give it again. */
 void pt_protect_suspend(void);
 void pt_protect_resume(void);

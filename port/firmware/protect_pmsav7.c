@@ -7,14 +7,9 @@
 #include "cortex_m.h"
 #include "stack.h"
 
-#define MPU_TYPE PT_REGISTER(0xe000ed90u)
-#define MPU_CTRL PT_REGISTER(0xe000ed94u)
 #define MPU_RBAR PT_REGISTER(0xe000ed9cu)
 #define MPU_RASR PT_REGISTER(0xe000eda0u)
 
-#define TYPE_REGIONS(type) (((type) >> 8) & 0xff)
-#define CTRL_ENABLE (1u << 0)
-#define CTRL_DEFAULT_MAP (1u << 2)
 #define RBAR_VALID (1u << 4)
 #define RASR_ENABLE (1u << 0)
 #define RASR_SIZE(log2_size) (((log2_size)-1) << 1)
@@ -34,14 +29,9 @@ static void set_region(uint32_t number, uint32_t address, uint32_t attributes) {
     MPU_RASR = attributes;
 }
 
-static inline void set_control(uint32_t control) {
-    MPU_CTRL = control;
-    __asm volatile("dsb\n isb");
-}
-
 void pt_protect_init(void) {
     const uint32_t count = sizeof(read_only_regions) / sizeof(read_only_regions[0]);
-    if (TYPE_REGIONS(MPU_TYPE) < count + 1) {
+    if (pt_protect_regions() < count + 1) {
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -49,19 +39,11 @@ void pt_protect_init(void) {
     }
     set_region(count, (uint32_t)pt_stack_guard,
                RASR_NO_ACCESS | RASR_SIZE(PT_STACK_GUARD_LOG2_SIZE) | RASR_ENABLE);
-    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
-}
-
-void pt_protect_suspend(void) {
-    set_control(0);
-}
-
-void pt_protect_resume(void) {
-    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
+    pt_protect_resume();
 }
 
 void pt_protect_deny(uint32_t address, uint32_t log2_size) {
-    set_region(TYPE_REGIONS(MPU_TYPE) - 1, address,
+    set_region(pt_protect_regions() - 1, address,
                RASR_NO_ACCESS | RASR_SIZE(log2_size) | RASR_ENABLE);
     __asm volatile("dsb\n isb");
 }

@@ -7,16 +7,11 @@
 #include "cortex_m.h"
 #include "stack.h"
 
-#define MPU_TYPE PT_REGISTER(0xe000ed90u)
-#define MPU_CTRL PT_REGISTER(0xe000ed94u)
 #define MPU_RNR PT_REGISTER(0xe000ed98u)
 #define MPU_RBAR PT_REGISTER(0xe000ed9cu)
 #define MPU_RLAR PT_REGISTER(0xe000eda0u)
 #define MPU_MAIR0 PT_REGISTER(0xe000edc0u)
 
-#define TYPE_REGIONS(type) (((type) >> 8) & 0xff)
-#define CTRL_ENABLE (1u << 0)
-#define CTRL_DEFAULT_MAP (1u << 2)
 #define RBAR_READ_ONLY (3u << 1)
 #define RLAR_ENABLE (1u << 0)
 #define RLAR_SMALLEST_REGION 32u
@@ -34,36 +29,23 @@ static void set_read_only(uint32_t number, uint32_t first, uint32_t last) {
     MPU_RLAR = (last & ~(RLAR_SMALLEST_REGION - 1)) | RLAR_ENABLE;
 }
 
-static inline void set_control(uint32_t control) {
-    MPU_CTRL = control;
-    __asm volatile("dsb\n isb");
-}
-
 /* The core compares the stack pointer with its limit, so the guard needs no region. */
 void pt_protect_init(void) {
     const uint32_t count = sizeof(read_only_regions) / sizeof(read_only_regions[0]);
     __asm volatile("msr psplim, %0" ::"r"(pt_stack_limit));
-    if (TYPE_REGIONS(MPU_TYPE) < count) {
+    if (pt_protect_regions() < count) {
         return;
     }
     MPU_MAIR0 = MAIR_NORMAL_WRITE_BACK;
     for (uint32_t i = 0; i < count; i++) {
         set_read_only(i, read_only_regions[i].first, read_only_regions[i].last);
     }
-    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
-}
-
-void pt_protect_suspend(void) {
-    set_control(0);
-}
-
-void pt_protect_resume(void) {
-    set_control(CTRL_ENABLE | CTRL_DEFAULT_MAP);
+    pt_protect_resume();
 }
 
 /* No region is without access for privileged code, but what lies in two of them is. */
 void pt_protect_deny(uint32_t address, uint32_t log2_size) {
-    uint32_t last = TYPE_REGIONS(MPU_TYPE) - 1;
+    uint32_t last = pt_protect_regions() - 1;
     set_read_only(last, address, address + ((1u << log2_size) - 1));
     set_read_only(last - 1, address, address + ((1u << log2_size) - 1));
     __asm volatile("dsb\n isb");

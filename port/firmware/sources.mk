@@ -7,6 +7,7 @@ PT_BOARD_C = \
 	fault.c \
 	job.c \
 	memory_copy.c \
+	protect.c \
 	protect_$(BOARD_PROTECT).c \
 	semihosting.c \
 	stack.c \

@@ -49,14 +49,13 @@ __attribute__((section(".vectors"), used)) static const struct {
     .external = {[0 ... 63] = EXTERNAL_ENTRY},
 };
 
-#define NVIC_ICER(word) PT_REGISTER(0xe000e180u + 4u * (word))
-#define ICER_WORDS 3u /* the STM32F405 has 82 interrupts */
+#define INTERRUPTS 96u /* a multiple of 32; the STM32F405 has 82 */
 
 /* A boot loader has vectors of its own, and may have left interrupts on, or masked. */
 static void take_over_interrupts(void) {
     PT_SYSTICK_CSR = 0;
-    for (uint32_t word = 0; word < ICER_WORDS; word++) {
-        NVIC_ICER(word) = UINT32_MAX;
+    for (uint32_t irq = 0; irq < INTERRUPTS; irq += 32u) {
+        PT_NVIC_ICER(irq) = UINT32_MAX;
     }
     PT_SCB_VTOR = (uint32_t)&vectors;
     __asm volatile("cpsie i");

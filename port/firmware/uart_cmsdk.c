@@ -38,11 +38,7 @@ void pt_uart_init(void) {
 void pt_uart_receive_irq(void) {
     /* Before the data is read: what arrives later interrupts again. */
     UART_INTCLEAR = INT_RX;
-    while (UART_STATE & STATE_RX_FULL) {
-        if (!pt_uart_has_room()) {
-            pt_irq_mask(PT_UART_RECEIVE_IRQ);
-            return;
-        }
+    while ((UART_STATE & STATE_RX_FULL) && pt_uart_has_room()) {
         pt_uart_received((uint8_t)UART_DATA);
     }
 }

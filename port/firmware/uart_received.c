@@ -23,6 +23,9 @@ static uint32_t kept(void) {
 /* While ctrl-C interrupts, it has to be seen: then characters without room are lost, else none. */
 bool pt_uart_has_room(void) {
     received.is_masked = kept() == SIZE && mp_interrupt_char < 0;
+    if (received.is_masked) {
+        pt_irq_mask(PT_UART_RECEIVE_IRQ);
+    }
     return !received.is_masked;
 }
 

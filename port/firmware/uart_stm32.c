@@ -65,11 +65,7 @@ void pt_uart_init(void) {
 }
 
 void pt_uart_receive_irq(void) {
-    while (USART_SR & SR_RXNE) {
-        if (!pt_uart_has_room()) {
-            pt_irq_mask(PT_UART_RECEIVE_IRQ);
-            return;
-        }
+    while ((USART_SR & SR_RXNE) && pt_uart_has_room()) {
         pt_uart_received((uint8_t)USART_DR);
     }
 }

@@ -6,6 +6,7 @@
 #include "py/objint.h"
 #include "py/objstr.h"
 #include "py/unicode.h"
+#include <string.h>
 
 bool pt_heap_locked(void) {
 #if MICROPY_ENABLE_GC
@@ -37,6 +38,10 @@ void pt_point_string(mp_obj_t string_in, const char *text, size_t length) {
     string->hash = qstr_compute_hash((const byte *)text, length);
     string->len = length;
     string->data = (const byte *)text;
+}
+
+mp_obj_t pt_text_object(const char *text, mp_obj_t kept) {
+    return pt_string(text, strlen(text), true, kept);
 }
 
 bool pt_is_utf8(const char *text, size_t length) {

@@ -42,8 +42,11 @@ static pt_span span_of(const method *self, uint32_t memory) {
     if (memory == EVENTS) {
         return (pt_span){c->tracer.events, pt_events_size(c), false};
     }
-    return memory == TEMP ? (pt_span){c->scratch, c->scratch_size, false}
-                          : (pt_span){c->memory[memory], c->memory_size[memory], false};
+    if (memory == TEMP) {
+        return (pt_span){c->scratch, c->scratch_size, false};
+    }
+    uint32_t before = memory == PT_MEMORY_POOL ? c->pool_before : 0;
+    return (pt_span){c->memory[memory] - before, c->memory_size[memory] + before, false};
 }
 
 // The object of the program, which a pointer to it points to.
@@ -52,9 +55,10 @@ static const pt_file *program_of(const method *self) {
 }
 
 // Where the anchor of a memory stands: those of TEMP and EVENTS where no memory and the program
-// would.
+// would. That of an image is the program's.
 static void **anchor_of(const method *self, uint32_t memory) {
-    return &self->anchors[memory % PT_MEMORIES];
+    uint32_t i = memory % PT_MEMORIES;
+    return &self->anchors[i - (i > PT_MEMORY_IMAGE)];
 }
 
 // The first memory that was moved or has become too small; 0 for none.
@@ -109,8 +113,8 @@ static void make_room(method *self, uint32_t end) {
                   "works in more memories than Method was made for; load it once with the heap "
                   "unlocked");
     }
-    void **anchors = m_new0(void *, end);
-    memcpy(anchors, self->anchors, there * sizeof(*anchors));
+    void **anchors = m_new0(void *, end - 1);
+    memcpy(anchors, self->anchors, (there - 1) * sizeof(*anchors));
     self->anchors = anchors;
     self->n_anchors = (uint8_t)end;
 }
@@ -118,7 +122,7 @@ static void make_room(method *self, uint32_t end) {
 static void release(method *self) {
     self->resizable = 0;
     self->files = MP_OBJ_NULL;
-    memset(self->anchors, 0, self->n_anchors * sizeof(*self->anchors));
+    memset(self->anchors, 0, (self->n_anchors - 1) * sizeof(*self->anchors));
 }
 
 // ---- what the library calls
@@ -216,7 +220,7 @@ static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t
     self->most = (uint16_t)MIN(pt_index(args[1]), UINT16_MAX);
     self->most_arguments = (uint8_t)MIN(pt_index(args[2]), UINT8_MAX);
     self->n_anchors = PT_MEMORY_PLANNED + MIN(planned, MOST_PLANNED - SPARE) + SPARE;
-    self->anchors = m_new0(void *, self->n_anchors);
+    self->anchors = m_new0(void *, self->n_anchors - 1);
     self->raised = MP_OBJ_NULL;
     self->m.c.owner = self;
     self->m.c.poll = poll;

@@ -60,6 +60,10 @@ static mp_obj_t module_element_size(mp_obj_t dtype_in) {
     return pt_small_int(dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0);
 }
 
+static mp_obj_t module_has_operator(mp_obj_t number) {
+    return mp_obj_new_bool(pt_operator_kernel(pt_index(number)) != NULL);
+}
+
 static mp_obj_t module_argument_name(mp_obj_t number, mp_obj_t i) {
     uint32_t length = 0;
     const char *name = pt_operator_argument(pt_index(number), pt_index(i), &length);
@@ -84,6 +88,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     PT_1(module, clear_traceback),
     PT_0(module, text),
     PT_1(module, element_size),
+    PT_1(module, has_operator),
     PT_2(module, argument_name),
     CONSTANT(VALUES, PT_VALUES),
     CONSTANT(INPUTS, PT_INPUTS),

@@ -146,6 +146,9 @@ void *pt_fixed_start(mp_obj_t buffer);
 // for a size that is no multiple of the elements'.
 mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
                  bool writable);
+// A text of an error as `_fail` takes it: a str, see pt_string; of a native module, in whose file
+// it is, how many bytes from the end.
+mp_obj_t pt_text_object(const char *text, mp_obj_t kept);
 mp_obj_t pt_new_string(void);
 // Lets a str, that pt_new_string made, show a text where it is.
 void pt_point_string(mp_obj_t string, const char *text, size_t length);

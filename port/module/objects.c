@@ -38,7 +38,7 @@ void pt_raise(mp_obj_t owner, const pt_error *error) {
         MP_OBJ_NEW_SMALL_INT(error->argument),
         bytes_or_none(error->requested),
         bytes_or_none(error->available),
-        what ? pt_string(what, strlen(what), true, text_of(owner)) : MP_OBJ_NEW_QSTR(MP_QSTR_),
+        what ? pt_text_object(what, text_of(owner)) : MP_OBJ_NEW_QSTR(MP_QSTR_),
     };
     mp_load_method(owner, MP_QSTR__fail, call);
     mp_call_method_n_kw(MP_ARRAY_SIZE(call) - 2, 0, call);

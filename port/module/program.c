@@ -34,7 +34,7 @@ static mp_obj_t file_open(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t verificati
     self->anchor = memory.anchor;
     self->is_resizable = memory.is_resizable;
     int code = is_program(self)
-                   ? pt_program_open(&self->program, file.data, file.size, verification, &error)
+                   ? pt_open(&self->program, file.data, file.size, verification, &error)
                    : pt_data_open(&self->data, file.data, file.size, verification, &error);
     if (code != PT_ERROR_OK) {
         self->data.data = NULL;

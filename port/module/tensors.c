@@ -215,17 +215,16 @@ static mp_obj_t object_of(const method *self, const pt_value_view *view, mp_obj_
     }
 }
 
-// The Kept of an output; the owner makes more of them, or raises.
+// The Kept of an output; the owner makes it where there is none yet, or raises.
 static mp_obj_t kept_at(const method *self, uint32_t i) {
-    size_t n = 0;
-    mp_obj_t *kept = NULL;
-    for (bool is_asked = false; i >= n; is_asked = true) {
-        if (is_asked) {
-            pt_ask(self, PT_ASK_KEPT, i);
-        }
+    size_t n;
+    mp_obj_t *kept;
+    mp_obj_get_array(mp_load_attr(self->owner, MP_QSTR__kept), &n, &kept);
+    if (i >= n) {
+        pt_ask(self, PT_ASK_KEPT, i);
         mp_obj_get_array(mp_load_attr(self->owner, MP_QSTR__kept), &n, &kept);
     }
-    return kept[i];
+    return i < n ? kept[i] : mp_const_none;
 }
 
 mp_obj_t pt_method_get_output(mp_obj_t self_in, mp_obj_t i_in) {

@@ -1,6 +1,6 @@
 // mpy_init, which MicroPython calls when it has loaded the module, and what the compiler calls.
-#ifdef PT_IMAGE
-#include "image.h"
+#ifdef PT_FLASH
+#include "kernels.h"
 #endif
 #include "modpicotorch.h"
 #include "py/bc0.h"
@@ -118,8 +118,8 @@ static void store(const mp_obj_fun_bc_t *self, qstr place, mp_obj_t value) {
 mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *args)
     __attribute__((section(".text.mpy_init")));
 mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *args) {
-#ifdef PT_IMAGE
-    pt_check_image();
+#ifdef PT_FLASH
+    pt_check_flash();
 #endif
     find_types();
     if (!has_known_layouts()) {
@@ -133,6 +133,9 @@ mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *a
     store(self, MP_QSTR__pause, pt_micropython.pause); // where the garbage collector sees them
     store(self, MP_QSTR__least, pt_micropython.least);
     store(self, MP_QSTR__most, pt_micropython.most);
+#ifdef PT_FLASH
+    store(self, MP_QSTR__flash, mp_const_true); // for picotorch deploy
+#endif
     name_type(&pt_program_type);
     name_type(&pt_data_type);
     name_type(&pt_method_type);

@@ -2,33 +2,34 @@
 
     mpremote mount . run install.py
 
-What does not fit is refused before anything is copied. `picotorch natmod` writes the tables.
+What does not fit is refused before anything is copied. `picotorch natmod` writes the tables below.
 """
 
 import gc
 import os
 import sys
 
-# Number of the architecture in sys.implementation._mpy: its folder, bytes of the module.
+# Number of the architecture in sys.implementation._mpy: folder of the fastest module for it, bytes of
+# its file, bytes of the heap.
 MODULES = {}
 # Bytes of the runtime's files.
 RUNTIME = {}
 # Of a module whose kernels are in flash: bytes of the flash that are left to the file system.
 FLASH = {}
+# Bytes of the heap for the runtime and the memories of a small model.
+HEAP_BESIDE = 0
 
-HEAP_BESIDE = 48 * 1024  # of the heap, for the runtime and the memories of a small model
 
-
-def architecture(mpy):
-    """The number of the fastest module that runs where sys.implementation._mpy is `mpy`."""
+def module_for(mpy):
+    """Folder and bytes of the module where sys.implementation._mpy is `mpy`."""
     if mpy & 0xFF != 6:
         raise RuntimeError("MicroPython 1.23 or newer is needed: this one has .mpy version %d"
                            % (mpy & 0xFF))
     number = mpy >> 10 & 0xF
-    for candidate in range(number, 3, -1) if 4 <= number <= 8 else (number,):  # Thumb: older ones run
-        if candidate in MODULES:
-            return candidate
-    raise RuntimeError("no module for architecture %d here: build it with picotorch natmod" % number)
+    if number not in MODULES:
+        raise RuntimeError("no module for architecture %d here: build it with picotorch natmod"
+                           % number)
+    return MODULES[number]
 
 
 def check(name, needed, free):
@@ -67,11 +68,11 @@ def copy(source, target):
 
 def install(source=".", target=None):
     target = target or library(sys.path)
-    folder, size = MODULES[architecture(sys.implementation._mpy)]
+    folder, size, in_heap = module_for(sys.implementation._mpy)
     if FLASH:
         check_flash()
     gc.collect()
-    check("heap", size + HEAP_BESIDE, gc.mem_free())
+    check("heap", in_heap + HEAP_BESIDE, gc.mem_free())
     blocks = os.statvfs(target.rsplit("/", 1)[0] or "/")
     check("file system", size + sum(RUNTIME.values()), blocks[0] * blocks[3])
     for path in (target, target + "/picotorch"):

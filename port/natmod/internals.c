@@ -108,6 +108,16 @@ void pt_point_string(mp_obj_t string_in, const char *text, size_t length) {
     string->data = (const byte *)text;
 }
 
+extern const char pt_texts_start[], pt_texts_end[]; // natmod.ld
+
+mp_obj_t pt_text_object(const char *text, mp_obj_t kept) {
+    uintptr_t distance = (uintptr_t)pt_texts_end - (uintptr_t)text;
+    if (distance <= (uintptr_t)pt_texts_end - (uintptr_t)pt_texts_start) {
+        return MP_OBJ_NEW_SMALL_INT((mp_int_t)distance);
+    }
+    return pt_string(text, strlen(text), true, kept); // of this binding, or in flash
+}
+
 // As strict as MicroPython is: how many bytes follow which, not which characters there are.
 bool pt_is_utf8(const char *text, size_t length) {
     uint32_t follow = 0;

@@ -34,6 +34,7 @@ DELEGATE_INVALID_HANDLE = 0x32
 # What to do, where nothing else is said
 _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
              INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program"}
+_LONGEST = 160  # bytes of what the library says
 
 
 class Error(Exception):
@@ -67,12 +68,16 @@ class Error(Exception):
 
     @property
     def what(self):
+        if not isinstance(self._what, str):
+            self._what = _read_text(self._what)
         return self._what.split("; ", 1)[0]
 
     @property
     def remedy(self):
         if self._remedy:
             return self._remedy
+        if not isinstance(self._what, str):
+            self._what = _read_text(self._what)
         parts = self._what.split("; ", 1)
         return parts[1] if len(parts) > 1 else _REMEDIES.get(self.code, "")
 
@@ -102,6 +107,17 @@ class Error(Exception):
 
     def __repr__(self):
         return "<Error %s>" % self
+
+
+def _read_text(distance):
+    """A text that a native module has left in its file, so many bytes from the end; "" where that file
+    is no longer there."""
+    try:
+        with open(_picotorch.__file__, "rb") as file:
+            file.seek(-distance, 2)
+            return str(file.read(_LONGEST).split(b"\0", 1)[0], "utf-8")
+    except (AttributeError, OSError):
+        return ""
 
 
 _KEPT = Error() if sys.implementation.name == "micropython" else None

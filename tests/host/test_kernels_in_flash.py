@@ -160,18 +160,18 @@ def test_an_image_that_calls_the_module_is_refused(tmp_path):
     objects = []
     for name, code in (
             ("build/natmod/a/kernels/a", "int lent(void); int kernel(void) { return lent() + 1; }"),
-            ("module", "int kernel(void), pt_image_wanted[4] = {1}; int lent(void) { return 1; }"
+            ("module", "int kernel(void), pt_flash_wanted[4] = {1}; int lent(void) { return 1; }"
                        "__attribute__((section(\".text.mpy_init\"))) int mpy_init(void) {"
                        " return kernel() + 1; }")):
         objects.append(tmp_path / f"{name}.o")
         objects[-1].parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([*COMPILE, "-x", "c", "-", "-c", "-o", objects[-1]], input=code, text=True,
                        check=True)
-    subprocess.run([*COMPILE, "-nostdlib", "-static", "-Wl,-T,flash/image.ld", "-Wl,--emit-relocs",
-                    f"-Wl,--defsym=PT_IMAGE={ROOM.start}", "-o", tmp_path / "a.elf", *objects],
+    subprocess.run([*COMPILE, "-nostdlib", "-static", "-Wl,-T,flash/kernels.ld", "-Wl,--emit-relocs",
+                    f"-Wl,--defsym=PT_FLASH={ROOM.start}", "-o", tmp_path / "a.elf", *objects],
                    cwd=natmod, check=True)
     (tmp_path / "names.h").write_text("")
     done = subprocess.run([sys.executable, stock.REPOSITORY / "tools" / "link_mpy.py", "--arch",
-                           ROOM.arch, "--names", tmp_path / "names.h", "--image", tmp_path / "image",
+                           ROOM.arch, "--names", tmp_path / "names.h", "--flash", tmp_path / "kernels",
                            tmp_path / "a.elf", tmp_path / "a.mpy"], capture_output=True, text=True)
     assert done.returncode == 1 and "the image needs lent at 0x1005801" in done.stderr

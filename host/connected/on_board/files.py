@@ -2,7 +2,7 @@
 
 import gc
 
-from link import crc32, say, store_with
+from link import crc32, read_checksum, say, store_with
 
 try:
     import os
@@ -62,28 +62,21 @@ def end():
 
 def checksum(path):
     """Says size and checksum of a file, None where there is none."""
-    buffer = bytearray(BLOCK)
-    size = total = 0
     try:
-        with open(path, "rb") as file:
-            while True:
-                count = file.readinto(buffer)
-                if not count:
-                    break
-                size += count
-                total = crc32(memoryview(buffer)[:count], total)
+        found = read_checksum(path)
     except OSError:
-        return say(None)
-    say((size, total))
+        found = None
+    say(found)
 
 
-def replace(path, new):
-    """Gives a file the name of another one, which goes."""
-    try:
-        os.rename(new, path)
-    except OSError:  # FAT does not replace
-        os.remove(path)
-        os.rename(new, path)
+def replace_all(paths):
+    """Gives files that were written as .part their names; those that had them go."""
+    for path in paths:
+        try:
+            os.rename(path + ".part", path)
+        except OSError:  # FAT does not replace
+            os.remove(path)
+            os.rename(path + ".part", path)
 
 
 def remove(path):
@@ -91,16 +84,6 @@ def remove(path):
         os.remove(path)
     except OSError:
         pass
-
-
-def send(path):
-    """Says the bytes of a file."""
-    with open(path, "rb") as file:
-        while True:
-            data = file.read(BLOCK)
-            if not data:
-                break
-            say(data)
 
 
 # ---- ROMFS

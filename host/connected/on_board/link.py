@@ -69,6 +69,19 @@ def store_with(function):
     _store = function
 
 
+def read_checksum(path):
+    """(size, checksum) of a file."""
+    buffer = bytearray(512)
+    size = total = 0
+    with open(path, "rb") as file:
+        while True:
+            count = file.readinto(buffer)
+            if not count:
+                return size, total
+            size += count
+            total = crc32(memoryview(buffer)[:count], total)
+
+
 class _Module:
     def __init__(self, names):
         for name in names:

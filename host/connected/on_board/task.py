@@ -3,14 +3,13 @@
 import gc
 
 import runner
-from link import crc32, say, store_with
+from link import read_checksum, say, store_with
 
 try:
     import os
 except ImportError:  # a firmware without files
     os = None
 
-BLOCK = 512
 sections = {}
 
 
@@ -25,21 +24,9 @@ def make_room(name, size):
     store_with(store)
 
 
-def _checksum(file, buffer):
-    total = 0
-    while True:
-        count = file.readinto(buffer)
-        if not count:
-            return total
-        total = crc32(memoryview(buffer)[:count], total)
-
-
 def _is_file(path, size, checksum):
     try:
-        if os.stat(path)[6] != size:
-            return False
-        with open(path, "rb") as file:
-            return _checksum(file, bytearray(BLOCK)) == checksum
+        return os.stat(path)[6] == size and read_checksum(path) == (size, checksum)
     except OSError:
         return False
 

@@ -1,12 +1,13 @@
 """Runs the model of the job as the settings say, with the heap locked from load to get_output.
 
 Sections: model; data0, data1 ... (.ptd files); in0, in1 ... (bytes of the input tensors); settings:
-method, prepare (none or pool), trace (0 or 1), pool_size, temp_size, planned0, planned1 ... (bytes),
-input0 ... (int:3, float:0.5, bool:1, str:x or none for inputs that are no tensors), sizes0 ... (2,3 for
-dynamic inputs), further (number of executions behind the first one; their inputs are called in0_1,
-in1_1 ..., in0_2 ...). Writes the files report (lines key=value), pool (the records of the loaded
-method), out0, out1 ..., out0_1 ..., sizes0 ... (int32, of dynamic outputs) and, with trace, events (the
-memory of the EventTracer) for the host. host/runner_files.py is the other end.
+method, prepare (none or pool), whole_pool (0 or 1), trace (0 or 1), pool_size, temp_size, planned0,
+planned1 ... (bytes), input0 ... (int:3, float:0.5, bool:1, str:x or none for inputs that are no
+tensors), sizes0 ... (2,3 for dynamic inputs), further (number of executions behind the first one; their
+inputs are called in0_1, in1_1 ..., in0_2 ...). Writes the files report (lines key=value), pool (the
+records of the loaded method, with whole_pool also what was prepared), out0, out1 ..., out0_1 ...,
+sizes0 ... (int32, of dynamic outputs) and, with trace, events (the memory of the EventTracer) for the
+host. host/runner_files.py is the other end.
 
 What differs between the firmware and a board that the host talks to is in the module board: board.py
 beside this file, or host/connected/on_board/board.py, which the host sends with this file.
@@ -76,6 +77,7 @@ class Run:
         self.program = _load_program(BufferDataLoader(sections["model"]), self.counts)
         self.name = settings["method"]
         self.prepare = settings["prepare"] == "pool"
+        self.whole_pool = settings.get("whole_pool") == "1"
         self.meta = meta = self.program.method_meta(self.name)
         self.data_map = _data_map(sections)
         arenas = board.planned_arenas(meta.num_memory_planned_buffers())
@@ -212,7 +214,8 @@ def _write_results(run, report):
         usage = run.method.memory_report()
         prepared = usage["prepared"]
         report.append("prepared=%d" % prepared)
-        board.write_file("pool", pool.buffer[: pool.used - prepared])
+        left_out = 0 if run.whole_pool else prepared
+        board.write_file("pool", pool.buffer[: pool.used - left_out])
         planned = usage["planned"]
         for name, each in [["pool", usage["method_pool"]], ["temp", usage["temp"]]] + [
                 ["planned%d" % i, planned[i]] for i in range(len(planned))]:

@@ -1,9 +1,9 @@
 // Looks whether the kernels are in flash, those that this module was linked with.
-#include "image.h"
+#include "kernels.h"
 #include "py/nativeglue.h"
 
-extern const pt_image pt_image_start;
-pt_image pt_image_wanted = {1, 1, 1, 1}; // tools/link_mpy.py writes a copy of the header here
+extern const pt_flash pt_flash_start;
+pt_flash pt_flash_wanted = {1, 1, 1, 1}; // tools/link_mpy.py writes a copy of the header here
 
 // Half a byte at a time.
 static uint32_t crc_of(const uint8_t *data, uint32_t size) {
@@ -28,12 +28,12 @@ static void refuse(const char *text, size_t length) {
 
 #define REFUSE(text) refuse(text, sizeof(text) - 1)
 
-void pt_check_image(void) {
-    const pt_image *found = &pt_image_start;
-    if (found->magic != pt_image_wanted.magic) {
+void pt_check_flash(void) {
+    const pt_flash *found = &pt_flash_start;
+    if (found->magic != pt_flash_wanted.magic) {
         REFUSE("no kernels in flash: copy kernels.uf2 to the board's boot drive");
     }
-    if (found->crc != pt_image_wanted.crc || found->size != pt_image_wanted.size) {
+    if (found->crc != pt_flash_wanted.crc || found->size != pt_flash_wanted.size) {
         REFUSE("the kernels in flash are of another build: copy the kernels.uf2 that was written "
                "with this _picotorch.mpy to the board's boot drive");
     }

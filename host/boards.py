@@ -61,7 +61,20 @@ class Board:
     data: Memory
     stack_size: int
     heap_size: int
+    full_firmware: bool  # False: its flash has no room for all kernels
     emulator: Emulator
+
+    @property
+    def job_follows_code(self) -> bool:
+        """Whether the job lies behind the firmware, in the same memory."""
+        return self.job is self.code
+
+    def build_command(self, bare: bool = False) -> str:
+        """What builds the firmware that a run without --firmware takes."""
+        if self.full_firmware:
+            return f"make {'bare' if bare else 'firmware'} BOARD={self.name}"
+        return (f"picotorch firmware --models MODEL.pte --board {self.name}"
+                f"{' --bare' if bare else ''}")
 
     def planned_arena(self, index: int) -> Arena:
         """The arena that planned buffer `index` is in."""
@@ -71,6 +84,11 @@ class Board:
 def board_names() -> list[str]:
     """Return the names of all boards, sorted."""
     return sorted(path.parent.name for path in BOARDS_DIR.glob("*/board.toml"))
+
+
+def full_board_names() -> list[str]:
+    """Return the names of the boards that have a firmware with all kernels."""
+    return [name for name in board_names() if load_board(name).full_firmware]
 
 
 def load_board(name: str) -> Board:
@@ -103,6 +121,7 @@ def _from_toml(name: str, toml: dict) -> Board:
         data=memories[toml["place"]["data"]],
         stack_size=toml["stack"]["size"],
         heap_size=toml["heap"]["size"],
+        full_firmware=toml.get("full_firmware", True),
         emulator=Emulator(
             program=emulator["program"],
             package=emulator["package"],

@@ -18,8 +18,8 @@ def sections(map_file: Path) -> Iterator[tuple[str, int, str]]:
             yield match[1], int(match[3], 16), match[4]
 
 
-def linked_objects(map_file: Path) -> list[str]:
-    """The objects in the folder of the map that the linker was given, by their paths in there. The
-    folder may have been moved since; what an older build left there is not among them."""
-    start = re.escape(f"/{map_file.parent.name}/")
+def linked_objects(map_file: Path, folder: Path) -> list[str]:
+    """The objects in a folder that the linker was given, by their paths in there. The folder may have
+    been moved since; what an older build left there is not among them."""
+    start = re.escape(f"/{folder.name}/")
     return re.findall(rf"^LOAD .*{start}(\S+\.o)$", map_file.read_text(), re.MULTILINE)

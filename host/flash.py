@@ -16,14 +16,15 @@ from .boards import Board
 from .firmware_map import linked_objects, sections
 from .object_files import ObjectFile, read_objects
 from .operators import known_operators, needed_operators
-from .twin import open_program
+from .twin import is_image, open_program
 
-_OBJECTS = re.compile(r"(kernels|port|shared/libc)/|memory_copy\.o$")
+_OBJECTS = re.compile(r"(selected/\w+/)?(kernels|port|shared/libc)/|memory_copy\.o$")
 _KERNELS = re.compile(r"/kernels/(?!core/)\w+(?:/\w+){1,2}\.o$")
 _CORE = re.compile(r"/kernels/core/\w+\.o$")
 _REGISTRY = re.compile(r"/kernels/core/registry\.o$")
 _USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
 _TABLES = (".rodata.operators", ".rodata.by_name")
+_IMAGES = "pt_image_description"  # what the registry refers to in a build that takes images, too
 _ENTRY_BYTES = 12  # of an operator in the registry's table by number
 _PLACE_BYTES = 2  # in that by name
 
@@ -38,20 +39,24 @@ class Piece:
 
 
 class Image:
-    """The objects of a board's firmware, of a variant of it, and what in them needs what.
+    """The objects of a board's firmware, of a variant of it or of the one in a file, and what in them
+    needs what. images: whether that which reads images counts.
 
     Raises emulator.FirmwareMissing where it is not built, or was built elsewhere.
     """
 
-    def __init__(self, board: Board, variant: str = "run"):
-        image = emulator.firmware_path(board, variant).with_suffix(".map")
+    def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None,
+                 images: bool = False):
+        image = (firmware or emulator.firmware_path(board, variant)).with_suffix(".map")
         if not image.exists():
             raise emulator.FirmwareMissing(f"there is no {image}: the firmware was built elsewhere")
-        paths = [image.parent / name for name in linked_objects(image)
+        folder = emulator.build_folder(board.name, variant)
+        paths = [folder / name for name in linked_objects(image, folder)
                  if _OBJECTS.match(name)] + _libraries(image)
         self.objects = [one for path in sorted(paths) for one in read_objects(path)]
         self._defined = {name: (one, *place) for one in self.objects
-                         for name, place in one.defines.items()}
+                         for name, place in one.defines.items()
+                         if images or name != _IMAGES}
 
     def _piece(self, one: ObjectFile, number: int, offset: int) -> Piece | None:
         section = one.sections.get(number)
@@ -109,15 +114,17 @@ def _part(path, section):
     return "library"
 
 
-def flash_of_operators(board: Board, names: list[str], variant: str = "run") -> dict:
-    """Bytes of flash of the core and of the kernels of these operators.
+def flash_of_operators(board: Board, names: list[str], variant: str = "run",
+                       firmware: Path | None = None, images: bool = False) -> dict:
+    """Bytes of flash of the core and of the kernels of these operators, in a build that takes images,
+    too, or .pte files alone.
 
     {"board", "core", "registry": their numbers and names, "operators": {name: {"own", "alone"}},
     "shared", "library", "kernels": own and shared, "core_and_kernels"}: `own` is what no other of these
     operators needs, `alone` what the operator would need if it were the only one. `library` is
     arithmetic of libgcc and memcpy that core and kernels need.
     """
-    image = Image(board, variant)
+    image = Image(board, variant, firmware, images)
     known = known_operators()
     core = image.reach(image.module_symbols())
     reached = {name: image.reach([f"pt_{known[name].symbol}"]) for name in names}
@@ -139,9 +146,10 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run") -> 
 
 
 def flash_of_models(board: Board, models: list[bytes]) -> dict:
-    """flash_of_operators of all that these .pte files need. Raises OperatorMissing."""
+    """flash_of_operators of all that these programs need. Raises OperatorMissing."""
     programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
-    return flash_of_operators(board, needed_operators(programs))
+    return flash_of_operators(board, needed_operators(programs),
+                              images=any(is_image(model) for model in models))
 
 
 def flash_rows(entries: list[dict]) -> list[list]:

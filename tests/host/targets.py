@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from picotorch import registered_backend_names, unregister_backend
 from picotorch.host import emulator, mpy
-from picotorch.host.boards import board_names, load_board
+from picotorch.host.boards import full_board_names, load_board
 from picotorch.host.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tests" / "board"
 HOST = "host"
-BOARDS = tuple(board_names())
+BOARDS = tuple(full_board_names())
 # The scripts' own tables and lines do not fit into the heap of a small board.
 SCRIPT_HEAP = 0x10000
 SCRIPT_BOARDS = tuple(name for name in BOARDS if load_board(name).heap_size >= SCRIPT_HEAP)

@@ -58,6 +58,8 @@ def test_regions_of_the_mpu_cover_a_memory_exactly(tool):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("fpu = true", "fpu = true\nfull_firmware = 0", "full_firmware is neither true nor false"),
+        ('job = "job"', 'job = "rom"', "[place] job wants memory 'rom'"),
         ('code = "code"', 'code = "rom"', "[place] code wants memory 'rom'"),
         ("[stack]\nsize = 0x8000", "[stack]", "the entry 'size' is missing"),
         ("size = 0x00f00000", "size = 1000", "size of arena 'planned' is no multiple of 128"),

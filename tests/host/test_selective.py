@@ -44,7 +44,8 @@ def registry(folder, names):
     folder.mkdir()
     (folder / "operators.def").write_text(selective.operator_file(names))
     symbols = sorted({KNOWN[name].symbol for name in names})
-    (folder / "kernels.c").write_text('#include "kernel.h"\n' + "".join(
+    start = "#include \"kernel.h\"\nconst int pt_pte_description = 0;\n"
+    (folder / "kernels.c").write_text(start + "".join(
         f"const pt_kernel pt_{symbol} = {{0}};\n" for symbol in symbols))
     core = operators.LIST.parent
     library = folder / "registry.so"

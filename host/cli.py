@@ -16,6 +16,8 @@ from picotorch.memory import LIMIT
 
 from . import (
     bundled,
+    c_project,
+    compiling,
     etdump,
     examples,
     exporting,
@@ -156,13 +158,6 @@ def _check_options(firmware, bare, board, quantize, inputs, sizes):
         raise click.UsageError("--sizes is for random inputs: those of --inputs have theirs")
 
 
-def _print(entry, as_json, show_text, *arguments):
-    if as_json:
-        show.as_json(entry)
-    else:
-        show_text(entry, *arguments)
-
-
 def _read_files(files):
     return [running.read_file(file) for file in files]
 
@@ -199,7 +194,7 @@ def inspect(model, method, as_json):
       picotorch inspect model.pte
     """
     entry = inspecting.inspect(running.read_file(model), str(model), method)
-    _print(entry, as_json, inspecting.show_text)
+    show.entry(entry, as_json, inspecting.show_text)
 
 
 @cli.command()
@@ -227,7 +222,7 @@ def size(model, method, boards, port, files, prepare, as_json):
                            _read_files(files))
     if port is not None:
         entry["connected"] = commands.room_of(entry, port)
-    _print(entry, as_json, sizing.show_text)
+    show.entry(entry, as_json, sizing.show_text)
     if port is not None and not as_json:
         commands.show_room(entry["connected"])
 
@@ -268,7 +263,7 @@ def parity_command(model, method, boards, port, patience, firmware, bare, files,
                                              _read_files(files), dict(sizes))
     request.firmware, request.bare, request.patience = firmware, bare, patience
     entry = parity.compare(request, boards, reference)
-    _print(entry, as_json, parity.show_text)
+    show.entry(entry, as_json, parity.show_text)
     sys.exit(0 if entry["agree"] else 1)
 
 
@@ -317,7 +312,62 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     entry, executions = profiling.profile(request, board)
     if etdump_path is not None:
         etdump_path.write_bytes(etdump.to_bytes(executions))
-    _print(entry, as_json, profiling.show_text, sort)
+    show.entry(entry, as_json, profiling.show_text, sort)
+
+
+@cli.command("compile")
+@options.model
+@click.option("--board", type=click.Choice(running.board_names()[1:]), metavar="BOARD",
+              help="Prepare weights for the core of this board.")
+@click.option("--core", type=click.Choice(compiling.cores()), metavar="CORE",
+              help="The same for a core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
+@options.data
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.PTM",
+              help="The image to write.  [default: MODEL with .ptm]")
+@click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+              help="Write a C project with the image instead: sources, Makefile, CMakeLists.txt.")
+@click.option("--no-prepare", is_flag=True,
+              help="Store no prepared weights: less flash, a slower run.")
+@click.option("--int8-io", is_flag=True,
+              help="Take off the operators that quantize inputs and dequantize outputs.")
+@click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
+@options.as_json
+def compile_command(model, board, core, files, output, folder, no_prepare, int8_io, keep_plan,
+                    as_json):
+    """Compile MODEL ahead of time: an image, which runs from flash without a loader.
+
+    An image has what loading the program would write to the pool, the constants, and the weights in
+    the form that the kernels of the core like best. All but what changes stays in flash: of most models
+    the pool is empty. Memory is planned again where ExecuTorch's exporter is installed. It runs
+    wherever a .pte file runs: picotorch run, parity, size and deploy take it.
+
+    \b
+    Examples:
+      picotorch compile model.pte --board mps2-an386
+      picotorch compile model.pte --core cortex-m0plus -o model.ptm
+      picotorch run model.ptm --board mps2-an386
+      picotorch compile model.pte --core cortex-m4 --c project
+    """
+    if folder and output:
+        raise click.UsageError("Give --output or --c, not both.")
+    if board and core:
+        raise click.UsageError("Give --board or --core, not both.")
+    if int8_io and keep_plan:
+        raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
+    output = output or compiling.default_output(Path(model))
+    if output.resolve() == Path(model).resolve():
+        raise click.UsageError(f"--output {output} is the model itself.")
+    core = compiling.core_of(board) if board else core or "cortex-m4"
+    data = running.read_program(model)
+    if not folder:
+        selective.check_output(output)
+    image, entry = compiling.compile_file(data, str(model), _read_files(files), core,
+                                          not no_prepare, int8_io, keep_plan)
+    if folder:
+        c_project.write(image.data, folder, note=f"{Path(model).name}, for {core}")
+    else:
+        output.write_bytes(image.data)
+    show.entry({"output": str(folder or output), **entry}, as_json, compiling.show_text)
 
 
 @cli.command()
@@ -378,19 +428,20 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     files = {str(model): running.read_program(model) for model in models}
     programs = {name: open_program(file) for name, file in files.items()}
     if operators is not None:
-        operators.write_text(selective.operator_file(needed_operators(programs)))
+        operators.write_text(selective.operator_file(
+            needed_operators(programs), selective.has_images(programs)))
         return
     if is_port:
         entry = ports.build(board, programs, _read_frozen(frozen), parts)
-        _print(entry, as_json, ports.show_text)
+        show.entry(entry, as_json, ports.show_text)
         return
     if is_rp2:
         entry = rp2.build(board, programs, files, output or rp2.default_output(board, models), parts)
-        _print(entry, as_json, rp2.show_text)
+        show.entry(entry, as_json, rp2.show_text)
         return
     entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
                             parts)
-    _print(entry, as_json, selective.show_text)
+    show.entry(entry, as_json, selective.show_text)
 
 
 @cli.command()
@@ -401,8 +452,6 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
               help="For this architecture; once for each, all by default.")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
               show_default=True, metavar="FOLDER", help="Where to write the files for the board.")
-@click.option("--no-texts", is_flag=True,
-              help="Leave out what errors say beside their name, number, subject and sizes.")
 @click.option("--flash", "board", type=click.Choice(list(kernels_in_flash.BOARDS)),
               help="Have the kernels in the flash that this board's stock firmware leaves free.")
 @click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
@@ -411,14 +460,15 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
 @click.option("--firmware", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               metavar="FW.UF2", help="With --flash: look whether this firmware leaves the flash free.")
 @options.as_json
-def natmod(first, models, arches, output, no_texts, board, frozen, firmware, as_json):
+def natmod(first, models, arches, output, board, frozen, firmware, as_json):
     """Build the native module, with which stock MicroPython runs models: nothing is flashed.
 
     Without models it has all kernels. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the
     runtime as bytecode in picotorch/, and install.py, which picks the architecture on the board.
 
-    MicroPython copies the module into its heap. With --flash the kernels, and models, are in flash:
-    kernels.uf2 and models.uf2, which the board's boot loader takes; firmware and files stay.
+    MicroPython copies the module into its heap, but for the texts of errors: an error that is shown
+    reads them from the file. With --flash the kernels, and models, are in flash: kernels.uf2 and
+    models.uf2, which the board's boot loader takes; firmware and files stay.
 
     \b
     Example:
@@ -430,14 +480,13 @@ def natmod(first, models, arches, output, no_texts, board, frozen, firmware, as_
     if not board and (frozen or firmware):
         raise click.UsageError("--frozen-model and --firmware go with --flash")
     if board:
-        if arches or no_texts:
-            raise click.UsageError("--arch and --no-texts do not go with --flash")
+        if arches:
+            raise click.UsageError("--arch does not go with --flash")
         entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output)
-        _print(entry, as_json, kernels_in_flash.show_text)
+        show.entry(entry, as_json, kernels_in_flash.show_text)
         return
-    entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output,
-                                not no_texts)
-    _print(entry, as_json, native_module.show_text)
+    entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output)
+    show.entry(entry, as_json, native_module.show_text)
 
 
 def _read_frozen(texts):
@@ -499,7 +548,7 @@ def export(model, int8_io, output, shapes, inputs, unconfined, as_json):
     output.write_bytes(written)
     entry["output"] = str(output)
     text = torchscript.show_text if torchscript.is_meant(data, model) else exporting.show_text
-    _print(entry, as_json, text)
+    show.entry(entry, as_json, text)
 
 
 @cli.command()
@@ -536,6 +585,8 @@ def repl(board, listen, romfs, firmware):
         raise click.UsageError(f"--firmware is of {pico.BOARD}")
     with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
         start = load_board(board)
+        if not start.full_firmware:
+            raise click.UsageError(f"{board} has no room for a prompt")
         sys.exit(prompt.serve(start, listen, romfs) if listen else prompt.run(start, romfs))
 
 
@@ -555,7 +606,7 @@ def boards_command(connected, as_json):
         commands.list_attached(as_json)
         return
     entries = listing_boards.boards()
-    _print(entries, as_json, listing_boards.show_text)
+    show.entry(entries, as_json, listing_boards.show_text)
 
 
 @cli.command("examples")
@@ -571,9 +622,9 @@ def examples_command(name, folder, as_json):
       picotorch examples gesture my_gesture
     """
     if name is None:
-        _print(examples.examples(), as_json, examples.show_list)
+        show.entry(examples.examples(), as_json, examples.show_list)
     else:
-        _print(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
+        show.entry(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
 
 
 for command in (commands.deploy, commands.flash, commands.selftest):

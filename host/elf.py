@@ -12,10 +12,21 @@ def flash_bytes(path: Path) -> int:
 
     Raises ValueError for another kind of file.
     """
+    return sum(size for _, size in _loaded(path))
+
+
+def flash_end(path: Path) -> int:
+    """The address behind the last of these bytes. Raises ValueError."""
+    return max(address + size for address, size in _loaded(path))
+
+
+def _loaded(path):
+    """(address, bytes) of each part."""
     data = path.read_bytes()
     if data[:6] != b"\x7fELF\x01\x01":
         raise ValueError(f"{path} is no 32-bit little-endian ELF file")
     (start,) = struct.unpack_from("<I", data, 28)
     size, count = struct.unpack_from("<HH", data, 42)
     headers = [_PROGRAM_HEADER.unpack_from(data, start + i * size) for i in range(count)]
-    return sum(file_size for kind, _, _, _, file_size, _, _, _ in headers if kind == _LOAD)
+    return [(address, size) for kind, _, _, address, size, _, _, _ in headers
+            if kind == _LOAD and size]

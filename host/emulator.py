@@ -16,8 +16,9 @@ from pathlib import Path
 
 import click
 
-from .boards import Board
-from .job import Job
+from .boards import Board, Memory
+from .elf import flash_end
+from .job import ALIGNMENT, Job
 
 FIRMWARE_DIR = Path(__file__).resolve().parent.parent / "build" / "firmware"
 
@@ -26,6 +27,9 @@ FAULT_STATUS = 70
 # What the emulator may not do for a board: start a program (semihosting's SYS_SYSTEM asks for that),
 # change its user or its priority. Files stay open to it.
 SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
+# What the emulator says of itself; the second line when the Stellaris' watchdog is reset.
+NOISE = (": warning: ", "Timer with period zero, disabling")
 
 
 class EmulatorError(Exception):
@@ -65,9 +69,29 @@ class Result:
     files: dict[str, bytes]
 
 
+def build_folder(board: str, variant: str) -> Path:
+    """Return the folder of a board's firmware and of its objects."""
+    return FIRMWARE_DIR / f"{board}-{variant}"
+
+
+def selected_path(board: str, bare: bool = False) -> Path:
+    """Return where `picotorch firmware --models` puts what it builds."""
+    return FIRMWARE_DIR / f"{board}{'-bare' if bare else ''}-selected.elf"
+
+
+def _selected_firmware(board, bare):
+    path = selected_path(board.name, bare)
+    if not path.exists():
+        raise FirmwareMissing(f"there is no {path}: {board.build_command(bare)}")
+    return path
+
+
 def firmware_path(board: Board, variant: str = "run") -> Path:
-    """Return the path of the board's firmware. FirmwareMissing if it is not built."""
-    path = FIRMWARE_DIR / f"{board.name}-{variant}" / "firmware.elf"
+    """Return the path of the board's firmware, of one that has no room for all kernels the selected
+    one. FirmwareMissing if it is not built."""
+    if not board.full_firmware and variant != "repl":
+        return _selected_firmware(board, variant == "bare")
+    path = build_folder(board.name, variant) / "firmware.elf"
     if not path.exists():
         make = ("port/bare" if variant == "bare" else "port/firmware", f"BOARD={board.name}",
                 *([] if variant == "bare" else [f"VARIANT={variant}"]))
@@ -131,8 +155,9 @@ def emulator_command(
 ) -> list[str]:
     """Return the command that starts the board, in SANDBOX and without network.
 
-    job is a file with the job's bytes; arguments is what the board sees as its command line; console
-    says where its UART and the emulator's monitor are: by default the UART on stdin and stdout.
+    job is a file with the job's bytes, for job_memory(); arguments is what the board sees as its
+    command line; console says where its UART and the emulator's monitor are: by default the UART on
+    stdin and stdout.
     """
     semihosting = ",".join(
         f"arg={word.replace(',', ',,')}" for word in (board.name, *arguments)
@@ -144,9 +169,28 @@ def emulator_command(
     command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
     command += ["-kernel", str(firmware)]
     if job is not None:
-        loader = f"loader,file={job},addr={board.emulator.job_address:#x},force-raw=on"
+        behind = job_memory(board, firmware).address - board.job.address
+        address = board.emulator.job_address + behind
+        loader = f"loader,file={job},addr={address:#x},force-raw=on"
         command += ["-device", loader]
     return command
+
+
+def job_memory(board: Board, firmware: Path) -> Memory:
+    """Return the memory that takes the job: where it is the firmware's, what is left behind that."""
+    if not board.job_follows_code:
+        return board.job
+    start = -(-flash_end(firmware) // ALIGNMENT) * ALIGNMENT
+    return Memory(board.job.name, start, board.job.address + board.job.size - start)
+
+
+def _check_job(size, board, firmware):
+    memory = job_memory(board, firmware)
+    if size > memory.size:
+        firmware_size = memory.address - board.job.address
+        raise JobTooLarge(
+            f"{size}B of job, {memory.size}B available in memory '{memory.name}' of {board.name}"
+            + (f", behind {firmware_size}B of firmware" if firmware_size else ""))
 
 
 def run(
@@ -165,11 +209,7 @@ def run(
     """
     job = sections if isinstance(sections, Job) else Job(dict(sections))
     blob = job.to_bytes()
-    if len(blob) > board.job.size:
-        raise JobTooLarge(
-            f"{len(blob)}B of job, {board.job.size}B available in memory "
-            f"'{board.job.name}' of {board.name}"
-        )
+    _check_job(len(blob), board, firmware)
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         job_file = Path(folder) / "job"
         job_file.write_bytes(blob)
@@ -214,7 +254,8 @@ def _run_command(
             process.stdout.close()
         errors.seek(0)
         told = errors.read().decode("utf-8", "backslashreplace").splitlines()
-        message = "\n".join(line for line in told if ": warning: " not in line).strip()
+        message = "\n".join(line for line in told
+                            if not any(noise in line for noise in NOISE)).strip()
     if timed_out.is_set():
         raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
     if status == -signal.SIGSYS:

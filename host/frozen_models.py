@@ -46,7 +46,9 @@ MP_REGISTER_MODULE(MP_QSTR_picotorch_models, pt_models_module);
 def name_of(path: Path) -> str:
     """What a model is called in Python where nothing is said: its file's name as an identifier."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
-    return name + "_" if keyword.iskeyword(name) else name if not name[:1].isdigit() else "_" + name
+    if keyword.iskeyword(name):
+        return name + "_"
+    return "_" + name if name[:1].isdigit() else name
 
 
 def parse(text: str) -> tuple[str, Path]:

@@ -3,13 +3,22 @@
 import click
 
 from . import emulator, show
-from .boards import Board, board_names, load_board
+from .boards import Board, board_names, full_board_names, load_board
 from .running import DEFAULT_BOARD
 
 
 def boards() -> list[dict]:
     """The boards as plain data."""
     return [_entry(load_board(name)) for name in board_names()]
+
+
+def full_boards() -> list[str]:
+    """The names of the boards that have a firmware with all kernels; says which are left out."""
+    full = full_board_names()
+    for name in board_names():
+        if name not in full:
+            click.echo(f"{name}: left out, it has no firmware with all kernels", err=True)
+    return full
 
 
 def _entry(board: Board) -> dict:
@@ -25,6 +34,7 @@ def _entry(board: Board) -> dict:
         "stack": board.stack_size,
         "heap": board.heap_size,
         "built": is_built(board),
+        "build": board.build_command(),
     }
 
 
@@ -44,7 +54,7 @@ def show_text(entries: list[dict]) -> None:
     show.table(["board", "core", *[name + ">" for name in names], "stack>", "model>", "firmware", ""], [
         [entry["board"], entry["core"], *[_arena(entry, name) for name in names],
          _kib(entry["stack"]), _kib(entry["model"]),
-         "built" if entry["built"] else f"make firmware BOARD={entry['board']}",
+         "built" if entry["built"] else entry["build"],
          "default" if entry["default"] else ""] for entry in entries])
     click.echo("\nhost: the twin, which runs the same loader and kernels; it has what you give it.")
 

@@ -1,5 +1,6 @@
 """picotorch parity: a board against the twin to the bit, and both against stored outputs."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.tensor import BFLOAT16, HALF
 
 from . import running, show
+from .boards import board_names, load_board
 from .inputs import random_inputs, read_inputs
 from .npz import read_npz
 from .run import Request, Result
@@ -67,13 +69,22 @@ def compare(request: Request, boards: list[str], reference: Reference) -> dict:
     """What agrees, as plain data. Raises the error of a run that failed."""
     twin = _run(request, running.HOST)
     entry = {"model": request.name, "method": request.method, "inputs": reference.inputs,
-             "pool_bytes": len(twin.pool), "outputs": len(twin.outputs),
-             "reference": _against_reference(twin, reference), "boards": []}
+             "outputs": len(twin.outputs), "reference": _against_reference(twin, reference),
+             "boards": []}
     for name in boards:
-        result = _run(request, name)
-        entry["boards"].append({"board": name, **_compared(twin, result, reference)})
+        own = _for_its_core(request, name)
+        same = twin if own is request else _run(own, running.HOST)
+        compared = _compared(same, _run(own, name), reference)
+        entry["boards"].append({"board": name, "pool_bytes": len(same.pool), **compared})
     entry["agree"] = _agrees(entry["reference"]) and all(map(_is_same, entry["boards"]))
     return entry
+
+
+def _for_its_core(request, name):
+    """The request for a board; where its core is known, what kernels prepare is compared, too."""
+    if request.prepare == "none" or name not in board_names():
+        return request
+    return dataclasses.replace(request, core=load_board(name).core)
 
 
 def agree(twin: Result, result: Result, reference: Reference) -> bool:
@@ -183,7 +194,7 @@ def show_text(entry: dict) -> None:
               f"{entry['outputs']} identical to the bit",
               "these differ: " + ", ".join(map(str, differing)))
         _line(f"{name} and host, method pool", board["pool"] is None,
-              f"{entry['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
+              f"{board['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
         _show_reference(name, board["reference"])
     show.line(_verdict(entry))
 

@@ -4,6 +4,7 @@ The boards are those of port/upstream/boards.toml. What is built lies in build/u
 what is in it>, with the log of the port's make.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -17,14 +18,14 @@ import click
 from picotorch import PARTS, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
-from . import show
+from . import selective, show
 from .elf import flash_bytes
 from .frozen_models import c_source
 from .operators import known_operators, needed_operators
-from .selective import needed_parts, operator_file
 
 ROOT = Path(__file__).resolve().parent.parent
 BOARDS = ROOT / "port" / "upstream" / "boards.toml"
+VERSION = ROOT / "port" / "version.mk"
 BUILD = ROOT / "build" / "upstream"
 MPY_CROSS = ROOT / "build" / "mpy-cross" / "mpy-cross"
 LOG_TAIL = 15
@@ -48,6 +49,7 @@ class PortBoard:
     submodules: tuple[str, ...] = ()
 
 
+@functools.cache
 def boards() -> dict[str, PortBoard]:
     """All of them by name; none outside of picotorch's repository."""
     if not BOARDS.is_file():
@@ -96,15 +98,16 @@ def _how_to_get(board, tree):
 
 
 def _manifest(board, parts):
-    lines = [f'include("$(PORT_DIR)/{board.manifest}")\n'] if board.manifest else []
-    return "".join([*lines, f'include("{ROOT}/port/manifest.py", parts="{" ".join(sorted(parts))}")\n'])
+    own = f'include("$(PORT_DIR)/{board.manifest}")\n' if board.manifest else ""
+    return own + selective.manifest(parts, ROOT / "port" / "manifest.py")
 
 
 def _files(board, programs, frozen, parts):
     """What the build reads besides the sources: {name: text}."""
     files = {"manifest.py": _manifest(board, parts)}
     if programs:
-        files["operators.def"] = operator_file(needed_operators(programs))
+        files["operators.def"] = selective.operator_file(needed_operators(programs),
+                                                         selective.has_images(programs))
     if frozen:
         files["models.c"] = c_source(frozen)
     return files
@@ -116,21 +119,14 @@ def _folder(board, files, arguments):
     return BUILD / board.name / digest
 
 
-def _write(folder, files):
-    for name, text in files.items():
-        path = folder / name
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
-
-
 # ---- make
 
 
-def _environment():
+def environment() -> dict[str, str]:
     """That of make: nothing of a make around this command, and the same result each day."""
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_MAKE}
-    return environment | {"PYTHONDONTWRITEBYTECODE": "1", "SOURCE_DATE_EPOCH": "1744675200",
-                          "MICROPY_GIT_TAG": "v1.25.0", "MICROPY_GIT_HASH": ""}
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_MAKE}
+    fixed = re.findall(r"^export (\w+) = ?(.*)$", VERSION.read_text(), re.MULTILINE)
+    return inherited | dict(fixed) | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _have_mpy_cross(tree, log):
@@ -141,7 +137,7 @@ def _have_mpy_cross(tree, log):
 def _run(command, log):
     """Runs it with its output in the log. True for success."""
     with log.open("a") as file:
-        return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=_environment(),
+        return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment(),
                               stdin=subprocess.DEVNULL).returncode == 0
 
 
@@ -173,19 +169,15 @@ def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes
     board = boards()[name]
     tree = tree_of(board)
     if programs:
-        parts = needed_parts(programs) | {"files", "module"} | set(parts)
+        parts = selective.needed_parts(programs) | {"files", "module"} | set(parts)
     else:
         parts = {part for part, _ in PARTS}
     files = _files(board, programs, frozen, parts)
     folder = _folder(board, files, (str(tree), *board.make, *arguments))
-    folder.mkdir(parents=True, exist_ok=True)
     log = folder / "make.log"
     click.echo(f"{name}: make in {tree}/ports/{board.port} (log: {log})", err=True)
-    with open(BUILD / "lock", "w") as lock:
-        import fcntl  # not on Windows, where there is no firmware to build either
-
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        _write(folder, files)
+    with selective.locked(BUILD):
+        selective.write_changed(folder, files)
         log.write_text("")
         _have_mpy_cross(tree, log)
         if not _run(_command(board, tree, folder, files, arguments), log):

@@ -70,11 +70,12 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     selective.check_output(output, output.with_suffix(".elf"))
     names = sorted(needed_operators(programs) if programs else known_operators())
     folder = BUILD / board / ("selected" if programs else "")
-    folder.mkdir(parents=True, exist_ok=True)
     with selective.locked(BUILD / board):
         if programs:
             parts = {*selective.needed_parts(programs), *PARTS, *parts}
-            _select(folder, names, parts)
+            selective.write_changed(folder, {
+                "operators.def": selective.operator_file(names, selective.has_images(programs)),
+                "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
         selective.make(board, ["rp2"], folder if programs else None)
         firmware = (folder / "firmware.bin").read_bytes()
         shutil.copyfile(folder / "firmware.elf", output.with_suffix(".elf"))
@@ -93,11 +94,6 @@ def _on_board(models):
         raise fail(INVALID_ARGUMENT, "two models have the same file name", ", ".join(models),
                    remedy="each becomes /rom/<name>: rename one")
     return files
-
-
-def _select(folder, names, parts):
-    selective.write_changed(folder / "operators.def", selective.operator_file(names))
-    selective.write_changed(folder / "manifest.py", selective.manifest(parts, PORT / "manifest.py"))
 
 
 def pack(board: str, firmware: bytes, files: dict[str, bytes], entry: dict | None = None) -> bytes:

@@ -20,10 +20,12 @@ class Request:
     """One run of one method.
 
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
-    pool_size, temp_size: None on a connected board for what the method needs, else for the defaults.
+    pool_size, temp_size: None on a connected board for what the method needs, else for the defaults,
+    of which an emulated board may have less.
     further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.
+    core: as board.toml names it: for which the twin prepares, as a board of this core does.
     executions: how many are measured, instruction by instruction; on a board one at most.
     firmware: that of the board with all kernels where it says nothing; bare: the one without
     MicroPython. data: bytes of the .ptd files that the program's external tensors are in. patience:
@@ -38,6 +40,7 @@ class Request:
     planned_sizes: dict[int, int] = dataclasses.field(default_factory=dict)
     temp_size: int | None = TEMP_SIZE
     prepare: str = "none"
+    core: str | None = None
     executions: int = 0
     firmware: Path | None = None
     bare: bool = False
@@ -96,8 +99,8 @@ class Result:
     instructions, stack (bytes) and heap_bytes_allocated are known of boards only: of the phases
     load and execute; instructions also of verify, which is Program.load, set_inputs and get_outputs.
     prepared: bytes of the pool that hold what kernels prepared. pool: the bytes in use before those,
-    which are the same everywhere. log: what it says, and what the board wrote. began_load: its
-    memories were there. events: of each measured execution those of
+    which are the same everywhere; with those where the request has a core. log: what it says, and what
+    the board wrote. began_load: its memories were there. events: of each measured execution those of
     the loop's end and of every instruction.
     """
 

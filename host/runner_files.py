@@ -32,7 +32,7 @@ def make_job(request: Request, write_float=repr_float) -> Job:
                    remedy="run it on the twin, or export it with another name")
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings = {"method": request.method, "prepare": request.prepare,
-                "trace": int(request.executions > 0),
+                "whole_pool": int(request.core is not None), "trace": int(request.executions > 0),
                 "pool_size": request.pool_size, "temp_size": request.temp_size}
     try:
         meta = Program.load(BufferDataLoader(request.model)).method_meta(request.method)

@@ -38,15 +38,23 @@ def run(request: Request, board: str) -> Result:
         from .connected import running as connected  # mpremote and pyserial are of use here only
 
         return connected.run(request, board.removeprefix(PORT))
-    request = dataclasses.replace(
-        request, pool_size=POOL_SIZE if request.pool_size is None else request.pool_size,
-        temp_size=TEMP_SIZE if request.temp_size is None else request.temp_size)
     if board == HOST:
-        return twin.run(request)
-    remedy = (f"make {'bare' if request.bare else 'firmware'} BOARD={board} in picotorch's "
-              "repository, or --firmware with one that was built there")
+        return twin.run(_with_memories(request, POOL_SIZE, TEMP_SIZE))
+    with named_errors(board, None):
+        found = boards.load_board(board)
+    most = {name: found.arenas[name].size for name in ("pool", "temp")}
+    request = _with_memories(request, min(POOL_SIZE, most["pool"]), min(TEMP_SIZE, most["temp"]))
+    remedy = (f"{found.build_command(request.bare)} in picotorch's repository, or --firmware with one "
+              "that was built there")
     with named_errors(board, None if request.firmware else remedy):
-        return emulated.run(request, boards.load_board(board))
+        return emulated.run(request, found)
+
+
+def _with_memories(request, pool_size, temp_size):
+    """The request, with these sizes where it says nothing."""
+    return dataclasses.replace(
+        request, pool_size=pool_size if request.pool_size is None else request.pool_size,
+        temp_size=temp_size if request.temp_size is None else request.temp_size)
 
 
 @contextmanager

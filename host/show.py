@@ -5,8 +5,17 @@ Names in a file are the file's choice: what a terminal would obey is not printed
 
 import json
 import math
+from collections.abc import Callable
 
 import click
+
+
+def entry(found: dict | list, is_json: bool, show_text: Callable, *arguments) -> None:
+    """What a command found: as JSON, or as show_text writes it for people."""
+    if is_json:
+        as_json(found)
+    else:
+        show_text(found, *arguments)
 
 
 def as_json(entry: dict | list) -> None:

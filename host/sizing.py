@@ -22,7 +22,7 @@ from .flash import flash_of_operators, flash_rows
 from .inputs import random_inputs
 from .run import Request
 from .stack import FREE, bound_on
-from .twin import open_data, open_program, planned_sizes
+from .twin import is_image, open_data, open_program, planned_sizes
 from .values import TENSOR, Values
 
 _MOST_BACKENDS = 64  # each registration looks at all before it
@@ -95,7 +95,7 @@ def _on_board(board: Board, need: dict, request: Request, placed: Placed) -> dic
         **_planned_arenas(board, need["planned"], placed.outputs),
         "temp": (need["temp"], board.arenas["temp"].size),
         "model": (need["program_bytes"] + sum(need["data_bytes"]) + placed.inputs,
-                  board.job.size),
+                  _room_for_job(board)),
     }
     entry = {
         "board": board.name,
@@ -105,12 +105,19 @@ def _on_board(board: Board, need: dict, request: Request, placed: Placed) -> dic
         "stack": None,
         "stack_bound": bound_on(board, need["operators"]),
         "stack_size": board.stack_size,
-        **_flash(board, need["operators"]),
+        **_flash(board, need["operators"], is_image(request.model)),
         "message": "",
     }
     if entry["fits"]:
         _measure_stack(entry, board, request)
     return entry
+
+
+def _room_for_job(board):
+    """Bytes; where the job lies behind the firmware and that is not built, what both have together."""
+    with contextlib.suppress(emulator.FirmwareMissing):
+        return emulator.job_memory(board, emulator.firmware_path(board)).size
+    return board.job.size
 
 
 def _planned_arenas(board, planned, outputs):
@@ -137,12 +144,12 @@ def _input_bytes(meta):
                if meta.input_tag(i) == TENSOR)
 
 
-def _flash(board, operators):
+def _flash(board, operators, images):
     """Bytes of the firmware, and of core and kernels for the method alone: None of what is not here."""
     flash = {"firmware_flash": None, "kernels": None}
     with contextlib.suppress(emulator.FirmwareMissing):
         flash["firmware_flash"] = flash_bytes(emulator.firmware_path(board))
-        flash["kernels"] = flash_of_operators(board, operators)
+        flash["kernels"] = flash_of_operators(board, operators, images=images)
     return flash
 
 
@@ -215,8 +222,8 @@ def _show_flash(boards):
         *flash_rows([entry["kernels"] for entry in built]),
         ["whole firmware", *[entry["firmware_flash"] for entry in built]]])
     click.echo("An operator's bytes are those that no other operator of the method needs. The whole "
-               "firmware holds\nMicroPython, the runtime and the kernels of all operators; picotorch "
-               "firmware builds one with these kernels.")
+               "firmware holds\nMicroPython, the runtime and all kernels that it was built with; "
+               "picotorch firmware builds one with these.")
 
 
 def _row(entry, names):

@@ -1,5 +1,7 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
+from _picotorch import CORES
+from _picotorch_c import lib
 from picotorch import (
     BufferDataLoader,
     Error,
@@ -32,8 +34,16 @@ _TENSOR = schema.KERNEL_TYPES_TENSOR
 
 
 def open_program(model: bytes) -> Program:
-    """The verified program of a .pte file's bytes."""
-    return Program.load(BufferDataLoader(aligned_copy(model)))
+    """The verified program of a .pte file's or an image's bytes; of an image its data, too."""
+    program = Program.load(BufferDataLoader(aligned_copy(model)))
+    if is_image(model):
+        program.library.check_data()
+    return program
+
+
+def is_image(model: bytes) -> bool:
+    """True for the bytes of an image, which picotorch compile wrote."""
+    return bytes(model[:4]) == lib.PT_IMAGE_MAGIC.to_bytes(4, "little")
 
 
 def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:
@@ -60,13 +70,15 @@ def _run(request, result):
     method = Method(manager, max(meta.num_outputs(), 1), meta.num_backends(),
                     meta.max_delegate_arguments())
     tracer = EventTracer(bytearray(EventTracer.nbytes(meta))) if request.executions else None
+    if request.core is not None:
+        prepare_for(method, request.core)
     result.began_load = True
     method.load(program, request.method, request.prepare == "pool", data_map, tracer)
-    _report(method, result)
+    _report(method, request, result)
     set_inputs(method, meta, checked_inputs(meta, request.inputs))
     attach_outputs(method, meta)
     method.execute()
-    result.pool = _records(method, result.prepared)  # where dynamic sizes and variables have changed
+    result.pool = _pool(method, request)  # where dynamic sizes and variables have changed
     if tracer is not None:
         result.events = _measure(method, meta, tracer, request)
     result.outputs = outputs(method, meta)
@@ -74,6 +86,12 @@ def _run(request, result):
         set_inputs(method, meta, checked_inputs(meta, values))
         method.execute()
         result.further.append(outputs(method, meta))
+
+
+def prepare_for(method: Method, core: str) -> None:
+    """Lets load prepare what the kernels of a core do, as board.toml names it. The kernels of the twin
+    make no use of it."""
+    method.library.core = CORES.get(core, 0)
 
 
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
@@ -114,19 +132,20 @@ def _measure(method, meta, tracer, request):
     return measured
 
 
-def _report(method, result):
+def _report(method, request, result):
     report = method.memory_report()
     result.method_pool = Usage(**report["method_pool"])
     result.planned = [Usage(**usage) for usage in report["planned"]]
     result.temp = Usage(**report["temp"])
     result.prepared = report["prepared"]
-    result.pool = _records(method, result.prepared)
+    result.pool = _pool(method, request)
 
 
-def _records(method, prepared):
-    """The bytes of the pool that are the same everywhere."""
+def _pool(method, request):
+    """The bytes of the pool that a board has, too: without a core, of any."""
     pool = method.manager.method_allocator
-    return bytes(pool.buffer[: pool.used - prepared])
+    left_out = method.memory_report()["prepared"] if request.core is None else 0
+    return bytes(pool.buffer[: pool.used - left_out])
 
 
 def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:

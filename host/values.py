@@ -101,11 +101,15 @@ class Values:
             return list(struct.unpack(f"{len(found)}d", struct.pack(f"{len(found)}q", *found)))
         return [entry != 0 for entry in found] if item.type == schema.KERNEL_TYPES_BOOL_LIST else found
 
+    def _has_numbers(self, index):
+        """True for a list of ints of an image, whose entries are the numbers themselves."""
+        return self._library.value(self.plan, _picotorch.VALUES, index)[1].has_numbers
+
     def _items(self, index, kind):
         if kind not in (schema.KERNEL_TYPES_INT_LIST, *_TENSOR_LISTS, *_PLAIN_LISTS):
             return [kind_name(kind)]
         items = self._entries(index, _MOST_ITEMS + 1)
-        if kind == schema.KERNEL_TYPES_INT_LIST:
+        if kind == schema.KERNEL_TYPES_INT_LIST and not self._has_numbers(index):
             return [self.text(i) if self.is_number(i) else f"%{i}" for i in items]
         if kind in _TENSOR_LISTS:
             return [f"%{i}" if i >= 0 and self.kind(i) == TENSOR else "None" for i in items]

@@ -18,6 +18,7 @@ import click
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
 from picotorch.host import boards, emulated, emulator
 from picotorch.host.flash import flash_of_models
+from picotorch.host.listing_boards import full_boards
 from picotorch.host.run import PREPARE, Request
 from rich.console import Console
 from rich.progress import track
@@ -45,7 +46,8 @@ def request(name, board, prepare):
         fixture = fixture_store.load(name)
         run = fixture.runs[0]
         one = Request(fixture.pte, name, run.inputs, run.method, data=fixture.data)
-    one.prepare, one.pool_size = prepare, board.arenas["pool"].size
+    one.prepare = prepare
+    one.pool_size, one.temp_size = board.arenas["pool"].size, board.arenas["temp"].size
     return one
 
 
@@ -139,8 +141,8 @@ def shown(value):
 
 
 @click.command(help=__doc__)
-@click.option("--board", "names", multiple=True, type=click.Choice(boards.board_names()),
-              help="default: all boards")
+@click.option("--board", "names", multiple=True, type=click.Choice(boards.full_board_names()),
+              help="default: all boards with all kernels")
 @click.option("--model", "models", multiple=True, help="default: the benchmark's",
               type=click.Choice([*benchmark_store.NAMES, *(f.name for f in fixture_store.load_all())]),
               metavar="NAME")
@@ -149,7 +151,8 @@ def shown(value):
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench.json")
 def main(names, models, modes, output):
     entries = []
-    todo = [(model, board) for model in models or MODELS for board in names or boards.board_names()]
+    names = names or full_boards()
+    todo = [(model, board) for model in models or MODELS for board in names]
     for model, board in track(todo, "Measuring", transient=True):
         entries += rows(model, boards.load_board(board), modes)
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -70,7 +70,7 @@ def measure(operators, board, prepare):
     """An entry of the JSON for each operator."""
     cases = [case(operator, board, prepare) for operator in operators]
     for operator, one, result in zip(operators, cases, call_on_board(board, cases), strict=True):
-        difference = result.error or result.difference(one.on_twin())
+        difference = result.error or result.difference(one.on_twin(board))
         if difference:
             raise RuntimeError(f"{operator['class']} {operator['shape']} on {board}: {difference}")
         anchor = operator["anchor"].get(board)

@@ -13,11 +13,12 @@ from fractions import Fraction
 from pathlib import Path
 
 ARENA_ALIGNMENT = 128
+JOB_ALIGNMENT = 128
 STACK_GUARD_SIZE = 1024
 MPU_SMALLEST_REGION = 32
-UART_DRIVERS = ("cmsdk", "stm32")
+UART_DRIVERS = ("cmsdk", "lm3s", "stm32")
 CLOCK_DRIVERS = ("stm32f4",)
-COUNTER_DRIVERS = ("cmsdk", "sse", "stm32")
+COUNTER_DRIVERS = ("cmsdk", "lm3s", "sse", "stm32")
 PROTECT_DRIVERS = ("pmsav7", "pmsav8")
 
 LINKER_SCRIPT = """\
@@ -68,6 +69,9 @@ SECTIONS
         . = ALIGN(4);
         pt_bss_end = .;
     }} > {data}
+
+    pt_job_start = {job_start};
+    pt_job_end = ORIGIN({job}) + LENGTH({job});
 }}
 """
 
@@ -85,8 +89,9 @@ HEADER = """\
 #define PT_STACK_GUARD_LOG2_SIZE {guard_log2_size}
 #define PT_HEAP_SIZE {heap_size:#x}u
 
-#define PT_JOB_ADDRESS {job_address:#010x}u
-#define PT_JOB_SIZE {job_size:#x}u
+extern unsigned char pt_job_start[], pt_job_end[]; /* of the linker */
+#define PT_JOB_ADDRESS pt_job_start
+#define PT_JOB_SIZE ((unsigned)(pt_job_end - pt_job_start))
 
 #define PT_UART_ADDRESS {uart_address:#010x}u
 #define PT_UART_RECEIVE_IRQ {uart_irq}u
@@ -127,6 +132,7 @@ STM32_HEADER = """\
 
 MAKE_VARIABLES = """\
 BOARD_CFLAGS = {cflags}
+BOARD_FULL_FIRMWARE = {full_firmware}
 BOARD_CLOCK = {clock}
 BOARD_UART = {uart}
 BOARD_COUNTER = {counter}
@@ -157,6 +163,8 @@ def check_driver(driver, known, table):
 
 def check(board):
     """Raise BoardError if the entries do not fit together."""
+    if not isinstance(board.get("full_firmware", True), bool):
+        raise BoardError("full_firmware is neither true nor false")
     for user, memory in board["place"].items():
         check_memory(board, memory, f"[place] {user}")
     for memory in board["protect"]["read_only"]:
@@ -203,10 +211,19 @@ def linker_script(board):
         memory_lines=memory_lines,
         arena_sections=arena_sections,
         code=board["place"]["code"],
+        job=board["place"]["job"],
+        job_start=job_start(board["place"]),
         data=board["place"]["data"],
         stack_size=board["stack"]["size"],
         guard_size=STACK_GUARD_SIZE,
     )
+
+
+def job_start(place):
+    """Return the linker's expression of where the job lies: behind the code if they share a memory."""
+    if place["job"] != place["code"]:
+        return f"ORIGIN({place['job']})"
+    return f"ALIGN(LOADADDR(.data) + SIZEOF(.data), {JOB_ALIGNMENT})"
 
 
 def stm32_header(board):
@@ -225,7 +242,6 @@ def stm32_header(board):
 
 def header(name, board):
     """Return board.h: addresses and sizes as macros."""
-    job = board["memories"][board["place"]["job"]]
     counter = board["counter"]
     instructions_a_tick = Fraction(counter["tick_ns"]) / counter["instruction_ns"]
     systick_hz = board["systick"]["clock_hz"]
@@ -236,8 +252,6 @@ def header(name, board):
         fpu=int(board["fpu"]),
         guard_log2_size=STACK_GUARD_SIZE.bit_length() - 1,
         heap_size=board["heap"]["size"],
-        job_address=job["address"],
-        job_size=job["size"],
         uart_address=board["uart"]["address"],
         uart_irq=board["uart"]["receive_irq"],
         uart_clock_hz=board["uart"]["clock_hz"],
@@ -265,6 +279,7 @@ def make_variables(board):
     """Return board.mk."""
     return MAKE_VARIABLES.format(
         cflags=" ".join(["-mthumb", *board["cflags"]]),
+        full_firmware="yes" if board.get("full_firmware", True) else "",
         clock=board.get("clock", {}).get("driver", ""),
         uart=board["uart"]["driver"],
         counter=board["counter"]["driver"],

@@ -26,6 +26,7 @@ import click
 import get_micropython
 import make_wheel
 from picotorch.host import boards, emulator
+from picotorch.host.listing_boards import full_boards
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tests/fixtures", "tools",
@@ -132,7 +133,7 @@ def _tools():
 
 
 @click.command(help=__doc__)
-@click.option("--board", "names", multiple=True, type=click.Choice(boards.board_names()),
+@click.option("--board", "names", multiple=True, type=click.Choice(boards.full_board_names()),
               help="All by default.")
 @click.option("--variant", "variants", multiple=True, type=click.Choice(VARIANTS),
               help="Of the firmware; both by default.")
@@ -151,7 +152,7 @@ def main(names, variants):
         tell(build_wheels(folder / "wheel"))
         sources = copy_sources(folder / "sources")
         micropython = copy_micropython(folder / "micropython")
-        for name in names or boards.board_names():
+        for name in names or full_boards():
             for variant in variants or VARIANTS:
                 here = emulator.firmware_path(boards.load_board(name), variant)
                 elsewhere = build_firmware(sources, micropython, name, variant)

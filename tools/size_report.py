@@ -18,6 +18,7 @@ import click
 from picotorch.host import boards, emulator
 from picotorch.host.firmware_map import sections
 from picotorch.host.flash import flash_of_operators
+from picotorch.host.listing_boards import full_boards
 from picotorch.host.operators import known_operators
 from rich.console import Console
 from rich.table import Table
@@ -78,12 +79,13 @@ def operator_table(one):
 
 
 @click.command(help=__doc__)
-@click.option("--board", "names", multiple=True, help="default: all boards")
+@click.option("--board", "names", multiple=True, type=click.Choice(boards.full_board_names()),
+              help="default: all boards with all kernels")
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/size.json")
 @click.option("--operators", is_flag=True, help="show a table of all operators, too")
 def main(names, output, operators):
     console, found = Console(width=100), []
-    for name in names or boards.board_names():
+    for name in names or full_boards():
         one = report(boards.load_board(name))
         found.append(one)
         console.print(table(f"{name}: flash", "part", one["parts"], one["total"]))

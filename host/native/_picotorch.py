@@ -116,6 +116,11 @@ def element_size(dtype):
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
 
 
+def has_operator(number):
+    """Whether this build has a kernel for the operator of a number."""
+    return lib.pt_operator_kernel(number) != ffi.NULL
+
+
 def argument_name(number, i):
     """Name of argument i of an operator; "" where there is none."""
     length = ffi.new("uint32_t *")
@@ -271,9 +276,9 @@ class _File(_Caller):
 
 
 class Program(_File):
-    """A .pte file. `plan` is a method's number. Texts are bytes: a file may have any in them."""
+    """A .pte file or an image. `plan` is a method's number. Texts are bytes: a file may have any."""
 
-    _kind, _open, _subject = "pt_program *", lib.pt_program_open, lib.PT_SUBJECT_PROGRAM
+    _kind, _open, _subject = "pt_program *", lib.pt_open, lib.PT_SUBJECT_PROGRAM
     num_methods = _function(lib.pt_program_methods)
     method_name = _function(lib.pt_plan_name)
     count = _function(lib.pt_plan_count)
@@ -283,6 +288,7 @@ class Program(_File):
     backend = _function(lib.pt_plan_backend)
     delegate = _function(lib.pt_plan_delegate)
     value = _function(lib.pt_plan_item)  # its number, pt_item
+    check_data = _function(lib.pt_image_check_data)
     num_keys = _function(lib.pt_named_data_count)
     key = _function(lib.pt_named_data_key)
     find_key = _function(lib.pt_named_data_find)
@@ -403,6 +409,19 @@ def ask(m, what, delegate, error):
 # ---- methods
 
 
+# What kernels prepare, by the names of cores; for all others it is nothing.
+CORES = {
+    "cortex-m0": lib.PT_CORE_V6M,
+    "cortex-m0plus": lib.PT_CORE_V6M,
+    "cortex-m1": lib.PT_CORE_V6M,
+    "cortex-m3": lib.PT_CORE_V7M,
+    "cortex-m4": lib.PT_CORE_DSP,
+    "cortex-m7": lib.PT_CORE_DSP,
+    "cortex-m33": lib.PT_CORE_DSP,
+    "cortex-m35p": lib.PT_CORE_DSP,
+}
+
+
 class Method(_Caller):
     """A loaded method. owner._kept: a Kept for each output. owner._ask(FIND, INIT, EXECUTE or DESTROY,
     number of a delegate) answers with an error's code; _ask(KEPT, number of an output) adds to them.
@@ -416,6 +435,7 @@ class Method(_Caller):
         super().__init__(owner)
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.most, self._delegates.most_arguments = most, most_arguments
+        self.core = lib.PT_CORE_PLAIN  # for which load prepares
         self._lock = threading.RLock()  # a handler of signals may run while it is held
         self._runner = None  # the thread that runs
         self._m = ffi.new("pt_method *")
@@ -490,12 +510,13 @@ class Method(_Caller):
         memories = {"pool": pool.span | {"size": min(size, pool.size)}, "pool_used": used,
                     "planned": spans, "n_planned": len(planned), "temp": temp.span if temp else {},
                     "data": data, "n_data": len(files)}
-        options = {"prepare": bool(prepare), "delegates": self._delegates, "clock_mask": 2**64 - 1,
-                   "clock": ffi.addressof(lib, "pt_nanoseconds"),
+        options = {"prepare": bool(prepare), "core": self.core, "delegates": self._delegates,
+                   "clock": ffi.addressof(lib, "pt_nanoseconds"), "clock_mask": 2**64 - 1,
                    "events": events.span if events else {}}
         self._structs = program, files, spans, data
-        held = [program.memory, pool, *planned, *[file.memory for file in files]]
-        self._held = dict(enumerate(held, lib.PT_MEMORY_PROGRAM))
+        others = [*planned, *[file.memory for file in files]]
+        self._held = {lib.PT_MEMORY_PROGRAM: program.memory, lib.PT_MEMORY_POOL: pool}
+        self._held |= dict(enumerate(others, lib.PT_MEMORY_PLANNED))
         self._held |= {lib.PT_MEMORIES + i: found for i, found in enumerate([temp, events]) if found}
         self.call(lib.pt_load, self._m, found, [memories], [options])
         return self._m.end

@@ -12,7 +12,7 @@ import cffi
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rglob("*.c"))
 FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
-HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h")
+HEADERS = ("schema.h", "kernel.h", "record.h", "picotorch.h", "image.h")
 
 
 def declarations(header):
@@ -34,6 +34,7 @@ SOURCE = """
 #define _POSIX_C_SOURCE 199309L
 #include "picotorch.h"
 #include "record.h"
+#include "image.h"
 #include <time.h>
 
 static uint64_t pt_nanoseconds(void) {
@@ -81,7 +82,7 @@ ffi.set_source(
     include_dirs=[f"kernels/{folder}" for folder in FOLDERS],
     # the plain forms of kernels/arch, also where the host is an Arm core with these extensions
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
-                        "-Wextra", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
+                        "-Wextra", "-DPT_ANY_CORE", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
                         "-U__ARM_FEATURE_SAT",
                         # debug information is the same wherever the sources and Python are
                         f"-ffile-prefix-map={ROOT}=.",

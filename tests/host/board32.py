@@ -1,7 +1,6 @@
 """A board that is a process of 32 bits of this machine: MicroPython as on the boards, the C module and
 kernels with gcc's sanitizers, from tests/board32."""
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 import replayed
 import targets
+from picotorch.host import ports, selective
 from picotorch.host.emulator import Result
 from picotorch.host.job import Job
 
@@ -24,16 +24,13 @@ def build():
     """The program; skips where the compiler cannot make it."""
     if not replayed.has_sanitizers(32):
         pytest.skip("gcc has no sanitizers for 32 bits here (Debian: gcc-multilib)")
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with open(BUILD / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with selective.locked(BUILD):
         found = subprocess.run([sys.executable, ROOT / "tools" / "get_micropython.py"],
                                capture_output=True, text=True)
         assert found.returncode == 0, found.stderr
-        environment = {name: value for name, value in os.environ.items() if "MAKE" not in name}
         made = subprocess.run(
             ["make", "-s", "-j2", "-C", ROOT / "tests" / "board32", f"MPY_DIR={found.stdout.strip()}",
-             f"PYTHON={sys.executable}"], capture_output=True, text=True, env=environment)
+             f"PYTHON={sys.executable}"], capture_output=True, text=True, env=ports.environment())
         assert made.returncode == 0, made.stderr[-3000:]
     return BUILD / "firmware"
 

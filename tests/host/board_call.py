@@ -5,7 +5,7 @@ Arguments of a case are those of kernel_call.call.
     cases = [Case("cortex_m::quantized_add.out", x, 0, 1 << 30, 0, ..., out), ...]
     for case, result in zip(cases, call_on_board("mps2-an386", cases)):
         result.outputs, result.instructions, result.stack, result.scratch            # numpy, ints
-        assert result.same(case.on_twin()), result.difference(case.on_twin())
+        assert not result.difference(case.on_twin("mps2-an386"))
 
 `assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
 alignment, `last` to the end of what can be read; Case(..., prepare=True) lets checks prepare constants.
@@ -16,18 +16,17 @@ operators BOARD=mps2-an386. Instructions: of pt_execute, exact, from one run.
 """
 
 import dataclasses
-import fcntl
 import functools
-import os
 import struct
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import records
+from _picotorch import CORES
 from kernel_call import AT_END, GUARD, Call, make_outputs_dynamic
 from picotorch import schema
-from picotorch.host import emulator
+from picotorch.host import emulator, ports, selective
 from picotorch.host.boards import load_board
 from picotorch.host.operators import built_operators, operator_signature
 
@@ -50,7 +49,8 @@ RESULT = struct.Struct("<IIIIIIQI220s")
 
 @dataclasses.dataclass
 class Result:
-    """What a case gave: `memories` are all bytes that a kernel may write, by number."""
+    """What a case gave: `memories` are all bytes that a kernel may write, by number. `weights`:
+    what was prepared; None of the twin for no board."""
 
     error: str | None
     stage: str
@@ -59,6 +59,7 @@ class Result:
     prepared: int
     memories: dict
     outputs: list
+    weights: bytes | None = None
     instructions: int | None = None
     stack: int | None = None
 
@@ -71,6 +72,8 @@ class Result:
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:
                 return f"{name}: {mine!r}, on the other {its!r}"
+        if None not in (self.weights, other.weights) and self.weights != other.weights:
+            return "prepared weights"
         for number, mine in self.memories.items():
             differ = np.flatnonzero(mine != other.memories[number])
             if len(differ):
@@ -97,7 +100,7 @@ class Case:
         if spare is not None:
             make_outputs_dynamic(self.call, signature, arguments, spare)
         self.initial = {number: memory.copy() for number, memory in self.call.memories.items()}
-        self.blob, self.twin = self._blob(), None
+        self.blob, self.twins = self._blob(), {}
 
     def dynamic(self, spare):
         """The same call with dynamic outputs."""
@@ -122,23 +125,30 @@ class Case:
         head = CASE.pack(start + len(body), call.record, self.prepare, len(images)) + rows
         return head.ljust(start, b"\0") + body
 
-    def on_twin(self):
-        """The Result of the twin, which runs once."""
-        if self.twin is None:
-            self.twin = self._run_on_twin()
-        return self.twin
+    def on_twin(self, board=None):
+        """The Result of the twin, which runs once; if it prepares, once for each core, as that of the
+        board does."""
+        core = CORES.get(load_board(board).core, 0) if board and self.prepare else None
+        if core not in self.twins:
+            self.twins[core] = self._run_on_twin(core)
+        return self.twins[core]
 
-    def _run_on_twin(self):
+    def _run_on_twin(self, core):
         call, context = self.call, self.call.context
-        code, stage, pool = context.check(self.prepare), "check", call.pool
+        for number, memory in call.memories.items():
+            memory[:] = self.initial[number]
+        context.set_memory(records.POOL, call.pool)
+        code, stage, pool = context.check(self.prepare, core or 0), "check", call.pool
         scratch = context.scratch_needed()
         call.prepared = prepared = context.prepared_bytes()
+        weights = None
         if not code:
             stage = "run"
-            pool = call.pool[: call.used] + bytearray(prepared)
+            pool = call.pool[: call.used] + bytearray([FILL]) * prepared
             context.set_memory(records.POOL, pool)
             if prepared:
                 context.prepare(call.used)
+            weights = None if core is None else bytes(pool[call.used :])
             memory = bytearray([FILL ^ 0xFF]) * (scratch + GUARD)
             context.set_scratch(memory)
             context.start()
@@ -147,9 +157,10 @@ class Case:
             assert memory[scratch:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         self._check_sizes(code, pool)
         reason = context.reason() if code else None
-        return self._result(code, stage, reason or "", scratch, prepared, call.memories)
+        return self._result(code, stage, reason or "", scratch, prepared, call.memories,
+                            weights=weights)
 
-    def _result(self, code, stage, reason, scratch, prepared, memories, **measured):
+    def _result(self, code, stage, reason, scratch, prepared, memories, **others):
         """Asserts that only outputs and scratch tensors were written: the latter with any bytes."""
         outputs = [self.call.result(t, memories) for t in self.outputs]
         memories = {number: memory.copy() for number, memory in memories.items()}
@@ -157,7 +168,7 @@ class Case:
             memories[number][start:end] = self.initial[number][start:end]
         self._check_unwritten(memories)
         return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
-                      memories, outputs, **measured)
+                      memories, outputs, **others)
 
     def _place(self, tensor):
         number, start = self.call.places[id(tensor)]
@@ -200,14 +211,16 @@ class Case:
             at = _aligned(at) + self.call.shift(number)
             memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
             at += len(memory)
-        pool = data[_aligned(at) :][: self.call.used]
+        at = _aligned(at)
+        pool, weights = data[at:][: self.call.used], data[at + self.call.used :][:prepared]
         self._check_sizes(code, pool)
         assert self._written_once(pool) == self._written_once(self.call.pool[: self.call.used]), \
             f"{self}: wrote into the pool"
         if STAGES[stage] == "run":
             assert data[used + scratch :] == bytes([FILL]) * GUARD, f"{self}: wrote behind scratch"
         return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, prepared,
-                            memories, instructions=instructions, stack=stack)
+                            memories, weights=weights if STAGES[stage] == "run" else None,
+                            instructions=instructions, stack=stack)
 
 
 def _aligned(size):
@@ -226,14 +239,10 @@ def _shown(argument):
 @functools.cache
 def build(board):
     """Path of the board's program, made up to date first."""
-    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
-    environment = {key: value for key, value in os.environ.items() if key not in inherited}
     folder = ROOT / "build" / "operators" / board
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with selective.locked(folder):
         done = subprocess.run(["make", "-s", "-j2", "-C", PROGRAM_DIR, f"BOARD={board}"], text=True,
-                              capture_output=True, env=environment)
+                              capture_output=True, env=ports.environment())
     assert done.returncode == 0, f"the operators of {board} do not build:\n{done.stderr}"
     return folder / "firmware.elf"
 
@@ -267,7 +276,7 @@ def assert_same(board, cases):
     """Asserts that every case gives on the board what it gives on the twin."""
     differences = []
     for i, (case, result) in enumerate(zip(cases, call_on_board(board, cases), strict=True)):
-        difference = result.difference(case.on_twin())
+        difference = result.difference(case.on_twin(board))
         if difference:
             differences.append(f"case {i} on {board}, {case}: {difference}")
     assert not differences, f"{len(differences)} of {len(cases)} differ\n" + "\n".join(differences[:10])

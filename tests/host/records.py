@@ -60,7 +60,8 @@ class Context:
     def put_method(self, values, n_values, instructions, program_values, n_variables=0):
         """The record of a method of one instruction, at 0; the arguments are references."""
         self._put(METHOD, 0, n_values, n_variables, 1, values, instructions, program_values, 0, 0)
-        self._c.program_values, self._c.list_items, self._c.method = program_values, 0, 0
+        self._c.list_items, self._c.method = 0, 0
+        self._c.records = self._c.memory[POOL]
 
     def put_instruction(self, position, kernel, n_args, op):
         self._put(INSTRUCTION, position, kernel, n_args, op)
@@ -72,9 +73,9 @@ class Context:
         """`items` is a reference to as many references as `count` says."""
         self._put(VALUE, position, items, count, 0, 0, OTHER + kind, 0)
 
-    def check(self, prepares=False):
-        """Checks the method: the code of the first error, or 0."""
-        self._c.prepares, self._c.prepared_needed = prepares, 0
+    def check(self, prepares=False, core=lib.PT_CORE_PLAIN):
+        """Checks the method: the code of the first error, or 0. core: for which it prepares."""
+        self._c.prepares, self._c.core, self._c.prepared_needed = prepares, core, 0
         return lib.pt_check_method(self._c)
 
     def prepared_bytes(self):

@@ -1,7 +1,6 @@
 """The library without Python, tests/fuzz/library.c, built by gcc with its sanitizers for 64 and for 32
 bits: replays inputs."""
 
-import fcntl
 import functools
 import os
 import struct
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from picotorch.host import ports, selective
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "library"
@@ -45,13 +45,10 @@ def build(bits):
     """The program; skips where the compiler cannot make it."""
     if not has_sanitizers(bits):
         pytest.skip(f"gcc has no sanitizers for {bits} bits here (Debian: gcc-multilib)")
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with open(BUILD / f"lock{bits}", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with selective.locked(BUILD / str(bits)):
         command = ["make", "-s", "-j2", "-C", ROOT / "tests" / "fuzz", "CC=gcc", f"BITS={bits}",
                    "replay"]
-        environment = {name: value for name, value in os.environ.items() if "MAKE" not in name}
-        made = subprocess.run(command, capture_output=True, text=True, env=environment)
+        made = subprocess.run(command, capture_output=True, text=True, env=ports.environment())
         assert made.returncode == 0, made.stderr
     return BUILD / str(bits) / "replay"
 

@@ -1,6 +1,8 @@
-"""Stock MicroPython, built from its own ports as they are, and how files and a script get into it."""
+"""Stock MicroPython, built from its own ports as they are, and how files and a script get into it.
 
-import fcntl
+    python stock.py        # builds the firmware of a Pico, which takes longest
+"""
+
 import os
 import shutil
 import struct
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import built_ports
 import pytest
-from picotorch.host import mpy, native_module, ports, rp2, uf2
+from picotorch.host import mpy, native_module, ports, romfs, rp2, selective, uf2
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "stock"
@@ -19,6 +21,7 @@ PICO = REPOSITORY / "tests" / "ports" / "RPI_PICO"
 HEAP = 1 << 20  # what MicroPython has to itself on the emulated boards
 ROM = 0x21000000  # RAM of these boards that MicroPython leaves alone
 ROM_SIZE = 1 << 20
+_JOBS = f"-j{os.cpu_count() or 1}"
 
 # port, what make is told, the program
 _BUILDS = {
@@ -29,40 +32,35 @@ _BUILDS = {
 }
 
 
+def _run(command):
+    environment = ports.environment() | {"MICROPY_MPYCROSS": str(mpy.MPY_CROSS)}
+    made = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=environment)
+    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+
+
 def build(name):
     """The program of a port without picotorch."""
     port, settings, program = _BUILDS[name]
     folder = BUILD / name
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(BUILD / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with selective.locked(BUILD):
         tree = ports.tree_of(ports.boards()["unix"])
-        (folder / "manifest.py").write_text("")
-        command = ["make", "-C", tree / "ports" / port, f"-j{os.cpu_count() or 1}", "all",
-                   f"BUILD={folder}", f"FROZEN_MANIFEST={folder / 'manifest.py'}",
-                   f"MICROPY_MPYCROSS={mpy.MPY_CROSS}", f"MPY_LIB_DIR={tree}",
-                   f"MICROPY_HEAP_SIZE={HEAP}", *settings]
-        made = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              env=_environment())
-        assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+        selective.write_changed(folder, {"manifest.py": ""})
+        _run(["make", "-C", tree / "ports" / port, _JOBS, "all", f"BUILD={folder}",
+              f"FROZEN_MANIFEST={folder / 'manifest.py'}", f"MICROPY_MPYCROSS={mpy.MPY_CROSS}",
+              f"MPY_LIB_DIR={tree}", f"MICROPY_HEAP_SIZE={HEAP}", *settings])
     return folder / program
 
 
 def build_pico():
     """The firmware of MicroPython's own RPI_PICO."""
     folder = BUILD / "RPI_PICO"
-    folder.mkdir(parents=True, exist_ok=True)
     tree = subprocess.run([sys.executable, REPOSITORY / "tools" / "get_rp2.py"], check=True,
                           capture_output=True, text=True).stdout.strip()
-    commands = [["cmake", "-G", "Unix Makefiles", "-S", f"{tree}/ports/rp2", "-B", folder,
-                 "-DMICROPY_BOARD=RPI_PICO", f"-DMICROPY_BOARD_DIR={PICO}"],
-                ["make", "-C", folder, f"-j{os.cpu_count() or 1}"]]
-    with open(BUILD / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for command in commands:
-            made = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                                  env=_environment() | {"MICROPY_MPYCROSS": str(mpy.MPY_CROSS)})
-            assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+    with selective.locked(BUILD):
+        _run(["cmake", "-G", "Unix Makefiles", "-S", f"{tree}/ports/rp2", "-B", folder,
+              "-DMICROPY_BOARD=RPI_PICO", f"-DMICROPY_BOARD_DIR={PICO}"])
+        _run(["make", "-C", folder, _JOBS])
     return (folder / "firmware.bin").read_bytes()
 
 
@@ -72,50 +70,9 @@ def pico_uf2(path):
     return path
 
 
-def _environment():
-    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "BOARD", "BUILD", "CFLAGS")
-    return {name: value for name, value in os.environ.items() if name not in inherited} | {
-        "PYTHONDONTWRITEBYTECODE": "1"}
-
-
 def make_module(arch):
-    """build/natmod/ARCH/_picotorch.mpy."""
-    native_module.BUILD.mkdir(parents=True, exist_ok=True)
-    with open(native_module.BUILD / "lock", "w") as lock:  # picotorch natmod builds there, too
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        command = ["make", "-C", REPOSITORY / "port" / "natmod", f"-j{os.cpu_count() or 1}",
-                   f"ARCH={arch}", f"PYTHON={sys.executable}"]
-        made = subprocess.run(command, capture_output=True, text=True, env=_environment())
-        assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
-    return native_module.BUILD / arch / "_picotorch.mpy"
-
-
-# ---- a file system in memory
-
-
-def _number(value):
-    encoded = [value & 0x7F]
-    while value := value >> 7:
-        encoded.insert(0, 0x80 | value & 0x7F)
-    return bytes(encoded)
-
-
-def _record(kind, payload):
-    return _number(kind) + _number(len(payload)) + payload
-
-
-def romfs(files):
-    """A ROMFS image of {path: bytes}, with folders of one level."""
-    verbatim, directory, file = 2, 4, 5
-    folders = {}
-    for path, data in files.items():
-        folder, _, name = path.rpartition("/")
-        entry = _record(file, _number(len(name)) + name.encode() + _record(verbatim, data))
-        folders[folder] = folders.get(folder, b"") + entry
-    body = folders.pop("", b"")
-    for name, entries in folders.items():
-        body += _record(directory, _number(len(name)) + name.encode() + entries)
-    return b"\xd2\xcd\x31" + _number(len(body)) + body
+    """build/natmod/ARCH/_picotorch.mpy, with all kernels."""
+    return native_module.make(arch, native_module.BUILD / arch)
 
 
 # ---- runs
@@ -139,6 +96,15 @@ def _run_unix(script, files, models, folder):
                                 f"import sys\nsys.path[:] = [{str(folder)!r}]\n" + script)
 
 
+def _in_folders(files):
+    """{path: bytes} as romfs.build takes it, with folders of one level."""
+    nested = {}
+    for path, data in files.items():
+        folder, _, name = path.rpartition("/")
+        (nested.setdefault(folder, {}) if folder else nested)[name] = data
+    return nested
+
+
 def _run_emulated(name, script, files, models, folder):
     if shutil.which("qemu-system-arm") is None:
         pytest.skip("qemu-system-arm is not installed")
@@ -147,7 +113,7 @@ def _run_emulated(name, script, files, models, folder):
         lines.append(f"{model} = memoryview(uctypes.bytearray_at({ROM + ROM_SIZE + len(blob)}, "
                      f"{len(data)}))\n")
         blob += data.ljust(-(-len(data) // 128) * 128, b"\0")
-    image = romfs(files | {"picotorch_models.py": "".join(lines).encode()})
+    image = romfs.build(_in_folders(files | {"picotorch_models.py": "".join(lines).encode()}))
     assert len(image) <= ROM_SIZE
     rom = folder / "rom.img"
     rom.write_bytes(struct.pack(f"{ROM_SIZE}s", image) + blob)
@@ -157,3 +123,7 @@ def _run_emulated(name, script, files, models, folder):
     (folder / "script.py").write_text(start + script)
     loader = ["-device", f"loader,file={rom},addr={ROM},force-raw=on"]
     return built_ports.run_qemu(build(name), folder / "script.py", name, loader)
+
+
+if __name__ == "__main__":
+    build_pico()

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from benchmark_store import NAMES, TARGETS, load
 from board_call import BOARDS
-from picotorch.host import emulated, emulator, twin
+from picotorch.host import emulated, emulator, running, twin
 from picotorch.host.boards import load_board
 from picotorch.host.run import PREPARE, Request
 
 
 def request(name, board, prepare):
     model = load(name)
-    pool = load_board(board).arenas["pool"].size
-    return Request(model.pte(board), name, model.inputs, prepare=prepare, pool_size=pool)
+    pool, core = load_board(board).arenas["pool"].size, load_board(board).core
+    return Request(model.pte(board), name, model.inputs, prepare=prepare, core=core, pool_size=pool)
 
 
 @functools.cache
@@ -45,3 +45,16 @@ def test_board_gives_the_outputs_of_the_dialect(name, board, prepare):
     assert result.pool == reference.pool
     assert result.method_pool.used == reference.method_pool.used
     assert result.temp.used == reference.temp.used
+
+
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_deep_autoencoder"])
+def test_a_board_with_little_memory_gives_what_it_has(name, bare):
+    """Where the user says nothing of sizes."""
+    board, model = "netduinoplus2", load(name)
+    result = running.run(Request(model.pte(board), name, model.inputs, pool_size=None, temp_size=None,
+                                 bare=bare), board)
+    assert result.code == 0, result.message
+    np.testing.assert_array_equal(result.outputs[0], model.expected[0])
+    arenas = load_board(board).arenas
+    assert (result.method_pool.size, result.temp.size) == (arenas["pool"].size, arenas["temp"].size)

@@ -278,7 +278,7 @@ def test_interrupt(call, monkeypatch):
     (["nix"], "No such command 'nix'"),
     (["run"], "Missing argument 'MODEL'"),
     (["run", "m.pte", "--nix"], "No such option"),
-    (["run", "m.pte", "--board", "nix"], "'nix' is not one of 'host', 'mps2-an385'"),
+    (["run", "m.pte", "--board", "nix"], "'nix' is not one of 'host', '"),
     (["run", "m.pte", "--pool-size", "-1"], "--pool-size"),
     (["run", "m.pte", "--pool-size", "many"], "--pool-size"),
     (["run", "m.pte", "--temp-size", str((1 << 27) + 1)], "--temp-size"),
@@ -535,7 +535,9 @@ def test_size_is_exact(call):
     assert entry["program_bytes"] == len(fixture_store.load("ds_cnn").pte)
     assert 0 < entry["constant_bytes"] < entry["program_bytes"]
     assert [board["board"] for board in entry["boards"]] == running.board_names()[1:]
-    for board in entry["boards"]:
+    small = next(board for board in entry["boards"] if board["board"] == "lm3s6965evb")
+    assert not small["fits"] and small["memories"]["planned"]["needed"] == 64000
+    for board in [board for board in entry["boards"] if board is not small]:
         assert board["fits"] is True and board["message"] == ""
         assert 0 < board["stack"]["execute"] <= board["stack_bound"] < board["stack_size"]
         assert set(board["kernels"]["operators"]) == set(entry["operators"])
@@ -589,8 +591,9 @@ def test_parity_json(call):
     entry = json.loads(call("parity", path("mobilenet_v1_025"), "--json")[1])
     assert entry["agree"] is True
     assert entry["inputs"] == "random (seed 0)" and entry["reference"] is None
-    assert entry["boards"] == [{"board": "mps2-an386", "outputs": [], "pool": None,
-                                "reference": None}]
+    (board,) = entry["boards"]
+    assert board.pop("pool_bytes") > 0
+    assert board == {"board": "mps2-an386", "outputs": [], "pool": None, "reference": None}
 
 
 def test_same_bits():
@@ -652,6 +655,22 @@ def test_parity_with_a_board_that_differs(call, monkeypatch, change, words):
     status, out, _ = call("parity", path("conv1d"))
     assert status == 1
     assert words in out and out.splitlines()[-1].endswith("DO NOT AGREE")
+
+
+def test_parity_compares_what_is_prepared(call, monkeypatch):
+    on_board = running.emulated.run
+
+    def run(request, board):
+        result = on_board(request, board)
+        result.pool = result.pool[:-1] + bytes([result.pool[-1] ^ 1])
+        return result
+
+    arguments = ["parity", path("int8_ds_cnn"), "--prepare", "pool", "--json"]
+    (board,) = json.loads(call(*arguments)[1])["boards"]
+    assert board["pool"] is None and board["pool_bytes"] > 30_000
+    monkeypatch.setattr(running.emulated, "run", run)
+    status, out, _ = call(*arguments)
+    assert status == 1 and json.loads(out)["boards"][0]["pool"] == board["pool_bytes"] - 1
 
 
 # ---- as programs

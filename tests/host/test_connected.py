@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import picotorch
 import pytest
 from calling import assert_error, assert_usage
-from picotorch.host import native_module
+from picotorch.host import native_module, selective
 from picotorch.host.connected import (
     files,
     installing,
@@ -22,7 +22,6 @@ from picotorch.host.connected import (
     serial_ports,
     transport,
 )
-from picotorch.host.twin import open_program
 from wire import Board
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
@@ -269,7 +268,7 @@ def native_modules(tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(name.encode() * 100)
     monkeypatch.setattr(installing, "BUILD", tmp_path)
-    monkeypatch.setattr(native_module, "SETUP", tmp_path / "none")  # as it is without the repository
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
         **running.facts_of(conversation), "mpy": 6 | ARMV7EMSP << 10})  # ours loads no native modules
     return tmp_path
@@ -278,7 +277,7 @@ def native_modules(tmp_path, monkeypatch):
 def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_modules):
     """An M4F takes the module of an M3 where its own is not built."""
     with link.Link(board.port) as conversation:
-        paths = installing.install(conversation, {}, lambda *told: None)
+        paths = installing.install(conversation, installing.Installed(), [], lambda *told: None)
         for path in paths:
             source = next(native_modules.rglob(path.rsplit("/", 1)[1])).read_bytes()
             assert files.do(conversation, "", "checksum", path) == (len(source), zlib.crc32(source))
@@ -292,12 +291,12 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_tests(call, tmp_p
 
 def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, monkeypatch):
     """It is built where the one with all kernels is too large for the heap."""
-    monkeypatch.setattr(native_module, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
+    monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
     (native_modules / "armv7m" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
-    programs = {"add": open_program(Path(SMALL).read_bytes())}
     with link.Link(board.port) as conversation:
-        *_, path = installing.install(conversation, programs, lambda *told: None)
-        module = native_module.link("armv7emsp", programs).read_bytes()
+        *_, path = installing.install(conversation, installing.Installed(), ["aten::add.out"],
+                                      lambda *told: None)
+        module = native_module.link("armv7emsp", ["aten::add.out"]).read_bytes()
         assert files.do(conversation, "", "checksum", path) == (len(module), zlib.crc32(module))
     assert len(module) < 100_000
 

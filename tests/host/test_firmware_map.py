@@ -16,4 +16,4 @@ def test_only_objects_that_were_linked_count_wherever_the_folder_is_now(tmp_path
     (folder / "kernels" / "core").mkdir(parents=True)
     (folder / "kernels" / "core" / "of_an_older_build.o").touch()
     (folder / "firmware.map").write_text(MAP)
-    assert linked_objects(folder / "firmware.map") == ["kernels/core/load.o", "memory_copy.o"]
+    assert linked_objects(folder / "firmware.map", folder) == ["kernels/core/load.o", "memory_copy.o"]

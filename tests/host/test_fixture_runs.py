@@ -185,7 +185,8 @@ def test_board_gives_the_same_bytes_as_the_twin(name, board):
 def test_what_a_board_has_no_room_for_is_refused(board, name):
     run = FIXTURES[name].runs[0]
     try:
-        result = running.run(Request(FIXTURES[name].pte, name, run.inputs, run.method), board)
+        result = running.run(Request(FIXTURES[name].pte, name, run.inputs, run.method, pool_size=None,
+                                     temp_size=None), board)
         code, message = result.code, result.message
     except Error as error:
         code, message = error.code, error.message

@@ -14,7 +14,7 @@ import figures
 import pytest
 from fixture_store import FOLDER
 from picotorch.host import emulator, running
-from picotorch.host.boards import board_names, load_board
+from picotorch.host.boards import board_names, full_board_names, load_board
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BOARD = running.DEFAULT_BOARD
@@ -121,7 +121,7 @@ def test_no_module_of_the_network_is_imported(folder):
 
 
 @pytest.mark.parametrize("variant", ["run", "repl"])
-@pytest.mark.parametrize("board", board_names())
+@pytest.mark.parametrize("board", full_board_names())
 def test_the_firmware_has_no_network(board, variant):
     firmware = emulator.firmware_path(load_board(board), variant)
     symbols = subprocess.check_output(["arm-none-eabi-nm", firmware], text=True).split()

@@ -45,6 +45,13 @@ def test_random_calls(name, board):
     assert_same(board, random_operators.cases(name))
 
 
+@pytest.mark.parametrize("name", ["conv2d", "linear"])
+def test_random_calls_prepare(name):
+    results = [case.on_twin("mps2-an386") for case in random_operators.cases(name) if case.prepare]
+    prepared = [result for result in results if result.weights]
+    assert len(prepared) > 0.2 * len(results)
+
+
 @pytest.mark.parametrize("name", random_operators.NAMES)
 def test_random_calls_are_accepted_and_say_something(name):
     results = [case.on_twin() for case in random_operators.cases(name)]

@@ -1,9 +1,10 @@
 """Method.load(..., prepare=True): the pool that it needs, a pool that is too small, and several methods
-in one pool."""
+in one pool; and for other cores on the twin, to the bytes of the boards."""
 
 import fixture_store
 import numpy as np
 import pytest
+from board_call import BOARDS
 from picotorch import (
     BufferDataLoader,
     Error,
@@ -13,12 +14,15 @@ from picotorch import (
     Method,
     Program,
 )
-from picotorch.host import running, sizing
+from picotorch.host import running, sizing, twin
+from picotorch.host.boards import load_board
 from picotorch.host.run import Request
 from targets import aligned
 
 NAME = "int8_ds_cnn"
 BOARD = "mps2-an386"
+PREPARING = ("int8_convolutions", "int8_ds_cnn", "int8_io_ds_cnn", "int8_resnet8",
+             "int8_transposed_convolution")
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +104,51 @@ def test_methods_in_one_pool_prepare_apart(fixture, needed):
     for method in reversed(methods):
         method.unload()
     assert pool.used == 0
+
+
+# ---- for a core
+
+
+def for_core(name, core, **others):
+    fixture = fixture_store.load(name)
+    return Request(fixture.pte, name, fixture.runs[0].inputs, pool_size=1 << 18, prepare="pool",
+                   core=core, **others)
+
+
+def test_every_int8_fixture_that_prepares_is_here():
+    for name in {fixture.name for fixture in fixture_store.load_all()} - set(PREPARING):
+        if name.startswith("int8_"):
+            assert twin.run(for_core(name, "cortex-m4")).prepared == 0, name
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_twin_prepares_what_a_board_does(board):
+    for name in PREPARING:
+        request = for_core(name, load_board(board).core, bare=True)
+        result = running.run(request, board)
+        assert result.code == 0, result.message
+        assert len(result.pool) == result.method_pool.used and result.prepared > 0
+        assert result.pool == running.run(request, "host").pool, name
+
+
+def test_cores_differ_in_what_is_prepared_alone():
+    results = [twin.run(for_core(NAME, core))
+               for core in (None, "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55")]
+    records = results[0].pool
+    parts = [result.pool[len(records) :] for result in results[1:]]
+    assert all(result.pool[: len(records)] == records for result in results)
+    assert [len(part) for part in parts] == [results[0].prepared] * 4
+    assert len(set(parts)) == 4
+    assert len({result.outputs[0].tobytes() for result in results}) == 1
+
+
+def test_cores_of_one_kind_have_one_form():
+    pools = [twin.run(for_core(NAME, core)).pool
+             for core in ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m35p")]
+    assert len(set(pools)) == 1
+
+
+@pytest.mark.parametrize("core", ("cortex-m55", "cortex-m23", "of no name"))
+def test_a_core_without_a_form_has_zeros_behind_the_references(core):
+    result = twin.run(for_core(NAME, core))
+    assert 0 < len(result.pool[-result.prepared :].rstrip(b"\0")) < 256

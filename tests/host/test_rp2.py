@@ -11,7 +11,7 @@ import on_pico
 import pytest
 from fixture_store import FOLDER
 from picotorch import Error
-from picotorch.host import pico, romfs, rp2, uf2
+from picotorch.host import examples, pico, romfs, rp2, uf2
 
 RP2 = rp2.BUILD
 FLASH = rp2.FLASH
@@ -223,6 +223,14 @@ def test_a_model_is_run_by_its_path_in_a_line(mpremote):
     code = ("from picotorch import Module; from array import array; "
             "print(Module('/rom/model.pte').forward(array('f', [0.5] * 490)).sizes())")
     assert mpremote("exec", code).strip() == "(1, 12)"
+
+
+def test_an_example_hears_its_recording(mpremote):
+    """All five run on an emulated Cortex-M4F in test_examples.py."""
+    folder = examples.EXAMPLES_DIR / "knock"
+    mpremote("fs", "cp", folder / "model.pte", folder / "recording.bin", ":")
+    assert mpremote("run", folder / "main.py") == (folder / "expected.txt").read_text()
+    mpremote("fs", "rm", ":model.pte", ":recording.bin")
 
 
 def test_mpremote_deploys_a_romfs(mpremote, tmp_path):

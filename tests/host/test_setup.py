@@ -1,5 +1,6 @@
 """The set-up says what is missing, does nothing twice, and never leaves a stale host extension."""
 
+import argparse
 import importlib.util
 import os
 import re
@@ -131,6 +132,18 @@ def test_a_python_that_lacks_something_is_passed_over(setup, tmp_path, monkeypat
     assert setup.find_python() == sys.executable
     monkeypatch.setattr(setup, "python_candidates", lambda: [str(incomplete), nowhere])
     assert setup.find_python() is None
+
+
+def test_a_board_without_room_for_all_kernels_is_left_out(setup, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "boards" / "small"
+    folder.mkdir(parents=True)
+    (folder / "board.toml").write_text("full_firmware = false\n")
+    monkeypatch.setattr(setup, "BOARDS", ["small"])
+    monkeypatch.setattr(setup, "make_firmware", None)
+    setup.set_up_firmware(argparse.Namespace(board=None, variant=None, selection=None))
+    assert "picotorch firmware --models MODEL.pte --board small" in capsys.readouterr().out
+    with pytest.raises(setup.SetupError, match="small has no room for all kernels"):
+        setup.set_up_firmware(argparse.Namespace(board=["small"], variant=None, selection=None))
 
 
 def test_make_help_has_every_target():

@@ -1,0 +1,155 @@
+"""Images: every fixture as `picotorch compile` stores it, beside its .pte file."""
+
+import functools
+import json
+
+import benchmark_store
+import fixture_store
+import pytest
+from calling import assert_error, assert_usage
+from fixture_jobs import job_of, script_of
+from picotorch import Error
+from picotorch.host import image_writer, running
+from picotorch.host.boards import load_board
+from picotorch.host.parity import same_bits
+from picotorch.host.run import Request
+from targets import BOARDS, HOST, on_boards, run_script
+from test_fixture_runs import on_host, with_one_nan, without_stack
+
+FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
+LOADED = [name for name, fixture in FIXTURES.items() if not fixture.refused
+          and name not in fixture_store.NOT_SUPPORTED]
+# All run on one board, on the others those whose weights kernels prepare, and some of each kind.
+ALL_ON = "mps2-an386"
+SOME = ("cond_on_a_size", "conv2d_channels_last", "dynamic_batch", "external_state", "two_methods")
+
+
+class Compiled:
+    """A fixture whose program is its image."""
+
+    data = ()
+
+    def __init__(self, fixture, core=None):
+        self._fixture = fixture
+        self.pte = image_writer.compile_image(fixture.pte, fixture.data, core).data
+
+    def __getattr__(self, name):
+        return getattr(self._fixture, name)
+
+
+@functools.cache
+def compiled(name, core=None):
+    return Compiled(FIXTURES[name], core)
+
+
+def run(image, target):
+    return run_script(script_of("fixture.py", [image]), job_of(image), target)
+
+
+def of_values(result):
+    """What a run says of values: all but the pool, and what it takes of it."""
+    files = {path: data for path, data in result.files.items() if not path.startswith("pool_")}
+    return files, [line for line in result.lines if "pool" not in line]
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_outputs_are_those_of_the_program(name):
+    if FIXTURES[name].backends:
+        with pytest.raises(Error, match=r"NotSupported .*no delegates"):
+            compiled(name)
+        return
+    assert of_values(run(compiled(name), HOST)) == of_values(on_host(name))
+
+
+@pytest.mark.parametrize(("name", "board"), [
+    (name, board) for name, board in on_boards(LOADED) if not FIXTURES[name].backends
+    and (board == ALL_ON or name.startswith("int8_") or name in SOME)])
+def test_boards_give_the_bytes_of_the_twin(name, board):
+    """With what the kernels of the board's core prepare, for which the pool would have no room."""
+    image = compiled(name, load_board(board).core)
+    on_twin, on_board = run(image, HOST), run(image, board)
+    assert without_stack(on_board.lines) == without_stack(on_twin.lines)
+    wanted, files = with_one_nan(image, on_twin), with_one_nan(image, on_board)
+    assert sorted(files) == sorted(wanted)
+    assert [path for path in wanted if wanted[path] != files[path]] == []
+
+
+def test_every_board_has_some():
+    assert {board for name, board in on_boards(SOME)} == set(BOARDS)
+
+
+@pytest.mark.parametrize("target", [HOST, ALL_ON])
+@pytest.mark.parametrize("name", benchmark_store.NAMES)
+def test_a_benchmark_model_takes_no_pool(name, target):
+    model = benchmark_store.load(name)
+    board = ALL_ON if target == HOST else target
+    image = image_writer.compile_image(model.pte(board), (), load_board(board).core).data
+    result = running.run(Request(image, name, model.inputs, pool_size=0), target)
+    assert (result.code, result.message) == (0, "")
+    assert result.method_pool.used == 0
+    assert same_bits(result.outputs[0], model.expected[0])
+
+
+def test_what_is_prepared_in_the_image_saves_instructions():
+    """As many as in the pool, where the pool has room for it."""
+    model = benchmark_store.load("int8_ds_cnn")
+    program = model.pte(ALL_ON)
+    runs = [running.run(Request(file, "int8_ds_cnn", model.inputs, prepare=prepare), ALL_ON)
+            for file, prepare in ((image_writer.compile_image(program, (), "cortex-m4").data, "none"),
+                                  (program, "pool"), (program, "none"))]
+    in_image, in_pool, plain = [run.instructions["execute"] for run in runs]
+    assert in_image <= in_pool < plain
+
+
+def test_the_same_program_gives_the_same_bytes():
+    fixture = FIXTURES["int8_ds_cnn"]
+    assert image_writer.compile_image(fixture.pte, (), "cortex-m4").data == \
+        image_writer.compile_image(fixture.pte, (), "cortex-m4").data
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m4", None])
+def test_an_image_for_another_core_runs_without_what_was_prepared(core):
+    image = compiled("int8_ds_cnn", core)
+    on_board = run(image, ALL_ON)
+    assert with_one_nan(image, on_board) == with_one_nan(image, run(image, HOST))
+
+
+@pytest.mark.parametrize("bare", [[], ["--bare"]], ids=["MicroPython", "bare"])
+def test_commands_take_an_image(bare, call, tmp_path):
+    def answer(*arguments):
+        status, out, err = call(*arguments, "--json")
+        assert (status, err) == (0, "")
+        return json.loads(out)
+
+    model, image = tmp_path / "model.pte", tmp_path / "model.ptm"
+    model.write_bytes(FIXTURES["int8_ds_cnn"].pte)
+    entry = answer("compile", model, "--board", ALL_ON, "--keep-plan")
+    assert entry["output"] == str(image)
+    assert entry["methods"] == [{
+        "method": "forward", "before": {"method_pool": 2588, "planned": [16000], "temp": 3780},
+        "after": {"method_pool": 0, "planned": [16000], "temp": 3780}}]
+    board = ["--board", ALL_ON, *bare]
+    result = answer("run", image, *board)
+    assert (result["status"], result["method_pool"]["used"]) == ("ok", 0)
+    assert answer("parity", image, *board)["agree"] is True
+    assert answer("size", image)["method_pool"] == 0
+    assert len(answer("profile", image)["instructions"]) == 16
+    assert answer("inspect", image)["methods"][0]["name"] == "forward"
+
+
+def test_compile_refuses(call, tmp_path):
+    model = tmp_path / "model.pte"
+    model.write_bytes(FIXTURES["delegate_inline"].pte)
+    assert_usage(call("compile", model, "--output", model), "is the model itself")
+    assert_usage(call("compile", model, "--board", ALL_ON, "--core", "cortex-m3"), "not both")
+    assert_usage(call("compile", model, "--int8-io", "--keep-plan"), "leave out --keep-plan")
+    assert_error(call("compile", model), "NotSupported", "an image has no delegates")
+    assert not (tmp_path / "model.ptm").exists()
+
+
+def test_damaged_data_is_refused(call, tmp_path):
+    """No wrong reference, but other outputs: the host looks at all of the file."""
+    image = bytearray(compiled("int8_ds_cnn").pte)
+    image[-100] ^= 1
+    (tmp_path / "model.ptm").write_bytes(image)
+    assert_error(call("run", tmp_path / "model.ptm"), "InvalidProgram", "checksum of its data")

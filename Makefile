@@ -13,7 +13,8 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 SETUP = $(or $(PYTHON),$(error Python 3.11 or newer is needed; \
 	Debian 12 has it: apt-get install python3))  tools/setup_picotorch.py
 PICOTORCH = .venv/bin/picotorch
-BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(wildcard boards/*/board.toml))))
+FULL_BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(shell \
+	grep -L '^full_firmware = false' boards/*/board.toml))))
 # schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
 	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
@@ -86,6 +87,7 @@ rp2: ## Firmware of Raspberry Pi Pico and Pico 2 (MicroPython's port rp2), and a
 	@$(SETUP) python
 	$(PICOTORCH) firmware --board RPI_PICO
 	$(PICOTORCH) firmware --board RPI_PICO2
+	.venv/bin/python tests/host/stock.py
 
 .PHONY: operators
 operators: packages ## Program that runs single operators on one board, without MicroPython (BOARD=mps2-an386)
@@ -100,7 +102,7 @@ repl: ## MicroPython's prompt on an emulated board (ctrl-A x ends it); PORT=pty,
 
 .PHONY: parity
 parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/fixtures/ds_cnn)
-	$(PICOTORCH) parity $(FIXTURE)/model.pte $(addprefix --board ,$(BOARDS))
+	$(PICOTORCH) parity $(FIXTURE)/model.pte $(addprefix --board ,$(FULL_BOARDS))
 
 .PHONY: renode
 renode: $(if $(RENODE_TEST),all-firmware,python) ## tests/renode on the emulator Renode, where RENODE_TEST names its renode-test

@@ -127,12 +127,14 @@ performance: all-firmware ## Measure all of docs/performance.md and write its ta
 	.venv/bin/python tools/bench_ops.py --totals --prepare pool --output build/bench_ops_pool.json
 	.venv/bin/python tools/cycles.py
 	.venv/bin/python tools/performance.py
+	.venv/bin/python tools/readme.py
 
 .PHONY: reliability
 reliability: all-firmware ## Try to break it, count, print the figures of docs/reliability.md and write them
 	rm -rf build/reliability
 	PICOTORCH_SWEEP=all .venv/bin/python tests/run.py $(PYTEST) -m reliability
 	.venv/bin/python tools/reliability.py
+	.venv/bin/python tools/readme.py
 
 .PHONY: size
 size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
@@ -157,6 +159,10 @@ build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | 
 .PHONY: fuzz
 fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TARGET=file, library, library32 ...)
 	.venv/bin/python tools/fuzz.py --target $(FUZZ_TARGET) --minutes $(MINUTES) --jobs $(JOBS)
+
+.PHONY: pages
+pages: firmware ## Run the commands that pages of docs/ show, and write what they print
+	.venv/bin/python tools/pages.py $(shell grep -l '```console' docs/*.md)
 
 ##@ Before a commit
 

@@ -30,7 +30,7 @@ from picotorch.host.listing_boards import full_boards
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tests/fixtures", "tools",
-           "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
+           "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 NO_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
 OTHERWISE = {"TZ": "Pacific/Chatham", "LC_ALL": "C", "PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1",
              "MICROPY_GIT_HASH": "another"}

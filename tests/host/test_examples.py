@@ -9,7 +9,7 @@ from picotorch.host import examples, running, sizing
 from test_mpremote import Remote
 
 NAMES = examples.names()
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "examples.md"
 FILES = {"README.md", "expected.txt", "export.py", "main.py", "model.pte"}
 
 
@@ -75,7 +75,7 @@ def test_the_list(call):
     assert status == 0
     table = out.split("\n\n")[0]
     assert [line.split()[0] for line in table.splitlines()[1:]] == NAMES
-    assert table in README.read_text()
+    assert table in PAGE.read_text()
 
 
 def test_a_copy(call, tmp_path):

@@ -1,13 +1,99 @@
-"""What the tables of the documents name as shown by something is there."""
+"""README.md and docs/ agree with the code: figures, code blocks, shown output, links, named tests."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import fixture_store
+import numpy as np
 import pytest
+from picotorch.host import cli
+from targets import aligned
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ROOT / "docs"
-LINK = re.compile(r"\[(\w+)\]\(\.\./(\S+?)\)")
+README = ROOT / "README.md"
+PAGES = [*ROOT.glob("*.md"), *DOCUMENTS.glob("*.md"), *ROOT.glob("boards/*.md"),
+         *ROOT.glob("examples/*/README.md")]
+SHOWN_BY = re.compile(r"\[(\w+)\]\(\.\./(\S+?)\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def code(path, language):
+    return re.findall(rf"```{language}\n(.*?)```\n", path.read_text(), re.DOTALL)
+
+
+def tool(name, *arguments):
+    done = subprocess.run([sys.executable, ROOT / "tools" / name, *arguments], cwd=ROOT, text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- README.md
+
+
+def test_readme_is_short():
+    assert len(README.read_text().splitlines()) <= 150
+
+
+def test_the_figures_of_readme_are_those_of_the_documents():
+    tool("readme.py", "--check")
+
+
+def test_the_python_of_readme_runs(tmp_path, monkeypatch):
+    fixture = fixture_store.load("ds_cnn")
+    run = fixture.runs[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.pte").write_bytes(fixture.pte)
+    for block in code(README, "python"):
+        names = {"model": aligned(fixture.pte), "x": run.inputs[0]}
+        exec(compile(block, "README.md", "exec"), names)
+        y = names["y"][0] if isinstance(names["y"], (list, tuple)) else names["y"]
+        assert np.allclose(list(y.data), run.expected[0].ravel(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/c.md"])
+def test_the_c_of_readme_compiles(page, tmp_path):
+    (block,) = code(ROOT / page, "c")
+    declared = "" if "pt_value_view y;" in block else "static pt_value_view y;"
+    program = tmp_path / "readme.c"
+    program.write_text(f"""#include "picotorch.h"
+        extern const uint8_t model[]; extern uint32_t model_size; extern float x[4];
+        extern const pt_memories memories; extern const pt_options options; {declared}
+        int run(void); int run(void) {{ {block} return 0; }}""")
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                    f"-I{ROOT}/kernels/core", program], check=True)
+
+
+# ---- all pages
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT)))
+                                  for page in PAGES])
+def test_links_lead_somewhere(page):
+    for path, anchor in LINK.findall(page.read_text()):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), path
+        if anchor:
+            headings = re.findall(r"^#+ (.*)", target.read_text(), re.MULTILINE)
+            anchors = [re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in headings]
+            assert anchor in anchors, f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", [page.name for page in sorted(DOCUMENTS.glob("*.md"))
+                                  if "```console" in page.read_text()])
+def test_commands_print_what_the_page_shows(page):
+    tool("pages.py", "--check", DOCUMENTS / page)
+
+
+def test_every_command_is_in_the_list():
+    page = (DOCUMENTS / "command-line.md").read_text()
+    for name in cli.cli.commands:
+        assert re.search(rf"^\| `{name}\b", page, re.MULTILINE), name
+
+
+# ---- what the tables of features.md and trust.md name as shown by something
 
 
 def rows(page):
@@ -38,8 +124,8 @@ def test_there_are_rows():
 @pytest.mark.parametrize("row", [pytest.param(row, id=f"{page}: {row.split('|')[1].strip()[:40]}")
                                  for page, row in ROWS])
 def test_what_a_row_names_is_there(row):
-    assert LINK.findall(row.rpartition("|")[0].rpartition("|")[2])
-    for name, path in LINK.findall(row):
+    assert SHOWN_BY.findall(row.rpartition("|")[0].rpartition("|")[2])
+    for name, path in SHOWN_BY.findall(row):
         target = ROOT / path
         if target.is_dir():
             assert (target / "model.pte").is_file()

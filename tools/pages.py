@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Run the commands that pages of docs/ show, and write or compare their output.
+
+    .venv/bin/python tools/pages.py docs/quickstart.md           # write what the commands print now
+    .venv/bin/python tools/pages.py --check docs/quickstart.md   # status 1 if they differ
+
+A page's ```console blocks hold commands, `$ picotorch size net.pte`, and what they print on stdout; a
+line `...` stands for lines left out. Blocks of other kinds whose first line is a comment with a file
+name, `# net.py`, are written to that file. All commands of a page run one after the other in one new
+folder. Below `<!-- needs torch: net.pte -->` a block runs only where torch is installed; elsewhere
+docs/net.pte takes the place of what it would have made.
+
+A page may differ from the output in its spaces, and by 2 % in a number: a faster kernel does not make
+the page wrong at once.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"(?:<!-- needs torch: (?P<made>\S+) -->\n+)?```(?P<kind>\w*)\n(?P<body>.*?)```\n",
+                   re.DOTALL)
+FILE = re.compile(r"(?:#|//) ([\w.]+)\n")
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+TOLERANCE = 0.02
+
+
+def shape(line: str) -> str:
+    return re.sub(r" +", " ", NUMBER.sub("#", line)).strip()
+
+
+def numbers(line: str) -> list[float]:
+    return [float(text.replace(",", "")) for text in NUMBER.findall(line)]
+
+
+def is_same(shown: str, printed: str) -> bool:
+    return shape(shown) == shape(printed) and all(
+        abs(a - b) <= TOLERANCE * max(abs(a), abs(b)) for a, b in
+        zip(numbers(shown), numbers(printed), strict=True))
+
+
+def aligned(shown: list[str], printed: list[str], same) -> list[str] | None:
+    """The printed lines in place of those shown, `...` where the page leaves lines out; None if they do
+    not match."""
+    if not shown:
+        return None if printed else []
+    if shown[0] == "...":
+        for i in range(len(printed) + 1):
+            rest = aligned(shown[1:], printed[i:], same)
+            if rest is not None:
+                return ["...", *rest]
+        return None
+    if not printed or not same(shown[0], printed[0]):
+        return None
+    rest = aligned(shown[1:], printed[1:], same)
+    return None if rest is None else [printed[0], *rest]
+
+
+def run(command: str, folder: Path) -> list[str]:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True,
+                          stdout=subprocess.PIPE)
+    return [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+
+
+def commands(body: str) -> list[list[str]]:
+    """Each command with the lines that are shown below it."""
+    found = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append([line])
+        else:
+            found[-1].append(line)
+    return found
+
+
+def renewed(body: str, folder: Path, differences: list[str]) -> str:
+    """A console block with what its commands print now; what differs is added to `differences`."""
+    lines = []
+    for first, *shown in commands(body):
+        printed = run(first[2:], folder)
+        blank = 0
+        while shown and not shown[-1]:
+            shown, blank = shown[:-1], blank + 1
+        if aligned(shown, printed, is_same) is None:
+            differences.append("\n".join([first, *printed]))
+            now = aligned(shown, printed, lambda a, b: shape(a) == shape(b))
+            shown = printed if now is None else now
+        lines += [first, *shown, *[""] * blank]
+    return "\n".join(lines) + "\n"
+
+
+def check(path: Path) -> tuple[str, list[str]]:
+    """The text of the page with its output as it is now, and the commands whose output differs."""
+    differences: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="picotorch-page-") as name:
+        folder = Path(name)
+        for linked in ("tests", "tools"):
+            (folder / linked).symlink_to(ROOT / linked)
+
+        def one(found):
+            body = found["body"]
+            if found["made"] and importlib.util.find_spec("torch") is None:
+                shutil.copy(ROOT / "docs" / found["made"], folder)
+            elif found["kind"] == "console":
+                start, end = (found.start("body") - found.start(), found.end("body") - found.start())
+                return found[0][:start] + renewed(body, folder, differences) + found[0][end:]
+            elif FILE.match(body):
+                (folder / FILE.match(body)[1]).write_text(body)
+            return found[0]
+
+        return BLOCK.sub(one, path.read_text()), differences
+
+
+@click.command(help=__doc__)
+@click.argument("pages", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; compare.")
+def main(pages, only_check):
+    failed = False
+    for page in pages:
+        text, differences = check(page)
+        for difference in differences:
+            click.echo(f"{page}: prints now\n{difference}\n")
+        failed |= bool(differences)
+        if not only_check:
+            page.write_text(text)
+    sys.exit(1 if only_check and failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 from picotorch.errors import ACCESS_FAILED, NOT_FOUND, fail
 
-from . import running, show, sizing
+from . import show
+from .run import running
+from .size import sizing
 
 EXAMPLES_DIR = Path(__file__).resolve().parent.parent / "examples"
 NO_COPY = shutil.ignore_patterns("__pycache__", "*.mpy")

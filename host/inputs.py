@@ -208,3 +208,9 @@ def _random_tensor(generator, info, sizes):
     else:
         values = generator.integers(0, 2, sizes)
     return np.asarray(values).astype(dtype)
+
+
+def request_inputs(meta: MethodMeta, path: Path | None, seed: int, quantize: bool,
+                   sizes: dict) -> list:
+    """Returns the inputs that a file has for a method, or random ones without a file."""
+    return random_inputs(meta, seed, sizes) if path is None else read_inputs(path, meta, quantize)

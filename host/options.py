@@ -10,9 +10,10 @@ import click
 from picotorch import Error, register_backend, unregister_backend
 from picotorch.memory import LIMIT
 
-from . import torchscript
+from .export import torchscript
 from .inputs import SEED
-from .run import PATIENCE, PREPARE
+from .run.request import PATIENCE, PREPARE
+from .twin import BOARD as HOST
 
 LAST_PORT = 65535
 
@@ -188,3 +189,15 @@ def bare(command):
 def boards(names, text):
     return click.option("--board", "boards", multiple=True, type=click.Choice(names),
                         metavar="BOARD", help=text)
+
+
+def check_run(firmware, bare, board, quantize, inputs, sizes):
+    """Raises UsageError for options of a run that do not go together."""
+    if firmware is not None and board == HOST:
+        raise click.UsageError("--firmware is of a board: give --board, too")
+    if bare and board == HOST:
+        raise click.UsageError("--bare is of a board: give --board, too")
+    if quantize and inputs is None:
+        raise click.UsageError("--quantize is for --inputs")
+    if sizes and inputs is not None:
+        raise click.UsageError("--sizes is for random inputs: those of --inputs have theirs")

@@ -24,8 +24,8 @@ from picotorch.method_meta import MethodMeta
 
 from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
-from .run import Request, Result, Usage, read_events
-from .runner_log import log_of
+from .run.request import Request, Result, Usage, read_events
+from .run.runner_log import log_of
 from .tensors import from_stored, output_array, to_stored
 
 BOARD = "host"

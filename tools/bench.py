@@ -16,10 +16,11 @@ from pathlib import Path
 
 import click
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host import boards, emulated, emulator
-from picotorch.host.flash import flash_of_models
-from picotorch.host.listing_boards import full_boards
-from picotorch.host.run import PREPARE, Request
+from picotorch.host.boards import boards
+from picotorch.host.boards.listing import full_boards
+from picotorch.host.run import emulated, emulator
+from picotorch.host.run.request import PREPARE, Request
+from picotorch.host.size.flash import flash_of_models
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table

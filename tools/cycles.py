@@ -18,9 +18,10 @@ from collections import Counter
 from pathlib import Path
 
 import click
-from picotorch.host import boards, emulator
-from picotorch.host.run import PREPARE
-from picotorch.host.runner_files import make_job
+from picotorch.host.boards import boards
+from picotorch.host.run import emulator
+from picotorch.host.run.request import PREPARE
+from picotorch.host.run.runner_files import make_job
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table

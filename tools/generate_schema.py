@@ -19,7 +19,7 @@ HEADER = ROOT / "kernels/core/schema.h"
 SLOTS = ROOT / "kernels/core/schema_slots.h"
 VERIFIER = ROOT / "kernels/core/schema_tables.h"
 PROGRAM = ROOT / "host/program_schema.py"
-BUNDLED = ROOT / "host/bundled_schema.py"
+BUNDLED = ROOT / "host/run/bundled_schema.py"
 NOTICE = "Written by tools/generate_schema.py from schema/program.toml."
 
 # Bytes of a scalar

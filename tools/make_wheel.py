@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 import click
-from picotorch.host import emulator, running
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulator, running
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import click
 import renode_platform
-from picotorch.host import boards, emulated, emulator, mpy
-from picotorch.host.run import Request
+from picotorch.host.boards import boards
+from picotorch.host.firmware import mpy
+from picotorch.host.run import emulated, emulator
+from picotorch.host.run.request import Request
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))

@@ -25,8 +25,9 @@ from pathlib import Path
 import click
 import get_micropython
 import make_wheel
-from picotorch.host import boards, emulator
-from picotorch.host.listing_boards import full_boards
+from picotorch.host.boards import boards
+from picotorch.host.boards.listing import full_boards
+from picotorch.host.run import emulator
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("boards", "examples", "host", "kernels", "port", "schema", "tests/fixtures", "tools",

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from .. import options, running, show
+from .. import options, show
+from ..run import running
 from ..twin import open_program
 from . import flash_tools
 

@@ -12,9 +12,10 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import romfs, show
+from .. import show
+from ..firmware import romfs
 from ..operators import needed_operators
-from ..run import Request
+from ..run.request import Request
 from ..twin import open_program
 from . import installing
 from .files import Tell, copy_file, do, free_in, remove_part

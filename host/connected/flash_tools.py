@@ -25,9 +25,10 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import ports, rp2, show, uf2
-from ..boards import BOARDS_DIR
-from ..running import read_program
+from .. import show
+from ..boards.boards import BOARDS_DIR
+from ..firmware import ports, rp2, uf2
+from ..run.running import read_program
 from ..twin import open_program
 from .drives import Drive, boot_drives
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import picotorch
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
-from .. import native_module, selective
+from ..firmware import native_module, selective
 from ..operators import known_operators
 from .files import Tell, do, free_in, is_there, remove_part, write_part
 from .link import Link

@@ -15,9 +15,9 @@ from picotorch.errors import (
 )
 from picotorch.module import load_with_exact_memories
 
-from ..run import PORT, Connected, Request, Result
-from ..runner_files import PHASES, make_job, read_files, read_phases, read_report
-from ..runner_log import log_of
+from ..run.request import PORT, Connected, Request, Result
+from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_report
+from ..run.runner_log import log_of
 from ..twin import open_data, open_program
 from .link import ON_BOARD, Link
 from .serial_ports import resolve

@@ -15,10 +15,11 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import parity, show
-from ..run import Request, Result
-from ..running import HOST
-from ..running import run as run_anywhere
+from .. import show
+from ..run import parity
+from ..run.request import Request, Result
+from ..run.running import HOST
+from ..run.running import run as run_anywhere
 from . import running
 from .link import Link
 from .serial_ports import resolve

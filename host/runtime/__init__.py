@@ -25,13 +25,13 @@ from picotorch.errors import (
     NOT_SUPPORTED,
     fail,
 )
-from picotorch.host import etdump
 from picotorch.host.aligned import aligned_copy
-from picotorch.host.etdump import Execution
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
-from picotorch.host.run import read_events
-from picotorch.host.running import read_file
+from picotorch.host.profile import etdump
+from picotorch.host.profile.etdump import Execution
+from picotorch.host.run.request import read_events
+from picotorch.host.run.running import read_file
 from picotorch.host.tensors import from_bfloat16, to_bfloat16
 from picotorch.host.twin import open_data, output, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values

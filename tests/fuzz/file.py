@@ -23,12 +23,12 @@ from picotorch import (  # noqa: E402
     Program,
     register_backend,
 )
-from picotorch.host import bundled  # noqa: E402
 from picotorch.host.inputs import checked_inputs  # noqa: E402
-from picotorch.host.inspecting import inspect  # noqa: E402
-from picotorch.host.running_bundled import ATOL, RTOL  # noqa: E402
+from picotorch.host.inspect.inspecting import inspect  # noqa: E402
+from picotorch.host.run import bundled  # noqa: E402
+from picotorch.host.run.running_bundled import ATOL, RTOL  # noqa: E402
+from picotorch.host.run.verifying import verify  # noqa: E402
 from picotorch.host.twin import output, set_inputs  # noqa: E402
-from picotorch.host.verifying import verify  # noqa: E402
 
 MAX_LENGTH = 8192
 SECONDS = 30

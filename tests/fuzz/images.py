@@ -9,7 +9,7 @@ import struct
 
 import fixture_store
 from picotorch import Error
-from picotorch.host import image_writer
+from picotorch.host.compile import image_writer
 
 MAGIC = b"PTM1"
 SIZE, RECORDS, SUMMED = 4, 8, 28  # places in the header

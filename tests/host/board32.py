@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import replayed
 import targets
-from picotorch.host import ports, selective
-from picotorch.host.emulator import Result
-from picotorch.host.job import Job
+from picotorch.host.firmware import ports, selective
+from picotorch.host.run.emulator import Result
+from picotorch.host.run.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "board32"

@@ -26,9 +26,10 @@ import records
 from _picotorch import CORES
 from kernel_call import AT_END, GUARD, Call, make_outputs_dynamic
 from picotorch import schema
-from picotorch.host import emulator, ports, selective
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import ports, selective
 from picotorch.host.operators import built_operators, operator_signature
+from picotorch.host.run import emulator
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM_DIR = ROOT / "tests" / "board" / "operators"

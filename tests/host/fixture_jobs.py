@@ -2,7 +2,7 @@
 
 from fixture_store import UNLOCKED
 from picotorch import BufferDataLoader, Program
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from picotorch.host.tensors import to_stored
 from picotorch.schema import KERNEL_TYPES_TENSOR
 from targets import aligned

@@ -29,7 +29,7 @@ import exercise  # noqa: E402
 import fixture_store  # noqa: E402
 import taken_apart  # noqa: E402
 from picotorch import Error, register_backend  # noqa: E402
-from picotorch.host import bundled  # noqa: E402
+from picotorch.host.run import bundled  # noqa: E402
 
 EXAMPLE = "example"  # stands for a fixture where a program is made of example_calls
 GROUPS = ("tables", "references", "fields", "calls", "data", "bundled", "contract")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import built_ports
 import pytest
-from picotorch.host import mpy, native_module, ports, romfs, rp2, selective, uf2
+from picotorch.host.firmware import mpy, native_module, ports, romfs, rp2, selective, uf2
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "stock"

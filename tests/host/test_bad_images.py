@@ -22,7 +22,7 @@ from picotorch import (
     Method,
     Program,
 )
-from picotorch.host import image_writer
+from picotorch.host.compile import image_writer
 from picotorch.program import MINIMAL
 from programs import call
 from targets import aligned

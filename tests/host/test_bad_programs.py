@@ -8,7 +8,7 @@ import programs
 import pytest
 from flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value
 from picotorch import MINIMAL, BufferDataLoader, Error, Program
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, program, relu_plan, tensor, with_segments
 from targets import HOST, SCRIPT_BOARDS, aligned, run_script

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from calling import assert_error, assert_usage
 from picotorch import Error
-from picotorch.host import running, selective
-from picotorch.host.boards import full_board_names
-from picotorch.host.elf import flash_bytes
-from picotorch.host.parity import same_bits
-from picotorch.host.run import Request
+from picotorch.host.boards.boards import full_board_names
+from picotorch.host.firmware import selective
+from picotorch.host.run import running
+from picotorch.host.run.parity import same_bits
+from picotorch.host.run.request import Request
+from picotorch.host.size.elf import flash_bytes
 from picotorch.host.twin import open_program
 from picotorch.schema import KERNEL_TYPES_DOUBLE, KERNEL_TYPES_INT
 from targets import TOO_LARGE

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import bench  # noqa: E402
 import bench_ops  # noqa: E402
 import performance  # noqa: E402
-from picotorch.host.boards import load_board  # noqa: E402
+from picotorch.host.boards.boards import load_board  # noqa: E402
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from benchmark_store import NAMES, TARGETS, load
 from board_call import BOARDS
-from picotorch.host import emulated, emulator, running, twin
-from picotorch.host.boards import load_board
-from picotorch.host.run import PREPARE, Request
+from picotorch.host import twin
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulated, emulator, running
+from picotorch.host.run.request import PREPARE, Request
 
 
 def request(name, board, prepare):

@@ -12,7 +12,7 @@ import test_event_tracer
 import test_misuse
 import test_values
 from fixture_jobs import job_of, script_of
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from targets import HOST, SCRIPTS, run_script
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"

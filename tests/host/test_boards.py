@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards import BOARDS_DIR, BoardError, board_names, load_board
-from picotorch.host.job import ALIGNMENT, Job
+from picotorch.host.boards.boards import BOARDS_DIR, BoardError, board_names, load_board
+from picotorch.host.run.job import ALIGNMENT, Job
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "board_config.py"
 

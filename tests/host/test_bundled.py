@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from calling import assert_error, assert_usage
 from picotorch import Error
-from picotorch.host import bundled, bundled_schema
-from picotorch.host.verifying import verify
+from picotorch.host.run import bundled, bundled_schema
+from picotorch.host.run.verifying import verify
 from targets import BOARDS
 
 FOLDER = Path(__file__).resolve().parents[1] / "bundled"

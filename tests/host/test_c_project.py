@@ -9,11 +9,12 @@ import fixture_store
 import numpy as np
 import pytest
 from picotorch import Error
-from picotorch.host import c_project, c_sources, running
-from picotorch.host.boards import board_names, full_board_names
-from picotorch.host.image_writer import compile_image
+from picotorch.host.boards.boards import board_names, full_board_names
+from picotorch.host.compile import c_project, c_sources
+from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.operators import known_operators
-from picotorch.host.run import Request
+from picotorch.host.run import running
+from picotorch.host.run.request import Request
 from picotorch.host.tensors import numpy_dtype, to_stored
 from picotorch.host.twin import open_program
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import running, show
-from picotorch.host.elf import flash_bytes
-from picotorch.host.parity import same_bits
+from picotorch.host import show
+from picotorch.host.run import running
+from picotorch.host.run.parity import same_bits
+from picotorch.host.size.elf import flash_bytes
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -546,7 +547,8 @@ def test_size_is_exact(call):
 
 
 def test_size_says_what_does_not_fit(call, monkeypatch):
-    from picotorch.host import boards, sizing
+    from picotorch.host.boards import boards
+    from picotorch.host.size import sizing
 
     def small(name):
         board = boards.load_board(name)

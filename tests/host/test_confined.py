@@ -1,4 +1,4 @@
-"""host/confined.py: a command that can change files in one folder only, tried as who has all rights."""
+"""host/export/confined.py: a command that can change files in one folder only, tried as root."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from picotorch.host import confined
+from picotorch.host.export import confined
 
 pytestmark = pytest.mark.skipif(not confined.version(), reason="this computer has no Landlock")
 

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import picotorch
 import pytest
 from calling import assert_error, assert_usage
-from picotorch.host import native_module, selective
 from picotorch.host.connected import (
     files,
     installing,
@@ -22,6 +21,7 @@ from picotorch.host.connected import (
     serial_ports,
     transport,
 )
+from picotorch.host.firmware import native_module, selective
 from wire import Board
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
-from picotorch.host import parity
 from picotorch.host.connected import deploying, link, running
+from picotorch.host.run import parity
 from wire import Board, Fault
 
 MODEL = Path(__file__).resolve().parents[1] / "fixtures" / "add_5" / "model.pte"

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 

@@ -13,7 +13,7 @@ import figures
 import fixture_store
 import pytest
 import sanitized
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from targets import HOST, SCRIPT_BOARDS, run_script
 
 TIMEOUT = 300.0  # seconds for all the damage of a kind to one program

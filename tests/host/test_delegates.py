@@ -27,8 +27,8 @@ from picotorch import (
     unregister_backend,
 )
 from picotorch.errors import END_OF_METHOD, fail
-from picotorch.host import profiling
-from picotorch.host.run import Request
+from picotorch.host.profile import profiling
+from picotorch.host.run.request import Request
 from picotorch.module import load_with_exact_memories
 from picotorch.runtime import Runtime
 from programs import call, delegate_call, plan, program, tensor

@@ -4,8 +4,8 @@ import fixture_store
 import numpy as np
 import pytest
 from picotorch import Error, Module
-from picotorch.host import running
-from picotorch.host.run import Request
+from picotorch.host.run import running
+from picotorch.host.run.request import Request
 from picotorch.runtime import Runtime
 
 FIXTURE = fixture_store.load("symbolic_sizes")

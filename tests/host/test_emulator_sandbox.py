@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from picotorch.host import emulator
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulator
 from targets import BOARDS
 
 BOARD = load_board("mps2-an386")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from flatbuffer_builder import bool_value, int_value
 from picotorch import BufferDataLoader, Error, EventTracer, Program
-from picotorch.host import emulated
-from picotorch.host.boards import load_board
-from picotorch.host.run import Request
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulated
+from picotorch.host.run.request import Request
 from picotorch.module import load_with_exact_memories
 from programs import call, plan, program, tensor
 from targets import BOARDS, HOST, SCRIPT_BOARDS, SCRIPTS, aligned, run_script

@@ -9,13 +9,14 @@ from pathlib import Path
 import fixture_store
 import numpy as np
 import pytest
-from picotorch.host import running, selective
-from picotorch.host.boards import load_board
-from picotorch.host.elf import flash_bytes
-from picotorch.host.emulator import _emulator_program
-from picotorch.host.firmware_map import sections
+from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import selective
 from picotorch.host.operators import needed_operators
-from picotorch.host.run import Request
+from picotorch.host.run import running
+from picotorch.host.run.emulator import _emulator_program
+from picotorch.host.run.request import Request
+from picotorch.host.size.elf import flash_bytes
+from picotorch.host.size.firmware_map import sections
 from picotorch.host.twin import open_program
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from picotorch.host import examples, running, sizing
+from picotorch.host import examples
+from picotorch.host.run import running
+from picotorch.host.size import sizing
 from test_mpremote import Remote
 
 NAMES = examples.names()

@@ -24,7 +24,7 @@ from picotorch import (
     Module,
     Program,
 )
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from picotorch.module import load_with_exact_memories
 from programs import call, external_relu, external_tensor, plan, program, tensor
 from targets import HOST, SCRIPT_BOARDS, aligned, run_script

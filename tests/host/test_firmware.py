@@ -7,9 +7,10 @@ import threading
 import tomllib
 
 import pytest
-from picotorch.host import emulator, mpy
-from picotorch.host.boards import BOARDS_DIR, load_board
-from picotorch.host.job import Job
+from picotorch.host.boards.boards import BOARDS_DIR, load_board
+from picotorch.host.firmware import mpy
+from picotorch.host.run import emulator
+from picotorch.host.run.job import Job
 from targets import BOARDS
 
 ALL_CASES = """

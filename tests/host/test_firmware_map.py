@@ -1,6 +1,6 @@
 """What is read of a linker's map."""
 
-from picotorch.host.firmware_map import linked_objects
+from picotorch.host.size.firmware_map import linked_objects
 
 MAP = """
 LOAD /home/a/build/firmware/board-run/kernels/core/load.o

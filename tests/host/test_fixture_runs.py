@@ -12,10 +12,10 @@ from fixture_jobs import job_of, metas, script_of
 from fixture_store import NOT_SUPPORTED, assert_close
 from picotorch import Error
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host import emulator, running
-from picotorch.host.boards import load_board
-from picotorch.host.run import Request
-from picotorch.host.stack import execute_bound, read_bounds
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulator, running
+from picotorch.host.run.request import Request
+from picotorch.host.size.stack import execute_bound, read_bounds
 from picotorch.host.tensors import from_stored
 from picotorch.schema import KERNEL_TYPES_TENSOR
 from targets import HOST, TOO_LARGE, on_boards, run_script

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from calling import assert_error, assert_usage
-from picotorch.host import ports, rp2
 from picotorch.host.connected import flash_tools
-from picotorch.host.uf2 import ABSOLUTE
-from picotorch.host.uf2 import write as write_uf2
+from picotorch.host.firmware import ports, rp2
+from picotorch.host.firmware.uf2 import ABSOLUTE
+from picotorch.host.firmware.uf2 import write as write_uf2
 
 PICO = 0xE48BFF56
 

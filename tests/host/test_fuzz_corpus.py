@@ -8,8 +8,8 @@ from pathlib import Path
 import figures
 import pytest
 import sanitized
-from picotorch.host.job import Job
 from picotorch.host.program_schema import FILE_IDENTIFIER
+from picotorch.host.run.job import Job
 from targets import HOST, run_script
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"

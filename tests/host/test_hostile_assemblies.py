@@ -8,7 +8,7 @@ import pytest
 from flatbuffer_builder import build
 from hostile_calls import Draw, random_data
 from hostile_programs import LENGTH, Assembly
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from targets import HOST, run_script
 
 PARTS, PROGRAMS = 4, 500  # of each part

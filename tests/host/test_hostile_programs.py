@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import sanitized
 from flatbuffer_builder import bool_value, double_value, int_value
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from programs import call, plan, program, tensor
 from targets import BOARDS, HOST, SCRIPT_BOARDS, run_script
 from test_control_flow import jump, move

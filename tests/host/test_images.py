@@ -9,10 +9,11 @@ import pytest
 from calling import assert_error, assert_usage
 from fixture_jobs import job_of, script_of
 from picotorch import Error
-from picotorch.host import image_writer, running
-from picotorch.host.boards import load_board
-from picotorch.host.parity import same_bits
-from picotorch.host.run import Request
+from picotorch.host.boards.boards import load_board
+from picotorch.host.compile import image_writer
+from picotorch.host.run import running
+from picotorch.host.run.parity import same_bits
+from picotorch.host.run.request import Request
 from targets import BOARDS, HOST, on_boards, run_script
 from test_fixture_runs import on_host, with_one_nan, without_stack
 

@@ -13,10 +13,11 @@ import pytest
 from calling import assert_error, assert_usage
 from flatbuffer_builder import double_value, int_value
 from picotorch import Error
-from picotorch.host import rewriting, twin
+from picotorch.host import twin
+from picotorch.host.export import rewriting
 from picotorch.host.inputs import checked_inputs, dequantize_array, quantize_array
-from picotorch.host.parity import same_bits
-from picotorch.host.run import Request
+from picotorch.host.run.parity import same_bits
+from picotorch.host.run.request import Request
 from picotorch.host.twin import open_program
 from picotorch.runtime import Runtime
 from targets import HOST, run_script

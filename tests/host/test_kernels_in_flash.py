@@ -11,8 +11,9 @@ import pytest
 import stock
 from fixture_store import FOLDER
 from picotorch import Error
-from picotorch.host import kernels_in_flash, pico, rp2, uf2
+from picotorch.host.firmware import kernels_in_flash, rp2, uf2
 from picotorch.host.operators import known_operators
+from picotorch.host.run import pico
 
 BOARD = "RPI_PICO"
 ROOM = kernels_in_flash.BOARDS[BOARD]

@@ -8,7 +8,7 @@ import fixture_store
 import pytest
 from flatbuffer_builder import bool_value, int_value
 from picotorch import BufferDataLoader, Program
-from picotorch.host.inspecting import inspect
+from picotorch.host.inspect.inspecting import inspect
 from programs import call, external_tensor, plan, program, tensor
 from taken_apart import Parts
 

@@ -6,9 +6,9 @@ import json
 import benchmark_store
 import fixture_store
 import pytest
-from picotorch.host import emulated
-from picotorch.host.boards import load_board
-from picotorch.host.run import Request
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulated
+from picotorch.host.run.request import Request
 from targets import ROOT
 
 BOARD = "mps2-an386"

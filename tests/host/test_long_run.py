@@ -7,7 +7,7 @@ import figures
 import fixture_store
 import pytest
 from faulty import faulty
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from targets import HOST, run_script
 
 BOARD = "mps2-an386"

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import sanitized
 from picotorch import register_backend
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from picotorch.schema import ERROR_NAMES
 from targets import HOST, SCRIPT_BOARDS, run_script
 

@@ -24,8 +24,8 @@ from picotorch import (
     from_blob,
 )
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host.boards import load_board
-from picotorch.host.job import Job
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run.job import Job
 from picotorch.host.tensors import from_stored, to_stored
 from programs import tensor
 from targets import HOST, SCRIPT_BOARDS, aligned, on_boards, run_script

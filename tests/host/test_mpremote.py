@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from mpremote.romfs import VfsRomWriter
 from mpremote.transport_serial import SerialTransport
-from picotorch.host import prompt
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import prompt
 from picotorch.runtime import Runtime
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -8,7 +8,8 @@ import built_ports
 import fixture_store
 import pytest
 import stock
-from picotorch.host import native_module, object_files
+from picotorch.host.firmware import native_module
+from picotorch.host.size import object_files
 
 NAMES = ("int8_ds_cnn", "ds_cnn")
 TARGETS = (("x64", "unix"), ("armv6m", "mps2-an385"), ("armv7m", "mps2-an385"),

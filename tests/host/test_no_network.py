@@ -13,8 +13,8 @@ from pathlib import Path
 import figures
 import pytest
 from fixture_store import FOLDER
-from picotorch.host import emulator, running
-from picotorch.host.boards import board_names, full_board_names, load_board
+from picotorch.host.boards.boards import board_names, full_board_names, load_board
+from picotorch.host.run import emulator, running
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BOARD = running.DEFAULT_BOARD

@@ -21,10 +21,10 @@ from picotorch import (
     Program,
     files,
 )
-from picotorch.host import emulator, running
-from picotorch.host.boards import load_board
-from picotorch.host.job import Job
-from picotorch.host.run import Request
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulator, running
+from picotorch.host.run.job import Job
+from picotorch.host.run.request import Request
 from picotorch.host.values import TENSOR, Values
 from picotorch.module import load_with_exact_memories
 from targets import BOARDS, HOST, SCRIPT_BOARDS, aligned, run_script

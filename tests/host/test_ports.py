@@ -10,7 +10,7 @@ import fixture_store
 import pytest
 from calling import assert_error, assert_usage
 from picotorch import BufferDataLoader, Error, Program
-from picotorch.host import frozen_models, ports
+from picotorch.host.firmware import frozen_models, ports
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "tests" / "ports" / "models.py"

@@ -14,9 +14,11 @@ from picotorch import (
     Method,
     Program,
 )
-from picotorch.host import running, sizing, twin
-from picotorch.host.boards import load_board
-from picotorch.host.run import Request
+from picotorch.host import twin
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import running
+from picotorch.host.run.request import Request
+from picotorch.host.size import sizing
 from targets import aligned
 
 NAME = "int8_ds_cnn"

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from calling import assert_error, assert_usage
 from flatbuffer_builder import bool_value
-from picotorch.host import etdump, memory_map, profiling
 from picotorch.host.inputs import random_inputs
+from picotorch.host.inspect import memory_map
+from picotorch.host.inspect.lifetimes import Box, lifetimes, live_bytes
 from picotorch.host.instructions import read_instructions
-from picotorch.host.lifetimes import Box, lifetimes, live_bytes
-from picotorch.host.macs import macs_of
-from picotorch.host.run import Request
+from picotorch.host.profile import etdump, profiling
+from picotorch.host.profile.macs import macs_of
+from picotorch.host.run.request import Request
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.runtime import Runtime

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from calling import assert_error, assert_usage
 from mpremote.transport_serial import SerialTransport
-from picotorch.host import emulator, prompt
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulator, prompt
 
 REPL = [str(Path(sys.executable).parent / "picotorch"), "repl"]
 BOARD = load_board("mps2-an386")

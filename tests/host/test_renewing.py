@@ -7,8 +7,9 @@ import pytest
 import stock
 from calling import assert_error
 from fixture_store import FOLDER
-from picotorch.host import native_module, pico
 from picotorch.host.connected import files, installing, link, running
+from picotorch.host.firmware import native_module
+from picotorch.host.run import pico
 from wire import Board, Fault
 
 MODULE = "/lib/_picotorch.mpy"

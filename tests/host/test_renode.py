@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 
 import pytest
-from picotorch.host.boards import BOARDS_DIR, load_board
+from picotorch.host.boards.boards import BOARDS_DIR, load_board
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = ROOT / "tests" / "renode"

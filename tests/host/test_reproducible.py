@@ -10,8 +10,10 @@ from pathlib import Path
 import figures
 import pytest
 from fixture_store import FOLDER
-from picotorch.host import emulator, examples, running, selective
-from picotorch.host.boards import load_board
+from picotorch.host import examples
+from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import selective
+from picotorch.host.run import emulator, running
 from picotorch.host.twin import open_program
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -11,7 +11,9 @@ import on_pico
 import pytest
 from fixture_store import FOLDER
 from picotorch import Error
-from picotorch.host import examples, pico, romfs, rp2, uf2
+from picotorch.host import examples
+from picotorch.host.firmware import romfs, rp2, uf2
+from picotorch.host.run import pico
 
 RP2 = rp2.BUILD
 FLASH = rp2.FLASH

@@ -14,13 +14,14 @@ import fixture_store
 import pytest
 from calling import assert_error, assert_usage
 from picotorch import PARTS
-from picotorch.host import operators, selective
-from picotorch.host.boards import load_board
-from picotorch.host.elf import flash_bytes
-from picotorch.host.emulator import firmware_path
-from picotorch.host.firmware_map import sections
-from picotorch.host.flash import Image, flash_of_models, flash_of_operators
+from picotorch.host import operators
+from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import selective
 from picotorch.host.operators import built_operators
+from picotorch.host.run.emulator import firmware_path
+from picotorch.host.size.elf import flash_bytes
+from picotorch.host.size.firmware_map import sections
+from picotorch.host.size.flash import Image, flash_of_models, flash_of_operators
 from picotorch.host.twin import open_program
 
 ROOT = Path(__file__).resolve().parents[2]

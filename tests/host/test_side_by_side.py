@@ -14,7 +14,7 @@ from picotorch import (
     Method,
     Program,
 )
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from picotorch.host.tensors import to_stored
 from picotorch.module import load_with_exact_memories
 from picotorch.runtime import Runtime

@@ -8,9 +8,11 @@ import benchmark_store
 import fixture_store
 import pytest
 from calling import assert_error, assert_usage
-from picotorch.host import emulator, listing_boards, running, selective
-from picotorch.host.boards import full_board_names, load_board
-from picotorch.host.run import Request
+from picotorch.host.boards import listing
+from picotorch.host.boards.boards import full_board_names, load_board
+from picotorch.host.firmware import selective
+from picotorch.host.run import emulator, running
+from picotorch.host.run.request import Request
 from picotorch.host.twin import open_program
 
 BOARD = "lm3s6965evb"
@@ -146,6 +148,6 @@ def test_the_firmware_that_was_built_last_is_taken(call, firmware, monkeypatch, 
 
 def test_commands_over_all_boards_leave_it_out_with_a_word(call, capsys):
     assert BOARD not in full_board_names()
-    assert listing_boards.full_boards() == full_board_names()
+    assert listing.full_boards() == full_board_names()
     assert f"{BOARD}: left out" in capsys.readouterr().err
     assert_usage(call("repl", "--board", BOARD), f"{BOARD} has no room for a prompt")

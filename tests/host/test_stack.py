@@ -15,7 +15,7 @@ from picotorch import (
     unregister_backend,
 )
 from picotorch.errors import MEMORY_ALLOCATION_FAILED
-from picotorch.host.job import Job
+from picotorch.host.run.job import Job
 from picotorch.host.tensors import to_stored
 from picotorch.module import load_with_exact_memories
 from targets import aligned, run_script

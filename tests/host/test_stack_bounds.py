@@ -7,10 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from picotorch.host import emulator, stack
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
 from picotorch.host.operators import known_operators
-from picotorch.host.stack import execute_bound, read_bounds
+from picotorch.host.run import emulator
+from picotorch.host.size import stack
+from picotorch.host.size.stack import execute_bound, read_bounds
 from targets import BOARDS, ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))

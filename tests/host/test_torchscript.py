@@ -7,8 +7,8 @@ import fixture_store
 import numpy as np
 import pytest
 from calling import assert_error, assert_usage
-from picotorch.host import confined as confined_module
-from picotorch.host import torchscript
+from picotorch.host.export import confined as confined_module
+from picotorch.host.export import torchscript
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def test_where_nothing_confines_it_only_the_option_helps(export, monkeypatch, tm
 def test_a_scripted_if_is_a_jump():
     """The fixture torchscript_branch, which runs on the boards, took its program from TorchScript."""
     fixture = fixture_store.load("torchscript_branch")
-    from picotorch.host.inspecting import inspect
+    from picotorch.host.inspect.inspecting import inspect
 
     calls = [entry["call"] for entry in inspect(fixture.pte, "")["methods"][0]["instructions"]]
     assert "jump if false" in calls

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from picotorch import Error
 from picotorch.host import twin
-from picotorch.host.run import Request, Usage
+from picotorch.host.run.request import Request, Usage
 from picotorch.module import load_with_exact_memories
 from picotorch.schema import ERROR_NAMES
 

@@ -5,9 +5,10 @@ import subprocess
 import threading
 
 import pytest
-from picotorch.host import emulator, mpy
-from picotorch.host.boards import load_board
-from picotorch.host.job import Job
+from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import mpy
+from picotorch.host.run import emulator
+from picotorch.host.run.job import Job
 from targets import BOARDS
 
 FAULTS = ["undefined", "address"]

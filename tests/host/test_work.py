@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 from calling import assert_error
-from picotorch.host import memory_map, profiling, sizing
 from picotorch.host.inputs import random_inputs
-from picotorch.host.run import Request
+from picotorch.host.inspect import memory_map
+from picotorch.host.profile import profiling
+from picotorch.host.run.request import Request
+from picotorch.host.size import sizing
 from picotorch.host.twin import open_program
 from programs import call, delegate_call, plan, program, tensor
 
-HOST = str(Path(sizing.__file__).parent)
+HOST = str(Path(sizing.__file__).parents[1])
 BOARDS = ["mps2-an385", "mps2-an386", "mps2-an500"]
 PARTS = 60
 RELU = "aten::relu.out"

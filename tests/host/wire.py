@@ -7,8 +7,8 @@ import subprocess
 import threading
 from dataclasses import dataclass
 
-from picotorch.host import emulator
-from picotorch.host.boards import load_board
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulator
 
 BOARD = "mps2-an386"
 

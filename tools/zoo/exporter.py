@@ -27,8 +27,8 @@ from executorch.exir.schema import (
     Tensor,
 )
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
-from picotorch.host import torchscript
-from picotorch.host.exporting import export_file
+from picotorch.host.export import torchscript
+from picotorch.host.export.exporting import export_file
 
 from zoo import cortex_m
 from zoo.registry import Function, Model

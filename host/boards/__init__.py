@@ -1,0 +1,1 @@
+"""The boards: their files, and the list of them."""

@@ -1,0 +1,71 @@
+"""picotorch boards, repl."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from .. import options, show
+from ..firmware import rp2
+from ..run import pico, prompt, running
+from . import listing
+from .boards import load_board
+
+
+@click.command()
+@click.option("--board", type=click.Choice([*running.board_names()[1:], pico.BOARD]),
+              default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
+              help="This emulated board.")
+@click.option("--listen", type=options.Listen(), help="Have the prompt on a port instead: pty, or "
+              "tcp:PORT on this computer, where mpremote and others connect.")
+@click.option("--romfs", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              metavar="IMAGE", help="Have this ROMFS image at /rom, as mpremote romfs build writes it.")
+@click.option("--firmware", multiple=True, type=click.Path(path_type=Path), metavar="FW.UF2",
+              help="Of RPI_PICO, with --listen tcp:PORT: what picotorch firmware wrote; by default "
+              "with the kernels of all operators (make rp2). Once for each file.")
+def repl(board, listen, romfs, firmware):
+    """Give MicroPython's prompt on an emulated board, with files and picotorch.
+
+    ctrl-D is a soft reset, which keeps the files; `import _board; _board.exit(0)` ends the board, so do
+    in this terminal ctrl-A x and the end of an input that is a file.
+
+    \b
+    Examples:
+      picotorch repl
+      picotorch repl --board netduinoplus2 --listen tcp:4444
+      mpremote connect socket://localhost:4444 cp model.pte : exec "import picotorch"
+      picotorch repl --board RPI_PICO --listen tcp:4444
+    """
+    if board == pico.BOARD:
+        if not listen or listen == "pty" or romfs:
+            raise click.UsageError(f"{board} takes --listen tcp:PORT; its ROMFS is in its firmware")
+        command = pico.command(*(firmware or [rp2.default_output(board, [])]),
+                               port=int(listen.removeprefix("tcp:")))
+        sys.exit(subprocess.run(command).returncode)
+    if firmware:
+        raise click.UsageError(f"--firmware is of {pico.BOARD}")
+    with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
+        start = load_board(board)
+        if not start.full_firmware:
+            raise click.UsageError(f"{board} has no room for a prompt")
+        sys.exit(prompt.serve(start, listen, romfs) if listen else prompt.run(start, romfs))
+
+
+@click.command("boards")
+@click.option("--connected", is_flag=True,
+              help="Those that are attached: ports and boot loaders' drives, and which way fits.")
+@options.as_json
+def boards_command(connected, as_json):
+    """List the boards.
+
+    \b
+    Examples:
+      picotorch boards
+      picotorch boards --connected
+    """
+    if connected:
+        connected.list_attached(as_json)
+        return
+    entries = listing.boards()
+    show.entry(entries, as_json, listing.show_text)

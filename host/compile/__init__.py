@@ -1,0 +1,1 @@
+"""Images, which run from flash, and C projects."""

@@ -1,0 +1,65 @@
+"""picotorch compile: images and C projects."""
+
+from pathlib import Path
+
+import click
+
+from .. import options, show
+from ..firmware import selective
+from ..run import running
+from . import c_project, compiling
+
+
+@click.command("compile")
+@options.model
+@click.option("--board", type=click.Choice(running.board_names()[1:]), metavar="BOARD",
+              help="Prepare weights for the core of this board.")
+@click.option("--core", type=click.Choice(compiling.cores()), metavar="CORE",
+              help="The same for a core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
+@options.data
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.PTM",
+              help="The image to write.  [default: MODEL with .ptm]")
+@click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+              help="Write a C project with the image instead: sources, Makefile, CMakeLists.txt.")
+@click.option("--no-prepare", is_flag=True,
+              help="Store no prepared weights: less flash, a slower run.")
+@click.option("--int8-io", is_flag=True,
+              help="Take off the operators that quantize inputs and dequantize outputs.")
+@click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
+@options.as_json
+def compile_command(model, board, core, files, output, folder, no_prepare, int8_io, keep_plan,
+                    as_json):
+    """Compile MODEL ahead of time: an image, which runs from flash without a loader.
+
+    An image has what loading the program would write to the pool, the constants, and the weights in
+    the form that the kernels of the core like best. All but what changes stays in flash: of most models
+    the pool is empty. Memory is planned again where ExecuTorch's exporter is installed. It runs
+    wherever a .pte file runs: picotorch run, parity, size and deploy take it.
+
+    \b
+    Examples:
+      picotorch compile model.pte --board mps2-an386
+      picotorch compile model.pte --core cortex-m0plus -o model.ptm
+      picotorch run model.ptm --board mps2-an386
+      picotorch compile model.pte --core cortex-m4 --c project
+    """
+    if folder and output:
+        raise click.UsageError("Give --output or --c, not both.")
+    if board and core:
+        raise click.UsageError("Give --board or --core, not both.")
+    if int8_io and keep_plan:
+        raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
+    output = output or compiling.default_output(Path(model))
+    if output.resolve() == Path(model).resolve():
+        raise click.UsageError(f"--output {output} is the model itself.")
+    core = compiling.core_of(board) if board else core or "cortex-m4"
+    data = running.read_program(model)
+    if not folder:
+        selective.check_output(output)
+    image, entry = compiling.compile_file(data, str(model), running.read_files(files), core,
+                                          not no_prepare, int8_io, keep_plan)
+    if folder:
+        c_project.write(image.data, folder, note=f"{Path(model).name}, for {core}")
+    else:
+        output.write_bytes(image.data)
+    show.entry({"output": str(folder or output), **entry}, as_json, compiling.show_text)

@@ -1,0 +1,1 @@
+"""Programs from PyTorch modules, and programs with less memory."""

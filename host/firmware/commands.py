@@ -1,0 +1,141 @@
+"""picotorch firmware, natmod: firmware and native modules with the kernels that models need."""
+
+from pathlib import Path
+
+import click
+from picotorch import PARTS
+
+from .. import options, show
+from ..operators import needed_operators
+from ..run import running
+from ..twin import open_program
+from . import kernels_in_flash, native_module, ports, rp2, selective
+from .frozen_models import parse as parse_frozen
+
+
+@click.command()
+@click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
+              metavar="MODEL...", help="Link only the kernels that these .pte files need.")
+@click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
+@click.option("--board", type=click.Choice([*running.board_names()[1:], *rp2.BOARDS, *ports.boards()]),
+              default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
+              help="For this board; also one of MicroPython's own, as RPI_PICO or PYBV11, with all "
+              "kernels where no models are given.")
+@click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
+              help="Put this file into the flash of MicroPython's own board: "
+              "picotorch_models.NAME, its bytes where they lie.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
+              help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default, "
+              "with --bare BOARD-bare-selected.elf; of a Pico a UF2 file, BOARD.uf2.")
+@click.option("--bare", is_flag=True, help="Without MicroPython.")
+@click.option("--with", "parts", multiple=True, type=click.Choice([name for name, _ in PARTS]),
+              help="A part of the runtime that the firmware has besides those that the models need: "
+              "what Python code of your own on the board imports.")
+@click.option("--operators", type=click.Path(path_type=Path), metavar="OPERATORS.DEF",
+              help="Only write the list of operators, for a build of one's own (examples/c).")
+@options.as_json
+def firmware(first, models, board, frozen, output, bare, parts, operators, as_json):
+    """Build the firmware of a board with only the kernels that some models need.
+
+    The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
+    those of the firmware with all kernels (make firmware). Run it with --firmware. Of the runtime it
+    has delegates and external data only where a model needs them.
+
+    For Raspberry Pi Pico and Pico 2 it is MicroPython's own port with picotorch inside, as a UF2 file,
+    and the models are in it, used in place in flash as /rom/NAME. Without --models it has all kernels.
+
+    \b
+    Example:
+      picotorch firmware --models a.pte b.pte --board mps2-an386 --output fw.elf
+      picotorch firmware --board RPI_PICO --models a.pte
+      picotorch run a.pte --board mps2-an386 --firmware fw.elf
+      picotorch firmware --bare --models a.pte --board mps2-an386
+      picotorch firmware --models a.pte --operators operators.def
+      picotorch firmware --board PYBV11 --models a.pte --frozen-model a.pte
+    """
+    models = [*first, *models]
+    is_port, is_rp2 = board in ports.boards(), board in rp2.BOARDS
+    if frozen and not is_port:
+        raise click.UsageError(f"--frozen-model is not for {board}: " + (
+            "models of --models are in its flash, as /rom/NAME" if is_rp2 else
+            "it takes a model with each run"))
+    if not models and not is_port and not is_rp2:
+        raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
+    if bare and is_rp2:
+        raise click.UsageError(f"--bare: {board} has a firmware of MicroPython's own port only")
+    if is_port:
+        ports.check(board, bare, output)
+    suffix = ".uf2" if is_rp2 else ".elf"
+    if output is not None and output.suffix != suffix:
+        raise click.UsageError(f"--output {output}: the name has to end in {suffix}")
+    files = {str(model): running.read_program(model) for model in models}
+    programs = {name: open_program(file) for name, file in files.items()}
+    if operators is not None:
+        operators.write_text(selective.operator_file(
+            needed_operators(programs), selective.has_images(programs)))
+        return
+    if is_port:
+        entry = ports.build(board, programs, _read_frozen(frozen), parts)
+        show.entry(entry, as_json, ports.show_text)
+        return
+    if is_rp2:
+        entry = rp2.build(board, programs, files, output or rp2.default_output(board, models), parts)
+        show.entry(entry, as_json, rp2.show_text)
+        return
+    entry = selective.build(board, programs, output or selective.default_output(board, bare), bare,
+                            parts)
+    show.entry(entry, as_json, selective.show_text)
+
+
+@click.command()
+@click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
+              metavar="MODEL...", help="Link only the kernels that these .pte files need.")
+@click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
+@click.option("--arch", "arches", multiple=True, type=click.Choice(list(native_module.ARCHES)),
+              help="For this architecture; once for each, all by default.")
+@click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
+              show_default=True, metavar="FOLDER", help="Where to write the files for the board.")
+@click.option("--flash", "board", type=click.Choice(list(kernels_in_flash.BOARDS)),
+              help="Have the kernels in the flash that this board's stock firmware leaves free.")
+@click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
+              help="With --flash: have this model there, too, as picotorch_models.NAME, to be used in "
+              "place.")
+@click.option("--firmware", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              metavar="FW.UF2", help="With --flash: look whether this firmware leaves the flash free.")
+@options.as_json
+def natmod(first, models, arches, output, board, frozen, firmware, as_json):
+    """Build the native module, with which stock MicroPython runs models: nothing is flashed.
+
+    Without models it has all kernels. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the
+    runtime as bytecode in picotorch/, and install.py, which picks the architecture on the board.
+
+    MicroPython copies the module into its heap, but for the texts of errors: an error that is shown
+    reads them from the file. With --flash the kernels, and models, are in flash: kernels.uf2 and
+    models.uf2, which the board's boot loader takes; firmware and files stay.
+
+    \b
+    Example:
+      picotorch natmod --models a.pte --arch armv6m
+      picotorch natmod --output natmod
+      picotorch natmod --flash RPI_PICO --models a.pte --frozen-model a.pte
+    """
+    programs = {str(model): open_program(running.read_program(model)) for model in [*first, *models]}
+    if not board and (frozen or firmware):
+        raise click.UsageError("--frozen-model and --firmware go with --flash")
+    if board:
+        if arches:
+            raise click.UsageError("--arch does not go with --flash")
+        entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output)
+        show.entry(entry, as_json, kernels_in_flash.show_text)
+        return
+    entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output)
+    show.entry(entry, as_json, native_module.show_text)
+
+
+def _read_frozen(texts):
+    """Name and bytes of each --frozen-model."""
+    try:
+        named = [parse_frozen(text) for text in texts]
+    except ValueError as error:
+        raise click.UsageError(f"--frozen-model: {error}") from None
+    return [(name, running.read_program(path)) for name, path in named]

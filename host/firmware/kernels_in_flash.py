@@ -1,0 +1,147 @@
+"""picotorch natmod --flash: kernels and models in the flash that a stock firmware leaves free, as UF2
+files, and a native module that calls the kernels there: of the heap it takes what the binding needs.
+
+The module knows size and checksum of its image and looks at them before its first call; the models'
+are in picotorch_models.mpy. What no check on the board can see is a firmware that kernels.uf2 has
+damaged, so the firmware's file is compared here.
+"""
+
+import shutil
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from picotorch import Program
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+
+from .. import show
+from ..operators import known_operators, needed_operators
+from . import mpy, native_module, rp2, selective, uf2
+from .frozen_models import check_names
+
+SECTOR = 4096  # is erased at once, so that each file has sectors of its own
+ALIGNMENT = 16
+_MODELS = """\
+from binascii import crc32
+from uctypes import bytearray_at
+
+def _at(address, size, crc):
+    data = memoryview(bytearray_at(address, size))
+    if data[4:8] != b"ET12":
+        raise RuntimeError("no model in flash: copy models.uf2 to the board's boot drive")
+    if crc32(data) != crc:
+        raise RuntimeError("the models in flash are damaged, or of another build: copy the models.uf2 "
+                           "that was written with this picotorch_models.mpy to the board's boot drive")
+    return data
+
+"""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Flash of a board that its stock firmware leaves free: behind its own 324 KB (1.25), and before
+    the file system."""
+
+    arch: str
+    start: int
+    end: int
+
+
+BOARDS = {"RPI_PICO": Room("armv6m", rp2.FLASH + (352 << 10), rp2.FLASH + (640 << 10))}
+
+
+def build(board: str, programs: dict[str, Program], models: list[tuple[str, bytes]],
+          firmware: Path | None, output: Path) -> dict:
+    """Writes the files for a board into the folder output, and says what they take.
+
+    programs: those whose kernels are wanted, all kernels where there are none. models: for the flash,
+    by name. firmware: the UF2 file that is on the board.
+
+    Raises InvalidArgument for two models of one name or a file that is no firmware of the board,
+    MemoryAllocationFailed where the firmware, kernels and models do not fit, and what
+    native_module.make raises.
+    """
+    room, family = BOARDS[board], rp2.BOARDS[board].family
+    check_names(models)
+    if firmware:
+        check_firmware(firmware.read_bytes(), board)
+    names = sorted(needed_operators(programs) if programs else known_operators())
+    folder = native_module.select(names, board, not programs or selective.has_images(programs))
+    module = native_module.make(room.arch, folder, "--flash", hex(room.start))
+    kernels = (folder / "kernels.bin").read_bytes()
+    start = room.start + _whole(len(kernels), SECTOR)
+    places = _place(models, start)
+    end = max((address + len(data) for _, address, data in places), default=start)
+    if end > room.end:
+        raise fail(MEMORY_ALLOCATION_FAILED, "too large for the free flash", board,
+                   requested=end - room.start, available=room.end - room.start,
+                   remedy="name the models with --models: their kernels only are taken")
+    (output / room.arch).mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(module, output / room.arch / module.name)
+    (output / "kernels.uf2").write_bytes(uf2.write({room.start: kernels}, family))
+    extra = _write_models(places, family, output)
+    free = rp2.FLASH + rp2.BOARDS[board].flash - room.end
+    native_module.write_package(output, [room.arch], extra, {"file system": free})
+    return {"output": str(output), "board": board, "models": list(programs), "operators": names,
+            "module": native_module.heap_of(module), "kernels": len(kernels),
+            "frozen": {name: len(data) for name, _, data in places}, "free": room.end - end}
+
+
+def check_firmware(file: bytes, board: str) -> None:
+    """Refuses a UF2 file of a firmware that reaches to where the kernels begin."""
+    blocks = list(uf2.read(file))
+    if blocks[0].family != rp2.BOARDS[board].family or blocks[0].address != rp2.FLASH:
+        raise fail(INVALID_ARGUMENT, f"is no firmware for {board}", "--firmware")
+    available = BOARDS[board].start - rp2.FLASH
+    last = max(block.address + len(block.data) for block in blocks) - rp2.FLASH
+    if last > available:
+        raise fail(MEMORY_ALLOCATION_FAILED, "reaches to where the kernels are", "the firmware",
+                   requested=last, available=available,
+                   remedy="picotorch firmware builds one with picotorch inside")
+
+
+def _whole(size, unit):
+    return -(-size // unit) * unit
+
+
+def _place(models, address):
+    """(name, address, bytes) of each model."""
+    places = []
+    for name, data in models:
+        places.append((name, address, data))
+        address += _whole(len(data), ALIGNMENT)
+    return places
+
+
+def _write_models(places, family, output):
+    """models.uf2 and picotorch_models.mpy; the names of what is to be copied into the file system."""
+    stale = [output / name for name in ("models.uf2", "picotorch_models.mpy")]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    if not places:
+        return []
+    start = places[0][1]
+    blob = bytearray()
+    for _, address, data in places:
+        blob += bytes(address - start - len(blob)) + data
+    lines = [f"{name} = _at({address:#x}, {len(data)}, {zlib.crc32(data):#x})\n"
+             for name, address, data in places]
+    stale[0].write_bytes(uf2.write({start: bytes(blob)}, family))
+    stale[1].write_bytes(mpy.compile_script(_MODELS + "".join(lines), "picotorch_models.py"))
+    return [stale[1].name]
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['output']}: for {rp2.BOARDS[entry['board']].title}, kernels of "
+              f"{len(entry['operators'])} of {len(known_operators())} operators")
+    show.table(["", "bytes>"], [
+        ["kernels.uf2: in flash", entry["kernels"]],
+        *([f"models.uf2: {name}", size] for name, size in entry["frozen"].items()),
+        ["free in flash", entry["free"]], ["_picotorch.mpy: of the heap", entry["module"]]])
+    click.echo()
+    show.line("To flash it, behind stock MicroPython: hold BOOTSEL while the board is plugged in, copy "
+              "kernels.uf2 to the drive that appears, then the same with models.uf2.")
+    show.line(f"To copy the module: cd {entry['output']} && mpremote mount . run install.py")
+    for name in entry["frozen"]:
+        show.line(f"On the board: picotorch_models.{name}")

@@ -1,0 +1,154 @@
+"""picotorch natmod: the native module for stock MicroPython, with all kernels or those of some models,
+and beside it the runtime as bytecode and what mip and install.py need: a folder to copy to a board.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+import picotorch
+from picotorch import Program
+
+from .. import show
+from ..operators import known_operators, needed_operators
+from ..size.firmware_map import sections
+from . import selective
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "natmod"
+SELECTED = BUILD / "selected"
+INSTALL = ROOT / "port" / "natmod" / "install.py"
+# By the number that sys.implementation._mpy has for them.
+ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
+_THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
+HEAP_BESIDE = 48 * 1024  # bytes of heap for the runtime and the memories of a small model
+# By what is in the path of an object in the linker's map; the first that fits.
+PARTS = {"/port/": "binding", "/kernels/core/": "library", "/registry.o": "library",
+         "/kernels/": "kernels", "": "compiler's library"}
+TEXTS = "texts"
+TEXT = re.compile(r"\.rodata\..+\.str1\.")  # a literal in a function, see natmod.ld
+_TEXTS_SIZE = 4  # bytes at the end of a module that say how many it has of them
+
+
+def arches_for(number: int) -> list[str]:
+    """The architectures whose code runs on a core of that number, the fastest first."""
+    numbers = range(number, _THUMB.start - 1, -1) if number in _THUMB else (number,)
+    return sorted((arch for arch in ARCHES if ARCHES[arch] in numbers), key=ARCHES.get, reverse=True)
+
+
+def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path) -> dict:
+    """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
+
+    programs: link only the kernels that these need; all where there are none. Raises NotFound outside
+    of picotorch's repository, OperatorMissing, Internal when the build fails.
+    """
+    names = needed_operators(programs) if programs else sorted(known_operators())
+    parts = {}
+    for arch in arches:
+        built = link(arch, names if programs else None, selective.has_images(programs))
+        parts[arch] = _parts(built.with_suffix(".map"))
+        (output / arch).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(built, output / arch / built.name)
+    write_package(output, arches)
+    return {"output": str(output), "models": list(programs), "operators": names,
+            "modules": {arch: (output / arch / "_picotorch.mpy").stat().st_size for arch in arches},
+            "heap": {arch: heap_of(output / arch / "_picotorch.mpy") for arch in arches},
+            "parts": parts,
+            "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
+
+
+def heap_of(module: Path) -> int:
+    """Bytes that MicroPython reads of a module, and so has in its heap: all but the texts of errors."""
+    data = module.read_bytes()
+    return len(data) - int.from_bytes(data[-_TEXTS_SIZE:], "little")
+
+
+def link(arch: str, names: list[str] | None, images: bool = False) -> Path:
+    """The module of one architecture, with the kernels of these operators or with all; beside it
+    build/natmod/picotorch is made. Raises as make does."""
+    return make(arch, BUILD / arch if names is None else select(names, arch, images))
+
+
+def select(names: list[str], name: str, images: bool = False) -> Path:
+    """A folder of that name for make, with a list of these operators; for images, too, or for .pte
+    files alone."""
+    text = selective.operator_file(names, images)
+    folder = SELECTED / hashlib.sha256(text.encode()).hexdigest()[:12] / name
+    selective.write_changed(folder, {"operators.def": text})
+    return folder
+
+
+def make(arch: str, folder: Path, *options: str) -> Path:
+    """Builds the module into a folder of select, or where it is built with all kernels. options: of
+    setup_picotorch.py. NotFound outside of picotorch's repository, Internal when the build fails."""
+    selective.check_sources(None, "native module")
+    with selective.locked(BUILD):
+        selective.set_up(["natmod", "--arch", arch, *options],
+                         folder if folder.is_relative_to(SELECTED) else None, arch, "native module")
+    return folder / "_picotorch.mpy"
+
+
+def _parts(map_file):
+    """Bytes of machine code and constants by what they belong to, and of texts, as the linker says."""
+    found = dict.fromkeys([*PARTS.values(), TEXTS], 0)
+    for section, size, path in sections(map_file):
+        part = next(part for place, part in PARTS.items() if place in path)
+        found[TEXTS if "/kernels/" in path and TEXT.match(section) else part] += size
+    return found
+
+
+def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = (),
+                  flash: dict | None = None) -> None:
+    """Writes besides the modules the runtime, package.json of each architecture for mip, and install.py
+    with the sizes of what it copies. extra: files that go with the runtime; flash: what install.py is
+    told of kernels in flash."""
+    (output / "picotorch").mkdir(parents=True, exist_ok=True)
+    for path in sorted((BUILD / "picotorch").glob("*.mpy")):
+        if path.parent != output / "picotorch":
+            shutil.copyfile(path, output / "picotorch" / path.name)
+    runtime = [*(output / "picotorch").glob("*.mpy"), *(output / name for name in extra)]
+    sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
+    for name, text in _of_install(output, arches, sizes, flash or {}).items():
+        (output / name).write_text(text)
+
+
+def _of_install(output, arches, runtime, flash):
+    runs = {number: [arch for arch in arches_for(number) if arch in arches]
+            for number in sorted({*ARCHES.values(), *_THUMB})}
+    paths = {number: output / found[0] / "_picotorch.mpy" for number, found in runs.items() if found}
+    modules = {number: [path.parent.name, path.stat().st_size, heap_of(path)]
+               for number, path in paths.items()}
+    texts = {f"{arch}/package.json": _package(f"../{name}" for name in runtime) for arch in arches}
+    text = INSTALL.read_text()
+    for name, value in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
+        text = text.replace(f"{name} = {{}}\n", f"{name} = {_json_like(value)}\n")
+    text = text.replace("HEAP_BESIDE = 0\n", f"HEAP_BESIDE = {HEAP_BESIDE}\n")
+    return texts | {"install.py": text}
+
+
+def _package(runtime):
+    urls = [["_picotorch.mpy", "_picotorch.mpy"],
+            *([path.removeprefix("../"), path] for path in runtime)]
+    return json.dumps({"urls": urls, "version": picotorch.__version__}, indent=1) + "\n"
+
+
+def _json_like(value: dict) -> str:
+    """A table as Python writes it, an entry a line."""
+    lines = [f"    {key!r}: {entry!r},\n" for key, entry in value.items()]
+    return "{\n" + "".join(lines) + "}"
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['output']}: kernels of {len(entry['operators'])} of {len(known_operators())} "
+              "operators")
+    kinds = [*dict.fromkeys(PARTS.values()), TEXTS]
+    show.table(["", "bytes>", "of the heap>", *(f"{kind}>" for kind in kinds)],
+               [*([f"{arch}/_picotorch.mpy", size, entry["heap"][arch], *entry["parts"][arch].values()]
+                  for arch, size in entry["modules"].items()),
+                ["picotorch/*.mpy", entry["runtime"], "", *("" for _ in kinds)]])
+    click.echo()
+    show.line(f"To copy it: cd {entry['output']} && mpremote mount . run install.py")

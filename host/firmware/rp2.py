@@ -1,0 +1,133 @@
+"""picotorch firmware --board RPI_PICO: MicroPython's port rp2 with picotorch inside, and models in the
+flash behind it, as a UF2 file, which the board's boot loader takes (port/upstream/rp2)."""
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from picotorch import Program
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+
+from .. import show
+from ..operators import known_operators, needed_operators
+from . import romfs, selective, uf2
+
+ROOT = Path(__file__).resolve().parents[2]
+PORT = ROOT / "port" / "upstream" / "rp2"
+BUILD = ROOT / "build" / "rp2"
+FLASH = 0x10000000
+PARTS = ("files", "module", "tracer")  # of the runtime that scripts may want, whatever the models need
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What the board's files do not say: family is that of UF2 files, flash the bytes there are."""
+
+    title: str
+    family: int
+    flash: int
+
+
+BOARDS = {
+    "RPI_PICO": Chip("Raspberry Pi Pico", 0xE48BFF56, 2 << 20),
+    "RPI_PICO2": Chip("Raspberry Pi Pico 2", 0xE48BFF59, 4 << 20),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Bytes of the flash: firmware first, then a ROMFS partition, then the file system."""
+
+    firmware: int
+    romfs: int
+    filesystem: int
+
+
+def layout(board: str) -> Layout:
+    """How the flash of a board is divided, of its mpconfigboard.h."""
+    text = (PORT / board / "mpconfigboard.h").read_text()
+    romfs_size, filesystem = (
+        int(re.search(rf"#define MICROPY_HW_{name}_BYTES \((\d+) \* 1024\)", text)[1]) * 1024
+        for name in ("ROMFS", "FLASH_STORAGE"))
+    return Layout(BOARDS[board].flash - romfs_size - filesystem, romfs_size, filesystem)
+
+
+def default_output(board: str, models: list) -> Path:
+    return BUILD / f"{board}{'-selected' if models else ''}.uf2"
+
+
+def build(board: str, programs: dict[str, Program], models: dict[str, bytes], output: Path,
+          parts: tuple[str, ...] = ()) -> dict:
+    """Builds the firmware of a board, and says what is in it: with the kernels and parts of the runtime
+    that the programs need, all of them where there are none, and their files as /rom/<name>. Both have
+    the same keys, paths.
+
+    Raises what selective.check_sources and selective.make raise, OperatorMissing, and
+    MemoryAllocationFailed where the flash is too small.
+    """
+    selective.check_sources(board)
+    files = _on_board(models)
+    selective.check_output(output, output.with_suffix(".elf"))
+    names = sorted(needed_operators(programs) if programs else known_operators())
+    folder = BUILD / board / ("selected" if programs else "")
+    with selective.locked(BUILD / board):
+        if programs:
+            parts = {*selective.needed_parts(programs), *PARTS, *parts}
+            selective.write_changed(folder, {
+                "operators.def": selective.operator_file(names, selective.has_images(programs)),
+                "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
+        selective.make(board, ["rp2"], folder if programs else None)
+        firmware = (folder / "firmware.bin").read_bytes()
+        shutil.copyfile(folder / "firmware.elf", output.with_suffix(".elf"))
+    if output.is_relative_to(Path.cwd()):
+        output = output.relative_to(Path.cwd())
+    entry = {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
+             "parts": sorted(parts), "files": sorted(files)}
+    output.write_bytes(pack(board, firmware, files, entry))
+    return entry
+
+
+def _on_board(models):
+    """The models by the names that they have on the board. InvalidArgument where two have the same."""
+    files = {Path(path).name: file for path, file in models.items()}
+    if len(files) < len(models):
+        raise fail(INVALID_ARGUMENT, "two models have the same file name", ", ".join(models),
+                   remedy="each becomes /rom/<name>: rename one")
+    return files
+
+
+def pack(board: str, firmware: bytes, files: dict[str, bytes], entry: dict | None = None) -> bytes:
+    """The UF2 file of a firmware, and of files in the ROMFS partition. What that takes of the flash
+    goes into `entry`. MemoryAllocationFailed where it is too small."""
+    places = layout(board)
+    image = romfs.build(files)
+    _check_fits("the firmware", len(firmware), places.firmware, board,
+                "name the models with --models: it gets their kernels only")
+    _check_fits("the ROMFS of the models", len(image), places.romfs, board,
+                "put fewer into one firmware, or copy them to the file system")
+    if entry is not None:
+        entry |= {"flash": len(firmware), "flash_size": places.firmware, "romfs": len(image),
+                  "romfs_size": places.romfs, "filesystem": places.filesystem}
+    contents = {FLASH: firmware, FLASH + places.firmware: image}
+    return uf2.write(contents, BOARDS[board].family)
+
+
+def _check_fits(what, size, available, board, remedy):
+    if size > available:
+        raise fail(MEMORY_ALLOCATION_FAILED, f"the flash of {board} is too small", what,
+                   requested=size, available=available, remedy=remedy)
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['firmware']}: {BOARDS[entry['board']].title}, kernels of "
+              f"{len(entry['operators'])} of {len(known_operators())} operators")
+    show.heading("Flash")
+    show.table(["", "bytes>", "of>", "free>"], [
+        [what, entry[key], entry[f"{key}_size"], entry[f"{key}_size"] - entry[key]]
+        for what, key in (("firmware", "flash"), ("models, in ROMFS", "romfs"))
+    ] + [["file system", "", entry["filesystem"], ""]])
+    for name in entry["files"]:
+        show.line(f"On the board: /rom/{name}")
+    show.line("To flash it: hold BOOTSEL while the board is plugged in, and copy the file to the drive "
+              "that appears.")

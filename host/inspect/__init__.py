@@ -1,0 +1,1 @@
+"""What a program holds, as text and as drawings."""

@@ -1,0 +1,22 @@
+"""picotorch inspect."""
+
+import click
+
+from .. import options, show
+from ..run import running
+from . import inspecting
+
+
+@click.command()
+@options.model
+@click.option("--method", default=None, metavar="M", help="Only this method.")
+@options.as_json
+def inspect(model, method, as_json):
+    """Show what MODEL holds: methods, signature, operators, memory plan, instructions.
+
+    \b
+    Example:
+      picotorch inspect model.pte
+    """
+    entry = inspecting.inspect(running.read_file(model), str(model), method)
+    show.entry(entry, as_json, inspecting.show_text)

@@ -1,0 +1,1 @@
+"""What each instruction of a method takes."""

@@ -1,0 +1,61 @@
+"""picotorch profile."""
+
+from pathlib import Path
+
+import click
+
+from .. import options, show
+from ..inputs import request_inputs
+from ..inspect import memory_map as memory_map_module
+from ..run import running
+from ..run.request import Request
+from ..twin import open_program
+from . import etdump, profiling
+
+
+@click.command("profile")
+@options.model
+@options.method
+@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@options.port
+@options.firmware
+@options.bare
+@options.inputs
+@options.quantize
+@options.prepare
+@options.data
+@options.backend
+@click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
+              show_default=True, help="The rows as the program has them, or the largest share first.")
+@click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
+              help="Draw the planned memory over the instructions.")
+@click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
+              help="Write an ETDump for the Inspector of executorch.devtools.")
+@options.as_json
+def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
+                    prepare, files, sort, memory_map, etdump_path, as_json):
+    """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
+    the twin, processor cycles or time on a connected board.
+
+    \b
+    Examples:
+      picotorch profile model.pte --board mps2-an386
+      picotorch profile model.pte --port auto
+      picotorch profile model.pte --memory-map memory.svg
+    """
+    options.check_run(firmware, bare, board, quantize, inputs, sizes)
+    if port is not None and board != running.HOST:
+        raise click.UsageError("give --board or --port: one profile is of one of them")
+    board = board if port is None else running.PORT + port
+    data = running.read_program(model)
+    meta = open_program(data).method_meta(method)
+    values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
+    request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
+                      bare=bare, data=running.read_files(files), patience=patience)
+    if memory_map is not None:
+        memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
+    entry, executions = profiling.profile(request, board)
+    if etdump_path is not None:
+        etdump_path.write_bytes(etdump.to_bytes(executions))
+    show.entry(entry, as_json, profiling.show_text, sort)

@@ -1,0 +1,151 @@
+"""picotorch profile: what each instruction of a method takes, on the twin or a board."""
+
+import itertools
+import statistics
+from collections import defaultdict
+
+import click
+
+from .. import show
+from ..boards.boards import load_board
+from ..instructions import Instruction, read_instructions
+from ..run import running
+from ..run.request import Request, Result
+from ..twin import open_program
+from ..values import TENSOR, Values
+from .etdump import Execution
+from .macs import factors, macs_of
+
+HOST_MEMORY = 1 << 24  # bytes
+EXECUTIONS = 10  # of the twin, whose times differ from one to the next
+_LOOKED_INTO = 16  # items of a list: many instructions may name one long list
+SORTED = ("order", "share")
+
+
+def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
+    """The profile as plain data, and the executions it comes from. The method gets all the pool and
+    scratch that the board has.
+
+    Raises the Error of a run that failed.
+    """
+    request.executions = EXECUTIONS if board == running.HOST else 1
+    request.pool_size, request.temp_size = _memories(board)
+    result = running.run(request, board)
+    running.check_result(result)
+    meta = open_program(request.model).method_meta(request.method)
+    values = Values(meta.program, meta.plan)
+    instructions = read_instructions(meta, values)
+    ticks = _medians([[event.ticks for event in events] for events in result.events])
+    calls = [event.calls for event in result.events[0]]
+    rows = [_row(instruction, values, ticks[1 + i], calls[1 + i])
+            for i, instruction in enumerate(instructions)]
+    entry = {"model": request.name, "method": request.method, "board": board,
+             "prepare": request.prepare, "dynamic": _is_dynamic(values), "unit": unit(result),
+             "executions": len(result.events),
+             "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
+             "instructions": rows, "operators": _operators(rows)}
+    for row in [entry, *rows, *entry["operators"]]:
+        _derive(row, entry["total"])
+    return entry, [Execution(instructions, events) for events in result.events]
+
+
+def _is_dynamic(values):
+    return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
+
+
+def _memories(board):
+    """Bytes for the pool and for scratch: all that there are."""
+    if board == running.HOST:
+        return HOST_MEMORY, HOST_MEMORY
+    if board.startswith(running.PORT):
+        return None, None
+    arenas = load_board(board).arenas
+    return arenas["pool"].size, arenas["temp"].size
+
+
+def unit(result: Result) -> str:
+    """What a tick is."""
+    if result.connected is not None:
+        return result.connected.ticks
+    return "ns" if result.board == running.HOST else "instructions"
+
+
+def _medians(executions):
+    return [round(statistics.median(ticks)) for ticks in zip(*executions, strict=True)]
+
+
+def _row(instruction, values, ticks, calls):
+    return {"index": instruction.index, "call": instruction.call,
+            "shapes": _shapes(instruction, values), "calls": calls, "ticks": ticks,
+            "macs": macs_of(instruction, values) * calls}
+
+
+def _shapes(instruction: Instruction, values: Values) -> str:
+    """Sizes of the first tensor, of the weights behind it, and of what comes out."""
+    inputs = (factors(instruction) if macs_of(instruction, values)
+              else _first_tensor(instruction.arguments, values))
+    texts = [" * ".join(_sizes(values, i) for i in inputs),
+             "".join(_sizes(values, i) for i in _first_tensor(instruction.outputs, values))]
+    return " -> ".join(filter(None, texts))
+
+
+def _first_tensor(named, values):
+    """[the first tensor of some values and of what their lists begin with], [] where none is."""
+    found = (i for value in named for i in values.tensors(value, _LOOKED_INTO))
+    return list(itertools.islice(found, 1))
+
+
+def _sizes(values, index):
+    return "x".join(map(str, values.tensor(index).sizes())) or "1"
+
+
+def _operators(rows):
+    """The sums by what is called, the largest first."""
+    sums = defaultdict(lambda: {"instructions": 0, "calls": 0, "ticks": 0, "macs": 0})
+    for row in rows:
+        one = sums[row["call"]]
+        one["instructions"] += 1
+        for key in ("calls", "ticks", "macs"):
+            one[key] += row[key]
+    found = [{"call": call, **one} for call, one in sums.items()]
+    return sorted(found, key=lambda one: -one["ticks"])
+
+
+def _derive(row, total):
+    ticks = row.get("ticks", total)
+    row["share"] = round(ticks / total, 4) if total else 0
+    row["macs_per_tick"] = round(row["macs"] / ticks, 3) if row["macs"] and ticks else None
+
+
+# ---- for people
+
+
+def show_text(entry: dict, order: str) -> None:
+    rows = entry["instructions"]
+    if order == "share":
+        rows = sorted(rows, key=lambda row: -row["ticks"])
+    name = entry["unit"]
+    short = "instr." if name == "instructions" else name
+    head = [name + ">", "share>", "MACs>", f"MACs/{short}>"]
+    show.heading(f"{entry['model']}, method {entry['method']} on {entry['board']}"
+                 + (", prepared" if entry["prepare"] != "none" else ""))
+    show.table(["", "operator", "input * weights -> output", "calls>", *head],
+               [[row["index"], row["call"], row["shapes"], row["calls"], *_figures(row)]
+                for row in rows])
+    show.heading("By operator")
+    sums = [[one["call"], one["instructions"], one["calls"], *_figures(one)]
+            for one in entry["operators"]]
+    show.table(["operator", "instr.>", "calls>", *head],
+               [*sums, ["end of the loop", "", "", f"{entry['end_of_loop']:,}", "", "", ""],
+                ["execute", len(rows), sum(row["calls"] for row in rows),
+                 *_figures(entry | {"ticks": entry["total"]})]])
+    if entry["dynamic"]:
+        click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
+    if entry["executions"] > 1:
+        click.echo(f"\nMedians of {entry['executions']} executions on this computer.")
+
+
+def _figures(row):
+    rate = row["macs_per_tick"]
+    return [f"{row['ticks']:,}", f"{100 * row['share']:.1f} %",
+            f"{row['macs']:,}" if row["macs"] else "", "" if rate is None else f"{rate:.2f}"]

@@ -1,0 +1,149 @@
+"""picotorch run, parity: a program on the twin, on an emulated board or on a connected one."""
+
+import sys
+from pathlib import Path
+
+import click
+from picotorch import Error
+
+from .. import options, show
+from ..inputs import request_inputs
+from ..npz import write_npz
+from ..twin import open_program
+from . import bundled, parity, running, running_bundled
+from .report import result_entry, show_result
+from .request import POOL_SIZE, TEMP_SIZE, Request
+
+
+@click.command()
+@options.model
+@click.option("--method", default=None, metavar="M", help="The method of the program.  [default: "
+              "forward, of a .bpte all that have test sets]")
+@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+@options.port
+@options.firmware
+@options.bare
+@options.data
+@options.backend
+@options.inputs
+@options.quantize
+@click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
+              help="Write the outputs: out0, out1 ...")
+@options.size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
+@click.option("--planned-size", "planned", type=options.PlannedSize(), multiple=True,
+              help="N bytes for planned buffer I, counted from 0; exactly what the method needs "
+                   "by default.")
+@options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
+@options.prepare
+@click.option("--rtol", type=options.Bounded(min=0), default=running_bundled.RTOL, show_default=True,
+              metavar="R", help="Of a .bpte: floats may differ by R * |output| ...")
+@click.option("--atol", type=options.Bounded(min=0), default=running_bundled.ATOL, show_default=True,
+              metavar="A", help="... and A.")
+@options.as_json
+def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
+        outputs, pool_size, planned, temp_size, prepare, rtol, atol, as_json):
+    """Load a method of MODEL, execute it once, and say what it gave and needed.
+
+    With --port the run is on a connected board that has MicroPython and picotorch. A file of MODEL's
+    name and content in its file system is used, in place if it is in ROMFS (picotorch deploy puts it
+    there); else MODEL is sent. With --board besides, the instructions of this emulated board are shown,
+    too: take one of the same core.
+
+    Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
+    all methods where --method names none; exit status 1 where one differs.
+
+    \b
+    Examples:
+      picotorch run model.pte
+      picotorch run model.pte --board mps2-an386 --inputs in.npz --outputs out.npz
+      picotorch run model.pte --board mps2-an386 --bare
+      picotorch run model.pte --port auto
+      picotorch run model.pte --data weights.ptd
+      picotorch run model.pte --backend my_module:MyBackend
+      picotorch run model.pte --planned-size 0=1024 --json
+      picotorch run model.bpte --board mps2-an386 --rtol 1e-3
+    """
+    options.check_run(firmware, bare, board, quantize, inputs, sizes)
+    board, beside = (board, None) if port is None else (running.PORT + port, board)
+    memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
+                "prepare": prepare, "firmware": firmware, "bare": bare, "patience": patience}
+    if inputs is None and running.is_bundled(model):
+        if outputs is not None:
+            raise click.UsageError("--outputs of a bundled program: give --inputs, too")
+        if sizes:
+            raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
+        memories["data"] = running.read_files(files)
+        _run_bundled(model, method, board, memories, rtol, atol, as_json)
+    method = method or "forward"
+    try:
+        data = running.read_program(model)
+        meta = open_program(data).method_meta(method)
+        values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
+        request = Request(data, str(model), values, method, **memories, data=running.read_files(files))
+        if inputs is None and not as_json:
+            click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
+        result = running.run_beside(request, board, beside)
+        if result.code == 0 and outputs is not None:
+            write_npz(outputs, result.outputs)
+    except Error as error:
+        result = running.failed(str(model), method, board, error)
+    if as_json:
+        show.as_json({**result_entry(result), "seed": seed if inputs is None else None})
+    else:
+        show_result(result)
+    running.check_result(result)
+
+
+def _run_bundled(model, method, board, memories, rtol, atol, as_json):
+    """Runs the test sets, and exits."""
+    bundle = bundled.read(running.read_file(model))
+    request = Request(bytes(bundle.program), str(model), [], **memories)
+    tested = running_bundled.run(bundle, method, board, rtol, atol, request)
+    if as_json:
+        show.as_json(running_bundled.entry(str(model), board, rtol, atol, tested))
+    else:
+        running_bundled.show_text(tested)
+    for method in tested:
+        running.check_result(method.result)
+    sys.exit(0 if all(method.passed for method in tested) else 1)
+
+
+@click.command("parity")
+@options.model
+@options.method
+@options.boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
+         "by default, without --port.")
+@options.port
+@options.firmware
+@options.bare
+@options.data
+@options.inputs
+@options.quantize
+@options.prepare
+@options.as_json
+def parity_command(model, method, boards, port, patience, firmware, bare, files, inputs, sizes, seed,
+                   quantize, prepare, as_json):
+    """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
+
+    Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
+    with expected.npz beside MODEL too. Exit status 1 where something differs.
+
+    \b
+    Example:
+      picotorch parity model.pte --board mps2-an386 --board mps2-an385
+      picotorch parity model.pte --port auto
+    """
+    boards = [*boards, *([] if port is None else [running.PORT + port])] or [running.DEFAULT_BOARD]
+    options.check_run(firmware, bare, boards[0], False, inputs, sizes)
+    if (firmware is not None or bare) and boards[0].startswith(running.PORT):
+        raise click.UsageError("--firmware and --bare are of an emulated board: give --board, too")
+    if firmware is not None and len(boards) > 1:
+        raise click.UsageError("--firmware is of one board: give --board once")
+    data = running.read_program(model)
+    request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
+                                             running.read_files(files), dict(sizes))
+    request.firmware, request.bare, request.patience = firmware, bare, patience
+    entry = parity.compare(request, boards, reference)
+    show.entry(entry, as_json, parity.show_text)
+    sys.exit(0 if entry["agree"] else 1)

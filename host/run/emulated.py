@@ -1,0 +1,32 @@
+"""Runs a model on an emulated board: packs the job, starts the firmware, reads what it wrote."""
+
+from ..boards.boards import Board
+from . import bare, emulator
+from .request import Request, Result
+from .runner_files import make_job, read_files, read_report, repr_float
+from .runner_log import log_of
+
+TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
+FAILED = 1  # exit status of a run that ended in an error, which the report tells
+
+
+def run(request: Request, board: Board) -> Result:
+    """Runs the request on the board. Raises emulator.EmulatorError, BoardError."""
+    result = Result(request.name, request.method, board.name)
+    firmware = request.firmware or emulator.firmware_path(board, "bare" if request.bare else "run")
+    emulator.check_firmware(board, firmware, request.bare)
+    is_bare = emulator.is_bare(board, firmware)
+    ended = emulator.run(board, firmware, make_job(request, bare.constant if is_bare else repr_float),
+                         timeout=TIMEOUT)
+    if "report" not in ended.files or ended.status > FAILED:
+        if any(line.startswith("MemoryError") for line in ended.lines):
+            raise emulator.JobTooLarge(
+                f"MicroPython's heap on {board.name} has no room for the objects of this run")
+        raise emulator.EmulatorError(
+            f"{board.name} ended with status {ended.status}: " + " | ".join(ended.lines[-12:]))
+    report = read_report(ended.files)
+    read_files(request, result, report, ended.files)
+    if is_bare and result.code:
+        result.message = bare.message(request, report)
+    result.log = [*ended.lines, *log_of(request, result)]
+    return result

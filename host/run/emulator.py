@@ -1,0 +1,265 @@
+"""Start an emulated board with a job and collect what comes back.
+
+The board prints lines on its UART, writes files through semihosting into a folder that exists
+as long as the run, and ends with an exit status.
+"""
+
+import functools
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from ..boards.boards import Board, Memory
+from ..size.elf import flash_end
+from .job import ALIGNMENT, Job
+
+FIRMWARE_DIR = Path(__file__).resolve().parents[2] / "build" / "firmware"
+
+FAULT_STATUS = 70
+
+# What the emulator may not do for a board: start a program (semihosting's SYS_SYSTEM asks for that),
+# change its user or its priority. Files stay open to it.
+SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
+# What the emulator says of itself; the second line when the Stellaris' watchdog is reset.
+NOISE = (": warning: ", "Timer with period zero, disabling")
+
+
+class EmulatorError(Exception):
+    """The emulator could not run the board, or stopped by itself."""
+
+
+class EmulatorMissing(EmulatorError):
+    """The emulator's program is not installed."""
+
+
+class FirmwareMissing(EmulatorError):
+    """The firmware of the board is not built."""
+
+
+class WrongFirmware(EmulatorError):
+    """A file that is no firmware of the board."""
+
+
+class JobTooLarge(EmulatorError):
+    """The job does not fit into the board's memory for it, or what it makes there into the heap."""
+
+
+class EmulatorTimeout(EmulatorError):
+    """The board did not end in time; lines holds what it printed until then."""
+
+    def __init__(self, message: str, lines: list[str]):
+        super().__init__(message)
+        self.lines = lines
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came back: exit status, lines from the UART, files by name."""
+
+    status: int
+    lines: list[str]
+    files: dict[str, bytes]
+
+
+def build_folder(board: str, variant: str) -> Path:
+    """Return the folder of a board's firmware and of its objects."""
+    return FIRMWARE_DIR / f"{board}-{variant}"
+
+
+def selected_path(board: str, bare: bool = False) -> Path:
+    """Return where `picotorch firmware --models` puts what it builds."""
+    return FIRMWARE_DIR / f"{board}{'-bare' if bare else ''}-selected.elf"
+
+
+def _selected_firmware(board, bare):
+    path = selected_path(board.name, bare)
+    if not path.exists():
+        raise FirmwareMissing(f"there is no {path}: {board.build_command(bare)}")
+    return path
+
+
+def firmware_path(board: Board, variant: str = "run") -> Path:
+    """Return the path of the board's firmware, of one that has no room for all kernels the selected
+    one. FirmwareMissing if it is not built."""
+    if not board.full_firmware and variant != "repl":
+        return _selected_firmware(board, variant == "bare")
+    path = build_folder(board.name, variant) / "firmware.elf"
+    if not path.exists():
+        make = ("port/bare" if variant == "bare" else "port/firmware", f"BOARD={board.name}",
+                *([] if variant == "bare" else [f"VARIANT={variant}"]))
+        raise FirmwareMissing(f"there is no {path}: make -C {' '.join(make)}")
+    return path
+
+
+def _title(board):
+    return f"{board.name} with {board.core}"
+
+
+def is_bare(board: Board, path: Path) -> bool:
+    """True for a firmware without MicroPython."""
+    return f"board=bare, {_title(board)}\0".encode() in path.read_bytes()
+
+
+def check_firmware(board: Board, path: Path, bare: bool = False) -> None:
+    """FirmwareMissing if there is no such file, WrongFirmware if it is not a firmware of the board, or
+    with `bare` not one without MicroPython."""
+    if not path.is_file():
+        raise FirmwareMissing(f"there is no file {path}")
+    if f"{_title(board)}\0".encode() not in path.read_bytes():
+        raise WrongFirmware(f"{path} is no firmware of {board.name}")
+    if bare and not is_bare(board, path):
+        raise WrongFirmware(f"{path} has MicroPython in it")
+
+
+def _emulator_program(board: Board) -> str:
+    program = shutil.which(board.emulator.program)
+    if program is None:
+        raise EmulatorMissing(
+            f"{board.emulator.program} is not installed; "
+            f"on Debian: apt-get install {board.emulator.package}"
+        )
+    return program
+
+
+@functools.cache
+def _sandbox(program: str) -> tuple[str, ...]:
+    """Return the arguments for SANDBOX; say so and return none where program cannot confine itself."""
+    arguments = ("-sandbox", SANDBOX)
+    start = [program, *arguments, "-machine", "none", "-nodefaults", "-display", "none"]
+    tried = subprocess.run([*start, "-monitor", "stdio"], input=b"quit\n", capture_output=True)
+    if tried.returncode == 0:
+        return arguments
+    reason = tried.stderr.decode("utf-8", "backslashreplace").strip().splitlines()[-1:]
+    click.echo(
+        f"{program} has no sandbox ({''.join(reason) or f'status {tried.returncode}'}): nothing keeps "
+        "a board's code from starting programs on this computer; run only models that you trust",
+        err=True,
+    )
+    return ()
+
+
+def emulator_command(
+    board: Board,
+    firmware: Path,
+    job: Path | None = None,
+    arguments: Sequence[str] = (),
+    console: Sequence[str] = ("-monitor", "null", "-serial", "stdio"),
+) -> list[str]:
+    """Return the command that starts the board, in SANDBOX and without network.
+
+    job is a file with the job's bytes, for job_memory(); arguments is what the board sees as its
+    command line; console says where its UART and the emulator's monitor are: by default the UART on
+    stdin and stdout.
+    """
+    semihosting = ",".join(
+        f"arg={word.replace(',', ',,')}" for word in (board.name, *arguments)
+    )
+    program = _emulator_program(board)
+    command = [program, *_sandbox(program), "-machine", board.emulator.machine]
+    command += [*board.emulator.arguments, "-nic", "none", "-nographic"]
+    command += console
+    command += ["-semihosting-config", f"enable=on,target=native,{semihosting}"]
+    command += ["-kernel", str(firmware)]
+    if job is not None:
+        behind = job_memory(board, firmware).address - board.job.address
+        address = board.emulator.job_address + behind
+        loader = f"loader,file={job},addr={address:#x},force-raw=on"
+        command += ["-device", loader]
+    return command
+
+
+def job_memory(board: Board, firmware: Path) -> Memory:
+    """Return the memory that takes the job: where it is the firmware's, what is left behind that."""
+    if not board.job_follows_code:
+        return board.job
+    start = -(-flash_end(firmware) // ALIGNMENT) * ALIGNMENT
+    return Memory(board.job.name, start, board.job.address + board.job.size - start)
+
+
+def _check_job(size, board, firmware):
+    memory = job_memory(board, firmware)
+    if size > memory.size:
+        firmware_size = memory.address - board.job.address
+        raise JobTooLarge(
+            f"{size}B of job, {memory.size}B available in memory '{memory.name}' of {board.name}"
+            + (f", behind {firmware_size}B of firmware" if firmware_size else ""))
+
+
+def run(
+    board: Board,
+    firmware: Path,
+    sections: Mapping[str, bytes] | Job,
+    *,
+    timeout: float = 60.0,
+    on_line: Callable[[str], None] | None = None,
+    arguments: Sequence[str] = (),
+) -> Result:
+    """Boot the board with sections as its job and wait until it ends.
+
+    timeout is in seconds of the host; on_line gets every line when it is complete. Errors:
+    EmulatorMissing, JobTooLarge, EmulatorTimeout, EmulatorError.
+    """
+    job = sections if isinstance(sections, Job) else Job(dict(sections))
+    blob = job.to_bytes()
+    _check_job(len(blob), board, firmware)
+    with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
+        job_file = Path(folder) / "job"
+        job_file.write_bytes(blob)
+        results = Path(folder) / "results"
+        results.mkdir()
+        command = emulator_command(board, Path(firmware).resolve(), job_file, arguments)
+        status, lines = _run_command(command, results, timeout, on_line)
+        files = {path.name: path.read_bytes() for path in results.iterdir()}
+    return Result(status, lines, files)
+
+
+def _run_command(
+    command: list[str],
+    folder: Path,
+    timeout: float,
+    on_line: Callable[[str], None] | None,
+) -> tuple[int, list[str]]:
+    """Run the emulator in folder; return its exit status and the lines it printed."""
+    lines: list[str] = []
+    timed_out = threading.Event()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+        )
+
+        def stop() -> None:
+            timed_out.set()
+            process.kill()
+
+        timer = threading.Timer(timeout, stop)
+        timer.start()
+        try:
+            for raw in process.stdout:
+                lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+                if on_line is not None:
+                    on_line(lines[-1])
+            status = process.wait()
+        finally:
+            timer.cancel()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        errors.seek(0)
+        told = errors.read().decode("utf-8", "backslashreplace").splitlines()
+        message = "\n".join(line for line in told
+                            if not any(noise in line for noise in NOISE)).strip()
+    if timed_out.is_set():
+        raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
+    if status == -signal.SIGSYS:
+        raise EmulatorError("the board asked this computer for what the emulator's sandbox denies")
+    if status < 0 or (status != 0 and message and not lines):
+        raise EmulatorError(message or f"the emulator was ended by signal {-status}")
+    return status, lines

@@ -1,0 +1,221 @@
+"""picotorch parity: a board against the twin to the bit, and both against stored outputs."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from picotorch.errors import INVALID_ARGUMENT, fail
+from picotorch.tensor import BFLOAT16, HALF
+
+from .. import show
+from ..boards.boards import board_names, load_board
+from ..inputs import random_inputs, read_inputs
+from ..npz import read_npz
+from ..tensors import as_numbers
+from ..twin import open_program
+from ..values import TENSOR
+from . import running
+from .request import Request, Result
+
+# Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
+# units in the last place
+BOUND = 1e-5
+_BOUNDS = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
+
+
+@dataclass
+class Reference:
+    """Where the inputs come from, and the stored outputs, if there are any for these inputs.
+
+    scalar_types: those of the method's outputs, None of what is no tensor.
+    """
+
+    inputs: str
+    scalar_types: list
+    path: Path | None = None
+    outputs: list | None = None
+
+
+def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
+                 prepare: str = "none", quantize: bool = False, files: list[bytes] = (),
+                 sizes: dict[int, tuple[int, ...]] | None = None) -> tuple[Request, Reference]:
+    """The request, with the bytes of its .ptd files, and the reference. Raises Error."""
+    meta = open_program(data).method_meta(method)
+    reference = Reference(f"random (seed {seed})", [
+        meta.output_tensor_meta(i).scalar_type() if meta.output_tag(i) == TENSOR else None
+        for i in range(meta.num_outputs())])
+    path = inputs if inputs is not None else model.parent / "inputs.npz"
+    if inputs is not None or (path.is_file() and not sizes):
+        values = read_inputs(path, meta, quantize)
+        reference.inputs = str(path)
+        expected = model.parent / "expected.npz"
+        if inputs is None and expected.is_file():
+            reference.path = expected
+            reference.outputs = read_npz(expected, _output_bytes(meta), "out")
+    else:
+        values = random_inputs(meta, seed, sizes)
+    request = Request(data, str(model), values, method, None, temp_size=None, prepare=prepare,
+                      data=list(files))
+    return request, reference
+
+
+def _output_bytes(meta):
+    """The most bytes of each output; numbers have less than an .npz file may have besides."""
+    return [meta.output_tensor_meta(i).nbytes() if meta.output_tag(i) == TENSOR else 0
+            for i in range(meta.num_outputs())]
+
+
+def compare(request: Request, boards: list[str], reference: Reference) -> dict:
+    """What agrees, as plain data. Raises the error of a run that failed."""
+    twin = _run(request, running.HOST)
+    entry = {"model": request.name, "method": request.method, "inputs": reference.inputs,
+             "outputs": len(twin.outputs), "reference": _against_reference(twin, reference),
+             "boards": []}
+    for name in boards:
+        own = _for_its_core(request, name)
+        same = twin if own is request else _run(own, running.HOST)
+        compared = _compared(same, _run(own, name), reference)
+        entry["boards"].append({"board": name, "pool_bytes": len(same.pool), **compared})
+    entry["agree"] = _agrees(entry["reference"]) and all(map(_is_same, entry["boards"]))
+    return entry
+
+
+def _for_its_core(request, name):
+    """The request for a board; where its core is known, what kernels prepare is compared, too."""
+    if request.prepare == "none" or name not in board_names():
+        return request
+    return dataclasses.replace(request, core=load_board(name).core)
+
+
+def agree(twin: Result, result: Result, reference: Reference) -> bool:
+    """Whether a board's result is the twin's to the bit, and the stored outputs' within the bound."""
+    return _is_same(_compared(twin, result, reference))
+
+
+def _compared(twin, result, reference):
+    return {"outputs": _differing_outputs(twin, result),
+            "pool": _first_difference(twin.pool, result.pool),
+            "reference": _against_reference(result, reference)}
+
+
+def _is_same(board):
+    return not board["outputs"] and board["pool"] is None and _agrees(board["reference"])
+
+
+def _run(request: Request, board: str) -> Result:
+    result = running.run(request, board)
+    if result.code:
+        raise fail(result.code, result.message, board)
+    return result
+
+
+def _agrees(reference):
+    return reference is None or reference["agrees"]
+
+
+def _differing_outputs(one: Result, other: Result) -> list[int]:
+    """The outputs that are not equal to the bit."""
+    return [i for i, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=True))
+            if not same_bits(a, b)]
+
+
+def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+    """Equal to the bit, but for the sign and payload of NaNs, which every FPU makes its own way, and
+    for a number that is no tensor: a board prints what is left of it in 32 bits."""
+    if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
+        return np.allclose(one, other, rtol=1e-6, equal_nan=True)
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    if one.dtype == object:  # None
+        return True
+    if one.dtype.kind == "f":
+        one, other = (np.where(np.isnan(array), one.dtype.type("nan"), array)
+                      for array in (one, other))
+    return one.tobytes() == other.tobytes()
+
+
+def _first_difference(one: bytes, other: bytes) -> int | None:
+    """The first byte at which two pools differ."""
+    if one == other:
+        return None
+    shared = min(len(one), len(other))
+    return next((i for i in range(shared) if one[i] != other[i]), shared)
+
+
+def _against_reference(result: Result, reference: Reference) -> dict | None:
+    if reference.outputs is None:
+        return None
+    if len(reference.outputs) != len(result.outputs):
+        raise fail(INVALID_ARGUMENT, f"has {len(reference.outputs)} outputs, the method "
+                   f"{len(result.outputs)}", str(reference.path))
+    types = reference.scalar_types
+    differences = [_difference(output, wanted, types[i], f"out{i} of {reference.path}") for i,
+                   (output, wanted) in enumerate(zip(result.outputs, reference.outputs, strict=True))]
+    bounds = [_BOUNDS.get(scalar_type, BOUND) for scalar_type in types]
+    return {"file": str(reference.path), "difference": max(differences, default=0.0),
+            "bound": max(bounds, default=BOUND),
+            "agrees": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
+
+
+def _difference(output, wanted, scalar_type, place):
+    if wanted.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
+        output = output.astype(np.float64)  # a number that is no tensor, as a board has it
+    if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
+        raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
+                   f"{output.dtype} {list(output.shape)}", place)
+    return relative_difference(as_numbers(output, scalar_type), as_numbers(wanted, scalar_type))
+
+
+def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference over the largest finite magnitude of what is wanted; 0 for equal
+    arrays, infinite where integers, NaNs or infinities differ."""
+    if wanted.dtype.kind != "f":
+        return 0.0 if np.array_equal(output, wanted) else float("inf")
+    finite = np.isfinite(wanted)
+    if not np.array_equal(output[~finite], wanted[~finite], equal_nan=True):
+        return float("inf")
+    wanted, output = wanted[finite].astype(np.float64), output[finite].astype(np.float64)
+    difference = np.abs(output - wanted).max(initial=0)
+    if difference == 0:
+        return 0.0
+    return float(difference / np.abs(wanted).max()) if np.isfinite(difference) else float("inf")
+
+
+# ---- for people
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['model']}, method {entry['method']}, inputs {entry['inputs']}")
+    _show_reference("host", entry["reference"])
+    for board in entry["boards"]:
+        name = board["board"]
+        differing = board["outputs"]
+        _line(f"{name} and host, outputs", not differing,
+              f"{entry['outputs']} identical to the bit",
+              "these differ: " + ", ".join(map(str, differing)))
+        _line(f"{name} and host, method pool", board["pool"] is None,
+              f"{board['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
+        _show_reference(name, board["reference"])
+    show.line(_verdict(entry))
+
+
+def _verdict(entry):
+    """One line that says of all that was compared whether it agrees."""
+    compared = ["the twin", *(board["board"] for board in entry["boards"])]
+    if entry["reference"] is not None:
+        compared.append(f"the stored outputs ({entry['reference']['file']})")
+    verdict = "agree" if entry["agree"] else "DO NOT AGREE"
+    return f"{', '.join(compared[:-1])} and {compared[-1]} {verdict}"
+
+
+def _show_reference(name, reference):
+    if reference is not None:
+        text = f"largest relative difference {reference['difference']:.2g}"
+        _line(f"{name} and {reference['file']}", _agrees(reference),
+              f"{text} (at most {reference['bound']:g})",
+              f"{text}, more than {reference['bound']:g}")
+
+
+def _line(what, good, if_good, if_not):
+    show.line(f"{what}: {if_good if good else 'DIFFERENT: ' + if_not}")

@@ -1,0 +1,111 @@
+"""picotorch repl: MicroPython's prompt on an emulated board, in this terminal or behind a port to which
+mpremote, Thonny and pyboard.py connect."""
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from ..boards.boards import Board
+from . import emulator
+
+_END = b"\r\rimport _board; _board.exit(0)\r"
+_MONITOR_READY = b"(qemu) "
+
+
+def _firmware(board):
+    return emulator.firmware_path(board, "repl")
+
+
+def _check_romfs(board, romfs):
+    size = 0 if romfs is None else romfs.stat().st_size
+    if size > board.job.size:
+        raise emulator.JobTooLarge(f"{size}B of ROMFS image, {board.job.size}B available in memory "
+                                   f"'{board.job.name}' of {board.name}")
+
+
+def run(board: Board, romfs: Path | None = None) -> int:
+    """Give the prompt on stdin and stdout until the board ends; return its exit status.
+
+    romfs: an image that is mounted at /rom. Raises emulator.EmulatorError.
+    """
+    _check_romfs(board, romfs)
+    command = emulator.emulator_command(board, _firmware(board), romfs,
+                                        console=("-serial", "mon:stdio"))
+    if sys.stdin.isatty():
+        return subprocess.call(command)
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        typing = threading.Thread(target=_type, args=(process.stdin,), daemon=True)
+        typing.start()
+        return process.wait()
+
+
+def _type(prompt):
+    """Types what stdin has at the prompt, then ends the board."""
+    try:
+        for line in sys.stdin.buffer:
+            prompt.write(line.replace(b"\n", b"\r"))
+            prompt.flush()
+        prompt.write(_END)
+        prompt.flush()
+    except BrokenPipeError:
+        pass  # the board ended before its input
+
+
+@contextmanager
+def listening(board: Board, listen: str, romfs: Path | None = None
+              ) -> Iterator[tuple[str, subprocess.Popen]]:
+    """Have the board's console on a port, and give its name as pyserial takes it, with the process.
+
+    listen: "pty", or "tcp:PORT" on this computer alone; PORT 0 is any free one. One client at a time
+    can connect, another after it. What is typed before the board has booted may be lost. Raises
+    emulator.EmulatorError where the port is taken.
+    """
+    _check_romfs(board, romfs)
+    serial = listen
+    if listen.startswith("tcp:"):
+        serial = f"tcp:127.0.0.1:{listen.removeprefix('tcp:')},server=on,wait=off,nodelay=on"
+    command = emulator.emulator_command(board, _firmware(board), romfs,
+                                        console=("-monitor", "stdio", "-serial", serial))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        try:
+            yield _port(process), process
+        finally:
+            process.kill()
+
+
+def _port(process):
+    """Asks the emulator's monitor where the console is."""
+    _answer(process)
+    process.stdin.write(b"info chardev\n")
+    process.stdin.flush()
+    found = re.search(rb"serial0: filename=(?:disconnected:)?(pty|tcp):([^\s,]+)", _answer(process))
+    kind, address = (part.decode() for part in found.groups())
+    return address if kind == "pty" else f"socket://localhost:{address.rsplit(':', 1)[1]}"
+
+
+def _answer(process):
+    """What the monitor says until it is ready for a command."""
+    said = b""
+    while not said.endswith(_MONITOR_READY):
+        more = process.stdout.read(1)
+        if not more:
+            message = process.stderr.read().decode("utf-8", "backslashreplace").strip()
+            raise emulator.EmulatorError(message or "the emulator ended")
+        said += more
+    return said
+
+
+def serve(board: Board, listen: str, romfs: Path | None = None) -> int:
+    """Have the board's console on a port until the board ends, and say how to connect; return its exit
+    status. Raises emulator.EmulatorError."""
+    with listening(board, listen, romfs) as (port, process):
+        click.echo(f"{board.name} listens. Type in another terminal:\n  mpremote connect {port}\n"
+                   "_board.exit(0) there ends it, and ctrl-C here.")
+        return process.wait()

@@ -1,0 +1,92 @@
+"""The result of a run, as JSON and for people."""
+
+import dataclasses
+
+from .. import show
+from .request import Connected, Result, Usage
+
+
+def result_entry(result: Result) -> dict:
+    """The fields of `run --json`."""
+    return {
+        "model": result.model,
+        "method": result.method,
+        "board": result.board,
+        "status": result.status,
+        "code": result.code,
+        "message": result.message,
+        "instructions": result.instructions,
+        "method_pool": _usage(result.method_pool),
+        "prepared": result.prepared,
+        "planned": [_usage(usage) for usage in result.planned],
+        "temp": _usage(result.temp),
+        "stack": result.stack,
+        "heap_bytes_allocated": result.heap_bytes_allocated,
+        "outputs": [{"dtype": output.dtype.name, "sizes": list(output.shape)}
+                    for output in result.outputs],
+        **({"connected": dataclasses.asdict(result.connected)} if result.connected else {}),
+    }
+
+
+def _usage(usage: Usage | None) -> dict | None:
+    return None if usage is None else dataclasses.asdict(usage)
+
+
+def show_result(result: Result) -> None:
+    """The log, then what the run needed."""
+    for line in result.log:
+        show.line(line)
+    rows = [*_memories(result), *_counts(result)]
+    if rows:
+        show.heading(f"{result.method} on {result.board}: {result.status}")
+        show.table(["", "used>", "of>", "%>"], rows)
+    if result.connected is not None:
+        show.line(_where(result.connected))
+
+
+def _where(connected):
+    """One line on what a connected board took."""
+    parts = [connected.machine]
+    if connected.model_at is None:
+        parts.append("the model was sent into the heap")
+    else:
+        parts.append(f"the model is {connected.model_at}, "
+                     + ("used in place" if connected.in_place else "read into the heap"))
+    if connected.beside is not None:
+        parts.append(f"instructions are those of {connected.beside}")
+    return "; ".join(parts)
+
+
+def _memories(result):
+    if result.method_pool is None:
+        return []
+    named = [("method pool", result.method_pool)]
+    named += [(f"planned buffer {i}", usage) for i, usage in enumerate(result.planned)]
+    named.append(("temp memory", result.temp))
+    rows = [[name, show.size(usage.used), show.size(usage.size), _percent(usage)]
+            for name, usage in named]
+    if result.prepared:
+        rows.insert(1, ["  prepared in it", show.size(result.prepared), "", ""])
+    return rows
+
+
+def _percent(usage):
+    return f"{100 * usage.used // usage.size} %" if usage.size else ""
+
+
+def _counts(result):
+    connected = result.connected or Connected("")
+    rows = []
+    for label, counts, unit in (("time", connected.milliseconds, " ms"),
+                                ("cycles", connected.cycles, ""),
+                                ("instructions", result.instructions, ""),
+                                ("stack", result.stack, " B")):
+        for phase, count in (counts or {}).items():
+            if count is not None:
+                rows.append([f"{label} to {phase.replace('_', ' ')}", f"{count:,}{unit}", "", ""])
+    for when, count in connected.heap_free.items():
+        if count is not None:
+            rows.append([f"heap free {when}", show.size(count), "", ""])
+    if result.heap_bytes_allocated is not None:
+        rows.append(["heap allocated", show.size(result.heap_bytes_allocated), "", ""])
+    return rows

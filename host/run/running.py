@@ -1,0 +1,132 @@
+"""Runs a request where the user wants it, on the twin or on a board. Every failure is an Error."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from picotorch import Error
+from picotorch.errors import (
+    ACCESS_FAILED,
+    INTERNAL,
+    INVALID_ARGUMENT,
+    MEMORY_ALLOCATION_FAILED,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    fail,
+)
+
+from .. import twin
+from ..boards import boards
+from . import bundled, emulated, emulator
+from .request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
+
+HOST = twin.BOARD
+DEFAULT_BOARD = "mps2-an386"
+LARGEST_FILE = 1 << 31  # bytes; TorchScript may be larger than the 128 MiB of a program
+
+
+def board_names() -> list[str]:
+    """The twin, then the boards."""
+    return [HOST, *boards.board_names()]
+
+
+def run(request: Request, board: str) -> Result:
+    """The result, which holds the error of a run that failed. Raises Error where there was no run:
+    no firmware, no emulator, a model that the board has no room for, a board that crashed.
+
+    board: a name, or "port:" and the port of a connected one."""
+    if board.startswith(PORT):
+        from ..connected import running as connected  # mpremote and pyserial are of use here only
+
+        return connected.run(request, board.removeprefix(PORT))
+    if board == HOST:
+        return twin.run(_with_memories(request, POOL_SIZE, TEMP_SIZE))
+    with named_errors(board, None):
+        found = boards.load_board(board)
+    most = {name: found.arenas[name].size for name in ("pool", "temp")}
+    request = _with_memories(request, min(POOL_SIZE, most["pool"]), min(TEMP_SIZE, most["temp"]))
+    remedy = (f"{found.build_command(request.bare)} in picotorch's repository, or --firmware with one "
+              "that was built there")
+    with named_errors(board, None if request.firmware else remedy):
+        return emulated.run(request, found)
+
+
+def _with_memories(request, pool_size, temp_size):
+    """The request, with these sizes where it says nothing."""
+    return dataclasses.replace(
+        request, pool_size=pool_size if request.pool_size is None else request.pool_size,
+        temp_size=temp_size if request.temp_size is None else request.temp_size)
+
+
+@contextmanager
+def named_errors(board: str, build: str | None) -> Iterator[None]:
+    """Raises Error for what the emulator raises. build: what to do about a missing firmware, None where
+    it is a file that the user named."""
+    try:
+        yield
+    except emulator.FirmwareMissing as error:
+        if build is None:
+            raise fail(ACCESS_FAILED, str(error), board) from None
+        raise fail(NOT_FOUND, "the firmware is not built", board, remedy=build) from None
+    except emulator.WrongFirmware as error:
+        raise fail(INVALID_ARGUMENT, str(error), board,
+                   remedy="picotorch firmware builds one") from None
+    except emulator.EmulatorMissing as error:
+        raise fail(NOT_FOUND, str(error), board) from None
+    except emulator.JobTooLarge as error:
+        raise fail(MEMORY_ALLOCATION_FAILED, str(error), board) from None
+    except (emulator.EmulatorError, boards.BoardError) as error:
+        raise fail(INTERNAL, str(error), board) from None
+
+
+def run_beside(request: Request, board: str, beside: str | None) -> Result:
+    """The result; of a connected board with the instructions of the emulated one `beside`."""
+    result = run(request, board)
+    if result.connected is not None and beside != HOST:
+        result.connected.beside = beside
+        result.instructions = run(request, beside).instructions
+    return result
+
+
+def read_file(path: Path) -> bytes:
+    """Its bytes. Raises AccessFailed; NotSupported for one that is too large for any use, or never
+    ends."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+    if len(data) > LARGEST_FILE:
+        raise fail(NOT_SUPPORTED, f"has more than {LARGEST_FILE} bytes", str(path))
+    return data
+
+
+def read_files(paths: list[Path]) -> list[bytes]:
+    """Returns the bytes of each file; raises what read_file raises."""
+    return [read_file(path) for path in paths]
+
+
+def is_bundled(path: Path) -> bool:
+    """True for a .bpte file; False also for one that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return bundled.is_bundled(file.read(8))
+    except OSError:
+        return False
+
+
+def read_program(path: Path) -> bytes:
+    """The bytes of a program, a .pte file or inside of a .bpte. Raises AccessFailed, InvalidProgram."""
+    return bundled.program_of(read_file(path))
+
+
+def failed(name: str, method: str, board: str, error: Error) -> Result:
+    """The result of a run that did not start."""
+    return Result(name, method, board, error.code, error.message)
+
+
+def check_result(result: Result) -> None:
+    """Raises the error that a result holds."""
+    if result.code:
+        raise fail(result.code, result.message)

@@ -1,0 +1,1 @@
+"""What a method needs of RAM and flash, and where it fits."""

@@ -1,0 +1,38 @@
+"""picotorch size."""
+
+import click
+
+from .. import options, show
+from ..connected import commands as connected
+from ..run import running
+from . import sizing
+
+
+@click.command()
+@options.model
+@options.method
+@options.boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@click.option("--port", metavar="P", help=options.PORT_HELP)
+@options.data
+@options.backend
+@options.prepare
+@options.as_json
+def size(model, method, boards, port, files, prepare, as_json):
+    """Say what a method of MODEL needs, to the byte, and which boards have it.
+
+    With --port the heap and the storage of a connected board are held against it, of the others only
+    those that --board names.
+
+    \b
+    Examples:
+      picotorch size model.pte --board mps2-an386
+      picotorch size model.pte --port auto
+    """
+    boards = boards or ([] if port else running.board_names()[1:])
+    entry = sizing.measure(running.read_program(model), str(model), method, boards, prepare,
+                           running.read_files(files))
+    if port is not None:
+        entry["connected"] = connected.room_of(entry, port)
+    show.entry(entry, as_json, sizing.show_text)
+    if port is not None and not as_json:
+        connected.show_room(entry["connected"])

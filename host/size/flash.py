@@ -1,0 +1,176 @@
+"""How many bytes of flash the kernels of operators take on a board, each operator on its own.
+
+An operator's kernel is what can be reached from its `pt_kernel`, as the linker sees it: functions and
+constants are sections of their own, and relocations say which of them another one needs. What more
+than one of the operators asked for reaches is shared and counted once. The objects are those of the
+board's firmware, with or without a selective build. Gaps between sections are not counted.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..boards.boards import Board
+from ..operators import known_operators, needed_operators
+from ..run import emulator
+from ..twin import is_image, open_program
+from .firmware_map import linked_objects, sections
+from .object_files import ObjectFile, read_objects
+
+_OBJECTS = re.compile(r"(selected/\w+/)?(kernels|port|shared/libc)/|memory_copy\.o$")
+_KERNELS = re.compile(r"/kernels/(?!core/)\w+(?:/\w+){1,2}\.o$")
+_CORE = re.compile(r"/kernels/core/\w+\.o$")
+_REGISTRY = re.compile(r"/kernels/core/registry\.o$")
+_USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
+_TABLES = (".rodata.operators", ".rodata.by_name")
+_IMAGES = "pt_image_description"  # what the registry refers to in a build that takes images, too
+_ENTRY_BYTES = 12  # of an operator in the registry's table by number
+_PLACE_BYTES = 2  # in that by name
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A section, or a string that the linker keeps once. `part`: see _part."""
+
+    part: str
+    size: int
+    place: tuple  # (object, section), or (string,)
+
+
+class Image:
+    """The objects of a board's firmware, of a variant of it or of the one in a file, and what in them
+    needs what. images: whether that which reads images counts.
+
+    Raises emulator.FirmwareMissing where it is not built, or was built elsewhere.
+    """
+
+    def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None,
+                 images: bool = False):
+        image = (firmware or emulator.firmware_path(board, variant)).with_suffix(".map")
+        if not image.exists():
+            raise emulator.FirmwareMissing(f"there is no {image}: the firmware was built elsewhere")
+        folder = emulator.build_folder(board.name, variant)
+        paths = [folder / name for name in linked_objects(image, folder)
+                 if _OBJECTS.match(name)] + _libraries(image)
+        self.objects = [one for path in sorted(paths) for one in read_objects(path)]
+        self._defined = {name: (one, *place) for one in self.objects
+                         for name, place in one.defines.items()
+                         if images or name != _IMAGES}
+
+    def _piece(self, one: ObjectFile, number: int, offset: int) -> Piece | None:
+        section = one.sections.get(number)
+        if section is None:
+            return None  # what is no part of flash
+        part = _part(one.path, section.name)
+        if section.strings:
+            text = section.data[offset : section.data.index(b"\0", offset) + 1]
+            return Piece(part, -(-len(text) // 4) * 4, (text,))
+        return Piece(part, section.size, (one.path, number))
+
+    def _needs(self, one: ObjectFile, number: int):
+        """(object, section, offset) of all that a section refers to; of the registry neither the
+        kernels nor the names."""
+        if one.sections[number].name in _TABLES:
+            return
+        for target, offset in one.sections[number].references:
+            place = (one, target, offset) if isinstance(target, int) else self._defined.get(target)
+            if place and not (_REGISTRY.search(one.path) and _KERNELS.search(place[0].path)):
+                yield place
+
+    def reach(self, symbols) -> set[Piece]:
+        """All that these symbols need, themselves included."""
+        pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
+        while waiting:
+            one, number, offset = waiting.pop()
+            piece = self._piece(one, number, offset)
+            if piece is None or piece.place in pieces:
+                continue
+            pieces[piece.place] = piece
+            if not one.sections[number].strings:
+                waiting += self._needs(one, number)
+        return set(pieces.values())
+
+    def module_symbols(self) -> set[str]:
+        """The symbols of the core that MicroPython's module, or the program without it, needs."""
+        wanted = {target for one in self.objects if _USER.search(one.path)
+                  for section in one.sections.values() for target, _ in section.references}
+        return {name for name in wanted if name in self._defined
+                and _CORE.search(self._defined[name][0].path)}
+
+
+def _libraries(map_file: Path) -> list[Path]:
+    """The archives that the linker took something from."""
+    paths = {re.sub(r"\(.*", "", path) for _, _, path in sections(map_file) if path.endswith(".o)")}
+    return [Path(path) for path in paths]
+
+
+def _part(path, section):
+    if section in _TABLES:
+        return "registry"
+    for part, pattern in (("kernels", _KERNELS), ("core", _CORE), ("user", _USER)):
+        if pattern.search(path):
+            return part
+    return "library"
+
+
+def flash_of_operators(board: Board, names: list[str], variant: str = "run",
+                       firmware: Path | None = None, images: bool = False) -> dict:
+    """Bytes of flash of the core and of the kernels of these operators, in a build that takes images,
+    too, or .pte files alone.
+
+    {"board", "core", "registry": their numbers and names, "operators": {name: {"own", "alone"}},
+    "shared", "library", "kernels": own and shared, "core_and_kernels"}: `own` is what no other of these
+    operators needs, `alone` what the operator would need if it were the only one. `library` is
+    arithmetic of libgcc and memcpy that core and kernels need.
+    """
+    image = Image(board, variant, firmware, images)
+    known = known_operators()
+    core = image.reach(image.module_symbols())
+    reached = {name: image.reach([f"pt_{known[name].symbol}"]) for name in names}
+    users = Counter(piece for pieces in reached.values() for piece in pieces)
+    operators = {name: {"own": _bytes(pieces, "kernels", lambda piece: users[piece] == 1),
+                        "alone": _bytes(pieces, "kernels")} for name, pieces in reached.items()}
+    everything = set(core).union(*reached.values())
+    entry = {
+        "board": board.name,
+        "core": _bytes(everything, "core"),
+        "registry": _registry_bytes(known, names),
+        "operators": operators,
+        "shared": _bytes(users, "kernels", lambda piece: users[piece] > 1),
+        "library": _bytes(everything, "library"),
+        "kernels": _bytes(users, "kernels"),
+    }
+    together = ("core", "registry", "kernels", "library")
+    return {**entry, "core_and_kernels": sum(entry[part] for part in together)}
+
+
+def flash_of_models(board: Board, models: list[bytes]) -> dict:
+    """flash_of_operators of all that these programs need. Raises OperatorMissing."""
+    programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
+    return flash_of_operators(board, needed_operators(programs),
+                              images=any(is_image(model) for model in models))
+
+
+def flash_rows(entries: list[dict]) -> list[list]:
+    """Rows of a table: the parts, then all of them together; a column for each entry."""
+    names = entries[0]["operators"]
+    return [["core", *[entry["core"] for entry in entries]],
+            ["registry of operators", *[entry["registry"] for entry in entries]],
+            *[[name, *[entry["operators"][name]["own"] for entry in entries]] for name in names],
+            ["shared by operators", *[entry["shared"] for entry in entries]],
+            ["libgcc, memcpy", *[entry["library"] for entry in entries]],
+            ["core and kernels", *[entry["core_and_kernels"] for entry in entries]]]
+
+
+def _bytes(pieces, part, condition=lambda piece: True):
+    return sum(piece.size for piece in pieces if piece.part == part and condition(piece))
+
+
+def _registry_bytes(known, names):
+    """Of the tables from the first operator to the last, and of the operators' strings."""
+    numbers = [known[name].number for name in names] or [0]
+    strings = {*names, *("\0".join([known[name].signature, " ".join(known[name].arguments)])
+                         for name in names)}
+    return (_ENTRY_BYTES * (max(numbers) - min(numbers) + 1) + _PLACE_BYTES * len(numbers)
+            + sum(-(-(len(text) + 1) // 4) * 4 for text in strings))

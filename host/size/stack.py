@@ -1,0 +1,32 @@
+"""How much stack a method can take on a board: what the build of the firmware has found out.
+
+The figures are tools/stack_bounds.py's, of all paths through the kernels. There are none of loading,
+which is Python for the most part: of one program it always takes the same, which a run measures.
+"""
+
+import json
+from pathlib import Path
+
+from ..boards.boards import Board
+from ..run import emulator
+
+FREE = 2304  # bytes that load, execute, step and unload have to find: PT_STACK_BYTES of port/module
+
+
+def read_bounds(firmware: Path) -> dict:
+    """What stands beside a firmware. Raises FileNotFoundError where that was built by another make."""
+    return json.loads((firmware.parent / "stack.json").read_text())
+
+
+def execute_bound(bounds: dict, operators: list[str]) -> int:
+    """Most bytes that executing a method takes whose delegates, if any, are not counted."""
+    kernels = [max(bounds["kernels"][name].values()) for name in operators]
+    return bounds["execute"] + max([bounds["called_back"], *kernels])
+
+
+def bound_on(board: Board, operators: list[str]) -> int | None:
+    """execute_bound of the board's firmware, None where it is not built."""
+    try:
+        return execute_bound(read_bounds(emulator.firmware_path(board)), operators)
+    except (emulator.FirmwareMissing, FileNotFoundError):
+        return None

@@ -1,4 +1,4 @@
-// The job: its sections, and the lines key=value of its section "settings". Format: host/run/job.py.
+// The job: its sections, and the lines key=value of its section "settings"; see host/run/job.py.
 #ifndef PT_BARE_SETTINGS_H
 #define PT_BARE_SETTINGS_H
 

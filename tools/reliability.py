@@ -38,16 +38,17 @@ def tests(*names):
 
 
 ROWS = (
-    Row("damage", "damaged files: every byte of header and tables; lengths around each 64th byte",
+    Row("damage", "damaged files: each byte of header and tables changed; files cut near each 64th "
+        "byte",
         "{files:,} files of {parts} kinds and fixtures: {refused_total:,} refused by name, "
-        "{accepted:,} changes without a consequence, {crashed} crashed, {wrong} ended otherwise or "
+        "{accepted:,} changes without effect, {crashed} crashed, {wrong} ended otherwise or "
         "hung", tests("test_damage")),
-    Row("malformed", "malformed files, made from the fixtures' real ones by changing one thing",
+    Row("malformed", "malformed files: real fixtures with one thing changed",
         "{files:,} files of {kinds_kinds} kinds: {refused_total:,} refused by name, "
-        "{accepted_by_contract} accepted as ExecuTorch does and run, {crashed} crashed, {hung} hung, "
+        "{accepted_by_contract} accepted as by ExecuTorch and run, {crashed} crashed, {hung} hung, "
         "{wrong} ended otherwise; none took more than {largest_seconds:.1f} s of a core, with "
         "sanitizers", tests("test_malformed")),
-    Row("malformed_on_boards", "the same on boards, some of each kind",
+    Row("malformed_on_boards", "the same on boards, some files of each kind",
         "{files:,} files on {parts} boards, with the twin's text: {refused_total:,} refused by name, "
         "{accepted_by_contract} accepted, {crashed} crashed, {wrong} ended otherwise, {hung} took more "
         "than 8 million instructions and 1,000 for each byte (endless loops: than 2,000 million)",
@@ -55,31 +56,31 @@ ROWS = (
     Row("fuzz", "fuzzing of files, operators, programs and the library, guided by coverage",
         "{hours:.1f} hours of processes, {executions:,} executions, findings: {fixed}, fixed; of "
         "{inputs:,} inputs kept {crashed} crash, {wrong} end otherwise", "make fuzz MINUTES=60"),
-    Row("sanitized_library", "fixtures, malformed files and the fuzzers' inputs by the library in C "
-        "alone, at 64 and at 32 bits with sanitizers",
+    Row("sanitized_library", "fixtures, malformed files and the fuzzers' inputs in the C library "
+        "alone, 64 and 32 bits, with sanitizers",
         "{inputs:,} inputs, {executions:,} executions at each width, 0 crashed, {different} with other "
         "errors, records or outputs at 32 bits", tests("test_sanitizers_32")),
-    Row("operators", "calls of all operators with random hostile arguments",
+    Row("operators", "all operators, called with random hostile arguments",
         "{calls:,} calls: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, {wrong} "
-        "wrote where they must not; none took more than {largest_seconds:.2f} s of a core, with "
+        "wrote outside their outputs; none took more than {largest_seconds:.2f} s of a core, with "
         "sanitizers", tests("test_hostile_calls")),
-    Row("assembled", "programs of such calls",
+    Row("assembled", "programs made of such calls",
         "{programs:,} programs: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, "
         "{wrong} ended otherwise", tests("test_hostile_assemblies")),
     Row("memory", "every fixture, every size of every memory, on the twin",
         "{pool:,} sizes of the pool, {prepared:,} with prepared weights, {temp:,} of temp memory, "
         "{planned:,} of planned buffers, {tracer:,} of tracers, too small; {unfit:,} memories "
         "misaligned, read-only or missing; {values:,} inputs and outputs of another length: all "
-        "refused by name; {again:,} times the same objects ran right behind it; {wrong} wrong",
+        "refused by name; {again:,} times the same objects ran again right after; {wrong} wrong",
         "make reliability"),
     Row("memory_boards", "the same on boards, at the sizes where the outcome changes",
         "{outcomes:,} outcomes in {parts} boots, with the twin's lines; {wrong} boots ended otherwise",
         "make reliability"),
-    Row("memory_beside", "a method with state, while loads behind it fail",
-        "{sizes:,} sizes of the pool, {runs} runs, {wrong} changed anything",
+    Row("memory_beside", "a method with state, while later loads fail",
+        "{sizes:,} sizes of the pool, {runs} runs, {wrong} changed the method",
         tests("test_memory_failures")),
     Row("faults", "every call in every state, faults of kernels and backends",
-        "{calls:,} calls, {refused:,} of them refused by name, each as the table says",
+        "{calls:,} calls, {refused:,} of them refused by name, each as the table in faults.md states",
         tests("test_faults")),
     Row("interrupts", "ctrl-C at every place",
         "{interrupts:,} interrupted calls; after each all objects were usable",
@@ -89,14 +90,14 @@ ROWS = (
         "twin and board, no growth of heap and pool", tests("test_long_run")),
     Row("stack", "stack on boards",
         "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
-        "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the last "
-        "levels of recursion, each works or is refused", tests("test_stack", "test_fixture_runs")),
+        "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the "
+        "deepest levels of recursion, each works or is refused", tests("test_stack", "test_fixture_runs")),
     Row("kernels", "kernels against numpy, random arguments",
         "{operators} operators, {random_calls:,} random calls, {kernel_runs:,} runs "
         "({runs_with_sanitizers:,} with sanitizers and poisoned guard bytes), {board_calls:,} calls on "
         "boards, {wrong} wrong", tests("test_oracles")),
     Row("supply", "supply",
-        "{hashes:,} stored hashes of what is downloaded, {packages} packages pinned, {refused} changed "
+        "{hashes:,} stored hashes of downloads, {packages} packages pinned, {refused} changed "
         "files refused; {identical} builds of wheel and firmware identical in other folders; "
         "{commands_watched} commands without network",
         tests("test_get_micropython", "test_requirements", "test_reproducible", "test_no_network")),

@@ -91,7 +91,8 @@ ROWS = (
     Row("stack", "stack on boards",
         "{models:,} fixtures on boards: at most {largest_load:,} bytes to load and {largest_execute:,} "
         "to execute, at most {largest_share} % of what size states; {deep_calls:,} calls from the "
-        "deepest levels of recursion, each works or is refused", tests("test_stack", "test_fixture_runs")),
+        "deepest levels of recursion, each works or is refused",
+        tests("test_stack", "test_fixture_runs")),
     Row("kernels", "kernels against numpy, random arguments",
         "{operators} operators, {random_calls:,} random calls, {kernel_runs:,} runs "
         "({runs_with_sanitizers:,} with sanitizers and poisoned guard bytes), {board_calls:,} calls on "

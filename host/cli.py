@@ -1,4 +1,4 @@
-"""The command line. Its commands are in commands.py of the package of their subject."""
+"""The command line. The commands are in commands.py of each subject's package."""
 
 import os
 import signal
@@ -30,7 +30,8 @@ _HINTS = {"method pool": "--pool-size", "planned buffer": "--planned-size",
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="picotorch")
 def cli():
-    """Run ExecuTorch programs (.pte) as a microcontroller would, on the host and on emulated boards.
+    """Run PyTorch models on microcontrollers: ExecuTorch programs (.pte) on the host twin, on emulated
+    boards and on connected ones.
 
     \b
     Example:
@@ -43,7 +44,7 @@ def cli():
 @click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[FOLDER]]")
 @options.as_json
 def examples_command(name, folder, as_json):
-    """List the examples, or copy the one called NAME into a new folder, by default of its name.
+    """List the examples, or copy example NAME into a new FOLDER (by default NAME).
 
     \b
     Examples:
@@ -68,7 +69,7 @@ for command in (
 
 
 def _complain(error):
-    """The error in one line on stderr."""
+    """Print the error as one line on stderr."""
     text = show.printable(" ".join(str(error).split()))
     for subject, option in _HINTS.items():
         if error.code == MEMORY_ALLOCATION_FAILED and error.message.startswith(subject):
@@ -80,7 +81,7 @@ def _complain(error):
 
 
 def _drop_output():
-    """Sends what stdout still holds nowhere: Python would fail on it once more at exit."""
+    """Discard the rest of stdout, on which Python would fail again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -105,15 +106,15 @@ def _call(arguments):
         _drop_output()
         return _complain(fail(ACCESS_FAILED, error.strerror or str(error), error.filename))
     except MemoryError:
-        return _complain(fail(MEMORY_ALLOCATION_FAILED, "the host has not as much memory"))
+        return _complain(fail(MEMORY_ALLOCATION_FAILED, "the host has too little memory"))
     except Exception as error:
         return _complain(fail(INTERNAL, f"{type(error).__name__}: {error}",
                               remedy="this is a fault of picotorch: please report it"))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The console script: exits with 0, 1 for an error, 2 for wrong usage. SIGTERM is as ctrl-C, after
-    which no emulator and no compiler is left running."""
+    """Run the console script: exits with 0, 1 for an error, 2 for wrong usage. SIGTERM acts like
+    ctrl-C, which leaves no emulator and no compiler running."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(_call(arguments) or 0)

@@ -78,7 +78,7 @@ class Bounded(click.FloatRange):
 
 
 class BackendClass(click.ParamType):
-    """[NAME=]MODULE:CLASS, the module as import finds it from the working folder: (name, class)."""
+    """[NAME=]MODULE:CLASS as (name, class); the module is imported as from the working folder."""
 
     name = "[NAME=]MODULE:CLASS"
 
@@ -97,7 +97,7 @@ class BackendClass(click.ParamType):
 
 
 def _register(ctx, param, classes):
-    """Registers the backends until the command ends."""
+    """Register the backends until the command ends."""
     for name, backend in classes:
         try:
             register_backend(name, backend())
@@ -119,13 +119,14 @@ def method(command):
 
 def inputs(command):
     command = click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True,
-                           help="Of random inputs, where none are given.")(command)
+                           help="Seed of random inputs.")(command)
     command = click.option("--sizes", type=InputSizes(), multiple=True,
-                           help="Of random input I where it is dynamic; the most that they may be by "
-                                "default.")(command)
+                           help="Sizes of random input I, if it is dynamic.  "
+                                "[default: its largest]")(command)
     return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
-                        help="Arrays in0, in1 ...; without it the inputs are random. A file that "
-                             "unpacks to over 1 MB more than the method takes is refused.")(command)
+                        help="Read the inputs from this file: arrays in0, in1 ...; otherwise they are "
+                             "random. A file that unpacks to over 1 MB more than the method takes is "
+                             "refused.")(command)
 
 
 def quantize(command):
@@ -136,15 +137,15 @@ def quantize(command):
 
 def data(command):
     return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
-                        metavar="WEIGHTS.PTD", help="A data file of external tensors; may be given "
-                        "more than once.")(command)
+                        metavar="WEIGHTS.PTD", help="A data file of external tensors; repeat it for "
+                        "more.")(command)
 
 
 def backend(command):
     return click.option("--backend", type=BackendClass(), multiple=True, expose_value=False,
                         callback=_register, metavar="[NAME=]MODULE:CLASS",
-                        help="On the twin, a backend in Python for delegates of this name (that of "
-                             "the class by default); may be given more than once.")(command)
+                        help="Use this Python class on the twin as the backend of delegates of this "
+                             "name (by default the name of the class); repeat it for more.")(command)
 
 
 def as_json(command):
@@ -155,19 +156,19 @@ def as_json(command):
 def prepare(command):
     return click.option("--prepare", type=click.Choice(PREPARE), default=PREPARE[0],
                         show_default=True,
-                        help="pool: kernels keep constant weights in the method pool, in an encoding "
-                             "that is faster.")(command)
+                        help="pool: kernels keep constant weights in the method pool, in a faster "
+                             "encoding.")(command)
 
 
 def size(name, default, text):
-    """Without it None: what Request has there."""
+    """An option for bytes; None without it, for Request's default."""
     return click.option(name, type=click.IntRange(0, LIMIT), metavar="N",
                         help=f"{text}  [default: {default}, with --port what the method needs]")
 
 
 def firmware(command):
     return click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.ELF",
-                        help="A firmware of the board that picotorch firmware built.")(command)
+                        help="Use this firmware, built for the board by picotorch firmware.")(command)
 
 
 PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT or rfc2217://HOST:PORT."
@@ -177,13 +178,13 @@ def port(command):
     command = click.option("--patience", metavar="S",
                            type=Bounded(min=0, min_open=True, max=86_400),
                            default=PATIENCE, show_default=True,
-                           help="Seconds that a connected board may take for a run.")(command)
+                           help="Seconds to wait for a run on a connected board.")(command)
     return click.option("--port", metavar="P", help=PORT_HELP)(command)
 
 
 def bare(command):
     return click.option("--bare", is_flag=True,
-                        help="On the board's firmware without MicroPython.")(command)
+                        help="Use the board's firmware without MicroPython.")(command)
 
 
 def boards(names, text):
@@ -192,12 +193,12 @@ def boards(names, text):
 
 
 def check_run(firmware, bare, board, quantize, inputs, sizes):
-    """Raises UsageError for options of a run that do not go together."""
+    """Raise UsageError for options of a run that contradict each other."""
     if firmware is not None and board == HOST:
-        raise click.UsageError("--firmware is of a board: give --board, too")
+        raise click.UsageError("--firmware is for a board: give --board")
     if bare and board == HOST:
-        raise click.UsageError("--bare is of a board: give --board, too")
+        raise click.UsageError("--bare is for a board: give --board")
     if quantize and inputs is None:
         raise click.UsageError("--quantize is for --inputs")
     if sizes and inputs is not None:
-        raise click.UsageError("--sizes is for random inputs: those of --inputs have theirs")
+        raise click.UsageError("--sizes is for random inputs: the arrays of --inputs have their own")

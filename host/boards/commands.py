@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .. import options, show
+from ..connected.commands import list_attached
 from ..firmware import rp2
 from ..run import pico, prompt, running
 from . import listing
@@ -16,19 +17,19 @@ from .boards import load_board
 @click.command()
 @click.option("--board", type=click.Choice([*running.board_names()[1:], pico.BOARD]),
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
-              help="This emulated board.")
-@click.option("--listen", type=options.Listen(), help="Have the prompt on a port instead: pty, or "
-              "tcp:PORT on this computer, where mpremote and others connect.")
+              help="The emulated board.")
+@click.option("--listen", type=options.Listen(), help="Serve the prompt on a port instead: pty, or "
+              "tcp:PORT on this computer, for mpremote and others.")
 @click.option("--romfs", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              metavar="IMAGE", help="Have this ROMFS image at /rom, as mpremote romfs build writes it.")
+              metavar="IMAGE", help="Mount this ROMFS image at /rom; mpremote romfs build writes one.")
 @click.option("--firmware", multiple=True, type=click.Path(path_type=Path), metavar="FW.UF2",
-              help="Of RPI_PICO, with --listen tcp:PORT: what picotorch firmware wrote; by default "
-              "with the kernels of all operators (make rp2). Once for each file.")
+              help="For RPI_PICO, with --listen tcp:PORT: a file that picotorch firmware wrote; by "
+              "default the firmware with all kernels (make rp2). Repeat it for more files.")
 def repl(board, listen, romfs, firmware):
-    """Give MicroPython's prompt on an emulated board, with files and picotorch.
+    """Open MicroPython's prompt on an emulated board, with files and picotorch.
 
-    ctrl-D is a soft reset, which keeps the files; `import _board; _board.exit(0)` ends the board, so do
-    in this terminal ctrl-A x and the end of an input that is a file.
+    ctrl-D is a soft reset, which keeps the files. `import _board; _board.exit(0)` ends the board; so do
+    ctrl-A x in this terminal and the end of input from a file.
 
     \b
     Examples:
@@ -54,10 +55,10 @@ def repl(board, listen, romfs, firmware):
 
 @click.command("boards")
 @click.option("--connected", is_flag=True,
-              help="Those that are attached: ports and boot loaders' drives, and which way fits.")
+              help="List connected boards: ports, boot loader drives, and what to do with each.")
 @options.as_json
 def boards_command(connected, as_json):
-    """List the boards.
+    """List the emulated boards, or the connected ones.
 
     \b
     Examples:
@@ -65,7 +66,7 @@ def boards_command(connected, as_json):
       picotorch boards --connected
     """
     if connected:
-        connected.list_attached(as_json)
+        list_attached(as_json)
         return
     entries = listing.boards()
     show.entry(entries, as_json, listing.show_text)

@@ -15,26 +15,26 @@ from . import c_project, compiling
 @click.option("--board", type=click.Choice(running.board_names()[1:]), metavar="BOARD",
               help="Prepare weights for the core of this board.")
 @click.option("--core", type=click.Choice(compiling.cores()), metavar="CORE",
-              help="The same for a core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
+              help="Prepare weights for this core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
 @options.data
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.PTM",
               help="The image to write.  [default: MODEL with .ptm]")
 @click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Write a C project with the image instead: sources, Makefile, CMakeLists.txt.")
 @click.option("--no-prepare", is_flag=True,
-              help="Store no prepared weights: less flash, a slower run.")
+              help="Store no prepared weights: takes less flash, runs slower.")
 @click.option("--int8-io", is_flag=True,
-              help="Take off the operators that quantize inputs and dequantize outputs.")
+              help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
 @options.as_json
 def compile_command(model, board, core, files, output, folder, no_prepare, int8_io, keep_plan,
                     as_json):
-    """Compile MODEL ahead of time: an image, which runs from flash without a loader.
+    """Compile MODEL ahead of time to an image, which runs from flash without a loader.
 
-    An image has what loading the program would write to the pool, the constants, and the weights in
-    the form that the kernels of the core like best. All but what changes stays in flash: of most models
-    the pool is empty. Memory is planned again where ExecuTorch's exporter is installed. It runs
-    wherever a .pte file runs: picotorch run, parity, size and deploy take it.
+    An image holds the records that loading the program would write to the pool, the constants, and
+    the weights in the form that is fastest on the core. Only data that changes is in RAM: for most
+    models the method pool is empty. If ExecuTorch's exporter is installed, the memory is planned again.
+    An image can replace a .pte file in picotorch run, parity, size and deploy.
 
     \b
     Examples:

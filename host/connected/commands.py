@@ -1,6 +1,6 @@
-"""The commands that are about connected boards: deploy, flash, selftest, boards --connected.
+"""The commands for connected boards: deploy, flash, selftest, boards --connected.
 
-mpremote and pyserial, which only these need, are imported when a command is called.
+Only these need mpremote and pyserial, so they are imported when a command is called.
 """
 
 import sys
@@ -18,20 +18,20 @@ from . import flash_tools
 @options.model
 @click.option("--port", metavar="P", default="auto", show_default=True, help=options.PORT_HELP)
 @click.option("--to", "folder", metavar="FOLDER",
-              help="Where on the board, /flash/models say; where it starts by default.")
+              help="The folder on the board, for example /flash/models.  [default: its start folder]")
 @click.option("--romfs", "to_romfs", is_flag=True,
-              help="Into the ROMFS partition, whose other files stay: there it is used in place.")
-@click.option("--force", is_flag=True, help="Even where the heap has no room for what a run takes.")
+              help="Copy into the ROMFS partition, where it is used in place; other files there stay.")
+@click.option("--force", is_flag=True, help="Copy even if the heap has no room for a run.")
 @options.as_json
 def deploy(model, port, folder, to_romfs, force, as_json):
     """Copy MODEL to a connected board, and check the copy.
 
-    Where the board has no picotorch, the native module and the runtime are copied first: the one that
-    make natmod built, with all kernels, or where the heap has no room for it one with the kernels of
-    MODEL, which is built then. One that lacks operators of MODEL is renewed: with those of both. Free
-    space and heap are looked at before. A file of this name stays as
-    it is until the copy is whole and checked; picotorch run --port then finds it by name and content.
-    In ROMFS its data is aligned, so that a run uses it where it is.
+    If the board has no picotorch, the native module and the runtime are copied first: the module that
+    make natmod built, with all kernels, or, if the heap has no room for it, a new one with the kernels
+    of MODEL. A module that lacks operators of MODEL is replaced by one with the operators of both. Free
+    space and heap are checked before. A file of the same name is replaced only when the copy is
+    complete and checked; picotorch run --port then finds it by name and content. In ROMFS the data is
+    aligned, so that a run uses it in place.
 
     \b
     Examples:
@@ -77,21 +77,21 @@ class _Progress:
 @click.argument("firmware", type=click.Path(path_type=Path), metavar="MODEL|FIRMWARE")
 @click.option("--board", type=click.Choice(flash_tools.board_names()), required=True, metavar="BOARD",
               help="The board: " + ", ".join(flash_tools.board_names()) + ".")
-@click.option("--port", metavar="P", help="Where its prompt is: it is asked to start its boot loader, "
-              "and afterwards what it is.")
+@click.option("--port", metavar="P", help="The port of its prompt, to start the boot loader and to "
+              "check the board afterwards.")
 @click.option("--with", "tool", type=click.Choice(flash_tools.TOOLS), metavar="TOOL",
-              help="By this way: " + ", ".join(flash_tools.TOOLS) + "; by default the first that there "
-              "is.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+              help="Use this method: " + ", ".join(flash_tools.TOOLS) + "; by default the first "
+              "that is available.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @options.as_json
 def flash(firmware, board, port, tool, dry_run, as_json):
     """Write FIRMWARE to the flash of a board, and check what was written.
 
-    Of MODEL (.pte) a firmware is built with its kernels and the model in flash, as picotorch firmware
-    does: on a Pico it is /rom/MODEL, elsewhere picotorch_models.model. A .uf2 file goes to the drive
-    that the board's boot loader shows. Any file goes by the first of the board's tools that is
-    installed (picotool, openocd, pyocd, dfu-util, st-flash, teensy_loader_cli) and takes files of its
-    kind. Nothing is asked.
+    For a MODEL (.pte) a firmware is built with its kernels and the model in flash, as by picotorch
+    firmware: on a Pico the model is /rom/MODEL, elsewhere picotorch_models.model. A .uf2 file is copied
+    to the drive of the board's boot loader. For other files the first installed tool of the board that
+    takes them is used (picotool, openocd, pyocd, dfu-util, st-flash, teensy_loader_cli). The command
+    does not ask for confirmation.
 
     \b
     Examples:
@@ -107,14 +107,14 @@ def flash(firmware, board, port, tool, dry_run, as_json):
 @click.command()
 @click.option("--port", metavar="P", default="auto", show_default=True, help=options.PORT_HELP)
 @click.option("--report", type=click.Path(path_type=Path), default="picotorch-selftest.json",
-              show_default=True, metavar="OUT.JSON", help="Where the report goes.")
+              show_default=True, metavar="OUT.JSON", help="Write the report to this file.")
 @options.as_json
 def selftest(port, report, as_json):
     """Try models, failures and parity on a connected board, in about a minute.
 
-    What does not fit into the board's memory is left out, and said. The report is there to be sent in:
-    it says what board and MicroPython it was, and has no name and no number of yours. Exit status 1
-    where a step failed.
+    Steps that do not fit into the board's memory are skipped, and listed. You can send the report in:
+    it names the board and its MicroPython version, and contains no personal data and no serial number.
+    Exit status 1 if a step failed.
 
     \b
     Example:
@@ -122,7 +122,7 @@ def selftest(port, report, as_json):
     """
     from . import selftest as tests
 
-    report.touch()  # what cannot be written is said before the minute, not after it
+    report.touch()  # a path that cannot be written fails before the minute, not after it
     tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step)
     tests.write(tested, report)
     show.entry(tested, as_json, tests.show_text, report)

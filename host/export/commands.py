@@ -15,30 +15,29 @@ from . import exporting, torchscript, torchscript_process
 @click.command()
 @options.model
 @click.option("--int8-io", is_flag=True,
-              help="Take off the operators that quantize inputs and dequantize outputs.")
+              help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.PTE",
               help="The program to write.")
 @click.option("--shape", "shapes", multiple=True, type=options.Shape(),
-              help="Of TorchScript: sizes of an input, and its dtype (float32 by default); once for "
+              help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
 @click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
-              help="Of TorchScript: example inputs, arrays in0, in1 ..., of 128 MB at most.")
+              help="For TorchScript: example inputs, arrays in0, in1 ..., of 128 MB at most.")
 @click.option("--unconfined", is_flag=True,
-              help="Of TorchScript: let its code do all that you may, where nothing confines it.")
+              help="For TorchScript: run its code with all your rights, if nothing can confine it.")
 @options.as_json
 def export(model, int8_io, output, shapes, inputs, unconfined, as_json):
-    """Make of TorchScript a program, or of the program MODEL one that needs less memory.
+    """Convert TorchScript to a program, or reduce a program's memory.
 
-    TorchScript is a file that torch.jit.save wrote, of a traced or scripted module; the program is for
-    inputs of the shapes given. Of a program (.pte) values that no instruction names are dropped, and
-    the planned memory is planned anew. With --int8-io the inputs and outputs of a quantized program are
-    the integers themselves; their scale and zero point can be read with
-    method_meta.input_quantization(i) and output_quantization(i). Needs the packages torch and
-    executorch (pip install -e '.[export]').
+    TorchScript is a file that torch.jit.save wrote, from a traced or scripted module; the program takes
+    inputs of the given shapes. In a program (.pte) values that no instruction names are dropped, and
+    the memory is planned again. With --int8-io the inputs and outputs of a quantized program are
+    the integers themselves; method_meta.input_quantization(i) and output_quantization(i) give their
+    scale and zero point. Needs the packages torch and executorch (pip install -e '.[export]').
 
-    TorchScript is code, and torch runs it, in a process that can change none of your files (Linux 5.13
-    and newer, by Landlock). It can read them. Elsewhere nothing confines it: export only what you
-    trust, with --unconfined.
+    TorchScript is code, and torch runs it, in a process that can read your files but change none of
+    them (Linux 5.13 and newer, by Landlock). On other systems nothing confines it: export only files
+    that you trust, with --unconfined.
 
     \b
     Examples:

@@ -19,30 +19,31 @@ from .frozen_models import parse as parse_frozen
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
 @click.option("--board", type=click.Choice([*running.board_names()[1:], *rp2.BOARDS, *ports.boards()]),
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
-              help="For this board; also one of MicroPython's own, as RPI_PICO or PYBV11, with all "
-              "kernels where no models are given.")
+              help="The board; also one of MicroPython's own, such as RPI_PICO or PYBV11, with all "
+              "kernels if no models are given.")
 @click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
               help="Put this file into the flash of MicroPython's own board: "
-              "picotorch_models.NAME, its bytes where they lie.")
+              "picotorch_models.NAME, used in place.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
-              help="Where to write it, with its map; build/firmware/BOARD-selected.elf by default, "
-              "with --bare BOARD-bare-selected.elf; of a Pico a UF2 file, BOARD.uf2.")
-@click.option("--bare", is_flag=True, help="Without MicroPython.")
+              help="The file to write, with its map beside it; build/firmware/BOARD-selected.elf by "
+              "default, with --bare BOARD-bare-selected.elf; for a Pico a UF2 file, BOARD.uf2.")
+@click.option("--bare", is_flag=True, help="Build without MicroPython.")
 @click.option("--with", "parts", multiple=True, type=click.Choice([name for name, _ in PARTS]),
-              help="A part of the runtime that the firmware has besides those that the models need: "
-              "what Python code of your own on the board imports.")
+              help="Include this part of the runtime too, for your own Python code on the board; the "
+              "parts that the models need are always included.")
 @click.option("--operators", type=click.Path(path_type=Path), metavar="OPERATORS.DEF",
-              help="Only write the list of operators, for a build of one's own (examples/c).")
+              help="Only write the list of operators, for your own build (examples/c).")
 @options.as_json
 def firmware(first, models, board, frozen, output, bare, parts, operators, as_json):
     """Build the firmware of a board with only the kernels that some models need.
 
     The operators keep their numbers, so outputs, memory needs and the bytes of a loaded method are
-    those of the firmware with all kernels (make firmware). Run it with --firmware. Of the runtime it
-    has delegates and external data only where a model needs them.
+    the same as in the firmware with all kernels (make firmware). Run it with --firmware. It has the
+    runtime's parts for delegates and external data only if a model needs them.
 
-    For Raspberry Pi Pico and Pico 2 it is MicroPython's own port with picotorch inside, as a UF2 file,
-    and the models are in it, used in place in flash as /rom/NAME. Without --models it has all kernels.
+    For Raspberry Pi Pico and Pico 2 the result is MicroPython's own port with picotorch inside, as a
+    UF2 file. It contains the models, used in place in flash as /rom/NAME. Without --models it has all
+    kernels.
 
     \b
     Example:
@@ -92,26 +93,25 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
               metavar="MODEL...", help="Link only the kernels that these .pte files need.")
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
 @click.option("--arch", "arches", multiple=True, type=click.Choice(list(native_module.ARCHES)),
-              help="For this architecture; once for each, all by default.")
+              help="Build for this architecture; repeat it for more.  [default: all]")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
-              show_default=True, metavar="FOLDER", help="Where to write the files for the board.")
+              show_default=True, metavar="FOLDER", help="The folder for the board's files.")
 @click.option("--flash", "board", type=click.Choice(list(kernels_in_flash.BOARDS)),
-              help="Have the kernels in the flash that this board's stock firmware leaves free.")
+              help="Put the kernels into the flash that this board's stock firmware leaves free.")
 @click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
-              help="With --flash: have this model there, too, as picotorch_models.NAME, to be used in "
-              "place.")
+              help="With --flash: put this model there too, as picotorch_models.NAME, used in place.")
 @click.option("--firmware", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              metavar="FW.UF2", help="With --flash: look whether this firmware leaves the flash free.")
+              metavar="FW.UF2", help="With --flash: check that this firmware leaves the flash free.")
 @options.as_json
 def natmod(first, models, arches, output, board, frozen, firmware, as_json):
-    """Build the native module, with which stock MicroPython runs models: nothing is flashed.
+    """Build the native module, which adds picotorch to stock MicroPython without flashing.
 
     Without models it has all kernels. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the
-    runtime as bytecode in picotorch/, and install.py, which picks the architecture on the board.
+    runtime as bytecode in picotorch/, and install.py, which selects the architecture on the board.
 
-    MicroPython copies the module into its heap, but for the texts of errors: an error that is shown
-    reads them from the file. With --flash the kernels, and models, are in flash: kernels.uf2 and
-    models.uf2, which the board's boot loader takes; firmware and files stay.
+    MicroPython copies the module into its heap, except the texts of errors, which are read from the
+    file when an error is shown. With --flash kernels and models are in flash: kernels.uf2 and
+    models.uf2 for the board's boot loader. The board's firmware and files stay.
 
     \b
     Example:

@@ -9,10 +9,10 @@ from . import inspecting
 
 @click.command()
 @options.model
-@click.option("--method", default=None, metavar="M", help="Only this method.")
+@click.option("--method", default=None, metavar="M", help="Show only this method.")
 @options.as_json
 def inspect(model, method, as_json):
-    """Show what MODEL holds: methods, signature, operators, memory plan, instructions.
+    """List the contents of MODEL: methods, signature, operators, memory plan, instructions.
 
     \b
     Example:

@@ -17,7 +17,7 @@ from . import etdump, profiling
 @options.model
 @options.method
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
-              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+              show_default=True, metavar="BOARD", help="host (the twin) or an emulated board.")
 @options.port
 @options.firmware
 @options.bare
@@ -27,7 +27,7 @@ from . import etdump, profiling
 @options.data
 @options.backend
 @click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
-              show_default=True, help="The rows as the program has them, or the largest share first.")
+              show_default=True, help="Sort the rows in the program's order, or largest share first.")
 @click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
               help="Draw the planned memory over the instructions.")
 @click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
@@ -35,8 +35,8 @@ from . import etdump, profiling
 @options.as_json
 def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
                     prepare, files, sort, memory_map, etdump_path, as_json):
-    """Say what each instruction of MODEL takes: machine instructions on an emulated board, time on
-    the twin, processor cycles or time on a connected board.
+    """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
+    processor cycles or time on a connected board.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     """
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
     if port is not None and board != running.HOST:
-        raise click.UsageError("give --board or --port: one profile is of one of them")
+        raise click.UsageError("give --board or --port, not both")
     board = board if port is None else running.PORT + port
     data = running.read_program(model)
     meta = open_program(data).method_meta(method)

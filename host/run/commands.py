@@ -18,9 +18,9 @@ from .request import POOL_SIZE, TEMP_SIZE, Request
 @click.command()
 @options.model
 @click.option("--method", default=None, metavar="M", help="The method of the program.  [default: "
-              "forward, of a .bpte all that have test sets]")
+              "forward; for a .bpte all methods with test sets]")
 @click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
-              show_default=True, metavar="BOARD", help="host: the twin; else an emulated board.")
+              show_default=True, metavar="BOARD", help="host (the twin) or an emulated board.")
 @options.port
 @options.firmware
 @options.bare
@@ -29,29 +29,28 @@ from .request import POOL_SIZE, TEMP_SIZE, Request
 @options.inputs
 @options.quantize
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
-              help="Write the outputs: out0, out1 ...")
+              help="Write the outputs to this file: arrays out0, out1 ...")
 @options.size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
 @click.option("--planned-size", "planned", type=options.PlannedSize(), multiple=True,
-              help="N bytes for planned buffer I, counted from 0; exactly what the method needs "
-                   "by default.")
+              help="N bytes for planned buffer I, counted from 0.  [default: what the method needs]")
 @options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @options.prepare
 @click.option("--rtol", type=options.Bounded(min=0), default=running_bundled.RTOL, show_default=True,
-              metavar="R", help="Of a .bpte: floats may differ by R * |output| ...")
+              metavar="R", help="For a .bpte: floats may differ by A + R * |output|.")
 @click.option("--atol", type=options.Bounded(min=0), default=running_bundled.ATOL, show_default=True,
-              metavar="A", help="... and A.")
+              metavar="A", help="See --rtol.")
 @options.as_json
 def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
         outputs, pool_size, planned, temp_size, prepare, rtol, atol, as_json):
-    """Load a method of MODEL, execute it once, and say what it gave and needed.
+    """Execute a method of MODEL once, and print its outputs and what it needed.
 
-    With --port the run is on a connected board that has MicroPython and picotorch. A file of MODEL's
-    name and content in its file system is used, in place if it is in ROMFS (picotorch deploy puts it
-    there); else MODEL is sent. With --board besides, the instructions of this emulated board are shown,
-    too: take one of the same core.
+    With --port the method runs on a connected board with MicroPython and picotorch. If its file system
+    has a file with MODEL's name and content, it is used, in place if it is in ROMFS (picotorch deploy
+    puts it there); otherwise MODEL is sent. With --board in addition, the instructions of this emulated
+    board are shown too: choose one with the same core.
 
-    Of a bundled program (.bpte) every test set is executed and held against its expected outputs, of
-    all methods where --method names none; exit status 1 where one differs.
+    For a bundled program (.bpte) every test set is executed and compared with its expected outputs,
+    for all methods unless --method names one; exit status 1 if one differs.
 
     \b
     Examples:
@@ -70,7 +69,7 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
                 "prepare": prepare, "firmware": firmware, "bare": bare, "patience": patience}
     if inputs is None and running.is_bundled(model):
         if outputs is not None:
-            raise click.UsageError("--outputs of a bundled program: give --inputs, too")
+            raise click.UsageError("--outputs of a bundled program needs --inputs")
         if sizes:
             raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
         memories["data"] = running.read_files(files)
@@ -112,8 +111,8 @@ def _run_bundled(model, method, board, memories, rtol, atol, as_json):
 @click.command("parity")
 @options.model
 @options.method
-@options.boards(running.board_names()[1:], f"May be given more than once; {running.DEFAULT_BOARD} "
-         "by default, without --port.")
+@options.boards(running.board_names()[1:], "The board; repeat it for more.  [default: "
+                f"{running.DEFAULT_BOARD}, without --port]")
 @options.port
 @options.firmware
 @options.bare
@@ -124,10 +123,10 @@ def _run_bundled(model, method, board, memories, rtol, atol, as_json):
 @options.as_json
 def parity_command(model, method, boards, port, patience, firmware, bare, files, inputs, sizes, seed,
                    quantize, prepare, as_json):
-    """Compare a board with the twin, to the bit: outputs and the bytes of the method pool.
+    """Compare the outputs and the method pool of a board with the twin's, to the bit.
 
-    Without --inputs, inputs.npz beside MODEL is taken if it is there, and the outputs are compared
-    with expected.npz beside MODEL too. Exit status 1 where something differs.
+    Without --inputs, the command takes inputs.npz beside MODEL if it exists, and compares the outputs
+    with expected.npz beside MODEL too. Exit status 1 if anything differs.
 
     \b
     Example:
@@ -137,9 +136,9 @@ def parity_command(model, method, boards, port, patience, firmware, bare, files,
     boards = [*boards, *([] if port is None else [running.PORT + port])] or [running.DEFAULT_BOARD]
     options.check_run(firmware, bare, boards[0], False, inputs, sizes)
     if (firmware is not None or bare) and boards[0].startswith(running.PORT):
-        raise click.UsageError("--firmware and --bare are of an emulated board: give --board, too")
+        raise click.UsageError("--firmware and --bare are for an emulated board: give --board")
     if firmware is not None and len(boards) > 1:
-        raise click.UsageError("--firmware is of one board: give --board once")
+        raise click.UsageError("--firmware is for one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
                                              running.read_files(files), dict(sizes))

@@ -11,17 +11,17 @@ from . import sizing
 @click.command()
 @options.model
 @options.method
-@options.boards(running.board_names()[1:], "Only this board; may be given more than once.")
+@options.boards(running.board_names()[1:], "Compare with this board; repeat it.  [default: all]")
 @click.option("--port", metavar="P", help=options.PORT_HELP)
 @options.data
 @options.backend
 @options.prepare
 @options.as_json
 def size(model, method, boards, port, files, prepare, as_json):
-    """Say what a method of MODEL needs, to the byte, and which boards have it.
+    """State what a method of MODEL needs, to the byte, and which boards it fits.
 
-    With --port the heap and the storage of a connected board are held against it, of the others only
-    those that --board names.
+    With --port the command also compares the heap and the storage of a connected board, and other
+    boards only if --board names them.
 
     \b
     Examples:

@@ -1,5 +1,6 @@
 """Arrays in .npz files: those of a user are unpacked only as far as they are wanted."""
 
+import contextlib
 import math
 import zipfile
 from pathlib import Path
@@ -20,13 +21,29 @@ def read_npz(path: Path, wanted: list[int], prefix: str = "in") -> list[np.ndarr
     wanted: bytes that each may have; together they have SPARE more at most. Raises AccessFailed,
     InvalidArgument.
     """
+    with _opened(path) as (archive, members):
+        _check_names(members, path, prefix)
+        _check_size(members, sum(wanted) + _HEADER * len(wanted) + SPARE, path)
+        return [_array(archive, members[f"{prefix}{i}"]) for i in range(len(members))]
+
+
+def read_named_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
+    """All arrays of a file by name, of `limit` bytes together at most. Raises AccessFailed,
+    InvalidArgument."""
+    with _opened(path) as (archive, members):
+        _check_size(members, limit, path)
+        return {name: _array(archive, member) for name, member in members.items()}
+
+
+@contextlib.contextmanager
+def _opened(path):
+    """(archive, members by name). Raises AccessFailed, InvalidArgument."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             if len(members) != len(archive.infolist()):
                 raise ValueError
-            _check_members(members, sum(wanted) + _HEADER * len(wanted) + SPARE, path, prefix)
-            return [_array(archive, members[f"{prefix}{i}"]) for i in range(len(members))]
+            yield archive, members
     except OSError as error:
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
     except (Error, MemoryError):
@@ -35,13 +52,16 @@ def read_npz(path: Path, wanted: list[int], prefix: str = "in") -> list[np.ndarr
         raise fail(INVALID_ARGUMENT, "is no .npz file of arrays", str(path)) from None
 
 
-def _check_members(members, limit, path, prefix):
-    """Raises InvalidArgument by what the archive's directory says. No more than that is unpacked of a
-    member, whatever is packed there."""
+def _check_names(members, path, prefix):
     unknown = sorted(set(members) - {f"{prefix}{i}" for i in range(len(members))})
     if unknown:
         raise fail(INVALID_ARGUMENT, f"has {', '.join(unknown)}", str(path),
                    remedy=f"name the arrays {prefix}0, {prefix}1 ... without a gap")
+
+
+def _check_size(members, limit, path):
+    """Raises InvalidArgument by what the archive's directory says. No more than that is unpacked of a
+    member, whatever is packed there."""
     unpacked = sum(member.file_size for member in members.values())
     if unpacked > limit:
         raise fail(INVALID_ARGUMENT, f"unpacks to {unpacked}B, {limit}B at most wanted", str(path),

@@ -9,56 +9,113 @@ from picotorch.memory import LIMIT
 from .. import options, show
 from ..npz import read_npz
 from ..run import bundled, running
-from . import exporting, torchscript, torchscript_process
+from . import building, confined_export, exporting, modules, report, torchscript
+from .samples import read_arrays
+from .steps import Steps
 
 
 @click.command()
 @options.model
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT.PTE",
+              help="The program to write.  [default: MODEL or FUNCTION with .pte]")
+@click.option("--quantize", type=click.Path(path_type=Path), metavar="CALIBRATION.NPZ",
+              help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes).")
+@click.option("--core", type=click.Choice(building.CORES), metavar="CORE",
+              help="With --quantize: for this core, cortex-m0plus, m3, m4, m7, m33 or m55.  "
+              "[default: cortex-m4]")
+@click.option("--evaluate", type=click.Path(path_type=Path), metavar="DATA.NPZ",
+              help="Compare with PyTorch on these samples; with an array labels also the accuracy.  "
+              "[default: those of --quantize, or the example inputs]")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.PTE",
-              help="The program to write.")
 @click.option("--shape", "shapes", multiple=True, type=options.Shape(),
               help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
 @click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
-              help="For TorchScript: example inputs, arrays in0, in1 ..., of 128 MB at most.")
+              help="For TorchScript and .pt2: example inputs, arrays in0, in1 ..., of 128 MB at most.")
 @click.option("--unconfined", is_flag=True,
-              help="For TorchScript: run its code with all your rights, if nothing can confine it.")
+              help="For TorchScript and .pt2: run their code with all your rights, if nothing can "
+              "confine it.")
 @options.as_json
-def export(model, int8_io, output, shapes, inputs, unconfined, as_json):
-    """Convert TorchScript to a program, or reduce a program's memory.
+def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unconfined, as_json):
+    """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
-    TorchScript is a file that torch.jit.save wrote, from a traced or scripted module; the program takes
-    inputs of the given shapes. In a program (.pte) values that no instruction names are dropped, and
-    the memory is planned again. With --int8-io the inputs and outputs of a quantized program are
-    the integers themselves; method_meta.input_quantization(i) and output_quantization(i) give their
-    scale and zero point. Needs the packages torch and executorch (pip install -e '.[export]').
+    MODEL is one of
 
-    TorchScript is code, and torch runs it, in a process that can read your files but change none of
-    them (Linux 5.13 and newer, by Landlock). On other systems nothing confines it: export only files
-    that you trust, with --unconfined.
+    \b
+      file.py:function    your function, which returns (module, example inputs)
+      package:function    the same in a module that Python can import
+      model.pt2           a file that torch.export.save wrote
+      model.pt            TorchScript, from torch.jit.save; give --shape or --inputs
+      model.pte           a program: its memory is planned again
+
+    With --quantize the program is int8, by ExecuTorch's Cortex-M flow. The report names the bytes of
+    flash and RAM, and the difference of each layer from PyTorch, as the host twin computes it. With
+    --int8-io the inputs and outputs of a quantized program are the integers themselves;
+    method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. Needs
+    the packages torch and executorch (pip install -e '.[export]').
+
+    A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
+    too: torch runs it, in a process that can read your files but change none of them (Linux 5.13 and
+    newer, by Landlock). On other systems nothing confines it: export only files that you trust, with
+    --unconfined.
 
     \b
     Examples:
-      picotorch export model.pt --shape 1,3,224,224 -o model.pte
-      picotorch export model.pte -o smaller.pte
+      picotorch export net.py:model -o model.pte
+      picotorch export net.py:model --quantize calibration.npz --core cortex-m4
+      picotorch export model.pt2 --quantize calibration.npz --evaluate test.npz
+      picotorch export model.pt --shape 1,3,224,224
       picotorch export model.pte --int8-io -o model_int8.pte
     """
-    data = running.read_file(model)
-    if torchscript.is_meant(data, model):
-        if int8_io:
-            raise click.UsageError("--int8-io is for a quantized program (.pte)")
-        if shapes and inputs is not None:
-            raise click.UsageError("give --shape or --inputs, not both")
-        tell = None if as_json else functools.partial(click.echo, nl=False)
-        given = list(shapes) if inputs is None else read_npz(inputs, [LIMIT])
-        written, entry = torchscript_process.export_file(data, str(model), given, tell, unconfined)
-    else:
+    if shapes and inputs is not None:
+        raise click.UsageError("give --shape or --inputs, not both")
+    if core and quantize is None:
+        raise click.UsageError("--core goes with --quantize")
+    tell = None if as_json else functools.partial(click.echo, nl=False)
+    is_function = modules.is_function(str(model))
+    data = None if is_function else running.read_file(model)
+    kind = None if is_function else torchscript.kind_of(data, model)
+    if kind == torchscript.PTE:
+        _check_program_options(quantize, evaluate, shapes, inputs, unconfined)
+    elif int8_io and quantize is None:
+        raise click.UsageError("--int8-io is for a quantized program: give --quantize, or a .pte file")
+    output = output or _default_output(model, is_function, kind)
+    wishes = building.Wishes(quantize and read_arrays(quantize), core or building.CORE,
+                             evaluate and read_arrays(evaluate), int8_io)
+    if is_function:
         if shapes or inputs is not None or unconfined:
-            raise click.UsageError("--shape, --inputs and --unconfined are for TorchScript")
+            raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
+                                   "function returns its example inputs")
+        written, entry = _export_function(str(model), wishes, Steps(tell))
+    elif kind == torchscript.PTE:
         written, entry = exporting.export_file(bundled.program_of(data), str(model), int8_io)
+    else:
+        given = list(shapes) or (None if kind == torchscript.PT2 else [])
+        given = given if inputs is None else read_npz(inputs, [LIMIT])
+        written, entry = confined_export.export_file(data, kind, str(model), given, wishes, tell,
+                                                     unconfined)
     output.write_bytes(written)
     entry["output"] = str(output)
-    text = torchscript.show_text if torchscript.is_meant(data, model) else exporting.show_text
+    text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)
+
+
+def _check_program_options(quantize, evaluate, shapes, inputs, unconfined):
+    if shapes or inputs is not None or unconfined:
+        raise click.UsageError("--shape, --inputs and --unconfined are for TorchScript and .pt2")
+    if quantize is not None or evaluate is not None:
+        raise click.UsageError("--quantize and --evaluate are for modules: a program (.pte) cannot be "
+                               "quantized")
+
+
+def _default_output(model, is_function, kind):
+    if kind == torchscript.PTE:
+        raise click.UsageError("Missing option '-o' / '--output'.")
+    return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
+
+
+def _export_function(text, wishes, steps):
+    torch = building.imported(steps).torch
+    module, inputs = modules.call_function(text)
+    return building.build(modules.source_of_module(torch, module, inputs, text, steps), wishes, steps)

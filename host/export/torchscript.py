@@ -1,62 +1,50 @@
-"""picotorch export model.pt: from a module that torch.jit.save wrote to a program.
+"""TorchScript files as sources of an export, by torch.export's converter; which file is one."""
 
-The TorchScript converter of torch.export makes an exported program of it, and ExecuTorch's exporter
-lowers that; both need the `export` extra.
-"""
-
-import contextlib
 import io
-import logging
 import re
-import time
 import unittest.mock
-import warnings
 import zipfile
 from pathlib import Path
 
-import click
 import numpy as np
 from picotorch import Error
-from picotorch.errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_FOUND, NOT_SUPPORTED, fail
+from picotorch.errors import INVALID_ARGUMENT, INVALID_PROGRAM, NOT_SUPPORTED, fail
 
-from .. import show, twin
-from ..inspect.description import planned_buffers
-from ..run.request import Request
+from .building import Source, explained
+from .steps import Steps, quiet
 
-_TEMP_SIZE = 1 << 24
-_POOL_SIZE = 1 << 24
 _LARGEST = 1 << 27  # elements of an example input
 _DTYPES = ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "bool")
-_EXTRA = "pip install -e '.[export]'"
 
 
 # ---- files
 
 
-def is_meant(data: bytes, path: Path) -> bool:
-    """Whether a file is TorchScript, or is called so; all else is taken for a .pte."""
-    return data[:4] == b"PK\3\4" or path.suffix in (".pt", ".pth", ".ts", ".jit", ".torchscript")
+TORCHSCRIPT, PT2, PTE = "TorchScript", "pt2", "pte"
+_SUFFIXES = (".pt", ".pth", ".ts", ".jit", ".torchscript", ".pt2")
 
 
-def check_file(data: bytes, name: str) -> None:
-    """Raises InvalidProgram for what torch.jit.save did not write, and says what it is instead."""
+def kind_of(data: bytes, path: Path) -> str:
+    """TORCHSCRIPT for what torch.jit.save wrote, PT2 for what torch.export.save wrote, else PTE. Raises
+    InvalidProgram for another archive, and says what it is."""
+    if data[:4] != b"PK\3\4" and path.suffix not in _SUFFIXES:
+        return PTE
     try:
-        members = {member.split("/", 1)[-1] for member in zipfile.ZipFile(io.BytesIO(data)).namelist()}
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
-        members = set()
+        names = []
+    members = {member.split("/", 1)[-1] for member in names}
     if "constants.pkl" in members and any(member.startswith("code/") for member in members):
-        return
-    raise fail(INVALID_PROGRAM, _what_it_is(data, members), name,
-               remedy="save the module with torch.jit.trace(module, inputs).save(path) or "
-               "torch.jit.script(module).save(path)")
-
-
-def _what_it_is(data, members):
+        return TORCHSCRIPT
     if any(member.startswith(("archive_format", "models/")) for member in members):
-        return "is of torch.export.save, not TorchScript: give it to executorch.exir.to_edge"
+        return PT2
+    what = "is neither a .pte, a .pt2 nor a TorchScript file"
     if "data.pkl" in members or data[:1] == b"\x80":
-        return "is of torch.save, which keeps weights and no code: not TorchScript"
-    return "is neither a .pte nor a TorchScript file"
+        what = "is of torch.save, which keeps weights and no code: not TorchScript"
+    raise fail(INVALID_PROGRAM, what, str(path),
+               remedy="save the module with torch.jit.trace(module, inputs).save(path) or "
+               "torch.export.save(torch.export.export(module, inputs), path), or export "
+               "file.py:function, which returns (module, inputs)")
 
 
 # ---- example inputs
@@ -102,77 +90,43 @@ def _example_inputs(torch, module, given, name):
 # ---- export
 
 
-def export_file(data: bytes, name: str, given: list, tell=None) -> tuple[bytes, dict]:
-    """The bytes of the program, and what was done.
+def source(torch, data: bytes, name: str, given: list, steps: Steps) -> Source:
+    """The module of a TorchScript file, with example inputs, arrays, whose shapes the program is for.
 
-    given: arrays, the example inputs, whose shapes the program is for. tell(text) gets the steps: the
-    text as a step begins, then how long it took, which ends the line.
-    Raises InvalidProgram for a file that is no TorchScript, NotFound without the extra, InvalidArgument
-    for other inputs than forward takes, NotSupported for what a program cannot hold.
+    Raises InvalidProgram for a file that torch cannot read, InvalidArgument for other inputs than
+    forward takes, NotSupported for what cannot be converted.
     """
-    check_file(data, name)
-    steps = _Steps(tell)
-    with steps.step("importing torch and executorch"), _quiet():
-        torch, converter, exir = _imported()
-    with steps.step("reading TorchScript"), _quiet():
+    from torch._export import converter
+
+    with steps.step("reading TorchScript"):
         module = _loaded(torch, data, name)
     inputs = _example_inputs(torch, module, given, name)
-    with steps.step("running it with the example inputs"), _quiet():
-        expected = _eager(torch, module, inputs, name)
+
+    def run(arguments):
+        with torch.no_grad(), quiet():
+            outputs = module(*arguments)
+        return [value.detach().numpy() if hasattr(value, "detach") else value
+                for value in _flat(outputs)]
+
+    def explain(error):
+        return _explained(error, module, converter, inputs, name)
+
+    with steps.step("running it with the example inputs"):
+        _try(run, inputs, name)
     try:
-        with steps.step("converting to an exported program"), _quiet():
+        with steps.step("converting to an exported program"):
             exported = _convert(converter, module, inputs)
-        with steps.step("lowering with ExecuTorch"), _quiet():
-            config = exir.EdgeCompileConfig(_check_ir_validity=False)
-            written = exir.to_edge(exported, compile_config=config).to_executorch().buffer
     except Exception as error:
-        raise _explained(error, module, converter, inputs, name) from None
-    entry = {"model": name, "bytes_before": len(data), "bytes": len(written)}
-    with steps.step("running it on the twin"):
-        entry |= _check(bytes(written), name, inputs, expected)
-    return bytes(written), entry
+        raise explain(error) from None
+    return Source(name, exported, run, inputs, len(data), explain)
 
 
-class _Steps:
-    """Says which step is under way, and how long it took."""
-
-    def __init__(self, tell):
-        self.tell = tell or (lambda text: None)
-
-    @contextlib.contextmanager
-    def step(self, text):
-        start = time.monotonic()
-        self.tell(f"{text} ... ")
-        try:
-            yield
-        except Exception:
-            self.tell("failed\n")
-            raise
-        self.tell(f"{time.monotonic() - start:.1f} s\n")
-
-
-@contextlib.contextmanager
-def _quiet():
-    """Without the logs and warnings of torch and the exporter, and what they print."""
-    disabled = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
+def _try(run, inputs, name):
     try:
-        with (warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()),
-              contextlib.redirect_stderr(io.StringIO())):
-            yield
-    finally:
-        logging.disable(disabled)
-
-
-def _imported():
-    try:
-        import torch
-        from executorch import exir
-        from torch._export import converter
-    except ImportError as error:
-        raise fail(NOT_FOUND, f"torch and executorch cannot be imported ({error})",
-                   remedy=_EXTRA) from None
-    return torch, converter, exir
+        run(inputs)
+    except Exception as error:
+        raise fail(INVALID_ARGUMENT, f"forward fails with these inputs: {_reason(str(error))}", name,
+                   remedy="give the shapes and dtypes that the module takes") from None
 
 
 def _convert(converter, module, inputs):
@@ -192,16 +146,6 @@ def _loaded(torch, data, name):
             raise fail(NOT_SUPPORTED, f"this torch has no operator {unknown[1]}", name,
                        remedy="write the module with operators of PyTorch") from None
         raise fail(INVALID_PROGRAM, f"torch.jit.load: {_first_line(text)}", name) from None
-
-
-def _eager(torch, module, inputs, name):
-    try:
-        with torch.no_grad():
-            outputs = module(*inputs)
-    except Exception as error:
-        raise fail(INVALID_ARGUMENT, f"forward fails with these inputs: {_reason(str(error))}", name,
-                   remedy="give the shapes and dtypes that the module takes") from None
-    return _flat(outputs)
 
 
 def _flat(value):
@@ -230,10 +174,8 @@ def _explained(error, module, converter, inputs, name) -> Error:
                     + _place(_nodes(graph, "prim::Loop")), name,
                     remedy="give the loop a fixed number of rounds, or run it around the program: "
                     "export the body and call execute for each round")
-    missing = re.findall(r"'([\w:.]+)'", text) if "Missing out variants" in text else []
-    if missing:
-        return fail(NOT_SUPPORTED, "ExecuTorch has no out variant of " + ", ".join(sorted(missing)),
-                    name, remedy="write the module with other operators")
+    if "Missing out variants" in text:
+        return explained(error, name)
     unsupported = _unsupported(module, converter, inputs)
     if unsupported:
         return fail(NOT_SUPPORTED, "cannot be converted: " + ", ".join(unsupported), name,
@@ -281,7 +223,7 @@ def _place(nodes):
 def _unsupported(module, converter, inputs):
     """The nodes that the converter does not know, as it tells."""
     try:
-        with _quiet():
+        with quiet():
             text = converter.TS2EPConverter(module, inputs).explain(print_output=False)
     except Exception:
         return []
@@ -299,40 +241,3 @@ def _reason(text):
         if re.match(r"(\w+)?(Error|Exception): ", line):
             return line.partition(": ")[2]
     return lines[0] if lines else ""
-
-
-# ---- the new program beside the module, on the twin
-
-
-def _check(written, name, inputs, expected):
-    program = twin.open_program(written)
-    meta = program.method_meta("forward")
-    entry = {"planned": planned_buffers(meta), "missing_operators": meta.missing_operators(),
-             "largest_difference": None, "largest_magnitude": None}
-    values = [value.detach().numpy() if hasattr(value, "numpy") else value for value in inputs]
-    result = twin.run(Request(written, name, values, pool_size=_POOL_SIZE, temp_size=_TEMP_SIZE))
-    entry["checked"] = f"not run: {result.message}" if result.code else "executed"
-    wanted = [value.detach().numpy() for value in expected if hasattr(value, "detach")]
-    if result.code or [v.shape for v in wanted] != [v.shape for v in result.outputs]:
-        return entry
-    differences = [np.abs(one.astype(np.float64) - other.astype(np.float64))
-                   for one, other in zip(wanted, result.outputs, strict=True)]
-    entry["largest_difference"] = max((float(np.nan_to_num(d).max(initial=0)) for d in differences),
-                                      default=0.0)
-    entry["largest_magnitude"] = max((float(np.nan_to_num(np.abs(w.astype(np.float64))).max(initial=0))
-                                      for w in wanted), default=0.0)
-    return entry
-
-
-def show_text(entry: dict) -> None:
-    show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
-              f"{show.size(entry['bytes'])}")
-    for i, size in enumerate(entry["planned"]):
-        click.echo(f"planned buffer {i}: {show.size(size)}")
-    if entry["missing_operators"]:
-        show.line("without a kernel here: " + ", ".join(entry["missing_operators"]))
-    checked = entry["checked"]
-    if entry["largest_difference"] is not None:
-        checked = (f"outputs differ from PyTorch's by up to {entry['largest_difference']:.3g}, "
-                   f"of values up to {entry['largest_magnitude']:.3g}")
-    show.line(f"On the twin, with the example inputs: {checked}")

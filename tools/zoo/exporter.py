@@ -27,8 +27,10 @@ from executorch.exir.schema import (
     Tensor,
 )
 from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
-from picotorch.host.export import torchscript
+from picotorch.host.export import building, torchscript
+from picotorch.host.export.building import Wishes
 from picotorch.host.export.exporting import export_file
+from picotorch.host.export.steps import Steps
 
 from zoo import cortex_m
 from zoo.registry import Function, Model
@@ -119,7 +121,8 @@ def _from_torchscript(model: Model) -> bytes:
     saved = io.BytesIO()
     torch.jit.save(torch.jit.script(model.module), saved)
     examples = [value.numpy() for value in model.inputs]
-    return torchscript.export_file(saved.getvalue(), "model.pt", examples)[0]
+    source = torchscript.source(torch, saved.getvalue(), "model.pt", examples, Steps())
+    return building.build(source, Wishes(), Steps())[0]
 
 
 def inline_constants(pte: bytes) -> bytes:

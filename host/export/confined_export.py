@@ -1,6 +1,6 @@
-"""The export of TorchScript in a process of its own, which cannot change the user's files.
+"""The export of a file of torch in a process of its own, which cannot change the user's files.
 
-torch.jit.load and the module's forward run operators that the file names, and some of these write
+Reading such a file and running its module runs operators that the file names, and some of these write
 files. So they run confined; see confined. The request goes to the process's stdin as an .npz file;
 what it prints are messages, each a line of JSON: {"tell": text} for a step, and in the end {"error":
 code, "message": text} or {"program": base64, "entry": ...}. Nothing of what comes back is taken on
@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 
 import numpy as np
 from picotorch import Error
@@ -24,35 +25,41 @@ from picotorch.memory import LIMIT
 
 from .. import show
 from ..npz import storable
-from . import confined, torchscript
+from . import building, confined, modules, torchscript
+from .building import Wishes
+from .steps import Steps
 
 _LONGEST = 2 * LIMIT  # bytes of a message
 
 
-def export_file(data: bytes, name: str, given: list, tell=None, unconfined: bool = False,
-                ) -> tuple[bytes, dict]:
-    """As torchscript.export_file, in a process that can write nothing but its own temporary folder.
+def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: Wishes,
+                tell: Callable | None = None, unconfined: bool = False) -> tuple[bytes, dict]:
+    """As building.build of the file's module, in a process that can write nothing but its own temporary
+    folder. given: the example inputs, arrays, None for those of the file.
 
     Raises NotSupported where this computer has nothing to confine it with, unless it may run so.
     """
-    torchscript.check_file(data, name)
     if not unconfined and not confined.version():
         raise fail(NOT_SUPPORTED, "nothing on this computer keeps the code in a TorchScript file from "
                    "changing your files: there is no Landlock (Linux 5.13)", name,
                    remedy="export it elsewhere, or with --unconfined if you trust who made it")
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
-        words = [sys.executable, "-P", "-m", __name__, name]
+        options = {"name": name, "kind": kind, "core": wishes.core, "int8_io": wishes.int8_io,
+                   "given": given is not None}
+        words = [sys.executable, "-P", "-m", __name__, json.dumps(options)]
         answer = _ask(words if unconfined else confined.command(folder, words), folder,
-                      _request(data, given), tell or (lambda text: None))
+                      _request(data, given or [], wishes), tell or (lambda text: None))
     try:
         return _read_answer(answer, name)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise fail(INTERNAL, "the process that exports it ended without a result", name) from None
 
 
-def _request(data, given):
+def _request(data, given, wishes):
+    arrays = {f"given/{i}": storable(array) for i, array in enumerate(given)}
+    for field in ("quantize", "evaluate"):
+        arrays |= {f"{field}/{name}": array for name, array in (getattr(wishes, field) or {}).items()}
     request = io.BytesIO()
-    arrays = {f"in{i}": storable(array) for i, array in enumerate(given)}
     np.savez(request, model=np.frombuffer(data, np.uint8), **arrays)
     return request.getvalue()
 
@@ -97,20 +104,29 @@ def _read_answer(answer, name):
     """(program, entry). Raises the Error that it tells; TypeError and such for what is no answer."""
     if "error" in answer:
         raise fail(int(answer["error"]), str(answer["message"]))
-    entry = answer["entry"]
     program = base64.b64decode(answer["program"])
-    return program, {
-        "model": name, "bytes_before": int(entry["bytes_before"]), "bytes": len(program),
-        "planned": [int(size) for size in entry["planned"]],
-        "missing_operators": [str(operator) for operator in entry["missing_operators"]],
-        "largest_difference": _number(entry["largest_difference"]),
-        "largest_magnitude": _number(entry["largest_magnitude"]),
-        "checked": str(entry["checked"]),
-    }
+    return program, {**_checked(answer["entry"], _ENTRY), "model": name, "bytes": len(program)}
 
 
-def _number(value):
-    return None if value is None else float(value)
+_DIFFERENCE = {"sqnr": float, "largest": float, "magnitude": float}
+_ENTRY = {  # the entry of building.build
+    "model": str, "dtype": str, "core": str, "bytes_before": int, "bytes": int, "method_pool": int,
+    "planned": [int], "temp": int, "missing_operators": [str], "checked": str, "samples": int,
+    "layer_samples": int, "accuracy": {"pytorch": float, "program": float},
+    "outputs": [{"output": int, **_DIFFERENCE}],
+    "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE}],
+}  # fmt: skip
+
+
+def _checked(value, kind):
+    """A value of JSON as this kind describes it; None stays None."""
+    if value is None:
+        return None
+    if isinstance(kind, dict):
+        return {key: _checked(value[key], wanted) for key, wanted in kind.items()}
+    if isinstance(kind, list):
+        return [_checked(item, kind[0]) for item in list(value)]
+    return kind(value)
 
 
 # ---- in the process
@@ -125,18 +141,34 @@ def main() -> None:
     def say(**message):
         print(json.dumps(message), file=out, flush=True)
 
+    options = json.loads(sys.argv[1])
     with np.load(io.BytesIO(sys.stdin.buffer.read())) as arrays:
-        data, *given = (arrays[name] for name in arrays.files)
-    given = [np.array(None) if array.dtype.kind == "V" else array for array in given]
+        request = dict(arrays)
     try:
-        program, entry = torchscript.export_file(data.tobytes(), sys.argv[1], given,
-                                                 lambda text: say(tell=text))
+        program, entry = _export(request, options, Steps(lambda text: say(tell=text)))
         say(program=base64.b64encode(program).decode(), entry=entry)
     except Error as error:
         say(error=error.code, message=error.message)
     except Exception as error:
         say(error=INTERNAL, message=f"{type(error).__name__}: {error}; this is a fault of picotorch: "
             "please report it")
+
+
+def _export(request, options, steps):
+    def part(prefix):
+        return {key.removeprefix(prefix): array for key, array in request.items()
+                if key.startswith(prefix)} or None
+
+    data, name = request["model"].tobytes(), options["name"]
+    given = [np.array(None) if array.dtype.kind == "V" else array
+             for array in (part("given/") or {}).values()]
+    torch = building.imported(steps).torch
+    if options["kind"] == torchscript.PT2:
+        source = modules.source_of_pt2(torch, data, name, given if options["given"] else None, steps)
+    else:
+        source = torchscript.source(torch, data, name, given, steps)
+    wishes = Wishes(part("quantize/"), options["core"], part("evaluate/"), options["int8_io"])
+    return building.build(source, wishes, steps)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,192 @@
+"""From a program that torch exported to a .pte, and what is known of it: bytes, memory, and how far it
+is from PyTorch.
+
+The work of lowering is done by lowering, which imports torch: that is left until it is needed.
+"""
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from picotorch import Error
+from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
+from picotorch.module import load_with_exact_memories
+
+from ..twin import open_program
+from . import differences
+from .exporting import export_file
+from .samples import Samples, samples_of
+from .steps import Steps
+
+CORE = "cortex-m4"
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+EXTRA = "pip install -e '.[export]'"
+
+_LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
+
+
+class Wishes(NamedTuple):
+    """What the program is to be. quantize: arrays of samples to quantize to int8 by, None for float32.
+    evaluate: arrays of samples to compare with PyTorch on; those of quantize, or the example inputs,
+    where it is None."""
+
+    quantize: dict[str, np.ndarray] | None = None
+    core: str = CORE
+    evaluate: dict[str, np.ndarray] | None = None
+    int8_io: bool = False
+
+
+def explained(error: Exception, name: str) -> Error:
+    """The error that a user sees for what torch or ExecuTorch raised while it lowered a program."""
+    text = str(error)
+    if "Missing out variants" in text:
+        missing = ", ".join(sorted(set(re.findall(r"'([\w:.]+)'", text))))
+        return fail(NOT_SUPPORTED, f"ExecuTorch has no out variant of {missing}", name,
+                    remedy="write the module with other operators")
+    return fail(NOT_SUPPORTED, f"ExecuTorch cannot lower it: {cause(error)}", name,
+                remedy="write the module with other operators, or export it without --quantize")
+
+
+def cause(error: BaseException) -> str:
+    """What is wrong, of an error and those that led to it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+class Source(NamedTuple):
+    """What is exported. run(arguments) gives the outputs of the module itself, as a flat list. before:
+    bytes of the file, or of the module's parameters and buffers. explain(error) makes an Error of what
+    is raised while it is lowered."""
+
+    name: str
+    exported: object
+    run: Callable[[tuple], list]
+    arguments: tuple
+    before: int
+    explain: Callable[[Exception], Error]
+
+
+def imported(steps: Steps):
+    """lowering, which imports torch and executorch. Raises NotFound without the extra."""
+    try:
+        with steps.step("importing torch and executorch"):
+            return importlib.import_module(".lowering", __package__)
+    except ImportError as error:
+        raise fail(NOT_FOUND, f"torch and executorch cannot be imported ({error})",
+                   remedy=EXTRA) from None
+
+
+def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
+    """The bytes of the program, and what is known of it. Raises InvalidArgument for samples of other
+    sizes than the inputs, NotSupported for what a program cannot hold."""
+    lowering = imported(Steps())
+    quantize, evaluate = (_samples(arrays, source) for arrays in (wishes.quantize, wishes.evaluate))
+    try:
+        lowered = _lower(lowering, source, quantize, wishes.core, steps)
+    except (Error, MemoryError):
+        raise
+    except Exception as error:
+        raise source.explain(error) from None
+    with steps.step("planning its memory"):
+        written = _replanned(lowered.program, source.name, wishes.int8_io)
+    entry = {"model": source.name, "dtype": "float32" if wishes.quantize is None else "int8",
+             "core": None if wishes.quantize is None else wishes.core,
+             "bytes_before": source.before, "bytes": len(written), **_memory(written)}
+    if entry["missing_operators"]:
+        return written, entry | _unknown("not run: kernels are missing")
+    with steps.step("comparing it with PyTorch on the twin"):
+        entry |= _compared(lowering, source, lowered,
+                           evaluate or quantize or Samples([list(map(_plain, source.arguments))]))
+    return written, entry
+
+
+def _samples(arrays, source):
+    if arrays is None:
+        return None
+    try:
+        return samples_of(arrays, [_plain(value) for value in source.arguments])
+    except ValueError as error:
+        raise fail(INVALID_ARGUMENT, str(error), "samples",
+                   remedy="give arrays in0, in1 ... of (samples, *sizes of the input)") from None
+
+
+def _lower(lowering, source, quantize, core, steps):
+    if quantize is None:
+        with steps.step("lowering with ExecuTorch"):
+            return lowering.lower_float(source.exported)
+    with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {core}"):
+        samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
+        return lowering.lower_int8(source.exported, samples, core)
+
+
+def _replanned(program, name, int8_io):
+    """With a smaller memory plan where there can be one: not with control flow and the like."""
+    try:
+        return export_file(program, name, int8_io)[0]
+    except Error as error:
+        if int8_io or error.code not in (NOT_SUPPORTED, OPERATOR_MISSING):
+            raise
+        return program
+
+
+def _memory(program):
+    meta = open_program(program).method_meta("forward")
+    missing = meta.missing_operators()
+    planned = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+    entry = {"method_pool": None, "planned": planned, "temp": None, "missing_operators": missing}
+    if not missing:
+        report = load_with_exact_memories(open_program(program), "forward").memory_report()
+        entry |= {"method_pool": report["method_pool"]["used"], "temp": report["temp"]["used"]}
+    return entry
+
+
+def _unknown(reason):
+    return {"checked": reason, "samples": 0, "layer_samples": 0, "layers": [], "outputs": [],
+            "accuracy": None}
+
+
+def _compared(lowering, source, lowered, evaluated):
+    def reference(sample, wanted):
+        return lowering.float_values(lowered.reference, _tensors(lowering.torch, sample), wanted)
+
+    try:
+        layers = differences.layers(lowered.program, lowered.parts, evaluated.inputs[:_LAYER_SAMPLES],
+                                    reference)
+        outputs, right = _outputs(lowering.torch, source, lowered.program, evaluated)
+    except Error as error:
+        return _unknown(f"not run: {error.message}")
+    count = len(evaluated.inputs)
+    return {"checked": "executed", "samples": count, "layer_samples": min(count, _LAYER_SAMPLES),
+            "layers": layers, "outputs": outputs, "accuracy": right}
+
+
+def _outputs(torch, source, program, evaluated):
+    """The difference of each output, and of how many samples the class is right."""
+    stepper = differences.Stepper(program)
+    found, right = {}, [0, 0]
+    for k, sample in enumerate(evaluated.inputs):
+        wanted = source.run(_tensors(torch, sample))
+        given = stepper.run(sample)
+        for i, (want, have) in enumerate(zip(wanted, given, strict=False)):
+            if isinstance(want, np.ndarray) and want.shape == have.shape:
+                found.setdefault(i, differences.Difference()).add(want, have)
+        if evaluated.labels is not None:
+            for side, outputs in enumerate((wanted, given)):
+                right[side] += int(np.argmax(outputs[0])) == evaluated.labels[k]
+    count = len(evaluated.inputs)
+    accuracy = None if evaluated.labels is None else {
+        "pytorch": right[0] / count, "program": right[1] / count}
+    return [{"output": i, **difference.entry()} for i, difference in sorted(found.items())], accuracy
+
+
+def _plain(value):
+    return value.detach().numpy() if hasattr(value, "detach") else value
+
+
+def _tensors(torch, sample):
+    return tuple(torch.from_numpy(np.ascontiguousarray(value)) if np.ndim(value) else
+                 torch.tensor(value) if isinstance(value, np.ndarray) else value for value in sample)

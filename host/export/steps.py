@@ -1,0 +1,40 @@
+"""What an export tells while it works, and silence for what torch says meanwhile."""
+
+import contextlib
+import io
+import logging
+import time
+import warnings
+from collections.abc import Callable
+
+
+class Steps:
+    """tell(text) gets each step: the text as it begins, then how long it took, which ends the line."""
+
+    def __init__(self, tell: Callable[[str], None] | None = None):
+        self.tell = tell or (lambda text: None)
+
+    @contextlib.contextmanager
+    def step(self, text: str):
+        start = time.monotonic()
+        self.tell(f"{text} ... ")
+        try:
+            with quiet():
+                yield
+        except BaseException:
+            self.tell("failed\n")
+            raise
+        self.tell(f"{time.monotonic() - start:.1f} s\n")
+
+
+@contextlib.contextmanager
+def quiet():
+    """Without the logs and warnings of torch and the exporter, and what they print."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()),
+              contextlib.redirect_stderr(io.StringIO())):
+            yield
+    finally:
+        logging.disable(disabled)

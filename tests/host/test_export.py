@@ -1,0 +1,313 @@
+"""picotorch export of modules, and picotorch.export.export. What needs torch is skipped without it."""
+
+import json
+
+import fixture_store
+import numpy as np
+import picotorch.export
+import pytest
+from calling import assert_error, assert_usage
+from picotorch import Error
+from picotorch.host.export import modules as modules_module
+from picotorch.host.export import report, samples
+from picotorch.host.export.differences import Difference
+
+NETWORK = """
+import torch
+from torch import nn
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)), (torch.rand(1, 784),)
+
+def fails():
+    raise ValueError("no such weights")
+
+def single():
+    return nn.Linear(3, 4)
+
+def wrong():
+    return nn.Linear(3, 4), (torch.rand(1, 5),)
+
+def branches():
+    class Branches(nn.Module):
+        def forward(self, x):
+            return x * 2 if x.sum() > 0 else x
+    return Branches(), torch.rand(4)
+
+def convolutions():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3), nn.Dropout(), nn.Flatten(), nn.Linear(64, 10)), torch.rand(1, 3, 8, 8)
+"""
+
+
+@pytest.fixture(scope="module")
+def torch():
+    pytest.importorskip("executorch",
+                        reason="executorch is not installed: pip install -e '.[export]'")
+    return pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[export]'")
+
+
+@pytest.fixture
+def network(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text(NETWORK)
+    return path
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Samples for `convolutions`, with labels."""
+    random = np.random.default_rng(0)
+    path = tmp_path / "images.npz"
+    np.savez(path, in0=random.random((20, 3, 8, 8), np.float32), labels=random.integers(0, 10, 20))
+    return path
+
+
+def operators(call, path):
+    return [one["name"] for one in
+            json.loads(call("inspect", path, "--json")[1])["methods"][0]["operators"]]
+
+
+# ---- without torch
+
+
+@pytest.mark.parametrize("text, is_one", {
+    "net.py:model": True, "folder/net.py:model": True, "package.net:model": True, "model.pte": False,
+    "net.py": False, "net.py:1": False, "net.py:": False}.items())
+def test_functions_are_told_from_files(text, is_one):
+    assert modules_module.is_function(text) == is_one
+
+
+def test_samples_lie_behind_one_another():
+    example = np.zeros((1, 3, 2), np.float32)
+    for array in (np.ones((4, 3, 2)), np.ones((4, 1, 3, 2))):
+        found = samples.samples_of({"in0": array}, [example])
+        assert [[value.shape for value in sample] for sample in found.inputs] == [[(1, 3, 2)]] * 4
+        assert found.inputs[0][0].dtype == np.float32
+    found = samples.samples_of({"in0": np.ones((6, 2)), "labels": np.arange(3)},
+                               [np.zeros((2, 2), np.float32), 5])
+    assert [sample[1] for sample in found.inputs] == [5, 5, 5] and found.labels == [0, 1, 2]
+
+
+@pytest.mark.parametrize("arrays, words", [
+    ({"in0": np.ones((4, 3))}, "in0 has sizes [4, 3], samples of [1, 2] are wanted"),
+    ({"in0": np.ones((0, 2))}, "arrays of 0 samples given"),
+    ({"in0": np.ones((4, 2)), "in1": np.ones((4, 2))}, "2 arrays given, the module takes 1 tensors"),
+    ({"in0": np.array([["a", "b"]])}, "in0 is of <U1"),
+    ({"in0": np.ones((4, 2)), "labels": np.arange(3)}, "labels has 3 values of int64 for 4 samples"),
+    ({"in0": np.ones((4, 2)), "labels": np.ones(4)}, "labels has 4 values of float64 for 4 samples")])
+def test_samples_that_do_not_fit(arrays, words):
+    with pytest.raises(ValueError) as raised:
+        samples.samples_of(arrays, [np.zeros((1, 2), np.float32)])
+    assert words in str(raised.value)
+
+
+def test_sqnr_is_the_ratio_of_the_squares():
+    difference = Difference()
+    difference.add(np.array([3.0, -4.0]), np.array([3.0, -3.5]))
+    difference.add(np.array([0.0]), np.array([0.0]))
+    assert difference.entry() == {"sqnr": pytest.approx(20.0), "largest": 0.5, "magnitude": 4.0}
+    same = Difference()
+    same.add(np.ones(3), np.ones(3))
+    assert same.entry()["sqnr"] == 300 and report._decibels(300) == "same"
+
+
+def test_a_program_that_is_no_smaller_is_not_called_smaller(capsys):
+    entry = {"model": "net", "output": "o.pte", "method_pool": 1, "planned": [2], "temp": 3,
+             "missing_operators": [], "checked": "not run"}
+    for before, now, words in ((100, 100, "not smaller"), (100, 101, "not smaller"), (100, 42, "42 %")):
+        report.show_text({**entry, "bytes_before": before, "bytes": now})
+        line = capsys.readouterr().out.splitlines()[0]
+        assert line == f"net: {before} B; o.pte: {now} B, {words}"
+
+
+def test_usage(call, network, tmp_path):
+    np.savez(tmp_path / "in.npz", in0=np.ones(3))
+    pte, data = fixture_store.load("add_1").path, tmp_path / "in.npz"
+    function = f"{network}:model"
+    assert_usage(call("export", function, "--core", "cortex-m4"), "--core goes with --quantize")
+    assert_usage(call("export", function, "--core", "cortex-a5", "--quantize", data), "cortex-m0plus")
+    assert_usage(call("export", function, "--shape", "4"), "the function returns its example inputs")
+    assert_usage(call("export", function, "--int8-io"), "give --quantize")
+    assert_usage(call("export", pte, "--quantize", data, "-o", "o.pte"), "cannot be quantized")
+    assert_usage(call("export", pte), "Missing option '-o'")
+
+
+def test_samples_with_other_names_are_refused(call, network, tmp_path):
+    np.savez(tmp_path / "in.npz", x=np.ones(3))
+    result = call("export", f"{network}:model", "--quantize", tmp_path / "in.npz")
+    assert_error(result, "InvalidArgument", "in.npz", "has x", "name the arrays in0, in1")
+
+
+def test_the_function_says_what_is_wrong():
+    with pytest.raises(Error, match="InvalidArgument.*none of cortex-m0plus.*"):
+        picotorch.export.export(None, (), core="cortex-m5")
+
+
+# ---- with torch
+
+
+def test_weights_of_linear_layers_stay_in_flash(call, torch, network, tmp_path):
+    """They were transposed into 405 KB of RAM in every run."""
+    out = tmp_path / "o.pte"
+    status, text, _ = call("export", f"{network}:model", "-o", out, "--json")
+    entry = json.loads(text)
+    assert status == 0 and entry["planned"] == [3648] and entry["checked"] == "executed"
+    assert set(operators(call, out)) == {"aten::linear.out", "aten::relu.out"}
+    assert [layer["layer"] for layer in entry["layers"]] == ["0", "1", "2"]
+    assert all(layer["sqnr"] > 100 for layer in entry["layers"])
+
+
+def test_views_of_constants_are_constants(call, torch, tmp_path):
+    class Transposed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.rand(16, 64))
+
+        def forward(self, x):
+            return torch.mm(x, self.table.t()) + self.table.reshape(4, -1).sum()
+
+    exported = picotorch.export.export(Transposed(), torch.rand(2, 64))
+    exported.save(tmp_path / "o.pte")
+    assert sorted(operators(call, tmp_path / "o.pte")) == ["aten::add.out", "aten::mm.out"]
+    assert exported.report["outputs"][0]["sqnr"] > 100
+
+
+def test_what_would_make_the_program_large_is_computed_at_run_time(torch):
+    class Wide(torch.nn.Module):
+        def forward(self, x):
+            return x + torch.arange(100_000).float().reshape(1000, 100).sum(0)
+
+    assert len(picotorch.export.export(Wide(), torch.rand(100)).buffer) < 10_000
+
+
+def test_batch_norms_become_part_of_convolutions(call, torch, network, tmp_path):
+    out = tmp_path / "o.pte"
+    status, text, _ = call("export", f"{network}:convolutions", "-o", out, "--json")
+    assert status == 0 and not [name for name in operators(call, out) if "batch_norm" in name]
+    assert json.loads(text)["outputs"][0]["sqnr"] > 100
+
+
+@pytest.mark.parametrize("core", picotorch.export.CORES)
+def test_int8_in_one_command(call, torch, network, images, tmp_path, core):
+    out = tmp_path / "o.pte"
+    status, text, error = call("export", f"{network}:convolutions", "--quantize", images,
+                               "--core", core, "-o", out, "--json")
+    entry = json.loads(text)
+    assert (status, error) == (0, "") and (entry["dtype"], entry["core"]) == ("int8", core)
+    assert all(name.startswith(("cortex_m::", "aten::view_copy", "dim_order_ops::"))
+               for name in operators(call, out))
+    assert [layer["layer"] for layer in entry["layers"]] == ["0", "3", "4", "7"]
+    assert entry["layers"][0]["value"] == "relu"  # what was fused with the convolution
+    assert all(layer["dtype"] == "int8" and layer["sqnr"] > 25 for layer in entry["layers"])
+    assert set(entry["accuracy"]) == {"pytorch", "program"}
+
+
+def test_the_difference_is_that_of_a_run(call, torch, network, images, tmp_path):
+    """Measured once more, through files."""
+    status, text, _ = call("export", f"{network}:convolutions", "--quantize", images, "-o",
+                           tmp_path / "o.pte", "--json")
+    stated = json.loads(text)["outputs"][0]["largest"]
+    space = {}
+    exec(NETWORK, space)
+    module, _ = space["convolutions"]()
+    largest = 0.0
+    for image in np.load(images)["in0"]:
+        np.savez(tmp_path / "in.npz", in0=image[None])
+        assert call("run", tmp_path / "o.pte", "--inputs", tmp_path / "in.npz", "--outputs",
+                    tmp_path / "out.npz")[0] == 0
+        with torch.no_grad():
+            wanted = module.eval()(torch.from_numpy(image[None])).numpy()
+        largest = max(largest, np.abs(np.load(tmp_path / "out.npz")["out0"] - wanted).max())
+    assert largest == pytest.approx(stated, rel=1e-4)
+
+
+def test_int8_inputs_and_outputs(call, torch, network, images, tmp_path):
+    out = tmp_path / "o.pte"
+    assert call("export", f"{network}:convolutions", "--quantize", images, "--int8-io",
+                "-o", out)[0] == 0
+    method = json.loads(call("inspect", out, "--json")[1])["methods"][0]
+    assert [value["dtype"] for value in method["inputs"] + method["outputs"]] == ["Char", "Char"]
+
+
+def test_what_is_told(call, torch, network, images, tmp_path):
+    status, text, _ = call("export", f"{network}:convolutions", "--quantize", images, "-o",
+                           tmp_path / "o.pte")
+    assert status == 0
+    for words in ("importing torch and executorch ... ",
+                  "quantizing by 20 samples, lowering for cortex-m4 ... ",
+                  "Difference from PyTorch by layer", "Accuracy on 20 samples: PyTorch "):
+        assert words in text
+
+
+def test_recurrent_cells_and_attention_are_taken_apart(torch):
+    class Cells(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru, self.attention = torch.nn.GRUCell(8, 16), torch.nn.Linear(16, 48)
+
+        def forward(self, x, h):
+            h = self.gru(x, h)
+            q, k, v = self.attention(h.reshape(1, 4, 4, 16).mean(1, keepdim=True)).chunk(3, -1)
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    given = [(torch.rand(16, 8), torch.rand(16, 16)) for _ in range(8)]
+    exported = picotorch.export.export(Cells(), given[0], quantize=given)
+    kinds = {layer["operator"] for layer in exported.report["layers"] if layer["layer"] == "gru"}
+    assert "cortex_m::quantized_linear.out" in kinds and "aten::linear.out" not in kinds
+    assert exported.report["outputs"][0]["sqnr"] > 25
+
+
+def test_an_exported_program(call, torch, network, tmp_path):
+    space = {}
+    exec(NETWORK, space)
+    module, arguments = space["model"]()
+    path = tmp_path / "m.pt2"
+    torch.export.save(torch.export.export(module.eval(), arguments), path)
+    status, text, error = call("export", path)
+    assert (status, error) == (0, "") and "outputs differ from PyTorch's by up to" in text
+    assert (tmp_path / "m.pte").read_bytes() == picotorch.export.export(module, arguments).buffer
+
+
+@pytest.mark.parametrize("function, words", {
+    "fails": ["ValueError: no such weights (line 10)"],
+    "single": ["does not return (module, example inputs)"],
+    "wrong": ["forward fails with these inputs"],
+    "none": ["has no none"]}.items())
+def test_functions_that_are_wrong(call, torch, network, tmp_path, function, words):
+    result = call("export", f"{network}:{function}", "-o", tmp_path / "o.pte")
+    assert_error(result, "NotFound" if function == "none" else "InvalidArgument", "net.py", *words)
+    assert not (tmp_path / "o.pte").exists()
+
+
+def test_what_torch_cannot_export(call, torch, network, tmp_path):
+    result = call("export", f"{network}:branches", "-o", tmp_path / "o.pte")
+    assert_error(result, "NotSupported", "torch.export cannot export it", "torch.where")
+
+
+def test_samples_of_other_sizes_are_refused(call, torch, network, images):
+    result = call("export", f"{network}:model", "--quantize", images)
+    assert_error(result, "InvalidArgument", "samples of [1, 784] are wanted")
+
+
+def test_labels_go_with_samples(torch):
+    with pytest.raises(Error, match="labels: go with evaluate"):
+        picotorch.export.export(torch.nn.Linear(2, 3), torch.rand(1, 2), labels=[1])
+
+
+def test_the_function_gives_what_the_command_gives(call, torch, network, images, tmp_path):
+    assert call("export", f"{network}:convolutions", "--quantize", images,
+                "-o", tmp_path / "o.pte")[0] == 0
+    space = {}
+    exec(NETWORK, space)
+    told = []
+    with np.load(images) as arrays:
+        given = [torch.from_numpy(image[None]) for image in arrays["in0"]]
+    exported = picotorch.export.export(*space["convolutions"](), quantize=given, evaluate=images,
+                                       tell=told.append)
+    assert exported.buffer == (tmp_path / "o.pte").read_bytes()
+    assert exported.report["accuracy"] is not None and told
+    assert repr(exported) == f"<Exported int8, {len(exported.buffer)}B>"

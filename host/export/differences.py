@@ -64,7 +64,7 @@ class Stepper:
         return outputs(self.method, self.meta)
 
     def step(self, inputs: list, wanted: set[int], found: Callable) -> None:
-        """found(instruction, array) gets what each of the wanted instructions, by index, computes: of one
+        """found(instruction, array) gets what each wanted instruction, by index, computes; of one
         with several outputs, the first. The method must have no jumps."""
         set_inputs(self.method, self.meta, checked_inputs(self.meta, inputs))
         for instruction in self.instructions:

@@ -15,12 +15,18 @@ from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
 
 from .. import twin
 from ..aligned import aligned
+from .unwritten import read_before_written
 
 _OFFSET_BITS = lib.PT_REF_OFFSET_BITS
 _ALIGNMENT = 8
 _MOST_METHODS = 255
 _RECORD = struct.Struct("<IIIHBB")  # pt_value
 _NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one behind the program's
+
+
+_CALLS = (lib.PT_OP_KERNEL_CALL, lib.PT_OP_DYNAMIC_CALL)
+_OUTPUTS = b"OoWw"  # letters of a signature, see operators.def
+_WRITTEN = _OUTPUTS + b"NAXx"
 
 
 def _ref(memory, position):
@@ -197,18 +203,23 @@ class _Method:
         for _, args in self._instructions_with_values():
             for arg in args:
                 used.update([arg] if arg in self._tensors else self._items(arg))
-        library, plan = self._meta.program.library, self._meta.plan
         for what in (lib.PT_INPUTS, lib.PT_OUTPUTS):
-            for i in range(lib.pt_plan_count(self._plan, what)):
-                value, item = library.value(plan, what, i)
-                entries = [value]
-                if item.type in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
-                    entries = [lib.pt_list_entry(self._plan, item, k) for k in range(item.count)]
-                used.update(by_index[entry] for entry in entries if entry in by_index)
+            used.update(by_index[entry] for entry in self._entries(what) if entry in by_index)
         self._named = {value: self._meta._tensor(lib.PT_VALUES, value).name()
                        for value in self._meta._attributes()}
         used.update(by_index[value] for value in self._named)
         return used
+
+    def _entries(self, what):
+        """Indexes of the inputs or outputs, of a list of tensors those of its items."""
+        library, found = self._meta.program.library, []
+        for i in range(lib.pt_plan_count(self._plan, what)):
+            value, item = library.value(self._meta.plan, what, i)
+            if item.type in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
+                found += [lib.pt_list_entry(self._plan, item, k) for k in range(item.count)]
+            else:
+                found.append(value)
+        return found
 
     def _items(self, ref):
         """The items of a list of records."""
@@ -411,20 +422,65 @@ class _Method:
                                    lib.PT_MEMORY_PROGRAM)
         return _ref(lib.PT_MEMORY_IMAGE, at)
 
+    # ---- what planned memory has before the first run
+
+    def _place(self, ref):
+        """(memory, start, end) of a tensor in planned memory, in a list of one; else none."""
+        value = self._tensors.get(ref)
+        if value is None or not self._is_planned(value.data):
+            return []
+        start = _position_of(value.data)
+        size = self._nbytes(value, value.flags & lib.PT_VALUE_RANK)
+        return [(_memory_of(value.data), start, start + size)]
+
+    def _is_planned(self, ref):
+        return lib.PT_MEMORY_PLANNED <= _memory_of(ref) < self._externals
+
+    def _places_of(self, refs):
+        return [place for ref in refs for one in (ref, *self._items(ref)) if one
+                for place in self._place(one)]
+
+    def _reads_and_writes(self):
+        """Of each instruction the places of tensors that it reads, and that it writes."""
+        for one, args in self._instructions_with_values():
+            letters = b"" if one.op not in _CALLS else ffi.string(lib.pt_operator_signature(one.kernel))
+            name = lib.pt_operator_name(one.kernel) if letters else ffi.NULL
+            writes = letters and b"empty" not in ffi.string(name)
+            yield (self._places_of(arg for arg, letter in zip(args, letters, strict=False)
+                                   if letter not in _WRITTEN),
+                   self._places_of(arg for arg, letter in zip(args, letters, strict=False)
+                                   if writes and letter in _OUTPUTS))
+
+    def _zeros(self):
+        """(memory, start, end) of what has to be zero: all planned memory where the instructions that
+        run, or the sizes of tensors, are not known beforehand."""
+        planned = [(lib.PT_MEMORY_PLANNED + i, 0, self._meta.memory_planned_buffer_size(i))
+                   for i in range(self._meta.num_memory_planned_buffers())]
+        if any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in self._instructions()) or any(
+                value.flags & lib.PT_VALUE_DYNAMIC for _, value in self._kept):
+            return [place for place in planned if place[2]]
+        by_index = {value.index: ref for ref, value in self._kept}
+        inputs, outputs = (
+            [place for index in indexes if index in by_index for place in self._place(by_index[index])]
+            for indexes in (self._entries(lib.PT_INPUTS),
+                            [*self._entries(lib.PT_OUTPUTS), *self._named]))
+        return read_before_written(inputs, self._reads_and_writes(), outputs).all()
+
     def _write_initial(self):
-        """Position of the vector of initial values: what is in planned memory before the first run."""
+        """Position of the vector of pt_image_initial."""
+        zeros = [(_ref(memory, start), end - (start & ~3)) for memory, start, end in self._zeros()]
         places = {}
         for _, value in self._kept:
-            memory = _memory_of(value.data)
-            if not lib.PT_MEMORY_PLANNED <= memory < self._externals:
+            if not self._is_planned(value.data):
                 continue
             size = self._nbytes(value, value.flags & lib.PT_VALUE_RANK)
             if any(self._bytes(value.data, size)):
                 places[value.data] = max(size, places.get(value.data, 0))
         tables = self._tables
-        at = tables.add(struct.pack("<I", len(places)) + bytes(12 * len(places)))
+        rows = b"".join(struct.pack("<III", ref, lib.PT_IMAGE_ZEROS, size) for ref, size in zeros)
+        at = tables.add(struct.pack("<I", len(zeros) + len(places)) + rows + bytes(12 * len(places)))
         for i, (ref, size) in enumerate(sorted(places.items())):
-            position = at + 4 + 12 * i
+            position = at + 4 + len(rows) + 12 * i
             tables.put(position, struct.pack("<III", ref, 0, size))
             tables.put_later(position + 4, self._data.add(self._bytes(ref, size), "initial"))
         return at
@@ -443,7 +499,7 @@ class _Method:
         planned = [self._meta.memory_planned_buffer_size(i)
                    for i in range(self._meta.num_memory_planned_buffers())]
         operators = sorted({one.kernel for one, _ in self._instructions()
-                            if one.op in (lib.PT_OP_KERNEL_CALL, lib.PT_OP_DYNAMIC_CALL)})
+                            if one.op in _CALLS})
         name = self._meta.name().encode()
         names = [(tables.vector(len(text), text), value) for value, text in
                  [(value, text.encode()) for value, text in self._named.items()]]

@@ -90,19 +90,21 @@ int pt_image_check_data(const pt_program *image, pt_error *error) {
 // ---- checking the records of a method
 
 // The positions that a reference may have lie in `tables`, the first bytes of the image.
+enum { MEASURED = 8 };
+
 typedef struct walk {
     const pt_program *image;
     const pt_image_method *method;
     const pt_method_record *record;
     const pt_value *values; // n_records
-    uint32_t first_value;   // their position
+    pt_ref first_value;     // of the first
     uint32_t n_planned;
     uint32_t tables;
     uint64_t copied;   // bytes of initial values
     uint32_t size_end; // of the dynamic tensors' sizes so far, in what is copied to the pool
     pt_error *error;
-    const pt_value *measured; // the static tensor that was measured last, and its bytes
-    uint32_t bytes;
+    const pt_value *measured[MEASURED]; // static tensors, and their bytes
+    uint32_t bytes[MEASURED];
     uint32_t looked; // at records, instructions, items, which may lie over each other
 } walk;
 
@@ -144,13 +146,12 @@ static bool is_vector(const walk *w, uint32_t position, uint32_t item) {
 
 // The pt_value of a reference; NULL for none.
 static const pt_value *value_at(const walk *w, pt_ref ref) {
-    uint32_t offset = pt_offset_of(ref);
-    if (is_at(ref, PT_MEMORY_IMAGE)) {
-        offset -= w->first_value;
-        return offset % sizeof(pt_value) == 0 && offset / sizeof(pt_value) < w->method->n_records
-                   ? &w->values[offset / sizeof(pt_value)]
-                   : NULL;
+    enum { STEP = sizeof(pt_value) / 4 }; // references count words
+    uint32_t from_first = ref - w->first_value;
+    if (from_first % STEP == 0 && from_first < w->method->n_records * STEP) {
+        return &w->values[from_first / STEP];
     }
+    uint32_t offset = pt_offset_of(ref);
     bool is_variable = is_at(ref, PT_MEMORY_POOL) && offset % sizeof(pt_value) == 0 &&
                        offset / sizeof(pt_value) < w->record->n_variables;
     return is_variable ? (const pt_value *)at(w, w->method->changing + offset) : NULL;
@@ -194,9 +195,9 @@ static int check_method(walk *w) {
         !may_look(w, r->n_instructions * ((uint64_t)*operators + 1))) {
         return refuse_many(w);
     }
-    w->measured = NULL;
-    w->first_value = pt_offset_of(r->values);
-    w->values = at(w, w->first_value);
+    memset(w->measured, 0, sizeof(w->measured));
+    w->first_value = r->values;
+    w->values = at(w, pt_offset_of(r->values));
     return PT_ERROR_OK;
 }
 
@@ -264,16 +265,21 @@ static int measure(walk *w, const pt_value *value, uint32_t *most) {
                : bad(w->error, PT_SUBJECT_VALUE, value->index, "has dims in another order");
 }
 
-// Many tensors have the shape of the one before.
+// Many tensors have the shape of one before: sizes that are the same lie in one place.
 static int check_tensor(walk *w, const pt_value *value) {
-    const pt_value *last = w->measured;
-    if (!last || last->sizes != value->sizes || last->dim_order != value->dim_order ||
-        last->type != value->type || (last->flags ^ value->flags) & SHAPE) {
-        w->measured = NULL;
-        PT_TRY(measure(w, value, &w->bytes));
-        w->measured = value->flags & PT_VALUE_DYNAMIC ? NULL : value;
+    uint32_t i = (value->sizes ^ value->sizes >> 3) % MEASURED, bytes;
+    const pt_value *one = w->measured[i];
+    if (one && one->sizes == value->sizes && one->dim_order == value->dim_order &&
+        one->type == value->type && !((one->flags ^ value->flags) & SHAPE)) {
+        bytes = w->bytes[i];
+    } else {
+        PT_TRY(measure(w, value, &bytes));
+        if (!(value->flags & PT_VALUE_DYNAMIC)) {
+            w->measured[i] = value;
+            w->bytes[i] = bytes;
+        }
     }
-    return has_place(w, value, w->bytes)
+    return has_place(w, value, bytes)
                ? PT_ERROR_OK
                : bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside its memory");
 }
@@ -456,7 +462,8 @@ static int check_initial(walk *w) {
         w->copied += initial->bytes;
         bool fits = initial->to >> PT_REF_OFFSET_BITS < PT_MEMORY_PLANNED + w->n_planned &&
                     has_place(w, &place, initial->bytes) &&
-                    lies_in(initial->position, initial->bytes, w->image->size);
+                    (initial->position == PT_IMAGE_ZEROS ||
+                     lies_in(initial->position, initial->bytes, w->image->size));
         if (!fits || w->copied > PT_MEMORY_LIMIT) {
             return damaged(w->error, "an initial value lies outside its memory");
         }

@@ -52,10 +52,13 @@ typedef struct pt_image_attribute {
     uint32_t value;
 } pt_image_attribute;
 
-// An initial value.
+enum { PT_IMAGE_ZEROS = 0 }; // in place of a position
+
+// Bytes that planned memory has before the first run, where the method reads what it has not
+// written. A later one may lie over another.
 typedef struct pt_image_initial {
-    pt_ref to; // planned memory
-    uint32_t position;
+    pt_ref to;
+    uint32_t position; // or PT_IMAGE_ZEROS
     uint32_t bytes;
 } pt_image_initial;
 

@@ -18,14 +18,21 @@ static void bind_image(pt_method *m) {
     m->end_external = (uint8_t)(m->first_external + method->n_external);
 }
 
+// Not all planned memory is cleared, as loading a .pte file does: the image names what is read
+// before it is written.
 static void put_initial_values(const pt_method *m) {
     const void *items;
     uint32_t n = pt_vector(m->plan.program, pt_image_method_of(&m->plan)->initial, &items);
     const pt_image_initial *initial = items;
     for (; n > 0; n--, initial++) {
-        if (initial->bytes > 0) { // else it may lie nowhere
-            memcpy(pt_at(&m->c, initial->to), m->plan.program->data + initial->position,
-                   initial->bytes);
+        if (initial->bytes == 0) { // it may lie nowhere
+            continue;
+        }
+        uint8_t *to = pt_at(&m->c, initial->to);
+        if (initial->position == PT_IMAGE_ZEROS) {
+            memset(to, 0, initial->bytes);
+        } else {
+            memcpy(to, m->plan.program->data + initial->position, initial->bytes);
         }
     }
 }

@@ -192,8 +192,9 @@ static int set_tensor(target *t, pt_given *given) {
     }
     if (memory < t->m->first_external) {
         PT_TRY(resize(t, given));
-        if (given->data.size > 0) { // the buffer may be the planned memory itself
-            memmove(pt_at(c, record_of(t)->data), given->data.data, given->data.size);
+        uint8_t *to = given->data.size > 0 ? pt_at(c, record_of(t)->data) : given->data.data;
+        if (to != given->data.data) { // else the input is written in place
+            memmove(to, given->data.data, given->data.size);
         }
         return PT_ERROR_OK;
     }

@@ -18,9 +18,6 @@ static int bind_planned(pt_method *m, const pt_memories *memories, uint32_t i, p
     PT_TRY(pt_check_memory_apart(&m->c, &memories->planned[i], PT_SUBJECT_PLANNED_BUFFER,
                                  (int32_t)i, error));
     pt_bind(&m->c, PT_MEMORY_PLANNED + i, memories->planned[i].data, size);
-    if (size > 0) { // one of no bytes may be NULL
-        memset(memories->planned[i].data, 0, size);
-    }
     return PT_ERROR_OK;
 }
 

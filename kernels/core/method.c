@@ -222,15 +222,19 @@ pt_usage pt_get_usage(const pt_method *m) {
 
 // ---- state
 
+void pt_clear_planned(const pt_method *m) {
+    for (uint32_t i = PT_MEMORY_PLANNED; i < (uint32_t)PT_MEMORY_PLANNED + m->n_planned; i++) {
+        if (m->c.memory_size[i] > 0) { // one of no bytes may be NULL
+            memset(m->c.memory[i], 0, m->c.memory_size[i]);
+        }
+    }
+}
+
 int pt_reset_state(pt_method *m, pt_error *error) {
     PT_TRY(pt_restart(m, error));
     m->is_ready = false;
     pt_forget_inputs(m);
-    for (uint32_t i = PT_MEMORY_PLANNED; i < (uint32_t)PT_MEMORY_PLANNED + m->n_planned; i++) {
-        if (m->c.memory_size[i] > 0) {
-            memset(m->c.memory[i], 0, m->c.memory_size[i]);
-        }
-    }
+    pt_clear_planned(m);
     PT_TRY(pt_describe(m->plan.program)->reset(m, error));
     for (uint32_t i = m->first_external; i < m->end_external; i++) {
         if (m->has_memory >> i & 1) {

@@ -13,8 +13,9 @@ static inline uint32_t pt_begin_of(const pt_method *m) {
 // Before loading: nothing is bound yet.
 void pt_prepare_method(pt_method *m, const pt_plan *plan, const pt_memories *memories,
                        const pt_delegates *delegates);
-// Pool and planned buffers, which are zero then.
+// Pool and planned buffers.
 int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error);
+void pt_clear_planned(const pt_method *m);
 // Checks all instructions; `prepares`: they may ask for memory for what they prepare.
 int pt_check_calls(pt_method *m, bool prepares, pt_error *error);
 // Takes temp memory, once kernels and delegates have asked for theirs, and that of events.

@@ -318,6 +318,7 @@ static NOT_INLINED int bind(loader *l, const pt_memories *memories) {
             l->plan->program->size);
     PT_TRY(bind_files(l, memories));
     PT_TRY(pt_bind_memories(l->m, memories, l->error));
+    pt_clear_planned(l->m);
     l->c->records = l->c->memory[PT_MEMORY_POOL];
     return PT_ERROR_OK;
 }

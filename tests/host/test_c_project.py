@@ -25,6 +25,8 @@ UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 MOST_FLASH = 78 * 1024  # of MODEL on a Cortex-M4F, everything included
 MOST_SMALL = 70 * 1024  # for size, by link-time optimisation
 MOST_RAM = 600  # besides planned buffers and temp memory, that of main.c included
+# Instructions of model_open of MODEL on a Cortex-M4F, by what of the image is verified.
+MOST_INSTRUCTIONS = {"MINIMAL": 3_000, "RECORDS": 20_000, "STRICT": 52_000}
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
 
@@ -156,6 +158,52 @@ def test_it_is_small(project):
     assert flash < MOST_FLASH
     assert 0 < ram - sum(method["planned"]) - method["temp"] < MOST_RAM
     assert sizes(folder / "build/mps2-an386-small-lto/model")[0] < MOST_SMALL
+
+
+def instructions_to_load(firmware):
+    """Instructions from the call of model_open to its end: the emulator logs each."""
+    log = subprocess.Popen(
+        ["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-singlestep",
+         "-d", "exec,nochain", "-D", "/dev/stdout", "-kernel", firmware],
+        stdout=subprocess.PIPE, text=True, errors="replace")
+    count, caller, before = 0, None, None
+    with log:
+        for line in log.stdout:
+            found = re.match(r"Trace .*\] ?(\w*)$", line)
+            if not found:
+                continue
+            function = found[1]
+            if function == "model_open" and caller is None:
+                caller = before
+            elif caller and function == caller:
+                log.kill()
+                return count
+            count, before = count + bool(caller), function
+    raise AssertionError("model_open did not return")
+
+
+@pytest.mark.parametrize("verification", MOST_INSTRUCTIONS)
+def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
+    folder = shutil.copytree(project[0], tmp_path / "project", ignore=lambda *_: ["build"])
+    path = folder / "model.c"
+    path.write_text(path.read_text().replace("PT_VERIFY_STRICT", f"PT_VERIFY_{verification}"))
+    path = folder / "picotorch" / "core" / "config.h"
+    if verification != "MINIMAL":
+        path.write_text(path.read_text().replace("#define PT_NO_CHECKS\n", ""))
+    build(folder, "BOARD=mps2-an386")
+    count = instructions_to_load(folder / "build/mps2-an386/model")
+    print(f"{verification}: {count}")
+    assert 1_000 < count < MOST_INSTRUCTIONS[verification]
+
+
+def test_a_changed_setting_builds_what_needs_it(project, tmp_path):
+    folder = shutil.copytree(project[0], tmp_path / "project", ignore=lambda *_: ["build"])
+    build(folder)
+    before = (folder / "build/host/model").stat().st_size
+    path = folder / "picotorch" / "core" / "config.h"
+    path.write_text(path.read_text().replace("#define PT_NO_CHECKS\n", ""))
+    build(folder)
+    assert (folder / "build/host/model").stat().st_size > before
 
 
 def test_it_needs_no_more_of_libc_than_memory_functions(project):

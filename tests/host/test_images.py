@@ -2,18 +2,31 @@
 
 import functools
 import json
+import random
+import re
 
 import benchmark_store
 import fixture_store
 import pytest
 from calling import assert_error, assert_usage
 from fixture_jobs import job_of, script_of
-from picotorch import Error
+from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
+from picotorch.host.aligned import aligned
 from picotorch.host.boards.boards import load_board
 from picotorch.host.compile import image_writer
+from picotorch.host.compile.unwritten import Ranges
+from picotorch.host.inputs import random_inputs
 from picotorch.host.run import running
 from picotorch.host.run.parity import same_bits
 from picotorch.host.run.request import Request
+from picotorch.host.twin import (
+    attach_outputs,
+    open_data,
+    open_program,
+    outputs,
+    planned_sizes,
+    set_inputs,
+)
 from targets import BOARDS, HOST, on_boards, run_script
 from test_fixture_runs import on_host, with_one_nan, without_stack
 
@@ -73,6 +86,58 @@ def test_boards_give_the_bytes_of_the_twin(name, board):
     wanted, files = with_one_nan(image, on_twin), with_one_nan(image, on_board)
     assert sorted(files) == sorted(wanted)
     assert [path for path in wanted if wanted[path] != files[path]] == []
+
+
+def in_dirty_memory(program, data_map, name, runs):
+    """Outputs of each run, in planned memory that was not zero before load; state is reset between."""
+    meta = program.method_meta(name)
+    planned = [aligned(size) for size in planned_sizes(meta, {})]
+    for memory in planned:
+        memory[:] = b"\x7f" * len(memory)
+    manager = MemoryManager(MemoryAllocator(aligned(1 << 16)), HierarchicalAllocator(planned),
+                            MemoryAllocator(aligned(1 << 20), "temp memory"))
+    method = Method(manager, max(meta.num_outputs(), 1), 0, 0)
+    method.load(program, name, data_map=data_map)
+    found = []
+    for k in range(runs):
+        if k == runs // 2:
+            method.reset_state()
+        set_inputs(method, meta, random_inputs(meta))
+        attach_outputs(method, meta)
+        method.execute()
+        found.append(outputs(method, meta))
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in LOADED if not FIXTURES[name].backends])
+def test_planned_memory_need_not_be_zero(name):
+    """Loading an image clears only what the method reads before it writes it."""
+    fixture = FIXTURES[name]
+    program, data_map = open_program(fixture.pte), open_data(fixture.data)
+    image = open_program(compiled(name).pte)
+    for method in program.method_names:
+        try:
+            wanted = in_dirty_memory(program, data_map, method, 4)
+        except Error as error:
+            with pytest.raises(Error, match=re.escape(str(error))):
+                in_dirty_memory(image, None, method, 4)
+            continue
+        for one, other in zip(wanted, in_dirty_memory(image, None, method, 4), strict=True):
+            assert all(same_bits(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_ranges_are_what_sets_of_bytes_are():
+    generator = random.Random(0)
+    for _ in range(200):
+        ranges, known = Ranges(), set()
+        for _ in range(generator.randrange(12)):
+            start = generator.randrange(30)
+            end = start + generator.randrange(8)
+            missing = {byte for gap in ranges.missing(1, start, end) for byte in range(*gap)}
+            assert missing == set(range(start, end)) - known
+            ranges.add(1, start, end)
+            known |= set(range(start, end))
+        assert {byte for _, *one in ranges.all() for byte in range(*one)} == known
 
 
 def test_every_board_has_some():

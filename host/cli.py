@@ -1,17 +1,21 @@
 """The command line. The commands are in commands.py of each subject's package."""
 
+import contextlib
+import io
 import os
 import signal
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import click
 from picotorch import Error
-from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
+from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
-from . import examples, options, show
+from . import examples, files, options, show
 from .boards import commands as boards
+from .command import Command
 from .compile import commands as compile_
 from .connected import commands as connected
 from .export import commands as export
@@ -39,7 +43,7 @@ def cli():
     """
 
 
-@cli.command("examples")
+@cli.command("examples", cls=Command)
 @click.argument("name", required=False, metavar="[NAME")
 @click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[FOLDER]]")
 @options.as_json
@@ -68,16 +72,42 @@ for command in (
 # ---- errors
 
 
-def _complain(error):
-    """Print the error as one line on stderr."""
-    text = show.printable(" ".join(str(error).split()))
+def _told(error):
+    """Return the text of an error, with the option that helps."""
+    text = error.message
     for subject, option in _HINTS.items():
-        if error.code == MEMORY_ALLOCATION_FAILED and error.message.startswith(subject):
+        if error.code == MEMORY_ALLOCATION_FAILED and subject in text.split(" requested")[0]:
             text += f" ({option})"
-    if error.code == NOT_FOUND and "no method of this name" in error.message:
+    if error.code == NOT_FOUND and "no method of this name" in text:
         text += " (--method)"
-    click.echo(text, err=True)
+    return show.printable(" ".join(text.split()))
+
+
+def _complain(error, as_json):
+    """Print an error as one line on stderr, or as an object on stdout."""
+    if as_json:
+        show.as_json({"error": show.error(error.code, error.name, _told(error))})
+    else:
+        click.echo(f"{error.name} (0x{error.code:02X}): {_told(error)}", err=True)
     return 1
+
+
+def _complain_of_usage(error, as_json):
+    if as_json:
+        words = error.format_message().split()
+        words += [error.ctx.command_path if error.ctx else "picotorch", "--help says more."]
+        show.as_json({"error": show.error(None, "UsageError", " ".join(words))})
+    else:
+        error.show()
+    return error.exit_code
+
+
+def _interrupted(as_json):
+    if as_json:
+        show.as_json({"error": show.error(None, "Interrupted", "stopped by ctrl-C or SIGTERM")})
+    else:
+        click.echo("Interrupted", err=True)
+    return INTERRUPTED
 
 
 def _drop_output():
@@ -88,35 +118,65 @@ def _drop_output():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _call(arguments):
+def _call(arguments, as_json):
     try:
         return cli.main(arguments, prog_name="picotorch", standalone_mode=False)
     except click.UsageError as error:
-        error.show()
-        return error.exit_code
+        return _complain_of_usage(error, as_json)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted", err=True)
-        return INTERRUPTED
+        return _interrupted(as_json)
     except BrokenPipeError:
         _drop_output()
         return 1
     except Error as error:
-        return _complain(error)
+        return _complain(error, as_json)
     except OSError as error:
         _drop_output()
-        return _complain(fail(ACCESS_FAILED, error.strerror or str(error), error.filename))
+        return _complain(files.access_failed(error, error.filename or "stdout"), False)
     except MemoryError:
-        return _complain(fail(MEMORY_ALLOCATION_FAILED, "the host has too little memory"))
+        return _complain(fail(MEMORY_ALLOCATION_FAILED, "this computer does not have enough memory",
+                              remedy="close other programs"), as_json)
     except Exception as error:
         return _complain(fail(INTERNAL, f"{type(error).__name__}: {error}",
-                              remedy="this is a fault of picotorch: please report it"))
+                              remedy="this is a fault of picotorch: please report it"), as_json)
+
+
+@contextlib.contextmanager
+def _signals():
+    """Make SIGTERM act like ctrl-C: as an exception that ends emulators and removes temporary folders.
+    Restore the handlers at the end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number, handler in before.items():
+            if handler != signal.SIG_IGN:
+                signal.signal(number, signal.default_int_handler)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _prepare_output():
+    """Print characters that the terminal's encoding lacks as escapes, and no warnings of libraries."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the console script: exits with 0, 1 for an error, 2 for wrong usage. SIGTERM acts like
-    ctrl-C, which leaves no emulator and no compiler running."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(_call(arguments) or 0)
-
-
+    """Run the command line: exits with 0, 1 for an error, 2 for wrong usage, 130 for a signal."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in arguments
+    status = INTERRUPTED
+    try:
+        with _signals(), warnings.catch_warnings():
+            _prepare_output()
+            status = _call(arguments, as_json)
+    except KeyboardInterrupt:  # while the handlers change
+        _interrupted(as_json)
+    sys.exit(status or 0)

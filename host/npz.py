@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 from picotorch import Error
-from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, fail
+from picotorch.errors import INVALID_ARGUMENT, fail
+
+from . import files
 
 SPARE = 1 << 20  # bytes beyond those wanted, for arrays whose sizes a later check names
 _HEADER = 1 << 10  # and for each array, of what .npy files begin with
@@ -39,17 +41,16 @@ def read_named_npz(path: Path, limit: int) -> dict[str, np.ndarray]:
 def _opened(path):
     """(archive, members by name). Raises AccessFailed, InvalidArgument."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with files.reading(path) as file, zipfile.ZipFile(file) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             if len(members) != len(archive.infolist()):
                 raise ValueError
             yield archive, members
-    except OSError as error:
-        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
     except (Error, MemoryError):
         raise
     except Exception:  # whatever numpy, zipfile and the decompressors raise for other bytes
-        raise fail(INVALID_ARGUMENT, "is no .npz file of arrays", str(path)) from None
+        raise fail(INVALID_ARGUMENT, "is not an .npz file of arrays", str(path),
+                   remedy="write it with numpy.savez") from None
 
 
 def _check_names(members, path, prefix):
@@ -67,7 +68,8 @@ def _check_size(members, limit, path):
         raise fail(INVALID_ARGUMENT, f"unpacks to {unpacked}B, {limit}B at most wanted", str(path),
                    remedy="give arrays of the sizes and dtypes that are wanted")
     if any(member.compress_type not in _METHODS for member in members.values()):
-        raise fail(INVALID_ARGUMENT, "is packed in another way than np.savez packs", str(path))
+        raise fail(INVALID_ARGUMENT, "is packed in another way than numpy.savez packs", str(path),
+                   remedy="write it with numpy.savez")
 
 
 def _array(archive, member):
@@ -83,11 +85,8 @@ def _array(archive, member):
 
 def write_npz(path: Path, arrays: list) -> None:
     """Writes out0, out1 ... Raises AccessFailed."""
-    try:
-        with open(path, "wb") as file:
-            np.savez(file, **{f"out{i}": storable(array) for i, array in enumerate(arrays)})
-    except OSError as error:
-        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+    with files.writing(path) as file:
+        np.savez(file, **{f"out{i}": storable(array) for i, array in enumerate(arrays)})
 
 
 def storable(array) -> np.ndarray:

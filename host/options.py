@@ -4,12 +4,12 @@ import importlib
 import math
 import re
 import sys
-from pathlib import Path
 
 import click
 from picotorch import Error, register_backend, unregister_backend
 from picotorch.memory import LIMIT
 
+from .command import Choice, InputFile
 from .export import torchscript
 from .inputs import SEED
 from .run.request import PATIENCE, PREPARE
@@ -29,6 +29,10 @@ class PlannedSize(click.ParamType):
             self.fail(f"{value!r} is not I=N: bytes N (at most {LIMIT}) of planned buffer I, "
                       "counted from 0", param, ctx)
         return int(found[1]), int(found[2])
+
+    @staticmethod
+    def key(value):
+        return value[0]
 
 
 class Shape(click.ParamType):
@@ -65,6 +69,10 @@ class InputSizes(click.ParamType):
         if not found:
             self.fail(f"{value!r} is not I=2,3: sizes of input I, counted from 0", param, ctx)
         return int(found[1]), tuple(map(int, found[2].split(","))) if found[2] else ()
+
+    @staticmethod
+    def key(value):
+        return value[0]
 
 
 class Bounded(click.FloatRange):
@@ -109,7 +117,7 @@ def _register(ctx, param, classes):
 
 
 def model(command):
-    return click.argument("model", type=click.Path(path_type=Path))(command)
+    return click.argument("model", type=InputFile())(command)
 
 
 def method(command):
@@ -123,7 +131,7 @@ def inputs(command):
     command = click.option("--sizes", type=InputSizes(), multiple=True,
                            help="Sizes of random input I, if it is dynamic.  "
                                 "[default: its largest]")(command)
-    return click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
+    return click.option("--inputs", type=InputFile(), metavar="IN.NPZ",
                         help="Read the inputs from this file: arrays in0, in1 ...; otherwise they are "
                              "random. A file that unpacks to over 1 MB more than the method takes is "
                              "refused.")(command)
@@ -136,7 +144,7 @@ def quantize(command):
 
 
 def data(command):
-    return click.option("--data", "files", multiple=True, type=click.Path(path_type=Path),
+    return click.option("--data", "files", multiple=True, type=InputFile(),
                         metavar="WEIGHTS.PTD", help="A data file of external tensors; repeat it for "
                         "more.")(command)
 
@@ -154,7 +162,7 @@ def as_json(command):
 
 
 def prepare(command):
-    return click.option("--prepare", type=click.Choice(PREPARE), default=PREPARE[0],
+    return click.option("--prepare", type=Choice(PREPARE), default=PREPARE[0],
                         show_default=True,
                         help="pool: kernels keep constant weights in the method pool, in a faster "
                              "encoding.")(command)
@@ -167,7 +175,7 @@ def size(name, default, text):
 
 
 def firmware(command):
-    return click.option("--firmware", type=click.Path(path_type=Path), metavar="FW.ELF",
+    return click.option("--firmware", type=InputFile(), metavar="FW.ELF",
                         help="Use this firmware, built for the board by picotorch firmware.")(command)
 
 
@@ -188,7 +196,7 @@ def bare(command):
 
 
 def boards(names, text):
-    return click.option("--board", "boards", multiple=True, type=click.Choice(names),
+    return click.option("--board", "boards", multiple=True, type=Choice(names),
                         metavar="BOARD", help=text)
 
 

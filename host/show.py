@@ -23,6 +23,11 @@ def as_json(entry: dict | list) -> None:
     click.echo(json.dumps(_finite(entry), allow_nan=False))
 
 
+def error(code: int | None, name: str, message: str) -> dict:
+    """Return an error as JSON has it, the same for every command."""
+    return {"name": name, "code": code, "message": message}
+
+
 def _finite(entry):
     if isinstance(entry, dict):
         return {key: _finite(value) for key, value in entry.items()}

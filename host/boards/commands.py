@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 
 from .. import options, show
+from ..command import Choice, InputFile, command
 from ..connected.commands import list_attached
 from ..firmware import rp2
 from ..run import pico, prompt, running
@@ -14,15 +14,15 @@ from . import listing
 from .boards import load_board
 
 
-@click.command()
-@click.option("--board", type=click.Choice([*running.board_names()[1:], pico.BOARD]),
+@command()
+@click.option("--board", type=Choice([*running.board_names()[1:], pico.BOARD]),
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
               help="The emulated board.")
 @click.option("--listen", type=options.Listen(), help="Serve the prompt on a port instead: pty, or "
               "tcp:PORT on this computer, for mpremote and others.")
-@click.option("--romfs", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+@click.option("--romfs", type=InputFile(),
               metavar="IMAGE", help="Mount this ROMFS image at /rom; mpremote romfs build writes one.")
-@click.option("--firmware", multiple=True, type=click.Path(path_type=Path), metavar="FW.UF2",
+@click.option("--firmware", multiple=True, type=InputFile(), metavar="FW.UF2",
               help="For RPI_PICO, with --listen tcp:PORT: a file that picotorch firmware wrote; by "
               "default the firmware with all kernels (make rp2). Repeat it for more files.")
 def repl(board, listen, romfs, firmware):
@@ -53,7 +53,7 @@ def repl(board, listen, romfs, firmware):
         sys.exit(prompt.serve(start, listen, romfs) if listen else prompt.run(start, romfs))
 
 
-@click.command("boards")
+@command("boards")
 @click.option("--connected", is_flag=True,
               help="List connected boards: ports, boot loader drives, and what to do with each.")
 @options.as_json

@@ -19,6 +19,7 @@ from picotorch.method_meta import MethodMeta
 
 from .. import twin
 from ..boards.boards import board_names, load_board
+from ..files import write as write_file
 from ..firmware.selective import check_sources, operator_file
 from ..inputs import checked_inputs, random_inputs
 from ..operators import needed_operators
@@ -169,7 +170,7 @@ def _write_files(folder, files):
             if path in _OWN and (folder / path).exists():
                 continue
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
+            write_file(folder / path, text)
     except OSError as error:
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(folder)) from None
 

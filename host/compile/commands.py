@@ -5,19 +5,20 @@ from pathlib import Path
 import click
 
 from .. import options, show
-from ..firmware import selective
+from ..command import Choice, OutputFile, command
+from ..files import check_output, read_files, write
 from ..run import running
 from . import c_project, compiling
 
 
-@click.command("compile")
+@command("compile")
 @options.model
-@click.option("--board", type=click.Choice(running.board_names()[1:]), metavar="BOARD",
+@click.option("--board", type=Choice(running.board_names()[1:]), metavar="BOARD",
               help="Prepare weights for the core of this board.")
-@click.option("--core", type=click.Choice(compiling.cores()), metavar="CORE",
+@click.option("--core", type=Choice(compiling.cores()), metavar="CORE",
               help="Prepare weights for this core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
 @options.data
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT.PTM",
+@click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTM",
               help="The image to write.  [default: MODEL with .ptm]")
 @click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Write a C project with the image instead: sources, Makefile, CMakeLists.txt.")
@@ -49,17 +50,17 @@ def compile_command(model, board, core, files, output, folder, no_prepare, int8_
         raise click.UsageError("Give --board or --core, not both.")
     if int8_io and keep_plan:
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
-    output = output or compiling.default_output(Path(model))
-    if output.resolve() == Path(model).resolve():
-        raise click.UsageError(f"--output {output} is the model itself.")
     core = compiling.core_of(board) if board else core or "cortex-m4"
     data = running.read_program(model)
     if not folder:
-        selective.check_output(output)
-    image, entry = compiling.compile_file(data, str(model), running.read_files(files), core,
+        output = output or compiling.default_output(model)
+        if output == model:
+            raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
+        check_output(output)
+    image, entry = compiling.compile_file(data, str(model), read_files(files), core,
                                           not no_prepare, int8_io, keep_plan)
     if folder:
         c_project.write(image.data, folder, note=f"{Path(model).name}, for {core}")
     else:
-        output.write_bytes(image.data)
+        write(output, image.data)
     show.entry({"output": str(folder or output), **entry}, as_json, compiling.show_text)

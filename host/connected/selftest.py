@@ -15,7 +15,7 @@ from picotorch.errors import (
     fail,
 )
 
-from .. import show
+from .. import files, show
 from ..run import parity
 from ..run.request import Request, Result
 from ..run.running import HOST
@@ -112,7 +112,7 @@ def _has_failed(result, code, text):
 
 
 def write(report: dict, path: Path) -> None:
-    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    files.write(path, json.dumps(report, indent=1) + "\n")
 
 
 def show_step(step: dict) -> None:

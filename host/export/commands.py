@@ -7,23 +7,25 @@ import click
 from picotorch.memory import LIMIT
 
 from .. import options, show
+from ..command import Choice, InputFile, OutputFile, command
+from ..files import check_output, read_file, write
 from ..npz import read_npz
-from ..run import bundled, running
+from ..run import bundled
 from . import building, confined_export, exporting, modules, report, torchscript
 from .samples import read_arrays
 from .steps import Steps
 
 
-@click.command()
+@command()
 @options.model
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT.PTE",
+@click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTE",
               help="The program to write.  [default: MODEL or FUNCTION with .pte]")
-@click.option("--quantize", type=click.Path(path_type=Path), metavar="CALIBRATION.NPZ",
+@click.option("--quantize", type=InputFile(), metavar="CALIBRATION.NPZ",
               help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes).")
-@click.option("--core", type=click.Choice(building.CORES), metavar="CORE",
+@click.option("--core", type=Choice(building.CORES), metavar="CORE",
               help="With --quantize: for this core, cortex-m0plus, m3, m4, m7, m33 or m55.  "
               "[default: cortex-m4]")
-@click.option("--evaluate", type=click.Path(path_type=Path), metavar="DATA.NPZ",
+@click.option("--evaluate", type=InputFile(), metavar="DATA.NPZ",
               help="Compare with PyTorch on these samples; with an array labels also the accuracy.  "
               "[default: those of --quantize, or the example inputs]")
 @click.option("--int8-io", is_flag=True,
@@ -31,7 +33,7 @@ from .steps import Steps
 @click.option("--shape", "shapes", multiple=True, type=options.Shape(),
               help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
-@click.option("--inputs", type=click.Path(path_type=Path), metavar="IN.NPZ",
+@click.option("--inputs", type=InputFile(), metavar="IN.NPZ",
               help="For TorchScript and .pt2: example inputs, arrays in0, in1 ..., of 128 MB at most.")
 @click.option("--unconfined", is_flag=True,
               help="For TorchScript and .pt2: run their code with all your rights, if nothing can "
@@ -74,13 +76,15 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
         raise click.UsageError("--core goes with --quantize")
     tell = None if as_json else functools.partial(click.echo, nl=False)
     is_function = modules.is_function(str(model))
-    data = None if is_function else running.read_file(model)
+    data = None if is_function else read_file(model)
     kind = None if is_function else torchscript.kind_of(data, model)
     if kind == torchscript.PTE:
         _check_program_options(quantize, evaluate, shapes, inputs, unconfined)
     elif int8_io and quantize is None:
         raise click.UsageError("--int8-io is for a quantized program: give --quantize, or a .pte file")
-    output = output or _default_output(model, is_function, kind)
+    if output is None:
+        output = _default_output(model, is_function, kind)
+        check_output(output)
     wishes = building.Wishes(quantize and read_arrays(quantize), core or building.CORE,
                              evaluate and read_arrays(evaluate), int8_io)
     if is_function:
@@ -95,7 +99,7 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
         given = given if inputs is None else read_npz(inputs, [LIMIT])
         written, entry = confined_export.export_file(data, kind, str(model), given, wishes, tell,
                                                      unconfined)
-    output.write_bytes(written)
+    write(output, written)
     entry["output"] = str(output)
     text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)

@@ -6,6 +6,8 @@ import click
 from picotorch import PARTS
 
 from .. import options, show
+from ..command import Choice, InputFile, OutputFile, command
+from ..files import write
 from ..operators import needed_operators
 from ..run import running
 from ..twin import open_program
@@ -13,25 +15,26 @@ from . import kernels_in_flash, native_module, ports, rp2, selective
 from .frozen_models import parse as parse_frozen
 
 
-@click.command()
-@click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
+@command()
+@click.option("--models", "first", multiple=True, type=InputFile(),
               metavar="MODEL...", help="Link only the kernels that these .pte files need.")
-@click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
-@click.option("--board", type=click.Choice([*running.board_names()[1:], *rp2.BOARDS, *ports.boards()]),
+@click.argument("models", nargs=-1, type=InputFile(), metavar="")
+@click.option("--board",
+              type=Choice([*running.board_names()[1:], *rp2.BOARDS, *ports.boards()]),
               default=running.DEFAULT_BOARD, show_default=True, metavar="BOARD",
               help="The board; also one of MicroPython's own, such as RPI_PICO or PYBV11, with all "
               "kernels if no models are given.")
 @click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
               help="Put this file into the flash of MicroPython's own board: "
               "picotorch_models.NAME, used in place.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FW.ELF",
+@click.option("--output", type=OutputFile(".elf", ".uf2", make_folder=True), metavar="FW.ELF",
               help="The file to write, with its map beside it; build/firmware/BOARD-selected.elf by "
               "default, with --bare BOARD-bare-selected.elf; for a Pico a UF2 file, BOARD.uf2.")
 @click.option("--bare", is_flag=True, help="Build without MicroPython.")
-@click.option("--with", "parts", multiple=True, type=click.Choice([name for name, _ in PARTS]),
+@click.option("--with", "parts", multiple=True, type=Choice([name for name, _ in PARTS]),
               help="Include this part of the runtime too, for your own Python code on the board; the "
               "parts that the models need are always included.")
-@click.option("--operators", type=click.Path(path_type=Path), metavar="OPERATORS.DEF",
+@click.option("--operators", type=OutputFile(make_folder=True), metavar="OPERATORS.DEF",
               help="Only write the list of operators, for your own build (examples/c).")
 @options.as_json
 def firmware(first, models, board, frozen, output, bare, parts, operators, as_json):
@@ -72,7 +75,7 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     files = {str(model): running.read_program(model) for model in models}
     programs = {name: open_program(file) for name, file in files.items()}
     if operators is not None:
-        operators.write_text(selective.operator_file(
+        write(operators, selective.operator_file(
             needed_operators(programs), selective.has_images(programs)))
         return
     if is_port:
@@ -88,19 +91,19 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     show.entry(entry, as_json, selective.show_text)
 
 
-@click.command()
-@click.option("--models", "first", multiple=True, type=click.Path(path_type=Path),
+@command()
+@click.option("--models", "first", multiple=True, type=InputFile(),
               metavar="MODEL...", help="Link only the kernels that these .pte files need.")
-@click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="")
-@click.option("--arch", "arches", multiple=True, type=click.Choice(list(native_module.ARCHES)),
+@click.argument("models", nargs=-1, type=InputFile(), metavar="")
+@click.option("--arch", "arches", multiple=True, type=Choice(list(native_module.ARCHES)),
               help="Build for this architecture; repeat it for more.  [default: all]")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
               show_default=True, metavar="FOLDER", help="The folder for the board's files.")
-@click.option("--flash", "board", type=click.Choice(list(kernels_in_flash.BOARDS)),
+@click.option("--flash", "board", type=Choice(list(kernels_in_flash.BOARDS)),
               help="Put the kernels into the flash that this board's stock firmware leaves free.")
 @click.option("--frozen-model", "frozen", multiple=True, metavar="[NAME=]MODEL",
               help="With --flash: put this model there too, as picotorch_models.NAME, used in place.")
-@click.option("--firmware", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+@click.option("--firmware", type=InputFile(),
               metavar="FW.UF2", help="With --flash: check that this firmware leaves the flash free.")
 @options.as_json
 def natmod(first, models, arches, output, board, frozen, firmware, as_json):

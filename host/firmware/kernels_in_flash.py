@@ -16,6 +16,7 @@ from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 
 from .. import show
+from ..files import write
 from ..operators import known_operators, needed_operators
 from . import mpy, native_module, rp2, selective, uf2
 from .frozen_models import check_names
@@ -79,7 +80,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
                    remedy="name the models with --models: their kernels only are taken")
     (output / room.arch).mkdir(parents=True, exist_ok=True)
     shutil.copyfile(module, output / room.arch / module.name)
-    (output / "kernels.uf2").write_bytes(uf2.write({room.start: kernels}, family))
+    write(output / "kernels.uf2", uf2.write({room.start: kernels}, family))
     extra = _write_models(places, family, output)
     free = rp2.FLASH + rp2.BOARDS[board].flash - room.end
     native_module.write_package(output, [room.arch], extra, {"file system": free})
@@ -127,8 +128,8 @@ def _write_models(places, family, output):
         blob += bytes(address - start - len(blob)) + data
     lines = [f"{name} = _at({address:#x}, {len(data)}, {zlib.crc32(data):#x})\n"
              for name, address, data in places]
-    stale[0].write_bytes(uf2.write({start: bytes(blob)}, family))
-    stale[1].write_bytes(mpy.compile_script(_MODELS + "".join(lines), "picotorch_models.py"))
+    write(stale[0], uf2.write({start: bytes(blob)}, family))
+    write(stale[1], mpy.compile_script(_MODELS + "".join(lines), "picotorch_models.py"))
     return [stale[1].name]
 
 

@@ -14,6 +14,7 @@ import picotorch
 from picotorch import Program
 
 from .. import show
+from ..files import write
 from ..operators import known_operators, needed_operators
 from ..size.firmware_map import sections
 from . import selective
@@ -113,7 +114,7 @@ def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = ()
     runtime = [*(output / "picotorch").glob("*.mpy"), *(output / name for name in extra)]
     sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
     for name, text in _of_install(output, arches, sizes, flash or {}).items():
-        (output / name).write_text(text)
+        write(output / name, text)
 
 
 def _of_install(output, arches, runtime, flash):

@@ -2,7 +2,6 @@
 flash behind it, as a UF2 file, which the board's boot loader takes (port/upstream/rp2)."""
 
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from picotorch import Program
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 
 from .. import show
+from ..files import check_output, write
 from ..operators import known_operators, needed_operators
 from . import romfs, selective, uf2
 
@@ -68,7 +68,8 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
     """
     selective.check_sources(board)
     files = _on_board(models)
-    selective.check_output(output, output.with_suffix(".elf"))
+    for path in (output, output.with_suffix(".elf")):
+        check_output(path, make_folder=True)
     names = sorted(needed_operators(programs) if programs else known_operators())
     folder = BUILD / board / ("selected" if programs else "")
     with selective.locked(BUILD / board):
@@ -79,12 +80,12 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
                 "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
         selective.make(board, ["rp2"], folder if programs else None)
         firmware = (folder / "firmware.bin").read_bytes()
-        shutil.copyfile(folder / "firmware.elf", output.with_suffix(".elf"))
+        write(output.with_suffix(".elf"), (folder / "firmware.elf").read_bytes())
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     entry = {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
              "parts": sorted(parts), "files": sorted(files)}
-    output.write_bytes(pack(board, firmware, files, entry))
+    write(output, pack(board, firmware, files, entry))
     return entry
 
 

@@ -8,17 +8,17 @@ kernels. A model with another operator is refused on the board, by the operator'
 import contextlib
 import hashlib
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 from picotorch import Program
-from picotorch.errors import ACCESS_FAILED, INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
+from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from .. import show, twin
 from ..boards.boards import load_board
+from ..files import check_output, write
 from ..operators import known_operators, needed_operators
 from ..run import emulator
 from ..size.elf import flash_bytes
@@ -80,7 +80,8 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     OperatorMissing, MemoryAllocationFailed when it is too large, Internal when the build fails.
     """
     check_sources(board)
-    check_output(output, output.with_suffix(".map"))
+    for suffix in (".elf", ".map"):
+        check_output(output.with_suffix(suffix), make_folder=True)
     names = needed_operators(programs)
     variant = "bare" if bare else "run"
     parts = set() if bare else needed_parts(programs) | set(parts)
@@ -92,7 +93,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
         step = ["bare"] if variant == "bare" else ["firmware", "--variant", variant]
         make(board, step, folder)
         for suffix in (".elf", ".map"):
-            shutil.copyfile(folder / f"firmware{suffix}", output.with_suffix(suffix))
+            write(output.with_suffix(suffix), (folder / f"firmware{suffix}").read_bytes())
     if output.is_relative_to(Path.cwd()):
         output = output.relative_to(Path.cwd())
     start = load_board(board)
@@ -114,19 +115,6 @@ def check_sources(board: str | None, what: str = "firmware") -> None:
     if not SETUP.is_file():
         raise fail(NOT_FOUND, f"the sources of the {what} are not installed", board,
                    remedy="call this in picotorch's repository")
-
-
-def check_output(*paths: Path) -> None:
-    """Tries to write files before minutes go into a build; makes their folders."""
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = not path.exists()
-        try:
-            path.open("ab").close()
-        except OSError as error:
-            raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
-        if new:
-            path.unlink()
 
 
 def _digest(files):

@@ -3,11 +3,12 @@
 import click
 
 from .. import options, show
-from ..run import running
+from ..command import command
+from ..files import read_file
 from . import inspecting
 
 
-@click.command()
+@command()
 @options.model
 @click.option("--method", default=None, metavar="M", help="Show only this method.")
 @options.as_json
@@ -18,5 +19,5 @@ def inspect(model, method, as_json):
     Example:
       picotorch inspect model.pte
     """
-    entry = inspecting.inspect(running.read_file(model), str(model), method)
+    entry = inspecting.inspect(read_file(model), str(model), method)
     show.entry(entry, as_json, inspecting.show_text)

@@ -1,10 +1,11 @@
 """picotorch profile."""
 
-from pathlib import Path
 
 import click
 
 from .. import options, show
+from ..command import Choice, OutputFile, command
+from ..files import read_files, write
 from ..inputs import request_inputs
 from ..inspect import memory_map as memory_map_module
 from ..run import running
@@ -13,10 +14,10 @@ from ..twin import open_program
 from . import etdump, profiling
 
 
-@click.command("profile")
+@command("profile")
 @options.model
 @options.method
-@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+@click.option("--board", type=Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host (the twin) or an emulated board.")
 @options.port
 @options.firmware
@@ -26,11 +27,11 @@ from . import etdump, profiling
 @options.prepare
 @options.data
 @options.backend
-@click.option("--sort", type=click.Choice(profiling.SORTED), default=profiling.SORTED[0],
+@click.option("--sort", type=Choice(profiling.SORTED), default=profiling.SORTED[0],
               show_default=True, help="Sort the rows in the program's order, or largest share first.")
-@click.option("--memory-map", type=click.Path(path_type=Path), metavar="OUT.SVG",
+@click.option("--memory-map", type=OutputFile(".svg"), metavar="OUT.SVG",
               help="Draw the planned memory over the instructions.")
-@click.option("--etdump", "etdump_path", type=click.Path(path_type=Path), metavar="OUT.ETDP",
+@click.option("--etdump", "etdump_path", type=OutputFile(), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
 @options.as_json
 def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
@@ -52,10 +53,10 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     meta = open_program(data).method_meta(method)
     values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
-                      bare=bare, data=running.read_files(files), patience=patience)
+                      bare=bare, data=read_files(files), patience=patience)
     if memory_map is not None:
-        memory_map.write_text(memory_map_module.draw(meta, f"{model}, {method}"), encoding="utf-8")
+        write(memory_map, memory_map_module.draw(meta, f"{model}, {method}"))
     entry, executions = profiling.profile(request, board)
     if etdump_path is not None:
-        etdump_path.write_bytes(etdump.to_bytes(executions))
+        write(etdump_path, etdump.to_bytes(executions))
     show.entry(entry, as_json, profiling.show_text, sort)

@@ -1,12 +1,13 @@
 """picotorch run, parity: a program on the twin, on an emulated board or on a connected one."""
 
 import sys
-from pathlib import Path
 
 import click
 from picotorch import Error
 
 from .. import options, show
+from ..command import Choice, OutputFile, command
+from ..files import read_file, read_files
 from ..inputs import request_inputs
 from ..npz import write_npz
 from ..twin import open_program
@@ -15,11 +16,11 @@ from .report import result_entry, show_result
 from .request import POOL_SIZE, TEMP_SIZE, Request
 
 
-@click.command()
+@command()
 @options.model
 @click.option("--method", default=None, metavar="M", help="The method of the program.  [default: "
               "forward; for a .bpte all methods with test sets]")
-@click.option("--board", type=click.Choice(running.board_names()), default=running.HOST,
+@click.option("--board", type=Choice(running.board_names()), default=running.HOST,
               show_default=True, metavar="BOARD", help="host (the twin) or an emulated board.")
 @options.port
 @options.firmware
@@ -28,7 +29,7 @@ from .request import POOL_SIZE, TEMP_SIZE, Request
 @options.backend
 @options.inputs
 @options.quantize
-@click.option("--outputs", type=click.Path(path_type=Path), metavar="OUT.NPZ",
+@click.option("--outputs", type=OutputFile(".npz"), metavar="OUT.NPZ",
               help="Write the outputs to this file: arrays out0, out1 ...")
 @options.size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
 @click.option("--planned-size", "planned", type=options.PlannedSize(), multiple=True,
@@ -72,14 +73,14 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
             raise click.UsageError("--outputs of a bundled program needs --inputs")
         if sizes:
             raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
-        memories["data"] = running.read_files(files)
+        memories["data"] = read_files(files)
         _run_bundled(model, method, board, memories, rtol, atol, as_json)
     method = method or "forward"
     try:
         data = running.read_program(model)
         meta = open_program(data).method_meta(method)
         values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
-        request = Request(data, str(model), values, method, **memories, data=running.read_files(files))
+        request = Request(data, str(model), values, method, **memories, data=read_files(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run_beside(request, board, beside)
@@ -89,26 +90,26 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         result = running.failed(str(model), method, board, error)
     if as_json:
         show.as_json({**result_entry(result), "seed": seed if inputs is None else None})
-    else:
-        show_result(result)
+        sys.exit(1 if result.code else 0)
+    show_result(result)
     running.check_result(result)
 
 
 def _run_bundled(model, method, board, memories, rtol, atol, as_json):
     """Runs the test sets, and exits."""
-    bundle = bundled.read(running.read_file(model))
+    bundle = bundled.read(read_file(model))
     request = Request(bytes(bundle.program), str(model), [], **memories)
     tested = running_bundled.run(bundle, method, board, rtol, atol, request)
     if as_json:
         show.as_json(running_bundled.entry(str(model), board, rtol, atol, tested))
     else:
         running_bundled.show_text(tested)
-    for method in tested:
-        running.check_result(method.result)
+        for method in tested:
+            running.check_result(method.result)
     sys.exit(0 if all(method.passed for method in tested) else 1)
 
 
-@click.command("parity")
+@command("parity")
 @options.model
 @options.method
 @options.boards(running.board_names()[1:], "The board; repeat it for more.  [default: "
@@ -141,7 +142,7 @@ def parity_command(model, method, boards, port, patience, firmware, bare, files,
         raise click.UsageError("--firmware is for one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
-                                             running.read_files(files), dict(sizes))
+                                             read_files(files), dict(sizes))
     request.firmware, request.bare, request.patience = firmware, bare, patience
     entry = parity.compare(request, boards, reference)
     show.entry(entry, as_json, parity.show_text)

@@ -231,27 +231,25 @@ def _run_command(
     lines: list[str] = []
     timed_out = threading.Event()
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
-        )
+        with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=errors) as process:
 
-        def stop() -> None:
-            timed_out.set()
-            process.kill()
+            def stop() -> None:
+                timed_out.set()
+                process.kill()
 
-        timer = threading.Timer(timeout, stop)
-        timer.start()
-        try:
-            for raw in process.stdout:
-                lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
-                if on_line is not None:
-                    on_line(lines[-1])
-            status = process.wait()
-        finally:
-            timer.cancel()
-            process.kill()
-            process.wait()
-            process.stdout.close()
+            timer = threading.Timer(timeout, stop)
+            try:
+                timer.start()
+                for raw in process.stdout:
+                    lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+                    if on_line is not None:
+                        on_line(lines[-1])
+                status = process.wait()
+            finally:
+                timer.cancel()
+                process.kill()
+                process.wait()
         errors.seek(0)
         told = errors.read().decode("utf-8", "backslashreplace").splitlines()
         message = "\n".join(line for line in told

@@ -76,8 +76,9 @@ def compare(request: Request, boards: list[str], reference: Reference) -> dict:
         own = _for_its_core(request, name)
         same = twin if own is request else _run(own, running.HOST)
         compared = _compared(same, _run(own, name), reference)
-        entry["boards"].append({"board": name, "pool_bytes": len(same.pool), **compared})
-    entry["agree"] = _agrees(entry["reference"]) and all(map(_is_same, entry["boards"]))
+        entry["boards"].append({"board": name, "pool_bytes": len(same.pool), **compared,
+                                "agree": _is_same(compared)})
+    entry["agree"] = _agrees(entry["reference"]) and all(board["agree"] for board in entry["boards"])
     return entry
 
 

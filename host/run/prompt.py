@@ -1,6 +1,7 @@
 """picotorch repl: MicroPython's prompt on an emulated board, in this terminal or behind a port to which
 mpremote, Thonny and pyboard.py connect."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from . import emulator
 
 _END = b"\r\rimport _board; _board.exit(0)\r"
 _MONITOR_READY = b"(qemu) "
+_CHUNK = 4096
 
 
 def _firmware(board):
@@ -40,16 +42,20 @@ def run(board: Board, romfs: Path | None = None) -> int:
     if sys.stdin.isatty():
         return subprocess.call(command)
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        typing = threading.Thread(target=_type, args=(process.stdin,), daemon=True)
-        typing.start()
-        return process.wait()
+        try:
+            typing = threading.Thread(target=_type, args=(process.stdin,), daemon=True)
+            typing.start()
+            return process.wait()
+        finally:
+            process.kill()
 
 
 def _type(prompt):
     """Types what stdin has at the prompt, then ends the board."""
     try:
-        for line in sys.stdin.buffer:
-            prompt.write(line.replace(b"\n", b"\r"))
+        # Not sys.stdin: Python cannot end while a thread waits in its buffer
+        while given := os.read(sys.stdin.fileno(), _CHUNK):
+            prompt.write(given.replace(b"\n", b"\r"))
             prompt.flush()
         prompt.write(_END)
         prompt.flush()

@@ -13,8 +13,7 @@ def result_entry(result: Result) -> dict:
         "method": result.method,
         "board": result.board,
         "status": result.status,
-        "code": result.code,
-        "message": result.message,
+        "error": show.error(result.code, result.status, result.message) if result.code else None,
         "instructions": result.instructions,
         "method_pool": _usage(result.method_pool),
         "prepared": result.prepared,
@@ -22,8 +21,8 @@ def result_entry(result: Result) -> dict:
         "temp": _usage(result.temp),
         "stack": result.stack,
         "heap_bytes_allocated": result.heap_bytes_allocated,
-        "outputs": [{"dtype": output.dtype.name, "sizes": list(output.shape)}
-                    for output in result.outputs],
+        "outputs": [{"dtype": output.dtype.name, "sizes": list(output.shape),
+                     "values": output.tolist()} for output in result.outputs],
         **({"connected": dataclasses.asdict(result.connected)} if result.connected else {}),
     }
 

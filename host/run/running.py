@@ -12,18 +12,16 @@ from picotorch.errors import (
     INVALID_ARGUMENT,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
-    NOT_SUPPORTED,
     fail,
 )
 
-from .. import twin
+from .. import files, twin
 from ..boards import boards
 from . import bundled, emulated, emulator
 from .request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
 
 HOST = twin.BOARD
 DEFAULT_BOARD = "mps2-an386"
-LARGEST_FILE = 1 << 31  # bytes; TorchScript may be larger than the 128 MiB of a program
 
 
 def board_names() -> list[str]:
@@ -89,36 +87,18 @@ def run_beside(request: Request, board: str, beside: str | None) -> Result:
     return result
 
 
-def read_file(path: Path) -> bytes:
-    """Its bytes. Raises AccessFailed; NotSupported for one that is too large for any use, or never
-    ends."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
-    if len(data) > LARGEST_FILE:
-        raise fail(NOT_SUPPORTED, f"has more than {LARGEST_FILE} bytes", str(path))
-    return data
-
-
-def read_files(paths: list[Path]) -> list[bytes]:
-    """Returns the bytes of each file; raises what read_file raises."""
-    return [read_file(path) for path in paths]
-
-
 def is_bundled(path: Path) -> bool:
     """True for a .bpte file; False also for one that cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with files.reading(path) as file:
             return bundled.is_bundled(file.read(8))
-    except OSError:
+    except Error:
         return False
 
 
 def read_program(path: Path) -> bytes:
     """The bytes of a program, a .pte file or inside of a .bpte. Raises AccessFailed, InvalidProgram."""
-    return bundled.program_of(read_file(path))
+    return bundled.program_of(files.read_file(path))
 
 
 def failed(name: str, method: str, board: str, error: Error) -> Result:

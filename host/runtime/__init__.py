@@ -26,12 +26,12 @@ from picotorch.errors import (
     fail,
 )
 from picotorch.host.aligned import aligned_copy
+from picotorch.host.files import read_file, write
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
 from picotorch.host.profile import etdump
 from picotorch.host.profile.etdump import Execution
 from picotorch.host.run.request import read_events
-from picotorch.host.run.running import read_file
 from picotorch.host.tensors import from_bfloat16, to_bfloat16
 from picotorch.host.twin import open_data, output, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values
@@ -151,7 +151,7 @@ class Program:
             raise fail(INVALID_STATE, "nothing is recorded", "etdump",
                        remedy="load the program with enable_etdump=True")
         try:
-            Path(etdump_path).write_bytes(etdump.to_bytes(self._executions))
+            write(etdump_path, etdump.to_bytes(self._executions))
         except OSError as error:
             raise fail(ACCESS_FAILED, error.strerror or str(error), str(etdump_path)) from None
 

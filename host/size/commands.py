@@ -3,12 +3,14 @@
 import click
 
 from .. import options, show
+from ..command import command
 from ..connected import commands as connected
+from ..files import read_files
 from ..run import running
 from . import sizing
 
 
-@click.command()
+@command()
 @options.model
 @options.method
 @options.boards(running.board_names()[1:], "Compare with this board; repeat it.  [default: all]")
@@ -30,7 +32,7 @@ def size(model, method, boards, port, files, prepare, as_json):
     """
     boards = boards or ([] if port else running.board_names()[1:])
     entry = sizing.measure(running.read_program(model), str(model), method, boards, prepare,
-                           running.read_files(files))
+                           read_files(files))
     if port is not None:
         entry["connected"] = connected.room_of(entry, port)
     show.entry(entry, as_json, sizing.show_text)

@@ -1,5 +1,5 @@
 """python -m picotorch: the command line, which is installed on the host only."""
 
-from importlib.metadata import entry_points
+from _picotorch_start import main
 
-entry_points(group="console_scripts", name="picotorch")["picotorch"].load()()
+main()

@@ -70,9 +70,13 @@ def test_one_method(call):
 
 
 def test_a_load_that_fails_fails_every_set(call):
-    result = call("run", PASSING, "--planned-size", "0=16", "--json")
-    assert_error(result, "MemoryAllocationFailed", "planned buffer 0", "--planned-size")
-    cases = json.loads(result[1])["methods"][0]["test_sets"]
+    assert_error(call("run", PASSING, "--planned-size", "0=16"), "MemoryAllocationFailed",
+                 "planned buffer 0", "--planned-size")
+    status, out, error = call("run", PASSING, "--planned-size", "0=16", "--json")
+    assert (status, error) == (1, "")
+    (method, _) = json.loads(out)["methods"]
+    assert method["error"]["name"] == "MemoryAllocationFailed"
+    cases = method["test_sets"]
     assert [case["passed"] for case in cases] == [False, False, False]
     assert "MemoryAllocationFailed (0x21): planned buffer 0" in cases[2]["message"]
 

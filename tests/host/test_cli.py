@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picotorch.host import show
+from picotorch.host import files, show
 from picotorch.host.run import running
 from picotorch.host.run.parity import same_bits
 from picotorch.host.size.elf import flash_bytes
@@ -27,7 +27,7 @@ from programs import call as call_of  # noqa: E402
 from programs import plan, program, relu_plan, tensor  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
-RUN_FIELDS = {"model", "method", "board", "status", "code", "message", "instructions",
+RUN_FIELDS = {"model", "method", "board", "status", "error", "instructions",
               "method_pool", "prepared", "planned", "temp", "stack", "heap_bytes_allocated", "outputs",
               "seed"}
 
@@ -65,20 +65,26 @@ def test_run_json(call):
     assert set(entry) == RUN_FIELDS
     assert entry["model"] == str(path("ds_cnn"))
     assert (entry["method"], entry["board"], entry["seed"]) == ("forward", "host", 0)
-    assert (entry["status"], entry["code"], entry["message"]) == ("ok", 0, "")
+    assert (entry["status"], entry["error"]) == ("ok", None)
     assert entry["method_pool"]["size"] == entry["temp"]["size"] == 65536
     assert entry["planned"] == [{"used": 64000, "size": 64000}]
-    assert entry["outputs"] == [{"dtype": "float32", "sizes": [1, 12]}]
+    (output,) = entry["outputs"]
+    (wanted,) = fixture_store.load("ds_cnn").runs[0].expected
+    assert (output["dtype"], output["sizes"]) == ("float32", [1, 12])
+    assert call("run", path("ds_cnn"), "--json")[1] == out
+    given = json.loads(call("run", path("ds_cnn"), "--inputs", inputs("ds_cnn"), "--json")[1])
+    np.testing.assert_allclose(given["outputs"][0]["values"], wanted, rtol=1e-5, atol=1e-6)
     assert entry["instructions"] is entry["stack"] is entry["heap_bytes_allocated"] is None
 
 
 def test_run_json_of_a_failure(call):
-    result = call("run", path("planned_1785600"), "--planned-size", "0=1024", "--json")
-    assert_error(result, "MemoryAllocationFailed", "(0x21): planned buffer 0: 1785600B requested, "
-                 "1024B available", "--planned-size")
-    entry = json.loads(result[1])
-    assert set(entry) == RUN_FIELDS
-    assert (entry["status"], entry["code"]) == ("MemoryAllocationFailed", 0x21)
+    status, out, error = call("run", path("planned_1785600"), "--planned-size", "0=1024", "--json")
+    entry = json.loads(out)
+    assert (status, error) == (1, "") and set(entry) == RUN_FIELDS
+    assert entry["status"] == entry["error"]["name"] == "MemoryAllocationFailed"
+    assert entry["error"]["code"] == 0x21
+    assert entry["error"]["message"].startswith(
+        "planned buffer 0: 1785600B requested, 1024B available")
     assert entry["method_pool"] is None and entry["outputs"] == []
 
 
@@ -127,8 +133,9 @@ def test_models_that_cannot_be_read(call, tmp_path, command):
 
 @pytest.mark.parametrize("command", ["run", "inspect", "size", "parity"])
 def test_method_that_there_is_not(call, command):
-    assert_error(call(command, path("add_1"), "--method", "nix"), "NotFound", "(0x20): nix",
-                 "forward", "(--method)")
+    assert_error(call(command, path("add_1"), "--method", "nix"), "NotFound",
+                 f"(0x20): {path('add_1')}: nix: there is no method of this name", "forward",
+                 "(--method)")
 
 
 @pytest.mark.parametrize("command", ["run", "size"])
@@ -190,17 +197,17 @@ def compressed_badly():
 
 
 @pytest.mark.parametrize("data, words", [
-    (b"", "is no .npz file"),
-    (b"PK\x03\x04 not a zip after all", "is no .npz file"),
-    (npz(in0=ZEROS)[:-30], "is no .npz file"),
-    (npy(), "is no .npz file"),
-    (npz(in0=np.array([None], object)), "is no .npz file"),
-    (zipped(**{"in0.npy": b"is no array"}), "is no .npz file"),
-    (zipped(**{"in0.npy": npy(), "in0": npy()}), "is no .npz file"),
-    (zipped(**{"in0.npy": headed("{'descr': (")}), "is no .npz file"),
-    (zipped(**{"in0.npy": headed("{1: 2, 'a': 3}")}), "is no .npz file"),
-    (encrypted(), "is no .npz file"),
-    (compressed_badly(), "is no .npz file"),
+    (b"", "is not an .npz file"),
+    (b"PK\x03\x04 not a zip after all", "is not an .npz file"),
+    (npz(in0=ZEROS)[:-30], "is not an .npz file"),
+    (npy(), "is not an .npz file"),
+    (npz(in0=np.array([None], object)), "is not an .npz file"),
+    (zipped(**{"in0.npy": b"is no array"}), "is not an .npz file"),
+    (zipped(**{"in0.npy": npy(), "in0": npy()}), "is not an .npz file"),
+    (zipped(**{"in0.npy": headed("{'descr': (")}), "is not an .npz file"),
+    (zipped(**{"in0.npy": headed("{1: 2, 'a': 3}")}), "is not an .npz file"),
+    (encrypted(), "is not an .npz file"),
+    (compressed_badly(), "is not an .npz file"),
     (npz(x=ZEROS), "has x; name the arrays in0, in1"),
     (npz(in1=ZEROS), "has in1"),
     (npz(), "1 wanted, 0 given"),
@@ -224,14 +231,22 @@ def test_files_that_cannot_be_read_or_written(call, tmp_path):
     model = path("add_1")
     assert_error(call("run", model, "--inputs", tmp_path / "nix.npz"), "AccessFailed", "nix.npz")
     assert_error(call("run", model, "--inputs", tmp_path), "AccessFailed")
-    assert_error(call("run", model, "--outputs", tmp_path), "AccessFailed")
+    (tmp_path / "folder.npz").mkdir()
+    assert_error(call("run", model, "--outputs", tmp_path / "folder.npz"), "AccessFailed", "folder.npz")
     assert_error(call("run", model, "--outputs", tmp_path / "no" / "out.npz"), "AccessFailed")
 
 
 @pytest.mark.parametrize("command", ["run", "inspect", "size", "parity", "profile"])
 def test_a_file_that_never_ends(call, monkeypatch, command):
-    monkeypatch.setattr(running, "LARGEST_FILE", 1 << 20)
-    assert_error(call(command, "/dev/zero"), "NotSupported", "/dev/zero: has more than 1048576 bytes")
+    assert_error(call(command, "/dev/zero"), "NotSupported", "/dev/zero: is a device, not a file")
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "size", "parity", "profile"])
+def test_a_file_that_is_too_large(call, monkeypatch, tmp_path, command):
+    monkeypatch.setattr(files, "LARGEST_FILE", 1 << 20)
+    (tmp_path / "large.pte").write_bytes(bytes((1 << 20) + 1))
+    assert_error(call(command, tmp_path / "large.pte"), "NotSupported",
+                 "large.pte: has more than 1048576 bytes")
 
 
 def test_corrupted_program(call, tmp_path):
@@ -440,7 +455,7 @@ def test_run_on_a_board(call, tmp_path):
 def test_error_on_a_board(call):
     result = call("run", path("planned_1785600"), "--board", "mps2-an386", "--planned-size",
                   "0=1024")
-    assert_error(result, "MemoryAllocationFailed", "(0x21): planned buffer 0: 1785600B requested, "
+    assert_error(result, "MemoryAllocationFailed", "(0x21): ", "planned buffer 0: 1785600B requested, "
                  "1024B available")
 
 
@@ -595,7 +610,8 @@ def test_parity_json(call):
     assert entry["inputs"] == "random (seed 0)" and entry["reference"] is None
     (board,) = entry["boards"]
     assert board.pop("pool_bytes") > 0
-    assert board == {"board": "mps2-an386", "outputs": [], "pool": None, "reference": None}
+    assert board == {"board": "mps2-an386", "outputs": [], "pool": None, "reference": None,
+                     "agree": True}
 
 
 def test_same_bits():

@@ -344,14 +344,16 @@ def test_the_command_line_says_which_data_is_missing(call):
     path, first = fixture_store.load("external_two_files").path, arguments("external_two_files")[1:3]
     status, _, err = call("run", path)
     assert status == 1
-    assert err == ("InvalidState (0x02): external tensor: no data file was given: 0.weight; "
+    assert err == (f"InvalidState (0x02): {path}: external tensor: no data file was given: 0.weight; "
                    "give its .ptd file\n")
     status, _, err = call("run", path, *first, "--board", "mps2-an386")
     assert status == 1
-    assert err.startswith("NotFound (0x20): external tensor: no data file has this key: 2.weight; ")
+    assert err.startswith(
+        f"NotFound (0x20): {path}: external tensor: no data file has this key: 2.weight; ")
     status, out, err = call("run", path, "--data", "nowhere.ptd", "--json")
-    assert (status, json.loads(out)["status"]) == (1, "AccessFailed")
-    assert err.startswith("AccessFailed (0x22): nowhere.ptd: ")
+    assert (status, err) == (1, "")
+    error = json.loads(out)["error"]
+    assert error["name"] == "AccessFailed" and error["message"].startswith("nowhere.ptd: No such file")
 
 
 def test_inspect_shows_external_tensors(call):

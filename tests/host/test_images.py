@@ -206,7 +206,7 @@ def test_commands_take_an_image(bare, call, tmp_path):
 def test_compile_refuses(call, tmp_path):
     model = tmp_path / "model.pte"
     model.write_bytes(FIXTURES["delegate_inline"].pte)
-    assert_usage(call("compile", model, "--output", model), "is the model itself")
+    assert_usage(call("compile", model, "--output", model), "are the same file")
     assert_usage(call("compile", model, "--board", ALL_ON, "--core", "cortex-m3"), "not both")
     assert_usage(call("compile", model, "--int8-io", "--keep-plan"), "leave out --keep-plan")
     assert_error(call("compile", model), "NotSupported", "an image has no delegates")

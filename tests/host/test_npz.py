@@ -90,17 +90,17 @@ def test_it_is_refused_before_it_is_unpacked(unpacked, large):
 
 
 def test_no_more_is_unpacked_than_the_directory_says(unpacked, large):
-    assert unpacked(told_smaller(large, 148), "is no .npz file") < LARGE // 8
+    assert unpacked(told_smaller(large, 148), "is not an .npz file") < LARGE // 8
 
 
 def test_a_header_that_says_more_than_there_is_takes_no_memory(unpacked):
-    assert unpacked(packed({"in0": header((LARGE,)) + bytes(20)}), "is no .npz file") < LARGE // 8
+    assert unpacked(packed({"in0": header((LARGE,)) + bytes(20)}), "is not an .npz file") < LARGE // 8
 
 
 def test_packings_whose_unpacking_cannot_be_held_are_refused(refused):
     for compression in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         data = packed({"in0": np.zeros(5, np.float32)}, compression)
-        refused(data, "is packed in another way than np.savez packs")
+        refused(data, "is packed in another way than numpy.savez packs")
 
 
 def test_expected_outputs_beside_a_model_are_held_too(call, tmp_path):

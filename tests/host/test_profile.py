@@ -157,8 +157,9 @@ def test_errors(call, tmp_path):
     assert_error(call("profile", path("missing_operators")), "OperatorMissing", "rand")
     assert_usage(call("profile", path("add_1"), "--firmware", "x.elf"), "--board")
     assert_usage(call("profile", path("add_1"), "--sort", "nix"), "--sort")
+    (tmp_path / "map.svg").mkdir()
     for option in ("--memory-map", "--etdump"):
-        assert_error(call("profile", path("add_1"), option, tmp_path), "AccessFailed")
+        assert_error(call("profile", path("add_1"), option, tmp_path / "map.svg"), "AccessFailed")
     assert_error(call("profile", path("no_inputs"), "--memory-map", tmp_path / "a" / "b.svg"),
                  "AccessFailed")
 

@@ -1,0 +1,149 @@
+"""Commands that refuse calls that click accepts: an option given twice, an empty value, an output that
+is an input; and the types of options that are files and names."""
+
+import collections
+import difflib
+import functools
+import os
+from pathlib import Path
+
+import click
+from picotorch import Error
+
+from . import files
+
+
+class InputFile(click.Path):
+    """Take a file that a command reads."""
+
+    def __init__(self):
+        super().__init__(path_type=Path)
+
+
+class OutputFile(click.Path):
+    """Take a file that a command writes; refuse one that cannot be written before the work starts.
+
+    suffixes: endings of its name, any if there are none. make_folder: make its folder if it is missing.
+    """
+
+    def __init__(self, *suffixes: str, make_folder: bool = False):
+        super().__init__(path_type=Path)
+        self.suffixes = suffixes
+        self._make_folder = make_folder
+
+    def convert(self, value, param, ctx):
+        path = super().convert(value, param, ctx)
+        if self.suffixes and path.suffix.lower() not in self.suffixes:
+            self.fail(f"{str(value)!r} has to end in {' or '.join(self.suffixes)}, the kind of file "
+                      "to be written", param, ctx)
+        files.check_output(path, self._make_folder)
+        return path
+
+
+class Choice(click.Choice):
+    """Take one of some names; for another name suggest a similar one."""
+
+    def convert(self, value, param, ctx):
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            close = difflib.get_close_matches(str(value), self.choices, 1, 0.5)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            self.fail(error.message.rstrip(".") + "." + hint, param, ctx)
+
+    @staticmethod
+    def key(value):
+        """Return what two values must not share."""
+        return value
+
+
+class Command(click.Command):
+    def parse_args(self, ctx, args):
+        if not ctx.resilient_parsing:
+            self._check_given(ctx, list(args))
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            self._check_keys(ctx)
+            self._check_files(ctx)
+        return rest
+
+    def _check_given(self, ctx, args):
+        """Raise UsageError for an option given twice and for an empty value."""
+        given, _, order = self.make_parser(ctx).parse_args(args=args)
+        for parameter, count in collections.Counter(order).items():
+            values = given.get(parameter.name)
+            name = _name_of(parameter, ctx)
+            if count > 1 and parameter.param_type_name == "option" and not (
+                    parameter.multiple or parameter.is_flag):
+                raise click.UsageError(f"{name} is given {count} times: give it once.", ctx)
+            if "" in (values if isinstance(values, list | tuple) else [values]):
+                raise click.UsageError(f"{name} is empty: give a value, or leave it out.", ctx)
+
+    def _check_keys(self, ctx):
+        """Raise UsageError for two values of the same board or input."""
+        for parameter in self.params:
+            if not getattr(parameter, "multiple", False) or not hasattr(parameter.type, "key"):
+                continue
+            keys = collections.Counter(map(parameter.type.key, ctx.params.get(parameter.name) or ()))
+            for key, count in keys.items():
+                if count > 1:
+                    raise click.UsageError(f"{_name_of(parameter, ctx)} {key} is given {count} times: "
+                                           "give it once.", ctx)
+
+    def _check_files(self, ctx):
+        """Raise NotSupported for an input that is a FIFO or a device, UsageError for an output that is
+        an input or another output."""
+        taken = [(parameter, path) for parameter in self.params
+                 if isinstance(parameter.type, InputFile) for path in _values(ctx, parameter)]
+        for _, path in taken:
+            if path.exists() and not path.is_dir():
+                files.check_input(path)
+        for parameter in self.params:
+            if not isinstance(parameter.type, OutputFile):
+                continue
+            for path in _values(ctx, parameter):
+                for other, used in taken:
+                    if _same_file(path, used):
+                        raise click.UsageError(
+                            f"{_name_of(parameter, ctx)} and {_name_of(other, ctx)} are the same file, "
+                            f"{path}: name another one.", ctx)
+                taken.append((parameter, path))
+
+    def invoke(self, ctx):
+        """Add the program's file to an error that names no file."""
+        try:
+            return super().invoke(ctx)
+        except Error as error:
+            model = ctx.params.get("model")
+            if model is not None and not _is_named(error.message, ctx):
+                error.text = f"{model}: {error.message}"
+            raise
+
+
+def _is_named(message, ctx):
+    """Return whether an error names a file that was given, or begins with a board or a port."""
+    given = [(parameter, value) for parameter in ctx.command.params
+             for value in _values(ctx, parameter)]
+    return any(isinstance(value, Path) and str(value) in message
+               or parameter.name in ("board", "boards", "port") and message.startswith(f"{value}:")
+               for parameter, value in given)
+
+
+def _name_of(parameter, ctx):
+    """Return what the user calls a parameter: "--method", "MODEL"."""
+    if parameter.param_type_name == "argument":
+        return parameter.make_metavar(ctx)
+    return max(parameter.opts, key=len)
+
+
+def _values(ctx, parameter):
+    value = ctx.params.get(parameter.name)
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _same_file(one, other):
+    return os.path.realpath(one) == os.path.realpath(other) or (
+        os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
+
+
+command = functools.partial(click.command, cls=Command)

@@ -1,0 +1,89 @@
+"""ctrl-C and SIGTERM: no traceback, no emulator that is left, no temporary folder."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import fixture_store
+import pytest
+
+SCRIPT = str(Path(sys.executable).parent / "picotorch")
+START = """
+import signal
+set_handler = signal.signal
+
+def told(*arguments):
+    before = set_handler(*arguments)
+    print("begun", flush=True)
+    return before
+
+signal.signal = told
+import _picotorch_start
+_picotorch_start.main()
+"""
+
+
+def started(*command, **options):
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def test_an_interrupt_at_any_time_of_the_start():
+    """From the first line of picotorch on; before, the interpreter starts."""
+    for step in range(24):
+        process = started(sys.executable, "-c", START, "boards")
+        assert process.stdout.readline() == b"begun\n"
+        time.sleep(step * 0.025)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode in (-signal.SIGINT, 130, 0), (step, error)
+        assert error in (b"", b"Interrupted\n"), step
+
+
+def children(process):
+    with contextlib.suppress(FileNotFoundError):
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            yield from map(int, (thread / "children").read_text().split())
+
+
+def wait_for_emulator(process):
+    """Its process id, when it has started."""
+    for _ in range(600):
+        for child in children(process):
+            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            if b"qemu" in words[0] and b"-kernel" in words:
+                return child
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError("no emulator was started")
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", [
+    ["run", "{}", "--board", "mps2-an386"], ["profile", "{}", "--board", "mps2-an386"],
+    ["parity", "{}", "--board", "mps2-an386"],
+    ["repl", "--board", "mps2-an386"], ["repl", "--board", "mps2-an386", "--listen", "tcp:0"],
+])
+def test_a_signal_ends_the_emulator_and_removes_its_folder(tmp_path, command, number):
+    model = fixture_store.load("simple_conv_256").path
+    process = started(SCRIPT, *[word.format(model) for word in command], stdin=subprocess.PIPE,
+                      env={**os.environ, "TMPDIR": str(tmp_path)})
+    emulator = wait_for_emulator(process)
+    process.send_signal(number)
+    process.wait(timeout=60)
+    error = process.stderr.read()
+    for file in (process.stdin, process.stdout, process.stderr):
+        file.close()
+    assert process.returncode == 130 and error.endswith(b"Interrupted\n") and b"Trace" not in error
+    assert not is_alive(emulator)
+    assert not list(tmp_path.iterdir())

@@ -144,6 +144,11 @@ size: all-firmware ## Bytes of the core, of each kernel family and of the firmwa
 conformance: build/conformance/installed ## The twin beside ExecuTorch's runtime, programs exported afresh (CONFORMANCE=quick: a part)
 	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 
+.PHONY: export-check
+export-check: build/conformance/installed ## Tests of picotorch export with PyTorch; five networks, to int8 for three cores
+	@for board in mps2-an385-m0plus mps2-an386 mps3-an547; do $(SETUP) firmware --board $$board --variant run; done
+	build/conformance/bin/python -m pytest -q tests/export tests/host/test_export.py tests/host/test_torchscript.py
+
 REQUIREMENTS = tools/requirements
 CONFORMANCE_PIP = build/conformance/bin/python -m pip install -q --no-deps --no-build-isolation
 build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | python

@@ -32,7 +32,8 @@ typedef struct window {
     int32_t from, to, index_to; // offsets in the first channel of the first image
     int32_t first[2], taps[2], step[2];
     int32_t dilation[2];
-    int64_t divisor; // average pooling
+    int32_t spread[2]; // dilation where there are two taps; 0 where not: then it may be of any size
+    int64_t divisor;   // average pooling
 } window;
 
 // ---- parameters
@@ -185,7 +186,8 @@ static void place_window(const planes *s, window *w, const int32_t *at, const sp
         w->taps[d] = spans[d].taps;
         w->from += spans[d].first * s->in_strides[2 + d];
         w->to += at[d] * s->out_strides[2 + d];
-        w->step[d] = w->dilation[d] * s->in_strides[2 + d];
+        w->spread[d] = w->taps[d] > 1 ? w->dilation[d] : 0;
+        w->step[d] = w->spread[d] * s->in_strides[2 + d];
     }
 }
 
@@ -379,7 +381,7 @@ typedef struct greatest {
 } greatest;
 
 static greatest greatest_float(const float *first, const window *w, int32_t index_row) {
-    const int32_t step = w->step[WIDTH], index_step = w->dilation[WIDTH];
+    const int32_t step = w->step[WIDTH], index_step = w->spread[WIDTH];
     const float *best = first, *row = first;
     float value = *first;
     int32_t best_index = 0, row_index = 0;
@@ -410,7 +412,7 @@ static int greatest_any(pt_context *c, const planes *s, int32_t first, const win
             int32_t offset = y * w->step[HEIGHT] + x * w->step[WIDTH];
             PT_TRY(pt_count_work(c, 1));
             if (pt_beats(s->in, first + offset, first + best->offset, s->dtype, false)) {
-                *best = (greatest){offset, y * index_row + x * w->dilation[WIDTH]};
+                *best = (greatest){offset, y * index_row + x * w->spread[WIDTH]};
             }
         }
     }
@@ -418,7 +420,7 @@ static int greatest_any(pt_context *c, const planes *s, int32_t first, const win
 }
 
 static int take_greatest(pt_context *c, const planes *s, const window *w) {
-    const int32_t index_row = w->dilation[HEIGHT] * s->in_size[WIDTH];
+    const int32_t index_row = w->spread[HEIGHT] * s->in_size[WIDTH];
     const int32_t first_index = w->first[HEIGHT] * s->in_size[WIDTH] + w->first[WIDTH];
     for (int32_t n = 0; n < s->batch; n++) {
         int32_t plane = w->from + n * s->in_strides[0];

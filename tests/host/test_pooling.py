@@ -76,6 +76,14 @@ def test_max_pool2d_finds_the_last_nan(dtype):
     assert np.isnan(value.item()) and index.item() == 3
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_max_pool2d_of_one_tap_has_any_dilation(dtype):
+    x = np.arange(2 * 3 * 18).reshape(1, 2, 3, 18).astype(dtype)
+    value, index = call(MAX, x, [1, 1], [1, 1], [0, 0], [2**27 + 1, 2**27 + 1], False,
+                        np.zeros_like(x), np.zeros(x.shape, np.int64))
+    assert (value == x).all() and (index == np.arange(3 * 18).reshape(3, 18)).all()
+
+
 def test_no_images():
     x, out = np.zeros((0, 2, 4, 4), np.float32), np.zeros((0, 2, 2, 2), np.float32)
     assert call(AVG, x, [2, 2], [], [0, 0], False, True, None, out).shape == out.shape

@@ -166,7 +166,7 @@ fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TA
 	.venv/bin/python tools/fuzz.py --target $(FUZZ_TARGET) --minutes $(MINUTES) --jobs $(JOBS)
 
 .PHONY: pages
-pages: firmware ## Run the commands that pages of docs/ show, and write what they print
+pages: all-firmware ## Run the commands that pages of docs/ show, and write what they print
 	.venv/bin/python tools/pages.py $(shell grep -l '```console' docs/*.md)
 
 ##@ Before a commit

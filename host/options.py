@@ -1,5 +1,6 @@
 """Arguments and options of the command line that several commands take, and their types."""
 
+import difflib
 import importlib
 import math
 import re
@@ -9,13 +10,65 @@ import click
 from picotorch import Error, register_backend, unregister_backend
 from picotorch.memory import LIMIT
 
+from .boards import chips
 from .command import Choice, InputFile
 from .export import torchscript
 from .inputs import SEED
+from .quantities import parse_bytes, parse_clock
 from .run.request import PATIENCE, PREPARE
 from .twin import BOARD as HOST
 
 LAST_PORT = 65535
+
+
+class Bytes(click.ParamType):
+    """65536, 64K, 1M: bytes, at most `most`."""
+
+    name = "BYTES"
+
+    def __init__(self, most: int = LIMIT):
+        self.most = most
+
+    def convert(self, value, param, ctx):
+        try:
+            count = parse_bytes(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if count > self.most:
+            self.fail(f"{value} is more than {self.most} bytes", param, ctx)
+        return count
+
+
+class Clock(click.ParamType):
+    """168MHz."""
+
+    name = "CLOCK"
+
+    def convert(self, value, param, ctx):
+        try:
+            return parse_clock(str(value)) or self.fail("a clock of 0 never ticks", param, ctx)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class ChipName(click.ParamType):
+    """A chip of boards/chips.toml."""
+
+    name = "CHIP"
+
+    def convert(self, value, param, ctx):
+        found = chips.load_chips()
+        if isinstance(value, str) and value.lower() in found:
+            return found[value.lower()]
+        near = difflib.get_close_matches(str(value).lower(), found, 3, 0.6)
+        self.fail(f"{value!r} is not in the table of chips"
+                  + (f"; similar: {', '.join(near)}." if near else ".")
+                  + " List it with picotorch boards --chips, or describe a chip with --ram, --flash, "
+                  "--core and --clock", param, ctx)
+
+    @staticmethod
+    def key(chip):
+        return chip.name
 
 
 class PlannedSize(click.ParamType):
@@ -24,11 +77,15 @@ class PlannedSize(click.ParamType):
     name = "I=N"
 
     def convert(self, value, param, ctx):
-        found = re.fullmatch(r"([0-9]{1,9})=([0-9]{1,9})", value)
-        if not found or int(found[2]) > LIMIT:
-            self.fail(f"{value!r} is not I=N: bytes N (at most {LIMIT}) of planned buffer I, "
-                      "counted from 0", param, ctx)
-        return int(found[1]), int(found[2])
+        index, equals, count = value.partition("=")
+        try:
+            bytes_of_buffer = parse_bytes(count)
+        except ValueError:
+            bytes_of_buffer = LIMIT + 1
+        if not re.fullmatch("[0-9]{1,9}", index) or bytes_of_buffer > LIMIT:
+            self.fail(f"{value!r} is not I=N: bytes N (1024 or 1K, at most {LIMIT}) of planned buffer "
+                      "I, counted from 0", param, ctx)
+        return int(index), bytes_of_buffer
 
     @staticmethod
     def key(value):
@@ -170,7 +227,7 @@ def prepare(command):
 
 def size(name, default, text):
     """An option for bytes; None without it, for Request's default."""
-    return click.option(name, type=click.IntRange(0, LIMIT), metavar="N",
+    return click.option(name, type=Bytes(), metavar="N",
                         help=f"{text}  [default: {default}, with --port what the method needs]")
 
 

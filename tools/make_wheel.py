@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Build the wheel with what a user could not build without a compiler: the firmware of the default
-board, stripped, and those native modules that are built (make natmod), with the runtime that goes with
-them.
+board, stripped, with the tables of its stack and flash, and those native modules that are built (make
+natmod), with the runtime that goes with them.
 
 Example: make wheel
 Example: tools/make_wheel.py --output dist
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 import click
 from picotorch.host.boards.boards import load_board
 from picotorch.host.run import emulator, running
+from picotorch.host.size import flash
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -25,11 +27,13 @@ BUILD = ROOT / "build"
 def stage(folder: Path) -> Path:
     """Fills a folder as PICOTORCH_PREBUILT names one; returns it. FirmwareMissing where the firmware is
     not built."""
-    firmware = emulator.firmware_path(load_board(running.DEFAULT_BOARD))
+    board = load_board(running.DEFAULT_BOARD)
+    firmware = emulator.firmware_path(board)
     target = folder / firmware.parent.relative_to(BUILD)
     target.mkdir(parents=True)
     subprocess.run(["arm-none-eabi-strip", "-o", target / firmware.name, firmware], check=True)
     shutil.copyfile(firmware.with_name("stack.json"), target / "stack.json")
+    (target / flash.TABLE).write_text(json.dumps(flash.table_of(board)) + "\n")
     for pattern in ("natmod/*/_picotorch.mpy", "natmod/picotorch/*.mpy"):
         for path in sorted(BUILD.glob(pattern)):
             (folder / path.relative_to(BUILD)).parent.mkdir(parents=True, exist_ok=True)

@@ -59,6 +59,7 @@ class Board:
     code: Memory
     job: Memory
     data: Memory
+    clock_hz: int
     stack_size: int
     heap_size: int
     full_firmware: bool  # False: its flash has no room for all kernels
@@ -119,6 +120,7 @@ def _from_toml(name: str, toml: dict) -> Board:
         code=memories[toml["place"]["code"]],
         job=job,
         data=memories[toml["place"]["data"]],
+        clock_hz=toml["systick"]["clock_hz"],
         stack_size=toml["stack"]["size"],
         heap_size=toml["heap"]["size"],
         full_firmware=toml.get("full_firmware", True),

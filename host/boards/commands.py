@@ -10,7 +10,7 @@ from ..command import Choice, InputFile, command
 from ..connected.commands import list_attached
 from ..firmware import rp2
 from ..run import pico, prompt, running
-from . import listing
+from . import chips, listing
 from .boards import load_board
 
 
@@ -56,17 +56,22 @@ def repl(board, listen, romfs, firmware):
 @command("boards")
 @click.option("--connected", is_flag=True,
               help="List connected boards: ports, boot loader drives, and what to do with each.")
+@click.option("--chips", "list_chips", is_flag=True, help="List the chips that size --chip knows.")
 @options.as_json
-def boards_command(connected, as_json):
-    """List the emulated boards, or the connected ones.
+def boards_command(connected, list_chips, as_json):
+    """List the emulated boards, the connected ones, or chips.
 
     \b
     Examples:
       picotorch boards
       picotorch boards --connected
+      picotorch boards --chips
     """
+    if connected and list_chips:
+        raise click.UsageError("give --connected or --chips, not both")
     if connected:
         list_attached(as_json)
-        return
-    entries = listing.boards()
-    show.entry(entries, as_json, listing.show_text)
+    elif list_chips:
+        show.entry(chips.chips(), as_json, chips.show_text)
+    else:
+        show.entry(listing.boards(), as_json, listing.show_text)

@@ -1,40 +1,86 @@
 """picotorch size."""
 
+import dataclasses
+import sys
+
 import click
 
 from .. import options, show
-from ..command import command
+from ..boards.chips import CORES, Chip
+from ..command import Choice, command
 from ..connected import commands as connected
 from ..files import read_files
 from ..run import running
-from . import sizing
+from . import showing, sizing
+
+_MOST_MEMORY = 1 << 32  # bytes: what a core can address
 
 
 @command()
 @options.model
 @options.method
-@options.boards(running.board_names()[1:], "Compare with this board; repeat it.  [default: all]")
+@click.option("--chip", "chips", multiple=True, type=options.ChipName(), metavar="CHIP",
+              help="A chip, for example stm32f407 (picotorch boards --chips); repeat it.")
+@click.option("--ram", type=options.Bytes(_MOST_MEMORY), metavar="N",
+              help="Bytes of RAM, 256K for example; with --chip in place of the chip's.")
+@click.option("--flash", type=options.Bytes(_MOST_MEMORY), metavar="N", help="Bytes of flash.")
+@click.option("--core", type=Choice(CORES), metavar="CORE",
+              help="cortex-m0plus, cortex-m3, ...  [default: the chip's, or cortex-m4]")
+@click.option("--clock", type=options.Clock(), metavar="CLOCK", help="168MHz for example.")
+@options.boards(running.board_names()[1:], "Compare with this emulated board; repeat it.")
 @click.option("--port", metavar="P", help=options.PORT_HELP)
 @options.data
 @options.backend
 @options.prepare
+@click.option("--fail-on", type=click.Choice(["fit"]), metavar="fit",
+              help="Exit with status 1 if a chip or board has no room.")
 @options.as_json
-def size(model, method, boards, port, files, prepare, as_json):
-    """State what a method of MODEL needs, to the byte, and which boards it fits.
+def size(model, method, chips, ram, flash, core, clock, boards, port, files, prepare, fail_on,
+         as_json):
+    """State what a method of MODEL needs, to the byte, and which chips and boards it fits.
 
-    With --port the command also compares the heap and the storage of a connected board, and other
-    boards only if --board names them.
+    For a chip the command adds up what RAM and flash have to hold, in two ways: in C, with the library
+    alone, and with MicroPython in picotorch's small firmware. Your own code comes on top. Milliseconds
+    are an estimate from the instructions that an emulated board with the same core counts.
+
+    With --port the command also compares the heap and the storage of a connected board. Without any
+    chip, board or port it compares all emulated boards.
 
     \b
     Examples:
+      picotorch size model.pte --chip stm32f407
+      picotorch size model.pte --ram 256K --flash 1M --core cortex-m4 --clock 168MHz
+      picotorch size model.pte --chip rp2040 --chip nrf52840 --fail-on fit
       picotorch size model.pte --board mps2-an386
       picotorch size model.pte --port auto
     """
-    boards = boards or ([] if port else running.board_names()[1:])
+    chips = _chips(chips, {"ram": None if ram is None else {"RAM": ram}, "flash": flash, "core": core,
+                           "clock_hz": clock})
+    named = chips or boards or port
+    if fail_on and not named:
+        raise click.UsageError("--fail-on fit is about chips or boards: name one, with --chip, --ram, "
+                               "--board or --port")
+    boards = boards if named else running.board_names()[1:]
     entry = sizing.measure(running.read_program(model), str(model), method, boards, prepare,
-                           read_files(files))
+                           read_files(files), chips)
     if port is not None:
         entry["connected"] = connected.room_of(entry, port)
-    show.entry(entry, as_json, sizing.show_text)
+    show.entry(entry, as_json, showing.show_text)
     if port is not None and not as_json:
         connected.show_room(entry["connected"])
+    if fail_on and not _fits(entry):
+        sys.exit(1)
+
+
+def _chips(chips: list[Chip], said: dict) -> list[Chip]:
+    """The chips with what is said of them, or the one that is said."""
+    said = {key: value for key, value in said.items() if value is not None}
+    if said and not chips:
+        chips = [Chip("this chip", "this chip", "cortex-m4", None, None, None)]
+    return [dataclasses.replace(chip, **said) for chip in chips]
+
+
+def _fits(entry):
+    connected = entry.get("connected")
+    return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (
+        connected is None or connected["fits_in_romfs"] or connected["fits_in_heap"])

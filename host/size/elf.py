@@ -5,6 +5,7 @@ from pathlib import Path
 
 _LOAD = 1
 _PROGRAM_HEADER = struct.Struct("<IIIIIIII")
+_SECTION_HEADER = struct.Struct("<IIIIIIIIII")
 
 
 def flash_bytes(path: Path) -> int:
@@ -20,11 +21,27 @@ def flash_end(path: Path) -> int:
     return max(address + size for address, size in _loaded(path))
 
 
-def _loaded(path):
-    """(address, bytes) of each part."""
+def section_bytes(path: Path, names: list[str]) -> int:
+    """Bytes of the sections of these names. Raises ValueError."""
+    data = _read(path)
+    (start,) = struct.unpack_from("<I", data, 32)
+    size, count, strings = struct.unpack_from("<HHH", data, 46)
+    headers = [_SECTION_HEADER.unpack_from(data, start + i * size) for i in range(count)]
+    at = headers[strings][4]
+    return sum(header[5] for header in headers
+               if data[at + header[0] : data.index(b"\0", at + header[0])].decode() in names)
+
+
+def _read(path):
     data = path.read_bytes()
     if data[:6] != b"\x7fELF\x01\x01":
         raise ValueError(f"{path} is no 32-bit little-endian ELF file")
+    return data
+
+
+def _loaded(path):
+    """(address, bytes) of each part."""
+    data = _read(path)
     (start,) = struct.unpack_from("<I", data, 28)
     size, count = struct.unpack_from("<HH", data, 42)
     headers = [_PROGRAM_HEADER.unpack_from(data, start + i * size) for i in range(count)]

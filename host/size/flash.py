@@ -6,18 +6,21 @@ than one of the operators asked for reaches is shared and counted once. The obje
 board's firmware, with or without a selective build. Gaps between sections are not counted.
 """
 
+import functools
+import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..boards.boards import Board
+from ..boards.boards import Board, load_board
 from ..operators import known_operators, needed_operators
 from ..run import emulator
 from ..twin import is_image, open_program
 from .firmware_map import linked_objects, sections
 from .object_files import ObjectFile, read_objects
 
+TABLE = "flash.json"  # beside a firmware
 _OBJECTS = re.compile(r"(selected/\w+/)?(kernels|port|shared/libc)/|memory_copy\.o$")
 _KERNELS = re.compile(r"/kernels/(?!core/)\w+(?:/\w+){1,2}\.o$")
 _CORE = re.compile(r"/kernels/core/\w+\.o$")
@@ -40,13 +43,12 @@ class Piece:
 
 class Image:
     """The objects of a board's firmware, of a variant of it or of the one in a file, and what in them
-    needs what. images: whether that which reads images counts.
+    needs what.
 
     Raises emulator.FirmwareMissing where it is not built, or was built elsewhere.
     """
 
-    def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None,
-                 images: bool = False):
+    def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None):
         image = (firmware or emulator.firmware_path(board, variant)).with_suffix(".map")
         if not image.exists():
             raise emulator.FirmwareMissing(f"there is no {image}: the firmware was built elsewhere")
@@ -55,8 +57,7 @@ class Image:
                  if _OBJECTS.match(name)] + _libraries(image)
         self.objects = [one for path in sorted(paths) for one in read_objects(path)]
         self._defined = {name: (one, *place) for one in self.objects
-                         for name, place in one.defines.items()
-                         if images or name != _IMAGES}
+                         for name, place in one.defines.items()}
 
     def _piece(self, one: ObjectFile, number: int, offset: int) -> Piece | None:
         section = one.sections.get(number)
@@ -68,18 +69,20 @@ class Image:
             return Piece(part, -(-len(text) // 4) * 4, (text,))
         return Piece(part, section.size, (one.path, number))
 
-    def _needs(self, one: ObjectFile, number: int):
+    def _needs(self, one: ObjectFile, number: int, images: bool):
         """(object, section, offset) of all that a section refers to; of the registry neither the
         kernels nor the names."""
         if one.sections[number].name in _TABLES:
             return
         for target, offset in one.sections[number].references:
+            if target == _IMAGES and not images:
+                continue
             place = (one, target, offset) if isinstance(target, int) else self._defined.get(target)
             if place and not (_REGISTRY.search(one.path) and _KERNELS.search(place[0].path)):
                 yield place
 
-    def reach(self, symbols) -> set[Piece]:
-        """All that these symbols need, themselves included."""
+    def reach(self, symbols, images: bool = False) -> set[Piece]:
+        """All that these symbols need, themselves included. images: in a build that takes images."""
         pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
         while waiting:
             one, number, offset = waiting.pop()
@@ -88,8 +91,11 @@ class Image:
                 continue
             pieces[piece.place] = piece
             if not one.sections[number].strings:
-                waiting += self._needs(one, number)
+                waiting += self._needs(one, number, images)
         return set(pieces.values())
+
+    def has(self, symbol: str) -> bool:
+        return symbol in self._defined
 
     def module_symbols(self) -> set[str]:
         """The symbols of the core that MicroPython's module, or the program without it, needs."""
@@ -114,6 +120,39 @@ def _part(path, section):
     return "library"
 
 
+def table_of(board: Board, variant: str = "run", firmware: Path | None = None) -> list[list]:
+    """Rows (part, bytes, users): what of a firmware is reached from the core ("core"), in a build that
+    takes images ("images") and from which operators. It is plain data, for TABLE beside a firmware
+    whose objects are elsewhere."""
+    sums = Counter()
+    image = Image(board, variant, firmware)
+    reached = {name: image.reach([f"pt_{operator.symbol}"])
+               for name, operator in known_operators().items() if image.has(f"pt_{operator.symbol}")}
+    reached["core"] = image.reach(image.module_symbols())
+    reached["images"] = image.reach(image.module_symbols(), images=True)
+    users = defaultdict(list)
+    for name in sorted(reached):
+        for piece in reached[name]:
+            users[piece].append(name)
+    for piece, names in users.items():
+        sums[piece.part, tuple(names)] += piece.size
+    return [[part, size, list(names)] for (part, names), size in sorted(sums.items())]
+
+
+def _table(board, variant, firmware):
+    path = firmware or emulator.firmware_path(board, variant)
+    stored = path.parent / TABLE
+    if firmware is None and stored.exists():
+        return json.loads(stored.read_text())
+    return _table_of_built(board.name, variant, path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _table_of_built(board, variant, path, built):
+    """Of the firmware that was built then."""
+    return table_of(load_board(board), variant, path)
+
+
 def flash_of_operators(board: Board, names: list[str], variant: str = "run",
                        firmware: Path | None = None, images: bool = False) -> dict:
     """Bytes of flash of the core and of the kernels of these operators, in a build that takes images,
@@ -124,22 +163,24 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
     operators needs, `alone` what the operator would need if it were the only one. `library` is
     arithmetic of libgcc and memcpy that core and kernels need.
     """
-    image = Image(board, variant, firmware, images)
-    known = known_operators()
-    core = image.reach(image.module_symbols())
-    reached = {name: image.reach([f"pt_{known[name].symbol}"]) for name in names}
-    users = Counter(piece for pieces in reached.values() for piece in pieces)
-    operators = {name: {"own": _bytes(pieces, "kernels", lambda piece: users[piece] == 1),
-                        "alone": _bytes(pieces, "kernels")} for name, pieces in reached.items()}
-    everything = set(core).union(*reached.values())
+    wanted, core = set(names), {"images" if images else "core"}
+    rows = [(part, size, wanted.intersection(users), bool(core.intersection(users)))
+            for part, size, users in _table(board, variant, firmware)]
+
+    def total(part, condition):
+        return sum(size for one, size, users, is_core in rows
+                   if one == part and condition(users, is_core))
+
     entry = {
         "board": board.name,
-        "core": _bytes(everything, "core"),
-        "registry": _registry_bytes(known, names),
-        "operators": operators,
-        "shared": _bytes(users, "kernels", lambda piece: users[piece] > 1),
-        "library": _bytes(everything, "library"),
-        "kernels": _bytes(users, "kernels"),
+        "core": total("core", lambda users, is_core: users or is_core),
+        "registry": _registry_bytes(known_operators(), names),
+        "operators": {name: {"own": total("kernels", lambda users, _, name=name: users == {name}),
+                             "alone": total("kernels", lambda users, _, name=name: name in users)}
+                      for name in names},
+        "shared": total("kernels", lambda users, _: len(users) > 1),
+        "library": total("library", lambda users, is_core: users or is_core),
+        "kernels": total("kernels", lambda users, _: users),
     }
     together = ("core", "registry", "kernels", "library")
     return {**entry, "core_and_kernels": sum(entry[part] for part in together)}
@@ -161,10 +202,6 @@ def flash_rows(entries: list[dict]) -> list[list]:
             ["shared by operators", *[entry["shared"] for entry in entries]],
             ["libgcc, memcpy", *[entry["library"] for entry in entries]],
             ["core and kernels", *[entry["core_and_kernels"] for entry in entries]]]
-
-
-def _bytes(pieces, part, condition=lambda piece: True):
-    return sum(piece.size for piece in pieces if piece.part == part and condition(piece))
 
 
 def _registry_bytes(known, names):

@@ -1,4 +1,4 @@
-"""picotorch size: what a method needs, to the byte, and which boards have it.
+"""What a method needs, to the byte, and which boards and chips have it.
 
 Pool, planned buffers and temp memory are those of the method as the twin loads it, which are the
 same on every board. Stack and flash of the kernels are those of boards whose firmware is built: the
@@ -6,39 +6,41 @@ stack as a run measures it, and the most that any run of the method can take.
 """
 
 import contextlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import click
 from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
 from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.module import load_with_exact_memories
 
-from .. import show
 from ..aligned import ALIGNMENT
 from ..boards.boards import Board, load_board
+from ..boards.chips import Chip
 from ..inputs import random_inputs
 from ..inspect.description import constant_bytes, delegate_list, operator_list
 from ..run import emulator, running
 from ..run.request import Request
 from ..twin import is_image, open_data, open_program, planned_sizes
 from ..values import TENSOR, Values
+from . import cycles, fitting
 from .elf import flash_bytes
-from .flash import flash_of_operators, flash_rows
+from .flash import flash_of_operators
 from .stack import FREE, bound_on
 
 _MOST_BACKENDS = 64  # each registration looks at all before it
 
 
 def measure(model: bytes, name: str, method: str, boards: list[str], prepare: str,
-            data: list[bytes] = ()) -> dict:
-    """What the method needs and how it fits each board; `data`: its .ptd files. Raises what loading
-    raises."""
+            data: list[bytes] = (), chips: Sequence[Chip] = ()) -> dict:
+    """What the method needs and how it fits each board and chip; `data`: its .ptd files. Raises what
+    loading raises."""
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
     with _stand_ins(meta):
         report = load_with_exact_memories(program, method, prepare == "pool",
                                           open_data(data)).memory_report()
+    placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
     need = {
         "model": name,
         "method": method,
@@ -46,6 +48,8 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "prepared": report["prepared"],
         "planned": planned,
         "temp": report["temp"]["used"],
+        "unplanned": sum(placed.outputs) + sum(
+            _input_sizes(meta, lambda info: not info.is_memory_planned())),
         "stack_free": FREE,
         "program_bytes": len(model),
         "data_bytes": [len(file) for file in data],
@@ -55,17 +59,18 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     }
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
                       temp_size=need["temp"], prepare=prepare, data=list(data))
-    placed = Placed(_output_sizes(meta), _input_bytes(meta))
-    need["boards"] = [_on_board(load_board(board), need, request, placed) for board in boards]
+    measured = _Measured(need, request, placed)
+    need["boards"] = [_on_board(measured, load_board(board)) for board in boards]
+    need["chips"] = [_on_chip(measured, chip) for chip in chips]
     return need
 
 
 class Placed(NamedTuple):
     """What a board's runner keeps in memory besides: bytes of each output and mutable buffer outside
-    the planned buffers, which it puts behind these, and of all inputs."""
+    the planned buffers, which it puts behind these, and of each input."""
 
     outputs: list[int]
-    inputs: int
+    inputs: list[int]
 
 
 @contextlib.contextmanager
@@ -90,27 +95,109 @@ class _StandIn(Backend):
         return None
 
 
-def _on_board(board: Board, need: dict, request: Request, placed: Placed) -> dict:
+class _Measured:
+    """A method and what boards measure of it, each once."""
+
+    def __init__(self, need: dict, request: Request, placed: Placed):
+        self.need, self.request, self.placed = need, request, placed
+        self._runs = {}
+        self._kernels = {}
+
+    def run(self, board: Board):
+        """(result, "") of a run on the board; (None, why there is none)."""
+        if board.name not in self._runs:
+            try:
+                result = running.run(self.request, board.name)
+                running.check_result(result)
+                self._runs[board.name] = result, ""
+            except Error as error:
+                self._runs[board.name] = None, str(error)
+        return self._runs[board.name]
+
+    def kernels(self, board: Board | None):
+        """Bytes of core and kernels in the board's firmware, None where they are not known."""
+        if board is None:
+            return None
+        if board.name not in self._kernels:
+            self._kernels[board.name] = None
+            with contextlib.suppress(emulator.FirmwareMissing):
+                self._kernels[board.name] = flash_of_operators(
+                    board, self.need["operators"], images=is_image(self.request.model))
+        return self._kernels[board.name]
+
+    def ways(self, chip: Chip) -> dict:
+        """fitting.fit of a chip by way."""
+        need, board = self.need, fitting.reference_board(chip.core)
+        firmware = board and fitting.firmware_of(board)
+        kernels = self.kernels(board)
+        kernels = kernels and kernels["core_and_kernels"]
+        memories = {"method pool": need["method_pool"],
+                    **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
+                    "temp memory": need["temp"]}
+        if need["unplanned"]:
+            memories["inputs, outputs"] = need["unplanned"]
+        files = {"program": need["program_bytes"],
+                 **{f"data file {i}": size for i, size in enumerate(need["data_bytes"])}}
+        return {way: fitting.fit(chip, fitting.parts_of_ram(memories, way, firmware),
+                                 fitting.parts_of_flash(files, way, kernels, firmware))
+                for way in fitting.WAYS}
+
+
+def _on_chip(measured: _Measured, chip: Chip) -> dict:
+    board = fitting.reference_board(chip.core)
+    result, message = measured.run(board) if board else (
+        None, f"not measured; {fitting.how_to_measure(chip.core)}")
+    ways = measured.ways(chip)
+    return {
+        "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
+        "source": chip.source,
+        "fits": any(way["fits"] for way in ways.values()),
+        "ways": ways,
+        "time": result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"]),
+        "measured_on": board and board.name,
+        "message": message,
+    }
+
+
+def _on_board(measured: _Measured, board: Board) -> dict:
+    need, placed = measured.need, measured.placed
+    model, room = need["program_bytes"] + sum(need["data_bytes"]), _room_for_job(board)
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
         **_planned_arenas(board, need["planned"], placed.outputs),
         "temp": (need["temp"], board.arenas["temp"].size),
-        "model": (need["program_bytes"] + sum(need["data_bytes"]) + placed.inputs,
-                  _room_for_job(board)),
+        "model": (model, room),
     }
+    if model <= room < model + sum(placed.inputs):
+        memories["model and inputs"] = (model + sum(placed.inputs), room)
+    like = measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None))
+    kernels = measured.kernels(board)
     entry = {
         "board": board.name,
+        "core": board.core,
+        "clock_hz": board.clock_hz,
         "fits": all(needed <= size for needed, size in memories.values()),
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
+        "ways": like,
+        "time": None,
         "stack": None,
         "stack_bound": bound_on(board, need["operators"]),
         "stack_size": board.stack_size,
-        **_flash(board, need["operators"], is_image(request.model)),
+        "firmware_flash": None,
+        "kernels": kernels,
+        "built": False,
         "message": "",
     }
+    with contextlib.suppress(emulator.FirmwareMissing):
+        entry["firmware_flash"] = flash_bytes(emulator.firmware_path(board))
+        entry["built"] = True
     if entry["fits"]:
-        _measure_stack(entry, board, request)
+        result, entry["message"] = measured.run(board)
+        if result:
+            entry["stack"] = result.stack
+            entry["time"] = cycles.estimate(board.core, board.clock_hz,
+                                            result.instructions["execute"])
     return entry
 
 
@@ -140,98 +227,7 @@ def _output_sizes(meta):
         info.nbytes() for info in meta.unplanned_attributes()]
 
 
-def _input_bytes(meta):
-    return sum(meta.input_tensor_meta(i).nbytes() for i in range(meta.num_inputs())
-               if meta.input_tag(i) == TENSOR)
-
-
-def _flash(board, operators, images):
-    """Bytes of the firmware, and of core and kernels for the method alone: None of what is not here."""
-    flash = {"firmware_flash": None, "kernels": None}
-    with contextlib.suppress(emulator.FirmwareMissing):
-        flash["firmware_flash"] = flash_bytes(emulator.firmware_path(board))
-        flash["kernels"] = flash_of_operators(board, operators, images=images)
-    return flash
-
-
-def _measure_stack(entry, board, request):
-    """Runs the method on the board; where that cannot be, the message says why."""
-    try:
-        result = running.run(request, board.name)
-        running.check_result(result)
-        entry["stack"] = result.stack
-    except Error as error:
-        entry["message"] = str(error)
-
-
-def show_text(need: dict) -> None:
-    show.line(f"{need['model']}, method {need['method']}")
-    show.heading("Needs, the same on every board")
-    show.table(["memory", "bytes>"], [
-        ["method pool", need["method_pool"]],
-        *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
-        *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
-        ["temp memory", need["temp"]],
-        ["program (flash)", need["program_bytes"]],
-        ["  constants in it", need["constant_bytes"]],
-        *[[f"  delegate {i}, {delegate['backend']}", delegate["nbytes"]]
-          for i, delegate in enumerate(need["delegates"])],
-        *[[f"data file {i} (flash)", size] for i, size in enumerate(need["data_bytes"])]])
-    missing = sorted({delegate["backend"] for delegate in need["delegates"]
-                      if not delegate["registered"]})
-    if missing:
-        show.line(f"Without what these backends allocate, which are not registered here: "
-                  f"{', '.join(missing)}")
-    if need["boards"]:
-        _show_boards(need)
-
-
-def _show_boards(need):
-    show.heading("Boards: needed of what there is")
-    names = ["pool", *sorted({name for entry in need["boards"] for name in entry["memories"]
-                              if name.startswith("planned")}), "temp", "model"]
-    show.table(["board", *[name + ">" for name in names], ""],
-               [_row(entry, names) for entry in need["boards"]])
-    for entry in need["boards"]:
-        if entry["message"]:
-            show.line(f"{entry['board']}: {entry['message']}")
-    _show_stack(need)
-    _show_flash(need["boards"])
-
-
-def _show_stack(need):
-    """Of the boards whose firmware is built."""
-    built = [entry for entry in need["boards"] if entry["stack_bound"] is not None]
-    if not built:
-        return
-    show.heading("Stack: a run, and the most that any run of it takes to execute")
-    show.table(["board", "load>", "execute>", "at most>", "of>"], [
-        [entry["board"], *[(entry["stack"] or {}).get(phase, "-") for phase in ("load", "execute")],
-         entry["stack_bound"], entry["stack_size"]] for entry in built])
-    click.echo(f"Load and execute do not begin where less than {need['stack_free']} bytes are left.")
-    if need["delegates"]:
-        click.echo("The most is without what the backends of delegates take.")
-
-
-def _show_flash(boards):
-    """What each operator of the method takes, and the whole firmware."""
-    built = [entry for entry in boards if entry["kernels"] is not None]
-    if not built:
-        return
-    show.heading("Flash of core and kernels, for this method alone")
-    show.table(["", *[entry["board"] + ">" for entry in built]], [
-        *flash_rows([entry["kernels"] for entry in built]),
-        ["whole firmware", *[entry["firmware_flash"] for entry in built]]])
-    click.echo("An operator's bytes are those that no other operator of the method needs. The whole "
-               "firmware holds\nMicroPython, the runtime and all kernels that it was built with; "
-               "picotorch firmware builds one with these.")
-
-
-def _row(entry, names):
-    memories = entry["memories"]
-    return [entry["board"], *[_usage(**memories[name]) if name in memories else "-" for name in names],
-            "fits" if entry["fits"] else "DOES NOT FIT"]
-
-
-def _usage(needed, size):
-    return f"{needed}/{size}" + ("" if needed <= size else " !")
+def _input_sizes(meta, condition):
+    """Bytes of the input tensors for whose TensorInfo the condition holds."""
+    infos = [meta.input_tensor_meta(i) for i in range(meta.num_inputs()) if meta.input_tag(i) == TENSOR]
+    return [info.nbytes() for info in infos if condition(info)]

@@ -16,7 +16,6 @@ import pytest
 from picotorch.host import files, show
 from picotorch.host.run import running
 from picotorch.host.run.parity import same_bits
-from picotorch.host.size.elf import flash_bytes
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -530,65 +529,12 @@ def test_firmware_that_is_not_built(call, monkeypatch, tmp_path):
     assert_error(call("run", path("add_1"), "--board", "mps2-an385"), "NotFound",
                  "make firmware BOARD=mps2-an385")
     assert "make firmware BOARD=mps2-an385" in call("boards")[1]
-    assert "make firmware BOARD=mps2-an385" in call("size", path("add_1"))[1]
 
 
 def test_emulator_that_is_not_installed(call, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert_error(call("run", path("add_1"), "--board", "mps2-an386"), "NotFound",
                  "apt-get install qemu-system-arm")
-
-
-# ---- size
-
-
-def test_size_is_exact(call):
-    entry = json.loads(call("size", path("ds_cnn"), "--json")[1])
-    run = json.loads(call("run", path("ds_cnn"), "--json")[1])
-    assert entry["method_pool"] == run["method_pool"]["used"]
-    assert entry["planned"] == [64000]
-    assert entry["temp"] == run["temp"]["used"]
-    assert entry["program_bytes"] == len(fixture_store.load("ds_cnn").pte)
-    assert 0 < entry["constant_bytes"] < entry["program_bytes"]
-    assert [board["board"] for board in entry["boards"]] == running.board_names()[1:]
-    small = next(board for board in entry["boards"] if board["board"] == "lm3s6965evb")
-    assert not small["fits"] and small["memories"]["planned"]["needed"] == 64000
-    for board in [board for board in entry["boards"] if board is not small]:
-        assert board["fits"] is True and board["message"] == ""
-        assert 0 < board["stack"]["execute"] <= board["stack_bound"] < board["stack_size"]
-        assert set(board["kernels"]["operators"]) == set(entry["operators"])
-        assert board["kernels"]["kernels"] < board["kernels"]["core_and_kernels"]
-        assert board["kernels"]["core_and_kernels"] < board["firmware_flash"]
-
-
-def test_size_says_what_does_not_fit(call, monkeypatch):
-    from picotorch.host.boards import boards
-    from picotorch.host.size import sizing
-
-    def small(name):
-        board = boards.load_board(name)
-        board.arenas["planned"] = boards.Arena("planned", "ram", 63_999)
-        return board
-
-    monkeypatch.setattr(sizing, "load_board", small)
-    status, out, _ = call("size", path("ds_cnn"), "--board", "mps2-an386")
-    assert status == 0
-    row = next(line for line in out.splitlines() if line.startswith("mps2-an386"))
-    assert "64000/63999 !" in row and "DOES NOT FIT" in row
-
-
-def test_flash_of_an_elf_file(tmp_path):
-    file = tmp_path / "firmware.elf"
-    header = b"\x7fELF\x01\x01".ljust(28, b"\0") + (52).to_bytes(4, "little")
-    header = header.ljust(42, b"\0") + (32).to_bytes(2, "little") + (3).to_bytes(2, "little")
-    rows = [(1, 100), (1, 20), (4, 5000)]
-    body = b"".join(kind.to_bytes(4, "little") + bytes(12) + size.to_bytes(4, "little") + bytes(12)
-                    for kind, size in rows)
-    file.write_bytes(header.ljust(52, b"\0") + body)
-    assert flash_bytes(file) == 120
-    file.write_bytes(b"\x7fELF\x02\x01" + bytes(100))
-    with pytest.raises(ValueError):
-        flash_bytes(file)
 
 
 # ---- parity

@@ -80,10 +80,9 @@ def test_wheel(tmp_path):
 
 def test_a_wheel_brings_the_native_modules_that_are_built(tmp_path, monkeypatch):
     """And nothing else of what lies beside them."""
-    firmware = tmp_path / "firmware" / f"{BOARD}-run"
-    firmware.mkdir(parents=True)
-    for name in ("firmware.elf", "stack.json"):
-        shutil.copy(emulator.firmware_path(load_board(BOARD)).with_name(name), firmware)
+    (tmp_path / "firmware").mkdir()
+    built = emulator.firmware_path(load_board(BOARD)).parent
+    (tmp_path / "firmware" / built.name).symlink_to(built)
     (tmp_path / "natmod" / "armv6m").mkdir(parents=True)
     (tmp_path / "natmod" / "armv6m" / "_picotorch.mpy").write_bytes(b"module")
     (tmp_path / "natmod" / "armv6m" / "init.o").write_bytes(b"object")
@@ -93,7 +92,7 @@ def test_a_wheel_brings_the_native_modules_that_are_built(tmp_path, monkeypatch)
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path / "firmware")
     staged = make_wheel.stage(tmp_path / "staged")
     assert {str(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file()} == {
-        f"firmware/{BOARD}-run/firmware.elf", f"firmware/{BOARD}-run/stack.json",
+        *(f"firmware/{built.name}/{name}" for name in ("firmware.elf", "flash.json", "stack.json")),
         "natmod/armv6m/_picotorch.mpy", "natmod/picotorch/errors.mpy"}
     assert (staged / "natmod/armv6m/_picotorch.mpy").read_bytes() == b"module"
 
@@ -117,6 +116,10 @@ def check_installed(wheel, folder):
     assert f"forward on {BOARD}: ok" in call("run", model, "--board", BOARD)
     assert " agree" in call("parity", model, "--board", BOARD)
     assert f"\n{BOARD} " in call("size", model)
+    assert "nrf52840 " in call("boards", "--chips")
+    on_chip = call("size", model, "--chip", "nrf52840")
+    assert "\ncore and kernels" in on_chip and "counted on mps2-an386" in on_chip
+    assert "not measured; make firmware" in call("size", model, "--chip", "rp2040")
     missing = call("run", model, "--board", OTHER_BOARD)
     assert f"NotFound (0x20): {OTHER_BOARD}: the firmware is not built" in missing
     assert "--firmware" in missing

@@ -101,8 +101,9 @@ def test_shapes_of_a_profile_look_into_a_list_no_further_than_they_show():
 
 
 def test_more_boards_read_the_program_no_more_often(monkeypatch):
-    monkeypatch.setattr(sizing, "_measure_stack", lambda *arguments: None)
-    monkeypatch.setattr(sizing, "_flash", lambda *arguments: {"firmware_flash": None, "kernels": None})
+    for method, result in (("run", (None, "")), ("ways", {}), ("kernels", None)):
+        monkeypatch.setattr(sizing._Measured, method, lambda *arguments, result=result: result)
+    monkeypatch.setattr(sizing, "flash_bytes", lambda *arguments: None)
     monkeypatch.setattr(sizing, "bound_on", lambda *arguments: None)
 
     def size(data, boards):

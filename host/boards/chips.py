@@ -1,0 +1,62 @@
+"""The chips that people have: boards/chips.toml as dataclasses."""
+
+import functools
+import tomllib
+from dataclasses import dataclass
+
+import click
+
+from .. import show
+from ..quantities import parse_bytes, parse_clock
+from .boards import BOARDS_DIR
+
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A chip, or what the user says of one. Sizes in bytes; None where nothing is said of it.
+
+    ram: the regions that data can lie in. on: a board that has the chip. source: data sheets.
+    """
+
+    name: str
+    title: str
+    core: str
+    clock_hz: int | None
+    flash: int | None
+    ram: dict[str, int] | None
+    on: str = ""
+    source: str = ""
+
+
+@functools.cache
+def load_chips() -> dict[str, Chip]:
+    """The chips by name, as the file has them: by core, then by name."""
+    toml = tomllib.loads((BOARDS_DIR / "chips.toml").read_text())
+    return {name: _from_toml(name, entry) for name, entry in toml.items()}
+
+
+def _from_toml(name, entry):
+    return Chip(name, entry["title"], entry["core"], parse_clock(entry["clock"]),
+                parse_bytes(entry["flash"]),
+                {region: parse_bytes(size) for region, size in entry["ram"].items()},
+                entry["on"], entry["source"])
+
+
+def chips() -> list[dict]:
+    """The chips as plain data."""
+    return [{"chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
+             "flash": chip.flash, "ram": chip.ram, "on": chip.on, "source": chip.source}
+            for chip in load_chips().values()]
+
+
+def show_text(entries: list[dict]) -> None:
+    show.table(["chip", "core", "clock>", "flash>", "RAM>", "on"], [
+        [entry["chip"], entry["core"].removeprefix("cortex-"), f"{entry['clock_hz'] / 1e6:g} MHz",
+         _kib(entry["flash"]), _kib(sum(entry["ram"].values())), entry["on"]] for entry in entries])
+    click.echo("\nThe figures are those of the data sheets that --json names.")
+
+
+def _kib(count):
+    return f"{count // 1024} K"

@@ -1,0 +1,162 @@
+"""picotorch size: what it found, for people, at most 80 columns wide."""
+
+import click
+
+from .. import show
+from .fitting import WAYS
+from .flash import flash_rows
+
+
+def show_text(need: dict) -> None:
+    show.line(f"{need['model']}, method {need['method']}")
+    show.heading("Needs, the same on every board")
+    show.table(["memory", "bytes>"], [
+        ["method pool", need["method_pool"]],
+        *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
+        *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
+        ["temp memory", need["temp"]],
+        *([["inputs, outputs outside", need["unplanned"]]] if need["unplanned"] else []),
+        ["program (flash)", need["program_bytes"]],
+        ["  constants in it", need["constant_bytes"]],
+        *[[f"  delegate {i}, {delegate['backend']}", delegate["nbytes"]]
+          for i, delegate in enumerate(need["delegates"])],
+        *[[f"data file {i} (flash)", size] for i, size in enumerate(need["data_bytes"])]])
+    missing = sorted({delegate["backend"] for delegate in need["delegates"]
+                      if not delegate["registered"]})
+    if missing:
+        show.line(f"Without what these backends allocate, which are not registered here: "
+                  f"{', '.join(missing)}")
+    if need["chips"]:
+        _show_chips(need["chips"])
+    if need["boards"]:
+        _show_boards(need)
+
+
+# ---- chips
+
+
+def _show_chips(chips):
+    show.heading("Chips: bytes needed in C, and with MicroPython (MP)")
+    show.table(["chip", *[f"{what}, {way}>" for what in ("RAM", "flash") for way in ("C", "MP")], "ms>",
+                ""], [
+        [chip["chip"], *[_all(chip["ways"][way][what]) for what in ("ram", "flash") for way in WAYS],
+         _ms(chip["time"]), _fits(chip)] for chip in chips])
+    for chip in chips:
+        for way, words in WAYS.items():
+            if chip["ways"][way]["lacks"]:
+                show.line(f"{chip['chip']} {words}: {chip['ways'][way]['lacks']}")
+    _show_notes(chips, "chip")
+    if len(chips) == 1:
+        _show_parts(chips[0])
+
+
+def _clock(hertz):
+    return "no clock" if hertz is None else f"{hertz / 1e6:g} MHz"
+
+
+def _all(memory):
+    """The sum, with ">" where it is not all."""
+    return f"{'>' if None in memory['parts'].values() else ''}{memory['all']:,}"
+
+
+def _ms(time):
+    if time is None or time["ms"] is None:
+        return "-"
+    return f"{time['ms']:,.0f}" if time["ms"] >= 100 else f"{time['ms']:.3g}"
+
+
+def _fits(chip):
+    fitting = [words for way, words in WAYS.items() if chip["ways"][way]["fits"]]
+    return "fits" if len(fitting) == len(WAYS) else f"{fitting[0]} only" if fitting else "DOES NOT FIT"
+
+
+def _show_parts(chip):
+    core = chip["core"].replace("cortex-m", "Cortex-M").replace("plus", "+")
+    about = [core, _clock(chip["clock_hz"])]
+    source = f" ({chip['source']})" if chip["source"] else ""
+    show.heading(f"{chip['title']}: {', '.join(about)}{source}")
+    if chip["time"]:
+        time = chip["time"]
+        show.line(f"{time['instructions']:,} instructions, counted on {chip['measured_on']}; about "
+                  f"{time['cycles']:,} cycles" + _range(time))
+    ways = chip["ways"].values()
+    for name, memory in (("RAM", "ram"), ("flash", "flash")):
+        parts = list(dict.fromkeys(part for way in ways for part in way[memory]["parts"]))
+        click.echo()
+        show.table([name, *[words + ">" for words in WAYS.values()]], [
+            *[[part, *[_bytes(way[memory]["parts"].get(part)) for way in ways]] for part in parts],
+            ["all", *[_all(way[memory]) for way in ways]],
+            ["the chip has", *[_bytes(way[memory]["of"]) for way in ways]]])
+
+
+def _range(time):
+    return "" if time["ms"] is None else f", {time['least_ms']:.3g} to {time['most_ms']:.3g} ms"
+
+
+def _bytes(count):
+    return "-" if count is None else f"{count:,}"
+
+
+# ---- boards
+
+
+def _show_boards(need):
+    boards = need["boards"]
+    show.heading("Boards: bytes with MicroPython and the kernels of this method")
+    show.table(["board", "clock>", "RAM>", "flash>", "ms>", ""], [
+        [entry["board"], _clock(entry["clock_hz"]),
+         *[_all(entry["ways"]["micropython"][what]) for what in ("ram", "flash")],
+         _ms(entry["time"]), "fits" if entry["fits"] else "DOES NOT FIT"] for entry in boards])
+    for entry in boards:
+        if not entry["fits"]:
+            show.line(f"{entry['board']}: " + "; ".join(
+                f"{name} needs {memory['needed']:,} B of {memory['size']:,}"
+                for name, memory in entry["memories"].items() if memory["needed"] > memory["size"]))
+    _show_notes(boards, "board")
+    if len(boards) == 1:
+        _show_board(need, boards[0])
+    else:
+        click.echo("What it consists of: picotorch size with one --board.")
+
+
+def _show_notes(entries, kind):
+    """How the times were found, and why some were not: one line for each reason."""
+    if any(entry["time"] for entry in entries):
+        click.echo("ms: an estimate from counted instructions, without wait states of flash.")
+    reasons = {}
+    for entry in entries:
+        if entry["message"]:
+            reasons.setdefault(_reason(entry, kind), []).append(entry)
+    for reason, found in reasons.items():
+        text = found[0]["message"] if len(found) == 1 else reason
+        show.line(f"{', '.join(entry[kind] for entry in found)}: {text}")
+
+
+def _reason(entry, kind):
+    """The message, in words that may be the same for others."""
+    if not entry.get("built", True):
+        return "not measured, no firmware is built; picotorch boards says how"
+    return entry["message"].replace(f" {entry.get('measured_on', entry[kind])}:", "")
+
+
+def _show_board(need, entry):
+    show.heading(f"Memories of {entry['board']}")
+    show.table(["memory", "needed>", "there is>"], [
+        [name, f"{memory['needed']:,}", f"{memory['size']:,}"]
+        for name, memory in entry["memories"].items()])
+    if entry["stack_bound"] is not None:
+        stack = entry["stack"] or {}
+        show.heading("Stack: a run, and the most that any run of it takes to execute")
+        show.table(["load>", "execute>", "at most>", "of>"], [
+            [*[stack.get(phase, "-") for phase in ("load", "execute")], entry["stack_bound"],
+             entry["stack_size"]]])
+        click.echo(f"Load and execute do not begin with less than {need['stack_free']} bytes left.")
+        if need["delegates"]:
+            click.echo("The most is without what the backends of delegates take.")
+    if entry["kernels"] is not None:
+        show.heading("Flash of core and kernels, for this method alone")
+        show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]),
+                                    ["whole firmware", entry["firmware_flash"]]])
+        click.echo("An operator's bytes are those that no other operator of the method needs. The\n"
+                   "whole firmware holds MicroPython, the runtime and all kernels that it was built\n"
+                   "with; picotorch firmware builds one with these.")

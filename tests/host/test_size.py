@@ -1,0 +1,338 @@
+"""picotorch size: what a method needs, which boards and chips have it, and how long it takes there."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import fixture_store
+import pytest
+from calling import assert_usage
+from picotorch.host.boards import boards, chips
+from picotorch.host.boards.chips import CORES, Chip
+from picotorch.host.run import emulator, running
+from picotorch.host.size import cycles, fitting, sizing
+from picotorch.host.size.elf import flash_bytes, section_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = "int8_ds_cnn"
+BOARD = "mps2-an386"
+LARGE = Chip("large", "large", "cortex-m4", 100_000_000, 1 << 30, {"RAM": 1 << 30})
+
+
+def path(name):
+    return fixture_store.load(name).path
+
+
+def found(call, *arguments):
+    """The JSON of a call that succeeds."""
+    status, out, error = call("size", path(MODEL), "--json", *arguments)
+    assert status == 0, error
+    return json.loads(out)
+
+
+def one_chip(call, *arguments):
+    (chip,) = found(call, *arguments)["chips"]
+    return chip
+
+
+# ---- boards
+
+
+def test_size_is_exact(call):
+    entry = json.loads(call("size", path("ds_cnn"), "--json")[1])
+    run = json.loads(call("run", path("ds_cnn"), "--json")[1])
+    assert entry["method_pool"] == run["method_pool"]["used"]
+    assert entry["planned"] == [64000]
+    assert entry["temp"] == run["temp"]["used"]
+    assert entry["program_bytes"] == len(fixture_store.load("ds_cnn").pte)
+    assert 0 < entry["constant_bytes"] < entry["program_bytes"]
+    assert [board["board"] for board in entry["boards"]] == running.board_names()[1:]
+    small = next(board for board in entry["boards"] if board["board"] == "lm3s6965evb")
+    assert not small["fits"] and small["memories"]["planned"]["needed"] == 64000
+    for board in [board for board in entry["boards"] if board is not small]:
+        assert board["fits"] is True and board["message"] == ""
+        assert 0 < board["stack"]["execute"] <= board["stack_bound"] < board["stack_size"]
+        assert set(board["kernels"]["operators"]) == set(entry["operators"])
+        assert board["kernels"]["kernels"] < board["kernels"]["core_and_kernels"]
+        assert board["kernels"]["core_and_kernels"] < board["firmware_flash"]
+
+
+def test_a_memory_that_is_too_small_is_named(call, monkeypatch):
+    def small(name):
+        board = boards.load_board(name)
+        board.arenas["planned"] = boards.Arena("planned", "ram", 63_999)
+        return board
+
+    monkeypatch.setattr(sizing, "load_board", small)
+    status, out, _ = call("size", path("ds_cnn"), "--board", BOARD)
+    assert status == 0
+    row = next(line for line in out.splitlines() if line.startswith(BOARD))
+    assert row.endswith("DOES NOT FIT")
+    assert f"{BOARD}: planned needs 64,000 B of 63,999" in out
+    assert call("size", path("ds_cnn"), "--board", BOARD, "--fail-on", "fit")[0] == 1
+
+
+def test_inputs_are_no_flash(call):
+    (board,) = found(call, "--board", BOARD)["boards"]
+    bytes_of_model = path(MODEL).stat().st_size
+    assert board["memories"]["model"]["needed"] == bytes_of_model
+    assert board["ways"]["micropython"]["flash"]["parts"]["program"] == bytes_of_model
+
+
+def test_inputs_that_have_no_room_behind_the_model_do_not_fit(call, monkeypatch):
+    """The runner of an emulated board has them there."""
+    monkeypatch.setattr(sizing, "_room_for_job", lambda board: path(MODEL).stat().st_size + 10)
+    (board,) = found(call, "--board", BOARD)["boards"]
+    assert not board["fits"]
+    inputs = 490 * 4
+    assert board["memories"]["model and inputs"]["needed"] == path(MODEL).stat().st_size + inputs
+
+
+def test_boards_without_firmware_are_one_line(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    names = ", ".join(running.board_names()[1:])
+    status, out, _ = call("size", path(MODEL))
+    assert status == 0
+    (line,) = [line for line in out.splitlines() if "not built" in line or "no firmware" in line]
+    assert line == f"{names}: not measured, no firmware is built; picotorch boards says how"
+    assert "make firmware BOARD=mps2-an385" in call("size", path(MODEL), "--board", "mps2-an385")[1]
+
+
+def test_an_emulator_that_is_missing_is_one_line(call, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    out = call("size", path(MODEL), "--board", BOARD, "--board", "mps2-an385")[1]
+    (line,) = [line for line in out.splitlines() if "not installed" in line]
+    assert line.startswith(f"{BOARD}, mps2-an385: NotFound (0x20): qemu-system-arm is not installed")
+
+
+def test_tables_have_at_most_80_columns(call):
+    for arguments in ([], ["--board", BOARD], ["--chip", "stm32h743"],
+                      [word for name in chips.load_chips() for word in ("--chip", name)]):
+        out = call("size", path(MODEL), *arguments)[1]
+        tables = [line for line in out.splitlines() if re.search(r"\d  +\S|\S  +\d", line)]
+        assert len(tables) > 3 and max(map(len, tables)) <= 80
+
+
+# ---- chips
+
+
+def test_the_table_has_chips_that_people_have():
+    table = chips.load_chips()
+    assert len(table) >= 25
+    assert {"stm32f407", "rp2040", "rp2350", "nrf52840", "stm32h743", "imxrt1062"} <= set(table)
+    for chip in table.values():
+        assert chip.core in CORES and chip.source and chip.on
+        assert 10_000_000 < chip.clock_hz <= 1_000_000_000
+        assert 65536 <= chip.flash and chip.ram
+        assert all(16384 <= size for size in chip.ram.values())
+    assert {chip.core for chip in table.values()} == set(CORES)
+
+
+def test_the_list_of_chips(call):
+    entries = json.loads(call("boards", "--chips", "--json")[1])
+    assert [entry["chip"] for entry in entries] == list(chips.load_chips())
+    out = call("boards", "--chips")[1]
+    assert "nrf52840" in out and max(map(len, out.splitlines())) <= 80
+
+
+def test_a_name_that_is_not_in_the_table_is_suggested(call):
+    result = call("size", path(MODEL), "--chip", "stm32f40")
+    assert_usage(result, "--chip", "'stm32f40' is not in the table of chips", "similar: stm32f40")
+    assert_usage(call("size", path(MODEL), "--chip", "??"), "picotorch boards --chips")
+
+
+def test_the_parts_add_up_to_what_is_compared(call):
+    entry = found(call, "--chip", "NRF52840")
+    (chip,) = entry["chips"]
+    assert chip["fits"] and set(chip["ways"]) == {"c", "micropython"}
+    for way in chip["ways"].values():
+        for memory in ("ram", "flash"):
+            assert sum(way[memory]["parts"].values()) == way[memory]["all"] <= way[memory]["of"]
+        assert way["ram"]["parts"]["planned buffer 0"] == entry["planned"][0]
+        assert way["ram"]["parts"]["method pool"] == entry["method_pool"]
+        assert way["flash"]["parts"]["program"] == entry["program_bytes"]
+    assert chip["ways"]["c"]["ram"]["all"] < chip["ways"]["micropython"]["ram"]["all"]
+
+
+def test_what_lies_outside_of_planned_buffers_counts(call):
+    entry = json.loads(call("size", path("unplanned_io"), "--chip", "nrf52840", "--json")[1])
+    fixture = fixture_store.load("unplanned_io")
+    run = fixture.runs[0]
+    outside = sum(array.nbytes for array in [*run.inputs, *run.expected])
+    assert entry["unplanned"] == outside
+    assert entry["chips"][0]["ways"]["c"]["ram"]["parts"]["inputs, outputs"] == outside
+
+
+def test_figures_of_one_s_own(call):
+    chip = one_chip(call, "--ram", "32K", "--flash", "0.5M", "--core", "cortex-m3", "--clock", "50MHz")
+    assert chip["core"] == "cortex-m3" and chip["clock_hz"] == 50_000_000
+    assert chip["ways"]["c"]["ram"]["of"] == 32768 and chip["ways"]["c"]["flash"]["of"] == 1 << 19
+    assert chip["ways"]["c"]["fits"] and not chip["ways"]["micropython"]["fits"]
+    known = one_chip(call, "--chip", "rp2040", "--flash", "16M")
+    assert known["ways"]["c"]["flash"]["of"] == 16 << 20 and known["clock_hz"] == 133_000_000
+
+
+def test_what_is_not_said_is_not_compared(call):
+    chip = one_chip(call, "--ram", "64K")
+    assert chip["fits"] and chip["ways"]["c"]["flash"]["of"] is None and chip["time"]["ms"] is None
+
+
+@pytest.mark.parametrize(("ram", "status"), [("20K", 1), ("32K", 0), ("1M", 0)])
+def test_fail_on_fit(call, ram, status):
+    assert call("size", path(MODEL), "--ram", ram, "--fail-on", "fit")[0] == status
+    assert call("size", path(MODEL), "--ram", ram)[0] == 0
+
+
+def test_fail_on_fit_is_about_what_is_named(call):
+    assert_usage(call("size", path(MODEL), "--fail-on", "fit"), "--fail-on", "--chip")
+
+
+def test_what_is_lacking_is_said(call):
+    out = call("size", path(MODEL), "--ram", "16K", "--flash", "64K")[1]
+    assert re.search(r"this chip in C: RAM lacks [\d,]+ B; flash lacks [\d,]+ B", out)
+    assert "DOES NOT FIT" in out
+
+
+def test_a_part_has_to_lie_in_one_region():
+    ram, flash = {"pool": 60, "planned": 90, "stack": 10}, {"program": 1}
+    for regions, fits in (([100, 60], True), ([80, 80], False), ([95, 70], True), ([96, 64], False)):
+        chip = Chip("chip", "chip", "cortex-m4", None, 10, dict(enumerate(regions)))
+        entry = fitting.fit(chip, ram, flash)
+        assert entry["fits"] is fits, regions
+        assert entry["fits"] or "no region of RAM has" in entry["lacks"]
+
+
+def test_an_image_can_be_asked_for(call, tmp_path):
+    image = tmp_path / "model.ptm"
+    assert call("compile", path(MODEL), "--keep-plan", "-o", image)[0] == 0
+    status, out, _ = call("size", image, "--chip", "nrf52840", "--json")
+    (chip,) = json.loads(out)["chips"]
+    assert status == 0 and chip["fits"] and chip["time"]["instructions"] > 1_000_000
+    assert chip["ways"]["c"]["flash"]["parts"]["program"] == image.stat().st_size
+
+
+def test_without_a_firmware_it_says_how_to_get_times(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    chip = one_chip(call, "--chip", "rp2040")
+    assert chip["time"] is None and "make firmware BOARD=mps2-an385-m0plus" in chip["message"]
+    assert chip["ways"]["c"]["flash"]["parts"]["core and kernels"] is None
+    row = next(line for line in call("size", path(MODEL), "--chip", "rp2040")[1].splitlines()
+               if line.startswith("rp2040"))
+    assert f">{path(MODEL).stat().st_size:,}" in row  # more than
+
+
+def test_a_firmware_of_a_similar_core_stands_in(call, monkeypatch, tmp_path):
+    built = emulator.firmware_path(boards.load_board(BOARD)).parent
+    (tmp_path / built.name).symlink_to(built)
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    assert one_chip(call, "--chip", "rp2350")["measured_on"] == BOARD
+    assert one_chip(call, "--chip", "alif_e7")["measured_on"] is None
+
+
+# ---- what the figures are
+
+
+def test_objects_of_the_library_are_as_large(tmp_path):
+    types = ("program", "plan", "method", "error", "memories", "options")
+    source = tmp_path / "sizes.c"
+    source.write_text('#include "picotorch.h"\n' + "\n".join(
+        f"char {name}[sizeof(pt_{name})];" for name in types))
+    subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", source, "-o",
+                    tmp_path / "sizes.o", f"-I{ROOT / 'kernels/core'}"], check=True)
+    rows = subprocess.check_output(["arm-none-eabi-nm", "-S", tmp_path / "sizes.o"], text=True)
+    assert sum(int(row.split()[1], 16) for row in rows.splitlines()) == fitting.LIBRARY_OBJECTS
+
+
+def test_a_firmware_with_selected_kernels_is_not_larger_than_estimated(call, tmp_path):
+    """The estimate has all parts of the runtime, a selected firmware those that are needed."""
+    chip = one_chip(call, "--ram", "1M")
+    parts = chip["ways"]["micropython"]["flash"]["parts"]
+    estimated = parts["core and kernels"] + parts["MicroPython, runtime"]
+    status, _, error = call("firmware", "--models", path(MODEL), "--board", BOARD, "--output",
+                            tmp_path / "fw.elf")
+    assert status == 0, error
+    assert 0.9 * estimated < flash_bytes(tmp_path / "fw.elf") <= estimated
+
+
+def test_variables_of_a_firmware_are_what_the_linker_placed():
+    board = boards.load_board(BOARD)
+    file = emulator.firmware_path(board)
+    text = subprocess.check_output(["arm-none-eabi-size", "-A", file], text=True)
+    sizes = {row.split()[0]: int(row.split()[1]) for row in text.splitlines()[2:] if row.strip()}
+    assert section_bytes(file, [".data", ".bss"]) == sizes[".data"] + sizes[".bss"]
+    assert fitting.firmware_of(board).variables == sizes[".data"] + sizes[".bss"] - board.heap_size
+
+
+NAMES = {"M0+": "cortex-m0plus", "M3": "cortex-m3", "M4F": "cortex-m4"}
+MEASURED = re.findall(r"^\| int8_\w+ \| (\S+) \|(?: [\d,]+ \|){4} ([\d.]+) \| [\d.]+ \|$",
+                      (ROOT / "docs/performance.md").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("core", "factor"), MEASURED)
+def test_cycles_an_instruction_are_those_of_the_models_that_were_traced(core, factor):
+    least, usual, most = cycles.CYCLES_PER_INSTRUCTION[NAMES[core]]
+    assert least <= float(factor) <= most and least < usual < most
+
+
+def test_all_traced_models_are_looked_at():
+    assert len(MEASURED) == 15
+
+
+def test_milliseconds_are_cycles_at_the_clock(call):
+    time = one_chip(call, "--chip", "stm32f407")["time"]
+    assert time["cycles"] == round(1.5 * time["instructions"])
+    assert time["ms"] == pytest.approx(time["cycles"] / 168e3, abs=1e-3)
+    assert time["least_ms"] < time["ms"] < time["most_ms"]
+    (board,) = found(call, "--board", "netduinoplus2")["boards"]
+    assert board["time"]["ms"] == pytest.approx(time["ms"], rel=0.01)  # the same clock and core
+
+
+# ---- bytes and clocks
+
+
+@pytest.mark.parametrize(("text", "pool"), [("64K", 65536), ("64KiB", 65536), ("0.5M", 524288),
+                                            ("0x8000", 32768), ("70000", 70000)])
+def test_bytes_are_taken_as_people_write_them(call, text, pool):
+    status, out, _ = call("run", path("add_1"), "--pool-size", text, "--temp-size", text,
+                          "--planned-size", f"0={text}", "--json")
+    entry = json.loads(out)
+    assert status == 0
+    memories = [entry["method_pool"], entry["temp"], *entry["planned"]]
+    assert [memory["size"] for memory in memories] == [pool] * 3
+
+
+@pytest.mark.parametrize("text", ["", "K", "64X", "1.3", "-1", "64 000", "1e5", "9" * 99, "nan", "0x",
+                                  "64G"])
+def test_what_is_no_number_of_bytes_is_refused(call, text):
+    assert_usage(call("run", path("add_1"), f"--pool-size={text}"), "--pool-size", "64K")
+    assert_usage(call("size", path("add_1"), f"--ram={text}"), "--ram")
+
+
+@pytest.mark.parametrize("text", ["", "fast", "0", "0MHz", "-5MHz", "1.5Hz"])
+def test_what_is_no_clock_is_refused(call, text):
+    assert_usage(call("size", path("add_1"), "--ram", "1M", f"--clock={text}"), "--clock")
+
+
+@pytest.mark.parametrize(("text", "hertz"), [("168MHz", 168_000_000), ("168 mhz", 168_000_000),
+                                             ("16000000", 16_000_000), ("32.768kHz", 32768),
+                                             ("1GHz", 10**9)])
+def test_clocks(call, text, hertz):
+    assert one_chip(call, "--ram", "1M", "--clock", text)["clock_hz"] == hertz
+
+
+# ---- ELF files
+
+
+def test_flash_of_an_elf_file(tmp_path):
+    file = tmp_path / "firmware.elf"
+    header = b"\x7fELF\x01\x01".ljust(28, b"\0") + (52).to_bytes(4, "little")
+    header = header.ljust(42, b"\0") + (32).to_bytes(2, "little") + (3).to_bytes(2, "little")
+    rows = [(1, 100), (1, 20), (4, 5000)]
+    body = b"".join(kind.to_bytes(4, "little") + bytes(12) + size.to_bytes(4, "little") + bytes(12)
+                    for kind, size in rows)
+    file.write_bytes(header.ljust(52, b"\0") + body)
+    assert flash_bytes(file) == 120
+    file.write_bytes(b"\x7fELF\x02\x01" + bytes(100))
+    with pytest.raises(ValueError):
+        flash_bytes(file)

@@ -14,6 +14,7 @@ from picotorch import Error
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from . import examples, files, options, show
+from .advise import commands as advise
 from .boards import commands as boards
 from .command import Command
 from .compile import commands as compile_
@@ -62,7 +63,7 @@ def examples_command(name, folder, as_json):
 
 
 for command in (
-    run.run, inspect.inspect, size.size, run.parity_command, profile.profile_command,
+    run.run, inspect.inspect, size.size, advise.advise, run.parity_command, profile.profile_command,
     compile_.compile_command, firmware.firmware, firmware.natmod, export.export, boards.repl,
     boards.boards_command, connected.deploy, connected.flash, connected.selftest,
 ):

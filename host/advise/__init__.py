@@ -1,0 +1,1 @@
+"""picotorch advise: what costs most in a program, and what to change."""

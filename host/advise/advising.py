@@ -1,0 +1,274 @@
+"""What costs most in a method, and what to change: read off its instructions, without running it."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import click
+
+from .. import show
+from ..inspect.description import constant_bytes
+from ..inspect.lifetimes import Box, lifetimes
+from ..instructions import Instruction, read_instructions
+from ..profile.macs import factors, macs_of
+from ..twin import open_program
+from ..values import TENSOR, Values
+
+_LARGEST = 5  # rows of what costs most
+_UNROLLED = 3  # layers with the same weights from which on they are steps of a recurrent layer
+_COPY = 256  # bytes of a constant from which on a copy in RAM is worth a word
+_WEIGHTS = 4096  # bytes of float weights from which on int8 is
+_CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
+_ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
+
+# What an int8 program may leave in float, and what helps
+_FLOAT_LAYERS = {
+    "aten::convolution.out": "use Conv2d (a Conv1d as a Conv2d of height 1) with nothing between it "
+    "and the input that changes the order of dims",
+    "aten::linear.out": "let it follow a layer that is int8, and have no operator between it and its "
+    "activation",
+    "aten::addmm.out": "export it again: a linear layer was taken apart (picotorch export keeps it)",
+    "aten::mm.out": "use a Linear layer, or torch.bmm on tensors of three dims",
+    "aten::bmm.out": "give both factors three dims",
+    "aten::mul.out": "multiply the weights of the layer before it, once, instead of its output",
+    "aten::div.out": "multiply by the reciprocal, or divide the weights of the layer before it",
+    "aten::native_layer_norm.out": "leave it, it has no int8 kernel; BatchNorm costs nothing behind "
+    "a convolution",
+    "aten::_native_batch_norm_legit_no_training.out": "put it right behind a convolution, where it "
+    "costs nothing",
+    "aten::mean.dim_out": "use AdaptiveAvgPool2d",
+}
+_ANOTHER_LAYER = ("use another operator if one will do: sigmoid, tanh, gelu, hardswish and softmax are "
+                  "int8")
+
+
+class _Method(NamedTuple):
+    """origins: by tensor, the constant that it is or that it was copied from."""
+
+    values: Values
+    instructions: list[Instruction]
+    boxes: list[Box]
+    inputs: list[int]
+    outputs: list[int]
+    origins: dict[int, int]
+
+    def tensors(self, indexes) -> list[int]:
+        return [tensor for index in indexes for tensor in self.values.tensors(index)]
+
+    def nbytes(self, index: int) -> int:
+        return self.values.tensor(index).nbytes()
+
+    def is_float(self, index: int) -> bool:
+        return self.values.tensor(index).dtype == "Float"
+
+    def is_int8(self) -> bool:
+        return any(_is_int8(one) for one in self.instructions)
+
+
+def advise(model: bytes, name: str, method: str) -> dict:
+    """Return "advice", each with "what", "instructions" (their numbers), "bytes" saved and "remedy";
+    "memory", the tensors that need the planned memory where it is fullest; "layers", those with the
+    most multiply-accumulates. Raise NotFound, InvalidProgram."""
+    meta = open_program(model).method_meta(method)
+    values = Values(meta.program, meta.plan)
+    instructions = read_instructions(meta, values)
+    found = _Method(values, instructions, lifetimes(meta),
+                    [meta.input_value(i) for i in range(meta.num_inputs())],
+                    [meta.output_value(i) for i in range(meta.num_outputs())],
+                    _origins(values, instructions))
+    rules = (_copied_constants, _unrolled, _float_layers, _idle_copies, _float_weights, _float_ends)
+    return {"model": name, "method": method, "constant_bytes": constant_bytes(values),
+            "planned": [meta.memory_planned_buffer_size(i)
+                        for i in range(meta.num_memory_planned_buffers())],
+            "advice": [one for rule in rules for one in rule(found)], "memory": _fullest(found),
+            "layers": _most_macs(found)}
+
+
+def _advice(what, instructions, nbytes, remedy):
+    return {"what": what, "instructions": [one.index for one in instructions], "bytes": nbytes,
+            "remedy": remedy}
+
+
+# ---- what there is to find
+
+
+def _origins(values, instructions):
+    """{tensor: the constant that it is, or the first that instructions made it from}"""
+    found = {i: i for i in range(len(values)) if values.kind(i) == TENSOR
+             and values.place(i)[0] in ("constant", "external")}
+    for one in instructions:
+        taken = [i for argument in one.arguments for i in values.tensors(argument)]
+        if taken and all(i in found for i in taken):
+            found |= {i: found[taken[0]] for output in one.outputs for i in values.tensors(output)}
+    return found
+
+
+def _copied_constants(method):
+    """Instructions that take constants only, and what follows from these."""
+    found = {}
+    for one in method.instructions:
+        outputs = method.tensors(one.outputs)
+        if outputs and all(i in method.origins for i in outputs):
+            found[one.index] = sum(map(method.nbytes, outputs))
+    copies = [one for one in method.instructions if found.get(one.index, 0) >= _COPY]
+    if copies:
+        yield _advice(
+            f"constants are copied to RAM in each run, {sum(found.values()):,} B in all", copies,
+            max(found.values()),
+            "export the module with picotorch export, which keeps linear layers and computes constants "
+            "ahead of time; in your own script use EdgeCompileConfig(preserve_ops=[torch.ops.aten."
+            "linear.default]) and constant_prop_pass")
+
+
+def _idle_copies(method):
+    """Copies in the same dim order: of a dropout, contiguous() or clone()."""
+    found = []
+    for one in method.instructions:
+        if one.call in _CLONES:
+            source, target = (method.values.tensor(i) for i in (one.arguments[0], one.outputs[0]))
+            if source.dim_order() == target.dim_order() and source.dtype == target.dtype:
+                found.append(one)
+    if found:
+        yield _advice("tensors are copied as they are", found,
+                      max(method.nbytes(one.outputs[0]) for one in found),
+                      "remove the dropout, contiguous() or clone() from the module that is exported")
+
+
+def _float_layers(method):
+    """In a program with int8 layers, those that compute with floats."""
+    if not method.is_int8():
+        return
+    by_call = defaultdict(list)
+    for one in method.instructions:
+        outputs = method.tensors(one.outputs)
+        if (outputs and method.is_float(outputs[0]) and not _is_end(one)
+                and not one.call.startswith("executorch_prim")):
+            by_call[one.call].append(one)
+    for call, found in by_call.items():
+        yield _advice(f"int8 leaves {call.removesuffix('.out')} in float", found,
+                      sum(sum(map(method.nbytes, method.tensors(one.outputs))) for one in found),
+                      _FLOAT_LAYERS.get(call, _ANOTHER_LAYER))
+
+
+def _unrolled(method):
+    """Layers that multiply by the same weights, one after the other."""
+    by_weights = defaultdict(list)
+    for one in method.instructions:
+        if macs_of(one, method.values):
+            weights = method.origins.get(factors(one)[1])
+            if weights is not None:
+                by_weights[method.values.place(weights)].append(one)
+    found = max(by_weights.values(), key=len, default=[])
+    if len(found) >= _UNROLLED:
+        yield _advice(
+            f"a recurrent layer was exported as {len(found)} steps, {len(method.instructions)} "
+            "instructions in all", found, 0,
+            "export one step, a GRUCell or LSTMCell with the state as input and output or as a buffer, "
+            "and execute it for each step")
+
+
+def _float_weights(method):
+    """Weights of four bytes, where one would do."""
+    if method.is_int8():
+        return
+    found, places = [], {}
+    for one in method.instructions:
+        if macs_of(one, method.values):
+            weights = method.origins.get(factors(one)[1])
+            if weights is not None and method.is_float(weights):
+                found.append(one)
+                places[method.values.place(weights)] = method.nbytes(weights)
+    total = sum(places.values())
+    if total >= _WEIGHTS:
+        yield _advice("weights are float32", found, total - total // 4,
+                      "export the module with --quantize calibration.npz: int8 weights take a quarter, "
+                      "and most layers run faster")
+
+
+def _float_ends(method):
+    """Operators that quantize inputs and dequantize outputs of an int8 program."""
+    ends = {*method.inputs, *method.outputs}
+    found = [one for one in method.instructions if method.is_int8() and _is_end(one)
+             and ends.intersection([*one.arguments[:1], *one.outputs])]
+    floats = [i for i in ends if method.values.kind(i) == TENSOR and method.is_float(i)]
+    if found and floats:
+        yield _advice("inputs and outputs are float", found, sum(map(method.nbytes, floats)),
+                      "export with --int8-io, if the sensor gives integers: fewer bytes, less work")
+
+
+def _is_int8(instruction):
+    return (instruction.call.startswith("cortex_m::") and not _is_end(instruction)
+            and "quantize_per_tensor" not in instruction.call)
+
+
+def _is_end(instruction):
+    return instruction.call.endswith(_ENDS)
+
+
+# ---- what costs most
+
+
+def _fullest(method):
+    """The tensors that lie in planned memory at the instruction that needs the most."""
+    needed = defaultdict(int)
+    for box in method.boxes:
+        for step in (box.first, box.last):
+            needed[step] = 0
+    for step in needed:
+        needed[step] = sum(box.nbytes for box in method.boxes if box.first <= step <= box.last)
+    if not needed:
+        return []
+    step = max(needed, key=needed.get)
+    boxes = sorted((box for box in method.boxes if box.first <= step <= box.last),
+                   key=lambda box: -box.nbytes)
+    return [{"made_by": _maker(method, box), "shape": _shape(method, box), "bytes": box.nbytes,
+             "from": box.first, "to": box.last, "instruction": step} for box in boxes[:_LARGEST]]
+
+
+def _maker(method, box):
+    if isinstance(box.made_by, str):
+        return box.made_by
+    return method.instructions[box.made_by].call
+
+
+def _shape(method, box):
+    info = method.values.tensor(max(box.values, key=method.nbytes))
+    return f"{info.dtype} {'x'.join(map(str, info.sizes()))}"
+
+
+def _most_macs(method):
+    found = [(macs_of(one, method.values), one) for one in method.instructions]
+    total = sum(macs for macs, _ in found)
+    rows = sorted((row for row in found if row[0]), key=lambda row: -row[0])
+    return [{"instruction": one.index, "call": one.call, "macs": macs, "share": round(macs / total, 4)}
+            for macs, one in rows[:_LARGEST]]
+
+
+# ---- for people
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['model']}, method {entry['method']}: {entry['constant_bytes']:,} B of "
+              f"constants, {sum(entry['planned']):,} B of planned memory")
+    for number, one in enumerate(entry["advice"], 1):
+        saved = f": {one['bytes']:,} B" if one["bytes"] else ""
+        show.heading(f"{number}. {one['what'][0].upper()}{one['what'][1:]}{saved}")
+        show.line(f"   instructions: {_numbers(one['instructions'])}")
+        click.echo(click.wrap_text(show.printable(one["remedy"]), 80, "   ", "   "))
+    if not entry["advice"]:
+        show.line("Nothing here costs more than it has to.")
+    if entry["memory"]:
+        show.heading(f"Most RAM: tensors at instruction {entry['memory'][0]['instruction']}")
+        show.table(["made by", "tensor", "bytes>", "from>", "to>"], [
+            [one["made_by"], one["shape"], f"{one['bytes']:,}", one["from"], one["to"]]
+            for one in entry["memory"]])
+    if entry["layers"]:
+        show.heading("Most work: multiply-accumulates")
+        show.table(["", "operator", "MACs>", "share>"], [
+            [one["instruction"], one["call"], f"{one['macs']:,}", f"{100 * one['share']:.1f} %"]
+            for one in entry["layers"]])
+    click.echo("\nBytes are RAM or flash that the change can save. picotorch profile measures time.")
+
+
+def _numbers(numbers):
+    shown = ", ".join(map(str, numbers[:_LARGEST * 2]))
+    return shown if len(numbers) <= _LARGEST * 2 else f"{shown} ... ({len(numbers)})"

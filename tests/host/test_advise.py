@@ -1,0 +1,55 @@
+"""picotorch advise: what it finds in programs of the tests, and what it leaves alone."""
+
+import json
+from pathlib import Path
+
+import fixture_store
+import pytest
+
+TRANSFORMER = Path(__file__).parents[1] / "export/programs/transformer_cortex-m4.pte"
+
+
+def found(call, path):
+    """{what is found, up to its figures: the instructions}"""
+    status, text, error = call("advise", path, "--json")
+    assert (status, error) == (0, "")
+    return {one["what"].partition(", ")[0]: one for one in json.loads(text)["advice"]}
+
+
+@pytest.mark.parametrize("name, what, instructions, nbytes", [
+    ("deep_autoencoder", "constants are copied to RAM in each run", [*range(0, 40, 4)], 640 * 128 * 4),
+    ("deep_autoencoder", "weights are float32", [*range(1, 40, 4)], 1_056_768 * 3 // 4),
+    ("lstm", "a recurrent layer was exported as 3 steps", [21, 34, 47], 0),
+    ("int8_ds_cnn", "tensors are copied as they are", [2, 11], 8000),
+    ("int8_ds_cnn", "inputs and outputs are float", [0, 15], 490 * 4 + 12 * 4)])
+def test_what_costs_too_much(call, name, what, instructions, nbytes):
+    one = found(call, fixture_store.load(name).path)[what]
+    assert (one["instructions"], one["bytes"]) == (instructions, nbytes) and one["remedy"]
+
+
+def test_layers_that_int8_leaves_in_float(call):
+    advice = found(call, TRANSFORMER)
+    assert advice["int8 leaves aten::native_layer_norm in float"]["instructions"] == [2, 28]
+    assert "int8 leaves aten::mul in float" in advice
+
+
+@pytest.mark.parametrize("name", ["add_1", "int8_io_ds_cnn"])
+def test_nothing_to_advise(call, name):
+    path = fixture_store.load(name).path
+    left = set(found(call, path)) - {"tensors are copied as they are"}
+    assert not left
+
+
+def test_what_is_printed(call):
+    status, text, _ = call("advise", fixture_store.load("deep_autoencoder").path)
+    assert status == 0
+    for words in ("1. Constants are copied to RAM in each run, 1,056,768 B in all: 327,680 B",
+                  "picotorch export, which keeps linear layers", "Most RAM: tensors at instruction 1",
+                  "Float 640x128  327,680", "1   aten::addmm.out  81,920  31.0 %"):
+        assert words in text
+
+
+def test_every_program_can_be_advised_on(call):
+    for fixture in fixture_store.load_all():
+        method = fixture.runs[0].method if fixture.runs else "forward"
+        assert call("advise", fixture.path, "--method", method)[0] == 0, fixture.name

@@ -20,7 +20,7 @@
 
 enum {
     MAX_VALUES = 65535,
-    KERNELS_KEPT = 28,         // numbers of the program's first operators
+    KERNELS_KEPT = 20,         // numbers of the program's first operators
     LONGEST_WALK = 1 << 18,    // instructions, of all walks to the destinations of jumps
     JUMP_ARGUMENTS = 3,        // condition, place and index of the destination
     MOVE_ARGUMENTS = 2,        // source, target

@@ -31,4 +31,5 @@ def test_loading_is_cheap(name, verify, load):
     assert result.status == "ok"
     assert 0 < result.instructions["verify"] <= verify
     assert result.instructions["load"] <= load
+    assert 0 < result.stack["load"] <= 1200
     assert result.method_pool.used <= 0.3 * ANCHOR[name][BOARD]["pool"]

@@ -257,6 +257,15 @@ def boards(names, text):
                         metavar="BOARD", help=text)
 
 
+def refuse_others(allowed: set[str], what: str) -> None:
+    """Raise UsageError for options that the user gave and that do not go with `what`."""
+    ctx = click.get_current_context()
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name)
+        if source is click.core.ParameterSource.COMMANDLINE and parameter.name not in allowed:
+            raise click.UsageError(f"{max(parameter.opts, key=len)} does not go with {what}")
+
+
 def check_run(firmware, bare, board, quantize, inputs, sizes):
     """Raise UsageError for options of a run that contradict each other."""
     if firmware is not None and board == HOST:

@@ -16,10 +16,8 @@ ARENA_ALIGNMENT = 128
 JOB_ALIGNMENT = 128
 STACK_GUARD_SIZE = 1024
 MPU_SMALLEST_REGION = 32
-UART_DRIVERS = ("cmsdk", "lm3s", "stm32")
-CLOCK_DRIVERS = ("stm32f4",)
-COUNTER_DRIVERS = ("cmsdk", "lm3s", "sse", "stm32")
-PROTECT_DRIVERS = ("pmsav7", "pmsav8")
+DRIVERS_DIR = Path(__file__).resolve().parents[1] / "port" / "firmware"
+DRIVER_TABLES = ("uart", "counter", "protect", "clock")
 
 LINKER_SCRIPT = """\
 ENTRY(pt_reset)
@@ -155,10 +153,17 @@ def check_memory(board, memory, user):
         raise BoardError(f"{user} wants memory '{memory}', which [memories] does not have")
 
 
-def check_driver(driver, known, table):
+def drivers(table):
+    """Return the names of the drivers for a table of board.toml: a file TABLE_NAME.c each."""
+    return sorted(path.stem.removeprefix(f"{table}_") for path in DRIVERS_DIR.glob(f"{table}_*.c"))
+
+
+def check_driver(board, table):
     """Raise BoardError unless the firmware has the driver."""
+    driver, known = board[table]["driver"], drivers(table)
     if driver not in known:
-        raise BoardError(f"[{table}] driver '{driver}' is not one of: {', '.join(known)}")
+        raise BoardError(f"[{table}] driver '{driver}': there is no port/firmware/{table}_{driver}.c; "
+                         f"there are: {', '.join(known)}")
 
 
 def check(board):
@@ -175,11 +180,9 @@ def check(board):
         check_memory(board, arena["memory"], f"arena '{arena['name']}'")
         if arena["size"] % ARENA_ALIGNMENT:
             raise BoardError(f"size of arena '{arena['name']}' is no multiple of {ARENA_ALIGNMENT}")
-    check_driver(board["protect"]["driver"], PROTECT_DRIVERS, "protect")
-    check_driver(board["uart"]["driver"], UART_DRIVERS, "uart")
-    check_driver(board["counter"]["driver"], COUNTER_DRIVERS, "counter")
-    if "clock" in board:
-        check_driver(board["clock"]["driver"], CLOCK_DRIVERS, "clock")
+    for table in DRIVER_TABLES:
+        if table in board or table != "clock":
+            check_driver(board, table)
 
 
 def mpu_regions(memory):

@@ -1,17 +1,19 @@
 """picotorch run, parity: a program on the twin, on an emulated board or on a connected one."""
 
+import functools
 import sys
 
 import click
 from picotorch import Error
 
 from .. import options, show
-from ..command import Choice, OutputFile, command
+from ..boards.boards import load_board
+from ..command import Choice, InputFile, OutputFile, command
 from ..files import read_file, read_files
 from ..inputs import request_inputs
 from ..npz import write_npz
 from ..twin import open_program
-from . import bundled, parity, running, running_bundled
+from . import bundled, emulator, parity, running, running_bundled, script
 from .report import result_entry, show_result
 from .request import POOL_SIZE, TEMP_SIZE, Request
 
@@ -36,13 +38,15 @@ from .request import POOL_SIZE, TEMP_SIZE, Request
               help="N bytes for planned buffer I, counted from 0.  [default: what the method needs]")
 @options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
 @options.prepare
+@click.option("--model", "with_script", multiple=True, type=InputFile(), metavar="FILE",
+              help="For a script (.py): a model or another file that it opens; repeat it for more.")
 @click.option("--rtol", type=options.Bounded(min=0), default=running_bundled.RTOL, show_default=True,
               metavar="R", help="For a .bpte: floats may differ by A + R * |output|.")
 @click.option("--atol", type=options.Bounded(min=0), default=running_bundled.ATOL, show_default=True,
               metavar="A", help="See --rtol.")
 @options.as_json
 def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
-        outputs, pool_size, planned, temp_size, prepare, rtol, atol, as_json):
+        outputs, pool_size, planned, temp_size, prepare, with_script, rtol, atol, as_json):
     """Execute a method of MODEL once, and print its outputs and what it needed.
 
     With --port the method runs on a connected board with MicroPython and picotorch. If its file system
@@ -52,6 +56,10 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
 
     For a bundled program (.bpte) every test set is executed and compared with its expected outputs,
     for all methods unless --method names one; exit status 1 if one differs.
+
+    For a script (.py) MicroPython runs it on the emulated board, with the files of --model in its
+    working folder /rom. Its output appears as it comes, and its exit status is that of the command.
+    --patience limits its time.
 
     \b
     Examples:
@@ -63,7 +71,12 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
       picotorch run model.pte --backend my_module:MyBackend
       picotorch run model.pte --planned-size 0=1024 --json
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
+      picotorch run main.py --board mps2-an386 --model model.pte
     """
+    if model.suffix == ".py":
+        _run_script(model, board, firmware, with_script, patience, as_json)
+    if with_script:
+        raise click.UsageError("--model is for a script: picotorch run main.py --model model.pte")
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
     board, beside = (board, None) if port is None else (running.PORT + port, board)
     memories = {"pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
@@ -93,6 +106,32 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         sys.exit(1 if result.code else 0)
     show_result(result)
     running.check_result(result)
+
+
+_OF_SCRIPTS = {"model", "board", "firmware", "with_script", "patience", "as_json"}
+
+
+def _run_script(path, board, firmware, names, patience, as_json):
+    """Run a script, and exit."""
+    options.refuse_others(_OF_SCRIPTS, "a script (.py)")
+    if board == running.HOST:
+        raise click.UsageError(f"a script runs on an emulated board: give --board "
+                               f"{running.DEFAULT_BOARD}")
+    named = {file.name: read_file(file) for file in (path, *names)}
+    if len(named) <= len(names):
+        raise click.UsageError("two of the files have the same name: rename one")
+    with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
+        found = load_board(board)
+        if not found.full_firmware:
+            raise click.UsageError(f"--board: {board} has no room for a prompt, which a script needs")
+        firmware = firmware or emulator.firmware_path(found, "repl")
+        emulator.check_firmware(found, firmware)
+        tell = (lambda text: None) if as_json else functools.partial(click.echo, nl=False)
+        ended = script.run(found, firmware, path.name, named, patience, tell)
+    if as_json:
+        show.as_json({"script": str(path), "board": board, "exit_status": ended.status,
+                      "output": ended.output})
+    sys.exit(ended.status)
 
 
 def _run_bundled(model, method, board, memories, rtol, atol, as_json):

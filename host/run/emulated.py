@@ -23,10 +23,21 @@ def run(request: Request, board: Board) -> Result:
             raise emulator.JobTooLarge(
                 f"MicroPython's heap on {board.name} has no room for the objects of this run")
         raise emulator.EmulatorError(
-            f"{board.name} ended with status {ended.status}: " + " | ".join(ended.lines[-12:]))
+            emulator.fault(board, ended.lines)
+            or f"the firmware ended with status {ended.status}: " + " | ".join(ended.lines[-12:]))
     report = read_report(ended.files)
     read_files(request, result, report, ended.files)
+    _check_counter(result, board)
     if is_bare and result.code:
         result.message = bare.message(request, report)
     result.log = [*ended.lines, *log_of(request, result)]
     return result
+
+
+def _check_counter(result, board):
+    """Raise EmulatorError if the board's counter stands still."""
+    counts = [count for count in (result.instructions or {}).values() if count is not None]
+    if counts and not any(counts):
+        raise emulator.EmulatorError(
+            f"the instruction counter stands still: check driver, address and tick_ns of [counter] in "
+            f"boards/{board.name}/board.toml")

@@ -4,23 +4,25 @@ The board prints lines on its UART, writes files through semihosting into a fold
 as long as the run, and ends with an exit status.
 """
 
+import contextlib
 import functools
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from ..boards.boards import Board, Memory
+from ..boards.boards import BOARDS_DIR, Board, Memory
 from ..size.elf import flash_end
 from .job import ALIGNMENT, Job
 
 FIRMWARE_DIR = Path(__file__).resolve().parents[2] / "build" / "firmware"
+SOURCES = Path(__file__).resolve().parents[2] / "port" / "firmware" / "frozen_repl"  # of a checkout
 
 FAULT_STATUS = 70
 
@@ -30,6 +32,11 @@ SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=de
 
 # What the emulator says of itself; the second line when the Stellaris' watchdog is reset.
 NOISE = (": warning: ", "Timer with period zero, disabling")
+LOCKUP = "Lockup"
+
+# What the firmware prints at a fault (port/firmware/fault.c)
+FAULT = "picotorch: fault: "
+STACK_OVERFLOW = "stack overflow"
 
 
 class EmulatorError(Exception):
@@ -46,6 +53,10 @@ class FirmwareMissing(EmulatorError):
 
 class WrongFirmware(EmulatorError):
     """A file that is no firmware of the board."""
+
+
+class OldFirmware(EmulatorError):
+    """The firmware is older than the board's board.toml."""
 
 
 class JobTooLarge(EmulatorError):
@@ -109,14 +120,17 @@ def is_bare(board: Board, path: Path) -> bool:
 
 
 def check_firmware(board: Board, path: Path, bare: bool = False) -> None:
-    """FirmwareMissing if there is no such file, WrongFirmware if it is not a firmware of the board, or
-    with `bare` not one without MicroPython."""
+    """Raise FirmwareMissing if there is no such file, WrongFirmware if it is not for the board (with
+    `bare` one without MicroPython), OldFirmware if board.toml changed after its build."""
     if not path.is_file():
         raise FirmwareMissing(f"there is no file {path}")
     if f"{_title(board)}\0".encode() not in path.read_bytes():
         raise WrongFirmware(f"{path} is no firmware of {board.name}")
     if bare and not is_bare(board, path):
         raise WrongFirmware(f"{path} has MicroPython in it")
+    toml = BOARDS_DIR / board.name / "board.toml"
+    if SOURCES.is_dir() and toml.stat().st_mtime > path.stat().st_mtime:
+        raise OldFirmware(f"{path} is older than boards/{board.name}/board.toml")
 
 
 def _emulator_program(board: Board) -> str:
@@ -229,10 +243,26 @@ def _run_command(
 ) -> tuple[int, list[str]]:
     """Run the emulator in folder; return its exit status and the lines it printed."""
     lines: list[str] = []
+    with started(command, folder, timeout, lines) as process:
+        for raw in process.stdout:
+            lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+            if on_line is not None:
+                on_line(lines[-1])
+    return process.returncode, lines
+
+
+@contextlib.contextmanager
+def started(command: list[str], folder: Path, timeout: float, lines: list[str],
+            stdin: int = subprocess.DEVNULL, bufsize: int = -1) -> Iterator[subprocess.Popen]:
+    """Give the emulator, which runs in folder, with its stdout; when the block ends, wait for it.
+
+    lines: what the board printed, for errors. An error in the block ends the emulator. Raises
+    EmulatorTimeout, EmulatorError.
+    """
     timed_out = threading.Event()
     with tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=errors) as process:
+        with subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=subprocess.PIPE, stderr=errors,
+                              bufsize=bufsize) as process:
 
             def stop() -> None:
                 timed_out.set()
@@ -241,10 +271,7 @@ def _run_command(
             timer = threading.Timer(timeout, stop)
             try:
                 timer.start()
-                for raw in process.stdout:
-                    lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
-                    if on_line is not None:
-                        on_line(lines[-1])
+                yield process
                 status = process.wait()
             finally:
                 timer.cancel()
@@ -252,12 +279,25 @@ def _run_command(
                 process.wait()
         errors.seek(0)
         told = errors.read().decode("utf-8", "backslashreplace").splitlines()
-        message = "\n".join(line for line in told
-                            if not any(noise in line for noise in NOISE)).strip()
+    message = "\n".join(line for line in told if not any(noise in line for noise in NOISE)).strip()
     if timed_out.is_set():
         raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
     if status == -signal.SIGSYS:
         raise EmulatorError("the board asked this computer for what the emulator's sandbox denies")
+    if status < 0 and LOCKUP in message:
+        raise EmulatorError("the core locked up: a fault in a fault handler, or no vector table at the "
+                            "start of its memory")
     if status < 0 or (status != 0 and message and not lines):
         raise EmulatorError(message or f"the emulator was ended by signal {-status}")
-    return status, lines
+
+
+def fault(board: Board, lines: Sequence[str]) -> str | None:
+    """Return what the firmware's fault report says, with a remedy; None if the lines have none."""
+    begin = next((i for i, line in enumerate(lines) if line.startswith(FAULT)), None)
+    if begin is None:
+        return None
+    told = list(lines[begin:])
+    if any(line.startswith(STACK_OVERFLOW) for line in told):
+        return (f"the stack of {board.stack_size} B overflowed; give [stack] in boards/{board.name}/"
+                "board.toml more bytes, and build the firmware again")
+    return " | ".join([told[0].removeprefix(FAULT), *told[1:]])

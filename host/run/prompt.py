@@ -21,7 +21,9 @@ _CHUNK = 4096
 
 
 def _firmware(board):
-    return emulator.firmware_path(board, "repl")
+    path = emulator.firmware_path(board, "repl")
+    emulator.check_firmware(board, path)
+    return path
 
 
 def _check_romfs(board, romfs):

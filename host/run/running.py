@@ -10,6 +10,7 @@ from picotorch.errors import (
     ACCESS_FAILED,
     INTERNAL,
     INVALID_ARGUMENT,
+    INVALID_STATE,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     fail,
@@ -70,8 +71,13 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
     except emulator.WrongFirmware as error:
         raise fail(INVALID_ARGUMENT, str(error), board,
                    remedy="picotorch firmware builds one") from None
+    except emulator.OldFirmware as error:
+        raise fail(INVALID_STATE, str(error), board, remedy=build or "build it again") from None
     except emulator.EmulatorMissing as error:
         raise fail(NOT_FOUND, str(error), board) from None
+    except emulator.EmulatorTimeout as error:
+        raise fail(INTERNAL, str(error), board, remedy="look for a loop that does not end, or give "
+                   "--patience more seconds") from None
     except emulator.JobTooLarge as error:
         raise fail(MEMORY_ALLOCATION_FAILED, str(error), board) from None
     except (emulator.EmulatorError, boards.BoardError) as error:

@@ -1,14 +1,22 @@
 """The boards' descriptions, what the firmware's build makes of them, and the job's layout."""
 
 import importlib.util
+import os
+import shutil
 import struct
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import fixture_store
 import pytest
+from calling import assert_error
 from picotorch.host.boards.boards import BOARDS_DIR, BoardError, board_names, load_board
+from picotorch.host.firmware import mpy
+from picotorch.host.run import emulated, emulator
 from picotorch.host.run.job import ALIGNMENT, Job
+from picotorch.host.run.runner_files import PHASES
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "board_config.py"
 
@@ -65,7 +73,8 @@ def test_regions_of_the_mpu_cover_a_memory_exactly(tool):
         ("size = 0x00f00000", "size = 1000", "size of arena 'planned' is no multiple of 128"),
         ("receive_irq = 0", "receive_irq =", "Invalid value"),
         ("[counter]\ndriver = \"cmsdk\"", "[counter]\ndriver = \"dwt\"", "[counter] driver 'dwt'"),
-        ('driver = "pmsav7"', 'driver = "mmu"', "[protect] driver 'mmu' is not one of: pmsav7, pmsav8"),
+        ('driver = "pmsav7"', 'driver = "mmu"',
+         "[protect] driver 'mmu': there is no port/firmware/protect_mmu.c; there are: pmsav7, pmsav8"),
     ],
 )
 def test_a_wrong_board_is_an_error_that_names_the_entry(tmp_path, old, new, message):
@@ -73,6 +82,20 @@ def test_a_wrong_board_is_an_error_that_names_the_entry(tmp_path, old, new, mess
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("table", ["uart", "counter", "protect", "clock"])
+def test_a_driver_is_one_file_that_is_found_by_its_name(tmp_path, monkeypatch, tool, table):
+    sources = tmp_path / "firmware"
+    shutil.copytree(tool.DRIVERS_DIR, sources)
+    (sources / f"{table}_mine.c").write_text("")
+    monkeypatch.setattr(tool, "DRIVERS_DIR", sources)
+    board = tomllib.loads((BOARDS_DIR / "netduinoplus2" / "board.toml").read_text())
+    board[table]["driver"] = "mine"
+    tool.check(board)
+    board[table]["driver"] = "other"
+    with pytest.raises(tool.BoardError, match=f"there is no port/firmware/{table}_other.c"):
+        tool.check(board)
 
 
 @pytest.mark.parametrize(
@@ -115,3 +138,45 @@ def test_a_section_name_that_does_not_fit_is_refused(name):
 def test_a_setting_that_is_not_one_line_is_refused(settings):
     with pytest.raises(ValueError, match="key=value"):
         Job().add_settings("settings", settings)
+
+
+# ---- what goes wrong on a new board
+
+ADD = fixture_store.load("add_5").path
+RUN = ("run", ADD, "--board", "mps2-an386")
+
+
+def test_a_firmware_older_than_its_board_is_refused(call, tmp_path):
+    firmware = tmp_path / "firmware.elf"
+    shutil.copyfile(emulator.firmware_path(load_board("mps2-an386")), firmware)
+    assert call(*RUN, "--firmware", firmware)[0] == 0
+    os.utime(firmware, (0, 0))
+    assert_error(call(*RUN, "--firmware", firmware), "InvalidState",
+                 "is older than boards/mps2-an386/board.toml", "build it again")
+
+
+def test_a_core_that_locks_up_is_named(tmp_path):
+    """A vector table of zeros: no stack, no code, and no handler of the fault."""
+    firmware = tmp_path / "firmware.bin"
+    firmware.write_bytes(bytes(64))
+    with pytest.raises(emulator.EmulatorError, match="the core locked up: .* no vector table"):
+        emulator.run(load_board("mps2-an386"), firmware, {})
+
+
+def test_a_counter_that_stands_still_is_named(call, monkeypatch):
+    def with_dead_counter(files):
+        return read_report(files) | dict.fromkeys(PHASES, "0")
+
+    read_report = emulated.read_report
+    monkeypatch.setattr(emulated, "read_report", with_dead_counter)
+    assert_error(call(*RUN), "Internal", "the instruction counter stands still", "[counter]")
+
+
+def test_a_stack_that_is_too_small_is_named(call, monkeypatch):
+    def overflow(board, firmware, job, timeout):
+        script = {"script": mpy.compile_script("import _board\n_board.fault('stack')\n")}
+        return boot(board, firmware, script, timeout=timeout)
+
+    boot = emulator.run
+    monkeypatch.setattr(emulator, "run", overflow)
+    assert_error(call(*RUN), "Internal", "the stack of 32768 B overflowed", "[stack]")

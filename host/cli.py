@@ -77,7 +77,8 @@ def _told(error):
     """Return the text of an error, with the option that helps."""
     text = error.message
     for subject, option in _HINTS.items():
-        if error.code == MEMORY_ALLOCATION_FAILED and subject in text.split(" requested")[0]:
+        if (error.code == MEMORY_ALLOCATION_FAILED and subject in text.split(" requested")[0]
+                and "the board has no more" not in text):
             text += f" ({option})"
     if error.code == NOT_FOUND and "no method of this name" in text:
         text += " (--method)"

@@ -228,7 +228,8 @@ def prepare(command):
 def size(name, default, text):
     """An option for bytes; None without it, for Request's default."""
     return click.option(name, type=Bytes(), metavar="N",
-                        help=f"{text}  [default: {default}, with --port what the method needs]")
+                        help=f"{text}  [default: {default} on the host, all of an emulated board, with "
+                        "--port what the method needs]")
 
 
 def firmware(command):

@@ -7,16 +7,14 @@ from collections import defaultdict
 import click
 
 from .. import show
-from ..boards.boards import load_board
 from ..instructions import Instruction, read_instructions
 from ..run import running
-from ..run.request import Request, Result
+from ..run.request import HOST_MEMORY, Request, Result
 from ..twin import open_program
 from ..values import TENSOR, Values
 from .etdump import Execution
 from .macs import factors, macs_of
 
-HOST_MEMORY = 1 << 24  # bytes
 EXECUTIONS = 10  # of the twin, whose times differ from one to the next
 _LOOKED_INTO = 16  # items of a list: many instructions may name one long list
 SORTED = ("order", "share")
@@ -29,7 +27,7 @@ def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
     Raises the Error of a run that failed.
     """
     request.executions = EXECUTIONS if board == running.HOST else 1
-    request.pool_size, request.temp_size = _memories(board)
+    request.pool_size = request.temp_size = HOST_MEMORY if board == running.HOST else None
     result = running.run(request, board)
     running.check_result(result)
     meta = open_program(request.model).method_meta(request.method)
@@ -51,16 +49,6 @@ def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
 
 def _is_dynamic(values):
     return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
-
-
-def _memories(board):
-    """Bytes for the pool and for scratch: all that there are."""
-    if board == running.HOST:
-        return HOST_MEMORY, HOST_MEMORY
-    if board.startswith(running.PORT):
-        return None, None
-    arenas = load_board(board).arenas
-    return arenas["pool"].size, arenas["temp"].size
 
 
 def unit(result: Result) -> str:

@@ -1,6 +1,7 @@
-"""picotorch parity: a board against the twin to the bit, and both against stored outputs."""
+"""picotorch parity: a board against the twin to the bit, and both against expected outputs."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from ..tensors import as_numbers
 from ..twin import open_program
 from ..values import TENSOR
 from . import running
-from .request import Request, Result
+from .request import HOST_MEMORY, Request, Result
 
 # Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
 # units in the last place
@@ -26,35 +27,47 @@ _BOUNDS = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 
 @dataclass
 class Reference:
-    """Where the inputs come from, and the stored outputs, if there are any for these inputs.
+    """Where the inputs come from, and the expected outputs, if there are any for these inputs.
 
-    scalar_types: those of the method's outputs, None of what is no tensor.
+    scalar_types: those of the method's outputs, None for one that is no tensor. rtol: the largest
+    difference of all outputs; without it BOUND, or that of the output's type.
     """
 
     inputs: str
     scalar_types: list
     path: Path | None = None
     outputs: list | None = None
+    rtol: float | None = None
 
 
 def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
                  prepare: str = "none", quantize: bool = False, files: list[bytes] = (),
-                 sizes: dict[int, tuple[int, ...]] | None = None) -> tuple[Request, Reference]:
-    """The request, with the bytes of its .ptd files, and the reference. Raises Error."""
+                 sizes: dict[int, tuple[int, ...]] | None = None, expected: Path | None = None,
+                 rtol: float | None = None) -> tuple[Request, Reference]:
+    """The request, with the bytes of its .ptd files, and the reference. Without inputs and expected
+    outputs they are those beside the model, if there are any, else random inputs and no outputs.
+
+    Raises InvalidArgument for expected outputs of random inputs; Error.
+    """
     meta = open_program(data).method_meta(method)
     reference = Reference(f"random (seed {seed})", [
         meta.output_tensor_meta(i).scalar_type() if meta.output_tag(i) == TENSOR else None
-        for i in range(meta.num_outputs())])
+        for i in range(meta.num_outputs())], rtol=rtol)
     path = inputs if inputs is not None else model.parent / "inputs.npz"
     if inputs is not None or (path.is_file() and not sizes):
         values = read_inputs(path, meta, quantize)
         reference.inputs = str(path)
-        expected = model.parent / "expected.npz"
-        if inputs is None and expected.is_file():
-            reference.path = expected
-            reference.outputs = read_npz(expected, _output_bytes(meta), "out")
+        beside = model.parent / "expected.npz"
+        if expected is None and inputs is None and beside.is_file():
+            expected = beside
+    elif expected is not None:
+        raise fail(INVALID_ARGUMENT, "are for given inputs, and the inputs are random",
+                   f"expected outputs {expected}", remedy="give --inputs")
     else:
         values = random_inputs(meta, seed, sizes)
+    if expected is not None:
+        reference.path = expected
+        reference.outputs = read_npz(expected, _output_bytes(meta), "out")
     request = Request(data, str(model), values, method, None, temp_size=None, prepare=prepare,
                       data=list(files))
     return request, reference
@@ -66,18 +79,24 @@ def _output_bytes(meta):
             for i in range(meta.num_outputs())]
 
 
-def compare(request: Request, boards: list[str], reference: Reference) -> dict:
-    """What agrees, as plain data. Raises the error of a run that failed."""
+def compare(request: Request, boards: list[str], reference: Reference,
+            tell: Callable[[dict], None] = lambda entry: None) -> dict:
+    """What agrees, as plain data. boards: without the twin, which always runs. tell: called with what
+    is known so far, first of the twin alone, then with each board. Raises the error of a run that
+    failed."""
     twin = _run(request, running.HOST)
     entry = {"model": request.name, "method": request.method, "inputs": reference.inputs,
+             "expected": None if reference.path is None else str(reference.path),
              "outputs": len(twin.outputs), "reference": _against_reference(twin, reference),
              "boards": []}
+    tell(entry)
     for name in boards:
         own = _for_its_core(request, name)
         same = twin if own is request else _run(own, running.HOST)
         compared = _compared(same, _run(own, name), reference)
         entry["boards"].append({"board": name, "pool_bytes": len(same.pool), **compared,
                                 "agree": _is_same(compared)})
+        tell(entry)
     entry["agree"] = _agrees(entry["reference"]) and all(board["agree"] for board in entry["boards"])
     return entry
 
@@ -105,6 +124,9 @@ def _is_same(board):
 
 
 def _run(request: Request, board: str) -> Result:
+    """The result; the twin has all memory that any board has. Raises the error of a run that failed."""
+    if board == running.HOST:
+        request = dataclasses.replace(request, pool_size=HOST_MEMORY, temp_size=HOST_MEMORY)
     result = running.run(request, board)
     if result.code:
         raise fail(result.code, result.message, board)
@@ -153,7 +175,8 @@ def _against_reference(result: Result, reference: Reference) -> dict | None:
     types = reference.scalar_types
     differences = [_difference(output, wanted, types[i], f"out{i} of {reference.path}") for i,
                    (output, wanted) in enumerate(zip(result.outputs, reference.outputs, strict=True))]
-    bounds = [_BOUNDS.get(scalar_type, BOUND) for scalar_type in types]
+    bounds = [_BOUNDS.get(scalar_type, BOUND) if reference.rtol is None else reference.rtol
+              for scalar_type in types]
     return {"file": str(reference.path), "difference": max(differences, default=0.0),
             "bound": max(bounds, default=BOUND),
             "agrees": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
@@ -186,18 +209,24 @@ def relative_difference(output: np.ndarray, wanted: np.ndarray) -> float:
 # ---- for people
 
 
-def show_text(entry: dict) -> None:
-    show.line(f"{entry['model']}, method {entry['method']}, inputs {entry['inputs']}")
-    _show_reference("host", entry["reference"])
-    for board in entry["boards"]:
-        name = board["board"]
-        differing = board["outputs"]
-        _line(f"{name} and host, outputs", not differing,
-              f"{entry['outputs']} identical to the bit",
-              "these differ: " + ", ".join(map(str, differing)))
-        _line(f"{name} and host, method pool", board["pool"] is None,
-              f"{board['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
-        _show_reference(name, board["reference"])
+def show_progress(entry: dict) -> None:
+    """Print what came last to an entry: what the twin gave, or a board."""
+    if not entry["boards"]:
+        show.line(f"{entry['model']}, method {entry['method']}")
+        show.line(f"inputs: {entry['inputs']}")
+        show.line(f"expected outputs: {entry['expected'] or 'none'}")
+        _show_reference("host", entry["reference"])
+        return
+    board = entry["boards"][-1]
+    name, differing = board["board"], board["outputs"]
+    _line(f"{name} and host, outputs", not differing, f"{entry['outputs']} identical to the bit",
+          "these differ: " + ", ".join(map(str, differing)))
+    _line(f"{name} and host, method pool", board["pool"] is None,
+          f"{board['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
+    _show_reference(name, board["reference"])
+
+
+def show_verdict(entry: dict) -> None:
     show.line(_verdict(entry))
 
 
@@ -205,7 +234,7 @@ def _verdict(entry):
     """One line that says of all that was compared whether it agrees."""
     compared = ["the twin", *(board["board"] for board in entry["boards"])]
     if entry["reference"] is not None:
-        compared.append(f"the stored outputs ({entry['reference']['file']})")
+        compared.append(f"the expected outputs ({entry['reference']['file']})")
     verdict = "agree" if entry["agree"] else "DO NOT AGREE"
     return f"{', '.join(compared[:-1])} and {compared[-1]} {verdict}"
 
@@ -213,7 +242,7 @@ def _verdict(entry):
 def _show_reference(name, reference):
     if reference is not None:
         text = f"largest relative difference {reference['difference']:.2g}"
-        _line(f"{name} and {reference['file']}", _agrees(reference),
+        _line(f"{name} and expected outputs", _agrees(reference),
               f"{text} (at most {reference['bound']:g})",
               f"{text}, more than {reference['bound']:g}")
 

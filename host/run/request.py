@@ -10,6 +10,7 @@ from picotorch.schema import ERROR_NAMES
 
 POOL_SIZE = 65536  # bytes of method pool where the user says nothing
 TEMP_SIZE = 65536
+HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or measured
 PORT = "port:"  # what the name of a connected board begins with
 PREPARE = ("none", "pool")
 PATIENCE = 120.0  # seconds
@@ -20,8 +21,8 @@ class Request:
     """One run of one method.
 
     model: bytes of the .pte file. inputs: arrays by input index; a tensor's has the program's sizes.
-    pool_size, temp_size: None on a connected board for what the method needs, else for the defaults,
-    of which an emulated board may have less.
+    pool_size, temp_size: None for what the method needs on a connected board, for all that an emulated
+    board has, for the defaults on the twin.
     further: inputs of further executions of the loaded method, one after the other.
     planned_sizes: bytes by planned buffer, exactly what the method needs where it says nothing.
     prepare: one of PREPARE; "pool" lets kernels keep constants there in an encoding that is faster.

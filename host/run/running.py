@@ -44,11 +44,23 @@ def run(request: Request, board: str) -> Result:
     with named_errors(board, None):
         found = boards.load_board(board)
     most = {name: found.arenas[name].size for name in ("pool", "temp")}
-    request = _with_memories(request, min(POOL_SIZE, most["pool"]), min(TEMP_SIZE, most["temp"]))
+    request = _with_memories(request, most["pool"], most["temp"])
     remedy = (f"{found.build_command(request.bare)} in picotorch's repository, or --firmware with one "
               "that was built there")
     with named_errors(board, None if request.firmware else remedy):
-        return emulated.run(request, found)
+        result = emulated.run(request, found)
+    if result.code == MEMORY_ALLOCATION_FAILED:
+        result.message = _without_advice(result.message, request, most)
+    return result
+
+
+def _without_advice(message, request, most):
+    """The message without the advice to make a memory larger that the board has no more of."""
+    for name, size, arena in (("method pool", request.pool_size, "pool"),
+                              ("temp memory", request.temp_size, "temp")):
+        if message.startswith(name) and size == most[arena]:
+            return message.replace("; make it larger", "; the board has no more, see picotorch boards")
+    return message
 
 
 def _with_memories(request, pool_size, temp_size):

@@ -184,7 +184,8 @@ def test_a_bare_run_says_what_it_took(call):
 
 def test_its_log_is_that_of_the_twin(call):
     """But for the instructions, which the twin does not count."""
-    logs = [call("run", FIXTURES["add_1"].path, *where)[1].split("\n\n")[0].splitlines()
+    sizes = ("--pool-size", "64K", "--temp-size", "64K")
+    logs = [call("run", FIXTURES["add_1"].path, *where, *sizes)[1].split("\n\n")[0].splitlines()
             for where in ([], ["--board", BOARD, "--bare"])]
     assert [line for line in logs[1] if "Instructions" not in line] == logs[0]
 

@@ -1,20 +1,26 @@
 """picotorch compile: images and C projects."""
 
+import functools
 from pathlib import Path
 
 import click
 
 from .. import options, show
+from ..boards.boards import load_board
 from ..command import Choice, OutputFile, command
+from ..export.steps import Steps
 from ..files import check_output, read_files, write
+from ..inspect import memory_map as memory_map_module
 from ..run import running
-from . import c_project, compiling
+from . import c_project, compiling, summary
 
 
 @command("compile")
 @options.model
 @click.option("--board", type=Choice(running.board_names()[1:]), metavar="BOARD",
               help="Prepare weights for the core of this board.")
+@click.option("--chip", type=options.ChipName(), metavar="CHIP",
+              help="Prepare weights for the core of this chip (picotorch boards --chips).")
 @click.option("--core", type=Choice(compiling.cores()), metavar="CORE",
               help="Prepare weights for this core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
 @options.data
@@ -27,9 +33,11 @@ from . import c_project, compiling
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
+@click.option("--memory-map", type=OutputFile(".svg"), metavar="OUT.SVG",
+              help="Draw the planned memory before and after.")
 @options.as_json
-def compile_command(model, board, core, files, output, folder, no_prepare, int8_io, keep_plan,
-                    as_json):
+def compile_command(model, board, chip, core, files, output, folder, no_prepare, int8_io, keep_plan,
+                    memory_map, as_json):
     """Compile MODEL ahead of time to an image, which runs from flash without a loader.
 
     An image holds the records that loading the program would write to the pool, the constants, and
@@ -37,30 +45,39 @@ def compile_command(model, board, core, files, output, folder, no_prepare, int8_
     models the method pool is empty. If ExecuTorch's exporter is installed, the memory is planned again.
     An image can replace a .pte file in picotorch run, parity, size and deploy.
 
+    The summary lists flash and RAM by part and estimates the time of a run, at the clock of the board
+    or chip, from the instructions that an emulated board with the same core counts.
+
     \b
     Examples:
       picotorch compile model.pte --board mps2-an386
-      picotorch compile model.pte --core cortex-m0plus -o model.ptm
+      picotorch compile model.pte --chip rp2040 -o model.ptm
       picotorch run model.ptm --board mps2-an386
       picotorch compile model.pte --core cortex-m4 --c project
     """
     if folder and output:
         raise click.UsageError("Give --output or --c, not both.")
-    if board and core:
-        raise click.UsageError("Give --board or --core, not both.")
+    if sum(map(bool, (board, chip, core))) > 1:
+        raise click.UsageError("Give one of --board, --chip and --core, not both.")
     if int8_io and keep_plan:
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
-    core = compiling.core_of(board) if board else core or "cortex-m4"
+    target = load_board(board) if board else chip
+    core = target.core if target else core or "cortex-m4"
     data = running.read_program(model)
     if not folder:
         output = output or compiling.default_output(model)
         if output == model:
             raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
         check_output(output)
+    steps = Steps(None if as_json else functools.partial(click.echo, nl=False))
     image, entry = compiling.compile_file(data, str(model), read_files(files), core,
-                                          not no_prepare, int8_io, keep_plan)
+                                          not no_prepare, int8_io, keep_plan, steps)
+    with steps.step("Measuring on an emulated board"):
+        summary.add_measured(entry, image, core, target and target.clock_hz)
+    if memory_map is not None:
+        write(memory_map, memory_map_module.draw_all(compiling.drawings(data, image, str(model))))
     if folder:
         c_project.write(image.data, folder, note=f"{Path(model).name}, for {core}")
     else:
         write(output, image.data)
-    show.entry({"output": str(folder or output), **entry}, as_json, compiling.show_text)
+    show.entry({"output": str(folder or output), **entry}, as_json, summary.show_text)

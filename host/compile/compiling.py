@@ -3,15 +3,18 @@
 from pathlib import Path
 
 from _picotorch import CORES
-from picotorch import Error
-from picotorch.errors import INTERNAL, fail
+from picotorch import Error, MethodMeta
+from picotorch.errors import INTERNAL, INVALID_ARGUMENT, fail
 from picotorch.module import load_with_exact_memories
 
-from .. import inputs, show, twin
-from ..boards.boards import load_board
+from .. import inputs, twin
 from ..export import exporting
+from ..export.steps import Steps
+from ..instructions import read_instructions
 from ..run.parity import same_bits
 from ..run.request import Request
+from ..size.sizing import unplanned_bytes
+from ..values import Values
 from .image_writer import Image, compile_image
 
 PLAIN = "cortex-m55"  # whose kernels prepare nothing
@@ -22,26 +25,31 @@ def cores() -> list[str]:
     return [*CORES, PLAIN]
 
 
-def core_of(board: str) -> str:
-    """The name of a board's core."""
-    return load_board(board).core
-
-
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool,
-                 int8_io: bool, keep_plan: bool) -> tuple[Image, dict]:
+                 int8_io: bool, keep_plan: bool, steps: Steps) -> tuple[Image, dict]:
     """An image of all methods, and what is in it. Raises Error."""
     program, notes = model, []
     if not keep_plan:
-        program, notes = _plan(model, name, int8_io)
-    image = compile_image(program, data, core if prepare else PLAIN)
-    methods = [{"method": method, "before": _need(model, data, method),
-                "after": _need(image.data, [], method)} for method in image.methods]
+        with steps.step("Planning memory"):
+            program, notes = _plan(model, name, int8_io)
+    with steps.step("Loading, and storing what loading made"):
+        image = compile_image(program, data, core if prepare else PLAIN)
+    methods = [_method(model, image.data, data, method) for method in image.methods]
     entry = {"model": name, "model_bytes": len(model) + sum(map(len, data)), "core": core,
              "bytes": len(image.data), "flash": vars(image.parts), "notes": notes,
              "methods": methods}
-    for method in image.methods:
-        _check(program, image.data, name, data, method)
+    with steps.step("Comparing the outputs of program and image"):
+        for method in image.methods:
+            _check(program, image.data, name, data, method)
     return image, entry
+
+
+def _method(model, image, data, method):
+    """constant: it has no instructions. time, slowest: for summary.add_measured."""
+    meta = twin.open_program(image).method_meta(method)
+    return {"method": method, "constant": not read_instructions(meta, Values(meta.program, meta.plan)),
+            "before": _need(model, data, method), "after": _need(image, [], method), "time": None,
+            "slowest": []}
 
 
 def _plan(model, name, int8_io):
@@ -62,7 +70,8 @@ def _need(file, data, name):
         return None
     report = load_with_exact_memories(opened, name, False, twin.open_data(data)).memory_report()
     return {"method_pool": report["method_pool"]["used"],
-            "planned": [one["used"] for one in report["planned"]], "temp": report["temp"]["used"]}
+            "planned": [one["used"] for one in report["planned"]], "temp": report["temp"]["used"],
+            "unplanned": unplanned_bytes(opened.method_meta(name))}
 
 
 def _run(file, data, name, method, given):
@@ -89,22 +98,15 @@ def default_output(model: Path) -> Path:
     return model.with_suffix(".ptm")
 
 
-# ---- for people
-
-
-def show_text(entry: dict) -> None:
-    show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
-              f"{show.size(entry['bytes'])}, for {entry['core']}")
-    show.heading("Flash")
-    show.table(["part", "bytes>"], [[name, f"{size:,}"] for name, size in entry["flash"].items()
-                                    if size] + [["all", f"{entry['bytes']:,}"]])
-    for method in entry["methods"]:
-        before, after = method["before"], method["after"]
-        show.heading(f"RAM of method {method['method']}")
-        rows = [["method pool", before["method_pool"] if before else "-", after["method_pool"]]]
-        rows += [[f"planned buffer {i}", before["planned"][i] if before else "-", size]
-                 for i, size in enumerate(after["planned"])]
-        rows.append(["temp memory", before["temp"] if before else "-", after["temp"]])
-        show.table(["memory", "loaded from the program>", "image>"], rows)
-    for note in entry["notes"]:
-        show.line(note)
+def drawings(model: bytes, image: Image, name: str) -> list[tuple[MethodMeta, str]]:
+    """Methods with planned memory, each in the program and in the image, with a title for each."""
+    found, before, after = [], twin.open_program(model), twin.open_program(image.data)
+    for method in image.methods:
+        for program, kind in ((before, "before"), (after, "in the image")):
+            if method in program.method_names:
+                meta = program.method_meta(method)
+                if any(twin.planned_sizes(meta, {})):
+                    found.append((meta, f"{name}, {method}, {kind}"))
+    if not found:
+        raise fail(INVALID_ARGUMENT, "no method has planned memory to draw", "memory map")
+    return found

@@ -4,6 +4,7 @@ Each tensor is a box: from its first to its last use across, the bytes that it t
 colour of what writes it. Where the most bytes are live is marked. A box tells the rest as a tooltip.
 """
 
+import re
 from collections import Counter, defaultdict
 from xml.sax.saxutils import escape
 
@@ -45,6 +46,18 @@ def draw(meta: MethodMeta, title: str) -> str:
     if not any(sizes):
         raise fail(INVALID_ARGUMENT, "the method has no planned memory to draw", "memory map")
     return _Drawing(meta, sizes).text(title)
+
+
+def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
+    """The text of one SVG with a drawing for each (method, title), one below the other. Raises
+    InvalidArgument for methods without planned memory."""
+    parts, width, height = [], 0, 0
+    for text in [draw(meta, title) for meta, title in drawings]:
+        size = re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', text)
+        parts.append(text.replace("<svg ", f'<svg y="{height}" ', 1))
+        width, height = max(width, int(size[1])), height + int(size[2])
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+                      f'viewBox="0 0 {width} {height}">', *parts, "</svg>", ""])
 
 
 def _escaped(text):

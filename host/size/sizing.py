@@ -48,8 +48,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "prepared": report["prepared"],
         "planned": planned,
         "temp": report["temp"]["used"],
-        "unplanned": sum(placed.outputs) + sum(
-            _input_sizes(meta, lambda info: not info.is_memory_planned())),
+        "unplanned": unplanned_bytes(meta),
         "stack_free": FREE,
         "program_bytes": len(model),
         "data_bytes": [len(file) for file in data],
@@ -63,6 +62,11 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     need["boards"] = [_on_board(measured, load_board(board)) for board in boards]
     need["chips"] = [_on_chip(measured, chip) for chip in chips]
     return need
+
+
+def unplanned_bytes(meta: MethodMeta) -> int:
+    """Bytes of inputs, outputs and mutable buffers outside the planned buffers."""
+    return sum(_output_sizes(meta)) + sum(_input_sizes(meta, lambda info: not info.is_memory_planned()))
 
 
 class Placed(NamedTuple):

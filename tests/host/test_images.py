@@ -191,9 +191,11 @@ def test_commands_take_an_image(bare, call, tmp_path):
     model.write_bytes(FIXTURES["int8_ds_cnn"].pte)
     entry = answer("compile", model, "--board", ALL_ON, "--keep-plan")
     assert entry["output"] == str(image)
-    assert entry["methods"] == [{
-        "method": "forward", "before": {"method_pool": 2588, "planned": [16000], "temp": 3780},
-        "after": {"method_pool": 0, "planned": [16000], "temp": 3780}}]
+    (method,) = entry["methods"]
+    assert method["method"] == "forward" and not method["constant"]
+    same = {"planned": [16000], "temp": 3780, "unplanned": 0}
+    assert method["before"] == {"method_pool": 2588, **same}
+    assert method["after"] == {"method_pool": 0, **same}
     board = ["--board", ALL_ON, *bare]
     result = answer("run", image, *board)
     assert (result["status"], result["method_pool"]["used"]) == ("ok", 0)

@@ -1,0 +1,108 @@
+"""What an image takes: flash and RAM by part, the time of a run, and the slowest instructions."""
+
+from picotorch import Error
+
+from .. import show
+from ..inputs import random_inputs
+from ..operators import needed_operators
+from ..profile import profiling
+from ..run.request import Request
+from ..size import cycles, fitting
+from ..size.flash import flash_of_operators
+from ..twin import open_program
+from .image_writer import Image
+
+_SLOWEST = 5
+
+
+def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> None:
+    """Add what an emulated board with this core tells: "code", bytes of flash of kernels and core;
+    "time" and "slowest" of each method; "measured_on". "message" says why something is missing."""
+    board = fitting.reference_board(core)
+    entry |= {"clock_hz": clock_hz, "measured_on": board and board.name, "code": None, "message": ""}
+    if board is None:
+        entry["message"] = f"not measured; {fitting.how_to_measure(core)}"
+        return
+    program = open_program(image.data)
+    kernels = flash_of_operators(board, needed_operators({entry["model"]: program}), images=True)
+    entry["code"] = {"kernels": kernels["registry"] + kernels["kernels"] + kernels["library"],
+                     "core": kernels["core"]}
+    for method in entry["methods"]:
+        if method["constant"]:
+            continue
+        try:
+            method |= _measured(program.method_meta(method["method"]), image, board, core, clock_hz)
+        except Error as error:
+            entry["message"] = str(error)
+
+
+def _measured(meta, image, board, core, clock_hz):
+    request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
+    profile, _ = profiling.profile(request, board.name)
+    rows = sorted(profile["instructions"], key=lambda row: -row["ticks"])[:_SLOWEST]
+    return {"time": cycles.estimate(core, clock_hz, profile["total"]),
+            "slowest": [{key: row[key] for key in ("index", "call", "shapes", "ticks", "share")}
+                        for row in rows]}
+
+
+# ---- for people
+
+
+def show_text(entry: dict) -> None:
+    show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
+              f"{show.size(entry['bytes'])}, for {entry['core']}")
+    show.heading("Flash")
+    rows = [[name, size] for name, size in entry["flash"].items() if size]
+    padding = entry["bytes"] - sum(size for _, size in rows)
+    rows += [["alignment", padding]] if padding else []
+    if entry["code"]:
+        rows += [["image", entry["bytes"]], *map(list, entry["code"].items())]
+    _table("part", ["bytes"], rows, entry["bytes"] + sum((entry["code"] or {}).values()))
+    if entry["code"]:
+        show.line("This core reads .pte files too and has texts for errors; a C project (--c) has "
+                  "neither.")
+    methods = [method for method in entry["methods"] if not method["constant"]]
+    for method in methods:
+        of_method = "" if len(methods) == 1 else f" of method {method['method']}"
+        _show_ram(method, of_method)
+        if method["time"]:
+            _show_time(method, of_method, entry)
+    for note in filter(None, [*entry["notes"], entry["message"]]):
+        show.line(note)
+
+
+def _table(name, columns, rows, *sums):
+    show.table([name, *[column + ">" for column in columns]], [
+        [row[0], *["-" if cell is None else f"{cell:,}" for cell in row[1:]]]
+        for row in [*rows, ["all", *sums]]])
+
+
+def _show_ram(method, of_method):
+    show.heading(f"RAM{of_method}")
+    ways = [None if need is None else _parts(need) for need in (method["before"], method["after"])]
+    rows = [[name, *[way and way.get(name) for way in ways]] for name in ways[1]]
+    _table("part", ["loaded from the program", "image"], rows,
+           *[way and sum(way.values()) for way in ways])
+
+
+def _parts(need):
+    memories = {"method pool": need["method_pool"],
+                **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
+                "temp memory": need["temp"]}
+    if need["unplanned"]:
+        memories["inputs, outputs"] = need["unplanned"]
+    return fitting.parts_of_ram(memories, "c", None)
+
+
+def _show_time(method, of_method, entry):
+    time = method["time"]
+    show.heading(f"Time{of_method}")
+    cost = f"{time['instructions']:,} instructions, about {time['cycles']:,} cycles"
+    if time["ms"] is not None:
+        cost += (f": {time['ms']:.3g} ms at {entry['clock_hz'] / 1e6:g} MHz ({time['least_ms']:.3g} to "
+                 f"{time['most_ms']:.3g})")
+    show.line(cost)
+    show.line(f"Counted on {entry['measured_on']}; cycles and milliseconds are estimates.")
+    show.table(["slowest", "operator", "instructions>", "share>"], [
+        [row["index"], row["call"], f"{row['ticks']:,}", f"{100 * row['share']:.1f} %"]
+        for row in method["slowest"]])

@@ -94,7 +94,7 @@ static int check_dtype(const target *t, const pt_given *given) {
     bool is_same = !given->has_shape || given->dtype == t->info.dtype;
     return is_same && pt_accepts(t->info.dtype, given->typecode)
                ? PT_ERROR_OK
-               : refuse(t, "has another dtype than the program");
+               : refuse(t, "has another dtype than the program; give its dtype");
 }
 
 // Bytes that a shape leads to; UINT32_MAX for more than there can be. A negative size is too large.
@@ -263,7 +263,7 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_item *value, pt_err
     PT_TRY(start_input(&t, m, i, error));
     PT_TRY(pt_plan_item(&m->plan, PT_VALUES, t.value, NULL, &item, error));
     if (item.type == PT_TYPE_TENSOR) {
-        return refuse(&t, "is a tensor: a buffer or a Tensor is wanted");
+        return refuse(&t, "is a tensor; give a buffer or a Tensor");
     }
     if (item.type >= PT_TYPE_INT_LIST || item.type == PT_TYPE_NONE) {
         return refuse(&t, "is a list, which no input can be");

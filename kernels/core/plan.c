@@ -46,7 +46,7 @@ uint32_t pt_program_methods(const pt_program *p) {
 int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
     if (i >= pt_program_methods(p)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
-                         "there are not so many");
+                         "there is no such; num_methods says how many there are");
     }
     return pt_describe(p)->at(plan, p, i, error);
 }

@@ -122,7 +122,8 @@ int pt_program_open(pt_program *p, const void *data, uint32_t size, pt_verificat
     }
     const uint8_t *id = p->data + 4; // the file may not be aligned
     if ((id[0] | id[1] << 8 | id[2] << 16 | (uint32_t)id[3] << 24) != PT_FILE_IDENTIFIER) {
-        return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "no file identifier ET12: not a .pte file");
+        return bad(error, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
+                   "no file identifier ET12: not a .pte file");
     }
     PT_TRY(pt_check_file(data, size, PT_SUBJECT_PROGRAM, error));
     PT_TRY(read_header(p, error));
@@ -224,7 +225,7 @@ static int named_data_at(const pt_program *p, pt_reader *r, uint32_t i, pt_table
     uint32_t entries = named_data(p, r);
     if (i >= pt_length(r, entries)) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_NAMED_DATA, (int32_t)i,
-                         "there is no such");
+                         "there is no such; get_num_keys says how many there are");
     }
     *t = pt_table_at(r, pt_table_item(r, entries, i));
     return r->bad ? pt_report_outside(error) : PT_ERROR_OK;

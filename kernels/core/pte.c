@@ -36,7 +36,7 @@ static int at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
     pt_reader r = pt_program_reader(p);
     if (i >= pt_length(&r, p->plans)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
-                         "there are not so many");
+                         "there is no such; num_methods says how many there are");
     }
     read_plan(plan, p, &r, i);
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;

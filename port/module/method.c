@@ -213,12 +213,12 @@ void pt_finish(method *self, int code, const pt_error *error) {
 static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
                                 const mp_obj_t *args) {
     mp_arg_check_num(n_args, n_kw, 4, 4, false);
-    uint32_t planned = pt_index(args[3]);
+    uint32_t planned = pt_clamp(args[3]);
     method *self = m_new0(method, 1);
     self->base.type = type;
     self->owner = args[0];
-    self->most = (uint16_t)MIN(pt_index(args[1]), UINT16_MAX);
-    self->most_arguments = (uint8_t)MIN(pt_index(args[2]), UINT8_MAX);
+    self->most = (uint16_t)MIN(pt_clamp(args[1]), UINT16_MAX);
+    self->most_arguments = (uint8_t)MIN(pt_clamp(args[2]), UINT8_MAX);
     self->n_anchors = PT_MEMORY_PLANNED + MIN(planned, MOST_PLANNED - SPARE) + SPARE;
     self->anchors = m_new0(void *, self->n_anchors - 1);
     self->raised = MP_OBJ_NULL;
@@ -259,8 +259,8 @@ static void take_files(method *self, mp_obj_t files, pt_memories *memories) {
 static void take_memories(method *self, const mp_obj_t *args, given *g) {
     pt_memories *memories = &g->memories;
     memories->pool = take(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
-    memories->pool.size = MIN(memories->pool.size, pt_index(args[POOL_SIZE]));
-    memories->pool_used = pt_index(args[USED]);
+    memories->pool.size = MIN(memories->pool.size, pt_clamp(args[POOL_SIZE]));
+    memories->pool_used = pt_clamp(args[USED]);
     if (args[FILES] != mp_const_none) {
         take_files(self, args[FILES], memories);
     }

@@ -1,5 +1,6 @@
 // The MicroPython module _picotorch: the library for the runtime in Python.
 #include "modpicotorch.h"
+#include "../../kernels/portable/half.h"
 #include "record.h"
 
 #if !MICROPY_PY_BUILTINS_FLOAT
@@ -60,13 +61,21 @@ static mp_obj_t module_element_size(mp_obj_t dtype_in) {
     return pt_small_int(dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0);
 }
 
+// The number that the bits of a float16 or bfloat16 are.
+static mp_obj_t module_half(mp_obj_t bits_in, mp_obj_t dtype) {
+    uint16_t bits = (uint16_t)mp_obj_get_int(bits_in);
+    float number = dtype == MP_OBJ_NEW_SMALL_INT(PT_DTYPE_BFLOAT16) ? pt_bfloat16_to_float(bits)
+                                                                    : pt_half_to_float(bits);
+    return pt_float((double)number, mp_const_none);
+}
+
 static mp_obj_t module_has_operator(mp_obj_t number) {
-    return mp_obj_new_bool(pt_operator_kernel(pt_index(number)) != NULL);
+    return mp_obj_new_bool(pt_operator_kernel(pt_clamp(number)) != NULL);
 }
 
 static mp_obj_t module_argument_name(mp_obj_t number, mp_obj_t i) {
     uint32_t length = 0;
-    const char *name = pt_operator_argument(pt_index(number), pt_index(i), &length);
+    const char *name = pt_operator_argument(pt_clamp(number), pt_clamp(i), &length);
     return mp_obj_new_str(name, length);
 }
 
@@ -88,6 +97,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     PT_1(module, clear_traceback),
     PT_0(module, text),
     PT_1(module, element_size),
+    PT_2(module, half),
     PT_1(module, has_operator),
     PT_2(module, argument_name),
     CONSTANT(VALUES, PT_VALUES),

@@ -16,9 +16,11 @@ static inline mp_obj_t pt_small_int(int64_t value) {
     return MP_OBJ_NEW_SMALL_INT((mp_int_t)MAX(-PT_SMALL_INT_MAX, MIN(value, PT_SMALL_INT_MAX)));
 }
 
-// An index or a size for the library, clamped: what does not fit is out of range there, too, as is
-// what is negative. TypeError for what is no int.
-uint32_t pt_index(mp_obj_t i);
+// An int for the library, clamped: a negative one and one that does not fit are out of range there.
+// TypeError for any other object.
+uint32_t pt_clamp(mp_obj_t i);
+// An index or a size for the library, as pt_clamp; InvalidType for any other object.
+uint32_t pt_index(mp_obj_t owner, mp_obj_t i);
 
 // Bytes of stack below MicroPython's limit that open, load, execute, step and unload have to find
 // before they begin. tests/host/test_stack.py holds the deepest kernel of every board to it.
@@ -127,8 +129,8 @@ mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
 // A string. While the heap is locked `kept`, one that pt_new_string made, shows it where it is, and
 // 0 has to follow it. ValueError for what is no UTF-8.
 mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t kept);
-// TypeError for what is no str.
-pt_text pt_text_of(mp_obj_t str);
+// InvalidType for any object but a str.
+pt_text pt_text_of(mp_obj_t owner, mp_obj_t str);
 mp_obj_t pt_bytes(pt_text text);
 // (dtype, sizes, dim order ...), see _tensor in host/native/_picotorch.py.
 mp_obj_t pt_tensor_tuple(const pt_tensor_info *info);

@@ -50,6 +50,10 @@ void pt_refuse(mp_obj_t owner, int code, uint8_t subject, int32_t index, const c
     pt_raise(owner, &error);
 }
 
+static __attribute__((noreturn)) void refuse_type(mp_obj_t owner, const char *what) {
+    pt_refuse(owner, PT_ERROR_INVALID_TYPE, PT_SUBJECT_ARGUMENT, PT_NO_INDEX, what);
+}
+
 void pt_need_stack(mp_obj_t owner) {
     size_t left = pt_stack_free();
     if (left < PT_STACK_BYTES) {
@@ -66,7 +70,7 @@ void pt_need_stack(mp_obj_t owner) {
     }
 }
 
-uint32_t pt_index(mp_obj_t i) {
+uint32_t pt_clamp(mp_obj_t i) {
     int64_t value;
     if (!mp_obj_is_int(i)) {
         return (uint32_t)mp_obj_get_int(i);
@@ -76,6 +80,13 @@ uint32_t pt_index(mp_obj_t i) {
     }
     mp_obj_t is_negative = mp_binary_op(MP_BINARY_OP_LESS, i, MP_OBJ_NEW_SMALL_INT(0));
     return is_negative == mp_const_true ? UINT32_MAX : INT32_MAX;
+}
+
+uint32_t pt_index(mp_obj_t owner, mp_obj_t i) {
+    if (!mp_obj_is_int(i) && !mp_obj_is_bool(i)) {
+        refuse_type(owner, "has the wrong type; give an int");
+    }
+    return pt_clamp(i);
 }
 
 // ---- memories
@@ -113,7 +124,8 @@ bool pt_find_memory(mp_obj_t object, pt_memory *memory) {
 pt_memory pt_memory_of(mp_obj_t owner, mp_obj_t object, uint8_t subject, int32_t index) {
     pt_memory memory;
     if (!pt_find_memory(object, &memory)) {
-        pt_refuse(owner, PT_ERROR_INVALID_TYPE, subject, index, "is no buffer of contiguous bytes");
+        pt_refuse(owner, PT_ERROR_INVALID_TYPE, subject, index,
+                  "is no buffer of contiguous bytes; give a bytearray, an array or a memoryview");
     }
     if (memory.span.size == PT_SMALL_INT_MAX) {
         pt_refuse(owner, PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more");
@@ -156,10 +168,10 @@ mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t
     return kept;
 }
 
-pt_text pt_text_of(mp_obj_t str) {
+pt_text pt_text_of(mp_obj_t owner, mp_obj_t str) {
     size_t length;
     if (!mp_obj_is_str(str)) {
-        mp_raise_type(&mp_type_TypeError);
+        refuse_type(owner, "has the wrong type; give a str");
     }
     const char *data = mp_obj_str_get_data(str, &length);
     return (pt_text){data, (uint32_t)length};

@@ -89,15 +89,15 @@ static mp_obj_t file_key(mp_obj_t self_in, mp_obj_t i) {
     const pt_file *self = get_either(self_in);
     pt_text key;
     if (!is_program(self)) {
-        return pt_bytes(pt_data_key(&self->data, pt_index(i)));
+        return pt_bytes(pt_data_key(&self->data, pt_index(self->owner, i)));
     }
-    PT_CALL(self->owner, pt_named_data_key(&self->program, pt_index(i), &key, &error));
+    PT_CALL(self->owner, pt_named_data_key(&self->program, pt_index(self->owner, i), &key, &error));
     return pt_bytes(key);
 }
 
 static mp_obj_t file_find_key(mp_obj_t self_in, mp_obj_t key_in) {
     const pt_file *self = get_either(self_in);
-    pt_text key = pt_text_of(key_in);
+    pt_text key = pt_text_of(self->owner, key_in);
     int32_t i;
     if (!is_program(self)) {
         return pt_small_int(pt_data_find(&self->data, key.data, key.length));
@@ -110,9 +110,9 @@ static mp_obj_t file_data(mp_obj_t self_in, mp_obj_t i, mp_obj_t view) {
     const pt_file *self = get_either(self_in);
     pt_span part;
     if (!is_program(self)) {
-        return show_part(self, pt_data_bytes(&self->data, pt_index(i)), view);
+        return show_part(self, pt_data_bytes(&self->data, pt_index(self->owner, i)), view);
     }
-    PT_CALL(self->owner, pt_named_data(&self->program, pt_index(i), &part, &error));
+    PT_CALL(self->owner, pt_named_data(&self->program, pt_index(self->owner, i), &part, &error));
     return show_part(self, part, view);
 }
 
@@ -124,7 +124,7 @@ static mp_obj_t program_num_methods(mp_obj_t self) {
 
 static mp_obj_t program_find(mp_obj_t self_in, mp_obj_t name_in) {
     const pt_file *self = get_program(self_in);
-    pt_text name = pt_text_of(name_in);
+    pt_text name = pt_text_of(self->owner, name_in);
     pt_plan plan;
     PT_CALL(self->owner, pt_plan_find(&plan, &self->program, name.data, name.length, &error));
     return MP_OBJ_NEW_SMALL_INT(plan.index);
@@ -138,7 +138,7 @@ static const pt_file *file_of(const pt_plan *plan) {
 pt_plan pt_get_plan(mp_obj_t program, mp_obj_t i) {
     const pt_file *file = get_program(program);
     pt_plan plan;
-    PT_CALL(file->owner, pt_plan_at(&plan, &file->program, pt_index(i), &error));
+    PT_CALL(file->owner, pt_plan_at(&plan, &file->program, pt_index(file->owner, i), &error));
     return plan;
 }
 
@@ -155,7 +155,7 @@ static mp_obj_t program_count(mp_obj_t self, mp_obj_t plan, mp_obj_t what) {
 static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
     uint32_t size;
-    PT_CALL(file_of(&p)->owner, pt_plan_buffer(&p, pt_index(i), &size, &error));
+    PT_CALL(file_of(&p)->owner, pt_plan_buffer(&p, pt_index(file_of(&p)->owner, i), &size, &error));
     return pt_small_int(size);
 }
 
@@ -164,8 +164,8 @@ static mp_obj_t program_buffer_size(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
 static pt_item find_item(const pt_plan *plan, const mp_obj_t *args, uint32_t *value) {
     pt_what what = (pt_what)mp_obj_get_int(args[2]);
     pt_item item;
-    PT_CALL(file_of(plan)->owner,
-            pt_plan_item(plan, what, pt_index(args[3]), value, &item, &error));
+    PT_CALL(file_of(plan)->owner, pt_plan_item(plan, what, pt_index(file_of(plan)->owner, args[3]),
+                                               value, &item, &error));
     return item;
 }
 
@@ -198,15 +198,15 @@ static mp_obj_t program_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
     pt_text name, overload;
     int32_t number;
-    PT_CALL(file_of(&p)->owner,
-            pt_plan_operator(&p, pt_index(i), &name, &overload, &number, &error));
+    PT_CALL(file_of(&p)->owner, pt_plan_operator(&p, pt_index(file_of(&p)->owner, i), &name,
+                                                 &overload, &number, &error));
     mp_obj_t items[] = {pt_bytes(name), pt_bytes(overload), pt_small_int(number)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
 
 static mp_obj_t program_instruction_operator(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
-    return pt_small_int(pt_plan_called_operator(&p, pt_index(i)));
+    return pt_small_int(pt_plan_called_operator(&p, pt_index(file_of(&p)->owner, i)));
 }
 
 static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
@@ -225,18 +225,20 @@ static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
 
 static mp_obj_t program_backend(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
-    return pt_bytes(pt_plan_backend(&p, pt_index(i)));
+    return pt_bytes(pt_plan_backend(&p, pt_index(file_of(&p)->owner, i)));
 }
 
 static mp_obj_t program_has_backend(size_t n_args, const mp_obj_t *args) {
     pt_plan p = pt_get_plan(args[0], args[1]);
-    pt_text name = pt_text_of(args[3]), backend = pt_plan_backend(&p, pt_index(args[2]));
+    pt_text name = pt_text_of(file_of(&p)->owner, args[3]),
+            backend = pt_plan_backend(&p, pt_index(file_of(&p)->owner, args[2]));
     return mp_obj_new_bool(pt_text_is(backend, name.data, name.length));
 }
 
 static pt_delegate_info find_delegate(const pt_plan *plan, mp_obj_t i) {
     pt_delegate_info info;
-    PT_CALL(file_of(plan)->owner, pt_plan_delegate(plan, pt_index(i), &info, &error));
+    PT_CALL(file_of(plan)->owner,
+            pt_plan_delegate(plan, pt_index(file_of(plan)->owner, i), &info, &error));
     return info;
 }
 
@@ -255,7 +257,7 @@ static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
     pt_delegate_info info = find_delegate(&p, args[2]);
     pt_text key;
     pt_span part;
-    pt_compile_spec(&p, &info, pt_index(args[3]), &key, &part);
+    pt_compile_spec(&p, &info, pt_index(file_of(&p)->owner, args[3]), &key, &part);
     mp_obj_t items[] = {pt_bytes(key), show_part(file_of(&p), part, mp_const_none)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
@@ -263,7 +265,7 @@ static mp_obj_t program_spec(size_t n_args, const mp_obj_t *args) {
 static mp_obj_t program_find_spec(size_t n_args, const mp_obj_t *args) {
     pt_plan p = pt_get_plan(args[0], args[1]);
     pt_delegate_info info = find_delegate(&p, args[2]);
-    pt_text key = pt_text_of(args[3]);
+    pt_text key = pt_text_of(file_of(&p)->owner, args[3]);
     pt_span part;
     return pt_find_spec(&p, &info, key.data, key.length, &part)
                ? show_part(file_of(&p), part, args[4])
@@ -301,7 +303,7 @@ MP_DEFINE_CONST_OBJ_TYPE(pt_program_type, MP_QSTR_Program, MP_TYPE_FLAG_NONE, ma
 static mp_obj_t data_tensor(mp_obj_t self_in, mp_obj_t i) {
     const pt_file *self = pt_get_file(self_in, &pt_data_type);
     pt_tensor_info info;
-    PT_CALL(self->owner, pt_data_tensor(&self->data, pt_index(i), &info, &error));
+    PT_CALL(self->owner, pt_data_tensor(&self->data, pt_index(self->owner, i), &info, &error));
     return pt_tensor_tuple(&info);
 }
 

@@ -77,7 +77,7 @@ static mp_obj_t finish(method *self, int code, const pt_error *error, const give
 }
 
 // An input that is no tensor; of PT_TYPE_NONE what cannot be one.
-static pt_item item_of(mp_obj_t value) {
+static pt_item item_of(mp_obj_t owner, mp_obj_t value) {
     pt_item item = {.type = PT_TYPE_NONE};
     if (value == mp_const_none) {
         item.type = PT_TYPE_NULL;
@@ -91,20 +91,20 @@ static pt_item item_of(mp_obj_t value) {
         item.number.as.d = (double)mp_obj_get_float(value);
     } else if (mp_obj_is_str(value)) {
         item.type = PT_TYPE_STRING;
-        item.text = pt_text_of(value);
+        item.text = pt_text_of(owner, value);
     }
     return item;
 }
 
 mp_obj_t pt_method_set_input(mp_obj_t self_in, mp_obj_t value, mp_obj_t i_in) {
     method *self = pt_get_method(self_in);
-    uint32_t i = pt_index(i_in);
+    uint32_t i = pt_index(self->owner, i_in);
     pt_error error;
     given g;
     if (!mp_obj_is_str(value) && take(self, value, PT_SUBJECT_INPUT, (int32_t)i, &g)) {
         return finish(self, pt_give_input(&self->m, i, &g.c, &error), &error, &g);
     }
-    pt_item item = item_of(value);
+    pt_item item = item_of(self->owner, value);
     pt_finish(self, pt_set_constant_input(&self->m, i, &item, &error), &error);
     return mp_const_none;
 }
@@ -113,13 +113,13 @@ static void take_memory(const method *self, mp_obj_t buffer, uint8_t subject, in
                         given *into) {
     if (!take(self, buffer, subject, index, into)) {
         pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, subject, index,
-                  "is a tensor: a buffer or a Tensor is wanted");
+                  "is a tensor; give a buffer or a Tensor");
     }
 }
 
 mp_obj_t pt_method_set_output(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t i_in) {
     method *self = pt_get_method(self_in);
-    uint32_t i = pt_index(i_in);
+    uint32_t i = pt_index(self->owner, i_in);
     pt_error error;
     given g;
     take_memory(self, buffer, PT_SUBJECT_OUTPUT, (int32_t)i, &g);
@@ -128,7 +128,7 @@ mp_obj_t pt_method_set_output(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t i_in) 
 
 mp_obj_t pt_method_set_attribute(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t name_in) {
     method *self = pt_get_method(self_in);
-    pt_text name = pt_text_of(name_in);
+    pt_text name = pt_text_of(self->owner, name_in);
     pt_error error;
     given g;
     take_memory(self, buffer, PT_SUBJECT_ATTRIBUTE, PT_NO_INDEX, &g);
@@ -229,7 +229,7 @@ static mp_obj_t kept_at(const method *self, uint32_t i) {
 
 mp_obj_t pt_method_get_output(mp_obj_t self_in, mp_obj_t i_in) {
     const method *self = pt_get_method(self_in);
-    uint32_t i = pt_index(i_in);
+    uint32_t i = pt_index(self->owner, i_in);
     pt_value_view view;
     PT_CALL(self->owner, pt_output(&self->m, i, &view, &error));
     return object_of(self, &view, kept_at(self, i));
@@ -241,14 +241,15 @@ mp_obj_t pt_method_item(size_t n_args, const mp_obj_t *args) {
     pt_item list;
     pt_value_view view;
     PT_CALL(self->owner, pt_check_loaded(m, &error));
-    PT_CALL(self->owner, pt_plan_item(&m->plan, PT_VALUES, pt_index(args[1]), NULL, &list, &error));
-    PT_CALL(self->owner, pt_list_view(m, &list, pt_index(args[2]), &view, &error));
+    PT_CALL(self->owner,
+            pt_plan_item(&m->plan, PT_VALUES, pt_index(self->owner, args[1]), NULL, &list, &error));
+    PT_CALL(self->owner, pt_list_view(m, &list, pt_index(self->owner, args[2]), &view, &error));
     return object_of(self, &view, args[3]);
 }
 
 mp_obj_t pt_method_attribute(mp_obj_t self_in, mp_obj_t name_in, mp_obj_t kept) {
     const method *self = pt_get_method(self_in);
-    pt_text name = pt_text_of(name_in);
+    pt_text name = pt_text_of(self->owner, name_in);
     pt_value_view view;
     PT_CALL(self->owner, pt_attribute(&self->m, name.data, name.length, &view, &error));
     return object_of(self, &view, kept);
@@ -263,7 +264,7 @@ mp_obj_t pt_method_argument_count(mp_obj_t self_in) {
 mp_obj_t pt_method_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t kept) {
     const method *self = pt_get_method(self_in);
     pt_value_view view;
-    PT_CALL(self->owner, pt_argument(&self->m, pt_index(i), &view, &error));
+    PT_CALL(self->owner, pt_argument(&self->m, pt_index(self->owner, i), &view, &error));
     return object_of(self, &view, kept);
 }
 
@@ -278,8 +279,8 @@ mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_
     }
     uint32_t size = sizes.span.size;
     memcpy(copy, sizes.span.data, MIN(size, sizeof(copy)));
-    PT_CALL(self->owner,
-            pt_resize_argument(&self->m, pt_index(i), size / sizeof(int32_t), copy, &error));
+    PT_CALL(self->owner, pt_resize_argument(&self->m, pt_index(self->owner, i),
+                                            size / sizeof(int32_t), copy, &error));
     return mp_const_none;
 }
 
@@ -290,7 +291,7 @@ mp_obj_t pt_method_allocate(size_t n_args, const mp_obj_t *args) {
     method *self = pt_get_method(args[0]);
     bool is_pool = self->m.state == PT_LOADING;
     void *start = pt_start_of(self, is_pool ? PT_MEMORY_POOL : TEMP), *data;
-    uint32_t size = pt_index(args[1]), alignment = pt_index(args[2]);
+    uint32_t size = pt_index(self->owner, args[1]), alignment = pt_index(self->owner, args[2]);
     mp_obj_t view =
         args[3] == mp_const_none ? pt_show(args[3], start, start, 0, 'B', true) : args[3];
     PT_CALL(self->owner, is_pool ? pt_allocate(&self->m, size, alignment, &data, &error)
@@ -300,6 +301,6 @@ mp_obj_t pt_method_allocate(size_t n_args, const mp_obj_t *args) {
 
 mp_obj_t pt_method_ask_temp(mp_obj_t self_in, mp_obj_t size) {
     method *self = pt_get_method(self_in);
-    PT_CALL(self->owner, pt_ask_temp(&self->m, pt_index(size), &error));
+    PT_CALL(self->owner, pt_ask_temp(&self->m, pt_index(self->owner, size), &error));
     return mp_const_none;
 }

@@ -96,9 +96,9 @@ operators: packages ## Program that runs single operators on one board, without 
 ##@ Working with it
 
 .PHONY: repl
-repl: ## MicroPython's prompt on an emulated board (ctrl-A x ends it); PORT=pty, PORT=tcp:4444: for mpremote
+repl: ## MicroPython's prompt on an emulated board (MODEL=m.pte PORT=pty|tcp:4444; ctrl-A x ends it)
 	@$(SETUP) firmware --board $(BOARD) --variant repl
-	$(PICOTORCH) repl --board $(BOARD) $(if $(PORT),--listen $(PORT))
+	$(PICOTORCH) repl --board $(BOARD) $(addprefix --model ,$(MODEL)) $(if $(PORT),--listen $(PORT))
 
 .PHONY: parity
 parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/fixtures/ds_cnn)

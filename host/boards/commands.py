@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import click
 
@@ -22,10 +23,12 @@ from .boards import load_board
               "tcp:PORT on this computer, for mpremote and others.")
 @click.option("--romfs", type=InputFile(),
               metavar="IMAGE", help="Mount this ROMFS image at /rom; mpremote romfs build writes one.")
+@click.option("--model", "models", multiple=True, type=InputFile(), metavar="M.pte",
+              help="Have this program as a file in /rom. Repeat it for more files.")
 @click.option("--firmware", multiple=True, type=InputFile(), metavar="FW.UF2",
               help="For RPI_PICO, with --listen tcp:PORT: a file that picotorch firmware wrote; by "
               "default the firmware with all kernels (make rp2). Repeat it for more files.")
-def repl(board, listen, romfs, firmware):
+def repl(board, listen, romfs, models, firmware):
     """Open MicroPython's prompt on an emulated board, with files and picotorch.
 
     ctrl-D is a soft reset, which keeps the files. `import _board; _board.exit(0)` ends the board; so do
@@ -33,24 +36,27 @@ def repl(board, listen, romfs, firmware):
 
     \b
     Examples:
-      picotorch repl
+      picotorch repl --model model.pte
       picotorch repl --board netduinoplus2 --listen tcp:4444
       mpremote connect socket://localhost:4444 cp model.pte : exec "import picotorch"
       picotorch repl --board RPI_PICO --listen tcp:4444
     """
     if board == pico.BOARD:
-        if not listen or listen == "pty" or romfs:
+        if not listen or listen == "pty" or romfs or models:
             raise click.UsageError(f"{board} takes --listen tcp:PORT; its ROMFS is in its firmware")
         command = pico.command(*(firmware or [rp2.default_output(board, [])]),
                                port=int(listen.removeprefix("tcp:")))
         sys.exit(subprocess.run(command).returncode)
     if firmware:
         raise click.UsageError(f"--firmware is of {pico.BOARD}")
+    if romfs and models:
+        raise click.UsageError("--romfs and --model: give one of them")
     with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
         start = load_board(board)
         if not start.full_firmware:
             raise click.UsageError(f"{board} has no room for a prompt")
-        sys.exit(prompt.serve(start, listen, romfs) if listen else prompt.run(start, romfs))
+        with prompt.models_image(models) if models else nullcontext(romfs) as image:
+            sys.exit(prompt.serve(start, listen, image) if listen else prompt.run(start, image))
 
 
 @command("boards")

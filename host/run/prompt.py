@@ -5,14 +5,18 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from picotorch.errors import INVALID_ARGUMENT, fail
 
 from ..boards.boards import Board
+from ..files import read_file
+from ..firmware import romfs
 from . import emulator
 
 _END = b"\r\rimport _board; _board.exit(0)\r"
@@ -26,20 +30,37 @@ def _firmware(board):
     return path
 
 
-def _check_romfs(board, romfs):
-    size = 0 if romfs is None else romfs.stat().st_size
+def _check_romfs(board, image):
+    size = 0 if image is None else image.stat().st_size
     if size > board.job.size:
         raise emulator.JobTooLarge(f"{size}B of ROMFS image, {board.job.size}B available in memory "
                                    f"'{board.job.name}' of {board.name}")
 
 
-def run(board: Board, romfs: Path | None = None) -> int:
+@contextmanager
+def models_image(models: Iterable[Path]) -> Iterator[Path]:
+    """A ROMFS image of programs, each a file of its name; says where the board has them. Raises Error
+    where two have the same name or one cannot be read."""
+    files = {}
+    for path in models:
+        if path.name in files:
+            raise fail(INVALID_ARGUMENT, "is the name of two files", path.name, remedy="rename one")
+        files[path.name] = read_file(path)
+    for path in models:
+        click.echo(f"{path}: /rom/{path.name} on the board", err=True)
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder, "models.romfs")
+        image.write_bytes(romfs.build(files))
+        yield image
+
+
+def run(board: Board, image: Path | None = None) -> int:
     """Give the prompt on stdin and stdout until the board ends; return its exit status.
 
-    romfs: an image that is mounted at /rom. Raises emulator.EmulatorError.
+    image: of ROMFS, mounted at /rom. Raises emulator.EmulatorError.
     """
-    _check_romfs(board, romfs)
-    command = emulator.emulator_command(board, _firmware(board), romfs,
+    _check_romfs(board, image)
+    command = emulator.emulator_command(board, _firmware(board), image,
                                         console=("-serial", "mon:stdio"))
     if sys.stdin.isatty():
         return subprocess.call(command)
@@ -66,7 +87,7 @@ def _type(prompt):
 
 
 @contextmanager
-def listening(board: Board, listen: str, romfs: Path | None = None
+def listening(board: Board, listen: str, image: Path | None = None
               ) -> Iterator[tuple[str, subprocess.Popen]]:
     """Have the board's console on a port, and give its name as pyserial takes it, with the process.
 
@@ -74,11 +95,11 @@ def listening(board: Board, listen: str, romfs: Path | None = None
     can connect, another after it. What is typed before the board has booted may be lost. Raises
     emulator.EmulatorError where the port is taken.
     """
-    _check_romfs(board, romfs)
+    _check_romfs(board, image)
     serial = listen
     if listen.startswith("tcp:"):
         serial = f"tcp:127.0.0.1:{listen.removeprefix('tcp:')},server=on,wait=off,nodelay=on"
-    command = emulator.emulator_command(board, _firmware(board), romfs,
+    command = emulator.emulator_command(board, _firmware(board), image,
                                         console=("-monitor", "stdio", "-serial", serial))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
@@ -110,10 +131,10 @@ def _answer(process):
     return said
 
 
-def serve(board: Board, listen: str, romfs: Path | None = None) -> int:
+def serve(board: Board, listen: str, image: Path | None = None) -> int:
     """Have the board's console on a port until the board ends, and say how to connect; return its exit
     status. Raises emulator.EmulatorError."""
-    with listening(board, listen, romfs) as (port, process):
+    with listening(board, listen, image) as (port, process):
         click.echo(f"{board.name} listens. Type in another terminal:\n  mpremote connect {port}\n"
                    "_board.exit(0) there ends it, and ctrl-C here.")
         return process.wait()

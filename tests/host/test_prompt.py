@@ -15,6 +15,7 @@ from picotorch.host.run import emulator, prompt
 
 REPL = [str(Path(sys.executable).parent / "picotorch"), "repl"]
 BOARD = load_board("mps2-an386")
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def test_a_file_is_typed_at_the_prompt_and_its_end_ends_the_board():
@@ -29,6 +30,56 @@ def test_the_exit_status_is_the_boards():
     done = subprocess.run(REPL, input=b"import _board; _board.exit(5)\n", stdout=subprocess.DEVNULL,
                           timeout=60)
     assert done.returncode == 5
+
+
+def typed(text, *arguments):
+    """What the board wrote to a text that was typed at the prompt, without the echo of the input."""
+    done = subprocess.run([*REPL, *map(str, arguments)], input=text.encode(), capture_output=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.decode().replace("\r\n", "\n").splitlines()
+    return [line for line in lines[2:] if not line.startswith((">>>", "..."))]
+
+
+def test_dir_of_the_package_takes_heap_once():
+    """MicroPython tries each name that the firmware knows. The first time loads the parts."""
+    text = """import gc, picotorch
+def used():
+    dir(picotorch); gc.collect(); return gc.mem_alloc()
+
+before = gc.collect() or gc.mem_alloc()
+first = used()
+for i in range(20): last = used()
+
+names = dir(picotorch)
+print(first - before < 8192, last - first < 512, "Module" in names, "os" in names)
+"""
+    assert typed(text) == ["True True True False"]
+
+
+def test_models_are_files_there():
+    model = FIXTURES / "add_1" / "model.pte"
+    text = """import io, json, os, time
+from array import array
+from picotorch import Module
+print(os.listdir("/rom"), json.loads('{"a": [1]}'), io.StringIO("text").read(), time.ticks_ms() > 0)
+print(Module("/rom/model.pte")(array("f", [3])).tolist())
+"""
+    assert typed(text, "--model", model) == ["['model.pte'] {'a': [1]} text True", "[6.0]"]
+
+
+def test_models_need_names_of_their_own(call):
+    paths = [FIXTURES / name / "model.pte" for name in ("add_1", "add_5")]
+    assert_error(call("repl", "--model", paths[0], "--model", paths[1]), "InvalidArgument",
+                 "model.pte: is the name of two files", "rename one")
+    assert_usage(call("repl", "--model", paths[0], "--romfs", paths[1]), "give one of them")
+
+
+def test_text_of_any_language_arrives():
+    """Also where it is put into a line: left is the key before the last letter."""
+    left = "\x1b[D"
+    text = f"print('größe', len('日本'), '🔥')\nprint('ab'){left}{left}{left}é\n"
+    assert typed(text) == ["größe 2 🔥", "aéb"]
 
 
 @pytest.mark.parametrize("listen", ["pty", "tcp:0"])

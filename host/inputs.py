@@ -6,6 +6,7 @@ An input of a number, bool or string is a Python value, that with which the prog
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -54,12 +55,17 @@ def checked_inputs(meta: MethodMeta, given: list, quantize: bool = False) -> lis
     point. Raises InvalidArgument for another number of inputs, another dtype or value, NotSupported for
     other sizes.
     """
+    check_count(meta, given)
+    if quantize:
+        given = [_quantized(meta, i, value) for i, value in enumerate(given)]
+    return [checked_input(meta, i, value) for i, value in enumerate(given)]
+
+
+def check_count(meta: MethodMeta, given: Sequence) -> None:
+    """Raises InvalidArgument for another number of inputs than a method takes."""
     if len(given) != meta.num_inputs():
         raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} wanted, {len(given)} given", "inputs",
                    remedy=_signature(meta))
-    if quantize:
-        given = [_quantized(meta, i, value) for i, value in enumerate(given)]
-    return [_checked_input(meta, i, value) for i, value in enumerate(given)]
 
 
 def _quantized(meta, i, value):
@@ -101,7 +107,8 @@ def _signature(meta):
     return "the method takes " + (", ".join(wanted) or "none")
 
 
-def _checked_input(meta, i, value):
+def checked_input(meta: MethodMeta, i: int, value):
+    """Input `i` as checked_inputs gives it."""
     if meta.input_tag(i) != TENSOR:
         return _checked_number(meta, i, value)
     info = meta.input_tensor_meta(i)
@@ -141,7 +148,8 @@ def _as_array(value, i, scalar_type=None):
     try:
         return as_array(value, scalar_type)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise fail(INVALID_TYPE, f"cannot become an array: {error}", "input", i) from None
+        raise fail(INVALID_TYPE, f"cannot become an array: {error}", "input", i,
+                   remedy="give an array of numpy or a tensor of torch") from None
 
 
 def _checked_number(meta, i, value):

@@ -7,9 +7,11 @@ quantized types of their integers. to_bfloat16 and from_bfloat16 convert.
 import sys
 
 import numpy as np
-from picotorch import schema
+from picotorch import from_blob, schema
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
 from picotorch.tensor import BFLOAT16
+
+from .aligned import aligned_copy
 
 # numpy dtypes by ScalarType; types that are not here are seen as bytes
 DTYPES = {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
@@ -54,6 +56,8 @@ def output_array(value, index):
 def as_array(value, scalar_type):
     """An input as an array; of bits where it is a tensor of torch or an array of ml_dtypes of a type
     that numpy has not. Raises InvalidArgument where the program's type is another."""
+    if hasattr(value, "cpu"):  # a tensor of torch, on any device
+        value = value.detach().cpu()
     name = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if name not in _NAMES:
         return np.asarray(value)
@@ -63,7 +67,13 @@ def as_array(value, scalar_type):
     bits = DTYPES.get(scalar_type, "uint8")
     if isinstance(value, np.ndarray):
         return value.view(bits)
-    return value.detach().view(getattr(sys.modules["torch"], bits)).numpy()
+    return value.view(getattr(sys.modules["torch"], bits)).numpy()
+
+
+def as_tensor(array, info):
+    """A Tensor of an array's sizes and of its bytes in the dim order of a TensorInfo."""
+    data = aligned_copy(to_stored(array, info.dim_order()))
+    return from_blob(data, array.shape, info.scalar_type(), info.dim_order())
 
 
 def to_stored(array, dim_order):

@@ -15,7 +15,6 @@ from picotorch import (
     Program,
     Tensor,
     ValueList,
-    from_blob,
     schema,
 )
 from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
@@ -26,7 +25,7 @@ from .aligned import aligned, aligned_copy
 from .inputs import checked_inputs
 from .run.request import Request, Result, Usage, read_events
 from .run.runner_log import log_of
-from .tensors import from_stored, output_array, to_stored
+from .tensors import as_tensor, from_stored, output_array
 
 BOARD = "host"
 
@@ -152,9 +151,7 @@ def set_inputs(method: Method, meta: MethodMeta, inputs: list) -> None:
     """Sets checked inputs; the method keeps the memory of those that it uses in place."""
     for i, value in enumerate(inputs):
         if meta.input_tag(i) == _TENSOR:
-            info = meta.input_tensor_meta(i)
-            data = aligned_copy(to_stored(value, info.dim_order()))
-            method.set_input(from_blob(data, value.shape, info.scalar_type(), info.dim_order()), i)
+            method.set_input(as_tensor(value, meta.input_tensor_meta(i)), i)
         else:
             method.set_input(value, i)
 

@@ -75,12 +75,12 @@ def filled(items):
 def python_source(schema, subjects):
     """What the API has words for: types, dtypes, errors and what they are about."""
     lines = [f'"""Constants of a .pte file. {NOTICE}"""', ""]
-    for name in ("Int", "Double", "Tensor"):
-        lines.append(f"KERNEL_TYPES_{upper(name)} = {schema['enum']['KernelTypes'][name]}")
+    lines.append(f"KERNEL_TYPES_TENSOR = {schema['enum']['KernelTypes']['Tensor']}")
     lines += ["", "SCALAR_TYPE_NAMES = {"]
     lines += filled(f'{value}: "{name}"' for name, value in schema["enum"]["ScalarType"].items())
     lines += ["}", "", "ERROR_NAMES = {"]
-    lines += filled(f'0x{value:02X}: "{name}"' for name, value in schema["enum"]["Error"].items())
+    lines += filled(f'0x{value:02X}: "{name}"' for name, value in schema["enum"]["Error"].items()
+                    if not name.startswith("Registration"))  # of operators: none is registered here
     lines += ["}", "", "# What an error of the library is about, by its number", "SUBJECTS = ("]
     lines += filled(f'"{word}"' for word in subjects.values())
     lines += [")"]

@@ -116,6 +116,13 @@ def element_size(dtype):
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
 
 
+def half(bits, dtype):
+    """The number that the bits of a float16 or bfloat16 are."""
+    if dtype == lib.PT_DTYPE_BFLOAT16:
+        return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+    return struct.unpack("<e", struct.pack("<H", bits))[0]
+
+
 def has_operator(number):
     """Whether this build has a kernel for the operator of a number."""
     return lib.pt_operator_kernel(number) != ffi.NULL
@@ -124,12 +131,15 @@ def has_operator(number):
 def argument_name(number, i):
     """Name of argument i of an operator; "" where there is none."""
     length = ffi.new("uint32_t *")
-    name = lib.pt_operator_argument(number, i, length)
+    name = lib.pt_operator_argument(number, _index(i), length)
     return ffi.unpack(name, length[0]).decode()
 
 
 def _utf8(text):
-    return text.encode("utf-8", "surrogateescape")
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # other surrogates, which no file has
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _text(text):
@@ -170,6 +180,7 @@ def _tensor(info):
 # ---- calls of the library
 
 _type_of = functools.cache(ffi.typeof)
+_TEXT = ffi.typeof("const char *")
 _PYTHON = {ffi.typeof(kind): function for kind, function in (
     ("pt_text", _text), ("pt_text *", _text), ("pt_tensor_info *", _tensor),
     ("uint32_t *", operator.itemgetter(0)), ("int32_t *", operator.itemgetter(0)),
@@ -184,7 +195,8 @@ def _python(found):
 
 def _index(value):
     """An index or a size, clamped: what does not fit is out of range for the library, too, as what is
-    negative is."""
+    negative is. TypeError for what is no int."""
+    value = operator.index(value)
     if not -(2**31) <= value < 2**31:
         value = -1 if value < 0 else 2**31 - 1
     return value & 0xFFFFFFFF
@@ -205,14 +217,15 @@ class _Caller:
     def call(self, function, *arguments):
         """Calls a function of the library. What it finds, and a pt_error, are its last parameters, for
         which no argument is given. Returns what it finds, or else answers."""
-        given = []
+        given, parameters = [], _type_of(function).args
         for each in arguments:
-            if isinstance(each, str):
-                text = _utf8(each)
+            kind = parameters[len(given)]
+            if kind is _TEXT:
+                text = self._text(each)
                 given += text, len(text)
             else:
-                given.append(_index(each) if isinstance(each, int) else each)
-        found = [ffi.new(kind) for kind in _type_of(function).args[len(given) :]]
+                given.append(self._int(each) if kind.kind in ("primitive", "enum") else each)
+        found = [ffi.new(kind) for kind in parameters[len(given) :]]
         answer = function(*given, *found)
         raised, self._raised = self._raised, None
         if raised is not None:
@@ -221,6 +234,27 @@ class _Caller:
             self._report(found[-1])
         found = [_python(each) for each in found[:-1] or [answer]]
         return found[0] if len(found) == 1 else found
+
+    def _text(self, value):
+        if not isinstance(value, str):
+            self._refuse_type("give a str")
+        return _utf8(value)
+
+    def _int(self, value):
+        try:
+            return _index(value)
+        except TypeError:
+            self._refuse_type("give an int")
+
+    def _flag(self, value):
+        try:
+            return bool(value)
+        except ValueError:  # an array
+            self._refuse_type("give a bool")
+
+    def _refuse_type(self, remedy):
+        self._refuse(lib.PT_ERROR_INVALID_TYPE, lib.PT_SUBJECT_ARGUMENT, -1,
+                     f"has the wrong type; {remedy}")
 
     def ask(self, function, *arguments):
         """Calls one on what this object stands for, whose memory is where it was."""
@@ -239,7 +273,7 @@ class _Caller:
         size = nbytes(buffer)
         if size < 0:
             self._refuse(lib.PT_ERROR_INVALID_TYPE, subject, index,
-                         "is no buffer of contiguous bytes")
+                         "is no buffer of contiguous bytes; give a bytearray, an array or a memoryview")
         if size >= SMALL_INT_MAX:
             self._refuse(lib.PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more")
         return _Memory(buffer)
@@ -510,7 +544,7 @@ class Method(_Caller):
         memories = {"pool": pool.span | {"size": min(size, pool.size)}, "pool_used": used,
                     "planned": spans, "n_planned": len(planned), "temp": temp.span if temp else {},
                     "data": data, "n_data": len(files)}
-        options = {"prepare": bool(prepare), "core": self.core, "delegates": self._delegates,
+        options = {"prepare": self._flag(prepare), "core": self.core, "delegates": self._delegates,
                    "clock": ffi.addressof(lib, "pt_nanoseconds"), "clock_mask": 2**64 - 1,
                    "events": events.span if events else {}}
         self._structs = program, files, spans, data
@@ -565,7 +599,7 @@ class Method(_Caller):
         """Hands over a buffer or a Tensor."""
         if not _is_tensor(value):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
-                         "is a tensor: a buffer or a Tensor is wanted")
+                         "is a tensor; give a buffer or a Tensor")
         shaped = hasattr(value, "raw_sizes")
         memory = self._memory(value.data if shaped else value, subject, index)
         given = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}
@@ -584,12 +618,15 @@ class Method(_Caller):
                 used = self._memories()
                 self._given = [each for each in self._given if each in used.values()]
 
-    def set_input(self, value, i):
+    def set_input(self, value, index):
+        """Also takes a tensor of torch, and what else is an array but no buffer."""
+        if _is_array(value) and not _is_tensor(value):
+            value = as_input(self._owner.method_meta(), index, value)
         item = _item(value)
         if item["type"] == lib.PT_TYPE_NONE and _is_tensor(value):
-            self._give(lib.pt_give_input, i, value, lib.PT_SUBJECT_INPUT, i)
+            self._give(lib.pt_give_input, index, value, lib.PT_SUBJECT_INPUT, index)
         else:
-            self._change(lib.pt_set_constant_input, i, [item])
+            self._change(lib.pt_set_constant_input, index, [item])
 
     def set_output(self, buffer, i):
         self._give(lib.pt_set_output, i, buffer, lib.PT_SUBJECT_OUTPUT, i)
@@ -621,12 +658,12 @@ class Method(_Caller):
         tensor._dim_order = self._part(t.dim_order, t.rank).toreadonly()
         return tensor
 
-    def get_output(self, i):
-        """Output i as an object: the Tensor or list of its Kept, pointed to it."""
-        view = self.ask(lib.pt_output, i)
-        if i >= len(self._owner._kept):
-            self._owner._ask(KEPT, i)
-        return self._object(view, self._owner._kept[i])
+    def get_output(self, index):
+        """An output as an object: the Tensor or list of its Kept, pointed to it."""
+        view = self.ask(lib.pt_output, index)
+        if index >= len(self._owner._kept):
+            self._owner._ask(KEPT, index)
+        return self._object(view, self._owner._kept[index])
 
     def item(self, value, i, kept):
         """Item i of value number `value`, a list."""
@@ -692,6 +729,86 @@ class Method(_Caller):
     def instruction(self):
         """Number of the instruction that runs."""
         return self._m.c.instruction
+
+
+# ---- arrays of numpy and tensors of torch, which only the host has
+
+
+# What wrong arguments of a Tensor's methods are named, and what to do: checked on the host only
+_WRONG = {"__getitem__": ("index", "give an int, or one for each dim"),
+          "__setitem__": ("index or value", "give an int, or one for each dim, and a number of its "
+                          "dtype, where it may be written"),
+          "size": ("dim", "give an int below dim()"), "number": ("element", "give an int below len()"),
+          "resize": ("sizes", "give a list of ints"),
+          "_place": ("sizes or dim_order", "give a list of ints, and each dim once")}
+
+
+def _named_errors(name, function):
+    """A method of Tensor that raises InvalidArgument for arguments of wrong types or values."""
+    subject, remedy = _WRONG[name]
+
+    @functools.wraps(function)
+    def checked(self, *arguments, **named):
+        try:
+            return function(self, *arguments, **named)
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            if isinstance(error, IndexError) and name.endswith("item__") and \
+                    not isinstance(arguments[0], tuple):
+                raise  # the end of an iteration
+            from picotorch.errors import INVALID_ARGUMENT, fail
+
+            raise fail(INVALID_ARGUMENT, "has the wrong type or value", subject,
+                       remedy=remedy) from None
+
+    return checked
+
+
+class Arrays:
+    """What a Tensor has on the host besides."""
+
+    def __init_subclass__(cls):
+        for name in _WRONG:
+            setattr(cls, name, _named_errors(name, getattr(cls, name)))
+
+    def numpy(self):
+        """The numbers as an array of numpy on the memory of the Tensor, in logical order whatever the
+        dim order; those of bfloat16 as their bits (uint16). `copy` before keeps them."""
+        import numpy as np
+        from picotorch.host.tensors import numpy_dtype
+
+        order = list(self.dim_order())
+        if not len(self.data):
+            return np.zeros(self.sizes(), numpy_dtype(self))
+        stored = np.frombuffer(self.data, numpy_dtype(self))
+        return stored.reshape([self.size(dim) for dim in order]).transpose(np.argsort(order))
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        return array.astype(dtype or array.dtype) if copy or dtype else array
+
+
+def as_inputs(meta, values):
+    """The inputs of a Module: arrays of numpy and tensors of torch as Tensors, checked as
+    picotorch.runtime checks them; all others as they are."""
+    from picotorch.host.inputs import check_count
+
+    check_count(meta, values)
+    return [as_input(meta, i, value) if _is_array(value) else value for i, value in enumerate(values)]
+
+
+def as_input(meta, index, value):
+    """One array as a Tensor, or as the number with which the program was exported."""
+    from picotorch.host.inputs import checked_input
+    from picotorch.host.tensors import as_tensor
+
+    checked = checked_input(meta, index, value)
+    return as_tensor(checked, meta.input_tensor_meta(index)) if _is_array(checked) else checked
+
+
+def _is_array(value):
+    """True for an array of numpy, a tensor of torch and the like; not for a class, nor a Tensor, whose
+    sizes set_input takes itself."""
+    return hasattr(value, "__array__") and not (isinstance(value, type) or hasattr(value, "raw_sizes"))
 
 
 def _is_tensor(value):

@@ -12,18 +12,20 @@ Every error is a picotorch.Error with ExecuTorch's code and name.
 
 import enum
 import functools
+import os
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import picotorch
 from picotorch.errors import (
-    ACCESS_FAILED,
     INVALID_ARGUMENT,
     INVALID_STATE,
     INVALID_TYPE,
     NOT_SUPPORTED,
     fail,
+    need,
 )
 from picotorch.host.aligned import aligned_copy
 from picotorch.host.files import read_file, write
@@ -35,6 +37,7 @@ from picotorch.host.run.request import read_events
 from picotorch.host.tensors import from_bfloat16, to_bfloat16
 from picotorch.host.twin import open_data, output, planned_sizes, set_inputs
 from picotorch.host.values import TENSOR, Values
+from picotorch.memory import buffer_size
 from picotorch.module import load_with_exact_memories
 
 from .metadata import MethodMeta, TensorInfo
@@ -67,8 +70,8 @@ class Method:
         program was exported. Raises InvalidArgument, InvalidType, NotSupported for other sizes, and
         what a kernel answers.
         """
-        if not isinstance(inputs, Sequence):
-            raise fail(INVALID_TYPE, "are no list or tuple", "inputs")
+        if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
+            raise fail(INVALID_TYPE, "are no list or tuple", "inputs", remedy="give a list of them")
         checked = checked_inputs(self._meta, inputs)
         self._check_contiguous(checked)
         set_inputs(self._method, self._meta, checked)
@@ -128,6 +131,7 @@ class Program:
     def load_method(self, name: str) -> Method:
         """The method, in memories of exactly the bytes that it needs. Raises NotFound,
         OperatorMissing, NotSupported, InvalidProgram, InvalidExternalData."""
+        need(name, str, "name")
         if name not in self._methods:
             meta = self._program.method_meta(name)
             planned_sizes(meta, {})  # refuses what no microcontroller has
@@ -150,10 +154,7 @@ class Program:
         if self._executions is None:
             raise fail(INVALID_STATE, "nothing is recorded", "etdump",
                        remedy="load the program with enable_etdump=True")
-        try:
-            write(etdump_path, etdump.to_bytes(self._executions))
-        except OSError as error:
-            raise fail(ACCESS_FAILED, error.strerror or str(error), str(etdump_path)) from None
+        write(_path(etdump_path, "etdump_path"), etdump.to_bytes(self._executions))
 
     def __repr__(self):
         return repr(self._program)
@@ -187,22 +188,41 @@ class Runtime:
         AccessFailed, InvalidProgram; NotFound, InvalidExternalData of a .ptd file; NotSupported for
         intermediate outputs.
         """
+        need(verification, Verification, "verification")
+        need(debug_buffer_size, int, "debug_buffer_size")
         if debug_buffer_size:
             raise fail(NOT_SUPPORTED, "recording intermediate outputs", "etdump",
                        remedy="leave debug_buffer_size 0")
-        loader = picotorch.BufferDataLoader(aligned_copy(_read(data)))
-        paths = [] if data_path is None else [data_path] if isinstance(data_path, str | Path) \
-            else data_path
-        return Program(picotorch.Program.load(loader, verification.value),
-                       open_data([read_file(Path(path)) for path in paths]), enable_etdump)
+        found = _read(data)
+        buffer_size(found, "program")
+        loader = picotorch.BufferDataLoader(aligned_copy(found))
+        if not isinstance(data_path, list | tuple):
+            data_path = [] if data_path is None else [data_path]
+        files = [read_file(_path(path, "data_path")) for path in data_path]
+        return Program(picotorch.Program.load(loader, verification.value), open_data(files),
+                       enable_etdump is True)
+
+
+def _path(value, subject):
+    """Raises InvalidType for anything but a path, InvalidArgument for one that no system has."""
+    if not isinstance(value, str | PathLike) or isinstance(os.fspath(value), bytes):
+        raise fail(INVALID_TYPE, "has the wrong type", subject, remedy="give a str or a Path")
+    path = Path(value)
+    try:
+        if b"\0" in os.fsencode(path):
+            raise ValueError
+    except ValueError:
+        raise fail(INVALID_ARGUMENT, "is no path", subject, remedy="check the path") from None
+    return path
 
 
 def _read(data):
-    if isinstance(data, str | Path):
-        return read_file(Path(data))
+    if isinstance(data, str | PathLike):
+        return read_file(_path(data, "program"))
     if isinstance(data, bytes | bytearray | memoryview):
         return data
-    if hasattr(data, "read"):
-        return data.read()
-    raise fail(INVALID_TYPE, f"a path, bytes or a file object is wanted, not "
-               f"{type(data).__name__}", "program")
+    found = data.read() if callable(getattr(data, "read", None)) else None
+    if isinstance(found, bytes | bytearray | memoryview):
+        return found
+    raise fail(INVALID_TYPE, f"has the wrong type, {type(data).__name__}", "program",
+               remedy="give a path, bytes or a file object opened in binary mode")

@@ -125,7 +125,8 @@ int pt_data_open(pt_data *file, const void *data, uint32_t size, pt_verification
     enum { HEADER_END = PT_FLAT_TENSOR_HEADER_POSITION + PT_FLAT_TENSOR_HEADER_MINIMUM_LENGTH };
     if (size < HEADER_END) {
         return pt_report_bytes(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_DATA_FILE, PT_NO_INDEX,
-                               HEADER_END, size, "too few bytes for a .ptd file; give the whole file");
+                               HEADER_END, size,
+                               "too few bytes for a .ptd file; give the whole file");
     }
     const uint8_t *magic = file->data + PT_FLAT_TENSOR_HEADER_POSITION; // it may not be aligned
     if ((magic[0] | magic[1] << 8 | magic[2] << 16 | (uint32_t)magic[3] << 24) !=

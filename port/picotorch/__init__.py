@@ -28,11 +28,11 @@ PARTS = (
 
 
 def __getattr__(name):
-    """One of these, or a module: `from picotorch import schema` asks here first."""
+    """One of these, or their module. Of any other name nothing is imported: dir() of MicroPython tries
+    each name that the firmware knows."""
     for module, names in PARTS:
+        if name == module:
+            return part(name)
         if name in names:
             return getattr(part(module), name)
-    try:
-        return __import__("picotorch." + name, None, None, (name,))
-    except ImportError:
-        raise AttributeError(name) from None
+    raise AttributeError(name)

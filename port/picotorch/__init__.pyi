@@ -23,4 +23,5 @@ from .tensor import ValueList as ValueList
 from .tensor import from_blob as from_blob
 from .tracer import EventTracer as EventTracer
 
+__version__: str
 PARTS: tuple[tuple[str, tuple[str, ...]], ...]

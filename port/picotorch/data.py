@@ -14,8 +14,10 @@ from .errors import (
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
     TEXTS,
+    check_index,
     fail,
     library_error,
+    need,
     text_of,
 )
 from .program import STRICT
@@ -25,9 +27,6 @@ from .tensor import TensorInfo
 
 class TensorLayout(TensorInfo):
     """dtype, sizes and dim order of a tensor in a .ptd file."""
-
-    def __repr__(self):
-        return "<TensorLayout %s %s %dB>" % (self.dtype, list(self._sizes), self._nbytes)
 
 
 class DataMap:
@@ -44,12 +43,12 @@ class DataMap:
 
     def get_key(self, index):
         """Raises InvalidArgument when there are not as many."""
-        left = index
+        check_index(index, self.get_num_keys(), "key")
         for library in self.libraries:
-            if 0 <= left < library.num_keys():
-                return text_of(library.key(left))
-            left -= library.num_keys()
-        raise fail(INVALID_ARGUMENT, "there are %d" % self.get_num_keys(), "key", index)
+            if index < library.num_keys():
+                break
+            index -= library.num_keys()
+        return text_of(library.key(index))
 
     def keys(self):
         return [self.get_key(i) for i in range(self.get_num_keys())]
@@ -72,11 +71,10 @@ class DataMap:
             file.asked = key
             if file.library.find_key(key) >= 0:
                 return file.library
-        raise fail(NOT_FOUND, "there is no such key", key, source=self)
+        raise fail(NOT_FOUND, "is none of the keys; give one of them", key or "key", source=self)
 
     def explain(self, error):
-        are = "file has " if len(self.files) == 1 else "files have "
-        return "the data " + are + ", ".join(self.keys())
+        return ", ".join(self.keys())
 
 
 class FlatTensorDataMap(DataMap):
@@ -92,6 +90,8 @@ class FlatTensorDataMap(DataMap):
     def load(loader, verification=STRICT):
         """Opens the loader's file. Raises NotFound for what is no .ptd file, InvalidExternalData,
         InvalidArgument, InvalidType, NotSupported."""
+        need(verification, int, "verification")
+        need(loader, "buffer", "loader")
         data_map = FlatTensorDataMap(loader)
         data_map.library.open(loader.buffer, verification)
         return data_map
@@ -111,19 +111,20 @@ class MergedDataMap(DataMap):
     def load(data_maps):
         """Raises InvalidArgument when no map has a key, or two have the same; MemoryAllocationFailed
         when there are too many keys for the heap."""
+        need(data_maps, list, "data_maps")
+        for data_map in data_maps:
+            need(data_map, DataMap, "data_maps")
         merged = MergedDataMap([file for data_map in data_maps for file in data_map.files])
         if not merged.get_num_keys():
-            raise fail(INVALID_ARGUMENT, "there is no key in them", "data maps")
+            raise fail(INVALID_ARGUMENT, "have no key; give those of other files", "data maps")
         try:
             seen = {}
             for key in merged.keys():
                 if key in seen:
-                    raise fail(INVALID_ARGUMENT, "is in two of the data maps", key)
+                    raise fail(INVALID_ARGUMENT, "is in two of the data maps; leave one of them out",
+                               key)
                 seen[key] = True
         except MemoryError:
-            raise fail(MEMORY_ALLOCATION_FAILED, "the heap has no room for so many keys",
+            raise fail(MEMORY_ALLOCATION_FAILED, "too many keys for the heap; merge fewer",
                        "data maps") from None
         return merged
-
-    def __repr__(self):
-        return "<MergedDataMap: %s>" % ", ".join(self.keys())

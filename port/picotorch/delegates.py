@@ -24,12 +24,12 @@ from .errors import (
     INTERNAL,
     INVALID_ARGUMENT,
     INVALID_STATE,
-    INVALID_TYPE,
     NOT_FOUND,
     NOT_IMPLEMENTED,
     OK,
     Error,
     fail,
+    need,
     spare_error,
     text_of,
 )
@@ -66,20 +66,18 @@ class Backend:
 def register_backend(name, backend):
     """Makes a backend known to all methods that are made afterwards. Raises InvalidArgument for a
     name that is taken, InvalidType for what is no Backend."""
-    if not isinstance(name, str) or not isinstance(backend, Backend):
-        raise fail(INVALID_TYPE, "a name and a Backend are wanted", "backend")
+    need(backend, Backend, "backend")
     if get_backend(name) is not None:
-        raise fail(INVALID_ARGUMENT, "is registered already", name)
+        raise fail(INVALID_ARGUMENT, "is registered already; unregister_backend first", name)
     backends.append((name, backend))
 
 
 def unregister_backend(name):
     """Methods that are loaded keep the backend. Raises NotFound."""
-    for i in range(len(backends)):
-        if backends[i][0] == name:
-            del backends[i]
-            return
-    raise fail(NOT_FOUND, "no backend of this name is registered", name)
+    backend = get_backend(name)
+    if backend is None:
+        raise fail(NOT_FOUND, "there is no such; give one of registered_backend_names()", "backend")
+    backends.remove((name, backend))
 
 
 def registered_backend_names():
@@ -88,6 +86,7 @@ def registered_backend_names():
 
 def get_backend(name):
     """The backend of this name, or None."""
+    need(name, str, "name")
     for known, backend in backends:
         if known == name:
             return backend
@@ -204,9 +203,6 @@ class CompileSpec:
         self.key = key
         self.value = value
 
-    def __repr__(self):
-        return "<CompileSpec %s: %dB>" % (self.key, len(self.value))
-
 
 class CompileSpecs:
     """The compile specs of delegate `index` of a Method or MethodMeta, in order."""
@@ -301,9 +297,6 @@ class Arguments:
         if not 0 <= index < self.count:
             raise IndexError
         return self.values[index]
-
-    def __repr__(self):
-        return "<Arguments %r>" % [self.values[i] for i in range(self.count)]
 
 
 class Delegates:
@@ -439,12 +432,8 @@ class Delegates:
         name = "backend " + MethodMeta(method.program, method.plan).get_backend_name(self._failed)
         if self._exception is None:
             return name
-        return "%s: %s" % (name, _text_of(self._exception))
-
-
-def _text_of(exception):
-    name = type(exception).__name__
-    try:
-        return "%s: %s" % (name, exception)
-    except Exception:  # its own text fails
-        return name
+        name = "%s: %s" % (name, type(self._exception).__name__)
+        try:
+            return "%s: %s" % (name, self._exception)
+        except Exception:  # its own text fails
+            return name

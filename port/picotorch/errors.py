@@ -31,9 +31,12 @@ DELEGATE_INVALID_COMPATIBILITY = 0x30
 DELEGATE_MEMORY_ALLOCATION_FAILED = 0x31
 DELEGATE_INVALID_HANDLE = 0x32
 
-# What to do, where nothing else is said
+# What to do: by codes, where nothing else is said, and by the attributes of which `need` finds none
 _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
-             INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program"}
+             INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program",
+             "buffer": "give FileDataLoader(path) or BufferDataLoader(buffer)",
+             "libraries": "give a FlatTensorDataMap or MergedDataMap",
+             "attach": "give an EventTracer"}
 _LONGEST = 160  # bytes of what the library says
 
 
@@ -66,20 +69,24 @@ class Error(Exception):
     def name(self):
         return ERROR_NAMES.get(self.code, "Unknown")
 
-    @property
-    def what(self):
+    def _parts(self):
         if not isinstance(self._what, str):
             self._what = _read_text(self._what)
-        return self._what.split("; ", 1)[0]
+        return self._what.split("; ", 1)
+
+    @property
+    def what(self):
+        return self._parts()[0]
 
     @property
     def remedy(self):
-        if self._remedy:
-            return self._remedy
-        if not isinstance(self._what, str):
-            self._what = _read_text(self._what)
-        parts = self._what.split("; ", 1)
-        return parts[1] if len(parts) > 1 else _REMEDIES.get(self.code, "")
+        remedy = self._remedy
+        if isinstance(remedy, type):
+            return "give an object of type " + remedy.__name__
+        parts = self._parts()
+        if not remedy and len(parts) > 1:
+            return parts[1]
+        return _REMEDIES.get(remedy or self.code, remedy)
 
     @property
     def message(self):
@@ -159,6 +166,22 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
     return error
 
 
+def need(value, kind, subject):
+    """Raises InvalidType for a value of another type than `kind`, or without the attribute `kind`. A
+    tuple will do for a list."""
+    if hasattr(value, kind) if isinstance(kind, str) else isinstance(value, kind):
+        return
+    if kind is not list or not isinstance(value, tuple):
+        raise fail(INVALID_TYPE, "has the wrong type", subject, remedy=kind)
+
+
+def check_index(index, count, subject):
+    """Raises InvalidType for anything but an int, InvalidArgument for one that is out of range."""
+    need(index, int, subject)
+    if not 0 <= index < count:
+        raise fail(INVALID_ARGUMENT, "there is no such; count from 0", subject, index)
+
+
 def library_error(code, subject, index, argument, requested, available, what, source,
                   subject_name=None, remedy=""):
     """The error that the library tells of, in the fields of a pt_error. `subject_name`: of what has a
@@ -172,7 +195,7 @@ def part(name):
     try:
         return __import__("picotorch." + name, None, None, (name,))
     except ImportError:
-        raise fail(NOT_SUPPORTED, "this firmware was built without it", "part " + name,
+        raise fail(NOT_SUPPORTED, "is not in this firmware", "part " + name,
                    remedy="picotorch firmware --with %s, or parts of the manifest" % name) from None
 
 

@@ -8,6 +8,7 @@ from .errors import (
     MEMORY_ALLOCATION_FAILED,
     NOT_SUPPORTED,
     fail,
+    need,
 )
 from .memory import buffer_size, bytes_at
 from .program import BufferDataLoader
@@ -22,6 +23,9 @@ class FileDataLoader(BufferDataLoader):
     """
 
     def __init__(self, path, buffer=None):
+        if hasattr(path, "__fspath__"):
+            path = path.__fspath__()
+        need(path, str, "path")
         self.path = path
         try:
             with open(path, "rb") as file:
@@ -30,13 +34,12 @@ class FileDataLoader(BufferDataLoader):
                 except TypeError:
                     super().__init__(_read(file, buffer))
         except (OSError, ValueError) as error:
-            raise fail(ACCESS_FAILED, str(error), str(path), remedy="check the path") from None
+            raise fail(ACCESS_FAILED, str(error), path or "path", remedy="check the path") from None
         except NameError:
-            raise fail(NOT_SUPPORTED, "this firmware has no files", str(path),
-                       remedy="hand over the bytes") from None
+            raise fail(NOT_SUPPORTED, "this firmware has no files; hand over the bytes", path) from None
 
     def explain(self, error):
-        return str(self.path)
+        return self.path
 
     def __repr__(self):
         return "<FileDataLoader %s %dB>" % (self.path, self.size())
@@ -48,12 +51,12 @@ def _read(file, buffer):
     if buffer is None:
         buffer = bytearray(size)
     if _picotorch.nbytes(buffer) >= 0 and not _picotorch.buffer(buffer)[1]:
-        raise fail(INVALID_ARGUMENT, "cannot be written", "file buffer")
+        raise fail(INVALID_ARGUMENT, "cannot be written; give a bytearray", "file buffer")
     there = buffer_size(buffer, "file buffer")
     if there < size:
-        raise fail(MEMORY_ALLOCATION_FAILED, "", "file buffer", -1, size, there,
-                   "hand over a larger buffer")
+        raise fail(MEMORY_ALLOCATION_FAILED, "; hand over a larger buffer",
+                   "file buffer", -1, size, there)
     view = bytes_at(buffer, 0, size)
     if file.readinto(view) != size:
-        raise fail(ACCESS_FAILED, "the file ended early")
+        raise fail(ACCESS_FAILED, "ended early; copy it again", "file")
     return view

@@ -11,7 +11,9 @@ from .errors import (
     INVALID_TYPE,
     MEMORY_ALLOCATION_FAILED,
     NOT_SUPPORTED,
+    check_index,
     fail,
+    need,
 )
 
 BYTE = 0  # ScalarType
@@ -25,7 +27,8 @@ def buffer_size(buffer, subject, index=-1):
     NotSupported for one of 1 GiB."""
     size = _picotorch.nbytes(buffer)
     if size < 0:
-        raise fail(INVALID_TYPE, "is no buffer of contiguous bytes", subject, index)
+        raise fail(INVALID_TYPE, "is no buffer of contiguous bytes; "
+                   "give a bytearray, an array or a memoryview", subject, index)
     if size >= _picotorch.SMALL_INT_MAX:  # a larger one is told as that
         raise fail(NOT_SUPPORTED, "has 1 GiB or more", subject, index)
     return size
@@ -54,8 +57,9 @@ class MemoryAllocator:
     def check_size(self):
         """Raises InvalidArgument when the memory has fewer bytes than it had at first."""
         if _picotorch.nbytes(self.buffer) < self.size:
-            raise fail(INVALID_ARGUMENT, "has become smaller", self.name, -1, self.size,
-                       buffer_size(self.buffer, self.name), "make a new MemoryAllocator")
+            raise fail(INVALID_ARGUMENT, "has become smaller; make a new MemoryAllocator",
+                       self.name, -1, self.size,
+                       buffer_size(self.buffer, self.name))
 
     @property
     def free(self):
@@ -64,24 +68,28 @@ class MemoryAllocator:
     def allocate(self, size, alignment=ALIGNMENT):
         """Offset of `size` bytes at a multiple of `alignment`. Raises MemoryAllocationFailed,
         InvalidArgument."""
+        need(size, int, "size")
+        need(alignment, int, "alignment")
         if size < 0 or alignment <= 0 or alignment & (alignment - 1):
-            raise fail(INVALID_ARGUMENT, "is negative, or its alignment is no power of two",
+            raise fail(INVALID_ARGUMENT, "is negative, or its alignment no power of two; give others",
                        "size of an allocation")
         start = (self.used + alignment - 1) & -alignment
         if start + size > self.size:
             available = self.size - start
-            raise fail(MEMORY_ALLOCATION_FAILED, "", self.name, -1, size,
-                       available if available > 0 else 0, "make it larger")
+            raise fail(MEMORY_ALLOCATION_FAILED, "; make it larger", self.name, -1, size,
+                       available if available > 0 else 0)
         self.used = start + size
         return start
 
     def reset(self, used=0):
         """Gives back everything behind the first `used` bytes. Raises InvalidState where a method is
         loaded there, InvalidArgument where fewer are used."""
+        need(used, int, "used")
         if used < self.held:
-            raise fail(INVALID_STATE, "holds a method", self.name, remedy="unload it first")
+            raise fail(INVALID_STATE, "holds a method; unload it first", self.name)
         if used < 0 or used > self.used:
-            raise fail(INVALID_ARGUMENT, "has not as many bytes in use", self.name, -1, used, self.used)
+            raise fail(INVALID_ARGUMENT, "has fewer bytes in use; "
+                       "reset to at most `used`", self.name, -1, used, self.used)
         self.used = used
 
     def __repr__(self):
@@ -92,17 +100,15 @@ class HierarchicalAllocator:
     """The planned buffers, in the order of MethodMeta.memory_planned_buffer_size."""
 
     def __init__(self, buffers):
+        need(buffers, list, "buffers")
         self.buffers = buffers
 
     def __len__(self):
         return len(self.buffers)
 
     def size(self, index):
+        check_index(index, len(self), "planned buffer")
         return buffer_size(self.buffers[index], "planned buffer", index)
-
-    def __repr__(self):
-        return "<HierarchicalAllocator %s>" % ", ".join(
-            ["%dB" % self.size(i) for i in range(len(self.buffers))])
 
 
 class MemoryManager:
@@ -111,6 +117,10 @@ class MemoryManager:
     def __init__(self, method_allocator, planned_memory=None, temp_allocator=None):
         if planned_memory is None:
             planned_memory = HierarchicalAllocator([])
+        need(method_allocator, MemoryAllocator, "method_allocator")
+        need(planned_memory, HierarchicalAllocator, "planned_memory")
+        if temp_allocator is not None:
+            need(temp_allocator, MemoryAllocator, "temp_allocator")
         self.method_allocator = method_allocator
         self.planned_memory = planned_memory
         self.temp_allocator = temp_allocator

@@ -22,11 +22,13 @@ from .errors import (
     TEXTS,
     fail,
     library_error,
+    need,
     part,
     spare_error,
 )
-from .memory import BUSY
+from .memory import BUSY, MemoryManager
 from .method_meta import MethodMeta, backends
+from .program import Program
 from .schema import (
     SUBJECT_ATTRIBUTE,
     SUBJECT_EXTERNAL_TENSOR,
@@ -42,6 +44,7 @@ _EXPLAINED = (SUBJECT_KERNEL, SUBJECT_MISSING_OPERATOR, SUBJECT_MISSING_BACKEND,
               SUBJECT_EXTERNAL_TENSOR)
 _DELEGATES = 4  # that a method can have, and
 _ARGUMENTS = 8  # that a call can have, where a backend is registered and the Method is not told
+_MOST = 1 << 16  # objects that a Method makes of a kind
 
 
 class Method:
@@ -54,19 +57,16 @@ class Method:
     _texts = TEXTS
 
     def __init__(self, manager, max_outputs=None, max_delegates=None, max_arguments=None):
+        need(manager, MemoryManager, "manager")
         self.manager = manager
         self._grows = max_outputs is None
         self._kept = (new_kept(self),) if self._grows else []  # of each output; the library reads it
-        for _ in range(max_outputs or 0):  # a comprehension takes heap
+        for _ in range(_count(max_outputs, 0, "max_outputs")):  # a comprehension takes heap
             self._kept.append(new_kept(self))
-        if max_delegates is None:
-            max_delegates = _DELEGATES if backends else 0
-        if max_arguments is None:
-            max_arguments = _ARGUMENTS if backends else 0
-        max_delegates = max(max_delegates, 0)
-        max_arguments = max(max_arguments, 0)
+        max_delegates = _count(max_delegates, _DELEGATES if backends else 0, "max_delegates")
+        max_arguments = _count(max_arguments, _ARGUMENTS if backends else 0, "max_arguments")
         self.library = _picotorch.Method(self, max_delegates, max_arguments,
-                                         len(manager.planned_memory) if manager else 0)
+                                         len(manager.planned_memory))
         # without Python around them: 300 instructions a call instead of 2,000
         self.set_input = self.library.set_input
         self.execute = self.library.execute
@@ -99,6 +99,11 @@ class Method:
         library = self.library
         if self._busy:
             raise self._busy_error()
+        need(program, Program, "program")
+        if data_map is not None:
+            need(data_map, "libraries", "data_map")
+        if event_tracer is not None:
+            need(event_tracer, "attach", "event_tracer")
         if self._mark >= 0 and library.end() >= 0:
             raise fail(ALREADY_LOADED, "unload it first", "method")
         pool = self.manager.method_allocator
@@ -131,8 +136,8 @@ class Method:
                 event_tracer.attach(library.count(_picotorch.INSTRUCTIONS))
             self._busy = ""
         except RuntimeError:
-            raise fail(MEMORY_ALLOCATION_FAILED, "more is needed than there is", "stack",
-                       remedy="call from fewer functions or give the firmware more") from None
+            raise fail(MEMORY_ALLOCATION_FAILED, "is too small; "
+                       "call from fewer functions or give the firmware more", "stack") from None
         finally:
             if self._busy:  # it is not loaded
                 try:
@@ -161,11 +166,11 @@ class Method:
         if self._mark < 0:
             return
         if self.library.is_running():
-            raise fail(INVALID_STATE, "is executing", "method", remedy="unload it afterwards")
+            raise fail(INVALID_STATE, "is executing; unload it afterwards", "method")
         end = self.library.end()
         if end >= 0 and self._pool.used != end:
-            raise fail(INVALID_STATE, "is not the last one in its pool", "method",
-                       remedy="unload those that were loaded after it")
+            raise fail(INVALID_STATE, "is not the last one in its pool; "
+                       "unload those that were loaded after it", "method")
         delegates = self._delegates
         try:
             self._busy = "is being unloaded"
@@ -185,10 +190,12 @@ class Method:
     @property
     def plan(self):
         """Number of the method in its program."""
+        if self.program is None:
+            self.library.check()
         return self.program.plan(self.name)
 
     def _busy_error(self):
-        return fail(INVALID_STATE, self._busy, "method")
+        return fail(INVALID_STATE, self._busy, "method", remedy="call it afterwards")
 
     # ---- inputs and outputs
 
@@ -211,9 +218,10 @@ class Method:
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
+        need(values, list, "values")
         if len(values) != self.inputs_size():
-            raise fail(INVALID_ARGUMENT, "another number of them than the method has", "inputs",
-                       remedy="give inputs_size")
+            raise fail(INVALID_ARGUMENT, "has another length than inputs_size; give an input for each",
+                       "inputs")
         for i in range(len(values)):
             self.set_input(values[i], i)
 
@@ -237,9 +245,10 @@ class Method:
         count = self.outputs_size()
         if into is None:
             into = [None] * count
+        need(into, list, "into")
         if len(into) != count:
-            raise fail(INVALID_ARGUMENT, "a list of another length than the method has of them",
-                       "outputs", remedy="give one of outputs_size")
+            raise fail(INVALID_ARGUMENT, "has another length than outputs_size; give an item for each",
+                       "outputs")
         for i in range(count):
             into[i] = self.get_output(i)
         return into
@@ -334,8 +343,8 @@ class Method:
     def _make_kept(self, index):
         """Makes objects for one more output."""
         if not self._grows or _picotorch.heap_locked():
-            raise fail(OUT_OF_RESOURCES, "is one more than Method was made for", "output", index,
-                       remedy="give Method a larger max_outputs")
+            raise fail(OUT_OF_RESOURCES, "is one more than Method was made for; "
+                       "give Method a larger max_outputs", "output", index)
         if isinstance(self._kept, tuple):
             self._kept = list(self._kept)
         while index >= len(self._kept):
@@ -356,7 +365,7 @@ class Method:
                 argument = index
                 index = -1
             elif subject == SUBJECT_INPUT and code == NOT_SUPPORTED:
-                remedy = "MethodMeta.input_tensor_meta says which sizes it takes"
+                remedy = "input_tensor_meta says which sizes it takes"
             elif subject == SUBJECT_KERNEL and code == MEMORY_ALLOCATION_FAILED:
                 remedy = "hand over more temp memory"
             error = library_error(code, subject, index, argument, requested, available, what,
@@ -373,15 +382,12 @@ class Method:
         if kind == SUBJECT_MISSING_BACKEND:
             return ", ".join(MethodMeta(self.program, self.plan).missing_backends())
         if kind == SUBJECT_EXTERNAL_TENSOR:
-            return self._explain_external(error.argument)
+            # the name of the tensor, and the files in which it was looked for
+            info = TensorInfo(self.program.library.tensor(self.plan, _picotorch.VALUES, error.argument))
+            files = [] if self.data_map is None else self.data_map.files
+            names = [name for name in [file.loader.explain(None) for file in files] if name]
+            return "%s in %s" % (info.name(), ", ".join(names)) if names else info.name()
         return ""
-
-    def _explain_external(self, value):
-        """The name of an external tensor, and the files in which it was looked for."""
-        info = TensorInfo(self.program.library.tensor(self.plan, _picotorch.VALUES, value))
-        files = [] if self.data_map is None else self.data_map.files
-        names = [name for name in [file.loader.explain(None) for file in files] if name]
-        return "%s in %s" % (info.name(), ", ".join(names)) if names else info.name()
 
     def __repr__(self):
         if not self.is_loaded():
@@ -390,3 +396,11 @@ class Method:
         return "<Method %s: pool %dB of %dB, planned %s>" % (
             self.method_meta().name(), pool.used, pool.size,
             [self.manager.planned_memory.size(i) for i in range(len(self.manager.planned_memory))])
+
+
+def _count(value, default, subject):
+    """How many objects to make: `value`, or the default for None."""
+    if value is None:
+        return default
+    need(value, int, subject)
+    return min(max(value, 0), _MOST)

@@ -2,12 +2,8 @@
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, fail, text_of
-from .schema import (
-    KERNEL_TYPES_DOUBLE,
-    KERNEL_TYPES_INT,
-    KERNEL_TYPES_TENSOR,
-)
+from .errors import check_index, need, text_of
+from .schema import KERNEL_TYPES_TENSOR
 from .tensor import TensorInfo
 
 backends = []  # (name, Backend), of delegates.register_backend
@@ -67,8 +63,7 @@ class MethodMeta:
     def unplanned_attributes(self):
         """TensorInfo of the mutable buffers for which set_attribute_data_ptr has to give memory."""
         found = [self.attribute_tensor_meta(i) for i in range(self.num_attributes())]
-        return [info for info in found if info.nbytes() and not info.is_memory_planned()
-                and not info.is_constant()]
+        return [info for info in found if _needs_memory(info)]
 
     def is_output_dynamic(self, index):
         """True for a tensor whose sizes may be others after each execution."""
@@ -78,19 +73,14 @@ class MethodMeta:
     def unplanned_outputs(self):
         """Indexes of the outputs for which Method.set_output_data_ptr has to give memory: no input, and
         no view of another tensor."""
-        found = [i for i in range(self.num_outputs()) if self._is_unplanned(i)]
+        found = [i for i in range(self.num_outputs()) if self.output_tag(i) == KERNEL_TYPES_TENSOR
+                 and _needs_memory(self.output_tensor_meta(i))]
         if not found:
             return found
         others = {value: True for value in self._library.views(self.plan)}
         for i in range(self.num_inputs()):
             others[self.input_value(i)] = True
         return [i for i in found if self.output_value(i) not in others]
-
-    def _is_unplanned(self, index):
-        if self.output_tag(index) != KERNEL_TYPES_TENSOR:
-            return False
-        info = self.output_tensor_meta(index)
-        return not (info.is_memory_planned() or info.is_constant() or info.nbytes() == 0)
 
     # ---- quantized inputs and outputs
 
@@ -125,25 +115,23 @@ class MethodMeta:
         plan = self.program.find_plan(name)
         if plan < 0 or library.count(plan, _OUTPUTS) != 1:
             return None
-        _, kind, number, _ = library.item(plan, _OUTPUTS, 0)
-        return number if kind == KERNEL_TYPES_INT or kind == KERNEL_TYPES_DOUBLE else None
+        number = library.item(plan, _OUTPUTS, 0)[2]
+        return number if isinstance(number, int) or isinstance(number, float) else None
 
     # ---- attributes: tensors with a fully qualified name
 
     def _attributes(self):
         if self._named is None:
-            values = range(self._count(_picotorch.VALUES))
-            self._named = [i for i in values if self._has_name(i)]
+            item = self._library.item
+            self._named = [i for i in range(self._count(_picotorch.VALUES))
+                           if item(self.plan, _picotorch.VALUES, i)[3]]
         return self._named
-
-    def _has_name(self, value):
-        return self._library.item(self.plan, _picotorch.VALUES, value)[3]
 
     def num_attributes(self):
         return len(self._attributes())
 
     def attribute_tensor_meta(self, index):
-        _check_index(index, self.num_attributes(), "attribute")
+        check_index(index, self.num_attributes(), "attribute")
         return self._tensor(_picotorch.VALUES, self._attributes()[index])
 
     # ---- needs
@@ -160,7 +148,7 @@ class MethodMeta:
 
     def get_backend_name(self, index):
         """The name of the backend of delegate `index`."""
-        _check_index(index, self.num_backends(), "backend")
+        check_index(index, self.num_backends(), "backend")
         return text_of(self._library.backend(self.plan, index))
 
     def backend_names(self):
@@ -197,7 +185,8 @@ class MethodMeta:
 
     def instruction_name(self, index, argument=-1):
         """What an instruction calls: an operator, with the name of an argument, or "control flow"."""
-        _check_index(index, self.num_instructions(), "instruction")
+        check_index(index, self.num_instructions(), "instruction")
+        need(argument, int, "argument")
         operator = self._library.instruction_operator(self.plan, index)
         if operator < 0:
             return "control flow"
@@ -213,7 +202,6 @@ class MethodMeta:
             [self.memory_planned_buffer_size(i) for i in range(self.num_memory_planned_buffers())])
 
 
-def _check_index(index, count, subject):
-    if not 0 <= index < count:
-        raise fail(INVALID_ARGUMENT, "there is no such", subject, index,
-                   remedy="the method's meta data says how many there are")
+def _needs_memory(info):
+    """True for a tensor for which the caller has to give memory."""
+    return info.nbytes() and not (info.is_memory_planned() or info.is_constant())

@@ -1,9 +1,14 @@
 """The simplest use: Module("model.pte").forward(x)."""
 
-from .errors import MEMORY_ALLOCATION_FAILED, Error, part
+import _picotorch
+
+from .errors import MEMORY_ALLOCATION_FAILED, Error, need, part
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
 from .method import Method
 from .program import BufferDataLoader, Program
+from .tensor import Tensor, ValueList
+
+_as_inputs = getattr(_picotorch, "as_inputs", None)  # of the host: takes arrays
 
 
 class Module:
@@ -25,6 +30,7 @@ class Module:
 
     def load_method(self, name="forward"):
         """The loaded Method of this name."""
+        need(name, str, "name")
         if name not in self.methods:
             self.program.plan(name)
             planned = _shared_buffers(self.program) if self.share_memory_arenas else None
@@ -34,25 +40,40 @@ class Module:
         return self.methods[name]
 
     def execute(self, name, inputs):
-        """The outputs of a method, a list."""
+        """The outputs of a method, a list: Tensors in memory of their own, numbers, strings, None and
+        lists of them. On the host an input may be an array of numpy or a tensor of torch."""
         method = self.load_method(name)
+        need(inputs, list, "inputs")
+        if _as_inputs:
+            inputs = _as_inputs(method.method_meta(), inputs)
         method.set_inputs(inputs)
         method.execute()
-        return method.get_outputs()
+        return [_copy_of(output) for output in method.get_outputs()]
 
     def forward(self, *inputs):
         """The output of the method "forward", or the list of them if there are several."""
         outputs = self.execute("forward", inputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
+    __call__ = forward
+
+    def method_names(self):
+        return self.program.method_names
+
     def __repr__(self):
         return "<Module %r>" % self.program
 
 
+def _copy_of(output):
+    if isinstance(output, Tensor):
+        return output.copy()
+    return [_copy_of(item) for item in output] if isinstance(output, ValueList) else output
+
+
 def _loader(source):
-    if hasattr(source, "__fspath__"):
-        source = source.__fspath__()
-    return part("files").FileDataLoader(source) if isinstance(source, str) else BufferDataLoader(source)
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        return part("files").FileDataLoader(source)
+    return BufferDataLoader(source)
 
 
 def _data_map(sources):
@@ -85,24 +106,20 @@ def load_with_exact_memories(program, name, prepare=False, data_map=None, event_
     if planned is None:
         planned = HierarchicalAllocator([bytearray(meta.memory_planned_buffer_size(i))
                                          for i in range(meta.num_memory_planned_buffers())])
-    pool, temp = 0, 0
+    sizes = {"method pool": 0, "temp memory": 0}
     while True:
-        manager = MemoryManager(MemoryAllocator(bytearray(pool)), planned,
-                                MemoryAllocator(bytearray(temp), "temp memory"))
+        manager = MemoryManager(MemoryAllocator(bytearray(sizes["method pool"])), planned,
+                                MemoryAllocator(bytearray(sizes["temp memory"]), "temp memory"))
         method = Method(manager, meta.num_outputs(), meta.num_backends(),
                         meta.max_delegate_arguments())
         try:
             method.load(program, name, prepare, data_map, event_tracer)
             break
         except Error as error:
-            if error.code != MEMORY_ALLOCATION_FAILED:
+            if (error.code != MEMORY_ALLOCATION_FAILED
+                    or error.requested <= sizes.get(error.subject, error.requested)):
                 raise
-            if error.subject == "method pool" and error.requested > pool:
-                pool = error.requested
-            elif error.subject == "temp memory" and error.requested > temp:
-                temp = error.requested
-            else:
-                raise
+            sizes[error.subject] = error.requested
     for i in meta.unplanned_outputs():
         method.set_output_data_ptr(bytearray(meta.output_tensor_meta(i).nbytes()), i)
     for info in meta.unplanned_attributes():

@@ -6,7 +6,16 @@ used in place.
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, NOT_FOUND, TEXTS, Error, fail, library_error, text_of
+from .errors import (
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    TEXTS,
+    Error,
+    fail,
+    library_error,
+    need,
+    text_of,
+)
 from .memory import buffer_size
 from .schema import SUBJECT_METHOD_NAME
 
@@ -46,8 +55,10 @@ class Program:
     @staticmethod
     def load(loader, verification=STRICT):
         """Opens the loader's file. Raises InvalidProgram, InvalidArgument, InvalidType."""
+        need(verification, int, "verification")
+        need(loader, "buffer", "loader")
         if verification != STRICT and verification != MINIMAL:
-            raise fail(INVALID_ARGUMENT, "is neither STRICT nor MINIMAL", "verification")
+            raise fail(INVALID_ARGUMENT, "there is no such; give STRICT or MINIMAL", "verification")
         program = Program(loader)
         program.library.open(loader.buffer, verification)
         return program
@@ -77,6 +88,7 @@ class Program:
 
     def find_plan(self, name):
         """Number of the method of a name, -1 where there is none. Allocates."""
+        need(name, str, "name")
         if self._plans is None:
             self._plans = {}
             for i in range(self.num_methods() - 1, -1, -1):  # the first one of a name stays
@@ -132,6 +144,7 @@ class NamedDataMap:
     def get_key(self, index):
         """The key of entry `index`. Raises InvalidArgument."""
         own = self.library.num_keys()
+        need(index, int, "index")
         if self.data_map is None or index < own:
             return text_of(self.library.key(index))
         return self.data_map.get_key(index - own)
@@ -147,11 +160,9 @@ class NamedDataMap:
         if index >= 0:
             return self.library.data(index, view)
         if self.data_map is None:
-            raise fail(NOT_FOUND, "there is no named data of this key", key)
+            raise fail(NOT_FOUND, "there is no named data of this key; give one of keys()",
+                       key or "key")
         return self.data_map.get_data(key, view)
 
     def keys(self):
         return [self.get_key(i) for i in range(self.get_num_keys())]
-
-    def __repr__(self):
-        return "<NamedDataMap %s>" % ", ".join(self.keys())

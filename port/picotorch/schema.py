@@ -1,7 +1,5 @@
 """Constants of a .pte file. Written by tools/generate_schema.py from schema/program.toml."""
 
-KERNEL_TYPES_INT = 2
-KERNEL_TYPES_DOUBLE = 4
 KERNEL_TYPES_TENSOR = 5
 
 SCALAR_TYPE_NAMES = {
@@ -14,11 +12,10 @@ SCALAR_TYPE_NAMES = {
 ERROR_NAMES = {
     0x00: "Ok", 0x01: "Internal", 0x02: "InvalidState", 0x03: "EndOfMethod", 0x04: "AlreadyLoaded",
     0x10: "NotSupported", 0x11: "NotImplemented", 0x12: "InvalidArgument", 0x13: "InvalidType",
-    0x14: "OperatorMissing", 0x15: "RegistrationExceedingMaxKernels",
-    0x16: "RegistrationAlreadyRegistered", 0x20: "NotFound", 0x21: "MemoryAllocationFailed",
-    0x22: "AccessFailed", 0x23: "InvalidProgram", 0x24: "InvalidExternalData",
-    0x25: "OutOfResources", 0x30: "DelegateInvalidCompatibility",
-    0x31: "DelegateMemoryAllocationFailed", 0x32: "DelegateInvalidHandle",
+    0x14: "OperatorMissing", 0x20: "NotFound", 0x21: "MemoryAllocationFailed", 0x22: "AccessFailed",
+    0x23: "InvalidProgram", 0x24: "InvalidExternalData", 0x25: "OutOfResources",
+    0x30: "DelegateInvalidCompatibility", 0x31: "DelegateMemoryAllocationFailed",
+    0x32: "DelegateInvalidHandle",
 }
 
 # What an error of the library is about, by its number

@@ -4,7 +4,14 @@ from array import array
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, INVALID_STATE, NOT_SUPPORTED, fail, text_of
+from .errors import (
+    INVALID_ARGUMENT,
+    INVALID_STATE,
+    NOT_SUPPORTED,
+    fail,
+    need,
+    text_of,
+)
 from .memory import BYTE, buffer_size
 from .schema import SCALAR_TYPE_NAMES
 
@@ -15,70 +22,69 @@ HALF, BFLOAT16 = 5, 15  # ScalarTypes
 _CODES = b"BbhiqefdHIQ?"
 _DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 27, 28, 29, 11)
 _NOTHING = bytearray(0)
+_Arrays = getattr(_picotorch, "Arrays", object)  # of the host: numpy()
 
 
 class TensorInfo:
     """Sizes, dtype and place of a tensor, as the program or a data file gives them."""
 
     def __init__(self, fields):
-        (self._dtype, self._sizes, self._dim_order, self._nbytes, self._dynamism, self._planned,
-         self._constant, self._external, name, self.planned_buffer, self.offset) = fields
-        self._name = text_of(name)
+        self._fields = fields  # see pt_tensor_tuple
+        self.planned_buffer = fields[9]
+        self.offset = fields[10]
 
     def sizes(self):
         """Of a dynamic tensor the most that they may be."""
-        return self._sizes
+        return self._fields[1]
 
     def is_dynamic(self):
         """True when the sizes may change from one execution to the next."""
-        return self._dynamism != 0
+        return self.shape_dynamism() != 0
 
     def shape_dynamism(self):
         """ExecuTorch's number: 0 static, 1 dynamic within a bound, 2 without a bound."""
-        return self._dynamism
+        return self._fields[4]
 
     def dim_order(self):
-        return self._dim_order
+        return self._fields[2]
 
     def scalar_type(self):
         """ExecuTorch's number of the dtype."""
-        return self._dtype
+        return self._fields[0]
 
     @property
     def dtype(self):
         """Name of the dtype: "Float", "Char" ..."""
-        return SCALAR_TYPE_NAMES[self._dtype]
+        return SCALAR_TYPE_NAMES[self.scalar_type()]
 
     def nbytes(self):
-        return self._nbytes
+        return self._fields[3]
 
     def is_memory_planned(self):
-        return self._planned
+        return self._fields[5]
 
     def is_constant(self):
         """True when its data lies in the program or in a data file."""
-        return self._constant
+        return self._fields[6]
 
     def is_external(self):
         """True when its data, or its initial value, comes from a data file."""
-        return self._external
+        return self._fields[7]
 
     def name(self):
         """Fully qualified name of a parameter or buffer, '' where the program gives none."""
-        return self._name
+        return text_of(self._fields[8])
 
     def __repr__(self):
-        return "<TensorInfo %s %s%s %dB%s>" % (
-            self.dtype, "up to " if self._dynamism else "", list(self._sizes), self._nbytes,
-            self._place())
-
-    def _place(self):
-        if self._constant:
-            return " external" if self._external else " constant"
-        return "" if self._planned else " unplanned"
+        place = "" if self.is_memory_planned() else " unplanned"
+        if self.is_constant():
+            place = " external" if self.is_external() else " constant"
+        return "<%s %s %s%s %dB%s>" % (
+            type(self).__name__, self.dtype, "up to " if self.is_dynamic() else "", list(self.sizes()),
+            self.nbytes(), place)
 
 
-class Tensor:
+class Tensor(_Arrays):
     """Sizes, dtype and elements: an output, an attribute, or made by from_blob.
 
     `data` is a memoryview of the elements where they lie, in the order of dim_order; those of float16
@@ -103,10 +109,25 @@ class Tensor:
         return len(self.data)
 
     def __getitem__(self, i):
-        return self.data[i]
+        """Element i of the data; with an index for each dim, t[1, 2], the number there."""
+        return self.number(self._position(i)) if isinstance(i, tuple) else self.data[i]
 
     def __setitem__(self, i, value):
-        self.data[i] = value
+        self.data[self._position(i) if isinstance(i, tuple) else i] = value
+
+    def _position(self, indexes):
+        """Which element of the data has these indexes, one for each dim. Raises IndexError."""
+        sizes = self._sizes
+        if len(indexes) != len(sizes):
+            raise IndexError
+        position = 0
+        for dim in self._dim_order:
+            i = indexes[dim]
+            size = sizes[dim]
+            if not -size <= i < size:
+                raise IndexError
+            position = position * size + i % size
+        return position
 
     def scalar_type(self):
         """ExecuTorch's number of the dtype."""
@@ -136,6 +157,18 @@ class Tensor:
         """A memoryview of the sizes, i32, where they lie; read-only where the tensor is a method's."""
         return self._sizes
 
+    def _place(self, sizes, dim_order):
+        """Gives a new tensor of from_blob its sizes."""
+        rank = len(sizes)
+        if rank > MAX_RANK:
+            raise fail(NOT_SUPPORTED, "tensors of more than 16 dims; give fewer", "sizes")
+        self._sizes = memoryview(array("i", range(rank)))
+        order = list(self._sizes if dim_order is None else dim_order)
+        if sorted(order) != list(self._sizes):
+            raise fail(INVALID_ARGUMENT, "is no permutation; give each dim once", "dim_order")
+        self._dim_order = memoryview(bytes(order))
+        self.resize(sizes)
+
     def resize(self, sizes):
         """Gives a tensor of from_blob other sizes, as many, whose elements fit into its buffer.
 
@@ -143,21 +176,33 @@ class Tensor:
         and for a tensor of a method; InvalidArgument for a negative size.
         """
         if self._buffer is None:
-            raise fail(NOT_SUPPORTED, "belongs to a method", "tensor",
-                       remedy="set the sizes of the method's inputs")
+            raise fail(NOT_SUPPORTED, "belongs to a method; set the sizes of the method's inputs",
+                       "tensor")
         if len(sizes) != len(self._sizes):
-            raise fail(NOT_SUPPORTED, "keeps its rank", "tensor")
+            raise fail(NOT_SUPPORTED, "keeps its rank; give dim() sizes", "tensor")
         nbytes = _nbytes(sizes, self._dtype, self._buffer)
         for i in range(len(sizes)):
             self._sizes[i] = sizes[i]
         self.data = _picotorch.view(self.data, self._buffer, 0, nbytes, self._dtype)
 
+    def copy(self):
+        """A Tensor of the same numbers in memory of its own. Allocates."""
+        return from_blob(bytearray(self.data), self._sizes, self._dtype, self._dim_order)
+
+    def tolist(self):
+        """The numbers as nested lists, a level for each dim; of a tensor without dims its number."""
+        return self._nested(())
+
+    def _nested(self, indexes):
+        rank = len(indexes)
+        if rank == len(self._sizes):
+            return self[indexes]
+        return [self._nested(indexes + (i,)) for i in range(self._sizes[rank])]
+
     def number(self, i):
         """Element i of the data as a number, that of float16 and bfloat16 too. May allocate."""
-        if self._dtype == HALF:
-            return _float_of(self.data[i], 10, 25)
-        if self._dtype == BFLOAT16:
-            return _float_of(self.data[i], 7, 134)
+        if self._dtype in (HALF, BFLOAT16):
+            return _picotorch.half(self.data[i], self._dtype)
         return self.data[i]
 
     def __repr__(self):
@@ -165,20 +210,6 @@ class Tensor:
         if len(self.data) > 6:
             shown += ", ..."
         return "<Tensor %s %s [%s]>" % (self.dtype, list(self.sizes()), shown)
-
-
-def _float_of(bits, fraction, bias):
-    """The number of a 16-bit float: so many bits of fraction; `bias` makes it an integer's exponent."""
-    one = 1 << fraction
-    exponent = (bits & 0x7FFF) >> fraction
-    mantissa = bits & (one - 1)
-    if exponent == 0x7FFF >> fraction:
-        number = float("nan") if mantissa else float("inf")
-    elif exponent == 0:
-        number = mantissa * 2.0 ** (1 - bias)
-    else:
-        number = (one + mantissa) * 2.0 ** (exponent - bias)
-    return -number if bits >> 15 else number
 
 
 def from_blob(buffer, sizes, dtype=None, dim_order=None):
@@ -191,34 +222,25 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
     need more bytes or more than 16 dims.
     """
     buffer_size(buffer, "tensor")
-    if len(sizes) > MAX_RANK:
-        raise fail(NOT_SUPPORTED, "tensors of more than 16 dims")
     tensor = Tensor()
-    tensor._dtype = _dtype_of(buffer) if dtype is None else _dtype_of_name(dtype)
+    tensor._dtype = _dtype_of(buffer, dtype)
     tensor._buffer = buffer
-    _nbytes(sizes, tensor._dtype, buffer)
-    tensor._sizes = memoryview(array("i", sizes))
-    order = list(range(len(sizes)) if dim_order is None else dim_order)
-    if sorted(order) != list(range(len(sizes))):
-        raise fail(INVALID_ARGUMENT, "its dim order is no permutation of its dims", "tensor")
-    tensor._dim_order = memoryview(bytes(order))
-    tensor.resize(sizes)
+    tensor._place(sizes, dim_order)
     return tensor
 
 
-def _dtype_of(buffer):
-    code = _picotorch.buffer(buffer)[0]
-    for i in range(len(_CODES)):
-        if _CODES[i] == code:
-            return _DTYPES[i]
-    raise fail(INVALID_ARGUMENT, "its elements are of no dtype", "tensor", remedy="give the dtype")
-
-
-def _dtype_of_name(dtype):
-    for number in SCALAR_TYPE_NAMES:
-        if dtype in (number, SCALAR_TYPE_NAMES[number]) and _picotorch.element_size(number):
-            return number
-    raise fail(INVALID_ARGUMENT, "there is no such dtype", "tensor")
+def _dtype_of(buffer, dtype):
+    """ScalarType of a dtype, or of the buffer's elements for None."""
+    if dtype is None:
+        code = _picotorch.buffer(buffer)[0]
+        for i in range(len(_CODES)):
+            if _CODES[i] == code:
+                return _DTYPES[i]
+    elif isinstance(dtype, int) or isinstance(dtype, str):
+        for number in SCALAR_TYPE_NAMES:
+            if dtype in (number, SCALAR_TYPE_NAMES[number]) and _picotorch.element_size(number):
+                return number
+    raise fail(INVALID_ARGUMENT, "there is no such; give 'Float' for instance", "dtype")
 
 
 def _nbytes(sizes, dtype, buffer):
@@ -228,9 +250,10 @@ def _nbytes(sizes, dtype, buffer):
     fits = there > 0
     empty = False
     for i in range(len(sizes)):
-        size = sizes[i] | 0  # TypeError for what is no int, before anything changes
+        size = sizes[i] | 0  # TypeError for anything but an int, before anything changes
         if not 0 <= size <= _picotorch.SMALL_INT_MAX:
-            raise fail(INVALID_ARGUMENT, "a size is negative or above 2**30", "tensor")
+            raise fail(INVALID_ARGUMENT, "a size is negative or above 2**30; give smaller ones",
+                       "tensor")
         empty = empty or size == 0
         fits = fits and size <= there // count
         if fits and not empty:
@@ -238,8 +261,8 @@ def _nbytes(sizes, dtype, buffer):
     if empty:
         return 0
     if not fits:
-        raise fail(NOT_SUPPORTED, "its buffer has too few bytes for these sizes", "tensor",
-                   remedy="make it larger")
+        raise fail(NOT_SUPPORTED, "its buffer has too few bytes for these sizes; make it larger",
+                   "tensor")
     return count * _picotorch.element_size(dtype)
 
 
@@ -270,10 +293,11 @@ class ValueList:
     def __len__(self):
         method = self._method
         if self._length and method.unloads != self._unloads and method.is_loaded():
-            raise fail(INVALID_STATE, "is of another load", "list", remedy="call get_output again")
+            raise fail(INVALID_STATE, "is of another load; call get_output again", "list")
         return self._length
 
     def __getitem__(self, i):
+        need(i, int, "index")
         if i < 0:
             i += len(self)
         if not 0 <= i < len(self):

@@ -11,8 +11,16 @@ emulated ones, a nanosecond on the twin. What measuring itself takes is measured
 
 import _picotorch
 
-from .errors import INVALID_ARGUMENT, INVALID_TYPE, NOT_SUPPORTED, fail
+from .errors import (
+    INVALID_ARGUMENT,
+    INVALID_TYPE,
+    NOT_SUPPORTED,
+    check_index,
+    fail,
+    need,
+)
 from .memory import buffer_size
+from .method_meta import MethodMeta
 
 _BYTES = ord("B")
 _UINT32 = 28  # ScalarType
@@ -28,14 +36,11 @@ class EventTracer:
     def __init__(self, buffer):
         buffer_size(buffer, "event tracer")
         typecode, is_writable, is_aligned = _picotorch.buffer(buffer)
-        if not is_writable:
-            raise fail(INVALID_ARGUMENT, "cannot be written", "event tracer",
-                       remedy="hand over memory that can be")
-        if not is_aligned:
-            raise fail(INVALID_ARGUMENT, "does not start at a multiple of 8 bytes", "event tracer",
-                       remedy="align it")
+        if not (is_writable and is_aligned):
+            raise fail(INVALID_ARGUMENT, "is read-only, or not aligned to 8 bytes; give a bytearray",
+                       "event tracer")
         if typecode != _BYTES:
-            raise fail(INVALID_TYPE, "is no memory of bytes", "event tracer")
+            raise fail(INVALID_TYPE, "is no memory of bytes; give a bytearray", "event tracer")
         self.buffer = buffer
         self._words = memoryview(bytearray(4))  # of an event: low and high half of its ticks, calls
         self._instructions = 0
@@ -43,6 +48,7 @@ class EventTracer:
     @staticmethod
     def nbytes(meta):
         """Bytes for the events of a method."""
+        need(meta, MethodMeta, "meta")
         return (meta.num_instructions() + 1) * _picotorch.EVENT_BYTES
 
     def __len__(self):
@@ -78,8 +84,7 @@ class EventTracer:
         return self._sum(0, self._instructions + 1)
 
     def _event(self, instruction):
-        if not 0 <= instruction < self._instructions:
-            raise fail(INVALID_ARGUMENT, "there is no such", "instruction", instruction)
+        check_index(instruction, self._instructions, "instruction")
         return instruction + 1
 
     def _read(self, event):
@@ -96,8 +101,8 @@ class EventTracer:
                 if words[1]:  # a shift takes heap
                     total += words[1] << 32
         except MemoryError:
-            raise fail(NOT_SUPPORTED, "ticks of more than 30 bits while the heap is locked",
-                       "event tracer", remedy="unlock it") from None
+            raise fail(NOT_SUPPORTED, "ticks of more than 30 bits while the heap is locked; unlock it",
+                       "event tracer") from None
         return total
 
     def __repr__(self):

@@ -188,7 +188,7 @@ def state():
     constant = load("attributes").get_attribute("weight")
     try:
         constant[0] = 1.0
-    except TypeError:
+    except (Error, TypeError):
         print("constant")
 
 

@@ -11,12 +11,12 @@ from calling import assert_error, assert_usage
 from picotorch import Error
 from picotorch.host.boards.boards import full_board_names
 from picotorch.host.firmware import selective
+from picotorch.host.program_schema import KERNEL_TYPES_DOUBLE, KERNEL_TYPES_INT
 from picotorch.host.run import running
 from picotorch.host.run.parity import same_bits
 from picotorch.host.run.request import Request
 from picotorch.host.size.elf import flash_bytes
 from picotorch.host.twin import open_program
-from picotorch.schema import KERNEL_TYPES_DOUBLE, KERNEL_TYPES_INT
 from targets import TOO_LARGE
 
 BOARD = "mps2-an386"

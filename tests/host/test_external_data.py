@@ -94,7 +94,7 @@ def test_a_file_loader_and_paths():
 
 def test_what_a_map_does_not_have():
     data_map = load_data(data_file())
-    with pytest.raises(Error, match=r"NotFound .*: x: there is no such key: the data file has w"):
+    with pytest.raises(Error, match=r"NotFound .*: x: is none of the keys: w; give one of them"):
         data_map.get_data("x")
     with pytest.raises(Error, match="NotFound"):
         data_map.get_tensor_layout("x")
@@ -257,7 +257,7 @@ def test_an_external_tensor_without_elements():
 def test_an_error_names_the_file(tmp_path):
     path = tmp_path / "weights.ptd"
     path.write_bytes(data_file(magic=b"FH02"))
-    with pytest.raises(Error, match=r"NotFound .*no header FH01: not a .ptd file: .*weights\.ptd$"):
+    with pytest.raises(Error, match=r"NotFound .*no header FH01: not a .ptd file: .*weights\.ptd;"):
         FlatTensorDataMap.load(FileDataLoader(str(path)))
     path.write_bytes(data_file(index=1))
     with pytest.raises(Error, match=r"InvalidExternalData .*no such segment: .*weights\.ptd; take"):

@@ -1,6 +1,10 @@
 """What is read of a linker's map."""
 
-from picotorch.host.size.firmware_map import linked_objects
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulator
+from picotorch.host.size.firmware_map import linked_objects, sections
+
+FROZEN = 35 * 1024  # bytes that all frozen Python takes
 
 MAP = """
 LOAD /home/a/build/firmware/board-run/kernels/core/load.o
@@ -17,3 +21,9 @@ def test_only_objects_that_were_linked_count_wherever_the_folder_is_now(tmp_path
     (folder / "kernels" / "core" / "of_an_older_build.o").touch()
     (folder / "firmware.map").write_text(MAP)
     assert linked_objects(folder / "firmware.map", folder) == ["kernels/core/load.o", "memory_copy.o"]
+
+
+def test_frozen_python_is_small():
+    firmware = emulator.firmware_path(load_board("mps2-an386")).with_suffix(".map")
+    frozen = sum(size for _, size, path in sections(firmware) if path.endswith("frozen_content.o"))
+    assert 0 < frozen <= FROZEN

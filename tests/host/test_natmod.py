@@ -49,10 +49,10 @@ def test_errors_leave_everything_usable(models, tmp_path):
     scheduled: they run while the method does."""
     lines = run("x64", "unix", "native_module.py", models, tmp_path)
     assert lines == run("armv7emsp", "mps2-an386", "native_module.py", models, tmp_path)
-    no_number = "InvalidArgument (0x12): input 0: is a tensor: a buffer or a Tensor is wanted"
+    no_number = "InvalidArgument (0x12): input 0: is a tensor; give a buffer or a Tensor"
     assert lines == [
-        "damaged InvalidProgram (0x23): no file identifier ET12: not a .pte file; export the program "
-        "again or copy it again",
+        "damaged InvalidProgram (0x23): program: no file identifier ET12: not a .pte file; export "
+        "the program again or copy it again",
         "short InvalidProgram (0x23): program: 14912B requested, 1000B available: the header tells of "
         "more than the file has; export the program again or copy it again",
         "refused 200 times",
@@ -138,7 +138,7 @@ say(ds_cnn[:1000])
     sizes = "16168B requested, 1000B available"
     again = "; export the program again or copy it again"
     assert run_script("x64", "unix", script, models, tmp_path) == [
-        f"InvalidProgram (0x23): no file identifier ET12: not a .pte file{again}",
+        f"InvalidProgram (0x23): program: no file identifier ET12: not a .pte file{again}",
         f"InvalidProgram (0x23): program: {sizes}: the header tells of more than the file has{again}",
         f"InvalidProgram (0x23): {again[2:]}",
         f"InvalidProgram (0x23): program: {sizes}{again}",

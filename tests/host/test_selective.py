@@ -252,7 +252,7 @@ def test_a_part_that_a_firmware_was_built_without_is_named(call, firmware):
     assert firmware[1]["parts"] == []
     command = ("--board", BOARD, "--firmware", firmware[0])
     assert_error(call("profile", path("int8_ds_cnn"), *command), "NotSupported",
-                 "part tracer: this firmware was built without it", "--with tracer")
+                 "part tracer: is not in this firmware", "--with tracer")
     external = fixture_store.load("external_two_files")
     assert_error(call("run", external.path, "--data", external.data_paths[0], *command),
                  "NotSupported", "part data", "--with data")

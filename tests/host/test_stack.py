@@ -111,7 +111,7 @@ def test_a_load_that_runs_out_of_stack_on_the_way_is_undone(monkeypatch):
         endless()
 
     monkeypatch.setattr(method.manager.method_allocator, "check_size", endless)
-    with pytest.raises(Error, match=re.escape("(0x21): stack: more is needed than there is;")):
+    with pytest.raises(Error, match=re.escape("(0x21): stack: is too small;")):
         method.load(program)
     assert not method.is_loaded() and method.manager.method_allocator.used == 0
     monkeypatch.undo()

@@ -13,7 +13,8 @@ FOLDER = Path(picotorch.__file__).parent
 CONSTANTS = {"schema"}  # numbers and tables of names: editors read them as they are
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py")
                  if path.stem not in {"__init__", "__main__"} | CONSTANTS)
-SPECIAL = {"__init__", "__len__", "__getitem__", "__setitem__"}
+OF_TYPES = {"_Array", "_Arrays"}  # classes that only stubs have
+SPECIAL = {"__init__", "__call__", "__len__", "__getitem__", "__setitem__"}
 
 
 def is_public(name):
@@ -42,7 +43,9 @@ def stub_names(body):
             names[node.name] = (kind(node), parameters(node))
         elif isinstance(node, ast.AnnAssign):
             names[node.target.id] = "value"
-        elif isinstance(node, ast.ClassDef):
+        elif isinstance(node, ast.Assign) and is_public(node.targets[0].id):
+            names[node.targets[0].id] = "value"
+        elif isinstance(node, ast.ClassDef) and node.name not in OF_TYPES:
             names[node.name] = (list(map(ast.unparse, node.bases)), stub_names(node.body))
     return names
 
@@ -89,7 +92,7 @@ def test_it_is_there(name):
     """What a stub names is found where it is said to be, and takes what it is said to take."""
     module = importlib.import_module(f"picotorch.{name}")
     for node in ast.walk(tree_of(name, ".pyi")):
-        if isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.ClassDef) and node.name != "_Array":
             for function in node.body:
                 if isinstance(function, ast.FunctionDef) and kind(function) != "property":
                     check(getattr(getattr(module, node.name), function.name), function)

@@ -443,13 +443,17 @@ class _Method:
     def _reads_and_writes(self):
         """Of each instruction the places of tensors that it reads, and that it writes."""
         for one, args in self._instructions_with_values():
-            letters = b"" if one.op not in _CALLS else ffi.string(lib.pt_operator_signature(one.kernel))
-            name = lib.pt_operator_name(one.kernel) if letters else ffi.NULL
-            writes = letters and b"empty" not in ffi.string(name)
-            yield (self._places_of(arg for arg, letter in zip(args, letters, strict=False)
-                                   if letter not in _WRITTEN),
-                   self._places_of(arg for arg, letter in zip(args, letters, strict=False)
-                                   if writes and letter in _OUTPUTS))
+            read, written = (args[:1], args[1:]) if one.op not in _CALLS else self._of_call(one, args)
+            yield self._places_of(read), self._places_of(written)
+
+    def _of_call(self, call, args):
+        """Arguments that it reads, and that it writes. An output that comes first is changed in place,
+        maybe in part: it is read, too."""
+        letters = ffi.string(lib.pt_operator_signature(call.kernel))
+        if b"empty" in ffi.string(lib.pt_operator_name(call.kernel)):
+            return [], []
+        return ([arg for i, arg in enumerate(args) if i == 0 or letters[i] not in _WRITTEN],
+                [arg for i, arg in enumerate(args) if letters[i] in _OUTPUTS])
 
     def _zeros(self):
         """(memory, start, end) of what has to be zero: all planned memory where the instructions that
@@ -460,11 +464,11 @@ class _Method:
                 value.flags & lib.PT_VALUE_DYNAMIC for _, value in self._kept):
             return [place for place in planned if place[2]]
         by_index = {value.index: ref for ref, value in self._kept}
-        inputs, outputs = (
+        inputs, outputs, state = (
             [place for index in indexes if index in by_index for place in self._place(by_index[index])]
-            for indexes in (self._entries(lib.PT_INPUTS),
-                            [*self._entries(lib.PT_OUTPUTS), *self._named]))
-        return read_before_written(inputs, self._reads_and_writes(), outputs).all()
+            for indexes in (self._entries(lib.PT_INPUTS), self._entries(lib.PT_OUTPUTS), self._named))
+        instructions = [(state, []), *self._reads_and_writes()]  # get_attribute reads before the first
+        return read_before_written(inputs, instructions, outputs).all()
 
     def _write_initial(self):
         """Position of the vector of pt_image_initial."""

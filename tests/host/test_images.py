@@ -7,9 +7,11 @@ import re
 
 import benchmark_store
 import fixture_store
+import programs
 import pytest
 from calling import assert_error, assert_usage
 from fixture_jobs import job_of, script_of
+from flatbuffer_builder import bool_value
 from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
 from picotorch.host.aligned import aligned
 from picotorch.host.boards.boards import load_board
@@ -27,7 +29,9 @@ from picotorch.host.twin import (
     planned_sizes,
     set_inputs,
 )
+from programs import call, tensor
 from targets import BOARDS, HOST, on_boards, run_script
+from test_control_flow import move
 from test_fixture_runs import on_host, with_one_nan, without_stack
 
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
@@ -88,8 +92,8 @@ def test_boards_give_the_bytes_of_the_twin(name, board):
     assert [path for path in wanted if wanted[path] != files[path]] == []
 
 
-def in_dirty_memory(program, data_map, name, runs):
-    """Outputs of each run, in planned memory that was not zero before load; state is reset between."""
+def loaded_in_dirty_memory(program, data_map, name):
+    """A method whose planned memory was not zero before load."""
     meta = program.method_meta(name)
     planned = [aligned(size) for size in planned_sizes(meta, {})]
     for memory in planned:
@@ -98,7 +102,12 @@ def in_dirty_memory(program, data_map, name, runs):
                             MemoryAllocator(aligned(1 << 20), "temp memory"))
     method = Method(manager, max(meta.num_outputs(), 1), 0, 0)
     method.load(program, name, data_map=data_map)
-    found = []
+    return method
+
+
+def in_dirty_memory(program, data_map, name, runs):
+    """Outputs of each run; state is reset between."""
+    method, meta, found = loaded_in_dirty_memory(program, data_map, name), program.method_meta(name), []
     for k in range(runs):
         if k == runs // 2:
             method.reset_state()
@@ -124,6 +133,34 @@ def test_planned_memory_need_not_be_zero(name):
             continue
         for one, other in zip(wanted, in_dirty_memory(image, None, method, 4), strict=True):
             assert all(same_bits(a, b) for a, b in zip(one, other, strict=True))
+
+
+def cache_program(instructions, **fields):
+    """A program with a cache of four floats, which is zero at first."""
+    x, index, cache, out = (tensor([1], 0), tensor([1], 8, dtype=4), tensor([4], 16, **fields),
+                            tensor([4], 32))
+    values = [x, index, cache, out, {"val": ("OptionalTensorList", {"items": [1]})}, bool_value(False)]
+    operators = ["aten::index_put_", "aten::relu.out"]
+    return programs.program(programs.plan(values, instructions, operators, [0, 1], [3], [48]))
+
+
+@pytest.mark.parametrize("instructions", [
+    pytest.param([call(0, 2, 4, 0, 5, 2), call(1, 2, 3, 3)], id="written in part"),
+    pytest.param([move(2, 3)], id="moved"),
+])
+def test_what_is_read_first_is_zero(instructions):
+    program = cache_program(instructions)
+    wanted, found = (in_dirty_memory(open_program(file), None, "forward", 4)
+                     for file in (program, image_writer.compile_image(program).data))
+    assert all(same_bits(a, b) for one, other in zip(wanted, found, strict=True)
+               for a, b in zip(one, other, strict=True))
+
+
+def test_state_that_is_only_written_is_zero_before_the_first_run():
+    program = cache_program([move(3, 2)], extra_tensor_info={"fully_qualified_name": "cache"})
+    image = image_writer.compile_image(program).data
+    method = loaded_in_dirty_memory(open_program(image), None, "forward")
+    assert bytes(method.get_attribute("cache").data) == bytes(16)
 
 
 def test_ranges_are_what_sets_of_bytes_are():

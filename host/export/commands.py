@@ -11,7 +11,7 @@ from ..command import Choice, InputFile, OutputFile, command
 from ..files import check_output, read_file, write
 from ..npz import read_npz
 from ..run import bundled
-from . import building, confined_export, exporting, modules, report, torchscript
+from . import building, confined_export, exporting, modules, report, timing, torchscript
 from .samples import read_arrays
 from .steps import Steps
 
@@ -101,6 +101,8 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
                                                      unconfined)
     write(output, written)
     entry["output"] = str(output)
+    if kind != torchscript.PTE:
+        entry["time"] = timing.estimated(written, wishes.core)
     text = exporting.show_text if kind == torchscript.PTE else report.show_text
     show.entry(entry, as_json, text)
 

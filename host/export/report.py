@@ -4,8 +4,6 @@ import click
 
 from .. import show
 
-_WORST = 12  # layers that are shown by default
-
 
 def show_text(entry: dict) -> None:
     show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
@@ -18,6 +16,7 @@ def show_text(entry: dict) -> None:
         return
     _show_layers(entry)
     _show_outputs(entry)
+    _show_time(entry.get("time"))
 
 
 def _compared(now, before):
@@ -40,7 +39,8 @@ def _show_layers(entry):
     layers = entry["layers"]
     if not layers:
         return
-    show.heading(f"Difference from PyTorch by layer, {entry['layer_samples']} samples")
+    count = entry["layer_samples"]
+    show.heading(f"Difference from PyTorch by layer, {count} sample{'s' * (count > 1)}")
     show.table(["layer", "operator", "type", "SQNR>", "largest>", "of values up to>"], [
         [_label(layer, layers), layer["operator"].removesuffix(".out"), layer["dtype"],
          _decibels(layer["sqnr"]), f"{layer['largest']:.3g}", f"{layer['magnitude']:.3g}"]
@@ -59,15 +59,24 @@ def _decibels(sqnr):
 
 def _show_outputs(entry):
     count = entry["samples"]
-    where = "with the example inputs" if count == 1 else f"with {count} samples"
+    show.heading("Outputs on the twin, "
+                 + ("with the example inputs" if count == 1 else f"with {count} samples"))
     for output in entry["outputs"]:
-        name = f"output {output['output']}" if len(entry["outputs"]) > 1 else "outputs"
-        verb = "differs" if len(entry["outputs"]) > 1 else "differ"
-        show.line(f"On the twin, {where}: {name} {verb} from PyTorch's by up to "
-                  f"{output['largest']:.3g}, of values up to {output['magnitude']:.3g} "
-                  f"(SQNR {_decibels(output['sqnr'])})")
-    if not entry["outputs"]:
-        show.line(f"On the twin, {where}: executed")
+        subject = (f"output {output['output']} differs" if len(entry["outputs"]) > 1 else
+                   "outputs differ")
+        show.line(f"{subject} from PyTorch's by up to {output['largest']:.3g}, of values up to "
+                  f"{output['magnitude']:.3g} (SQNR {_decibels(output['sqnr'])})")
     if entry["accuracy"]:
         pytorch, program = entry["accuracy"]["pytorch"], entry["accuracy"]["program"]
-        show.line(f"Accuracy on {count} samples: PyTorch {pytorch:.1%}, program {program:.1%}")
+        click.echo(f"accuracy: PyTorch {pytorch:.1%}, program {program:.1%}")
+
+
+def _show_time(time):
+    if time is None:
+        return
+    if time["message"]:
+        show.line(f"time on a {time['core']} is not estimated: {time['message']}")
+    else:
+        show.line(f"{time['core']} at {time['clock_hz'] // 1_000_000} MHz: about {time['ms']:.3g} ms "
+                  f"({time['least_ms']:.3g} to {time['most_ms']:.3g}), estimated from "
+                  f"{time['instructions']:,} instructions")

@@ -9,7 +9,7 @@ import pytest
 from calling import assert_error, assert_usage
 from picotorch import Error
 from picotorch.host.export import modules as modules_module
-from picotorch.host.export import report, samples
+from picotorch.host.export import report, samples, timing
 from picotorch.host.export.differences import Difference
 
 NETWORK = """
@@ -147,6 +147,22 @@ def test_the_function_says_what_is_wrong():
         picotorch.export.export(None, (), core="cortex-m5")
 
 
+@pytest.mark.parametrize("time, words", [
+    ({"message": "no firmware"}, "time on a cortex-m4 is not estimated: no firmware"),
+    ({"message": "", "ms": 5.076, "least_ms": 4.7, "most_ms": 5.4, "instructions": 338_369},
+     "cortex-m4 at 100 MHz: about 5.08 ms (4.7 to 5.4), estimated from 338,369 instructions")])
+def test_time_is_called_an_estimate(capsys, time, words):
+    report._show_time({"core": "cortex-m4", "clock_hz": 100_000_000, **time})
+    assert words in capsys.readouterr().out
+
+
+def test_time_is_that_of_a_board_with_the_core():
+    program = fixture_store.load("int8_ds_cnn").pte
+    found = timing.estimated(program, "cortex-m4")
+    assert found["message"] == "" and found["ms"] == pytest.approx(found["cycles"] / 1e5, rel=1e-3)
+    assert found["least_ms"] < found["ms"] < found["most_ms"]
+
+
 # ---- with torch
 
 
@@ -239,7 +255,8 @@ def test_what_is_told(call, torch, network, images, tmp_path):
     assert status == 0
     for words in ("importing torch and executorch ... ",
                   "quantizing by 20 samples, lowering for cortex-m4 ... ",
-                  "Difference from PyTorch by layer", "Accuracy on 20 samples: PyTorch "):
+                  "Difference from PyTorch by layer", "with 20 samples", "accuracy: PyTorch ",
+                  "cortex-m4 at 100 MHz"):
         assert words in text
 
 

@@ -1,0 +1,31 @@
+"""How long a program takes, estimated from a run on the emulated board of a core."""
+
+from picotorch import Error
+
+from ..inputs import random_inputs
+from ..run import running
+from ..run.request import Request
+from ..size import cycles, fitting
+from ..twin import open_program
+
+_CLOCK_HZ = 100_000_000  # that milliseconds are stated for
+
+
+def estimated(program: bytes, core: str) -> dict:
+    """Return {"core", "clock_hz", "instructions", "cycles", "ms", "least_ms", "most_ms", "message"}. If
+    no board of the core is built or it cannot run the program, "message" tells why, and the figures are
+    None."""
+    board = fitting.reference_board(core)
+    entry = {"core": core, "clock_hz": _CLOCK_HZ, **dict.fromkeys(
+        ("instructions", "cycles", "ms", "least_ms", "most_ms")), "message": ""}
+    if board is None:
+        return entry | {"message": fitting.how_to_measure(core)}
+    try:
+        meta = open_program(program).method_meta("forward")
+        result = running.run(Request(program, "program", random_inputs(meta),
+                                     pool_size=board.arenas["pool"].size,
+                                     temp_size=board.arenas["temp"].size), board.name)
+        running.check_result(result)
+    except Error as error:
+        return entry | {"message": error.message}
+    return entry | cycles.estimate(core, _CLOCK_HZ, result.instructions["execute"])

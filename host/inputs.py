@@ -64,7 +64,7 @@ def checked_inputs(meta: MethodMeta, given: list, quantize: bool = False) -> lis
 def check_count(meta: MethodMeta, given: Sequence) -> None:
     """Raises InvalidArgument for another number of inputs than a method takes."""
     if len(given) != meta.num_inputs():
-        raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} wanted, {len(given)} given", "inputs",
+        raise fail(INVALID_ARGUMENT, f"{meta.num_inputs()} expected, {len(given)} given", "inputs",
                    remedy=_signature(meta))
 
 
@@ -77,7 +77,7 @@ def _quantized(meta, i, value):
     if dtype.kind not in "iu":
         return value
     if not 0 < np.float32(parameters[0]) < np.inf:
-        raise fail(INVALID_PROGRAM, f"no values have scale {parameters[0]}", "input", i,
+        raise fail(INVALID_PROGRAM, f"quantized values cannot have scale {parameters[0]}", "input", i,
                    remedy="export the program again, or give integers")
     return quantize_array(array, *parameters, dtype)
 
@@ -115,7 +115,7 @@ def checked_input(meta: MethodMeta, i: int, value):
     wanted = numpy_dtype(info)
     array = _as_array(value, i, info.scalar_type())
     if array.dtype != wanted:
-        raise fail(INVALID_ARGUMENT, f"dtype {wanted} wanted, {array.dtype} given", "input", i,
+        raise fail(INVALID_ARGUMENT, f"dtype {wanted} expected, {array.dtype} given", "input", i,
                    remedy=_conversion(meta, i, wanted))
     _check_sizes(info, array.shape, i)
     return array
@@ -127,7 +127,7 @@ def _check_sizes(info, sizes, i):
     if not info.is_dynamic():
         if sizes != info.sizes():
             raise fail(NOT_SUPPORTED,
-                       f"sizes {list(info.sizes())} wanted, {list(sizes)} given", "input", i)
+                       f"sizes {list(info.sizes())} expected, {list(sizes)} given", "input", i)
     elif len(sizes) != len(info.sizes()) or math.prod(sizes) > math.prod(info.sizes()):
         raise fail(NOT_SUPPORTED, f"sizes {list(sizes)} given", "input", i,
                    remedy=f"give {len(info.sizes())} sizes, of as many elements as "

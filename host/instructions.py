@@ -41,7 +41,7 @@ def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
     while lib.pt_plan_walk_next(walk):
         found.append(_instruction(meta, names, walk))
     if walk.bad:
-        raise fail(INVALID_PROGRAM, "something lies outside the file")
+        raise fail(INVALID_PROGRAM, "a part lies outside the file")
     return found
 
 

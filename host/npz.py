@@ -65,8 +65,8 @@ def _check_size(members, limit, path):
     member, whatever is packed there."""
     unpacked = sum(member.file_size for member in members.values())
     if unpacked > limit:
-        raise fail(INVALID_ARGUMENT, f"unpacks to {unpacked}B, {limit}B at most wanted", str(path),
-                   remedy="give arrays of the sizes and dtypes that are wanted")
+        raise fail(INVALID_ARGUMENT, f"unpacks to {unpacked}B, {limit}B at most expected", str(path),
+                   remedy="give arrays of the expected sizes and dtypes")
     if any(member.compress_type not in _METHODS for member in members.values()):
         raise fail(INVALID_ARGUMENT, "is packed in another way than numpy.savez packs", str(path),
                    remedy="write it with numpy.savez")

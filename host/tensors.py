@@ -62,7 +62,7 @@ def as_array(value, scalar_type):
     if name not in _NAMES:
         return np.asarray(value)
     if _NAMES[name] != scalar_type:
-        raise fail(INVALID_ARGUMENT, f"{schema.SCALAR_TYPE_NAMES[scalar_type]} wanted, {name} given",
+        raise fail(INVALID_ARGUMENT, f"{schema.SCALAR_TYPE_NAMES[scalar_type]} expected, {name} given",
                    "dtype")
     bits = DTYPES.get(scalar_type, "uint8")
     if isinstance(value, np.ndarray):

@@ -114,7 +114,7 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
         sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))
         if sizes[i] > left:
             raise fail(MEMORY_ALLOCATION_FAILED, "", "planned buffer", i, sizes[i], left,
-                       "no microcontroller has as much")
+                       "no microcontroller has that much")
         left -= sizes[i]
     return sizes
 

@@ -46,7 +46,7 @@ FRAME_POINTER = "r7"  # a move from it gives back
 ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_float": 1,
           "pt_store_double": 1, "pt_has_kind": 2, "items_are": 1}
 VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
-CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_settle")
+CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_place_unplanned")
 
 _OPERATOR = re.compile(r'^PT_OPERATOR\(\d+, "([^"]+)", (\w+), .*\)$', re.MULTILINE)
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
@@ -371,7 +371,7 @@ def bounds(program):
         "check": call + frames("method_load", "pt_load") + max(
             program.bound(program.named("pt_check_method")),
             program.bound(program.named("pt_prepare")),
-            frames("write_records") + program.bound(program.named("pt_settle"))),
+            frames("write_records") + program.bound(program.named("pt_place_unplanned"))),
         "verify": call + frames("program_open", "pt_program_open")
         + program.bound(program.named("pt_verify")),
         "kernels": {name: {"check": program.bound(check), "run": program.bound(run)}

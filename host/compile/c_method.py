@@ -132,7 +132,7 @@ def _declare(method):
 
 # ---- model.c
 
-_CONSTANT = """// An input that is no tensor.
+_CONSTANT = """// An input that is not a tensor.
 static int set_constant(pt_method *method, uint32_t i, pt_error *error) {
     pt_item item;
     PT_TRY(pt_plan_item(&method->plan, PT_INPUTS, i, NULL, &item, error));

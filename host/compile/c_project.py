@@ -48,7 +48,7 @@ def write(image: bytes, folder: Path, name: str = "model", inputs: dict[str, lis
     """
     check_sources(name)
     if not re.fullmatch(r"[A-Za-z]\w*", name):
-        raise fail(INVALID_ARGUMENT, "is no name of C", name)
+        raise fail(INVALID_ARGUMENT, "is not a C identifier", name)
     program = twin.open_program(image)
     operators = needed_operators({name: program})
     methods, constants = _methods(program, name)

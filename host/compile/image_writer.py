@@ -270,7 +270,7 @@ class _Method:
         raise fail(NOT_SUPPORTED, f"an argument of KernelTypes {kind}", self._meta.name())
 
     def _add_signature(self, index):
-        """An input, output or item of one that is no tensor: it keeps its index."""
+        """An input, output or item of one that is not a tensor: it keeps its index."""
         by_index = {value.index: ref for ref, value in self._kept}
         if index in by_index or any(
                 ffi.cast("pt_value *", _at(self._c, ref)).index == index

@@ -77,7 +77,7 @@ def _into_files(link: Link, data: bytes, name: str, folder: str | None, tell: Te
     folder = (folder or "").rstrip("/")
     path = f"{folder}/{name}" if folder else name
     if folder:
-        do(link, "the folder is made", "make_folder", folder)
+        do(link, "making the folder", "make_folder", folder)
     remove_part(link, path)
     free = free_in(link, folder or ".")
     if free is None:
@@ -96,7 +96,7 @@ def _into_files(link: Link, data: bytes, name: str, folder: str | None, tell: Te
 def _into_romfs(link: Link, data: bytes, name: str, folder: str | None, tell: Tell) -> dict:
     """A new image with the files that are in it, and this one. Its first block is written last: where
     that does not happen the board finds no ROMFS, rather than half of one."""
-    partition = do(link, "ROMFS is looked for", "open_rom")
+    partition = do(link, "looking for a ROMFS", "open_rom")
     if partition is None:
         raise fail(NOT_FOUND, "has no ROMFS partition", link.name,
                    remedy="deploy without --romfs, or flash a firmware that has one")
@@ -129,7 +129,7 @@ def _put(files, path, data, board):
 
 def _rom_files(link, size):
     """The files that are there already, {} where there is no image."""
-    head = b"".join(link.do("ROMFS is read", call("read_rom", 0, min(size, 32)), "files"))
+    head = b"".join(link.do("reading the ROMFS", call("read_rom", 0, min(size, 32)), "files"))
     length = romfs.size_of(head)
     if not 0 < length <= size:
         return {}
@@ -141,7 +141,7 @@ def _rom_files(link, size):
 
 def _read_rom(link, length):
     for start in range(0, length, BLOCK):
-        yield from link.do("ROMFS is read", call("read_rom", start, min(BLOCK, length - start)),
+        yield from link.do("reading the ROMFS", call("read_rom", start, min(BLOCK, length - start)),
                            "files")
 
 
@@ -150,12 +150,12 @@ def _write_rom(link, image, size, block, tell):
     at_once = size if block == size else max(block, _ERASED_AT_ONCE // block * block)
     for start in range(0, len(padded), at_once):
         part = min(at_once, -(-(len(padded) - start) // block) * block) if block < size else len(padded)
-        do(link, "ROMFS is erased", "erase_rom", start, part)
-    link.put("ROMFS is written", padded[BLOCK:], lambda sent: tell("/rom", sent, len(image)), BLOCK)
-    link.put("ROMFS is written", padded[:BLOCK], lambda sent: tell("/rom", len(image), len(image)))
-    if do(link, "ROMFS is checked", "end_rom", len(image)) != zlib.crc32(image):
-        raise fail(ACCESS_FAILED, "the ROMFS is not what was sent", link.name,
-                   remedy="try again; where it happens again, its flash is worn out")
+        do(link, "erasing the ROMFS", "erase_rom", start, part)
+    link.put("writing the ROMFS", padded[BLOCK:], lambda sent: tell("/rom", sent, len(image)), BLOCK)
+    link.put("writing the ROMFS", padded[:BLOCK], lambda sent: tell("/rom", len(image), len(image)))
+    if do(link, "checking the ROMFS", "end_rom", len(image)) != zlib.crc32(image):
+        raise fail(ACCESS_FAILED, "the ROMFS differs from the data sent", link.name,
+                   remedy="try again; if it happens again, its flash is worn out")
 
 
 def show_text(entry: dict) -> None:

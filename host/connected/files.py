@@ -20,32 +20,32 @@ def do(link: Link, doing: str, function: str, *arguments):
 
 def free_in(link: Link, folder: str) -> int | None:
     """Free bytes, None without a file system."""
-    return do(link, "the free space is asked for", "free", folder)
+    return do(link, "reading the free space", "free", folder)
 
 
 def is_there(link: Link, path: str, data: bytes) -> bool:
     """Whether the board has this file with these bytes."""
-    return do(link, f"{path} is looked for", "checksum", path) == (len(data), zlib.crc32(data))
+    return do(link, f"looking for {path}", "checksum", path) == (len(data), zlib.crc32(data))
 
 
 def remove_part(link: Link, path: str) -> None:
     """Removes what an earlier try, that broke, has left of a file."""
-    do(link, "what is left of an earlier try is removed", "remove", path + ".part")
+    do(link, "removing the rest of an earlier try", "remove", path + ".part")
 
 
 def write_part(link: Link, data: bytes, path: str, tell: Tell) -> None:
     """Writes a file under another name, and checks what is there."""
     part = path + ".part"
-    do(link, f"{path} is begun", "begin", part)
-    link.put(f"{path} is copied", data, lambda sent: tell(path, sent, len(data)))
-    do(link, f"{path} is closed", "end")
+    do(link, f"creating {path}", "begin", part)
+    link.put(f"copying {path}", data, lambda sent: tell(path, sent, len(data)))
+    do(link, f"closing {path}", "end")
     if not is_there(link, part, data):
-        do(link, "the bad copy is removed", "remove", part)
-        raise fail(ACCESS_FAILED, f"the copy of {path} is not what was sent", link.name,
-                   remedy="try again; where it happens again, its flash is worn out")
+        do(link, "removing the bad copy", "remove", part)
+        raise fail(ACCESS_FAILED, f"the copy of {path} differs from the file", link.name,
+                   remedy="try again; if it happens again, its flash is worn out")
 
 
 def copy_file(link: Link, data: bytes, path: str, tell: Tell) -> None:
     """Writes a file, checks what is there, and only then gives it its name."""
     write_part(link, data, path, tell)
-    do(link, f"{path} gets its name", "replace_all", [path])
+    do(link, f"renaming {path}", "replace_all", [path])

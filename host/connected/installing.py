@@ -46,7 +46,7 @@ def find(link: Link) -> Installed:
     if version is None:
         return Installed()
     names = {operator.number: name for name, operator in known_operators().items()}
-    path, flash, numbers = link.do("it is asked for its kernels", _MODULE.format(1 + max(names)))[0]
+    path, flash, numbers = link.do("reading its list of kernels", _MODULE.format(1 + max(names)))[0]
     return Installed(version, path, flash, frozenset(names[number] for number in numbers
                                                      if number in names))
 
@@ -88,8 +88,8 @@ def install(link: Link, found: Installed, operators: list[str], tell: Tell) -> l
     facts = facts_of(link)
     module = _module_for(facts, sorted({*operators, *found.operators}), link.name)
     _check("heap", _heap_of(module), facts["heap_free"], _remedy(found))
-    folder = found.folder if found.path else link.do("sys.path is asked for", _LIBRARY)[0]
-    do(link, "the folder is made", "make_folder", folder + "/picotorch")
+    folder = found.folder if found.path else link.do("reading sys.path", _LIBRARY)[0]
+    do(link, "making the folder", "make_folder", folder + "/picotorch")
     files = {f"{folder}/picotorch/{path.name}": path.read_bytes()
              for path in sorted((BUILD / "picotorch").glob("*.mpy"))}
     files[f"{folder}/{MODULE}"] = module.read_bytes()  # last: with it the runtime can be imported
@@ -99,7 +99,7 @@ def install(link: Link, found: Installed, operators: list[str], tell: Tell) -> l
     _check("file system", sum(map(len, files.values())), free_in(link, folder), "remove files there")
     for path, data in files.items():
         write_part(link, data, path, tell)
-    do(link, "the files get their names", "replace_all", list(files))
+    do(link, "renaming the files", "replace_all", list(files))
     return list(files)
 
 

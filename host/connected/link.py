@@ -65,7 +65,7 @@ class Link:
         self.port = port
         self.name = f"board at {port}"
         self.log: list[str] = []  # what the board printed besides answers
-        self._doing = "the port is opened"
+        self._doing = "opening the port"
         self._patience = PATIENCE
         self._sent: set[str] = set()
         self._base64 = False
@@ -91,7 +91,7 @@ class Link:
             self._abandon()
             return
         try:
-            self.do("it forgets what was sent", "finish()")
+            self.do("freeing the memory", "finish()")
             self._guarded(lambda: self._execute("del _pt\nimport gc\ngc.collect()\ndel gc"))
             self._guarded(self._transport.exit_raw_repl)
         finally:
@@ -107,9 +107,9 @@ class Link:
 
     def _begin(self):
         """Gets the prompt, with a heap that nothing else is in, and sends the board's end."""
-        self._doing = "the prompt is waited for"
+        self._doing = "waiting for the prompt"
         self._prompt()
-        self._doing = "the conversation begins"
+        self._doing = "starting the transfer"
         source = stripped(ON_BOARD / "link.py")
         text = f"{_CRC32}\n_pt = {{'crc32': crc32}}\n_s = {source.encode()!r}\nprint(crc32(_s))"
         answer = self._execute(text).strip()
@@ -128,7 +128,7 @@ class Link:
 
     def start_boot_loader(self) -> None:
         """Ends MicroPython there, and the conversation."""
-        self._doing = "it is asked to start its boot loader"
+        self._doing = "starting its boot loader"
         try:
             self._guarded(self._prompt)
             self._guarded(lambda: self._transport.exec_raw_no_follow(
@@ -164,10 +164,10 @@ class Link:
         name = path.stem
         if name in self._sent:
             return
-        self.do(f"{path.name} is sent", f"spaces[{name!r}] = {{}}")
+        self.do(f"sending {path.name}", f"spaces[{name!r}] = {{}}")
         for text in _joined(statements(path)):
-            self.do(f"{path.name} is sent", text, name)
-        self.do(f"{path.name} is sent", f"publish({name!r})")
+            self.do(f"sending {path.name}", text, name)
+        self.do(f"sending {path.name}", f"publish({name!r})")
         self._sent.add(name)
 
     def _execute(self, call: str, patience: float | None = None) -> bytes:
@@ -216,13 +216,13 @@ class Link:
 
     def _silent(self, received):
         if _RESTARTED.search(received):
-            return fail(INVALID_STATE, f"it started anew while {self._doing}", self.name,
-                        remedy="try again; where it happens again, look at its power supply")
-        if self._doing == "the prompt is waited for":
+            return fail(INVALID_STATE, f"it restarted while {self._doing}", self.name,
+                        remedy="try again; if it happens again, check its power supply")
+        if self._doing == "waiting for the prompt":
             return fail(ACCESS_FAILED, "no MicroPython prompt: " + _shown(received), self.name,
                         remedy="press its reset button; if it has no MicroPython, flash it first")
         return fail(ACCESS_FAILED, f"no answer while {self._doing}", self.name,
-                    remedy="try again; where it needs longer, give --patience")
+                    remedy="try again, or give it more time with --patience")
 
     def _misunderstood(self, text):
         if text.startswith("failed to access"):
@@ -235,23 +235,23 @@ class Link:
 
     def _not_opened(self):
         if "://" in self.port:
-            return fail(ACCESS_FAILED, "nobody answers there", self.name,
+            return fail(ACCESS_FAILED, "nothing answers there", self.name,
                         remedy="start what listens there first")
         if not os.path.exists(self.port):
             return fail(ACCESS_FAILED, "there is no such port", self.name,
                         remedy="picotorch boards --connected lists the ports")
         if not os.access(self.port, os.R_OK | os.W_OK):
-            return fail(ACCESS_FAILED, "you may not open it", self.name,
+            return fail(ACCESS_FAILED, "you have no permission to open it", self.name,
                         remedy="on Debian: adduser $USER dialout, and log in again")
         if not _is_terminal(self.port):
-            return fail(ACCESS_FAILED, "is no serial port", self.name,
+            return fail(ACCESS_FAILED, "is not a serial port", self.name,
                         remedy="picotorch boards --connected lists the ports")
         return fail(ACCESS_FAILED, "is in use", self.name,
                     remedy="close the other program: Thonny, mpremote, a terminal")
 
     def _damaged(self, text):
-        return fail(ACCESS_FAILED, f"what came is damaged while {self._doing}: {printable(text)}",
-                    self.name, remedy="try again; where it happens again, try another cable")
+        return fail(ACCESS_FAILED, f"the answer is damaged while {self._doing}: {printable(text)}",
+                    self.name, remedy="try again; if it happens again, try another cable")
 
     def _raised(self, last):
         """The error of an exception on the board; `last` is the last line of its traceback."""
@@ -267,9 +267,9 @@ class Link:
             found = re.search(r"\d+", last)
             why = os.strerror(int(found[0])) if found else last
             return fail(ACCESS_FAILED, f"{why} while {self._doing}", self.name,
-                        remedy="look at its file system: is it full, or the folder none?")
+                        remedy="check its file system: is it full, does the folder exist?")
         return fail(INTERNAL, f"while {self._doing}: {printable(last)}", self.name,
-                    remedy="try again; where it stays, please report it")
+                    remedy="try again; if it persists, please report it")
 
 
 def _is_terminal(path):
@@ -292,7 +292,7 @@ def printable(text: str) -> str:
 
 def _shown(received):
     text = received[-60:].decode("utf-8", "backslashreplace").strip()
-    return f"it says {text!r}" if text else "it says nothing"
+    return f"it printed {text!r}" if text else "it printed nothing"
 
 
 # ---- what is sent

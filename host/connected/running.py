@@ -36,9 +36,9 @@ def run(request: Request, port: str) -> Result:
         found = begin(link)
         result = Result(request.name, request.method, PORT + port, connected=found)
         _put_together(link, request, found)
-        said = link.do("the model runs", "run()", "task", request.patience)
+        said = link.do("running the model", "run()", "task", request.patience)
         files = _files(said)
-        (measured,) = link.do("the clock is read", f"say(ticks_in({_MEASURED_US}))", "board")
+        (measured,) = link.do("reading the clock", f"say(ticks_in({_MEASURED_US}))", "board")
         result.log = list(link.log)
     report = read_report(files)
     read_files(request, result, report, files)
@@ -50,12 +50,12 @@ def run(request: Request, port: str) -> Result:
 
 def version_of(link: Link) -> str | None:
     """Of the picotorch that a board has; None where it has none."""
-    return link.do("picotorch is looked for", _WHAT)[0][2]
+    return link.do("looking for picotorch", _WHAT)[0][2]
 
 
 def begin(link: Link) -> Connected:
     """What the board is. Raises NotFound where it has no picotorch, NotSupported for another one."""
-    (machine, free, version), = link.do("the board is asked what it is", _WHAT)
+    (machine, free, version), = link.do("identifying the board", _WHAT)
     if version is None:
         raise fail(NOT_FOUND, f"{machine} has no module picotorch", link.name,
                    remedy="picotorch deploy copies it there where there is a native module for it, and "
@@ -68,7 +68,7 @@ def begin(link: Link) -> Connected:
 
 def machine_of(link: Link) -> str:
     """What the board calls itself."""
-    return link.do("the board is asked what it is", _WHAT)[0][0]
+    return link.do("identifying the board", _WHAT)[0][0]
 
 
 _WHAT = """\
@@ -107,7 +107,7 @@ say(_facts)
 def facts_of(link: Link) -> dict:
     """machine, platform, version, mpy (what .mpy files it takes), and bytes: heap_free, files_free and
     romfs, None without a file system, without a ROMFS partition that is a memory."""
-    return link.do("the board is asked what it is", _FACTS)[0]
+    return link.do("identifying the board", _FACTS)[0]
 
 
 def with_memories(request: Request) -> Request:
@@ -128,14 +128,14 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
         link.send_module(path)
     sections = make_job(request).sections()
     model = sections.pop("model")
-    (found.model_at,) = link.do("the model is looked for", call(
+    (found.model_at,) = link.do("looking for the model", call(
         "find", PurePath(request.name).name, len(model), zlib.crc32(model)), "task")
     needed = sum(map(len, sections.values())) + memory_of(request)
     if found.model_at is None:
         _check_heap(link, needed + len(model), found.machine)
         _send(link, "model", model)
     else:
-        (found.in_place,) = link.do("the model is read", call("use", found.model_at), "task")
+        (found.in_place,) = link.do("reading the model", call("use", found.model_at), "task")
         _check_heap(link, needed, found.machine)
     for name, data in sections.items():
         _send(link, name, data)
@@ -146,8 +146,8 @@ def call(function, *arguments):
 
 
 def _send(link, name, data):
-    link.do(f"{name} gets its memory", call("make_room", name, len(data)), "task")
-    link.put(f"{name} is sent", data)
+    link.do(f"allocating {name}", call("make_room", name, len(data)), "task")
+    link.put(f"sending {name}", data)
 
 
 def memory_of(request):
@@ -165,7 +165,7 @@ def memory_of(request):
 
 def _check_heap(link, needed, machine):
     """Raises MemoryAllocationFailed before much is sent that will not fit."""
-    (free,) = link.do("the heap is measured", "gc.collect()\nsay(gc.mem_free())", "task")
+    (free,) = link.do("measuring the heap", "gc.collect()\nsay(gc.mem_free())", "task")
     if needed > free:
         raise fail(MEMORY_ALLOCATION_FAILED, f"{machine} has too little", "heap", requested=needed,
                    available=free, remedy="deploy the model to flash (picotorch deploy --romfs), or "

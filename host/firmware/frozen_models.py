@@ -57,7 +57,7 @@ def parse(text: str) -> tuple[str, Path]:
     name = name if found else name_of(Path(path))
     is_name = re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII)
     if not is_name or keyword.iskeyword(name) or name.startswith("__"):
-        raise ValueError(f"{name!r} is no name for a model in Python")
+        raise ValueError(f"{name!r} is not a Python identifier")
     return name, Path(path)
 
 

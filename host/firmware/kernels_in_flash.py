@@ -59,7 +59,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     programs: those whose kernels are wanted, all kernels where there are none. models: for the flash,
     by name. firmware: the UF2 file that is on the board.
 
-    Raises InvalidArgument for two models of one name or a file that is no firmware of the board,
+    Raises InvalidArgument for two models of one name or a file that is not a firmware of the board,
     MemoryAllocationFailed where the firmware, kernels and models do not fit, and what
     native_module.make raises.
     """
@@ -93,7 +93,7 @@ def check_firmware(file: bytes, board: str) -> None:
     """Refuses a UF2 file of a firmware that reaches to where the kernels begin."""
     blocks = list(uf2.read(file))
     if blocks[0].family != rp2.BOARDS[board].family or blocks[0].address != rp2.FLASH:
-        raise fail(INVALID_ARGUMENT, f"is no firmware for {board}", "--firmware")
+        raise fail(INVALID_ARGUMENT, f"is not a firmware for {board}", "--firmware")
     available = BOARDS[board].start - rp2.FLASH
     last = max(block.address + len(block.data) for block in blocks) - rp2.FLASH
     if last > available:

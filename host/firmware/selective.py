@@ -163,7 +163,7 @@ def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firm
                    remedy="take fewer models")
     if done.returncode:
         raise fail(INTERNAL, f"the {what} was not built", subject,
-                   remedy="what is above says where it stopped")
+                   remedy="the lines above show where it stopped")
 
 
 def show_text(entry: dict) -> None:

@@ -43,14 +43,14 @@ def read(file: bytes) -> Iterator[Block]:
     """The blocks of a UF2 file, which may be several, one behind the other. InvalidArgument where it is
     none, or not all of it is there."""
     if not file or len(file) % BLOCK:
-        raise fail(INVALID_ARGUMENT, f"{len(file)} bytes are no UF2 file")
+        raise fail(INVALID_ARGUMENT, f"{len(file)} bytes are not a UF2 file")
     expected, of = 0, None  # what the next block says: its number, and of how many; None: of any
     for number, at in enumerate(range(0, len(file), BLOCK)):
         magic, magic_2, flags, address, size, index, count, family = struct.unpack_from(
             _HEADER, file, at)
         (end,) = struct.unpack_from("<I", file, at + BLOCK - 4)
         if (magic, magic_2, end) != (_MAGIC, _MAGIC_2, _MAGIC_END) or not 0 < size <= _LARGEST:
-            raise fail(INVALID_ARGUMENT, f"block {number} is no UF2 block")
+            raise fail(INVALID_ARGUMENT, f"block {number} is not a UF2 block")
         family = family if flags & _HAS_FAMILY else None
         if family != ABSOLUTE:
             if index != expected or count != (of or count) or index >= count:

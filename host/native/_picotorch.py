@@ -154,7 +154,7 @@ def _number(scalar):
 
 
 def _item(value):
-    """The pt_item of an object as an input that is no tensor; of no type what is none of those."""
+    """The pt_item of an object as an input that is not a tensor; of no type what is none of those."""
     if value is None:
         return {"type": lib.PT_TYPE_NULL}
     if isinstance(value, str):
@@ -273,7 +273,8 @@ class _Caller:
         size = nbytes(buffer)
         if size < 0:
             self._refuse(lib.PT_ERROR_INVALID_TYPE, subject, index,
-                         "is no buffer of contiguous bytes; give a bytearray, an array or a memoryview")
+                         "is not a buffer of contiguous bytes; "
+                         "give a bytearray, an array or a memoryview")
         if size >= SMALL_INT_MAX:
             self._refuse(lib.PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more")
         return _Memory(buffer)
@@ -300,7 +301,7 @@ class _File(_Caller):
             self._refuse(lib.PT_ERROR_INVALID_STATE, self._subject, -1, "is not open; make it by load")
         if self.memory.has_moved():
             self._refuse(lib.PT_ERROR_INVALID_STATE, self._subject, -1,
-                         "has been resized since it was handed over; leave its size alone, and open "
+                         "has been resized since it was passed; keep its size, and open "
                          "it again")
         return self._c
 
@@ -645,7 +646,7 @@ class Method(_Caller):
                 return _text(view.text).decode()
             except UnicodeDecodeError:
                 self._refuse(lib.PT_ERROR_INVALID_PROGRAM, lib.PT_SUBJECT_VALUE, view.value,
-                             "is no UTF-8")
+                             "is not UTF-8")
         if view.type <= lib.PT_TYPE_DOUBLE:
             return _number(view.number)
         return kept.list._point(view.value, view.list.count)
@@ -716,7 +717,7 @@ class Method(_Caller):
         """Gives one of dynamic shape other sizes, a buffer of int32."""
         if nbytes(sizes) < 0 or buffer(sizes)[0] != ord("i"):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, lib.PT_SUBJECT_SIZES, -1,
-                         "are no buffer of int32, as array('i') is")
+                         "are not a buffer of int32, such as array('i')")
         sizes = memoryview(sizes).tolist()
         self.ask(lib.pt_resize_argument, i, len(sizes), sizes)
 

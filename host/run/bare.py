@@ -2,7 +2,7 @@
 
 An error comes as the fields of a pt_error; `stage` says what it comes from, `missing` the operators
 that the board's build has no kernel for, `attribute` the buffer that is meant, both by their bytes. A
-value that is no tensor is written as Python has it, but for bits(those of a double), text('its bytes')
+value that is not a tensor is written as in Python, except bits(those of a double), text('its bytes')
 and items('typecode', 'bytes of a tensor').
 """
 
@@ -45,7 +45,7 @@ def constant(value: float) -> str:
 
 
 def read_value(text: str):
-    """What the board wrote of an output that is no tensor."""
+    """What the board wrote of an output that is not a tensor."""
     return _value(ast.parse(text, mode="eval").body)
 
 

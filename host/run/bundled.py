@@ -96,7 +96,7 @@ def read(data: bytes) -> BundledProgram:
     try:
         return _File(data).read()
     except (ValueError, IndexError, struct.error):
-        raise _damaged("something lies outside the bundled program") from None
+        raise _damaged("a part lies outside the bundled program") from None
 
 
 def _damaged(what, subject=None, index=-1):
@@ -159,7 +159,7 @@ class _File:
         sizes = tuple(self.reader.i32_item(vector, i) for i in range(rank))
         dim_order = tuple(self.bytes(table, schema.TENSOR_DIM_ORDER) or b"")
         if sorted(dim_order) != list(range(rank)):
-            raise _damaged("a dim order is no permutation of the dims", "bundled program")
+            raise _damaged("a dim order is not a permutation of the dims", "bundled program")
         data = self.bytes(table, schema.TENSOR_DATA) or memoryview(b"")
         nbytes = math.prod(sizes) * element
         if min(sizes, default=0) < 0 or nbytes > len(data):
@@ -191,7 +191,7 @@ class _File:
         try:
             return str(content, "utf-8")
         except UnicodeDecodeError:
-            raise _damaged("a method's name is no UTF-8", "bundled program") from None
+            raise _damaged("a method's name is not UTF-8", "bundled program") from None
 
     def visit(self, count):
         self.visits -= count

@@ -52,7 +52,7 @@ class FirmwareMissing(EmulatorError):
 
 
 class WrongFirmware(EmulatorError):
-    """A file that is no firmware of the board."""
+    """A file that is not a firmware of the board."""
 
 
 class OldFirmware(EmulatorError):
@@ -125,7 +125,7 @@ def check_firmware(board: Board, path: Path, bare: bool = False) -> None:
     if not path.is_file():
         raise FirmwareMissing(f"there is no file {path}")
     if f"{_title(board)}\0".encode() not in path.read_bytes():
-        raise WrongFirmware(f"{path} is no firmware of {board.name}")
+        raise WrongFirmware(f"{path} is not a firmware of {board.name}")
     if bare and not is_bare(board, path):
         raise WrongFirmware(f"{path} has MicroPython in it")
     toml = BOARDS_DIR / board.name / "board.toml"
@@ -283,7 +283,7 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
     if timed_out.is_set():
         raise EmulatorTimeout(f"the board did not end within {timeout:g} s", lines)
     if status == -signal.SIGSYS:
-        raise EmulatorError("the board asked this computer for what the emulator's sandbox denies")
+        raise EmulatorError("the board requested an operation that the emulator's sandbox denies")
     if status < 0 and LOCKUP in message:
         raise EmulatorError("the core locked up: a fault in a fault handler, or no vector table at the "
                             "start of its memory")

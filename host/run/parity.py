@@ -29,7 +29,7 @@ _BOUNDS = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 class Reference:
     """Where the inputs come from, and the expected outputs, if there are any for these inputs.
 
-    scalar_types: those of the method's outputs, None for one that is no tensor. rtol: the largest
+    scalar_types: those of the method's outputs, None for one that is not a tensor. rtol: the largest
     difference of all outputs; without it BOUND, or that of the output's type.
     """
 
@@ -145,7 +145,7 @@ def _differing_outputs(one: Result, other: Result) -> list[int]:
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     """Equal to the bit, but for the sign and payload of NaNs, which every FPU makes its own way, and
-    for a number that is no tensor: a board prints what is left of it in 32 bits."""
+    for a number that is not a tensor: a board prints what is left of it in 32 bits."""
     if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
         return np.allclose(one, other, rtol=1e-6, equal_nan=True)
     if (one.dtype, one.shape) != (other.dtype, other.shape):
@@ -184,7 +184,7 @@ def _against_reference(result: Result, reference: Reference) -> dict | None:
 
 def _difference(output, wanted, scalar_type, place):
     if wanted.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
-        output = output.astype(np.float64)  # a number that is no tensor, as a board has it
+        output = output.astype(np.float64)  # a number that is not a tensor, as a board has it
     if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
         raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
                    f"{output.dtype} {list(output.shape)}", place)

@@ -28,7 +28,7 @@ def repr_float(value: float) -> str:
 def make_job(request: Request, write_float=repr_float) -> Job:
     """What the board's runner is given for a request. Raises NotSupported."""
     if re.search("[\n\ud800-\udfff]", request.method):
-        raise fail(NOT_SUPPORTED, "has a line break or bytes that are no UTF-8 in its name", "method",
+        raise fail(NOT_SUPPORTED, "has a line break or bytes that are not UTF-8 in its name", "method",
                    remedy="run it on the twin, or export it with another name")
     job = Job({"model": request.model} | {f"data{i}": data for i, data in enumerate(request.data)})
     settings = {"method": request.method, "prepare": request.prepare,
@@ -146,7 +146,7 @@ class _Floats(ast.NodeTransformer):
 
 
 def _value(report, name, index):
-    """What a board wrote of an output that is no tensor. MicroPython's floats have 32 bits."""
+    """What a board wrote of an output that is not a tensor. MicroPython's floats have 32 bits."""
     text = report.get(name, "None")
     if "board" in report:
         return output_array(bare.read_value(text), index)

@@ -71,7 +71,7 @@ class Method:
         what a kernel answers.
         """
         if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
-            raise fail(INVALID_TYPE, "are no list or tuple", "inputs", remedy="give a list of them")
+            raise fail(INVALID_TYPE, "are not a list or tuple", "inputs", remedy="give a list of them")
         checked = checked_inputs(self._meta, inputs)
         self._check_contiguous(checked)
         set_inputs(self._method, self._meta, checked)

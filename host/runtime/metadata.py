@@ -28,7 +28,7 @@ class TensorInfo:
 
 
 class MethodMeta:
-    """Of a method. An index out of range, or of what is no tensor, raises InvalidArgument."""
+    """Of a method. An index out of range, or of what is not a tensor, raises InvalidArgument."""
 
     def __init__(self, meta: method_meta.MethodMeta):
         self._meta = meta

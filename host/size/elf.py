@@ -35,7 +35,7 @@ def section_bytes(path: Path, names: list[str]) -> int:
 def _read(path):
     data = path.read_bytes()
     if data[:6] != b"\x7fELF\x01\x01":
-        raise ValueError(f"{path} is no 32-bit little-endian ELF file")
+        raise ValueError(f"{path} is not a 32-bit little-endian ELF file")
     return data
 
 

@@ -70,7 +70,7 @@ def _text(table: bytes, at: int) -> str:
 
 def _read(path: str, data: bytes) -> ObjectFile:
     if data[:6] != b"\x7fELF\x01\x01":
-        raise ValueError(f"{path} is no 32-bit little-endian ELF file")
+        raise ValueError(f"{path} is not a 32-bit little-endian ELF file")
     header = _HEADER.unpack_from(data)
     start, count, names_at = header[6], header[12], header[13]
     rows = [_SECTION.unpack_from(data, start + i * _SECTION.size) for i in range(count)]

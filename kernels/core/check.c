@@ -3,11 +3,11 @@
 #include "record.h"
 #include <string.h>
 
-// A list of ints in the program that loading may not look at: there are too many. In a run there
-// are only such lists that it has looked at.
+// A list of ints in the program whose items loading may not read, because it has read too many. A
+// run meets only lists that loading has read.
 static bool is_long_list(pt_context *c, pt_ref arg) {
     return c->checking != PT_CHECK_RUN && arg >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM &&
-           pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_may_look(c, arg);
+           pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_charge_list_items(c, arg);
 }
 
 static const pt_value *record(const pt_context *c, pt_ref arg) {
@@ -19,7 +19,7 @@ static int check_scratch(pt_context *c, const pt_instruction *instruction, const
     const pt_ref *args = instruction->args;
     for (uint32_t i = 0; i < n; i++) {
         if (signature[i] == 'X' && !pt_is_apart(c, i, n, args)) {
-            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the scratch lies over another tensor");
+            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the scratch overlaps another tensor");
         }
     }
     return PT_ERROR_OK;
@@ -37,7 +37,7 @@ int pt_check_kinds(pt_context *c, const pt_instruction *instruction) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "more arguments than the operator has");
         }
         if ((letter == 'L' || letter == 'l') && is_long_list(c, arg)) {
-            return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "so many items in lists of ints");
+            return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "too many items in lists of ints");
         }
         if (!pt_has_kind(c, arg, letter)) {
             c->argument = (int32_t)i;
@@ -147,7 +147,7 @@ static int check_condition(pt_context *c, pt_ref condition) {
         (pt_has_kind(c, condition, 'T') && pt_get_tensor(c, condition).dtype == PT_DTYPE_BOOL);
     return known
                ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a condition is no bool and no bool tensor");
+               : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a condition is not a bool or a bool tensor");
 }
 
 static int check_move(pt_context *c, pt_ref from, pt_ref to) {
@@ -156,13 +156,13 @@ static int check_move(pt_context *c, pt_ref from, pt_ref to) {
     }
     if (!pt_has_kind(c, from, 'T') || !pt_has_kind(c, to, 'O')) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                       "moves other than of a tensor to a tensor and of a number to a number");
+                       "moves other than from tensor to tensor or from number to number");
     }
     pt_tensor in = pt_get_tensor(c, from), out = pt_get_tensor(c, to);
     bool is_dynamic = (in.flags | out.flags) & PT_VALUE_DYNAMIC;
     if (in.dtype != out.dtype || !(is_dynamic || pt_same_sizes(&in, &out)) ||
         !pt_same_dim_order(&in, &out)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "moves to a tensor of another dtype or layout");
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "moves to a tensor with another dtype or layout");
     }
     return PT_ERROR_OK;
 }

@@ -15,7 +15,7 @@ static int bad(pt_error *error, uint8_t subject, int32_t index, const char *what
 }
 
 static int outside(pt_error *error) {
-    return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "something lies outside the file");
+    return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "a part lies outside the file");
 }
 
 // ---- opening
@@ -192,7 +192,7 @@ pt_span pt_data_bytes(const pt_data *file, uint32_t i) {
 
 // ---- tensors
 
-// The layout of key i; without dtype where the key is no tensor's.
+// The layout of key i; without dtype where the key is not a tensor's.
 static pt_table layout_at(const pt_data *file, pt_reader *r, uint32_t i) {
     pt_table t = entry_at(file, r, i);
     return pt_table_at(r, pt_field_follow(r, &t, PT_SLOT_FLAT_TENSOR_NAMED_DATA_TENSOR_LAYOUT));
@@ -202,7 +202,7 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
     pt_reader r = reader_of(file);
     pt_table layout = layout_at(file, &r, i);
     if (!layout.position && !r.bad) {
-        return bad(error, PT_SUBJECT_KEY, PT_NO_INDEX, "is no tensor");
+        return bad(error, PT_SUBJECT_KEY, PT_NO_INDEX, "is not a tensor");
     }
     pt_tensor_table t = {
         .sizes = pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SIZES),
@@ -272,7 +272,7 @@ static int check_layout(const pt_data *file, uint32_t key, pt_reader *r, const p
     pt_reader f = reader_of(file);
     pt_table layout = layout_at(file, &f, key);
     if (!layout.position) {
-        return bad_tensor(error, value, "is no tensor in the data file");
+        return bad_tensor(error, value, "is not a tensor in the data file");
     }
     if (pt_field_u8(&f, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SCALAR_TYPE) != t->dtype) {
         return bad_tensor(error, value, "has another dtype in the data file");
@@ -295,7 +295,7 @@ static int find_key(pt_data_search *search, pt_text key, uint32_t value, uint32_
         int32_t number = find_next(search, search->files[i], key);
         if (search->visits > MOST_VISITS) {
             return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_EXTERNAL_TENSOR,
-                             (int32_t)value, "so many keys for so many tensors");
+                             (int32_t)value, "too many key lookups (limit 1,048,576)");
         }
         if (number >= 0) {
             *file = i;
@@ -333,8 +333,8 @@ int pt_find_external(pt_data_search *search, pt_reader *r, const pt_tensor_table
     uint32_t misplaced = in_place ? pt_misplaced(*position, t->dtype) : 0;
     if (misplaced) {
         return bad_tensor(error, value,
-                          misplaced == 4 ? "has its data at no multiple of 4"
-                                         : "has its data at no multiple of 8");
+                          misplaced == 4 ? "has data not aligned to 4 bytes"
+                                         : "has data not aligned to 8 bytes");
     }
     return PT_ERROR_OK;
 }

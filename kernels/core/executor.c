@@ -15,7 +15,7 @@ static int find_truth(pt_context *c, pt_ref condition, bool *is_true) {
         return PT_ERROR_OK;
     }
     if (!pt_has_kind(c, condition, 'T')) {
-        return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a condition is no bool");
+        return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a condition is not a bool");
     }
     pt_tensor t = pt_get_tensor(c, condition);
     const uint8_t *element = t.data;
@@ -66,7 +66,7 @@ static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
     }
     if (error == PT_ERROR_OK && c->scratch_needed > c->scratch_size) {
         error = pt_fail(c, PT_ERROR_MEMORY_ALLOCATION_FAILED,
-                        "needs more temp memory for these sizes than there is");
+                        "needs more temp memory for these sizes than is available");
     }
     c->scratch_needed = c->scratch_needed > most ? c->scratch_needed : most;
     return error == PT_ERROR_OK ? pt_operator_kernel(instruction->kernel)->run(c, instruction->args)

@@ -50,7 +50,7 @@ static int check_header(const pt_program *image, pt_error *error) {
     }
     bool fits = header->records >= METHODS + 4 && header->records <= header->size &&
                 header->records % 4 == 0 && header->size % 4 == 0;
-    return fits ? PT_ERROR_OK : damaged(error, "its header tells of more than the image has");
+    return fits ? PT_ERROR_OK : damaged(error, "its header claims more than the image has");
 }
 
 int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verification verification,
@@ -173,7 +173,7 @@ static int check_method(walk *w) {
                 lies_in(m->record, sizeof(pt_method_record), w->tables) && m->changing % 4 == 0 &&
                 m->changing_bytes % 4 == 0 && lies_in(m->changing, m->changing_bytes, w->tables);
     if (!fits) {
-        return damaged(w->error, "something lies outside the image");
+        return damaged(w->error, "a part lies outside the image");
     }
     w->record = at(w, m->record);
     const pt_method_record *r = w->record;
@@ -188,7 +188,7 @@ static int check_method(walk *w) {
            *inputs <= PT_MAX_INPUTS && w->n_planned < PT_MEMORIES - PT_MEMORY_PLANNED &&
            m->n_external <= PT_MEMORIES - PT_MEMORY_PLANNED - w->n_planned;
     if (!fits) {
-        return damaged(w->error, "something lies outside the image");
+        return damaged(w->error, "a part lies outside the image");
     }
     // who describes instructions looks for the operator of each
     if (!may_look(w, m->n_records) ||
@@ -337,18 +337,18 @@ static int check_values(walk *w) {
     for (uint32_t i = 0; i < n; i++, value++) {
         bool is_tensor = value->type < PT_VALUE_OTHER;
         if (is_tensor != (i < n_tensors)) {
-            return bad(w->error, PT_SUBJECT_VALUE, value->index, "stands in the wrong place");
+            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is in the wrong place");
         }
         if (is_tensor) {
             PT_TRY(check_tensor(w, value));
         } else if (!is_constant(w, value)) {
-            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is no constant");
+            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a constant");
         }
     }
     value = at(w, w->method->changing);
     for (uint32_t i = 0; i < w->record->n_variables; i++, value++) {
         if (value->flags || value->type < PT_VALUE_OTHER || !is_number(value)) {
-            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is no number");
+            return bad(w->error, PT_SUBJECT_VALUE, value->index, "is not a number");
         }
     }
     return PT_ERROR_OK;
@@ -363,17 +363,17 @@ static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruct
     bool known = is_call || op == PT_OP_NOTHING || (op == PT_OP_JUMP_FALSE && n == 3) ||
                  (op == PT_OP_MOVE && n == 2);
     if (!known) {
-        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "is of no known kind");
+        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "is of an unknown kind");
     }
     if (is_call && instruction->kernel >= pt_header_of(w->image)->operators) {
-        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "calls an operator that there is not");
+        return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "calls an operator that does not exist");
     }
     n = op == PT_OP_JUMP_FALSE ? 1 : n;
     for (uint32_t k = 0; k < n; k++) {
         pt_ref arg = instruction->args[k];
         const pt_value *value = value_at(w, arg);
         if (arg && !value) {
-            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "has an argument that is no value");
+            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "has an argument that is not a value");
         }
         if (arg && value->type >= PT_VALUE_OTHER + PT_TYPE_INT_LIST && !may_look(w, value->sizes)) {
             return refuse_many(w); // each call looks at its lists
@@ -425,7 +425,7 @@ static int check_instructions(walk *w) {
     for (uint32_t i = 0; i < w->record->n_instructions; i++) {
         uint32_t next = skip(w, position);
         if (next == 0) {
-            return damaged(w->error, "something lies outside the image");
+            return damaged(w->error, "a part lies outside the image");
         }
         const pt_instruction *instruction = at(w, position);
         position = next;
@@ -444,10 +444,10 @@ static int check_names(const walk *w) {
     const pt_image_attribute *attribute = items;
     for (uint32_t i = 0; i < n; i++, attribute++) {
         if (!is_vector(w, attribute->name, 1)) {
-            return damaged(w->error, "something lies outside the image");
+            return damaged(w->error, "a part lies outside the image");
         }
         if (i > 0 && attribute->value <= attribute[-1].value) {
-            return bad(w->error, PT_SUBJECT_VALUE, attribute->value, "stands in the wrong place");
+            return bad(w->error, PT_SUBJECT_VALUE, attribute->value, "is in the wrong place");
         }
     }
     return PT_ERROR_OK;
@@ -474,18 +474,18 @@ static int check_initial(walk *w) {
 int pt_walk_image(const pt_program *image, pt_error *error) {
     walk w = {.image = image, .tables = image->tables, .error = error};
     if (!is_vector(&w, METHODS, 4)) {
-        return damaged(error, "something lies outside the image");
+        return damaged(error, "a part lies outside the image");
     }
     const void *items;
     uint32_t n = pt_vector(image, METHODS, &items);
     if (n == 0 || n != pt_header_of(image)->n_methods) {
-        return damaged(error, n ? "it has another number of methods than its header says"
+        return damaged(error, n ? "it has another number of methods than its header states"
                                 : "no method in it");
     }
     const uint32_t *position = items;
     for (uint32_t i = 0; i < n; i++, position++) {
         if (*position % 4 || !lies_in(*position, sizeof(pt_image_method), w.tables)) {
-            return damaged(error, "something lies outside the image");
+            return damaged(error, "a part lies outside the image");
         }
         w.method = at(&w, *position);
         PT_TRY(check_method(&w));

@@ -83,7 +83,7 @@ static int check_views(const pt_context *c, pt_error *error) {
         const pt_value *view = pt_tensor_record(c, at->args[last]);
         if (from->data != view->data || from->type != view->type) {
             return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION, (int32_t)i,
-                             "makes a view that does not lie where its source does");
+                             "makes a view outside its source");
         }
     }
     return PT_ERROR_OK;
@@ -97,7 +97,7 @@ static int check_calls(pt_method *m, pt_error *error) {
     return c->prepared == 0 || c->prepared_needed == count_prepared(c)
                ? PT_ERROR_OK
                : pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_METHOD, PT_NO_INDEX,
-                           "what is prepared in the image is not what its kernels ask for");
+                           "the prepared weights do not match its kernels' requests");
 }
 
 static int check_operators(const pt_plan *plan, pt_error *error) {

@@ -62,10 +62,10 @@ static uint32_t memory_of(const target *t) {
 
 static int refuse_type(const target *t, uint8_t type) {
     if (t->subject != PT_SUBJECT_INPUT || type == PT_TYPE_TENSOR) {
-        return refuse(t, "is no tensor");
+        return refuse(t, "is not a tensor");
     }
     return refuse(t, type >= PT_TYPE_INT_LIST
-                         ? "is a list, which no input can be"
+                         ? "is a list, which cannot be an input"
                          : "is not the value that the program was exported with; give the same, "
                            "of the same type");
 }
@@ -109,7 +109,7 @@ static int check_shape(const target *t, const pt_given *given) {
         return given->data.size == t->info.nbytes
                    ? PT_ERROR_OK
                    : refuse_size(t, t->info.nbytes, given->data.size,
-                                 "; give as many bytes as the program's sizes say");
+                                 "; give as many bytes as the program's sizes take");
     }
     if (bytes_of(given) != given->data.size) {
         return refuse(t, "its sizes have changed since; call get_output again");
@@ -132,7 +132,7 @@ static int resize(const target *t, const pt_given *given) {
 }
 
 static int check_shared(const target *t, uint32_t shared) {
-    return shared ? refuse(t, "shares bytes with the program or the method's memories; hand over a "
+    return shared ? refuse(t, "shares bytes with the program or the method's memories; pass a "
                               "copy")
                   : PT_ERROR_OK;
 }
@@ -167,9 +167,10 @@ static int check_input_memory(const target *t, const pt_given *given, uint32_t m
     }
     if (data->size < needed) {
         return refuse_size(t, needed, data->size,
-                           written ? "the program writes to it; give as many bytes as the "
-                                     "program's sizes say"
-                                   : "it has views; give as many bytes as the program's sizes say");
+                           written
+                               ? "the program writes to it; give as many bytes as the "
+                                 "program's sizes say"
+                               : "it has views; give as many bytes as the program's sizes take");
     }
     return check_shared(t, shared);
 }
@@ -202,7 +203,7 @@ static int set_tensor(target *t, pt_given *given) {
     PT_TRY(resize(t, given));
     t->m->is_ready = false;
     bind(t, given);
-    pt_fit(c, memory);
+    pt_clear_oversized(c, memory);
     return PT_ERROR_OK;
 }
 
@@ -266,7 +267,7 @@ int pt_set_constant_input(pt_method *m, uint32_t i, const pt_item *value, pt_err
         return refuse(&t, "is a tensor; give a buffer or a Tensor");
     }
     if (item.type >= PT_TYPE_INT_LIST || item.type == PT_TYPE_NONE) {
-        return refuse(&t, "is a list, which no input can be");
+        return refuse(&t, "is a list, which cannot be an input");
     }
     if (!same_value(&item, value)) {
         return refuse(&t, "is not the value that the program was exported with; give the same, of "
@@ -286,7 +287,7 @@ static int give_memory(target *t, pt_given *given, const char *is_planned) {
     PT_TRY(check_dtype(t, given));
     if (given->data.size < t->info.nbytes) {
         return refuse_size(t, t->info.nbytes, given->data.size,
-                           "; give as many bytes as the program's sizes say");
+                           "; give as many bytes as the program's sizes take");
     }
     if (t->info.nbytes == 0) {
         return PT_ERROR_OK;

@@ -102,7 +102,7 @@ typedef struct pt_context {
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed;  // most that any check has asked for
-    uint32_t list_items;      // of lists of ints that loading has looked at
+    uint32_t list_items;      // of lists of ints that loading has read
     uint8_t checking;         // PT_CHECK_...
     bool prepares;            // checks may ask for memory for what they prepare
     bool is_static;           // the method has no dynamic tensors and no variables

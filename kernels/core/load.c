@@ -42,7 +42,7 @@ static NOT_INLINED int bind_temp(pt_method *m, const pt_span *temp, pt_error *er
     if (needed > m->c.scratch_size) {
         return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, PT_SUBJECT_TEMP,
                                PT_NO_INDEX, needed, m->c.scratch_size,
-                               "; hand over a temp allocator of that size");
+                               "; pass a temp allocator of that size");
     }
     return PT_ERROR_OK;
 }
@@ -64,8 +64,8 @@ static NOT_INLINED int attach_tracer(pt_method *m, const pt_options *options, pt
     }
     if (pt_find_overlap(&m->c, events->data, events->size, PT_MEMORY_PROGRAM, m->first_external)) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX,
-                         "shares bytes with the program or the method's memories; hand over "
-                         "memory of its own");
+                         "shares bytes with the program or the method's memories; pass "
+                         "separate memory");
     }
     memset(events->data, 0, events->size);
     pt_set_tracer(&m->c, events->data, options->clock, options->clock_mask);

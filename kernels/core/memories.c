@@ -147,13 +147,13 @@ int pt_check_address(const pt_span *span, uint8_t subject, int32_t index, pt_err
     bool is_there = span->data || span->size == 0;
     return is_there ? PT_ERROR_OK
                     : pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
-                                "has no address; hand over memory that does not start at 0");
+                                "has no address; pass memory that does not start at 0");
 }
 
 int pt_check_memory(const pt_span *span, uint8_t subject, int32_t index, pt_error *error) {
     if (span->is_constant) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
-                         "cannot be written; hand over memory that can be");
+                         "cannot be written; pass writable memory");
     }
     PT_TRY(pt_check_address(span, subject, index, error));
     return pt_check_alignment(span, subject, index, error);
@@ -163,8 +163,8 @@ int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subj
                           pt_error *error) {
     if (pt_find_overlap(c, span->data, span->size, 0, PT_MEMORIES)) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, index,
-                         "shares bytes with the program or with another memory; hand over "
-                         "memories that lie apart");
+                         "shares bytes with the program or with another memory; pass "
+                         "memories that do not overlap");
     }
     return PT_ERROR_OK;
 }
@@ -180,7 +180,7 @@ static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, 
         return size == 0 ? PT_ERROR_OK
                          : pt_report_bytes(error, PT_ERROR_INVALID_ARGUMENT,
                                            PT_SUBJECT_PLANNED_BUFFER, (int32_t)i, size, 0,
-                                           "is missing; hand over one buffer for each that the "
+                                           "is missing; pass one buffer for each that the "
                                            "method needs");
     }
     const pt_span *planned = &memories->planned[i];
@@ -196,7 +196,7 @@ int pt_check_memories(pt_method *m, const pt_memories *memories, pt_error *error
     PT_TRY(pt_check_memory(&memories->pool, PT_SUBJECT_POOL, PT_NO_INDEX, error));
     if (n > PT_MEMORIES - PT_MEMORY_PLANNED) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_NONE, PT_NO_INDEX,
-                         "so many planned buffers");
+                         "too many planned buffers");
     }
     for (uint32_t i = 0; i < n; i++) {
         PT_TRY(check_planned(m, memories, i, error));

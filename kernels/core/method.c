@@ -58,7 +58,7 @@ int pt_moved_memory(const pt_method *m, uint32_t memory, pt_error *error) {
         subject = PT_SUBJECT_POOL;
     }
     return pt_report(error, PT_ERROR_INVALID_STATE, subject, index,
-                     "has been resized since it was handed over; leave its size alone, and load "
+                     "has been resized since it was passed; keep its size, and load "
                      "again");
 }
 
@@ -154,8 +154,8 @@ static int report_unready(const pt_method *m, pt_error *error) {
     }
     if (shares_memory(m)) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_EXTERNAL, PT_NO_INDEX,
-                         "shares bytes with another, and one of them is written; hand over "
-                         "memories that lie apart");
+                         "shares bytes with another, and one of them is written; pass "
+                         "memories that do not overlap");
     }
     return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_EXTERNAL, PT_NO_INDEX,
                      "has no memory; call set_input, set_output_data_ptr or "
@@ -238,7 +238,7 @@ int pt_reset_state(pt_method *m, pt_error *error) {
     PT_TRY(pt_describe(m->plan.program)->reset(m, error));
     for (uint32_t i = m->first_external; i < m->end_external; i++) {
         if (m->has_memory >> i & 1) {
-            pt_fit(&m->c, i);
+            pt_clear_oversized(&m->c, i);
         }
     }
     pt_update_ready(m); // without inputs it is
@@ -254,7 +254,7 @@ static int check_allocation(uint32_t size, uint32_t alignment, pt_error *error) 
     }
     if (alignment == 0 || alignment & (alignment - 1)) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_ALIGNMENT, PT_NO_INDEX,
-                         "is no power of two");
+                         "is not a power of two");
     }
     return PT_ERROR_OK;
 }
@@ -266,15 +266,14 @@ static int find_room(const pt_span *memory, uint32_t used, uint32_t base, uint32
     alignment = alignment < PT_ALIGNMENT ? PT_ALIGNMENT : alignment;
     uint64_t at = ((uint64_t)used + alignment - 1) & ~(uint64_t)(alignment - 1);
     if (at + size > memory->size) {
-        return pt_report_bytes(error, PT_ERROR_MEMORY_ALLOCATION_FAILED, subject, PT_NO_INDEX,
-                               at + size - base > INT32_MAX ? INT32_MAX
-                                                            : (uint32_t)(at + size - base),
-                               memory->size - base,
-                               memory->data ? "; make it larger" : "; hand over a temp allocator");
+        return pt_report_bytes(
+            error, PT_ERROR_MEMORY_ALLOCATION_FAILED, subject, PT_NO_INDEX,
+            at + size - base > INT32_MAX ? INT32_MAX : (uint32_t)(at + size - base),
+            memory->size - base, memory->data ? "; make it larger" : "; pass a temp allocator");
     }
     if (size > 0 && ((uintptr_t)memory->data + at) % alignment) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, PT_NO_INDEX,
-                         "is not aligned as an allocation asks");
+                         "is not aligned as an allocation requires");
     }
     *start = (uint32_t)at;
     return PT_ERROR_OK;
@@ -286,7 +285,7 @@ int pt_allocate(pt_method *m, uint32_t size, uint32_t alignment, void **data, pt
     PT_TRY(check_allocation(size, alignment, error));
     if (m->state != PT_LOADING || !pool.data) {
         return pt_report(error, PT_ERROR_INVALID_STATE, PT_SUBJECT_POOL, PT_NO_INDEX,
-                         "hands out memory in init only");
+                         "allocates only in init");
     }
     PT_TRY(find_room(&pool, m->end, m->c.method, size, alignment, PT_SUBJECT_POOL, &start, error));
     m->end = start + size;

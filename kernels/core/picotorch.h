@@ -182,7 +182,7 @@ typedef struct pt_tensor_info {
     pt_text name; // fully qualified; "" where the program gives none
 } pt_tensor_info;
 
-// InvalidArgument for what is no tensor, InvalidProgram, NotSupported.
+// InvalidArgument for what is not a tensor, InvalidProgram, NotSupported.
 int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info, pt_error *error);
 // True for a tensor with a fully qualified name.
 bool pt_has_name(const pt_plan *plan, const pt_item *item);
@@ -235,7 +235,7 @@ typedef struct pt_plan_walk {
     int32_t other;  // value that a move writes; destination of a jump, in its chain
     uint32_t args;  // of a call: position of the vector of its values
     uint32_t n_args;
-    bool bad; // something lies outside the file
+    bool bad; // a part lies outside the file
     pt_pair_layout instruction;
     pt_pair_layout call;
 } pt_plan_walk;
@@ -372,7 +372,7 @@ typedef struct pt_given {
 // InvalidArgument, NotSupported for sizes that the input cannot take, InvalidState.
 int pt_set_input(pt_method *method, uint32_t i, void *data, uint32_t size, pt_error *error);
 int pt_give_input(pt_method *method, uint32_t i, pt_given *given, pt_error *error);
-// An input that is no tensor has to be the value that the program was exported with: a number, a
+// An input that is not a tensor has to be the value that the program was exported with: a number, a
 // string, or PT_TYPE_NULL.
 int pt_set_constant_input(pt_method *method, uint32_t i, const pt_item *value, pt_error *error);
 // Memory of an output, or of a mutable buffer by its name, that the program leaves unplanned.

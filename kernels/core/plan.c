@@ -4,11 +4,11 @@
 #include "program.h"
 #include "report.h"
 
-#define INDEX_REMEDY "; inputs_size and outputs_size say how many there are"
+#define INDEX_REMEDY "; inputs_size and outputs_size give the numbers"
 
 static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
-                     "there is no such; the method's meta data says how many there are");
+                     "does not exist; the method's meta data gives the number");
 }
 
 int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error) {
@@ -46,7 +46,7 @@ uint32_t pt_program_methods(const pt_program *p) {
 int pt_plan_at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
     if (i >= pt_program_methods(p)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
-                         "there is no such; num_methods says how many there are");
+                         "does not exist; num_methods gives the number");
     }
     return pt_describe(p)->at(plan, p, i, error);
 }
@@ -113,8 +113,8 @@ int pt_value_index(const pt_plan *plan, pt_what what, uint32_t i, uint32_t *inde
         if (i >= pt_length(&r, vector)) {
             return pt_report(error, PT_ERROR_INVALID_ARGUMENT,
                              what == PT_INPUTS ? PT_SUBJECT_INPUT : PT_SUBJECT_OUTPUT, (int32_t)i,
-                             (int32_t)i < 0 ? "an index below 0" INDEX_REMEDY
-                                            : "there is no such" INDEX_REMEDY);
+                             (int32_t)i < 0 ? "is negative" INDEX_REMEDY
+                                            : "does not exist" INDEX_REMEDY);
         }
         *index = (uint32_t)pt_i32_item(&r, vector, i);
     }
@@ -144,7 +144,7 @@ int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *inf
                    pt_error *error) {
     if (item->type != PT_TYPE_TENSOR) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_VALUE, PT_NO_INDEX,
-                         "is no tensor");
+                         "is not a tensor");
     }
     return plan->program->format->tensor(plan, item, info, error);
 }

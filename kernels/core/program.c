@@ -30,7 +30,7 @@ static int read_header(pt_program *p, pt_error *error) {
     if (tables < 8 || tables > p->size || base < 0 || base > p->size) {
         return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
                                (uint32_t)(tables < 8 || tables > p->size ? tables : base), p->size,
-                               "the header tells of more than the file has");
+                               "the header claims more than the file has");
     }
     if (base && base < tables) { // constants would lie over them
         return bad(error, PT_SUBJECT_NONE, PT_NO_INDEX, "its segments begin in its tables");
@@ -196,7 +196,7 @@ int pt_find_segment(const pt_program *p, uint32_t index, uint8_t subject, int32_
     pt_reader r = pt_program_reader(p);
     if (p->segment_base == 0 || index >= pt_length(&r, p->segments)) {
         return subject == PT_SUBJECT_SEGMENT
-                   ? pt_report(error, PT_ERROR_NOT_FOUND, subject, of, "there is no such")
+                   ? pt_report(error, PT_ERROR_NOT_FOUND, subject, of, "does not exist")
                    : pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, of,
                                "there is no such segment");
     }
@@ -225,7 +225,7 @@ static int named_data_at(const pt_program *p, pt_reader *r, uint32_t i, pt_table
     uint32_t entries = named_data(p, r);
     if (i >= pt_length(r, entries)) {
         return pt_report(error, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_NAMED_DATA, (int32_t)i,
-                         "there is no such; get_num_keys says how many there are");
+                         "does not exist; get_num_keys gives the number");
     }
     *t = pt_table_at(r, pt_table_item(r, entries, i));
     return r->bad ? pt_report_outside(error) : PT_ERROR_OK;

@@ -10,7 +10,7 @@ static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *wha
 
 static int no_such(pt_error *error, uint8_t subject, uint32_t index) {
     return pt_report(error, PT_ERROR_INVALID_ARGUMENT, subject, (int32_t)index,
-                     "there is no such; the method's meta data says how many there are");
+                     "does not exist; the method's meta data gives the number");
 }
 
 // ---- which method
@@ -36,7 +36,7 @@ static int at(pt_plan *plan, const pt_program *p, uint32_t i, pt_error *error) {
     pt_reader r = pt_program_reader(p);
     if (i >= pt_length(&r, p->plans)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD, (int32_t)i,
-                         "there is no such; num_methods says how many there are");
+                         "does not exist; num_methods gives the number");
     }
     read_plan(plan, p, &r, i);
     return r.bad ? pt_report_outside(error) : PT_ERROR_OK;
@@ -247,13 +247,13 @@ static int find_processed(const pt_plan *plan, pt_reader *r, uint32_t reference,
     }
     if (!info->is_inline) {
         return pt_report(error, PT_ERROR_INTERNAL, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
-                         "lies at a place of an unknown kind");
+                         "has a location of an unknown kind");
     }
     uint32_t entries =
         pt_follow_slot(r, plan->program->root, PT_SLOT_PROGRAM_BACKEND_DELEGATE_DATA);
     if (index >= pt_length(r, entries)) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_DELEGATE_DATA, (int32_t)index,
-                         "there is no such");
+                         "does not exist");
     }
     uint32_t vector = pt_follow_slot(r, pt_table_item(r, entries, index),
                                      PT_SLOT_BACKEND_DELEGATE_INLINE_DATA_DATA);

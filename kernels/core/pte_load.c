@@ -187,12 +187,12 @@ static int count_delegate_call(loader *l, const pt_plan_walk *w, uint32_t *n) {
         return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "has no arguments");
     }
     if (w->target < 0 || (uint32_t)w->target >= pt_length(&l->r, l->plan->delegates)) {
-        return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "calls a delegate that there is not");
+        return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "calls a delegate that does not exist");
     }
     if (w->n_args > delegates->most_arguments || w->n_args > MOST_CALL_ARGUMENTS) {
         return pt_report(l->error, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_INSTRUCTION,
                          (int32_t)w->index,
-                         "has more arguments than Method was made for; give Method a larger "
+                         "has more arguments than Method has room for; give Method a larger "
                          "max_arguments");
     }
     *n = w->n_args + 1; // and where the program lists them
@@ -213,7 +213,7 @@ static int count_free(loader *l, const pt_plan_walk *w, uint32_t *n) {
     *n = 0; // planned memory is never freed
     return type == PT_TYPE_TENSOR
                ? PT_ERROR_OK
-               : bad(l, PT_SUBJECT_INSTRUCTION, w->index, "frees what is no tensor");
+               : bad(l, PT_SUBJECT_INSTRUCTION, w->index, "frees a value that is not a tensor");
 }
 
 // How many arguments the record of an instruction has, after checking how it is made.
@@ -233,7 +233,7 @@ static int count_instruction(loader *l, const pt_plan_walk *w, uint32_t *n) {
     case PT_INSTRUCTION_NONE:
         return w->bad ? outside(l) : bad(l, PT_SUBJECT_INSTRUCTION, w->index, "is empty");
     default:
-        return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "is of no known kind");
+        return bad(l, PT_SUBJECT_INSTRUCTION, w->index, "is of an unknown kind");
     }
 }
 
@@ -275,7 +275,7 @@ static NOT_INLINED int find_delegates(loader *l) {
     }
     if (n > (delegates ? delegates->most : 0)) {
         return pt_report(l->error, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_DELEGATES, PT_NO_INDEX,
-                         "more than Method was made for; give Method max_delegates, or register "
+                         "more than Method has room for; give Method max_delegates, or register "
                          "backends before it is made");
     }
     return PT_ERROR_OK;
@@ -303,7 +303,7 @@ static int bind_files(loader *l, const pt_memories *memories) {
     uint32_t first = PT_MEMORY_PLANNED + l->m->n_planned;
     if (first + memories->n_data > PT_MEMORIES) {
         return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX,
-                             "so many planned buffers and data files");
+                             "too many planned buffers and data files");
     }
     for (uint32_t i = 0; i < memories->n_data; i++) {
         const pt_data *file = memories->data[i];
@@ -361,8 +361,8 @@ static int constant_data(loader *l, const pt_tensor_table *t, uint32_t index, pt
     uint32_t misplaced = pt_misplaced(position, t->dtype);
     if (misplaced) {
         return bad(l, PT_SUBJECT_VALUE, index,
-                   misplaced == 4 ? "has constant data at no multiple of 4"
-                                  : "has constant data at no multiple of 8");
+                   misplaced == 4 ? "has constant data not aligned to 4 bytes"
+                                  : "has constant data not aligned to 8 bytes");
     }
     *data = pt_make_ref(PT_MEMORY_PROGRAM, position);
     return PT_ERROR_OK;
@@ -380,7 +380,7 @@ static int external_data(loader *l, const pt_tensor_table *t, uint32_t index, pt
 static int place(loader *l, const pt_tensor_table *t, pt_value *value) {
     bool is_external = t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL;
     if (t->location > PT_TENSOR_DATA_LOCATION_EXTERNAL) {
-        return bad(l, PT_SUBJECT_VALUE, value->index, "lies at a place of an unknown kind");
+        return bad(l, PT_SUBJECT_VALUE, value->index, "has a location of an unknown kind");
     }
     if (!t->allocation && (is_external || t->constant)) {
         value->flags |= PT_VALUE_CONSTANT;
@@ -505,7 +505,7 @@ static NOT_INLINED int find_variables(loader *l) {
     PT_TRY(allocate(l));
     int32_t wrong = pt_put_variables(l->c, l->variable_at, l->n_variables);
     if (wrong >= 0) {
-        return bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written like a number");
+        return bad(l, PT_SUBJECT_VALUE, (uint32_t)wrong, "is written as a number");
     }
     put_method(l);
     pt_plan_walk w = pt_plan_walk_start(l->plan);
@@ -528,7 +528,7 @@ static void put_sizes(loader *l) {
 
 static int tensor_ref(loader *l, int32_t index, pt_ref *ref) {
     *ref = index >= 0 ? pt_find_value_near(l->c, (uint32_t)index, &l->near) : 0;
-    return *ref ? PT_ERROR_OK : bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "is no tensor");
+    return *ref ? PT_ERROR_OK : bad(l, PT_SUBJECT_VALUE, (uint32_t)index, "is not a tensor");
 }
 
 // Reference to value `index`, which has no list of records.
@@ -571,7 +571,7 @@ static int write_list(loader *l, uint32_t type, uint32_t position, pt_ref *ref) 
     uint64_t end = at + sizeof(pt_value) + 4 * (uint64_t)n;
     if (end > l->instruction_at) {
         return bad(l, PT_SUBJECT_NONE, (uint32_t)PT_NO_INDEX,
-                   "a list stands where the operator takes none");
+                   "a list where the operator takes none");
     }
     l->list_at = (uint32_t)end;
     pt_value *value = (pt_value *)(void *)(l->c->memory[PT_MEMORY_POOL] + at);
@@ -696,7 +696,7 @@ static int resolve_jumps(loader *l) {
         walked += to->args[2] - index;
         if (walked > LONGEST_WALK) {
             return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX,
-                                 "so many jumps across so many instructions");
+                                 "too many jumps across too many instructions");
         }
         for (; index < to->args[2]; index++) {
             at = pt_next_instruction(at);
@@ -720,12 +720,12 @@ static NOT_INLINED int write_instructions(loader *l) {
 
 // ---- all of the records
 
-static int settle(loader *l) {
+static int place_unplanned(loader *l) {
     uint32_t end = l->m->end_external;
-    int code = pt_settle(l->c, l->has_views, &end);
+    int code = pt_place_unplanned(l->c, l->has_views, &end);
     if (code != PT_ERROR_OK) {
         return l->c->argument >= 0 ? not_supported(l, PT_SUBJECT_VALUE, l->c->argument,
-                                                   "so many tensors outside the planned memory")
+                                                   "too many tensors outside the planned memory")
                                    : pt_report_kernel(l->c, code, l->c->instruction, l->error);
     }
     l->m->end_external = (uint8_t)end;
@@ -767,7 +767,7 @@ static int load_records(loader *l, const pt_memories *memories) {
     put_method(l);
     put_sizes(l);
     PT_TRY(write_instructions(l));
-    PT_TRY(settle(l));
+    PT_TRY(place_unplanned(l));
     l->c->is_static = l->size_bytes == 0 && l->n_variables == 0;
     return check_signature(l);
 }

@@ -22,8 +22,8 @@ int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, 
     uint32_t misplaced = pt_misplaced(offset, t->dtype);
     if (misplaced) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
-                         misplaced == 4 ? "planned memory at no multiple of 4"
-                                        : "planned memory at no multiple of 8");
+                         misplaced == 4 ? "planned memory not aligned to 4 bytes"
+                                        : "planned memory not aligned to 8 bytes");
     }
     *data = pt_make_ref(memory, offset);
     return PT_ERROR_OK;

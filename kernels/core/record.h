@@ -28,7 +28,7 @@ typedef struct pt_value {
     uint8_t flags; // rank in the low bits
 } pt_value;
 
-// `data` of a tensor outside the planned memory until pt_settle finds where it lies.
+// `data` of a tensor outside the planned memory until pt_place_unplanned gives it a memory.
 enum { PT_DATA_UNPLANNED = 1 };
 
 typedef struct pt_instruction {
@@ -151,10 +151,11 @@ uint32_t pt_sort(uint32_t *items, uint32_t n);
 int32_t pt_put_variables(const pt_context *c, uint32_t position, uint32_t n);
 // Gives all variables of the method the numbers of the program again.
 void pt_reset_variables(const pt_context *c);
-// Counts the items of a list of ints among those that loading looks at; false when it has looked at
-// too many.
-bool pt_may_look(pt_context *c, pt_ref list);
-// True when a list of ints in the program has an item that is a variable, and may be looked at.
+// Charges the items of a list of ints to the number that loading may read; false when that is used
+// up.
+bool pt_charge_list_items(pt_context *c, pt_ref list);
+// True when a list of ints in the program has an item that is a variable, and its items are
+// charged.
 bool pt_list_has_variable(pt_context *c, pt_ref list);
 // Gives a dynamic tensor sizes of its own, from offset `at` of the pool on: a word for the bound,
 // then the sizes, which are at first those of the program. One without dims has nothing to change:
@@ -192,15 +193,15 @@ const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 // True when `arg` is of the kind of `letter`, see operators.def. In a check of upper bounds a
 // variable is of every kind that a number may be.
 bool pt_has_kind(const pt_context *c, pt_ref arg, char letter);
-// Finds out where tensors lie whose data is PT_DATA_UNPLANNED, after all records of the method are
-// written: a view, if any instruction makes one, where its source does, any other in a memory of
-// its own, from number *external on; *external is then one more than the last. On an error
-// c->instruction is that of a view, or c->argument the index of a value for which there is no
+// Gives each tensor whose data is PT_DATA_UNPLANNED its memory, after all records of the method are
+// written: a view, if any instruction makes one, shares that of its source, any other tensor gets a
+// memory of its own, from number *external on; *external is then one more than the last. On an
+// error c->instruction is that of a view, or c->argument the index of a value for which there is no
 // memory.
-int pt_settle(pt_context *c, bool has_views, uint32_t *external);
-// Leaves no element to the dynamic tensors that are larger than a memory, at whose start they lie:
-// after it has become another one. Those that instructions give new sizes are not affected.
-void pt_fit(const pt_context *c, uint32_t memory);
+int pt_place_unplanned(pt_context *c, bool has_views, uint32_t *external);
+// Sets the sizes of dynamic tensors to 0 that are larger than the memory at whose start they lie,
+// after the caller has exchanged that memory.
+void pt_clear_oversized(const pt_context *c, uint32_t memory);
 // Checks the instruction record at `position` of the pool: kinds of the arguments (of a kernel
 // call: against the signature of its operator), then the kernel's own check. The loader checks
 // where a jump leads.

@@ -23,5 +23,5 @@ int pt_report_code(pt_error *error, int code, uint8_t subject,
 
 int pt_report_outside(pt_error *error) {
     return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
-                     "something lies outside the file");
+                     "a part lies outside the file");
 }

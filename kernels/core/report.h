@@ -21,7 +21,7 @@ int pt_report_code(pt_error *error, int code, uint8_t subject,
                    int32_t index PT_TEXT(const char *what));
 int pt_report_sizes(pt_error *error, int code, uint8_t subject, int32_t index, uint32_t requested,
                     uint32_t available PT_TEXT(const char *what));
-// InvalidProgram: something lies outside the file.
+// InvalidProgram: a part lies outside the file.
 int pt_report_outside(pt_error *error);
 
 // NotFound: a name that no method has.

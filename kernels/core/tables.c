@@ -103,7 +103,7 @@ static inline int count_bytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes
 
 static int refuse_dim_order(pt_error *error) {
     return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
-                     "a dim order is no permutation of the dims");
+                     "a dim order is not a permutation of the dims");
 }
 
 int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, uint8_t dtype,

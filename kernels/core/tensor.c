@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define REASON_BOUND "the sizes have more elements than the tensor's upper bound"
-#define REASON_RANK "a tensor keeps its rank"
+#define REASON_RANK "a tensor cannot change its rank"
 
 pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg) {
     const pt_value *value = (const pt_value *)(const void *)pt_at(c, arg);
@@ -159,7 +159,7 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
         return PT_ERROR_OK;
     }
     if (!(value->flags & PT_VALUE_DYNAMIC)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensor is static: it keeps its sizes");
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensor is static: its sizes cannot change");
     }
     if ((value->flags & PT_VALUE_RANK) != rank) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, REASON_RANK);
@@ -181,7 +181,7 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
     const pt_value *value = record(c, arg);
     if (flags & PT_VALUE_DYNAMIC && !has_sizes(c, value, rank, sizes) && pt_is_input(c, arg)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                       "an input that is the output, too, would get other sizes");
+                       "an input that is also the output would get other sizes");
     }
     if (pt_resize_tensor(c, arg, rank, sizes) == PT_ERROR_OK) {
         return PT_ERROR_OK;
@@ -189,7 +189,7 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
     bool above = value->flags & PT_VALUE_DYNAMIC && (value->flags & PT_VALUE_RANK) == rank;
     return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                    above ? REASON_BOUND
-                         : "the output's sizes are not those that the inputs lead to");
+                         : "the output's sizes differ from those computed from the inputs");
 }
 
 uint32_t pt_make_dynamic(const pt_context *c, pt_ref tensor, uint32_t at) {

@@ -125,14 +125,14 @@ void pt_reset_variables(const pt_context *c) {
     }
 }
 
-bool pt_may_look(pt_context *c, pt_ref list) {
+bool pt_charge_list_items(pt_context *c, pt_ref list) {
     uint32_t n = pt_list_length(c, list), left = PT_MAX_LIST_ITEMS - c->list_items;
     c->list_items += n < left ? n : left;
     return n < left;
 }
 
 bool pt_list_has_variable(pt_context *c, pt_ref list) {
-    uint32_t n = pt_may_look(c, list) ? pt_list_length(c, list) : 0;
+    uint32_t n = pt_charge_list_items(c, list) ? pt_list_length(c, list) : 0;
     for (uint32_t i = 0; i < n; i++) {
         int64_t index = pt_list_index(c, list, i);
         if (index >= 0 && index <= UINT16_MAX && pt_find_variable(c, (uint32_t)index)) {

@@ -55,8 +55,7 @@ int pt_check_places(pt_context *c, uint32_t places, uint32_t elements) {
     enum { FEW = 1 << 16 };
     return places <= FEW || places <= elements
                ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                         "more places of broadcast tensors than any of them has elements");
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the broadcast tensors have too many elements");
 }
 
 bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel) {
@@ -103,7 +102,7 @@ static uintptr_t end_of(const pt_tensor *t) {
 int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices) {
     bool apart = end_of(out) <= (uintptr_t)indices->data || end_of(indices) <= (uintptr_t)out->data;
     return apart ? PT_ERROR_OK
-                 : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the output lies over the indices");
+                 : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the output overlaps the indices");
 }
 
 int pt_check_indices(pt_context *c, const pt_tensor *index, int32_t size, const pt_tensor *out) {

@@ -6,7 +6,7 @@
 typedef struct form_places {
     uint8_t a, b, out;
     uint8_t alpha;  // 0 if the form has none
-    uint8_t number; // which of a and b is no tensor: 1 + its place, 0 if both are tensors
+    uint8_t number; // which of a and b is not a tensor: 1 + its place, 0 if both are tensors
 } form_places;
 
 static const form_places places[] = {

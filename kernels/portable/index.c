@@ -144,7 +144,7 @@ static int check_gather(pt_context *c, const pt_ref *args) {
         fits = d == dim || index.sizes[d] <= self.sizes[d];
     }
     if (!fits) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is larger than self beside the dim");
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is larger than self outside the dim");
     }
     error = pt_check_same_dtype(c, &out, &self);
     return error ? error : pt_expect_sizes(c, args[GATHER_OUT], index.rank, index.sizes);

@@ -150,7 +150,8 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
     int32_t from = 0, most = pt_numel(&source), set;
     PT_TRY(count_set(c, &mask, out.rank, out.sizes, &set));
     if (set > most) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "source has fewer elements than are set");
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "source has fewer elements than the mask selects");
     }
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;

@@ -239,7 +239,7 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
 }
 
 // One row: out[i] = alpha * out[i] + beta * self[i * step]. What is multiplied by 0 does not count,
-// even if it is no number.
+// even if it is not a number.
 static void add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
                     float beta) {
     if (alpha == 1 && beta == 1) {

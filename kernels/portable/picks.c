@@ -20,7 +20,8 @@ static int check_index(pt_context *c, const pt_tensor *self, const pt_tensor *in
     }
     for (uint32_t i = 0; is_mask(index) && i < index->rank; i++) {
         if (index->sizes[i] != self->sizes[dim + i]) {
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a mask has not the sizes of its dims");
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                           "a mask does not have the sizes of its dims");
         }
     }
     return PT_ERROR_OK;

@@ -26,7 +26,7 @@ static int wrong_type(pt_context *c) {
 }
 
 static int overflow(pt_context *c) {
-    return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the result is no integer of 64 bits");
+    return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the result does not fit in 64 bits");
 }
 
 static int division_by_zero(pt_context *c) {

@@ -37,7 +37,7 @@ static int et_copy_index_check(pt_context *c, const pt_ref *args) {
     pt_tensor from = pt_get_tensor(c, args[ET_COPY_INDEX_TENSOR_COPY_FROM]);
     int64_t index = pt_get_int(c, args[ET_COPY_INDEX_TENSOR_INDEX]);
     if (to.dtype != from.dtype || !is_slice(&to, &from)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "what is copied is no slice of the output");
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the source is not a slice of the output");
     }
     if (index < 0 || index >= INT32_MAX) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "there is no such index");

@@ -301,7 +301,7 @@ static int check_parts(pt_context *c, const pt_tensor *self, uint32_t dim, pt_re
         left -= pt_get_tensor(c, pt_list_item(c, outs, i)).sizes[dim];
     }
     return left >= 0 ? PT_ERROR_OK
-                     : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output stands for two parts");
+                     : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "an output is given for two parts");
 }
 
 // Copies self to the outputs of the list, one part after the other along the dim.
@@ -375,7 +375,7 @@ static int check_cat(pt_context *c, const pt_ref *args) {
             fits = d == dim || t.sizes[d] == sizes[d];
         }
         if (!fits) {
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ beside the dim");
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the tensors differ outside the dim");
         }
         total += t.sizes[dim];
     }

@@ -94,7 +94,7 @@ int inputs_prepare(const pt_plan *plan, uint32_t number, arena *from, pt_error *
                             MOST,
                             PT_NO_BYTES,
                             PT_NO_BYTES,
-                            "is one more than there is room for"};
+                            "is more than there is room for"};
         return error->code;
     }
     for (uint32_t i = 0; i < n_inputs; i++) {

@@ -76,7 +76,7 @@ static int open_data(pt_error *error) {
                                 MOST_FILES,
                                 PT_NO_BYTES,
                                 PT_NO_BYTES,
-                                "is one more than there is room for"};
+                                "is more than there is room for"};
             return error->code;
         }
         PT_TRY(pt_data_open(&files[i], data.data, data.size, PT_VERIFY_STRICT, error));

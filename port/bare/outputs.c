@@ -25,8 +25,8 @@ pt_text outputs_attribute(void) {
 
 static int refuse(uint8_t subject, int32_t index, pt_error *error) {
     *error = (pt_error){
-        PT_ERROR_OUT_OF_RESOURCES,           subject, PT_NO_INDEX, index, PT_NO_BYTES, PT_NO_BYTES,
-        "is one more than there is room for"};
+        PT_ERROR_OUT_OF_RESOURCES,       subject, PT_NO_INDEX, index, PT_NO_BYTES, PT_NO_BYTES,
+        "is more than there is room for"};
     return error->code;
 }
 

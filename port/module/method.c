@@ -110,7 +110,7 @@ static void make_room(method *self, uint32_t end) {
     }
     if (pt_heap_locked()) {
         pt_refuse(self->owner, PT_ERROR_OUT_OF_RESOURCES, PT_SUBJECT_METHOD, PT_NO_INDEX,
-                  "works in more memories than Method was made for; load it once with the heap "
+                  "works in more memories than Method has room for; load it once with the heap "
                   "unlocked");
     }
     void **anchors = m_new0(void *, end - 1);

@@ -127,7 +127,7 @@ typedef struct pt_kept {
 // MemoryError for an int that needs a locked heap.
 mp_obj_t pt_number(pt_scalar s, mp_obj_t kept);
 // A string. While the heap is locked `kept`, one that pt_new_string made, shows it where it is, and
-// 0 has to follow it. ValueError for what is no UTF-8.
+// 0 has to follow it. ValueError for what is not UTF-8.
 mp_obj_t pt_string(const char *text, size_t length, bool is_terminated, mp_obj_t kept);
 // InvalidType for any object but a str.
 pt_text pt_text_of(mp_obj_t owner, mp_obj_t str);

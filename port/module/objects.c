@@ -124,8 +124,9 @@ bool pt_find_memory(mp_obj_t object, pt_memory *memory) {
 pt_memory pt_memory_of(mp_obj_t owner, mp_obj_t object, uint8_t subject, int32_t index) {
     pt_memory memory;
     if (!pt_find_memory(object, &memory)) {
-        pt_refuse(owner, PT_ERROR_INVALID_TYPE, subject, index,
-                  "is no buffer of contiguous bytes; give a bytearray, an array or a memoryview");
+        pt_refuse(
+            owner, PT_ERROR_INVALID_TYPE, subject, index,
+            "is not a buffer of contiguous bytes; give a bytearray, an array or a memoryview");
     }
     if (memory.span.size == PT_SMALL_INT_MAX) {
         pt_refuse(owner, PT_ERROR_NOT_SUPPORTED, subject, index, "has 1 GiB or more");

@@ -53,7 +53,7 @@ pt_file *pt_get_file(mp_obj_t file, const mp_obj_type_t *type) {
     }
     if (self->is_resizable && pt_has_moved(self->anchor, &memory)) {
         pt_refuse(self->owner, PT_ERROR_INVALID_STATE, subject_of(self), PT_NO_INDEX,
-                  "has been resized since it was handed over; leave its size alone, and open it "
+                  "has been resized since it was passed; keep its size, and open it "
                   "again");
     }
     return self;

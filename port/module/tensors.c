@@ -36,7 +36,7 @@ static pt_memory take_data(const method *self, mp_obj_t tensor, uint8_t subject,
     if (pt_find_memory(mp_load_attr(tensor, MP_QSTR__buffer), &whole) && whole.is_resizable) {
         if (pt_has_moved(whole.anchor, &data.span)) {
             pt_refuse(self->owner, PT_ERROR_INVALID_STATE, subject, index,
-                      "has been resized since from_blob; leave its size alone");
+                      "has been resized since from_blob; keep its size");
         }
         data.is_resizable = true;
         data.anchor = whole.anchor;
@@ -76,7 +76,7 @@ static mp_obj_t finish(method *self, int code, const pt_error *error, const give
     return mp_const_none;
 }
 
-// An input that is no tensor; of PT_TYPE_NONE what cannot be one.
+// An input that is not a tensor; of PT_TYPE_NONE what cannot be one.
 static pt_item item_of(mp_obj_t owner, mp_obj_t value) {
     pt_item item = {.type = PT_TYPE_NONE};
     if (value == mp_const_none) {
@@ -171,7 +171,7 @@ static mp_obj_t string_of(const method *self, const pt_value_view *view, const p
     }
     if (!pt_is_utf8(text.data, text.length)) {
         pt_refuse(self->owner, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_VALUE, (int32_t)view->value,
-                  "is no UTF-8");
+                  "is not UTF-8");
     }
     bool is_terminated = text.data + text.length < end && text.data[text.length] == 0;
     return pt_string(text.data, text.length, is_terminated, kept->text);
@@ -275,7 +275,7 @@ mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_
     int32_t copy[PT_MAX_RANK] = {0};
     if (!pt_find_memory(sizes_in, &sizes) || sizes.typecode != 'i') {
         pt_refuse(self->owner, PT_ERROR_INVALID_ARGUMENT, PT_SUBJECT_SIZES, PT_NO_INDEX,
-                  "are no buffer of int32, as array('i') is");
+                  "are not a buffer of int32, such as array('i')");
     }
     uint32_t size = sizes.span.size;
     memcpy(copy, sizes.span.data, MIN(size, sizeof(copy)));

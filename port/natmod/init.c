@@ -68,7 +68,7 @@ static uint8_t find_bytes_of_a_float(void) {
 }
 
 static bool has_known_layouts(void) {
-    static const char text[] = "no name that MicroPython has";
+    static const char text[] = "a name that MicroPython does not have";
     mp_obj_t string_in = mp_obj_new_str(text, sizeof(text) - 1);
     mp_obj_t view_in = pt_new_memoryview((void *)(uintptr_t)text);
     if (mp_fun_table.setjmp_ || mp_obj_new_int(1) != MP_OBJ_NEW_SMALL_INT(1) ||
@@ -124,7 +124,7 @@ mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *a
     find_types();
     if (!has_known_layouts()) {
         mp_fun_table.raise_msg(pt_micropython.runtime_error,
-                               "this MicroPython is laid out otherwise than 1.23 to 1.26");
+                               "this MicroPython has another layout than 1.23 to 1.26");
     }
     pt_micropython.bytes_of_a_float = find_bytes_of_a_float();
     pt_micropython.ticks = find_ticks();

@@ -54,7 +54,7 @@ class DataMap:
         return [self.get_key(i) for i in range(self.get_num_keys())]
 
     def get_tensor_layout(self, key):
-        """TensorLayout of a key. Raises NotFound, InvalidExternalData for data that is no tensor,
+        """TensorLayout of a key. Raises NotFound, InvalidExternalData for data that is not a tensor,
         InvalidArgument for a layout that is none."""
         library = self._find(key)
         return TensorLayout(library.tensor(library.find_key(key)))

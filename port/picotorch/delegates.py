@@ -68,7 +68,7 @@ def register_backend(name, backend):
     name that is taken, InvalidType for what is no Backend."""
     need(backend, Backend, "backend")
     if get_backend(name) is not None:
-        raise fail(INVALID_ARGUMENT, "is registered already; unregister_backend first", name)
+        raise fail(INVALID_ARGUMENT, "is already registered; unregister_backend first", name)
     backends.append((name, backend))
 
 
@@ -76,7 +76,7 @@ def unregister_backend(name):
     """Methods that are loaded keep the backend. Raises NotFound."""
     backend = get_backend(name)
     if backend is None:
-        raise fail(NOT_FOUND, "there is no such; give one of registered_backend_names()", "backend")
+        raise fail(NOT_FOUND, "does not exist; give one of registered_backend_names()", "backend")
     backends.remove((name, backend))
 
 
@@ -106,10 +106,10 @@ class BackendAllocator:
 
     def allocate(self, size, alignment=ALIGNMENT, view=None):
         """A memoryview of `size` bytes. Raises MemoryAllocationFailed with all the bytes that the
-        method needs of this memory so far, InvalidArgument for an alignment that is no power of two or
-        that the memory does not have, InvalidState for memory of the pool after init."""
+        method needs of this memory so far, InvalidArgument for an alignment that is not a power of
+        two or that the memory does not have, InvalidState for memory of the pool after init."""
         if not self.is_open:
-            raise fail(INVALID_STATE, "hands out memory in init only", "method pool")
+            raise fail(INVALID_STATE, "allocates only in init", "method pool")
         return self._allocate(size, alignment, view)
 
 
@@ -286,7 +286,7 @@ class Arguments:
                 self._library.resize_argument(i, sizes)
                 self._library.argument(i, self.items[i])
                 return
-        raise fail(INVALID_ARGUMENT, "is no argument of this call", "tensor")
+        raise fail(INVALID_ARGUMENT, "is not an argument of this call", "tensor")
 
     def __len__(self):
         return self.count

@@ -179,7 +179,7 @@ def check_index(index, count, subject):
     """Raises InvalidType for anything but an int, InvalidArgument for one that is out of range."""
     need(index, int, subject)
     if not 0 <= index < count:
-        raise fail(INVALID_ARGUMENT, "there is no such; count from 0", subject, index)
+        raise fail(INVALID_ARGUMENT, "does not exist; count from 0", subject, index)
 
 
 def library_error(code, subject, index, argument, requested, available, what, source,
@@ -200,7 +200,7 @@ def part(name):
 
 
 def text_of(data):
-    """A text of a file, bytes. What is no UTF-8 or has control characters is shown as far as it is
+    """A text of a file, bytes. What is not UTF-8 or has control characters is shown as far as it is
     ASCII."""
     try:
         if not data or min(data) >= 32:

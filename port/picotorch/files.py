@@ -36,7 +36,7 @@ class FileDataLoader(BufferDataLoader):
         except (OSError, ValueError) as error:
             raise fail(ACCESS_FAILED, str(error), path or "path", remedy="check the path") from None
         except NameError:
-            raise fail(NOT_SUPPORTED, "this firmware has no files; hand over the bytes", path) from None
+            raise fail(NOT_SUPPORTED, "this firmware has no files; pass the bytes", path) from None
 
     def explain(self, error):
         return self.path
@@ -54,7 +54,7 @@ def _read(file, buffer):
         raise fail(INVALID_ARGUMENT, "cannot be written; give a bytearray", "file buffer")
     there = buffer_size(buffer, "file buffer")
     if there < size:
-        raise fail(MEMORY_ALLOCATION_FAILED, "; hand over a larger buffer",
+        raise fail(MEMORY_ALLOCATION_FAILED, "; pass a larger buffer",
                    "file buffer", -1, size, there)
     view = bytes_at(buffer, 0, size)
     if file.readinto(view) != size:

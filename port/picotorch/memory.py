@@ -27,7 +27,7 @@ def buffer_size(buffer, subject, index=-1):
     NotSupported for one of 1 GiB."""
     size = _picotorch.nbytes(buffer)
     if size < 0:
-        raise fail(INVALID_TYPE, "is no buffer of contiguous bytes; "
+        raise fail(INVALID_TYPE, "is not a buffer of contiguous bytes; "
                    "give a bytearray, an array or a memoryview", subject, index)
     if size >= _picotorch.SMALL_INT_MAX:  # a larger one is told as that
         raise fail(NOT_SUPPORTED, "has 1 GiB or more", subject, index)

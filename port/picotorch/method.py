@@ -343,7 +343,7 @@ class Method:
     def _make_kept(self, index):
         """Makes objects for one more output."""
         if not self._grows or _picotorch.heap_locked():
-            raise fail(OUT_OF_RESOURCES, "is one more than Method was made for; "
+            raise fail(OUT_OF_RESOURCES, "is more than Method has room for; "
                        "give Method a larger max_outputs", "output", index)
         if isinstance(self._kept, tuple):
             self._kept = list(self._kept)
@@ -367,7 +367,7 @@ class Method:
             elif subject == SUBJECT_INPUT and code == NOT_SUPPORTED:
                 remedy = "input_tensor_meta says which sizes it takes"
             elif subject == SUBJECT_KERNEL and code == MEMORY_ALLOCATION_FAILED:
-                remedy = "hand over more temp memory"
+                remedy = "pass more temp memory"
             error = library_error(code, subject, index, argument, requested, available, what,
                                   self if subject in _EXPLAINED else None, name, remedy)
         raise error

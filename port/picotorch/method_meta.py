@@ -40,7 +40,7 @@ class MethodMeta:
         return self._library.item(self.plan, _INPUTS, index)[1]
 
     def input_tensor_meta(self, index):
-        """TensorInfo of an input. Raises InvalidArgument when it is no tensor."""
+        """TensorInfo of an input. Raises InvalidArgument when it is not a tensor."""
         return self._tensor(_INPUTS, index)
 
     def input_value(self, index):

@@ -58,7 +58,7 @@ class Program:
         need(verification, int, "verification")
         need(loader, "buffer", "loader")
         if verification != STRICT and verification != MINIMAL:
-            raise fail(INVALID_ARGUMENT, "there is no such; give STRICT or MINIMAL", "verification")
+            raise fail(INVALID_ARGUMENT, "does not exist; give STRICT or MINIMAL", "verification")
         program = Program(loader)
         program.library.open(loader.buffer, verification)
         return program

@@ -165,7 +165,7 @@ class Tensor(_Arrays):
         self._sizes = memoryview(array("i", range(rank)))
         order = list(self._sizes if dim_order is None else dim_order)
         if sorted(order) != list(self._sizes):
-            raise fail(INVALID_ARGUMENT, "is no permutation; give each dim once", "dim_order")
+            raise fail(INVALID_ARGUMENT, "is not a permutation; give each dim once", "dim_order")
         self._dim_order = memoryview(bytes(order))
         self.resize(sizes)
 
@@ -179,7 +179,7 @@ class Tensor(_Arrays):
             raise fail(NOT_SUPPORTED, "belongs to a method; set the sizes of the method's inputs",
                        "tensor")
         if len(sizes) != len(self._sizes):
-            raise fail(NOT_SUPPORTED, "keeps its rank; give dim() sizes", "tensor")
+            raise fail(NOT_SUPPORTED, "cannot change its rank; give dim() sizes", "tensor")
         nbytes = _nbytes(sizes, self._dtype, self._buffer)
         for i in range(len(sizes)):
             self._sizes[i] = sizes[i]
@@ -240,7 +240,7 @@ def _dtype_of(buffer, dtype):
         for number in SCALAR_TYPE_NAMES:
             if dtype in (number, SCALAR_TYPE_NAMES[number]) and _picotorch.element_size(number):
                 return number
-    raise fail(INVALID_ARGUMENT, "there is no such; give 'Float' for instance", "dtype")
+    raise fail(INVALID_ARGUMENT, "does not exist; give 'Float' for instance", "dtype")
 
 
 def _nbytes(sizes, dtype, buffer):
@@ -293,7 +293,7 @@ class ValueList:
     def __len__(self):
         method = self._method
         if self._length and method.unloads != self._unloads and method.is_loaded():
-            raise fail(INVALID_STATE, "is of another load; call get_output again", "list")
+            raise fail(INVALID_STATE, "belongs to another load; call get_output again", "list")
         return self._length
 
     def __getitem__(self, i):

@@ -40,7 +40,7 @@ class EventTracer:
             raise fail(INVALID_ARGUMENT, "is read-only, or not aligned to 8 bytes; give a bytearray",
                        "event tracer")
         if typecode != _BYTES:
-            raise fail(INVALID_TYPE, "is no memory of bytes; give a bytearray", "event tracer")
+            raise fail(INVALID_TYPE, "is not a memory of bytes; give a bytearray", "event tracer")
         self.buffer = buffer
         self._words = memoryview(bytearray(4))  # of an event: low and high half of its ticks, calls
         self._instructions = 0

@@ -2,7 +2,7 @@
 
 Behind loaded.py. Writes the files pool_<method>, as it is after load, pool_<method>_after, and
 out<run>_<i>. Prints what every load and run ended with, the stack that it took (0 on the twin), every
-output that is no tensor, and the sizes of those that are dynamic.
+output that is not a tensor, and the sizes of those that are dynamic.
 """
 
 

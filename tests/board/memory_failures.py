@@ -232,7 +232,7 @@ class Pool:
 class Temp:
     name = "temp"
     subject = "temp memory"
-    remedy = "hand over a temp allocator of that size"
+    remedy = "pass a temp allocator of that size"
 
     def __init__(self, swept):
         self.memory = swept.guarded_temp
@@ -364,7 +364,7 @@ def try_unfit(swept, kind):
             refused(swept, kind.subject + ": does not start at a multiple of 8 bytes; align it")
     if kind.memory.size:
         kind.give(bytes_at(kind.memory.whole(), 0, kind.memory.size, writable=False))
-        refused(swept, kind.subject + ": cannot be written; hand over memory that can be")
+        refused(swept, kind.subject + ": cannot be written; pass writable memory")
 
 
 def try_missing(swept):
@@ -375,7 +375,7 @@ def try_missing(swept):
             swept.give_all()
             swept.planned_memory.buffers = swept.planned_memory.buffers[:i]
             refused(swept, "planned buffer %d: %dB requested, 0B available: is missing; "
-                    "hand over one buffer for each that the method needs" % (i, size))
+                    "pass one buffer for each that the method needs" % (i, size))
 
 
 # ---- inputs, outputs and state

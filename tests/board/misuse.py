@@ -312,7 +312,7 @@ def a_truth(program, prepare):
 
 
 def a_string_of_no_text(program):
-    """no_text gives a string of bytes that are no UTF-8."""
+    """no_text gives a string of bytes that are not UTF-8."""
     m = Loaded(program).method
     tell("output", lambda: m.get_output(0))
     print("unlocked", unlocked(lambda: m.get_output(0)))

@@ -224,7 +224,7 @@ class HostileCall:
             draw.pick(changes)(draw.pick(tensors))
 
     def _change_number(self):
-        """An argument that is no tensor."""
+        """An argument that is not a tensor."""
         draw = self.draw
         places = [i for i, letter in enumerate(self.signature) if letter not in "TOVWUtANX"]
         if places:

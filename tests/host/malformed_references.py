@@ -134,7 +134,7 @@ def other_than(plan, kinds):
     return [i for name, i in found.items() if name not in kinds]
 
 
-@kind("references", "item that is no tensor")
+@kind("references", "item that is not a tensor")
 def item_no_tensor():
     for name in ("cat", "index_put"):
         for where in ("TensorList.items[]", "OptionalTensorList.items[]"):

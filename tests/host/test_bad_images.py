@@ -167,7 +167,7 @@ def case(source, error):
     return register
 
 
-OUTSIDE = "InvalidProgram .*something lies outside the image"
+OUTSIDE = "InvalidProgram .*a part lies outside the image"
 PLACE = "InvalidProgram .*lies outside its memory"
 
 
@@ -176,12 +176,12 @@ def longer_than_its_file(image):
     image["size"] += 8
 
 
-@case("add_1", "its header tells of more than the image has")
+@case("add_1", "its header claims more than the image has")
 def records_beyond_the_end(image):
     image["records"] = image["size"] + 4
 
 
-@case("add_1", "its header tells of more than the image has")
+@case("add_1", "its header claims more than the image has")
 def records_at_no_word(image):
     image["records"] -= 2
 
@@ -323,12 +323,12 @@ def rank_31(image):
     image["kind", 0] |= 0x1F << 24
 
 
-@case("add_1", "no permutation of the dims|dims in another order")
+@case("add_1", "not a permutation of the dims|dims in another order")
 def dim_order_of_sizes(image):
     image["dim_order", 0] = image["sizes", 0]
 
 
-@case("add_1", "NotSupported .*dtype|stands in the wrong place")
+@case("add_1", "NotSupported .*dtype|is in the wrong place")
 def dtype_without_bytes(image):
     image["kind", 0] = image["kind", 0] & ~0xFF0000 | 8 << 16
 
@@ -385,17 +385,17 @@ def static_call_that_is_dynamic(image):
     image.data[next(image.instructions()) + 3] = 4
 
 
-@case("add_1", "is of no known kind")
+@case("add_1", "is of an unknown kind")
 def delegate_call(image):
     image.data[next(image.instructions()) + 3] = 8
 
 
-@case("add_1", "is of no known kind")
+@case("add_1", "is of an unknown kind")
 def move_of_three(image):
     image.data[next(image.instructions()) + 3] = 2
 
 
-@case("add_1", "calls an operator that there is not")
+@case("add_1", "calls an operator that does not exist")
 def operator_beyond_the_last(image):
     image.data[next(image.instructions()) + 1] = 0xFF
 
@@ -416,12 +416,12 @@ def more_arguments_than_the_image_has(image):
     image["instructions_of_record"] = ref(IMAGE, image.add(0x00FF0000 | image.data[0]))
 
 
-@case("add_1", "has an argument that is no value")
+@case("add_1", "has an argument that is not a value")
 def argument_between_values(image):
     image.put(next(image.instructions()) + 4, image["values_of_record"] + 1)
 
 
-@case("add_1", "has an argument that is no value")
+@case("add_1", "has an argument that is not a value")
 def argument_in_planned_memory(image):
     image.put(next(image.instructions()) + 4, ref(PLANNED, 0))
 
@@ -457,17 +457,17 @@ def jump_to_another_than_its_index(image):
     image.put(at, image.word(at) - 1)
 
 
-@case("control_flow", "a condition is no bool")
+@case("control_flow", "a condition is not a bool")
 def condition_that_is_none(image):
     image.put(jumps(image)[0] + 4, 0)
 
 
-@case("map_over_rows", "is no number")
+@case("map_over_rows", "is not a number")
 def variable_that_is_a_list(image):
     image.put(image["changing"] + 12, (0x40 + 7) << 16)
 
 
-@case("map_over_rows", "is no number")
+@case("map_over_rows", "is not a number")
 def variable_that_is_a_constant(image):
     image.data[image["changing"] + 15] = CONSTANT
 
@@ -476,28 +476,28 @@ def list_of(image, kind):
     return image.values(type=0x40 + kind)[0]
 
 
-@case("cat", "is no constant")
+@case("cat", "is not a constant")
 def list_beyond_the_end(image):
     image["sizes", list_of(image, 10)] = 1 << 20
 
 
-@case("cat", "is no constant")
+@case("cat", "is not a constant")
 def list_of_what_is_no_value(image):
     image.put(offset_of(image["data", list_of(image, 10)]), ref(IMAGE, 0))
 
 
-@case("cat", "is no constant")
+@case("cat", "is not a constant")
 def list_of_none(image):
     image.put(offset_of(image["data", list_of(image, 10)]), 0)
 
 
-@case("cat", "is no constant")
+@case("cat", "is not a constant")
 def list_of_itself(image):
     at = list_of(image, 10)
     image.put(offset_of(image["data", at]), image["values_of_record"] + 4 * at)
 
 
-@case("avg_pool2d_padding", "is no constant")
+@case("avg_pool2d_padding", "is not a constant")
 def ints_that_are_constant_and_are_not(image):
     """Were they checked as references, of 4 bytes, but read as numbers, of 8."""
     at, count = list_of(image, 7), 200
@@ -521,27 +521,27 @@ def initial_value_behind_the_image(image):
     image.put(image["initial"] + 8, len(image.data))
 
 
-@case("lstm_stateful", "stands in the wrong place")
+@case("lstm_stateful", "is in the wrong place")
 def names_of_one_value(image):
     at = image["attributes"]
     assert image.word(at) > 1
     image.put(at + 16, image.word(at + 8))
 
 
-@case("gelu", "is no constant")
+@case("gelu", "is not a constant")
 def string_without_an_end(image):
     at = list_of(image, 6)
     image.data[offset_of(image["data", at]) + image["sizes", at]] = ord("x")
 
 
-@case("a view", "makes a view that does not lie where its source does")
+@case("a view", "makes a view outside its source")
 def view_of_another_memory(image):
     """An input of few bytes, in place, that the view then gives the sizes of its source."""
     image["n_external"] = 1
     image["data", image.values(flags=DYNAMIC)[1]] = ref(PLANNED + 1, 0)
 
 
-@case("a view", "makes a view that does not lie where its source does")
+@case("a view", "makes a view outside its source")
 def view_of_another_dtype(image):
     at = image.values(flags=DYNAMIC)[1]
     image["kind", at] = image["kind", at] & ~0xFF0000 | 3 << 16
@@ -553,7 +553,7 @@ def prepared_of(image):
     return next(at + 4 * i for i in range(image["n_instructions_of_record"]) if image.word(at + 4 * i))
 
 
-NOT_ASKED = "InvalidProgram .*what is prepared in the image is not what its kernels ask for"
+NOT_ASKED = "InvalidProgram .*the prepared weights do not match its kernels' requests"
 
 
 @case("int8_convolutions", NOT_ASKED)
@@ -600,7 +600,7 @@ def many_calls_with_one_long_list(image):
     image["n_instructions_of_record"] = 10000
 
 
-@case("cat", "is no constant")
+@case("cat", "is not a constant")
 def many_lists_over_each_other(image):
     at, count = list_of(image, 10), 10000
     items = image.add(*[0] * count)
@@ -855,5 +855,5 @@ def test_an_image_that_is_resized_is_noticed():
     method.load(loaded, "forward")
     outputs(method, meta)
     grow_array(memory)
-    with pytest.raises(Error, match=r"InvalidState .*has been resized since it was handed over"):
+    with pytest.raises(Error, match=r"InvalidState .*has been resized since it was passed"):
         method.execute()

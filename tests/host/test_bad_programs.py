@@ -99,17 +99,17 @@ def output_index_too_large():
     return relu(outputs=[6])
 
 
-@case("InvalidProgram (0x23): value 8: is no tensor")
+@case("InvalidProgram (0x23): value 8: is not a tensor")
 def list_item_too_large():
     return program(cat_plan([0, 8]))
 
 
-@case("InvalidProgram (0x23): value: is no tensor")
+@case("InvalidProgram (0x23): value: is not a tensor")
 def list_item_negative():
     return program(cat_plan([0, -2]))
 
 
-@case("InvalidProgram (0x23): value 3: is no tensor")
+@case("InvalidProgram (0x23): value 3: is not a tensor")
 def list_item_no_tensor():
     return program(cat_plan([0, 3]))
 
@@ -294,12 +294,12 @@ def planned_buffer_0_is_reserved():
     return relu_of(tensor([4], 0, memory_id=0))
 
 
-@case("NotSupported (0x10): value 0: planned memory at no multiple of 4")
+@case("NotSupported (0x10): value 0: planned memory not aligned to 4 bytes")
 def planned_offset_at_an_odd_byte():
     return relu_of(tensor([3], 2))
 
 
-@case("NotSupported (0x10): value 0: planned memory at no multiple of 8")
+@case("NotSupported (0x10): value 0: planned memory not aligned to 8 bytes")
 def planned_offset_of_int64_at_a_multiple_of_4():
     return relu_of(tensor([3], 4, dtype=4))
 
@@ -319,7 +319,7 @@ def planned_buffer_of_64_bits():
     return relu(non_const_buffer_sizes=[0, 1 << 40])
 
 
-@case("NotSupported (0x10): so many planned buffers")
+@case("NotSupported (0x10): too many planned buffers")
 def planned_buffers_without_number():
     return relu(non_const_buffer_sizes=[0] * 40)
 
@@ -449,7 +449,7 @@ def no_chains():
     return relu(chains=None)
 
 
-@case("InvalidProgram (0x23): instruction 0: frees what is no tensor")
+@case("InvalidProgram (0x23): instruction 0: frees a value that is not a tensor")
 def free_of_a_bool():
     return instructions({"instr_args": ("FreeCall", {"value_index": 2})})
 
@@ -459,7 +459,7 @@ def free_of_no_value():
     return instructions({"instr_args": ("FreeCall", {"value_index": 9})})
 
 
-@case("NotSupported (0x10): so many jumps across so many instructions")
+@case("NotSupported (0x10): too many jumps across too many instructions")
 def jumps_to_and_fro():
     forth, back = jump(2, 2999), jump(2, 1)
     return instructions(*[forth, back] * 1500)

@@ -301,7 +301,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["1st", "a b", "", "x;y"])
 def test_a_name_that_c_has_not_is_refused(name, tmp_path):
-    with pytest.raises(Error, match=r"InvalidArgument .*is no name of C"):
+    with pytest.raises(Error, match=r"InvalidArgument .*is not a C identifier"):
         write(tmp_path, "mlp", name=name)
 
 

@@ -209,9 +209,9 @@ def compressed_badly():
     (compressed_badly(), "is not an .npz file"),
     (npz(x=ZEROS), "has x; name the arrays in0, in1"),
     (npz(in1=ZEROS), "has in1"),
-    (npz(), "1 wanted, 0 given"),
-    (npz(in0=ZEROS, in1=ZEROS), "1 wanted, 2 given; the method takes in0: Float [5]"),
-    (npz(in0=np.zeros(5)), "input 0: dtype float32 wanted, float64 given"),
+    (npz(), "1 expected, 0 given"),
+    (npz(in0=ZEROS, in1=ZEROS), "1 expected, 2 given; the method takes in0: Float [5]"),
+    (npz(in0=np.zeros(5)), "input 0: dtype float32 expected, float64 given"),
 ])
 def test_inputs_that_do_not_fit(call, tmp_path, data, words):
     file = tmp_path / "in.npz"
@@ -223,7 +223,7 @@ def test_inputs_of_other_sizes(call, tmp_path):
     file = tmp_path / "in.npz"
     file.write_bytes(npz(in0=np.zeros(6, np.float32)))
     assert_error(call("run", path("add_5"), "--inputs", file), "NotSupported",
-                 "input 0: sizes [5] wanted, [6] given")
+                 "input 0: sizes [5] expected, [6] given")
 
 
 def test_files_that_cannot_be_read_or_written(call, tmp_path):

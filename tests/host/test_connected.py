@@ -115,14 +115,14 @@ def test_a_file_that_the_board_has_no_room_for(call, board, tmp_path):
 
 def test_nobody_at_the_port(call):
     failed = call("run", SMALL, "--port", "socket://127.0.0.1:9")
-    assert_error(failed, "AccessFailed", "board at socket://127.0.0.1:9", "nobody answers there")
+    assert_error(failed, "AccessFailed", "board at socket://127.0.0.1:9", "nothing answers there")
     assert_error(call("deploy", SMALL, "--port", "/dev/no_port"), "AccessFailed",
                  "there is no such port", "picotorch boards --connected")
 
 
 @pytest.mark.parametrize("port", ["/dev/null", __file__, "/dev"])
 def test_a_port_that_is_no_serial_port(call, port):
-    assert_error(call("run", SMALL, "--port", port), "AccessFailed", f"{port}: is no serial port")
+    assert_error(call("run", SMALL, "--port", port), "AccessFailed", f"{port}: is not a serial port")
 
 
 def test_an_address_of_no_kind(call):
@@ -253,7 +253,7 @@ def test_no_micropython_at_the_port(call, monkeypatch, says):
         threading.Thread(target=serve, daemon=True).start()
         port = f"socket://127.0.0.1:{listener.getsockname()[1]}"
         assert_error(call("run", SMALL, "--port", port), "AccessFailed", "no MicroPython prompt",
-                     says.decode().strip() or "it says nothing", "reset button")
+                     says.decode().strip() or "it printed nothing", "reset button")
 
 
 def test_the_runtime_and_the_package_have_one_version():

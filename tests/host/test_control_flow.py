@@ -74,12 +74,12 @@ def test_what_is_freed_stays():
     (jump(CONDITION, 3), r"InvalidProgram \(0x23\): instruction 3: there is no such destination"),
     (jump(CONDITION, -1), r"InvalidProgram \(0x23\): .*there is no such destination"),
     (jump(99, 1), r"InvalidProgram \(0x23\): value 99"),
-    (jump(X, 1), r"InvalidProgram \(0x23\): instruction 1: control flow: a condition is no bool"),
-    (jump(4, 1), r"InvalidProgram \(0x23\): instruction 1: control flow: a condition is no bool"),
+    (jump(X, 1), r"InvalidProgram \(0x23\): instruction 1: control flow: a condition is not a bool"),
+    (jump(4, 1), r"InvalidProgram \(0x23\): instruction 1: control flow: a condition is not a bool"),
     (move(X, 99), r"InvalidProgram \(0x23\): value 99"),
     (move(4, OUT), r"NotSupported \(0x10\): instruction 1: control flow: moves other than"),
     (move(X, 4), r"NotSupported \(0x10\): instruction 1: control flow: moves other than"),
-    (move(X, CONDITION), r"NotSupported \(0x10\): instruction 1: control flow: moves to a tensor of"),
+    (move(X, CONDITION), r"NotSupported \(0x10\): instruction 1: control flow: moves to a tensor with"),
 ])
 def test_what_leads_nowhere_is_refused(instruction, message):
     with pytest.raises(Error, match=message):
@@ -89,7 +89,7 @@ def test_what_leads_nowhere_is_refused(instruction, message):
 @pytest.mark.parametrize(("segments", "message"), [
     ([], "there is no such mutable data segment"),
     ([{"segment_index": 0, "offsets": [0]}], "there is no such initial value"),
-    ([{"segment_index": 3, "offsets": [0, 0]}], "something lies outside the file"),
+    ([{"segment_index": 3, "offsets": [0, 0]}], "a part lies outside the file"),
     ([{"segment_index": 0, "offsets": [0, 1 << 40]}], "lies outside its segment"),
     ([{"segment_index": 0, "offsets": [0, 0]}], "lies outside its segment"),
 ])

@@ -119,7 +119,7 @@ def test_rounding_to_bfloat16():
 
 
 def test_floats_for_bfloat16_are_refused():
-    with pytest.raises(Error, match="uint16 wanted, float32 given.*to_bfloat16"):
+    with pytest.raises(Error, match="uint16 expected, float32 given.*to_bfloat16"):
         relu(15).execute([X])
 
 
@@ -143,7 +143,7 @@ def test_tensors_of_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(uint16="uint16", uint8="uint8"))
     (y,) = relu(15).execute([TorchTensor("bfloat16", to_bfloat16(X))])
     assert y[1] == to_bfloat16(0.3)
-    with pytest.raises(Error, match="Half wanted, bfloat16 given"):
+    with pytest.raises(Error, match="Half expected, bfloat16 given"):
         relu(5).execute([TorchTensor("bfloat16", to_bfloat16(X))])
 
 

@@ -200,7 +200,7 @@ def test_chains_run_one_after_the_other():
 
 
 @pytest.mark.parametrize(("values", "instructions", "message"), [
-    ([string_value("a")], [move(X, 2)], r"InvalidProgram \(0x23\): value 2: is written like a number"),
+    ([string_value("a")], [move(X, 2)], r"InvalidProgram \(0x23\): value 2: is written as a number"),
     ([bool_value(True)], [move(X, 2)], r"NotSupported \(0x10\): instruction 0: .*moves other than"),
     ([bool_value(True)], [move(2, X)], r"NotSupported \(0x10\): instruction 0: .*moves other than"),
     ([bool_value(True)], [move(2, 9)], r"InvalidProgram \(0x23\): value 9"),
@@ -303,7 +303,7 @@ def test_a_tensor_with_elements_has_data():
               {"val": ("IntList", {"items": [5]})}, int_value(-1)]
     found = program(plan(values, [call(1, 0, 1, 1), call(0, 2, 4, 1), call(0, 3, 4, 2)],
                          [VIEW, "aten::relu.out"], [0], [0], [16]))
-    with pytest.raises(Error, match=r"NotSupported .*before its source is one"):
+    with pytest.raises(Error, match=r"NotSupported .*before its source"):
         load_with_exact_memories(Program.load(BufferDataLoader(aligned(found))), "forward")
 
 
@@ -326,13 +326,13 @@ def test_a_view_with_a_larger_bound_than_its_source_is_limited():
     (dynamic([2, 4]), tensor([8]), [], None,
      r"NotSupported \(0x10\): instruction 0: .*a static view of a dynamic tensor outside the planned"),
     (int_value(3), dynamic([8]), [], None,
-     r"InvalidProgram \(0x23\): instruction 0: .*a view that is no tensor, or of none"),
+     r"InvalidProgram \(0x23\): instruction 0: .*a view that is not a tensor, or has no source"),
     (dynamic([2, 4], 0), int_value(3), [], None,
-     r"InvalidProgram \(0x23\): instruction 0: .*a view that is no tensor, or of none"),
+     r"InvalidProgram \(0x23\): instruction 0: .*a view that is not a tensor, or has no source"),
     (dynamic([2, 4], 0), dynamic([8]), [dynamic([2, 4], 32)], [call(0, 0, 2, 1), call(0, 4, 2, 1)],
      r"NotSupported \(0x10\): instruction 0: .*a view of different tensors"),
     (dynamic([2, 4], 0), dynamic([8]), [dynamic([8])], [call(0, 4, 2, 1), call(0, 0, 2, 4)],
-     r"NotSupported \(0x10\): instruction 0: .*a view of different tensors, or before its source"),
+     r"NotSupported \(0x10\): instruction 0: .*a view of different tensors, or made before its source"),
     (dynamic([2, 4], 0), dynamic([8]), [], [call(0, 0, 3, 1)],
      r"InvalidProgram \(0x23\): instruction 0: .*argument size: is of the wrong kind"),
 ])
@@ -410,9 +410,9 @@ def test_a_loop_with_a_variable_ends_or_is_ended():
 @pytest.mark.parametrize(("values", "arguments", "message"), [
     ([], (X, X, 99), r"InvalidProgram \(0x23\): value 99: there is no such value"),
     ([], (X, X, -1), r"InvalidProgram \(0x23\): value: there is no such value"),
-    ([int_value(1)], (N, N, X), r"InvalidProgram \(0x23\): value 0: is written like a number"),
-    ([int_value(1), string_value("a")], (N, N, 3), r"value 3: is written like a number"),
-    ([int_value(1), {"val": ("IntList", {"items": [2]})}], (N, N, 3), r"value 3: is written like a"),
+    ([int_value(1)], (N, N, X), r"InvalidProgram \(0x23\): value 0: is written as a number"),
+    ([int_value(1), string_value("a")], (N, N, 3), r"value 3: is written as a number"),
+    ([int_value(1), {"val": ("IntList", {"items": [2]})}], (N, N, 3), r"value 3: is written as a"),
     ([int_value(1)], (X, N, N), r"instruction 0: .*argument a: is of the wrong kind"),
     ([int_value(1), string_value("a")], (3, N, N), r"instruction 0: .*argument a: is of the wrong"),
 ])
@@ -427,7 +427,7 @@ def test_many_calls_with_one_long_list_are_not_supported():
     for first in ([], [call(0, N, N, N)]):
         one = [call(1, X, LIST, OUT, OUT)]
         numbers([int_value(0), long, int_value(1)], first + one, [ADD, VIEW_COPY])
-        with pytest.raises(Error, match=r"NotSupported \(0x10\): .* so many items in lists of ints"):
+        with pytest.raises(Error, match=r"NotSupported \(0x10\): .* too many items in lists of ints"):
             numbers([int_value(0), long, int_value(1)], first + one * 1000, [ADD, VIEW_COPY])
 
 
@@ -447,7 +447,7 @@ def test_an_input_that_is_the_output_keeps_its_sizes():
                    {"val": ("TensorList", {"items": [0, 0]})}, int_value(0)],
                   [call(0, 2, 3, 0, 0)], ["aten::cat.out"], [0], [0], [512])
     set_x(method, np.ones((8, 4), np.float32))
-    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): .*an input that is the output, too"):
+    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): .*an input that is also the output"):
         method.execute()
     assert sizes_of(method, 0) == [8, 4]
 
@@ -459,7 +459,7 @@ def test_an_output_that_stands_for_two_parts():
     method = load([dynamic([8], 0), dynamic([8], 32), *parts], [call(0, X, 2, 5, 6, 6)],
                   ["aten::split_with_sizes_copy.out"], [X], [OUT], [64])
     method.set_input(np.ones(8, np.float32), 0)
-    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): .*an output stands for two parts"):
+    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): .*an output is given for two parts"):
         method.execute()
 
 

@@ -38,7 +38,7 @@ def on_host(name):
 
 
 def outputs(fixture, number, result):
-    """The outputs of a run as arrays; None for a value that is no tensor."""
+    """The outputs of a run as arrays; None for a value that is not a tensor."""
     meta = metas(fixture)[fixture.runs[number].method]
     return [output(result, number, i, meta.output_tensor_meta(i))
             if meta.output_tag(i) == KERNEL_TYPES_TENSOR else None

@@ -159,7 +159,7 @@ def test_rows(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_functions(board):
-    """Of numbers of every size; NaN and what is no number by its bits, too."""
+    """Of numbers of every size; NaN and what is not a number by its bits, too."""
     sample = test_float_math.X[::97].copy()
     cases = [Case(f"aten::{name}.out", sample, np.zeros_like(sample))
              for name in test_float_math.FUNCTIONS]

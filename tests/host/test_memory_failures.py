@@ -186,8 +186,8 @@ def test_temp_memory_that_only_an_execution_asks_for(size):
             run()
         assert str(caught.value) == (
             f"MemoryAllocationFailed (0x21): instruction 0: 12B requested, {size or 0}B available: "
-            "aten::addmm.out: needs more temp memory for these sizes than there is; "
-            "hand over more temp memory")
+            "aten::addmm.out: needs more temp memory for these sizes than is available; "
+            "pass more temp memory")
     assert bytes(method.manager.planned_memory.buffers[0]) == before
     assert bytes(region) == b"\xA5" * 128
     method.unload()

@@ -65,9 +65,9 @@ def test_it_takes_and_gives_arrays_as_the_runtime_does(name):
 
 @pytest.mark.parametrize("inputs, name, words", [
     ([], "InvalidArgument",
-     "inputs: 2 wanted, 0 given; the method takes in0: Float [5], in1: Float [5]"),
-    ([np.zeros(5), np.zeros(5)], "InvalidArgument", "input 0: dtype float32 wanted, float64 given"),
-    ([np.zeros((1, 5), np.float32)] * 2, "NotSupported", "input 0: sizes [5] wanted, [1, 5] given"),
+     "inputs: 2 expected, 0 given; the method takes in0: Float [5], in1: Float [5]"),
+    ([np.zeros(5), np.zeros(5)], "InvalidArgument", "input 0: dtype float32 expected, float64 given"),
+    ([np.zeros((1, 5), np.float32)] * 2, "NotSupported", "input 0: sizes [5] expected, [1, 5] given"),
     ([np.zeros(5, np.float32), b"text"], "InvalidArgument", "input 1: "),
     ([np.zeros(5, np.float32), "text"], "InvalidArgument", "input 1: is a tensor; give"),
 ])
@@ -155,7 +155,7 @@ def torch_calls(method, values):
 def test_tensors_of_torch_are_inputs(run):
     x = np.arange(5, dtype=np.float32)
     assert run([TorchTensor(x), TorchTensor(x)]) == [0.0, 2.0, 4.0, 6.0, 8.0]
-    for wrong, message in ((x.astype(np.int64), "dtype float32 wanted, int64 given"),
+    for wrong, message in ((x.astype(np.int64), "dtype float32 expected, int64 given"),
                            (x.reshape(1, 5), "sizes \\[5\\] wanted, \\[1, 5\\] given")):
         with pytest.raises(Error, match="input 1: " + message):
             run([TorchTensor(x), TorchTensor(wrong)])

@@ -139,7 +139,7 @@ say(ds_cnn[:1000])
     again = "; export the program again or copy it again"
     assert run_script("x64", "unix", script, models, tmp_path) == [
         f"InvalidProgram (0x23): program: no file identifier ET12: not a .pte file{again}",
-        f"InvalidProgram (0x23): program: {sizes}: the header tells of more than the file has{again}",
+        f"InvalidProgram (0x23): program: {sizes}: the header claims more than the file has{again}",
         f"InvalidProgram (0x23): {again[2:]}",
         f"InvalidProgram (0x23): program: {sizes}{again}",
     ]

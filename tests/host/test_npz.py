@@ -74,10 +74,10 @@ def unpacked(tmp_path):
 
 def test_what_unpacks_to_more_than_the_inputs_is_refused(refused, large):
     assert len(large) < LARGE // 500
-    words = f"unpacks to {LARGE + 128}B, {20 + 1024 + SPARE}B at most wanted"
+    words = f"unpacks to {LARGE + 128}B, {20 + 1024 + SPARE}B at most expected"
     for command in ("run", "profile", "parity"):
         refused(large, words, command=(command, MODEL))
-    refused(large, f"{40 + 1024 + SPARE}B at most wanted", command=("run", MODEL, "--quantize"))
+    refused(large, f"{40 + 1024 + SPARE}B at most expected", command=("run", MODEL, "--quantize"))
 
 
 def test_many_arrays_count_together(refused):
@@ -114,7 +114,7 @@ def test_expected_outputs_beside_a_model_are_held_too(call, tmp_path):
 def test_example_inputs_of_torchscript_have_a_limit(tmp_path):
     """For these no program says what is wanted."""
     (tmp_path / "in.npz").write_bytes(packed({"in0": np.zeros(LIMIT // 4 + SPARE, np.float32)}))
-    with pytest.raises(Error, match=f"{LIMIT + 1024 + SPARE}B at most wanted"):
+    with pytest.raises(Error, match=f"{LIMIT + 1024 + SPARE}B at most expected"):
         read_npz(tmp_path / "in.npz", [LIMIT])
 
 

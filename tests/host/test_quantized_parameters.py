@@ -94,7 +94,7 @@ REFUSED = [
        "quant_min must be below quant_max, both within int32")
       for low, high in ((1, 1), (-(2**31) - 1, 0), (0, 2**31), (-(2**63), 2**63 - 1))),
     (OF_TENSOR, (F, 0, 1, 0.0, 1, np.zeros(2), POINT),
-     "the output's sizes are not those that the inputs lead to"),
+     "the output's sizes differ from those computed from the inputs"),
     (OF_TOKENS, (np.zeros((), "float32"), 1, SCALE, POINT), "the input must have a dim"),
     (OF_TOKENS, (Tensor(F, (1, 0)), 1, SCALES, POINTS), "the tensors must be contiguous"),
 ]

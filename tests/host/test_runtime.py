@@ -91,14 +91,14 @@ def test_outputs_are_the_callers():
 
 
 @pytest.mark.parametrize("inputs, name, words", [
-    ([], "InvalidArgument", "2 wanted, 0 given"),
-    ([np.zeros(5, np.float32)], "InvalidArgument", "2 wanted, 1 given"),
-    ([np.zeros(5), np.zeros(5)], "InvalidArgument", "input 0: dtype float32 wanted"),
+    ([], "InvalidArgument", "2 expected, 0 given"),
+    ([np.zeros(5, np.float32)], "InvalidArgument", "2 expected, 1 given"),
+    ([np.zeros(5), np.zeros(5)], "InvalidArgument", "input 0: dtype float32 expected"),
     ([np.zeros(5, np.float32), np.zeros(4, np.float32)], "NotSupported",
-     "input 1: sizes [5] wanted, [4] given"),
+     "input 1: sizes [5] expected, [4] given"),
     ([np.zeros(5, np.float32), np.zeros(10, np.float32)[::2]], "InvalidArgument",
      "input 1: is not contiguous"),
-    ([np.zeros(5, np.float32), "text"], "InvalidArgument", "input 1: dtype float32 wanted"),
+    ([np.zeros(5, np.float32), "text"], "InvalidArgument", "input 1: dtype float32 expected"),
     ([np.zeros(5, np.float32), [[1], [1, 2]]], "InvalidType", "input 1: cannot become an array"),
     (7, "InvalidType", "inputs"),
     (np.zeros((2, 5), np.float32), "InvalidType", "inputs"),

@@ -116,10 +116,10 @@ def test_method_that_there_is_not():
 
 
 @pytest.mark.parametrize("inputs, words", [
-    ([], "1 wanted, 0 given"),
-    ([np.zeros(5, np.float64)], "dtype float32 wanted, float64 given"),
-    ([np.zeros((5, 1), np.float32)], "sizes [5] wanted, [5, 1] given"),
-    ([np.zeros(4, np.float32)], "sizes [5] wanted, [4] given"),
+    ([], "1 expected, 0 given"),
+    ([np.zeros(5, np.float64)], "dtype float32 expected, float64 given"),
+    ([np.zeros((5, 1), np.float32)], "sizes [5] expected, [5, 1] given"),
+    ([np.zeros(4, np.float32)], "sizes [5] expected, [4] given"),
     ([[[1.0], [1.0, 2.0]]], "cannot become an array"),
 ])
 def test_inputs_that_do_not_fit_the_method(inputs, words):

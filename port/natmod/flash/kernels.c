@@ -40,6 +40,6 @@ void pt_check_flash(void) {
     if (crc_of((const uint8_t *)(found + 1), found->size - sizeof(*found)) != found->crc) {
         REFUSE(
             "the kernels in flash are damaged: copy kernels.uf2 to the board's boot drive again; "
-            "if they are damaged then, too, the firmware reaches into them");
+            "if they are damaged again, the firmware overlaps them");
     }
 }

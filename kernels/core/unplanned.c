@@ -1,5 +1,5 @@
-// Where tensors lie that the program leaves unplanned: views share the data of others, the rest
-// has memories of its own.
+// The memories of tensors that the program leaves unplanned: views share those of their sources,
+// the others have memories of their own.
 #include "record.h"
 #include <string.h>
 
@@ -48,7 +48,8 @@ static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
 static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     (void)external;
     if (!pt_has_kind(c, from, 'T') || !pt_has_kind(c, to, 'A')) {
-        return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "a view that is no tensor, or of none");
+        return pt_fail(c, PT_ERROR_INVALID_PROGRAM,
+                       "a view that is not a tensor, or has no source");
     }
     pt_value *view = record(c, to);
     view->data = view->data == PT_DATA_UNPLANNED ? 0 : view->data;
@@ -62,7 +63,7 @@ static int confirm(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     return has_data && record(c, from)->data == record(c, to)->data
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                         "a view of different tensors, or before its source is one");
+                         "a view of different tensors, or made before its source");
 }
 
 typedef int (*view_step)(pt_context *c, pt_ref from, pt_ref to, uint32_t external);
@@ -97,7 +98,7 @@ static int place_others(pt_context *c, const pt_method_record *method, uint32_t 
     return PT_ERROR_OK;
 }
 
-int pt_settle(pt_context *c, bool has_views, uint32_t *external) {
+int pt_place_unplanned(pt_context *c, bool has_views, uint32_t *external) {
     pt_start(c);
     c->argument = -1;
     c->reason = NULL;
@@ -128,7 +129,7 @@ uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
     return needed;
 }
 
-void pt_fit(const pt_context *c, uint32_t memory) {
+void pt_clear_oversized(const pt_context *c, uint32_t memory) {
     const pt_method_record *m = pt_record_of(c);
     const pt_value *value = record(c, m->values);
     for (uint32_t i = 0; i < m->n_values; i++, value++) {

@@ -13,6 +13,7 @@ from picotorch.errors import (
     INVALID_STATE,
     MEMORY_ALLOCATION_FAILED,
     NOT_FOUND,
+    OPERATOR_MISSING,
     fail,
 )
 
@@ -51,6 +52,9 @@ def run(request: Request, board: str) -> Result:
         result = emulated.run(request, found)
     if result.code == MEMORY_ALLOCATION_FAILED:
         result.message = _without_advice(result.message, request, most)
+    if result.code == OPERATOR_MISSING and not found.full_firmware and request.firmware is None:
+        result.message = (f"{result.message.partition(';')[0]}; the firmware is for other models: "
+                          f"{found.build_command(request.bare).replace('MODEL.pte', request.name)}")
     return result
 
 

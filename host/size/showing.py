@@ -10,7 +10,7 @@ from .flash import flash_rows
 def show_text(need: dict) -> None:
     show.line(f"{need['model']}, method {need['method']}")
     show.heading("Needs, the same on every board")
-    show.table(["memory", "bytes>"], [
+    _table(["memory", "bytes>"], [
         ["method pool", need["method_pool"]],
         *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
@@ -30,6 +30,12 @@ def show_text(need: dict) -> None:
         _show_chips(need["chips"])
     if need["boards"]:
         _show_boards(need)
+
+
+def _table(columns, rows):
+    """A table whose numbers have separated thousands."""
+    show.table(columns, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
+                         for row in rows])
 
 
 # ---- chips
@@ -83,18 +89,18 @@ def _show_parts(chip):
     for name, memory in (("RAM", "ram"), ("flash", "flash")):
         parts = list(dict.fromkeys(part for way in ways for part in way[memory]["parts"]))
         click.echo()
-        show.table([name, *[words + ">" for words in WAYS.values()]], [
-            *[[part, *[_bytes(way[memory]["parts"].get(part)) for way in ways]] for part in parts],
+        _table([name, *[words + ">" for words in WAYS.values()]], [
+            *[[part, *[_known(way[memory]["parts"].get(part)) for way in ways]] for part in parts],
             ["all", *[_all(way[memory]) for way in ways]],
-            ["the chip has", *[_bytes(way[memory]["of"]) for way in ways]]])
+            ["the chip has", *[_known(way[memory]["of"]) for way in ways]]])
 
 
 def _range(time):
     return "" if time["ms"] is None else f", {time['least_ms']:.3g} to {time['most_ms']:.3g} ms"
 
 
-def _bytes(count):
-    return "-" if count is None else f"{count:,}"
+def _known(count):
+    return "-" if count is None else count
 
 
 # ---- boards
@@ -141,22 +147,23 @@ def _reason(entry, kind):
 
 def _show_board(need, entry):
     show.heading(f"Memories of {entry['board']}")
-    show.table(["memory", "needed>", "there is>"], [
-        [name, f"{memory['needed']:,}", f"{memory['size']:,}"]
-        for name, memory in entry["memories"].items()])
+    _table(["memory", "needed>", "there is>"], [
+        [name, memory["needed"], memory["size"]] for name, memory in entry["memories"].items()])
     if entry["stack_bound"] is not None:
         stack = entry["stack"] or {}
         show.heading("Stack: a run, and the most that any run of it takes to execute")
-        show.table(["load>", "execute>", "at most>", "of>"], [
+        _table(["load>", "execute>", "at most>", "of>"], [
             [*[stack.get(phase, "-") for phase in ("load", "execute")], entry["stack_bound"],
              entry["stack_size"]]])
-        click.echo(f"Load and execute do not begin with less than {need['stack_free']} bytes left.")
+        click.echo(f"Load and execute do not begin with less than {need['stack_free']:,} bytes left.")
         if need["delegates"]:
             click.echo("The most is without what the backends of delegates take.")
     if entry["kernels"] is not None:
         show.heading("Flash of core and kernels, for this method alone")
-        show.table(["", "bytes>"], [*flash_rows([entry["kernels"]]),
-                                    ["whole firmware", entry["firmware_flash"]]])
+        rows = flash_rows([entry["kernels"]])
+        if entry["firmware_flash"] is not None:
+            rows.append(["whole firmware", entry["firmware_flash"]])
+        _table(["", "bytes>"], rows)
         click.echo("An operator's bytes are those that no other operator of the method needs. The\n"
                    "whole firmware holds MicroPython, the runtime and all kernels that it was built\n"
                    "with; picotorch firmware builds one with these.")

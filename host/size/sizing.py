@@ -165,7 +165,9 @@ def _on_chip(measured: _Measured, chip: Chip) -> dict:
 
 def _on_board(measured: _Measured, board: Board) -> dict:
     need, placed = measured.need, measured.placed
-    model, room = need["program_bytes"] + sum(need["data_bytes"]), _room_for_job(board)
+    like = measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None))
+    model = need["program_bytes"] + sum(need["data_bytes"])
+    room = _room_for_job(board, like["micropython"]["flash"]["parts"])
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
         **_planned_arenas(board, need["planned"], placed.outputs),
@@ -174,7 +176,6 @@ def _on_board(measured: _Measured, board: Board) -> dict:
     }
     if model <= room < model + sum(placed.inputs):
         memories["model and inputs"] = (model + sum(placed.inputs), room)
-    like = measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None))
     kernels = measured.kernels(board)
     entry = {
         "board": board.name,
@@ -205,11 +206,13 @@ def _on_board(measured: _Measured, board: Board) -> dict:
     return entry
 
 
-def _room_for_job(board):
-    """Bytes; where the job lies behind the firmware and that is not built, what both have together."""
-    with contextlib.suppress(emulator.FirmwareMissing):
-        return emulator.job_memory(board, emulator.firmware_path(board)).size
-    return board.job.size
+def _room_for_job(board, flash):
+    """Bytes; where the job lies behind a firmware with the kernels of this method alone, without those,
+    as far as they are known."""
+    if not board.job_follows_code:
+        return board.job.size
+    firmware = ("core and kernels", "MicroPython, runtime")
+    return board.job.size - sum(flash[part] or 0 for part in firmware)
 
 
 def _planned_arenas(board, planned, outputs):

@@ -82,7 +82,7 @@ def test_inputs_are_no_flash(call):
 
 def test_inputs_that_have_no_room_behind_the_model_do_not_fit(call, monkeypatch):
     """The runner of an emulated board has them there."""
-    monkeypatch.setattr(sizing, "_room_for_job", lambda board: path(MODEL).stat().st_size + 10)
+    monkeypatch.setattr(sizing, "_room_for_job", lambda *arguments: path(MODEL).stat().st_size + 10)
     (board,) = found(call, "--board", BOARD)["boards"]
     assert not board["fits"]
     inputs = 490 * 4

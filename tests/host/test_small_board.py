@@ -137,6 +137,25 @@ def test_without_a_firmware_it_says_how_to_build_one(call, monkeypatch, tmp_path
     assert command in call("boards")[1]
 
 
+def test_a_firmware_for_other_models_is_said(call, firmware, monkeypatch, tmp_path):
+    is_bare = emulator.is_bare(load_board(BOARD), firmware[0])
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    selective.default_output(BOARD, is_bare).write_bytes(firmware[0].read_bytes())
+    options = ["--bare"] if is_bare else []
+    command = f"picotorch firmware --models {path('mlp')} --board {BOARD} {' '.join(options)}".strip()
+    assert_error(call("run", path("mlp"), "--board", BOARD, *options), "OperatorMissing",
+                 "no kernel for: aten::addmm.out, ",
+                 f"; the firmware is for other models: {command}\n")
+
+
+def test_size_takes_a_firmware_for_the_model(call, firmware):
+    """Whatever models the firmware is for that was built last."""
+    (board,) = json.loads(call("size", path("mlp"), "--board", BOARD, "--json")[1])["boards"]
+    flash = board["ways"]["micropython"]["flash"]["parts"]
+    room = FLASH - flash["core and kernels"] - flash["MicroPython, runtime"]
+    assert board["fits"] and board["memories"]["model"]["size"] == room
+
+
 def test_the_firmware_that_was_built_last_is_taken(call, firmware, monkeypatch, tmp_path):
     is_bare = emulator.is_bare(load_board(BOARD), firmware[0])
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)

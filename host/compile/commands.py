@@ -12,6 +12,7 @@ from ..export.steps import Steps
 from ..files import check_output, read_files, write
 from ..inspect import memory_map as memory_map_module
 from ..run import running
+from ..twin import is_image
 from . import c_project, compiling, summary
 
 
@@ -64,10 +65,10 @@ def compile_command(model, board, chip, core, files, output, folder, no_prepare,
     target = load_board(board) if board else chip
     core = target.core if target else core or "cortex-m4"
     data = running.read_program(model)
+    if is_image(data):
+        raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
     if not folder:
         output = output or compiling.default_output(model)
-        if output == model:
-            raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
         check_output(output)
     steps = Steps(None if as_json else functools.partial(click.echo, nl=False))
     image, entry = compiling.compile_file(data, str(model), read_files(files), core,

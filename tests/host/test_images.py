@@ -250,6 +250,8 @@ def test_compile_refuses(call, tmp_path):
     assert_usage(call("compile", model, "--int8-io", "--keep-plan"), "leave out --keep-plan")
     assert_error(call("compile", model), "NotSupported", "an image has no delegates")
     assert not (tmp_path / "model.ptm").exists()
+    model.write_bytes(compiled("add_1").pte)
+    assert_usage(call("compile", model, "--c", tmp_path / "project"), "is an image already")
 
 
 def test_damaged_data_is_refused(call, tmp_path):

@@ -29,14 +29,14 @@ class OutputFile(click.Path):
     def __init__(self, *suffixes: str, make_folder: bool = False):
         super().__init__(path_type=Path)
         self.suffixes = suffixes
-        self._make_folder = make_folder
+        self.make_folder = make_folder
 
     def convert(self, value, param, ctx):
         path = super().convert(value, param, ctx)
         if self.suffixes and path.suffix.lower() not in self.suffixes:
             self.fail(f"{str(value)!r} has to end in {' or '.join(self.suffixes)}, the kind of file "
                       "to be written", param, ctx)
-        files.check_output(path, self._make_folder)
+        files.check_output(path, self.make_folder)
         return path
 
 
@@ -69,7 +69,11 @@ class Command(click.Command):
 
     def _check_given(self, ctx, args):
         """Raise UsageError for an option given twice and for an empty value."""
-        given, _, order = self.make_parser(ctx).parse_args(args=args)
+        try:
+            given, _, order = self.make_parser(ctx).parse_args(args=args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # whose usage is shown
+            raise
         for parameter, count in collections.Counter(order).items():
             values = given.get(parameter.name)
             name = _name_of(parameter, ctx)
@@ -91,12 +95,12 @@ class Command(click.Command):
                                            "give it once.", ctx)
 
     def _check_files(self, ctx):
-        """Raise NotSupported for an input that is a FIFO or a device, UsageError for an output that is
-        an input or another output."""
+        """Raise NotSupported for an input that is a FIFO or a device, AccessFailed for one that is a
+        folder, UsageError for an output that is an input or another output."""
         taken = [(parameter, path) for parameter in self.params
                  if isinstance(parameter.type, InputFile) for path in _values(ctx, parameter)]
         for _, path in taken:
-            if path.exists() and not path.is_dir():
+            if path.exists():
                 files.check_input(path)
         for parameter in self.params:
             if not isinstance(parameter.type, OutputFile):
@@ -116,7 +120,7 @@ class Command(click.Command):
         except Error as error:
             model = ctx.params.get("model")
             if model is not None and not _is_named(error.message, ctx):
-                error.text = f"{model}: {error.message}"
+                files.name(error, model)
             raise
 
 

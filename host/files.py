@@ -37,6 +37,22 @@ def access_failed(error: OSError, path: Path | str) -> Error:
                 remedy=_REMEDIES.get(error.errno, "check the path"))
 
 
+def name(error: Error, path: Path | str) -> None:
+    """Begin the message of an error with the file that it is about."""
+    if str(path) not in error.message:
+        error.text = f"{path}: {error.message}"
+
+
+@contextlib.contextmanager
+def about(path: Path | str) -> Iterator[None]:
+    """Have the errors of the block name a file."""
+    try:
+        yield
+    except Error as error:
+        name(error, path)
+        raise
+
+
 @contextlib.contextmanager
 def _named(path):
     """Turn an OSError into AccessFailed."""
@@ -86,11 +102,6 @@ def read_file(path: Path | str) -> bytes:
         raise fail(NOT_SUPPORTED, f"has more than {LARGEST_FILE} bytes", str(path),
                    remedy="name the program itself")
     return data
-
-
-def read_files(paths: list[Path]) -> list[bytes]:
-    """Return the bytes of each file. Raises what read_file raises."""
-    return [read_file(path) for path in paths]
 
 
 # ---- writing

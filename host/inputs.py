@@ -127,7 +127,8 @@ def _check_sizes(info, sizes, i):
     if not info.is_dynamic():
         if sizes != info.sizes():
             raise fail(NOT_SUPPORTED,
-                       f"sizes {list(info.sizes())} expected, {list(sizes)} given", "input", i)
+                       f"sizes {list(info.sizes())} expected, {list(sizes)} given", "input", i,
+                       remedy="the input is static: give these sizes, or export it as dynamic")
     elif len(sizes) != len(info.sizes()) or math.prod(sizes) > math.prod(info.sizes()):
         raise fail(NOT_SUPPORTED, f"sizes {list(sizes)} given", "input", i,
                    remedy=f"give {len(info.sizes())} sizes, of as many elements as "
@@ -197,6 +198,9 @@ def random_inputs(meta: MethodMeta, seed: int = SEED,
     generator = np.random.default_rng(seed)
     shapes = shapes or {}
     for i in shapes:
+        if i >= meta.num_inputs():
+            raise fail(INVALID_ARGUMENT, f"the method has {meta.num_inputs()} inputs, counted from 0",
+                       "sizes of input", i, remedy=_signature(meta))
         _check_sizes(meta.input_tensor_meta(i), shapes[i], i)
     return [_random_tensor(generator, meta.input_tensor_meta(i), shapes.get(i))
             if meta.input_tag(i) == TENSOR else exported_value(meta, i)

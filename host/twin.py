@@ -108,7 +108,7 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
     for index in asked:
         if not 0 <= index < count:
             raise fail(INVALID_ARGUMENT, f"the method has {count}, counted from 0",
-                       "planned buffer", index)
+                       "planned buffer", index, remedy="name one of them")
     sizes, left = [], LIMIT
     for i in range(count):
         sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))

@@ -9,7 +9,7 @@ from .. import options, show
 from ..boards.boards import load_board
 from ..command import Choice, OutputFile, command
 from ..export.steps import Steps
-from ..files import check_output, read_files, write
+from ..files import check_output, write
 from ..inspect import memory_map as memory_map_module
 from ..run import running
 from ..twin import is_image
@@ -71,7 +71,7 @@ def compile_command(model, board, chip, core, files, output, folder, no_prepare,
         output = output or compiling.default_output(model)
         check_output(output)
     steps = Steps(None if as_json else functools.partial(click.echo, nl=False))
-    image, entry = compiling.compile_file(data, str(model), read_files(files), core,
+    image, entry = compiling.compile_file(data, str(model), running.read_data(files), core,
                                           not no_prepare, int8_io, keep_plan, steps)
     with steps.step("Measuring on an emulated board"):
         summary.add_measured(entry, image, core, target and target.clock_hz)

@@ -7,7 +7,7 @@ from picotorch import PARTS
 
 from .. import options, show
 from ..command import Choice, InputFile, OutputFile, command
-from ..files import write
+from ..files import about, write
 from ..operators import needed_operators
 from ..run import running
 from ..twin import open_program
@@ -73,7 +73,7 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     if output is not None and output.suffix != suffix:
         raise click.UsageError(f"--output {output}: the name has to end in {suffix}")
     files = {str(model): running.read_program(model) for model in models}
-    programs = {name: open_program(file) for name, file in files.items()}
+    programs = {name: _opened(file, name) for name, file in files.items()}
     if operators is not None:
         write(operators, selective.operator_file(
             needed_operators(programs), selective.has_images(programs)))
@@ -122,7 +122,7 @@ def natmod(first, models, arches, output, board, frozen, firmware, as_json):
       picotorch natmod --output natmod
       picotorch natmod --flash RPI_PICO --models a.pte --frozen-model a.pte
     """
-    programs = {str(model): open_program(running.read_program(model)) for model in [*first, *models]}
+    programs = {str(model): _opened(running.read_program(model), model) for model in [*first, *models]}
     if not board and (frozen or firmware):
         raise click.UsageError("--frozen-model and --firmware go with --flash")
     if board:
@@ -133,6 +133,11 @@ def natmod(first, models, arches, output, board, frozen, firmware, as_json):
         return
     entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output)
     show.entry(entry, as_json, native_module.show_text)
+
+
+def _opened(data, path):
+    with about(path):
+        return open_program(data)
 
 
 def _read_frozen(texts):

@@ -5,7 +5,7 @@ import click
 
 from .. import options, show
 from ..command import Choice, OutputFile, command
-from ..files import read_files, write
+from ..files import write
 from ..inputs import request_inputs
 from ..inspect import memory_map as memory_map_module
 from ..run import running
@@ -53,7 +53,7 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     meta = open_program(data).method_meta(method)
     values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
-                      bare=bare, data=read_files(files), patience=patience)
+                      bare=bare, data=running.read_data(files), patience=patience)
     if memory_map is not None:
         write(memory_map, memory_map_module.draw(meta, f"{model}, {method}"))
     entry, executions = profiling.profile(request, board)

@@ -9,7 +9,7 @@ from picotorch import Error
 from .. import options, show
 from ..boards.boards import load_board
 from ..command import Choice, InputFile, OutputFile, command
-from ..files import read_file, read_files
+from ..files import read_file
 from ..inputs import request_inputs
 from ..npz import write_npz
 from ..twin import open_program
@@ -86,14 +86,14 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
             raise click.UsageError("--outputs of a bundled program needs --inputs")
         if sizes:
             raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
-        memories["data"] = read_files(files)
+        memories["data"] = running.read_data(files)
         _run_bundled(model, method, board, memories, rtol, atol, as_json)
     method = method or "forward"
     try:
         data = running.read_program(model)
         meta = open_program(data).method_meta(method)
         values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
-        request = Request(data, str(model), values, method, **memories, data=read_files(files))
+        request = Request(data, str(model), values, method, **memories, data=running.read_data(files))
         if inputs is None and not as_json:
             click.echo(f"The inputs are random (seed {seed}); give your own with --inputs.")
         result = running.run_beside(request, board, beside)
@@ -188,7 +188,7 @@ def parity_command(model, method, boards, port, patience, firmware, bare, files,
         raise click.UsageError("--firmware is for one board: give --board once")
     data = running.read_program(model)
     request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
-                                             read_files(files), dict(sizes), expected, rtol)
+                                             running.read_data(files), dict(sizes), expected, rtol)
     boards = [name for name in boards if name != running.HOST]
     if reference.outputs is None and (not boards or rtol is not None):
         raise click.UsageError(f"{'--board host' if not boards else '--rtol'} is for expected outputs: "

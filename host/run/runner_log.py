@@ -2,7 +2,6 @@
 
 import numpy as np
 from picotorch import BufferDataLoader, Program, Tensor, from_blob
-from picotorch.errors import fail
 from picotorch.schema import ERROR_NAMES, KERNEL_TYPES_TENSOR
 
 from ..aligned import aligned_copy
@@ -23,8 +22,6 @@ def log_of(request: Request, result: Result) -> list[str]:
     if result.began_load:
         program = Program.load(BufferDataLoader(aligned_copy(request.model)))
         lines = [*_info(_loading(request, program)), *_run(request, result, program)]
-    if result.code:
-        lines.append(f"E [picotorch] {fail(result.code, result.message)}")
     return lines
 
 

@@ -82,7 +82,7 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
         yield
     except emulator.FirmwareMissing as error:
         if build is None:
-            raise fail(ACCESS_FAILED, str(error), board) from None
+            raise fail(ACCESS_FAILED, str(error), board, remedy="check the path") from None
         raise fail(NOT_FOUND, "the firmware is not built", board, remedy=build) from None
     except emulator.WrongFirmware as error:
         raise fail(INVALID_ARGUMENT, str(error), board,
@@ -107,6 +107,22 @@ def run_beside(request: Request, board: str, beside: str | None) -> Result:
         result.connected.beside = beside
         result.instructions = run(request, beside).instructions
     return result
+
+
+def read_data(paths: list[Path]) -> list[bytes]:
+    """Return the bytes of data files (.ptd). Raises what files.read_file raises, and the error of
+    another file."""
+    return [_data_file(path) for path in paths]
+
+
+def _data_file(path):
+    data = files.read_file(path)
+    try:
+        twin.open_data([data])
+    except Error as error:
+        raise fail(error.code, error.what, str(path),
+                   remedy="give the .ptd file that was exported with the program") from None
+    return data
 
 
 def is_bundled(path: Path) -> bool:

@@ -9,7 +9,6 @@ from .. import options, show
 from ..boards.chips import CORES, Chip
 from ..command import Choice, command
 from ..connected import commands as connected
-from ..files import read_files
 from ..run import running
 from . import showing, sizing
 
@@ -62,7 +61,7 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, files, pre
                                "--board or --port")
     boards = boards if named else running.board_names()[1:]
     entry = sizing.measure(running.read_program(model), str(model), method, boards, prepare,
-                           read_files(files), chips)
+                           running.read_data(files), chips)
     if port is not None:
         entry["connected"] = connected.room_of(entry, port)
     show.entry(entry, as_json, showing.show_text)

@@ -120,7 +120,7 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
 
 
 def _measure(method, meta, tracer, request):
-    """The events of as many executions, each measured by itself with the inputs set anew. The one
+    """The events of as many executions, each measured by itself with the inputs set again. The one
     before has warmed caches."""
     measured = []
     for _ in range(request.executions):

@@ -20,7 +20,7 @@ _KIND_NAMES = ("unknown", "None", "Int", "Bool", "Double", "Tensor", "String", "
 
 
 def kind_name(kind: int) -> str:
-    """Of a KernelTypes number."""
+    """Return the name of a KernelTypes number."""
     return _KIND_NAMES[kind] if kind < len(_KIND_NAMES) else "unknown"
 
 

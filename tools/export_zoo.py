@@ -101,7 +101,7 @@ def read_index(folder: Path) -> list[dict]:
 
 
 def compare(names: list[str], committed: Path) -> list[str]:
-    """Export the named fixtures anew; the files that differ from the committed ones."""
+    """Export the named fixtures again; the files that differ from the committed ones."""
     with tempfile.TemporaryDirectory() as temporary:
         fresh = Path(temporary) / "fixtures"
         shutil.copytree(committed, fresh)

@@ -211,7 +211,7 @@ def keep(target, folder):
 
 @dataclass
 class Status:
-    """Of one process, read from its log."""
+    """The state of one process, read from its log."""
 
     executions: int = 0
     coverage: int = 0

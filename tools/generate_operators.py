@@ -42,7 +42,7 @@ class Operator:
     arguments: list[str]
 
     def prefix(self) -> str:
-        """Of the constants of its arguments, without namespace."""
+        """Return the prefix of its arguments' constants, without namespace."""
         base, _, overload = self.name.partition("::")[2].partition(".")
         outputs = {name for name, letter in zip(self.arguments, self.signature, strict=True)
                    if letter in OUTPUTS} | {"out", "default"}
@@ -118,7 +118,7 @@ def lock_source(operators: list[Operator], locked: list[str]) -> str:
 
 
 def constants(operators: list[Operator]) -> dict[str, list[str]]:
-    """Of each operator by name, in the order of its arguments."""
+    """List the constants of each operator by name, in the order of its arguments."""
     times = Counter(operator.prefix() for operator in operators)
     found = {}
     for operator in operators:

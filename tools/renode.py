@@ -208,7 +208,7 @@ def suites(toml):
 
 
 def prepare(board, toml, folder):
-    """Write all that the suites want of a board into its folder, anew."""
+    """Write everything that the suites need of a board into its folder."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("files", "results"):
         (folder / name).mkdir(parents=True)

@@ -47,7 +47,7 @@ RP2_EMULATOR = ("package.json", "package-lock.json")  # in tools/rp2040
 VARIANTS = ("run", "repl")
 ARCHES = ("armv6m", "armv7m", "armv7emsp", "armv7emdp", "x64", "rv32imc")
 
-# What .venv holds is made from these, so it is made anew when one of them changes.
+# .venv is made from these, so it is made again when one of them changes.
 PYTHON_SOURCES = (
     "pyproject.toml",
     "setup.py",

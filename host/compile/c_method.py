@@ -45,7 +45,7 @@ class CMethod:
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
 
     def _unplanned_outputs(self):
-        """Of each: the call that gives it memory, the memory's name, its bytes."""
+        """List for each the call that gives it memory, the memory's name, its bytes."""
         for i in self.meta.unplanned_outputs():
             yield (f"pt_set_output(&{self.prefix}_method, {i}", f"{self.prefix}_memory_of_output_{i}",
                    self.meta.output_tensor_meta(i).nbytes())

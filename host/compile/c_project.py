@@ -41,7 +41,7 @@ def write(image: bytes, folder: Path, name: str = "model", inputs: dict[str, lis
     name: what its functions begin with. inputs: arrays or numbers by method, of those that main.c
     runs; random ones otherwise. note: a line about the model, for the comments.
 
-    A folder that this has written is written anew, but for the files that are one's own to change:
+    A folder that this function wrote before is overwritten, except the files for the user to change:
     main.c, targets, Makefile and CMakeLists.txt stay where they are there. Raises AccessFailed for a
     folder with other files or that cannot be written, InvalidArgument for a name that is none in C,
     OperatorMissing, NotFound outside of picotorch's repository.

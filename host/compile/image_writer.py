@@ -248,7 +248,7 @@ class _Method:
             self._keys[ref] = self._add(self._content(ref))
 
     def _content(self, ref):
-        """Of a value of the program: (kind, type, what it is)."""
+        """Return (kind, type, content) of a value of the program."""
         c = self._c
         kind = lib.pt_value_type(_at(c, ref))
         other = lib.PT_VALUE_OTHER + kind
@@ -329,7 +329,7 @@ class _Method:
         return self._image_ref(self._constants[self._keys[ref]])
 
     def _entry(self, index):
-        """Of an item of a list by the index of the value."""
+        """Return the entry of a list's item, by the index of the value."""
         for ref, value in self._kept:
             if value.index == index:
                 return self._argument(ref)
@@ -441,7 +441,7 @@ class _Method:
                 for place in self._place(one)]
 
     def _reads_and_writes(self):
-        """Of each instruction the places of tensors that it reads, and that it writes."""
+        """List for each instruction the places of tensors that it reads, and that it writes."""
         for one, args in self._instructions_with_values():
             read, written = (args[:1], args[1:]) if one.op not in _CALLS else self._of_call(one, args)
             yield self._places_of(read), self._places_of(written)

@@ -49,7 +49,7 @@ def run(request: Request, port: str) -> Result:
 
 
 def version_of(link: Link) -> str | None:
-    """Of the picotorch that a board has; None where it has none."""
+    """Return the version of picotorch on a board, or None if it has none."""
     return link.do("looking for picotorch", _WHAT)[0][2]
 
 

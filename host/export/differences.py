@@ -20,7 +20,7 @@ _SILENT = 300.0  # dB: what stands for no difference at all, which JSON cannot s
 
 
 class Difference:
-    """Of values from those that were expected, over any number of arrays.
+    """The difference of values from the expected ones, over any number of arrays.
 
     sqnr: signal to quantization noise in dB, 10 log10(sum expected^2 / sum difference^2).
     """

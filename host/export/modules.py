@@ -78,8 +78,9 @@ def _line_of(error, file):
 
 
 def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_shapes=None) -> Source:
-    """Of an nn.Module and example inputs (a tensor, or a tuple of the arguments of forward). Raises
-    InvalidArgument where forward refuses them, NotSupported for what torch.export cannot export."""
+    """Export an nn.Module with example inputs (a tensor, or a tuple of the arguments of forward).
+    Raises InvalidArgument where forward refuses them, NotSupported for what torch.export cannot
+    export."""
     if not isinstance(module, torch.nn.Module):
         raise fail(INVALID_ARGUMENT, f"is {type(module).__name__}, not an nn.Module", name)
     module, arguments = module.eval(), _arguments(torch, inputs, name)
@@ -103,7 +104,7 @@ def source_of_module(torch, module, inputs, name: str, steps: Steps, dynamic_sha
 
 
 def source_of_pt2(torch, data: bytes, name: str, inputs: Sequence | None, steps: Steps) -> Source:
-    """Of what torch.export.save wrote; inputs: arguments of forward instead of those in the file."""
+    """Read a file of torch.export.save; inputs: arguments of forward instead of those in the file."""
     with steps.step("reading the exported program"):
         try:
             exported = torch.export.load(io.BytesIO(data))

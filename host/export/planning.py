@@ -1,4 +1,4 @@
-"""Planning a method's memory anew: where each tensor lies in one planned buffer, by how long it lives.
+"""Plan a method's memory again: where each tensor lies in one planned buffer, by how long it lives.
 
 The old plan says which values are meant to share memory: a value that is read before it was written
 sees bytes that others wrote there (a view, a piece of a concatenation). Such values keep their places

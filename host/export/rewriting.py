@@ -1,6 +1,6 @@
 """Rewriting a program: less memory, and integers for inputs and outputs where it is quantized.
 
-Values that nothing names are dropped, and the planned memory is planned anew. Where the operators that
+Values that nothing names are dropped, and the memory is planned again. Where the operators that
 quantize inputs and dequantize outputs are taken off, the float tensors need no memory any more. Scale
 and zero point are kept as constant methods, under the names that ExecuTorch's own quantize_io_pass
 gives them ("input0_scale", "output0_zp" ..., behind the name of a method that is not called forward).
@@ -28,7 +28,7 @@ _ALIGNMENT = 16  # ExecuTorch's own, where its user says nothing
 
 @dataclass
 class Quantization:
-    """Of an input or output: `kind` and `index`, and the values of _PARAMETERS."""
+    """Holds the values of _PARAMETERS of an input or output: `kind` and `index`."""
 
     kind: str
     index: int
@@ -189,7 +189,7 @@ class MethodEditor:
         return found
 
     def plan_memory(self) -> list[int]:
-        """Plans each planned buffer anew; the bytes in each that no plan could do without."""
+        """Plan each planned buffer again; return the least bytes that any plan of each needs."""
         steps, bounds = self._steps(), []
         for memory, allocations in sorted(self._allocations().items()):
             places = {value: (allocation.memory_offset, self._nbytes(value))
@@ -208,7 +208,8 @@ class MethodEditor:
         return bounds
 
     def _blocks(self, places, steps) -> list[planning.Block]:
-        """Of the values of one memory. The integers at the ends live from the start, or to the end."""
+        """Make the blocks of one memory's values. Integer inputs live from the start, outputs to the
+        end."""
         def here(values):
             return [value for value in values if value in places]
 
@@ -223,7 +224,7 @@ class MethodEditor:
     # ---- what is left over
 
     def drop_unused(self):
-        """Drops the operators and values that nothing names any more, and numbers the others anew."""
+        """Drop operators and values that nothing names any more, and renumber the others."""
         calls = [one.instr_args for one in self.instructions]
         kernels = [call for call in calls if type(call).__name__ == "KernelCall"]
         numbers = {old: new for new, old in enumerate(sorted({call.op_index for call in kernels}))}
@@ -291,7 +292,7 @@ def drop_unused_constants(program):
 
 def rewrite(program, constant_plan, quantized_ends: bool) -> list[dict]:
     """Drops from all methods of an executorch Program what no instruction names, and plans their memory
-    anew; quantized_ends: after taking the float ends off. What was done, by method.
+    again; quantized_ends: after taking the float ends off. What was done, by method.
 
     constant_plan(name, number) makes the execution plan of a constant method. Raises InvalidArgument
     where there are no ends to take off, NotSupported for control flow, delegates, and inputs or outputs

@@ -348,9 +348,9 @@ class Program(_File):
         return plan.index
 
     def item(self, plan, what, i):
-        """Of a value, an input or an output: which of the method's values it is, its KernelTypes, the
-        number or string, as bytes, that the program has there, or None, and True for a tensor with a
-        fully qualified name."""
+        """Describe a value, an input or an output: which of the method's values it is, its KernelTypes,
+        the number or string, as bytes, that the program has there, or None, and True for a tensor with
+        a fully qualified name."""
         plan = self.plan(plan)
         value, item = self.call(lib.pt_plan_item, plan, what, i)
         constant = _text(item.text) if item.type == lib.PT_TYPE_STRING else None

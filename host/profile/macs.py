@@ -65,7 +65,8 @@ def factors(instruction: Instruction) -> list[int]:
 
 
 def macs_of(instruction: Instruction, values: Values) -> int:
-    """Of one call, with the sizes of the program; 0 for an operator that is no sum of products."""
+    """Count the MACs of one call, at the program's sizes; 0 for an operator without sums of
+    products."""
     def sizes(index):
         return values.tensor(index).sizes()
 

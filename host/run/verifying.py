@@ -10,9 +10,9 @@ from .bundled import BundledTensor, Case
 
 @dataclasses.dataclass
 class Verdict:
-    """Of one test set. message: why it failed. The errors are the largest over all outputs of floats;
-    relative is to the larger of both magnitudes, as ExecuTorch's compute_method_output_error_stats
-    has it. None where nothing was compared."""
+    """The result of one test set. message: why it failed. The errors are the largest over all outputs
+    of floats; relative is to the larger of both magnitudes, as ExecuTorch's
+    compute_method_output_error_stats has it. None where nothing was compared."""
 
     method: str
     index: int

@@ -142,7 +142,7 @@ class Program:
         return self._methods[name]
 
     def metadata(self, method_name: str) -> MethodMeta:
-        """Of a method, without loading it. Raises NotFound."""
+        """Describe a method without loading it. Raises NotFound."""
         return MethodMeta(self._program.method_meta(method_name))
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:

@@ -4,7 +4,7 @@ from picotorch import method_meta, tensor
 
 
 class TensorInfo:
-    """Of an input, output or attribute."""
+    """Describes an input, output or attribute."""
 
     def __init__(self, info: tensor.TensorInfo):
         self._info = info
@@ -28,7 +28,7 @@ class TensorInfo:
 
 
 class MethodMeta:
-    """Of a method. An index out of range, or of what is not a tensor, raises InvalidArgument."""
+    """Describes a method. An index that is out of range or not a tensor's raises InvalidArgument."""
 
     def __init__(self, meta: method_meta.MethodMeta):
         self._meta = meta

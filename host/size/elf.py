@@ -1,4 +1,4 @@
-"""Of an ELF file, what a firmware needs of flash."""
+"""Read from an ELF file how much flash a firmware needs."""
 
 import struct
 from pathlib import Path

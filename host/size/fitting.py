@@ -54,7 +54,7 @@ def how_to_measure(core: str) -> str:
 
 
 def firmware_of(board: Board) -> Firmware:
-    """Of a built firmware with all kernels."""
+    """Measure a built firmware with all kernels."""
     return _measured(board.name, emulator.firmware_path(board))
 
 

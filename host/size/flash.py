@@ -149,7 +149,7 @@ def _table(board, variant, firmware):
 
 @functools.lru_cache(maxsize=16)
 def _table_of_built(board, variant, path, built):
-    """Of the firmware that was built then."""
+    """Compute the table of the firmware as it was built."""
     return table_of(load_board(board), variant, path)
 
 
@@ -205,7 +205,8 @@ def flash_rows(entries: list[dict]) -> list[list]:
 
 
 def _registry_bytes(known, names):
-    """Of the tables from the first operator to the last, and of the operators' strings."""
+    """Count the bytes of the tables from the first operator to the last, and of the operators'
+    strings."""
     numbers = [known[name].number for name in names] or [0]
     strings = {*names, *("\0".join([known[name].signature, " ".join(known[name].arguments)])
                          for name in names)}

@@ -34,7 +34,7 @@ class TensorInfo:
         self.offset = fields[10]
 
     def sizes(self):
-        """Of a dynamic tensor the most that they may be."""
+        """The sizes; of a dynamic tensor the largest ones."""
         return self._fields[1]
 
     def is_dynamic(self):

@@ -27,7 +27,7 @@ _UINT32 = 28  # ScalarType
 
 
 class EventTracer:
-    """Of one method at a time. `buffer`: nbytes(meta) bytes, which hold the events as they are:
+    """Traces one method at a time. `buffer`: nbytes(meta) bytes, which hold the events as they are:
     first that of the loop, then one an instruction, in the order of the program.
 
     Raises InvalidType, InvalidArgument for what is no memory that can be written.

@@ -49,7 +49,7 @@ class BackendWithCompilerDemo(Backend):
 
 
 def sine(x):
-    """Of a number between -2.5 and 2.5."""
+    """Return the sine of a number between -2.5 and 2.5."""
     term = total = x
     for k in range(2, 20, 2):
         term *= -x * x / (k * (k + 1))

@@ -340,7 +340,7 @@ def load_within_init(program):
 
 
 def load_within_is_available(program):
-    """Of another method into the same pool, which a later unload of the first one would give back."""
+    """Load another method into the same pool, which a later unload of the first would give back."""
     first, second = Bench(program), Bench(program)
     second.method.manager.method_allocator = first.pool
 

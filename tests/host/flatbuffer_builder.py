@@ -43,7 +43,7 @@ def _prepend(builder, kind, value):
 
 
 def _bytes(builder, value):
-    """Of 8 bytes or more: at a multiple of 8, where elements of 8 bytes may lie."""
+    """Write bytes; from 8 bytes on at a multiple of 8, for elements of 8 bytes."""
     builder.StartVector(1, len(value), 8 if len(value) >= 8 else 1)
     builder.head -= len(value)
     builder.Bytes[builder.head : builder.head + len(value)] = value

@@ -110,7 +110,7 @@ def shared():
 
 @kind("bundled", "bundled: the program inside")
 def inside():
-    """Of no bytes, of none that matter, cut off, and another bundle."""
+    """No bytes, none that matter, cut off, and another bundle."""
     part = bundled_parts()
     program = part.tables["program"]
     for content in (b"", b"x" * 100, program[:7], program[:100], program[: len(program) // 2],

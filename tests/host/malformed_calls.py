@@ -135,7 +135,7 @@ def fits(signature, i, what):
 
 @kind("calls", "argument of another kind")
 def another_kind():
-    """Of each two kinds one, in turn."""
+    """One of each two kinds, in turn."""
     turn = 0
     for signature in signatures():
         source, operator, part, place, added = prepared(signature)

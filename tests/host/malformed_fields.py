@@ -46,7 +46,7 @@ def shape_dynamism():
 
 @kind("fields", "data location")
 def data_location():
-    """Of a tensor: neither in the program nor in a data file."""
+    """A tensor whose data is neither in the program nor in a data file."""
     for name in ("external_state", "counter_initialized", "unplanned_state"):
         yield from changed(name, "ExtraTensorInfo.location", (2, 3, 127, -1, -128))
 

@@ -210,7 +210,7 @@ def item_offset():
 
 @kind("tables", "length of a vector or string")
 def length():
-    """Of one item more than there is room for, and huge ones."""
+    """One item more than there is room for, and huge lengths."""
     for name, table, field in fields():
         if field.kind[0] != "[" and field.kind != "string":
             continue

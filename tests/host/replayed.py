@@ -21,7 +21,7 @@ TIMEOUT = 600  # seconds
 
 @dataclass(frozen=True)
 class Result:
-    """Of one input. digest: of all that the library answered."""
+    """The result for one input. digest: of all answers of the library."""
 
     methods: int
     loaded: int

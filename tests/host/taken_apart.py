@@ -37,7 +37,7 @@ class Header:
     padded: int
 
     def position(self, field: str) -> int:
-        """Of a field in the file."""
+        """Return the position of a field in the file."""
         before = self.layout[: self.fields.index(field)]
         return HEADER_POSITION + 4 + struct.calcsize("<" + before)
 

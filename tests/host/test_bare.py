@@ -152,7 +152,7 @@ def outcome(request, board):
 
 
 def test_damage_is_found_as_on_the_twin():
-    """Of a byte each, spread over the tables of a program."""
+    """One byte each, spread over the tables of a program."""
     fixture, random = FIXTURES["add_1"], np.random.default_rng(0)
     codes = set()
     for at in random.choice(len(fixture.pte), 40, replace=False):

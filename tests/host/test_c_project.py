@@ -44,7 +44,7 @@ def image_of(fixture):
 
 
 def first_inputs(fixture):
-    """Of each method the inputs of its first run."""
+    """Return the inputs of each method's first run."""
     found = {}
     for run in fixture.runs:
         found.setdefault(run.method, run.inputs)

@@ -12,7 +12,7 @@ MOST_HEAP = 1023  # bytes that a Method takes
 
 
 def test_what_a_call_takes():
-    """Of a model of one addition, so that nearly all of it is calling."""
+    """A model of one addition, so that nearly all of the cost is the call."""
     lines = run_script("calls.py", {"model": fixture_store.load("add_1").pte}, BOARD).lines
     found = re.fullmatch(r"set_input (\d+) execute (\d+) get_output (\d+) heap (\d+)", lines[-1])
     set_input, execute, get_output, heap = map(int, found.groups())

@@ -92,7 +92,7 @@ def test_functions_of_floats_take_integers_as_float32(name):
 
 
 def clamp(x, low, high):
-    """Of NaN NaN; the upper bound counts more."""
+    """NaN gives NaN; the upper bound wins."""
     if any(isinstance(b, float) and np.isnan(b) for b in (low, high)):
         return np.full_like(x, np.nan)
     y = x if low is None else np.where(x < low, np.array(low, x.dtype), x)

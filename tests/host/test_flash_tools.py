@@ -91,7 +91,7 @@ def test_a_uf2_that_is_none_of_the_board(call, folder, data, text):
 
 
 def test_uf2_files_of_other_builders(call, folder):
-    """Of MicroPython's Pico 2 firmware the first block is of a family of its own, 0 of 2 and alone; of
+    """The first block of MicroPython's Pico 2 firmware has its own family, is 0 of 2 and alone; of
     its port samd no block names a family; a file may be one for each of two chips."""
     files = {"RPI_PICO2": uf2(2, ABSOLUTE)[:512] + uf2(3, 0xE48BFF59),
              "ADAFRUIT_ITSYBITSY_M4_EXPRESS": without_family(uf2(2)),

@@ -78,7 +78,7 @@ def test_error(name):
 
 
 def test_angles_of_points():
-    """Of all quadrants, zeros of either sign and infinities."""
+    """All quadrants, zeros of either sign and infinities."""
     special = np.float32([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, 3e38])
     some = np.concatenate([np.random.default_rng(1).normal(size=3000).astype(np.float32), special])
     for y, x in ((X, np.random.default_rng(0).permutation(X)),

@@ -24,7 +24,7 @@ def convolution(x, w, bias, stride, padding, dilation, groups=1, transposed=Fals
 
 
 def random_convolution(rng):
-    """Of any geometry, with channels and widths around the sizes of blocks."""
+    """Any geometry, with channels and widths around the sizes of blocks."""
     dims = int(rng.choice([1, 2, 2, 2]))
 
     def each(*choices):
@@ -159,7 +159,7 @@ def test_rows(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_functions(board):
-    """Of numbers of every size; NaN and what is not a number by its bits, too."""
+    """Numbers of every size; NaN is compared by its bits."""
     sample = test_float_math.X[::97].copy()
     cases = [Case(f"aten::{name}.out", sample, np.zeros_like(sample))
              for name in test_float_math.FUNCTIONS]

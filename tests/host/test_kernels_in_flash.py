@@ -39,7 +39,7 @@ def package(firmware, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def mpremote(firmware, package):
-    """Of a Pico with both UF2 files behind the firmware, on which install.py ran."""
+    """Start mpremote with a Pico that has both UF2 files behind the firmware, after install.py."""
     with pico.emulated(firmware, package / "kernels.uf2", package / "models.uf2") as port:
         call = on_pico.mpremote(port)
         printed = call("mount", package, "run", package / "install.py")
@@ -71,7 +71,7 @@ def test_all_kernels_run_from_flash_as_on_the_twin(mpremote):
 
 
 def test_the_module_in_the_heap_takes_more(call, mpremote, tmp_path):
-    """Of int8 ds_cnn's kernels only."""
+    """With int8 ds_cnn's kernels only."""
     status, _, _ = call("natmod", "--models", MODEL, "--arch", ROOM.arch, "--output", tmp_path)
     assert status == 0
     module = tmp_path / ROOM.arch / "_picotorch.mpy"

@@ -89,7 +89,7 @@ def digest_of(group):
 
 @functools.cache
 def counts():
-    """Of the files by kind and fixture; of those that a .bpte or an example call is made into, too."""
+    """Count the files by kind and fixture, also those made into a .bpte or an example call."""
     return collections.Counter((kind, file.label.split(":")[0])
                                for kind in malformed.KINDS for file in malformed.files(kind))
 

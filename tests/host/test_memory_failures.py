@@ -137,7 +137,7 @@ def batches(board):
 
 @functools.cache
 def outcomes(batch, target):
-    """Of the sizes at which they change."""
+    """Return the outcomes at the sizes where they change."""
     fixtures = [FIXTURES[name] for name in batch]
     return split(run(fixtures, target, step=0, planned=0, prepare=0, runs=0).lines)
 

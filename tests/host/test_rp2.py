@@ -66,7 +66,7 @@ def test_the_second_stage_has_the_checksum_that_the_boot_rom_wants():
 
 
 def crc32(data):
-    """Of the RP2040's datasheet, 2.8.1.3.1: polynomial 0x04c11db7, the highest bit first."""
+    """CRC-32 as in the RP2040's datasheet, 2.8.1.3.1: polynomial 0x04c11db7, the highest bit first."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte << 24

@@ -178,7 +178,7 @@ NAMES = ("ds_cnn", "resnet8", "planned_in_two", "mlp", "int8_ds_cnn", "attention
 
 
 def test_methods_load_and_execute_in_threads():
-    """Of programs that all threads share."""
+    """All threads share the programs."""
     programs = {name: Program.load(BufferDataLoader(aligned(fixture_store.load(name).pte)))
                 for name in NAMES}
     inputs = {name: inputs_of(name) for name in NAMES}

@@ -22,7 +22,7 @@ def is_public(name):
 
 
 def parameters(function):
-    """Of a function, as a stub writes them, without types."""
+    """List a function's parameters as a stub writes them, without types."""
     given = function.args
     defaults = [None] * (len(given.args) - len(given.defaults)) + given.defaults
     named = [argument.arg + ("" if default is None else f"={ast.unparse(default)}")

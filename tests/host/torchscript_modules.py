@@ -44,7 +44,7 @@ class ResNet18(nn.Module):
 
 
 class MyModule(nn.Module):
-    """Of PyTorch's tutorial "Loading a TorchScript Model in C++"."""
+    """From PyTorch's tutorial "Loading a TorchScript Model in C++"."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The files in RAM at /, made anew where there are none, and ROMFS at /rom."""
+"""The files in RAM at /, created if there are none, and ROMFS at /rom."""
 
 import sys
 

@@ -40,7 +40,7 @@ def to_dim_order(draw, operator):
 
 
 def converted(x, to):
-    """Of floats only what the dtype holds."""
+    """Convert x; floats only as far as the dtype holds them."""
     return np.asarray(x != 0 if to == "bool" else x.astype(to))
 
 

@@ -53,7 +53,7 @@ def scattered(draw):
 
 @oracle("aten::scatter.src_out", "aten::scatter.value_out", "aten::scatter_add.out")
 def scatter(draw, operator):
-    """Of equal indices the last in memory stays."""
+    """The last of equal indices in memory stays."""
     x, dim, index = scattered(draw)
     expected, source = x.copy(), draw.small([n + 1 for n in index.shape], x.dtype)
     for place in np.ndindex(*index.shape):

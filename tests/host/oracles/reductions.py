@@ -103,7 +103,7 @@ def extremum(draw, operator):
 
 @oracle("aten::max.dim_max", "aten::min.dim_min", "aten::argmax.out", "aten::argmin.out")
 def places_of_extrema(draw, operator):
-    """Of equals the first; a NaN is both the largest and the smallest."""
+    """The first of equal elements; a NaN is both the largest and the smallest."""
     x = draw.values(draw.shape(least=1, smallest=1), draw.pick(*DTYPES))
     dim, keep, largest = draw.dim(x.ndim), draw.chance(), "max" in operator
     function, value = (np.argmax, np.max) if largest else (np.argmin, np.min)
@@ -133,7 +133,7 @@ def cumulated(draw, operator):
 
 @oracle("aten::topk.values")
 def topk(draw, operator):
-    """Of equals the first; a NaN is above all."""
+    """The first of equal elements; a NaN is above all."""
     x = draw.small(draw.shape(least=1), draw.pick("float32", "float64", "int8", "uint8", "int64"))
     if x.dtype.kind == "f":
         x = np.where(x == 4, np.nan, x).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""What an image takes: flash and RAM by part, the time of a run, and the slowest instructions."""
+"""The summary of an image: flash and RAM by part, the time of a run, and the slowest instructions."""
 
 from picotorch import Error
 

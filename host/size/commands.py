@@ -81,5 +81,6 @@ def _chips(chips: list[Chip], said: dict) -> list[Chip]:
 
 def _fits(entry):
     connected = entry.get("connected")
+    """Return whether all fit for certain."""
     return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (
         connected is None or connected["fits_in_romfs"] or connected["fits_in_heap"])

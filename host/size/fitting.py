@@ -1,4 +1,4 @@
-"""Whether a method fits a chip: all that its RAM and its flash have to hold, in each of two ways.
+"""Add up what the RAM and the flash of a chip have to hold for a method, in each of two ways.
 
 "c": the library alone, in a firmware of one's own. "micropython": picotorch's small firmware with
 MicroPython, the library and the kernels of this method.
@@ -25,16 +25,14 @@ _DSP = ("cortex-m4", "cortex-m33", "cortex-m7")
 
 
 class Firmware(NamedTuple):
-    """Bytes that the firmware of a board with MicroPython takes besides core and kernels; flash: None
-    where that is not known here."""
+    """Bytes of a board's firmware besides core and kernels; flash: None if unknown."""
 
-    board: str
     flash: int | None
     variables: int
 
 
 def reference_board(core: str) -> Board | None:
-    """The emulated board that stands for chips of a core, None where no firmware of one is built."""
+    """Return the emulated board that stands for chips of a core, None if no firmware is built."""
     cores = (core, *(one for one in _DSP if one != core)) if core in _DSP else (core,)
     boards = [load_board(name) for name in board_names()]
     for one in cores:
@@ -46,15 +44,15 @@ def reference_board(core: str) -> Board | None:
 
 
 def how_to_measure(core: str) -> str:
-    """What builds a firmware that stands for chips of a core."""
+    """Return the advice that names the command for a firmware of a core."""
     boards = [load_board(name) for name in board_names()]
     board = max((board for board in boards if board.core == core and board.full_firmware),
                 key=lambda board: board.job.size)
-    return f"{board.build_command()} makes what time and kernels are measured with"
+    return f"{board.build_command()} in picotorch's repository builds the firmware to measure with"
 
 
 def firmware_of(board: Board) -> Firmware:
-    """Measure a built firmware with all kernels."""
+    """Measure the built firmware with all kernels of a board."""
     return _measured(board.name, emulator.firmware_path(board))
 
 
@@ -66,11 +64,12 @@ def _measured(name, path):
         flash = flash_bytes(path) - kernels
     except emulator.FirmwareMissing:
         flash = None  # the objects are elsewhere
-    return Firmware(board.name, flash, section_bytes(path, [".data", ".bss"]) - board.heap_size)
+    return Firmware(flash, section_bytes(path, [".data", ".bss"]) - board.heap_size)
 
 
 def parts_of_ram(memories: dict[str, int], way: str, firmware: Firmware | None) -> dict:
-    """Bytes by what takes them: the memories of the method, then what runs it. None: not known."""
+    """Return bytes by part: the memories of the method, then those of the software around it; None for
+    an unknown part."""
     if way == "c":
         return {**memories, "program and method": LIBRARY_OBJECTS, "stack": FREE}
     boards = [load_board(name) for name in board_names()]
@@ -81,7 +80,7 @@ def parts_of_ram(memories: dict[str, int], way: str, firmware: Firmware | None) 
 
 def parts_of_flash(files: dict[str, int], way: str, kernels: int | None,
                    firmware: Firmware | None) -> dict:
-    """The same of flash. files: the program and its data files."""
+    """Return the same for flash. files: bytes of the program and its data files."""
     parts = {**files, "core and kernels": kernels}
     if way == "micropython":
         parts["MicroPython, runtime"] = firmware and firmware.flash
@@ -89,8 +88,8 @@ def parts_of_flash(files: dict[str, int], way: str, kernels: int | None,
 
 
 def fit(chip: Chip, ram: dict, flash: dict) -> dict:
-    """{"fits", "lacks": why it does not, "ram", "flash"}, of these {"parts", "all": of the known ones,
-    "of"}."""
+    """Return {"fits": None if an unknown part decides it, "lacks": the reason if it does not, "ram",
+    "flash"}; these are {"parts", "all": sum of the known parts, "of"}."""
     entry = {"ram": _sum(ram, None if chip.ram is None else sum(chip.ram.values())),
              "flash": _sum(flash, chip.flash)}
     lacks = [f"{name} lacks {one['all'] - one['of']:,} B"
@@ -99,7 +98,9 @@ def fit(chip: Chip, ram: dict, flash: dict) -> dict:
     if not lacks and chip.ram is not None:
         part = _without_place(ram, list(chip.ram.values()))
         lacks += [f"no region of RAM has {ram[part]:,} B for {part}"] if part else []
-    return {"fits": not lacks, "lacks": "; ".join(lacks), **entry}
+    is_known = not any(one["of"] is not None and None in one["parts"].values()
+                       for one in entry.values())
+    return {"fits": False if lacks else True if is_known else None, "lacks": "; ".join(lacks), **entry}
 
 
 def _sum(parts, available):
@@ -107,8 +108,8 @@ def _sum(parts, available):
 
 
 def _without_place(parts: dict, regions: Sequence[int]) -> str | None:
-    """The first part that has no place when the largest are placed first, each in the smallest region
-    that has room; None where all have."""
+    """Place the largest part first, each in the smallest region with enough room; return the first part
+    without a place, or None."""
     free = list(regions)
     for name, size in sorted(parts.items(), key=lambda part: -(part[1] or 0)):
         rooms = [i for i, room in enumerate(free) if room >= (size or 0)]

@@ -121,9 +121,10 @@ def _part(path, section):
 
 
 def table_of(board: Board, variant: str = "run", firmware: Path | None = None) -> list[list]:
-    """Rows (part, bytes, users): what of a firmware is reached from the core ("core"), in a build that
-    takes images ("images") and from which operators. It is plain data, for TABLE beside a firmware
-    whose objects are elsewhere."""
+    """Return rows [part, bytes, users] of a firmware; users: names of the operators that need these
+    bytes, "core" if the core does, "images" if it does in a build that takes images.
+
+    make_wheel.py stores them as TABLE beside a firmware, whose objects are not in the wheel."""
     sums = Counter()
     image = Image(board, variant, firmware)
     reached = {name: image.reach([f"pt_{operator.symbol}"])

@@ -1,4 +1,4 @@
-"""picotorch size: what it found, for people, at most 80 columns wide."""
+"""The text of picotorch size, in tables of at most 80 columns."""
 
 import click
 
@@ -33,7 +33,7 @@ def show_text(need: dict) -> None:
 
 
 def _table(columns, rows):
-    """A table whose numbers have separated thousands."""
+    """Print a table with separated thousands."""
     show.table(columns, [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
                          for row in rows])
 
@@ -61,7 +61,7 @@ def _clock(hertz):
 
 
 def _all(memory):
-    """The sum, with ">" where it is not all."""
+    """Return the sum, with ">" if a part is unknown."""
     return f"{'>' if None in memory['parts'].values() else ''}{memory['all']:,}"
 
 
@@ -73,7 +73,9 @@ def _ms(time):
 
 def _fits(chip):
     fitting = [words for way, words in WAYS.items() if chip["ways"][way]["fits"]]
-    return "fits" if len(fitting) == len(WAYS) else f"{fitting[0]} only" if fitting else "DOES NOT FIT"
+    if fitting:
+        return "fits" if len(fitting) == len(WAYS) else f"{fitting[0]} only"
+    return "not known" if chip["fits"] is None else "DOES NOT FIT"
 
 
 def _show_parts(chip):
@@ -122,11 +124,11 @@ def _show_boards(need):
     if len(boards) == 1:
         _show_board(need, boards[0])
     else:
-        click.echo("What it consists of: picotorch size with one --board.")
+        click.echo("With one --board the command lists the parts.")
 
 
 def _show_notes(entries, kind):
-    """How the times were found, and why some were not: one line for each reason."""
+    """Print how the times were found, and a line for each reason why one is missing."""
     if any(entry["time"] for entry in entries):
         click.echo("ms: an estimate from counted instructions, without wait states of flash.")
     reasons = {}
@@ -139,7 +141,7 @@ def _show_notes(entries, kind):
 
 
 def _reason(entry, kind):
-    """The message, in words that may be the same for others."""
+    """Return the message without the entry's name, to say it once for several entries."""
     if not entry.get("built", True):
         return "not measured, no firmware is built; picotorch boards says how"
     return entry["message"].replace(f" {entry.get('measured_on', entry[kind])}:", "")

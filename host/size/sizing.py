@@ -108,7 +108,7 @@ class _Measured:
         self._kernels = {}
 
     def run(self, board: Board):
-        """(result, "") of a run on the board; (None, why there is none)."""
+        """Return (result, "") of a run on the board, or (None, the reason)."""
         if board.name not in self._runs:
             try:
                 result = running.run(self.request, board.name)
@@ -119,7 +119,7 @@ class _Measured:
         return self._runs[board.name]
 
     def kernels(self, board: Board | None):
-        """Bytes of core and kernels in the board's firmware, None where they are not known."""
+        """Return flash_of_operators of the board's firmware, None if it is not known."""
         if board is None:
             return None
         if board.name not in self._kernels:
@@ -130,7 +130,7 @@ class _Measured:
         return self._kernels[board.name]
 
     def ways(self, chip: Chip) -> dict:
-        """fitting.fit of a chip by way."""
+        """Return fitting.fit for each way."""
         need, board = self.need, fitting.reference_board(chip.core)
         firmware = board and fitting.firmware_of(board)
         kernels = self.kernels(board)
@@ -155,12 +155,18 @@ def _on_chip(measured: _Measured, chip: Chip) -> dict:
     return {
         "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
         "source": chip.source,
-        "fits": any(way["fits"] for way in ways.values()),
+        "fits": _any(way["fits"] for way in ways.values()),
         "ways": ways,
         "time": result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"]),
         "measured_on": board and board.name,
         "message": message,
     }
+
+
+def _any(answers):
+    """Return True if one is, else None if one is unknown."""
+    answers = list(answers)
+    return True if True in answers else None if None in answers else False
 
 
 def _on_board(measured: _Measured, board: Board) -> dict:
@@ -207,8 +213,8 @@ def _on_board(measured: _Measured, board: Board) -> dict:
 
 
 def _room_for_job(board, flash):
-    """Bytes; where the job lies behind a firmware with the kernels of this method alone, without those,
-    as far as they are known."""
+    """Return bytes. A job that lies behind the firmware has what a firmware with the kernels of this
+    method leaves, as far as its size is known."""
     if not board.job_follows_code:
         return board.job.size
     firmware = ("core and kernels", "MicroPython, runtime")

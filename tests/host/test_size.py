@@ -217,9 +217,11 @@ def test_without_a_firmware_it_says_how_to_get_times(call, monkeypatch, tmp_path
     chip = one_chip(call, "--chip", "rp2040")
     assert chip["time"] is None and "make firmware BOARD=mps2-an385-m0plus" in chip["message"]
     assert chip["ways"]["c"]["flash"]["parts"]["core and kernels"] is None
+    assert chip["fits"] is None
+    assert call("size", path(MODEL), "--chip", "rp2040", "--fail-on", "fit")[0] == 1
     row = next(line for line in call("size", path(MODEL), "--chip", "rp2040")[1].splitlines()
                if line.startswith("rp2040"))
-    assert f">{path(MODEL).stat().st_size:,}" in row  # more than
+    assert f">{path(MODEL).stat().st_size:,}" in row and row.endswith("not known")
 
 
 def test_a_firmware_of_a_similar_core_stands_in(call, monkeypatch, tmp_path):

@@ -24,35 +24,35 @@ C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-##@ The two commands
+##@ Quick start
 
 .PHONY: run
-run: firmware ## All set-up, then ds_cnn on an emulated board beside the twin and ExecuTorch's outputs
+run: firmware ## Set up, run ds_cnn on an emulated board, compare with the twin and ExecuTorch's outputs
 	@echo
 	$(PICOTORCH) run $(FIXTURE)/model.pte --board $(BOARD) --inputs $(FIXTURE)/inputs.npz
 	@echo
 	$(PICOTORCH) parity $(FIXTURE)/model.pte --board $(BOARD)
 
 .PHONY: test
-test: all-firmware ports rp2 ## All set-up, then every test, host and emulated (PYTEST="-k conv" for some)
+test: all-firmware ports rp2 ## Set up, then run every test, on the host and on emulated boards (PYTEST="-k conv" for some)
 	.venv/bin/python tests/run.py $(PYTEST)
 
-##@ Set-up, step by step (each target does those before it, too)
+##@ Set-up, step by step (each target also does the ones it needs)
 
 .PHONY: packages
-packages: ## Compilers and emulator: the Debian packages that are missing
+packages: ## Install the missing Debian packages: compilers and emulator
 	@$(SETUP) packages
 
 .PHONY: python
-python: ## .venv with picotorch, its host extension and the tools of the tests
+python: ## Create .venv with picotorch, its host extension and the tools of the tests
 	@$(SETUP) python
 
 .PHONY: micropython
-micropython: ## The MicroPython source tree (MICROPYTHON_DIR names one that is there already)
+micropython: ## Get the MicroPython source tree (MICROPYTHON_DIR names an existing one)
 	@$(SETUP) micropython
 
 .PHONY: firmware
-firmware: ## Firmware of one board (BOARD=mps2-an386); MODELS="a.pte b.pte": with their kernels only
+firmware: ## Build the firmware of a board (BOARD=mps2-an386); MODELS="a.pte b.pte": with their kernels only
 ifeq ($(MODELS),)
 	@$(SETUP) firmware --board $(BOARD) --variant run
 else
@@ -61,11 +61,11 @@ else
 endif
 
 .PHONY: bare
-bare: ## Firmware of one board without MicroPython (BOARD=mps2-an386)
+bare: ## Build the firmware of a board without MicroPython (BOARD=mps2-an386)
 	@$(SETUP) bare --board $(BOARD)
 
 .PHONY: natmod
-natmod: ## Native module for stock MicroPython (ARCH=armv6m: of one); MODELS="a.pte b.pte": with their kernels only
+natmod: ## Build the native modules for stock MicroPython (ARCH=armv6m: only one); MODELS="a.pte b.pte": with their kernels only
 ifeq ($(MODELS),)
 	@$(SETUP) natmod $(addprefix --arch ,$(ARCH))
 	@ls -l build/natmod/*/_picotorch.mpy | awk '{printf "%9d B  %s\n", $$5, $$9}'
@@ -75,53 +75,53 @@ else
 endif
 
 .PHONY: all-firmware
-all-firmware: ## Firmware of all boards, in all variants
+all-firmware: ## Build the firmware of all boards, in all variants
 	@$(SETUP) firmware
 
 .PHONY: ports
-ports: ## The MicroPython source tree with its own ports unix, qemu and rp2
+ports: ## Get the MicroPython source tree with its own ports unix, qemu and rp2
 	@$(SETUP) ports
 
 .PHONY: rp2
-rp2: ## Firmware of Raspberry Pi Pico and Pico 2 (MicroPython's port rp2), and an emulator of the first
+rp2: ## Build the firmware of Raspberry Pi Pico and Pico 2 (MicroPython's port rp2), and get an emulator of the Pico
 	@$(SETUP) python
 	$(PICOTORCH) firmware --board RPI_PICO
 	$(PICOTORCH) firmware --board RPI_PICO2
 	.venv/bin/python tests/host/stock.py
 
 .PHONY: operators
-operators: packages ## Program that runs single operators on one board, without MicroPython (BOARD=mps2-an386)
+operators: packages ## Build the program that runs single operators on a board, without MicroPython (BOARD=mps2-an386)
 	@$(MAKE) --no-print-directory -j2 -C tests/board/operators BOARD=$(BOARD)
 
-##@ Working with it
+##@ Run and measure
 
 .PHONY: repl
-repl: ## MicroPython's prompt on an emulated board (MODEL=m.pte PORT=pty|tcp:4444; ctrl-A x ends it)
+repl: ## Open MicroPython's prompt on an emulated board (MODEL=m.pte PORT=pty|tcp:4444; ctrl-A x ends it)
 	@$(SETUP) firmware --board $(BOARD) --variant repl
 	$(PICOTORCH) repl --board $(BOARD) $(addprefix --model ,$(MODEL)) $(if $(PORT),--listen $(PORT))
 
 .PHONY: parity
-parity: all-firmware ## One model on all boards against the twin (FIXTURE=tests/fixtures/ds_cnn)
+parity: all-firmware ## Compare one model on all boards with the twin (FIXTURE=tests/fixtures/ds_cnn)
 	$(PICOTORCH) parity $(FIXTURE)/model.pte $(addprefix --board ,$(FULL_BOARDS))
 
 .PHONY: renode
-renode: $(if $(RENODE_TEST),all-firmware,python) ## tests/renode on the emulator Renode, where RENODE_TEST names its renode-test
+renode: $(if $(RENODE_TEST),all-firmware,python) ## Run tests/renode on the emulator Renode (RENODE_TEST names its renode-test)
 	.venv/bin/python tools/renode.py
 
 .PHONY: bench
-bench: all-firmware ## Instructions of the models beside ExecuTorch's, as table and JSON
+bench: all-firmware ## Count the instructions of the models, compared with ExecuTorch's, as table and JSON
 	.venv/bin/python tools/bench.py
 
 .PHONY: bench-ops
-bench-ops: python ## Instructions of single int8 operators beside CMSIS-NN's, as table and JSON
+bench-ops: python ## Count the instructions of single int8 operators, compared with CMSIS-NN's, as table and JSON
 	.venv/bin/python tools/bench_ops.py
 
 .PHONY: cycles
-cycles: all-firmware ## Estimated cycles of the int8 models on M0+, M3 and M4, as table and JSON
+cycles: all-firmware ## Estimate the cycles of the int8 models on M0+, M3 and M4, as table and JSON
 	.venv/bin/python tools/cycles.py
 
 .PHONY: performance
-performance: all-firmware ## Measure all of docs/performance.md and write its tables
+performance: all-firmware ## Measure everything in docs/performance.md and write its tables
 	.venv/bin/python tools/bench.py
 	.venv/bin/python tools/bench_ops.py --totals
 	.venv/bin/python tools/bench_ops.py --totals --prepare pool --output build/bench_ops_pool.json
@@ -130,22 +130,22 @@ performance: all-firmware ## Measure all of docs/performance.md and write its ta
 	.venv/bin/python tools/readme.py
 
 .PHONY: reliability
-reliability: all-firmware ## Try to break it, count, print the figures of docs/reliability.md and write them
+reliability: all-firmware ## Run the tests that try to break it, and write the figures of docs/reliability.md
 	rm -rf build/reliability
 	PICOTORCH_SWEEP=all .venv/bin/python tests/run.py $(PYTEST) -m reliability
 	.venv/bin/python tools/reliability.py
 	.venv/bin/python tools/readme.py
 
 .PHONY: size
-size: all-firmware ## Bytes of the core, of each kernel family and of the firmware
+size: all-firmware ## Print the bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py
 
 .PHONY: conformance
-conformance: build/conformance/installed ## The twin beside ExecuTorch's runtime, programs exported afresh (CONFORMANCE=quick: a part)
+conformance: build/conformance/installed ## Export programs and compare the twin with ExecuTorch's runtime (CONFORMANCE=quick: a part)
 	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 
 .PHONY: export-check
-export-check: build/conformance/installed ## Tests of picotorch export with PyTorch; five networks, to int8 for three cores
+export-check: build/conformance/installed ## Test picotorch export with PyTorch: five networks, to int8 for three cores
 	@for board in mps2-an385-m0plus mps2-an386 mps3-an547; do $(SETUP) firmware --board $$board --variant run; done
 	build/conformance/bin/python -m pytest -q tests/export tests/host/test_export.py tests/host/test_torchscript.py
 
@@ -172,7 +172,7 @@ pages: all-firmware ## Run the commands that pages of docs/ show, and write what
 ##@ Before a commit
 
 .PHONY: lint
-lint: python ## Style of Python and C, and whether what is generated is what is committed
+lint: python ## Check the style of Python and C, and that generated files are up to date
 	.venv/bin/ruff check .
 	@echo .venv/bin/clang-format --dry-run -Werror '($(words $(C_FILES)) files)'
 	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
@@ -184,31 +184,31 @@ format: python ## Write the C sources in the project's style
 	@.venv/bin/clang-format -i $(C_FILES)
 
 .PHONY: reproducible
-reproducible: all-firmware ## SHA-256 of wheel and firmware, each built a second time elsewhere and compared
+reproducible: all-firmware ## Build wheel and firmware a second time elsewhere, and compare their SHA-256
 	.venv/bin/python tools/reproducible.py
 
 .PHONY: wheel
-wheel: ## The wheel, with the firmware of mps2-an386 and the native modules, in dist
+wheel: ## Build the wheel, with the firmware of mps2-an386 and the native modules, in dist
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	@$(SETUP) natmod
 	.venv/bin/python tools/make_wheel.py
 
 .PHONY: symbols
-symbols: all-firmware ## No malloc, no foreign function, no mutable data in the kernels
+symbols: all-firmware ## Check that the kernels have no malloc, no foreign function, no mutable data
 	.venv/bin/python tools/check_symbols.py
 
 ##@ Other
 
 .PHONY: clean
-clean: ## Remove what was built; .venv and the MicroPython tree stay
+clean: ## Remove the build results; .venv and the MicroPython tree stay
 	rm -rf build/firmware build/upstream build/natmod build/stock build/operators build/mpy-cross build/symbols build/stamps build/log \
 		build/lib.* build/temp.* build/bdist.* dist
 
 .PHONY: distclean
-distclean: clean ## Remove all that the set-up made inside this folder
+distclean: clean ## Remove everything that the set-up made in this folder
 	rm -rf build .venv .pytest_cache .ruff_cache host/native/*.egg-info host/native/*.so
 
 .PHONY: help
-help: ## This list
+help: ## Print this list
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

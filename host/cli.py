@@ -10,13 +10,14 @@ import warnings
 from pathlib import Path
 
 import click
+from click import shell_completion
 from picotorch import Error
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from . import examples, files, options, show
 from .advise import commands as advise
 from .boards import commands as boards
-from .command import Command
+from .command import Choice, Command
 from .compile import commands as compile_
 from .connected import commands as connected
 from .export import commands as export
@@ -28,6 +29,7 @@ from .size import commands as size
 
 INTERRUPTED = 130
 
+_SHELLS = ("bash", "zsh", "fish")
 _HINTS = {"method pool": "--pool-size", "planned buffer": "--planned-size",
           "temp memory": "--temp-size"}
 
@@ -60,6 +62,21 @@ def examples_command(name, folder, as_json):
         show.entry(examples.examples(), as_json, examples.show_list)
     else:
         show.entry(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
+
+
+@cli.command("completion", cls=Command)
+@click.argument("shell", type=Choice(_SHELLS), metavar="|".join(_SHELLS))
+def completion_command(shell):
+    """Print the script with which a shell completes commands, options and boards.
+
+    \b
+    Examples:
+      picotorch completion bash >> ~/.bashrc
+      picotorch completion zsh >> ~/.zshrc
+      picotorch completion fish > ~/.config/fish/completions/picotorch.fish
+    """
+    found = shell_completion.get_completion_class(shell)
+    click.echo(found(cli, {}, "picotorch", "_PICOTORCH_COMPLETE").source())
 
 
 for command in (
@@ -120,9 +137,14 @@ def _drop_output():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _colour():
+    """Return False where the user wants no colours (no-color.org), else None: on a terminal only."""
+    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+
+
 def _call(arguments, as_json):
     try:
-        return cli.main(arguments, prog_name="picotorch", standalone_mode=False)
+        return cli.main(arguments, prog_name="picotorch", standalone_mode=False, color=_colour())
     except click.UsageError as error:
         return _complain_of_usage(error, as_json)
     except (click.Abort, KeyboardInterrupt):

@@ -51,6 +51,9 @@ class Choice(click.Choice):
             hint = f" Did you mean {close[0]}?" if close else ""
             self.fail(error.message.rstrip(".") + "." + hint, param, ctx)
 
+    def get_missing_message(self, param, ctx=None):
+        return f"Choose from: {', '.join(self.choices)}"
+
     @staticmethod
     def key(value):
         """Return what two values must not share."""

@@ -3,11 +3,17 @@
 Names in a file are the file's choice: what a terminal would obey is not printed.
 """
 
+import contextlib
 import json
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import click
+
+# Of the verdict in the last column of a table, on a terminal
+_COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
 
 
 def entry(found: dict | list, is_json: bool, show_text: Callable, *arguments) -> None:
@@ -36,6 +42,25 @@ def _finite(entry):
     return str(entry) if isinstance(entry, float) and not math.isfinite(entry) else entry
 
 
+@contextlib.contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Show what goes on while the block runs, on a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    text = printable(text)
+    click.echo(f"{text} ...\r", err=True, nl=False)
+    try:
+        yield
+    finally:
+        click.echo(" " * (len(text) + 4) + "\r", err=True, nl=False)
+
+
+def wrote(path: Path) -> None:
+    """Say which file was written."""
+    line(f"Wrote {path}")
+
+
 def printable(text: str) -> str:
     """With "?" for control characters, line breaks, and marks that turn the direction of text."""
     return "".join(c if c.isprintable() else "?" for c in text)
@@ -58,6 +83,8 @@ def table(columns: list[str], rows: list[list]) -> None:
     for number, row in enumerate([names, *rows]):
         cells = [cell.rjust(width) if name.endswith(">") else cell.ljust(width)
                  for cell, width, name in zip(row, widths, columns, strict=True)]
+        if number and row[-1] in _COLOURS:
+            cells[-1] = click.style(cells[-1].rstrip(), fg=_COLOURS[row[-1]])
         click.secho("  ".join(cells).rstrip(), dim=number == 0)
 
 

@@ -25,6 +25,7 @@ _LEFT, _RIGHT, _TOP = 92, 24, 56  # margins
 _PANEL, _STEP = 340, 56  # height of a buffer, and of what is between two
 _LEAST = 2  # height of a box
 _CHARACTER = 6.1  # width of one at 11 px
+_TITLE_CHARACTER = 8.4  # at 15 px, bold
 _SLANT = 100  # room for the names of instructions
 _NAMED = 90  # so many instructions have room for their names
 _LEGEND_ROW = 20
@@ -76,7 +77,7 @@ class _Drawing:
         self.sizes = [(i, size) for i, size in enumerate(sizes) if size]
         self.columns = len(self.instructions) + 2  # one before the first, one behind the last
         self.step = min(30.0, 1150 / self.columns, max(8.0, 900 / self.columns))
-        self.step = max(self.step, 2.0, 480 / self.columns)
+        self.step = max(self.step, 2.0, 600 / self.columns)
         self.width = _LEFT + self.columns * self.step + _RIGHT
         self.colours = self._colours()
         self.parts = []
@@ -92,6 +93,7 @@ class _Drawing:
         return box.made_by if box.made_by in _KINDS else self.instructions[box.made_by].call
 
     def text(self, title):
+        self.width = max(self.width, 16 + len(title) * _TITLE_CHARACTER + _RIGHT)
         self._text(16, 26, title, "title")
         y = _TOP
         for buffer, size in self.sizes:
@@ -139,6 +141,9 @@ class _Drawing:
             self._label(box, size, top)
         self._line(_LEFT, top, right, top, "limit")
         self._add(f'<path d="M{_LEFT} {top}V{bottom}H{right:.1f}" class="axis"/>')
+        middle = top + _PANEL / 2
+        self._text(14, middle, "bytes", "dim",
+                   f' text-anchor="middle" transform="rotate(-90 14 {middle})"')
         self._text(_LEFT, top - 8, f"planned buffer {buffer}: {size:,} bytes", "panel")
         self._text(right, top - 8, f"peak: {most:,} bytes live at {self._place(peak)}",
                    "peak-text", ' text-anchor="end"')
@@ -185,8 +190,8 @@ class _Drawing:
                      if n * self.step >= 24 or n > len(self.instructions))
         for i in range(0, len(self.instructions), every):
             self._text(self._x(i) + self.step / 2, y + 15, str(i), "dim", ' text-anchor="middle"')
+        self._text(_LEFT - 8, y + 15, "instruction", "dim", ' text-anchor="end"')
         if len(self.instructions) > _NAMED:
-            self._text(_LEFT, y + 32, "instruction", "dim")
             return 40
         for i, instruction in enumerate(self.instructions):
             x = self._x(i) + self.step / 2 + 4

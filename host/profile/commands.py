@@ -55,8 +55,11 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
                       bare=bare, data=running.read_data(files), patience=patience)
     if memory_map is not None:
-        write(memory_map, memory_map_module.draw(meta, f"{model}, {method}"))
+        write(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
     entry, executions = profiling.profile(request, board)
     if etdump_path is not None:
         write(etdump_path, etdump.to_bytes(executions))
     show.entry(entry, as_json, profiling.show_text, sort)
+    for path in (memory_map, etdump_path):
+        if path is not None and not as_json:
+            show.wrote(path)

@@ -106,6 +106,8 @@ def run(model, method, board, port, patience, firmware, bare, files, inputs, siz
         sys.exit(1 if result.code else 0)
     show_result(result)
     running.check_result(result)
+    if outputs is not None:
+        show.wrote(outputs)
 
 
 _OF_SCRIPTS = {"model", "board", "firmware", "with_script", "patience", "as_json"}

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from .. import show
 from ..boards.boards import BOARDS_DIR, Board, Memory
 from ..size.elf import flash_end
 from .job import ALIGNMENT, Job
@@ -230,7 +231,8 @@ def run(
         results = Path(folder) / "results"
         results.mkdir()
         command = emulator_command(board, Path(firmware).resolve(), job_file, arguments)
-        status, lines = _run_command(command, results, timeout, on_line)
+        with show.progress(f"{board.name} runs"):
+            status, lines = _run_command(command, results, timeout, on_line)
         files = {path.name: path.read_bytes() for path in results.iterdir()}
     return Result(status, lines, files)
 

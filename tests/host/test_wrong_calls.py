@@ -21,7 +21,8 @@ SECONDS = 60  # for a call that waits
 
 # Calls that are right but for what is added; "{}" is a folder of the test
 RIGHT = {
-    "boards": [], "compile": [MODEL, "--output", "{}/right.ptm"], "examples": [],
+    "boards": [], "compile": [MODEL, "--output", "{}/right.ptm"], "completion": ["bash"],
+    "examples": [],
     "export": [MODEL, "--output", "{}/right.pte"], "repl": [], "selftest": [],
     "flash": ["{}/right.uf2", "--board", "RPI_PICO", "--dry-run"],
 }

@@ -1,0 +1,124 @@
+"""What reaches the terminal: names that it cannot encode, colours, progress, warnings, completion."""
+
+import os
+import pty
+import subprocess
+import sys
+import xml.etree.ElementTree
+from pathlib import Path
+
+import fixture_store
+import pytest
+from picotorch.host import cli
+
+MODEL = fixture_store.load("add_5").path
+SCRIPT = str(Path(sys.executable).parent / "picotorch")
+
+
+def ended(*command, **environment):
+    return subprocess.run([SCRIPT, *command], capture_output=True,
+                          env={**os.environ, **environment})
+
+
+@pytest.mark.parametrize("environment", [
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"},
+    {"PYTHONIOENCODING": "utf-8"},
+])
+@pytest.mark.parametrize("name", ["né".encode(), b"\xff\xfe", "模型".encode()])
+def test_a_name_that_stdout_cannot_encode(tmp_path, environment, name):
+    path = os.path.join(os.fsencode(tmp_path), name + b".pte")
+    os.symlink(os.fsencode(MODEL), path)
+    for command in ("run", "inspect"):
+        done = ended(command, path, **environment)
+        assert (done.returncode, done.stderr) == (0, b"")
+    missing = ended("run", path + b"x", **environment)
+    assert missing.returncode == 1 and missing.stderr.startswith(b"AccessFailed (0x22): ")
+
+
+def test_no_warning_is_printed(call, monkeypatch):
+    def warn(*_):
+        import warnings
+
+        warnings.warn("of a library", stacklevel=1)
+        warnings.warn("of a library", DeprecationWarning, stacklevel=1)
+        return real(*_)
+
+    real = cli.run.running.run
+    monkeypatch.setattr(cli.run.running, "run", warn)
+    status, _, error = call("run", MODEL)
+    assert (status, error) == (0, "")
+
+
+def on_terminal(*command, **environment):
+    """What a terminal gets."""
+    screen, terminal = pty.openpty()
+    with subprocess.Popen([SCRIPT, *command], stdout=terminal, stderr=terminal,
+                          env={**os.environ, "TERM": "xterm", **environment}) as process:
+        os.close(terminal)
+        said = b""
+        while True:
+            try:
+                said += os.read(screen, 4096)
+            except OSError:  # its other end is closed
+                break
+    os.close(screen)
+    assert process.returncode == 0
+    return said
+
+
+SIZE = ("size", str(MODEL), "--board", "mps2-an386", "--board", "lm3s6965evb")
+
+
+def test_colours_are_for_terminals_that_want_them():
+    assert b"\x1b[32mfits" in on_terminal(*SIZE, NO_COLOR="")
+    assert b"\x1b" not in on_terminal(*SIZE, NO_COLOR="1")
+    assert b"\x1b" not in on_terminal(*SIZE, TERM="dumb")
+    assert b"\x1b" not in ended(*SIZE).stdout
+
+
+def test_what_does_not_fit_is_red():
+    large = MODEL.parents[2] / "benchmark" / "int8_mobilenet_v1_025" / "m3.pte"
+    said = on_terminal("size", large, "--board", "lm3s6965evb", NO_COLOR="")
+    assert b"\x1b[31mDOES NOT FIT" in said
+
+
+def test_a_board_that_runs_is_shown_on_a_terminal_only():
+    command = ("run", str(MODEL), "--board", "mps2-an386")
+    assert b"mps2-an386 runs ...\r" in on_terminal(*command)
+    done = ended(*command)
+    assert b"runs ..." not in done.stdout and done.stderr == b""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(call, shell):
+    status, out, error = call("completion", shell)
+    assert (status, error) == (0, "") and "_PICOTORCH_COMPLETE" in out
+
+
+@pytest.mark.parametrize("words, completed", [
+    ("picotorch pro", "profile"), ("picotorch run --boa", "--board"),
+    ("picotorch run --board mps2-an38", "mps2-an386"), ("picotorch size --board mps3", "mps3-an547"),
+])
+def test_what_is_completed(words, completed):
+    done = ended(_PICOTORCH_COMPLETE="bash_complete", COMP_WORDS=words,
+                 COMP_CWORD=str(words.count(" ")))
+    assert f"plain,{completed}" in done.stdout.decode().splitlines()
+
+
+def test_written_files_are_named(call, tmp_path):
+    drawing, dump, arrays = tmp_path / "m.svg", tmp_path / "e.etdp", tmp_path / "o.npz"
+    out = call("profile", MODEL, "--memory-map", drawing, "--etdump", dump)[1]
+    assert out.endswith(f"Wrote {drawing}\nWrote {dump}\n")
+    assert call("run", MODEL, "--outputs", arrays)[1].endswith(f"Wrote {arrays}\n")
+
+
+def test_a_drawing_has_its_whole_title_and_units(call, tmp_path):
+    model = tmp_path / ("a_long_name_" * 15 + ".pte")
+    model.write_bytes(MODEL.read_bytes())
+    drawing = tmp_path / "map.svg"
+    assert call("profile", model, "--memory-map", drawing)[0] == 0
+    root = xml.etree.ElementTree.parse(drawing).getroot()
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == f"{model.name}, forward"
+    assert float(root.get("width")) > 8 * len(texts[0])
+    assert {"bytes", "instruction"} <= set(texts)

@@ -55,7 +55,11 @@ class Image:
         folder = emulator.build_folder(board.name, variant)
         paths = [folder / name for name in linked_objects(image, folder)
                  if _OBJECTS.match(name)] + _libraries(image)
-        self.objects = [one for path in sorted(paths) for one in read_objects(path)]
+        try:
+            self.objects = [one for path in sorted(paths) for one in read_objects(path)]
+        except FileNotFoundError as error:
+            raise emulator.FirmwareMissing(f"there is no {error.filename}: the firmware was built "
+                                           "elsewhere, or is being built") from None
         self._defined = {name: (one, *place) for one in self.objects
                          for name, place in one.defines.items()}
 

@@ -224,6 +224,18 @@ def test_without_a_firmware_it_says_how_to_get_times(call, monkeypatch, tmp_path
     assert f">{path(MODEL).stat().st_size:,}" in row and row.endswith("not known")
 
 
+def test_a_firmware_without_its_objects_tells_the_time_but_not_the_flash(call, monkeypatch, tmp_path):
+    """As while it is built, or where it was copied to."""
+    built = emulator.firmware_path(boards.load_board(BOARD)).parent
+    (tmp_path / built.name).mkdir()
+    for name in ("firmware.elf", "firmware.map", "stack.json"):
+        (tmp_path / built.name / name).symlink_to(built / name)
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
+    chip = one_chip(call, "--chip", "nrf52840")
+    assert chip["time"]["instructions"] > 1_000_000 and chip["fits"] is None
+    assert chip["ways"]["micropython"]["flash"]["parts"]["core and kernels"] is None
+
+
 def test_a_firmware_of_a_similar_core_stands_in(call, monkeypatch, tmp_path):
     built = emulator.firmware_path(boards.load_board(BOARD)).parent
     (tmp_path / built.name).symlink_to(built)

@@ -95,10 +95,12 @@ def prepare_for(method: Method, core: str) -> None:
 
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
     """The memories of a run; each starts at a multiple of 16 bytes."""
-    sizes = planned_sizes(meta, request.planned_sizes)
+    planned = [aligned(size) for size in planned_sizes(meta, request.planned_sizes)]
+    for memory in planned:
+        memory[:] = bytes([request.planned_fill]) * len(memory)
     return MemoryManager(
         MemoryAllocator(aligned(request.pool_size)),
-        HierarchicalAllocator([aligned(size) for size in sizes]),
+        HierarchicalAllocator(planned),
         MemoryAllocator(aligned(request.temp_size), "temp memory"))
 
 

@@ -120,7 +120,7 @@ def _declare(method):
              *(f"    {macro}_PLANNED_{i}_BYTES = {size}," for i, size in enumerate(method.planned)),
              f"    {macro}_TEMP_BYTES = {method.temp},", "};", "",
              f"extern pt_method {prefix}_method;", "",
-             "// Once, before anything else. Once more: all is as at first.",
+             "// Once, before anything else. Once more: state is as at first, inputs are not set.",
              f"int {prefix}_open(pt_error *error);",
              f"int {prefix}_run(pt_error *error);", ""]
     if method.meta.num_attributes():
@@ -152,7 +152,7 @@ static int give(pt_method *method, uint32_t i, void *data, uint8_t dtype, uint8_
 }
 """
 
-_OUTPUT = """// An output, all zeros before the first run.
+_OUTPUT = """// An output, valid after a run.
 static pt_value_view output(const pt_method *method, uint32_t i) {
     pt_value_view view = {0};
     pt_error error;

@@ -47,7 +47,7 @@ def write(image: bytes, folder: Path, name: str = "model", inputs: dict[str, lis
     OperatorMissing, NotFound outside of picotorch's repository.
     """
     check_sources(name)
-    if not re.fullmatch(r"[A-Za-z]\w*", name):
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
         raise fail(INVALID_ARGUMENT, "is not a C identifier", name)
     program = twin.open_program(image)
     operators = needed_operators({name: program})

@@ -1,5 +1,6 @@
 """picotorch compile: the program of a .pte file as an image, which runs from flash without a loader."""
 
+import itertools
 from pathlib import Path
 
 from _picotorch import CORES
@@ -17,6 +18,7 @@ from ..size.sizing import unplanned_bytes
 from ..values import Values
 from .image_writer import Image, compile_image
 
+_DIRT = 0x7F  # a large number in every dtype
 PLAIN = "cortex-m55"  # whose kernels prepare nothing
 
 
@@ -75,10 +77,11 @@ def _need(file, data, name):
 
 
 def _run(file, data, name, method, given):
-    """A run on the twin, in memories of the sizes that it needs."""
+    """Runs a method twice on the twin, in memories of the sizes that it needs. Planned memory is not
+    zero before: loading has to clear what needs it."""
     need = _need(file, data, method)
-    return twin.run(Request(file, name, given, method, need["method_pool"],
-                            temp_size=need["temp"], data=data))
+    return twin.run(Request(file, name, given, method, need["method_pool"], temp_size=need["temp"],
+                            data=data, further=[given], planned_fill=_DIRT))
 
 
 def _check(program, image, name, data, method):
@@ -87,8 +90,9 @@ def _check(program, image, name, data, method):
     given = inputs.random_inputs(twin.open_program(program).method_meta(method))
     was = _run(program, data, name, method, given)
     now = _run(image, [], name, method, given)
-    same = was.code == now.code and len(was.outputs) == len(now.outputs) and all(
-        same_bits(one, other) for one, other in zip(was.outputs, now.outputs, strict=True))
+    before, after = (list(itertools.chain(result.outputs, *result.further)) for result in (was, now))
+    same = was.code == now.code and len(before) == len(after) and all(
+        same_bits(one, other) for one, other in zip(before, after, strict=True))
     if not same:
         raise fail(INTERNAL, "the image gives other outputs than the program", method,
                    remedy="this is a fault of picotorch: please report it with the model")

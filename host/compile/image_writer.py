@@ -464,11 +464,12 @@ class _Method:
                 value.flags & lib.PT_VALUE_DYNAMIC for _, value in self._kept):
             return [place for place in planned if place[2]]
         by_index = {value.index: ref for ref, value in self._kept}
-        inputs, outputs, state = (
+        inputs, given = (
             [place for index in indexes if index in by_index for place in self._place(by_index[index])]
-            for indexes in (self._entries(lib.PT_INPUTS), self._entries(lib.PT_OUTPUTS), self._named))
-        instructions = [(state, []), *self._reads_and_writes()]  # get_attribute reads before the first
-        return read_before_written(inputs, instructions, outputs).all()
+            for indexes in (self._entries(lib.PT_INPUTS),
+                            [*self._entries(lib.PT_OUTPUTS), *self._named]))
+        instructions = [(given, []), *self._reads_and_writes()]  # they can be read before the first run
+        return read_before_written(inputs, instructions).all()
 
     def _write_initial(self):
         """Position of the vector of pt_image_initial."""

@@ -32,16 +32,16 @@ class Ranges:
         return [(memory, *one) for memory in sorted(self._of) for one in self._of[memory]]
 
 
-def read_before_written(inputs, instructions, outputs) -> Ranges:
+def read_before_written(inputs, instructions) -> Ranges:
     """Returns the bytes that one run reads and has not written before.
 
-    inputs, outputs: (memory, start, end) of tensors that are set before the run and read after it.
-    instructions: (read, written) of each, lists of the same, in the order in which they run.
+    inputs: (memory, start, end) of tensors that are set before the run. instructions: (read, written)
+    of each, lists of the same, in the order in which they run.
     """
     known, unwritten = Ranges(), Ranges()
     for place in inputs:
         known.add(*place)
-    for read, written in [*instructions, (outputs, [])]:
+    for read, written in instructions:
         for memory, start, end in read:
             for gap in known.missing(memory, start, end):
                 unwritten.add(memory, *gap)

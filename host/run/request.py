@@ -30,7 +30,8 @@ class Request:
     executions: how many are measured, instruction by instruction; on a board one at most.
     firmware: that of the board with all kernels where it says nothing; bare: the one without
     MicroPython. data: bytes of the .ptd files that the program's external tensors are in. patience:
-    seconds in which a connected board has to be done.
+    seconds in which a connected board has to be done. planned_fill: what each byte of planned memory is
+    on the twin before load.
     """
 
     model: bytes
@@ -48,6 +49,7 @@ class Request:
     data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list] = dataclasses.field(default_factory=list)
     patience: float = PATIENCE
+    planned_fill: int = 0
 
 
 @dataclasses.dataclass

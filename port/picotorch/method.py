@@ -218,7 +218,8 @@ class Method:
 
     def set_inputs(self, values):
         """Sets all inputs from a list."""
-        need(values, list, "values")
+        if not isinstance(values, list):  # a call less
+            need(values, list, "values")
         if len(values) != self.inputs_size():
             raise fail(INVALID_ARGUMENT, "has another length than inputs_size; give an input for each",
                        "inputs")
@@ -245,7 +246,8 @@ class Method:
         count = self.outputs_size()
         if into is None:
             into = [None] * count
-        need(into, list, "into")
+        elif not isinstance(into, list):
+            need(into, list, "into")
         if len(into) != count:
             raise fail(INVALID_ARGUMENT, "has another length than outputs_size; give an item for each",
                        "outputs")

@@ -99,7 +99,8 @@ class Method:
         library = self.library
         if self._busy:
             raise self._busy_error()
-        need(program, Program, "program")
+        if not isinstance(program, Program):  # a call less
+            need(program, Program, "program")
         if data_map is not None:
             need(data_map, "libraries", "data_map")
         if event_tracer is not None:

@@ -55,12 +55,14 @@ class Program:
     @staticmethod
     def load(loader, verification=STRICT):
         """Opens the loader's file. Raises InvalidProgram, InvalidArgument, InvalidType."""
-        need(verification, int, "verification")
-        need(loader, "buffer", "loader")
-        if verification != STRICT and verification != MINIMAL:
+        try:
+            buffer = loader.buffer
+        except AttributeError:
+            need(loader, "buffer", "loader")
+        if verification is not STRICT and verification is not MINIMAL:
             raise fail(INVALID_ARGUMENT, "does not exist; give STRICT or MINIMAL", "verification")
         program = Program(loader)
-        program.library.open(loader.buffer, verification)
+        program.library.open(buffer, verification)
         return program
 
     def _fail(self, code, subject, index, argument, requested, available, what):

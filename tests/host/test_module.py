@@ -156,7 +156,7 @@ def test_tensors_of_torch_are_inputs(run):
     x = np.arange(5, dtype=np.float32)
     assert run([TorchTensor(x), TorchTensor(x)]) == [0.0, 2.0, 4.0, 6.0, 8.0]
     for wrong, message in ((x.astype(np.int64), "dtype float32 expected, int64 given"),
-                           (x.reshape(1, 5), "sizes \\[5\\] wanted, \\[1, 5\\] given")):
+                           (x.reshape(1, 5), "sizes \\[5\\] expected, \\[1, 5\\] given")):
         with pytest.raises(Error, match="input 1: " + message):
             run([TorchTensor(x), TorchTensor(wrong)])
 

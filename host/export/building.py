@@ -18,7 +18,7 @@ from ..twin import open_program
 from . import differences
 from .exporting import export_file
 from .samples import Samples, samples_of
-from .steps import Steps
+from .steps import Steps, quiet
 
 CORE = "cortex-m4"
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
@@ -80,6 +80,15 @@ def imported(steps: Steps):
                    remedy=EXTRA) from None
 
 
+def _quantizing():
+    try:
+        with quiet():
+            return importlib.import_module(".quantizing", __package__)
+    except ImportError as error:
+        raise fail(NOT_FOUND, f"ExecuTorch's Cortex-M flow cannot be imported ({error})",
+                   remedy="pip install --no-deps tosa-tools==2026.5.0") from None
+
+
 def build(source: Source, wishes: Wishes, steps: Steps) -> tuple[bytes, dict]:
     """The bytes of the program, and what is known of it. Raises InvalidArgument for samples of other
     sizes than the inputs, NotSupported for what a program cannot hold."""
@@ -118,9 +127,10 @@ def _lower(lowering, source, quantize, core, steps):
     if quantize is None:
         with steps.step("lowering with ExecuTorch"):
             return lowering.lower_float(source.exported)
+    quantizing = _quantizing()
     with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {core}"):
         samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
-        return lowering.lower_int8(source.exported, samples, core)
+        return quantizing.lower_int8(source.exported, samples, core)
 
 
 def _replanned(program, name, int8_io):

@@ -1,6 +1,8 @@
 """picotorch export of modules, and picotorch.export.export. What needs torch is skipped without it."""
 
 import json
+import subprocess
+import sys
 
 import fixture_store
 import numpy as np
@@ -258,6 +260,22 @@ def test_what_is_told(call, torch, network, images, tmp_path):
                   "Difference from PyTorch by layer", "with 20 samples", "accuracy: PyTorch ",
                   "cortex-m4 at 100 MHz"):
         assert words in text
+
+
+def test_float32_needs_no_tosa_tools(torch, network):
+    """int8 does, and names the package."""
+    blocked = "import sys; sys.modules['tosa_serializer'] = None; " \
+        "from picotorch.host.cli import main; main(sys.argv[1:])"
+
+    def export(*options):
+        return subprocess.run([sys.executable, "-c", blocked, "export", "net.py:model", *options],
+                              cwd=network.parent, capture_output=True, text=True)
+
+    assert export().returncode == 0
+    np.savez(network.parent / "in.npz", in0=np.ones((2, 784), np.float32))
+    refused = export("--quantize", "in.npz")
+    assert refused.returncode == 1 and refused.stderr.startswith("NotFound (0x20)")
+    assert "pip install --no-deps tosa-tools" in refused.stderr
 
 
 def test_recurrent_cells_and_attention_are_taken_apart(torch):

@@ -1,0 +1,219 @@
+"""From an exported program to the bytes of an int8 program, by ExecuTorch's Cortex-M flow: its
+quantizer, its edge configuration, its passes. Before, what the quantizer does not know is taken apart:
+cells of recurrent networks, attention.
+
+Importing it imports torch, executorch and tosa-tools.
+"""
+
+import copy
+import math
+from collections.abc import Iterable
+
+import torch
+from executorch.backends.arm._passes import FoldAndAnnotateQParamsPass
+from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
+from executorch.backends.cortex_m.passes import AtenToCortexMPass, CortexMPassManager
+from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
+from executorch.backends.cortex_m.target_config import CortexMTargetConfig
+from executorch.exir import to_edge
+from executorch.exir.dialects._ops import ops as exir_ops
+from executorch.exir.pass_base import ExportPass, PassResult
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+from .lowering import Lowered, finish, traced_from
+
+_ATEN = torch.ops.aten
+_IMAGE_DIMS = 4
+
+# What has its dims in the order of an image's: the Cortex-M flow takes them channels last only
+_IMAGE_OPERATORS = (
+    _ATEN.conv2d.default, _ATEN.conv2d.padding, _ATEN.conv_transpose2d.input, _ATEN.avg_pool2d.default,
+    _ATEN.max_pool2d.default, _ATEN.adaptive_avg_pool2d.default)
+
+# What one operator of PyTorch computes in steps that the quantizer knows
+_COMPOSITES = (
+    _ATEN.gru_cell.default, _ATEN.lstm_cell.default, _ATEN.rnn_tanh_cell.default,
+    _ATEN.rnn_relu_cell.default, _ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input,
+    _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default)
+
+# What the quantizer knows under another name
+_SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
+         _ATEN.unsafe_split_with_sizes.default: _ATEN.split_with_sizes.default}
+
+_DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropout.default,
+             _ATEN.alpha_dropout.default)
+
+
+def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple], core: str) -> Lowered:
+    """Quantized by what the samples (arguments of forward) lead to, for a core, "cortex-m4" say."""
+    graph, samples = exported.module(check_guards=False), list(samples)
+    if takes_images(exported):
+        graph = in_channels_last(graph)
+        samples = [tuple(map(in_channels_last, arguments)) for arguments in samples]
+    _drop_dropouts(graph)
+    _multiply_by_reciprocals(graph)
+    _take_apart(graph)
+    graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
+    prepared = prepare_pt2e(graph, CortexMQuantizer())
+    with torch.no_grad():
+        for arguments in samples:
+            prepared(*arguments)
+    reference = _without_observers(copy.deepcopy(prepared))
+    converted = convert_pt2e(prepared)
+    quantized = _quantization(converted)
+    edge = to_edge(traced_from(torch.export.export(converted, samples[0], strict=False)),
+                   compile_config=cortex_m_edge_compile_config())
+    manager = CortexMPassManager(edge.exported_program(), _passes(),
+                                 CortexMTargetConfig.from_target_string(core))
+    edge._edge_programs["forward"] = manager.transform()
+    return finish(edge, reference, quantized)
+
+
+def _drop_dropouts(graph):
+    for node in list(graph.graph.nodes):
+        if node.target in _DROPOUTS and not node.args[2]:
+            node.replace_all_uses_with(node.args[0])
+            graph.graph.erase_node(node)
+    graph.recompile()
+
+
+def _multiply_by_reciprocals(graph):
+    """x / 4 as x * 0.25, which has an int8 kernel."""
+    for node in graph.graph.nodes:
+        if (node.target is _ATEN.div.Tensor and isinstance(node.args[1], int | float)
+                and node.args[1] and math.isfinite(1 / node.args[1])):
+            node.target, node.args = _ATEN.mul.Tensor, (node.args[0], 1 / node.args[1])
+    graph.recompile()
+
+
+def _take_apart(graph):
+    """Puts the steps of a composite operator in its place."""
+    for node in list(graph.graph.nodes):
+        if node.target in _COMPOSITES:
+            _put_steps(graph, node)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _put_steps(graph, node):
+    tensors = node.all_input_nodes
+    steps = _Steps(node, tensors).graph_module()
+    places = dict(zip(steps.graph.find_nodes(op="placeholder"), tensors, strict=True))
+    with graph.graph.inserting_before(node):
+        for step in steps.graph.nodes:
+            if step.op == "get_attr":
+                name = f"_constant_of_{node.name}_{step.name}"
+                graph.register_buffer(name, getattr(steps, step.target))
+                places[step] = graph.graph.get_attr(name)
+            elif step.op == "call_function":
+                step.target = _SAFE.get(step.target, step.target)
+                places[step] = graph.graph.node_copy(step, places.__getitem__)
+                places[step].meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+    results = [places[result] for result in steps.graph.output_node().args[0]]
+    if isinstance(node.meta["val"], torch.Tensor):
+        node.replace_all_uses_with(results[0])
+    for user in list(node.users):
+        user.replace_all_uses_with(results[user.args[1]])
+        graph.graph.erase_node(user)
+    graph.graph.erase_node(node)
+
+
+class _Steps(torch.nn.Module):
+    """A node's operator, with its tensors for inputs."""
+
+    def __init__(self, node, tensors):
+        super().__init__()
+        self.node, self.tensors = node, tensors
+
+    def forward(self, *values):
+        given = dict(zip(self.tensors, values, strict=True))
+        args, kwargs = torch.fx.node.map_arg((self.node.args, self.node.kwargs), given.__getitem__)
+        if self.node.target is _ATEN.scaled_dot_product_attention.default:
+            return _attention(*args, **kwargs)
+        return self.node.target(*args, **kwargs)
+
+    def graph_module(self):
+        given = tuple(torch.zeros(node.meta["val"].shape, dtype=node.meta["val"].dtype)
+                      for node in self.tensors)
+        exported = torch.export.export(self, given, strict=False)
+        known = torch.export.default_decompositions()
+        table = {self.node.target: known[self.node.target]} if self.node.target in known else {}
+        return exported.run_decompositions(table).module(check_guards=False)
+
+
+def _attention(query, key, value, mask=None, dropout=0.0, is_causal=False, scale=None,
+               enable_gqa=False):
+    """softmax(query * key^T * scale + mask) * value"""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = torch.matmul(query, key.transpose(-2, -1)) * scale
+    if is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if mask is not None:
+        if mask.dtype == torch.bool:
+            mask = torch.where(mask, 0.0, -math.inf)
+        scores = scores + mask
+    return torch.matmul(torch.softmax(scores, -1), value)
+
+
+def _without_observers(graph):
+    for node in list(graph.graph.nodes):
+        if node.op == "call_module" and node.name.startswith("activation_post_process"):
+            node.replace_all_uses_with(node.args[0])
+            graph.graph.erase_node(node)
+    graph.recompile()
+    return graph
+
+
+def _quantization(converted):
+    """{name of a value: {(scale, zero point) with which it is quantized}}"""
+    found = {}
+    for node in converted.graph.nodes:
+        if str(node.target).startswith("quantized_decomposed.quantize_per_tensor"):
+            found.setdefault(node.args[0].name, set()).add((float(node.args[1]), int(node.args[2])))
+    return found
+
+
+def _passes():
+    """The manager's own. Between two of them PyTorch would say that a linear layer with a bias of int32
+    gives int32, and refuse to multiply that by the int8 of another layer."""
+    passes = list(CortexMPassManager.pass_list)
+    passes.insert(passes.index(FoldAndAnnotateQParamsPass) + 1, _BiasesAsInt8)
+    passes.insert(passes.index(AtenToCortexMPass), _BiasesAsInt32)
+    return passes
+
+
+class _Biases(ExportPass):
+    """Says that the biases of linear layers are of a dtype."""
+
+    dtype: torch.dtype
+
+    def call(self, graph_module):
+        for node in graph_module.graph.nodes:
+            if node.target is exir_ops.edge.aten.linear.default and len(node.args) > 2:
+                bias = node.args[2]
+                if bias is not None and bias.meta["val"].dtype in (torch.int8, torch.int32):
+                    bias.meta["val"] = bias.meta["val"].to(self.dtype)
+        return PassResult(graph_module, True)
+
+
+class _BiasesAsInt8(_Biases):
+    dtype = torch.int8
+
+
+class _BiasesAsInt32(_Biases):
+    dtype = torch.int32
+
+
+# ---- images
+
+
+def in_channels_last(value):
+    """A module or tensor with images (batch, channels, height, width) stored channels last."""
+    if isinstance(value, torch.nn.Module) or getattr(value, "ndim", 0) == _IMAGE_DIMS:
+        return value.to(memory_format=torch.channels_last)
+    return value
+
+
+def takes_images(exported: torch.export.ExportedProgram) -> bool:
+    """True for a program with convolutions or pooling over height and width."""
+    return any(node.target in _IMAGE_OPERATORS for node in exported.graph.nodes)

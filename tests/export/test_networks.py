@@ -11,6 +11,7 @@ import export_store
 import numpy as np
 import pytest
 from picotorch.host import twin
+from picotorch.host.profile import profiling
 from picotorch.host.run import running
 from picotorch.host.run.parity import same_bits
 from picotorch.host.run.request import Request
@@ -50,6 +51,15 @@ def check(pte, name, core, stated, wanted):
 def test_the_board_is_the_twin_and_as_near_to_pytorch_as_stated(name, core):
     check(export_store.program(name, core).read_bytes(), name, core, STATED[f"{name} {core}"],
           export_store.expected(name))
+
+
+def test_a_first_convolution_with_one_channel_packs_whole_patches():
+    """Of the instructions for a pixel with eight outputs two thirds were for packing nine values."""
+    pte = export_store.program("cnn", "cortex-m4").read_bytes()
+    entry, _ = profiling.profile(Request(pte, "cnn", export_store.samples("cnn")[0]), "mps2-an386")
+    row = entry["instructions"][1]
+    assert row["call"] == "cortex_m::quantized_depthwise_conv2d.out"
+    assert row["ticks"] < 450 * 16 * 16
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("executorch"),

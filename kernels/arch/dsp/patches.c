@@ -109,6 +109,21 @@ void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t
     to[1] = (uint16_t)(values[2 * step + 7] + layer->offset);
 }
 
+// The patch of a 3x3 kernel with one channel.
+void pt_pack_3x3(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step) {
+    int16x2_t offsets = pt_pair_of(layer->offset);
+    const int8_t *second = values + step, *third = second + step;
+    uint32_t *to = place(layer, i, 0);
+    to[0] = pair_of(values[0], values[2], offsets);
+    to[1] = pair_of(values[1], second[0], offsets);
+    to += 2 * layer->width;
+    to[0] = pair_of(second[1], third[0], offsets);
+    to[1] = pair_of(second[2], third[1], offsets);
+    to += 2 * layer->width;
+    to[0] = (uint16_t)(third[2] + layer->offset);
+    to[1] = 0;
+}
+
 static void pack_value(const pt_layer *layer, int32_t i, int32_t k, int32_t value) {
     half *halves = (half *)(place(layer, i, k) + (k & 1));
     halves[k >> 1 & 1] = (int16_t)value;
@@ -145,8 +160,33 @@ void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
     }
 }
 
+enum { SHORT_PATCH = 64 };
+
+// Side by side first, then by words.
+static __attribute__((noinline)) void pack_short_patch(const pt_layer *layer, int32_t i,
+                                                       const int8_t *values, int32_t count,
+                                                       int32_t rows, int32_t step) {
+    uint32_t words[SHORT_PATCH / 4];
+    int32_t depth = pt_whole_depth(layer);
+    int8_t *to = (int8_t *)words;
+    for (; rows > 0; rows--, values += step - count) {
+        for (const int8_t *end = values + count; values != end;) {
+            *to++ = *values++;
+        }
+    }
+    while (to != (int8_t *)words + depth) {
+        *to++ = (int8_t)-layer->offset;
+    }
+    pack_words(place(layer, i, 0), (const int8_t *)words, depth / 4,
+               (uint32_t)pt_pair_of(layer->offset), 8 * layer->width);
+}
+
 void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
                        int32_t rows, int32_t step) {
+    if (layer->capacity > 0 && layer->depth <= SHORT_PATCH) {
+        pack_short_patch(layer, i, values, count, rows, step);
+        return;
+    }
     for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
         pt_pack_bytes(layer, i, k, values, count);
     }

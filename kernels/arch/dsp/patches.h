@@ -16,6 +16,7 @@ void pt_pack_bytes(const pt_layer *layer, int32_t i, int32_t k, const int8_t *va
 void pt_pack_byte_rows(const pt_layer *layer, int32_t i, const int8_t *values, int32_t count,
                        int32_t rows, int32_t step);
 void pt_pack_3x9(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step);
+void pt_pack_3x3(const pt_layer *layer, int32_t i, const int8_t *values, int32_t step);
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
 
 static inline void pt_pack(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
@@ -34,6 +35,8 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
         pt_pack_words(layer, i, 0, values, count, rows, step);
     } else if (layer->capacity > 0 && count == 9 && rows == 3) {
         pt_pack_3x9(layer, i, values, step);
+    } else if (layer->capacity > 0 && count == 3 && rows == 3) {
+        pt_pack_3x3(layer, i, values, step);
     } else {
         pt_pack_byte_rows(layer, i, values, count, rows, step);
     }

@@ -128,11 +128,13 @@ class Command(click.Command):
 
 
 def _is_named(message, ctx):
-    """Return whether an error names a file that was given, or begins with a board or a port."""
+    """Return whether an error names a file that was given, or begins with a board."""
+    if message.startswith("board at "):  # a connected one
+        return True
     given = [(parameter, value) for parameter in ctx.command.params
              for value in _values(ctx, parameter)]
     return any(isinstance(value, Path) and str(value) in message
-               or parameter.name in ("board", "boards", "port") and message.startswith(f"{value}:")
+               or parameter.name in ("board", "boards") and message.startswith(f"{value}:")
                for parameter, value in given)
 
 

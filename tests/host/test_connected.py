@@ -144,8 +144,8 @@ def test_options_of_emulated_boards_are_not_ignored(call):
 def test_a_folder_in_folders_that_are_not_there(call, board):
     status, out, _ = call("deploy", SMALL, "--port", board.port, "--to", "/one/two", "--json")
     assert (status, json.loads(out)["path"]) == (0, "/one/two/model.pte")
-    failed = call("deploy", SMALL, "--port", board.port, "--to", "/one/two/model.pte", "--json")
-    assert_error(failed, "AccessFailed", "Not a directory while the folder is made", "file system")
+    failed = call("deploy", SMALL, "--port", board.port, "--to", "/one/two/model.pte")
+    assert_error(failed, "AccessFailed", "Not a directory while making the folder", "file system")
 
 
 def test_a_full_file_system_has_no_less_than_nothing(board):
@@ -225,7 +225,7 @@ def test_size_says_which_way_fits(call, board):
 
 def test_a_board_that_needs_too_long(call, board):
     failed = call("run", MODEL, "--port", board.port, "--patience", 0.001)
-    assert_error(failed, "AccessFailed", "no answer while the model runs", "--patience")
+    assert_error(failed, "AccessFailed", "no answer while running the model", "--patience")
     assert call("parity", MODEL, "--port", board.port)[0] == 0
 
 

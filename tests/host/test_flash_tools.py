@@ -82,8 +82,8 @@ def test_a_drive_of_another_board_is_not_taken(call, folder):
 
 
 @pytest.mark.parametrize("data, text", [(uf2(2, 0xE48BFF59), "not for RPI_PICO"),
-                                        (uf2(2)[:-100], "no UF2 file"), (b"", "no UF2"),
-                                        (bytes(512), "no UF2 block")])
+                                        (uf2(2)[:-100], "not a UF2 file"), (b"", "not a UF2"),
+                                        (bytes(512), "not a UF2 block")])
 def test_a_uf2_that_is_none_of_the_board(call, folder, data, text):
     (folder / "fw.uf2").write_bytes(data)
     mount(folder)

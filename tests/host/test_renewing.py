@@ -97,7 +97,7 @@ def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, 
         patch.setattr(link, "PATIENCE", 2.5)
         failed = call("deploy", MUL, "--port", board.port, "--json")
     board.fault = None
-    assert_error(failed, "AccessFailed", f"while {MODULE} is copied")
+    assert_error(failed, "AccessFailed", f"while copying {MODULE}")
     assert on_board(board, MODULE) == checksum(OLD)
     assert call("deploy", MUL, "--port", board.port)[0] == 0
     assert on_board(board, MODULE) == checksum(module)

@@ -117,7 +117,7 @@ def test_what_deploy_cannot_replace_is_named(call, board, has, path, flash, word
 def test_what_both_need_may_be_too_much(call, board, has, monkeypatch):
     has(MODULE, ["aten::add.out"])
     monkeypatch.setattr(native_module, "HEAP_BESIDE", 1 << 30)
-    assert_error(call("deploy", MUL, "--port", board.port, "--json"), "MemoryAllocationFailed", "heap",
+    assert_error(call("deploy", MUL, "--port", board.port), "MemoryAllocationFailed", "heap",
                  f"remove {MODULE}", "for this model alone")
     assert on_board(board, MODULE) == checksum(OLD)
 

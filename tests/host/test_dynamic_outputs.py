@@ -118,4 +118,4 @@ def test_the_rank_does_not_change():
     one = Call("aten::relu.out", [np.ones(6, np.float32), out])
     one.make_dynamic(out, SPARE)
     error, reason = refusal(one)
-    assert error == "InvalidArgument" and "sizes are not those" in reason
+    assert error == "InvalidArgument" and "sizes differ from those" in reason

@@ -74,7 +74,7 @@ def confined():
 
 
 def test_a_board_starts_no_program(confined, firmware, made):
-    with pytest.raises(emulator.EmulatorError, match="what the emulator's sandbox denies"):
+    with pytest.raises(emulator.EmulatorError, match="the emulator's sandbox denies"):
         emulator.run(BOARD, firmware, {})
     assert not made.exists()
 

@@ -51,19 +51,19 @@ def test_indices_out_of_range(operator, bad):
     ("embedding", [W, np.zeros((1,) * 16, np.int64), -1, False, False, OUT], "more than 16",
      "NotSupported"),
     ("embedding", [W, FIRST, -1, False, False, OUT.astype(np.int8)], "dtype must be", None),
-    ("embedding", [W, FIRST[:1], -1, False, False, OUT], "sizes are not those", None),
+    ("embedding", [W, FIRST[:1], -1, False, False, OUT], "sizes differ from those", None),
     ("index_select", [W, 2, FIRST, OUT], "dim is out of range", None),
     ("index_select", [W, 0, FIRST.reshape(1, 2), OUT], "1 dim", None),
     ("index_select", [W, 0, FIRST.astype(bool), OUT], "int64 or int32", None),
     ("index_select", [W, 0, FIRST, OUT.astype(np.int8)], "dtype must be", None),
-    ("index_select", [W, 1, FIRST, OUT], "sizes are not those", None),
+    ("index_select", [W, 1, FIRST, OUT], "sizes differ from those", None),
     ("index_select", [np.array(1, np.float32), 0, FIRST, OUT], "takes one index", None),
     ("gather", [W, 5, FIRST, False, OUT], "dim is out of range", None),
     ("gather", [W, 0, FIRST, False, OUT], "larger than self", None),
     ("gather", [W, 0, np.zeros((2, 3), np.int64), False, OUT], "larger than self", None),
     ("gather", [W, 0, np.zeros((2, 2), np.float32), False, OUT], "int64 or int32", None),
     ("gather", [W, 0, np.zeros((2, 2), np.int64), False, OUT.astype(np.int8)], "dtype must", None),
-    ("gather", [W, 0, np.zeros((1, 2), np.int64), False, OUT], "sizes are not those", None),
+    ("gather", [W, 0, np.zeros((1, 2), np.int64), False, OUT], "sizes differ from those", None),
 ])
 def test_refusals(operator, arguments, reason, name):
     with pytest.raises(KernelError, match=reason) as error:
@@ -79,13 +79,13 @@ SQUARE = Tensor(np.zeros((2, 2), np.int64), (1, 0))
     ([W, [None], OUT], "no index", None),
     ([W, [FIRST, np.zeros(3, np.int64)], OUT], "do not broadcast", None),
     ([W, [np.zeros(3, np.int16)], OUT], "int64, int32, bool or uint8", "NotSupported"),
-    ([W, [np.zeros(2, bool)], OUT], "a mask has not the sizes", None),
+    ([W, [np.zeros(2, bool)], OUT], "a mask does not have the sizes", None),
     ([W, [np.zeros((), bool)], OUT], "a mask must have dims", "NotSupported"),
     ([W, [FIRST, np.zeros((2, 1), bool)], OUT], "more indices than dims", None),
     ([W, [FIRST, None, None], OUT], "more indices than dims", None),
     ([W, [SQUARE], OUT], "indices must be contiguous", "NotSupported"),
     ([W, [FIRST], OUT.astype(np.int8)], "dtype must be", None),
-    ([W, [FIRST, FIRST], OUT], "sizes are not those", None),
+    ([W, [FIRST, FIRST], OUT], "sizes differ from those", None),
 ])
 def test_index_tensor_refuses(arguments, reason, name):
     with pytest.raises(KernelError, match=reason) as error:

@@ -53,7 +53,7 @@ def test_errors_leave_everything_usable(models, tmp_path):
     assert lines == [
         "damaged InvalidProgram (0x23): program: no file identifier ET12: not a .pte file; export "
         "the program again or copy it again",
-        "short InvalidProgram (0x23): program: 14912B requested, 1000B available: the header tells of "
+        "short InvalidProgram (0x23): program: 14912B requested, 1000B available: the header claims "
         "more than the file has; export the program again or copy it again",
         "refused 200 times",
         "deep MemoryAllocationFailed (0x21): stack: 2304B requested, 0B available; call from fewer "
@@ -104,7 +104,7 @@ def test_the_module_of_one_model_is_small(call, package):
     output, entry = package(call)
     assert len(entry["operators"]) == 8
     assert entry["modules"]["armv7emsp"] == (output / "armv7emsp" / "_picotorch.mpy").stat().st_size
-    assert entry["heap"]["armv7emsp"] <= 76_000
+    assert entry["heap"]["armv7emsp"] <= 77_000
     assert native_module.heap_of(stock.make_module("armv7emsp")) <= 190 * 1024
     parts = entry["parts"]["armv7emsp"]
     assert set(parts) == {"binding", "library", "kernels", "compiler's library", "texts"}
@@ -140,7 +140,7 @@ say(ds_cnn[:1000])
     assert run_script("x64", "unix", script, models, tmp_path) == [
         f"InvalidProgram (0x23): program: no file identifier ET12: not a .pte file{again}",
         f"InvalidProgram (0x23): program: {sizes}: the header claims more than the file has{again}",
-        f"InvalidProgram (0x23): {again[2:]}",
+        f"InvalidProgram (0x23): program{again}",
         f"InvalidProgram (0x23): program: {sizes}{again}",
     ]
 

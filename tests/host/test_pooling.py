@@ -111,7 +111,7 @@ HALF = np.zeros((1, 1, 2, 2), np.float32)
     ({1: [5, 5]}, "larger than the input"),
     ({6: 0}, "divisor_override"),
     ({7: np.zeros((1, 1, 2, 2), np.float64)}, "dtype must be the input's"),
-    ({7: np.zeros((1, 1, 3, 2), np.float32)}, "sizes are not those"),
+    ({7: np.zeros((1, 1, 3, 2), np.float32)}, "sizes differ from those"),
 ])
 def test_avg_pool2d_refuses(change, reason):
     arguments = [IMAGE, [2, 2], [2, 2], [0, 0], False, True, None, HALF]
@@ -129,7 +129,7 @@ def test_avg_pool2d_refuses(change, reason):
     ({4: [1, 1, 1]}, "dilation"),
     ({6: np.zeros((1, 1, 2, 2), np.int8)}, "dtype must be the input's"),
     ({7: np.zeros((1, 1, 2, 2), np.int32)}, "indices must be int64"),
-    ({7: np.zeros((1, 1, 2, 1), np.int64)}, "sizes are not those"),
+    ({7: np.zeros((1, 1, 2, 1), np.int64)}, "sizes differ from those"),
     ({0: np.zeros((1, 1, 1, 4), np.float32), 3: [2, 0], 4: [4, 1]}, "padding alone"),
 ])
 def test_max_pool2d_refuses(change, reason):
@@ -148,7 +148,7 @@ def test_max_pool2d_refuses(change, reason):
     ([np.zeros((1, 4, 4), np.int64), [2, 2], HALF], "no pooling of this dtype"),
     ([IMAGE, [2], HALF], "output_size"),
     ([IMAGE, [2, -2], HALF], "output_size"),
-    ([IMAGE, [2, 3], HALF], "sizes are not those"),
+    ([IMAGE, [2, 3], HALF], "sizes differ from those"),
     ([IMAGE, [2, 2], np.zeros((1, 1, 2, 2), np.float64)], "dtype must be the input's"),
 ])
 def test_adaptive_avg_pool2d_refuses(arguments, reason):

@@ -147,7 +147,7 @@ def test_a_model_is_named_as_its_file():
     assert frozen_models.parse("net=b.pte") == ("net", Path("b.pte"))
     assert frozen_models.parse("class.pte") == ("class_", Path("class.pte"))
     for name in ("class", "__name__", "1x", ""):
-        with pytest.raises(ValueError, match="no name for a model"):
+        with pytest.raises(ValueError, match="is not a Python identifier"):
             frozen_models.parse(name + "=b.pte")
 
 
@@ -156,4 +156,4 @@ def test_two_models_of_one_name_are_refused(call):
     assert_error(call("firmware", "--board", "MPS2_AN385", "--frozen-model", model, "--frozen-model",
                       model), "InvalidArgument", "two models are called model", "NAME=PATH")
     assert_usage(call("firmware", "--board", "MPS2_AN385", "--frozen-model", f"7={model}"),
-                 "'7' is no name")
+                 "'7' is not a Python identifier")

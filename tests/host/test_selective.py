@@ -270,7 +270,7 @@ def test_a_firmware_has_the_parts_that_its_models_need_and_those_asked_for(call,
 
 def test_a_firmware_of_another_board_is_refused(call, firmware, tmp_path):
     assert_error(call("run", path("add_1"), "--board", "mps2-an385", "--firmware", firmware[0]),
-                 "InvalidArgument", "no firmware of mps2-an385")
+                 "InvalidArgument", "is not a firmware of mps2-an385")
     assert_error(call("run", path("add_1"), "--board", BOARD, "--firmware", tmp_path / "nix.elf"),
                  "AccessFailed", "nix.elf")
 

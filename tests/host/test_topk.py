@@ -21,7 +21,7 @@ PLACES = np.zeros((2, 1), np.int64)
     ((X, 1, 2, True, True, VALUES, PLACES), "dim is out of range"),
     ((X, 1, 1, True, True, PLACES, PLACES), "dtype must be the input's"),
     ((X, 1, 1, True, True, VALUES, VALUES), "indices must be int64"),
-    ((X, 2, 1, True, True, VALUES, PLACES), "sizes are not those"),
+    ((X, 2, 1, True, True, VALUES, PLACES), "sizes differ from those"),
     ((X.astype(bool), 1, 1, True, True, VALUES.astype(bool), PLACES), "not compared"),
 ])
 def test_refusals(arguments, reason):

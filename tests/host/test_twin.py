@@ -105,7 +105,7 @@ def test_planned_buffer_of_the_public_report():
 def test_planned_buffer_that_there_is_not():
     result = run_fixture("add_1", planned_sizes={3: 64})
     assert result.status == "InvalidArgument"
-    assert result.message == "planned buffer 3: the method has 1, counted from 0"
+    assert result.message == "planned buffer 3: the method has 1, counted from 0; name one of them"
 
 
 def test_method_that_there_is_not():

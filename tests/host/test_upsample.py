@@ -77,7 +77,7 @@ IMAGE, OUT = np.ones((1, 2, 3, 3), np.float32), np.ones((1, 2, 6, 6), np.float32
     ((IMAGE[0], [6, 6], None, OUT), "4 dims"),
     ((IMAGE[:, :, :0], [6, 6], None, OUT), "height and width"),
     ((IMAGE, [6, 6], None, OUT.astype(np.int8)), "dtype must be the input's"),
-    ((IMAGE, [6, 5], None, OUT), "sizes are not those"),
+    ((IMAGE, [6, 5], None, OUT), "sizes differ from those"),
 ])
 def test_refusals(arguments, reason):
     with pytest.raises(KernelError, match=reason) as error:

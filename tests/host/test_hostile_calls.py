@@ -174,7 +174,7 @@ def test_places_of_indices_are_counted(operator):
     x = Tensor(np.zeros((1,) * rank, np.float32), scratch=True)
     indices = [np.zeros([5 if i == k else 1 for k in range(rank)], np.int64) for i in range(rank)]
     out = [np.zeros((1,) * rank, np.float32)] if operator.endswith("out") else []
-    with pytest.raises(KernelError, match="NotSupported in check: too many elements"):
+    with pytest.raises(KernelError, match="NotSupported in check: .*too many elements"):
         call(operator, x, indices, np.ones(1, np.float32), False, *out)
 
 

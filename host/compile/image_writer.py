@@ -178,9 +178,10 @@ class _Method:
         used = self._find_used(tensors)
         self._kept = [(ref, value) for ref, value in tensors if ref in used]
         self._places = {ref: i for i, (ref, _) in enumerate(self._kept)}
+        self._by_index = {value.index: ref for ref, value in [*self._kept, *variables]}
         for what in (lib.PT_INPUTS, lib.PT_OUTPUTS):
-            for i in range(lib.pt_plan_count(self._plan, what)):
-                self._add_signature(self._meta.program.library.value(self._meta.plan, what, i)[0])
+            for index, _ in self._signature(what):
+                self._add_signature(index)
         self._changing = bytearray(b"".join(
             _RECORD.pack(value.data, value.sizes, 0, value.index, value.type, value.flags)
             for _, value in variables))
@@ -210,11 +211,15 @@ class _Method:
         used.update(by_index[value] for value in self._named)
         return used
 
+    def _signature(self, what):
+        """(index, value) of each input or output."""
+        library, plan = self._meta.program.library, self._meta.plan
+        return [library.value(plan, what, i) for i in range(lib.pt_plan_count(self._plan, what))]
+
     def _entries(self, what):
         """Indexes of the inputs or outputs, of a list of tensors those of its items."""
-        library, found = self._meta.program.library, []
-        for i in range(lib.pt_plan_count(self._plan, what)):
-            value, item = library.value(self._meta.plan, what, i)
+        found = []
+        for value, item in self._signature(what):
             if item.type in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
                 found += [lib.pt_list_entry(self._plan, item, k) for k in range(item.count)]
             else:
@@ -271,10 +276,7 @@ class _Method:
 
     def _add_signature(self, index):
         """An input, output or item of one that is not a tensor: it keeps its index."""
-        by_index = {value.index: ref for ref, value in self._kept}
-        if index in by_index or any(
-                ffi.cast("pt_value *", _at(self._c, ref)).index == index
-                for ref in self._variables):
+        if index in self._by_index:
             return
         _, item = self._meta.program.library.value(self._meta.plan, lib.PT_VALUES, index)
         other = lib.PT_VALUE_OTHER + item.type
@@ -305,6 +307,7 @@ class _Method:
         """Those with an index first, in its order."""
         order = sorted(self._constants, key=lambda key: key[1])
         self._constants = {key: len(self._kept) + i for i, key in enumerate(order)}
+        self._constants_by_index = {key[1]: place for key, place in self._constants.items()}
         self._indexes = {}
         count = lib.pt_plan_count(self._plan, lib.PT_VALUES)
         for key in order:
@@ -330,16 +333,10 @@ class _Method:
 
     def _entry(self, index):
         """Return the entry of a list's item, by the index of the value."""
-        for ref, value in self._kept:
-            if value.index == index:
-                return self._argument(ref)
-        for ref in self._variables:
-            if ffi.cast("pt_value *", _at(self._c, ref)).index == index:
-                return self._argument(ref)
-        for key, place in self._constants.items():
-            if key[1] == index:
-                return self._image_ref(place)
-        return 0
+        if index in self._by_index:
+            return self._argument(self._by_index[index])
+        place = self._constants_by_index.get(index)
+        return 0 if place is None else self._image_ref(place)
 
     # ---- records
 
@@ -463,9 +460,8 @@ class _Method:
         if any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in self._instructions()) or any(
                 value.flags & lib.PT_VALUE_DYNAMIC for _, value in self._kept):
             return [place for place in planned if place[2]]
-        by_index = {value.index: ref for ref, value in self._kept}
         inputs, given = (
-            [place for index in indexes if index in by_index for place in self._place(by_index[index])]
+            [place for index in indexes for place in self._place(self._by_index.get(index))]
             for indexes in (self._entries(lib.PT_INPUTS),
                             [*self._entries(lib.PT_OUTPUTS), *self._named]))
         instructions = [(given, []), *self._reads_and_writes()]  # they can be read before the first run
@@ -491,23 +487,20 @@ class _Method:
         return at
 
     def _write_method(self, record, variables):
-        tables, plan = self._tables, self._plan
+        tables = self._tables
         prepared = self._write_prepared()
         instructions = self._write_instructions()
         at = tables.add(struct.pack(
             "<HHIIIIII", len(self._kept), len(variables), record.n_instructions,
             self._image_ref(0), _ref(lib.PT_MEMORY_IMAGE, instructions), 0, record.scratch, prepared))
-        values = self._meta.program.library
-        indexes = [[values.value(self._meta.plan, what, i)[0]
-                    for i in range(lib.pt_plan_count(plan, what))]
+        indexes = [[index for index, _ in self._signature(what)]
                    for what in (lib.PT_INPUTS, lib.PT_OUTPUTS)]
         planned = [self._meta.memory_planned_buffer_size(i)
                    for i in range(self._meta.num_memory_planned_buffers())]
-        operators = sorted({one.kernel for one, _ in self._instructions()
-                            if one.op in _CALLS})
+        operators = sorted({one.kernel for one, _ in self._instructions() if one.op in _CALLS})
         name = self._meta.name().encode()
-        names = [(tables.vector(len(text), text), value) for value, text in
-                 [(value, text.encode()) for value, text in self._named.items()]]
+        named = [(value, text.encode()) for value, text in self._named.items()]
+        names = [(tables.vector(len(text), text), value) for value, text in named]
         fields = [
             tables.vector(len(name), name), at, len(self._kept) + len(self._constants),
             tables.vector(self._count, b""),

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree
 import zipfile
 from pathlib import Path
@@ -24,6 +23,7 @@ from calling import assert_error, assert_usage  # noqa: E402
 from flatbuffer_builder import string_value  # noqa: E402
 from programs import call as call_of  # noqa: E402
 from programs import plan, program, relu_plan, tensor  # noqa: E402
+from test_signals import wait_for_emulator  # noqa: E402
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
 RUN_FIELDS = {"model", "method", "board", "status", "error", "instructions",
@@ -671,7 +671,7 @@ def test_interrupt_while_a_board_runs():
         [SCRIPT, "run", str(path("simple_conv_256")), "--board", "mps2-an386"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     assert process.stdout.readline().startswith(b"The inputs are random")
-    time.sleep(0.3)
+    wait_for_emulator(process)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     assert (process.returncode, error) == (130, b"\nInterrupted\n")

@@ -51,13 +51,13 @@ def children(process):
 
 def wait_for_emulator(process):
     """Its process id, when it has started."""
-    for _ in range(600):
+    for _ in range(3000):
         for child in children(process):
             words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
             if b"qemu" in words[0] and b"-kernel" in words:
                 return child
         assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
+        time.sleep(0.01)
     raise AssertionError("no emulator was started")
 
 

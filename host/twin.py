@@ -96,7 +96,7 @@ def prepare_for(method: Method, core: str) -> None:
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
     """The memories of a run; each starts at a multiple of 16 bytes."""
     planned = [aligned(size) for size in planned_sizes(meta, request.planned_sizes)]
-    for memory in planned:
+    for memory in planned if request.planned_fill else ():
         memory[:] = bytes([request.planned_fill]) * len(memory)
     return MemoryManager(
         MemoryAllocator(aligned(request.pool_size)),

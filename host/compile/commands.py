@@ -67,8 +67,8 @@ def compile_command(model, board, chip, core, files, output, folder, no_prepare,
     data = running.read_program(model)
     if is_image(data):
         raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
-    if not folder:
-        output = output or compiling.default_output(model)
+    if not folder and not output:
+        output = compiling.default_output(model)
         check_output(output)
     steps = Steps(None if as_json else functools.partial(click.echo, nl=False))
     image, entry = compiling.compile_file(data, str(model), running.read_data(files), core,

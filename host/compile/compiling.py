@@ -41,7 +41,7 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
              "bytes": len(image.data), "flash": vars(image.parts), "notes": notes,
              "methods": methods}
     with steps.step("Comparing the outputs of program and image"):
-        for method in image.methods:
+        for method in methods:
             _check(program, image.data, name, data, method)
     return image, entry
 
@@ -76,20 +76,20 @@ def _need(file, data, name):
             "unplanned": unplanned_bytes(opened.method_meta(name))}
 
 
-def _run(file, data, name, method, given):
+def _run(file, data, name, method, given, need):
     """Runs a method twice on the twin, in memories of the sizes that it needs. Planned memory is not
     zero before: loading has to clear what needs it."""
-    need = _need(file, data, method)
     return twin.run(Request(file, name, given, method, need["method_pool"], temp_size=need["temp"],
                             data=data, further=[given], planned_fill=_DIRT))
 
 
-def _check(program, image, name, data, method):
-    """Runs program and image on the twin with the same random inputs. Raises Internal when they
-    differ."""
+def _check(program, image, name, data, entry):
+    """Runs a method of program and image on the twin with the same random inputs. entry: _method's.
+    Raises Internal when they differ."""
+    method = entry["method"]
     given = inputs.random_inputs(twin.open_program(program).method_meta(method))
-    was = _run(program, data, name, method, given)
-    now = _run(image, [], name, method, given)
+    was = _run(program, data, name, method, given, _need(program, data, method))
+    now = _run(image, [], name, method, given, entry["after"])
     before, after = (list(itertools.chain(result.outputs, *result.further)) for result in (was, now))
     same = was.code == now.code and len(before) == len(after) and all(
         same_bits(one, other) for one, other in zip(before, after, strict=True))

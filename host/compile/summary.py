@@ -86,12 +86,7 @@ def _show_ram(method, of_method):
 
 
 def _parts(need):
-    memories = {"method pool": need["method_pool"],
-                **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
-                "temp memory": need["temp"]}
-    if need["unplanned"]:
-        memories["inputs, outputs"] = need["unplanned"]
-    return fitting.parts_of_ram(memories, "c", None)
+    return fitting.parts_of_ram(fitting.memories_of(need), "c", None)
 
 
 def _show_time(method, of_method, entry):

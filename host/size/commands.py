@@ -80,7 +80,7 @@ def _chips(chips: list[Chip], said: dict) -> list[Chip]:
 
 
 def _fits(entry):
-    connected = entry.get("connected")
     """Return whether all fit for certain."""
+    connected = entry.get("connected")
     return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (
         connected is None or connected["fits_in_romfs"] or connected["fits_in_heap"])

@@ -67,6 +67,15 @@ def _measured(name, path):
     return Firmware(flash, section_bytes(path, [".data", ".bss"]) - board.heap_size)
 
 
+def memories_of(need: dict) -> dict[str, int]:
+    """Return bytes by memory of a method. need: "method_pool", "planned", "temp", and "unplanned", the
+    inputs and outputs outside them."""
+    memories = {"method pool": need["method_pool"],
+                **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
+                "temp memory": need["temp"]}
+    return memories | ({"inputs, outputs": need["unplanned"]} if need["unplanned"] else {})
+
+
 def parts_of_ram(memories: dict[str, int], way: str, firmware: Firmware | None) -> dict:
     """Return bytes by part: the memories of the method, then those of the software around it; None for
     an unknown part."""

@@ -135,11 +135,7 @@ class _Measured:
         firmware = board and fitting.firmware_of(board)
         kernels = self.kernels(board)
         kernels = kernels and kernels["core_and_kernels"]
-        memories = {"method pool": need["method_pool"],
-                    **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
-                    "temp memory": need["temp"]}
-        if need["unplanned"]:
-            memories["inputs, outputs"] = need["unplanned"]
+        memories = fitting.memories_of(need)
         files = {"program": need["program_bytes"],
                  **{f"data file {i}": size for i, size in enumerate(need["data_bytes"])}}
         return {way: fitting.fit(chip, fitting.parts_of_ram(memories, way, firmware),

@@ -3,9 +3,6 @@
 Files are read and written by ExecuTorch's own code, so this needs the `export` extra.
 """
 
-import logging
-import warnings
-
 import click
 from picotorch import Error
 from picotorch.errors import INTERNAL, INVALID_PROGRAM, NOT_FOUND, fail
@@ -14,6 +11,7 @@ from .. import inputs, show, twin
 from ..run.parity import same_bits
 from ..run.request import Request
 from . import rewriting
+from .steps import quiet
 
 _TEMP_SIZE = 1 << 20
 
@@ -38,17 +36,13 @@ class _Exporter:
     """What is used of the package. Its import logs and warns of what is not used here."""
 
     def __init__(self):
-        disabled = logging.root.manager.disable
-        logging.disable(logging.WARNING)
         try:
-            with warnings.catch_warnings(action="ignore"):
+            with quiet():
                 from executorch.exir import schema
                 from executorch.exir._serialize import _program
         except ImportError as error:
             raise fail(NOT_FOUND, f"ExecuTorch's exporter cannot be imported ({error})",
                        remedy="pip install -e '.[export]'") from None
-        finally:
-            logging.disable(disabled)
         self.schema = schema
         self.deserialize_pte_binary = _program.deserialize_pte_binary
         self.serialize_pte_binary = _program.serialize_pte_binary

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, fail
+from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.host.export import building, modules, report, timing
 from picotorch.host.export.samples import LABELS, read_arrays
 from picotorch.host.export.steps import Steps
+from picotorch.host.files import write
 
 __all__ = ["CORES", "Exported", "export"]
 
@@ -39,11 +40,9 @@ class Exported:
     report: dict[str, Any]
 
     def save(self, path: str | Path) -> None:
-        """Writes the program. Raises AccessFailed."""
-        try:
-            Path(path).write_bytes(self.buffer)
-        except OSError as error:
-            raise fail(ACCESS_FAILED, error.strerror or str(error), str(path)) from None
+        """Writes the program whole or not at all. Raises AccessFailed; NotSupported for a FIFO or a
+        device."""
+        write(path, self.buffer)
 
     def show(self) -> None:
         """Prints what picotorch export prints in the end."""

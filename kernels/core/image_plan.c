@@ -60,18 +60,10 @@ static uint32_t count(const pt_plan *plan, pt_what what) {
 
 // ---- values
 
-// The record of value `index` among n of them, which are sorted by it; NULL for none.
+// The record of value `index` among n of them; NULL for none.
 static const pt_value *search(const pt_value *values, uint32_t n, uint32_t index) {
-    uint32_t low = 0, high = n;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (values[middle].index < index) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < n && values[low].index == index ? &values[low] : NULL;
+    uint32_t i = pt_search_values(values, n, index);
+    return i < n && values[i].index == index ? &values[i] : NULL;
 }
 
 static const pt_value *find_value(const pt_plan *plan, uint32_t index) {

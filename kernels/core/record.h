@@ -106,6 +106,20 @@ static inline void pt_go_on(pt_context *c, const pt_instruction *instruction) {
 
 // ---- records of values
 
+// Place of the first of n records whose index is not below `index`; n for none.
+static inline uint32_t pt_search_values(const pt_value *values, uint32_t n, uint32_t index) {
+    uint32_t low = 0;
+    for (uint32_t high = n; low < high;) {
+        uint32_t middle = (low + high) / 2;
+        if (values[middle].index < index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 // True for a reference to a record, of the pool or an image: their memories differ in the last bit.
 // In an image there is nothing else.
 static inline bool pt_is_record(pt_ref arg) {

@@ -316,17 +316,6 @@ bool pt_has_kind(const pt_context *c, pt_ref arg, char letter) {
     if (pt_is_record(arg)) {
         return record_has_kind(c, arg, letter);
     }
-    uint8_t type = pt_value_type(pt_at(c, arg));
-    switch (letter) {
-    case 'M':
-        return type == PT_TYPE_STRING;
-    case 'L':
-        return type == PT_TYPE_INT_LIST && ints_are_ints(c, arg);
-    case 'Q':
-        return type == PT_TYPE_BOOL_LIST;
-    case 'R':
-        return type == PT_TYPE_DOUBLE_LIST;
-    default:
-        return number_has_kind(type, letter);
-    }
+    return constant_has_kind(pt_value_type(pt_at(c, arg)), letter) &&
+           (letter != 'L' || ints_are_ints(c, arg));
 }

@@ -6,24 +6,16 @@
 static pt_ref find(const pt_context *c, pt_ref records, uint32_t n, uint32_t index,
                    uint32_t *near) {
     const pt_value *values = (const pt_value *)(const void *)pt_at(c, records);
-    uint32_t low = *near, high = n;
-    low += low < n && values[low].index != index;
-    if (low >= n || values[low].index != index) {
-        low = 0;
-        while (low < high) {
-            uint32_t middle = (low + high) / 2;
-            if (values[middle].index < index) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if (low >= n || values[low].index != index) {
+    uint32_t i = *near;
+    i += i < n && values[i].index != index;
+    if (i >= n || values[i].index != index) {
+        i = pt_search_values(values, n, index);
+        if (i >= n || values[i].index != index) {
             return 0;
         }
     }
-    *near = low;
-    return records + low * (uint32_t)(sizeof(pt_value) / 4);
+    *near = i;
+    return records + i * (uint32_t)(sizeof(pt_value) / 4);
 }
 
 pt_ref pt_find_value(const pt_context *c, uint32_t index) {

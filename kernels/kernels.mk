@@ -6,7 +6,14 @@
 # -ffunction-sections and --gc-sections. PT_FAST_C: those of them that are for -O2, since a model
 # spends its time there; all others are for -Os. PT_KERNELS_INC, PT_KERNELS_CFLAGS: where its
 # headers are, and what its results depend on. -DPT_NO_TEXTS leaves out what errors say beside their numbers.
+# PT_KERNELS_DIR: this folder, with its full path unless it is set before.
+ifeq ($(origin PT_KERNELS_DIR),undefined)
 PT_KERNELS_DIR := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+endif
+ifneq ($(words $(PT_KERNELS_DIR)),1)
+$(error the path of kernels.mk has a space: make cannot use it; move it, or set PT_KERNELS_DIR to its folder, \
+	relative to where make runs, before you include it)
+endif
 PT_KERNELS_C := $(sort $(wildcard $(addprefix $(PT_KERNELS_DIR)/,\
 	core/*.c portable/*.c quantized/*.c cortex_m/*.c arch/*.c arch/*/*.c)))
 PT_KERNELS_INC := $(addprefix -I$(PT_KERNELS_DIR)/,core portable quantized cortex_m arch)

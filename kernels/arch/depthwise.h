@@ -19,11 +19,12 @@
 #ifndef PT_ARCH_DEPTHWISE_H
 #define PT_ARCH_DEPTHWISE_H
 
+#include "../core/config.h"
 #include "offsets.h"
 #include "scale.h"
 #include <stddef.h>
 
-#if defined(__ARM_FEATURE_DSP)
+#if defined(PT_LOOPS_DSP)
 typedef int16_t pt_plane;
 #else
 typedef int32_t pt_plane;
@@ -50,9 +51,9 @@ typedef struct pt_depthwise_row {
     int32_t n, channels;
 } pt_depthwise_row;
 
-#if defined(__ARM_FEATURE_DSP) || defined(__ARM_ARCH_7M__)
+#if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M)
 #include "depthwise_blocks.h"
-#elif defined(__ARM_ARCH_6M__)
+#elif defined(PT_LOOPS_V6M)
 #include "v6m/depthwise.h"
 #else
 #include "depthwise_plain.h"

@@ -21,7 +21,7 @@ PT_OFFSET(pt_blocks, plane_gap, 24);
 PT_OFFSET(pt_blocks, out_gap, 28);
 PT_OFFSET(pt_blocks, channels_end, 32);
 
-#if defined(__ARM_FEATURE_DSP)
+#if defined(PT_LOOPS_DSP)
 #include "dsp/depthwise.h"
 #else
 #include "v7m/depthwise.h"

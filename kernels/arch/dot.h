@@ -6,6 +6,7 @@
 #ifndef PT_ARCH_DOT_H
 #define PT_ARCH_DOT_H
 
+#include "vectors.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,13 +70,23 @@ typedef struct pt_sums {
     int32_t s0, s1, s2, s3;
 } pt_sums;
 
+#if defined(PT_X86)
+// pt_dot_1x4 of the first values of n, as many as fill vectors. Returns how many.
+int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride, int32_t n,
+                       int32_t sums[4]);
+#endif
+
 // Adds the products of (x[k] + offset) and w[j * stride + k], for k below n, to sum j.
 static PT_DOT void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride,
                               int32_t n, pt_sums *sums) {
     uint32_t s0 = (uint32_t)sums->s0, s1 = (uint32_t)sums->s1;
     uint32_t s2 = (uint32_t)sums->s2, s3 = (uint32_t)sums->s3;
     const int8_t *end = x + n;
-#if defined(__ARM_FEATURE_DSP)
+#if defined(PT_X86)
+    int32_t all[4] = {0, 0, 0, 0}, done = pt_dot_vectors(x, offset, w, stride, n, all);
+    s0 += (uint32_t)all[0], s1 += (uint32_t)all[1], s2 += (uint32_t)all[2], s3 += (uint32_t)all[3];
+    x += done, w += done;
+#elif defined(__ARM_FEATURE_DSP)
     if ((((uintptr_t)x | (uintptr_t)w | (uint32_t)stride) & 3) == 0) {
         int16x2_t offsets = pt_pair_of(offset);
         for (const int8_t *whole = x + (n & ~3); x != whole; x += 4, w += 4) {

@@ -4,6 +4,7 @@
 #define PT_ARCH_ELEMENTWISE_H
 
 #include "requantize.h"
+#include "vectors.h"
 #include <stdbool.h>
 
 typedef struct pt_scaled {
@@ -35,6 +36,10 @@ static inline int32_t pt_multiply_some(int32_t a_zero_point, int32_t b_zero_poin
     return 0;
 }
 
+#if defined(PT_X86)
+#include "x86/elementwise.h"
+#else
+
 // q = round(x * inverse) + zero_point, halves to even, limited to int8; 0 for NaN.
 static inline int32_t pt_quantize_some(const float *x, int8_t *q, int32_t n, float inverse,
                                        int32_t zero_point) {
@@ -49,6 +54,7 @@ static inline int32_t pt_dequantize_some(const int8_t *q, float *x, int32_t n, f
     return 0;
 }
 
+#endif
 #endif
 
 #endif

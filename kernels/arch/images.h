@@ -11,7 +11,7 @@ typedef struct pt_geometry {
     int32_t pixel;    // bytes from a pixel of the input to the next
 } pt_geometry;
 
-#if defined(__ARM_FEATURE_DSP)
+#if defined(PT_LOOPS_DSP)
 
 enum { PT_CONVOLVES_SOME = 1 };
 

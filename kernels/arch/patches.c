@@ -1,5 +1,6 @@
 #include "patches.h"
 #include "dot.h"
+#include "prepare.h"
 
 bool pt_layer_scales_fast(const pt_layer *layer) {
     const pt_channels *p = &layer->output;
@@ -35,14 +36,21 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out) 
 
 void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
                       int8_t *out) {
+    if (PT_HAS_ANY_CORE && layer->prepared) {
+        pt_multiply_restored(layer, patches, stride, n, out);
+        return;
+    }
     for (; n > 0; n--, patches += stride, out += layer->out_stride) {
         pt_multiply_patch(layer, patches, out);
     }
 }
 
 void pt_multiply_block(const pt_layer *layer, int32_t n, int8_t *out) {
-    (void)n;
-    pt_multiply_patch(layer, layer->block, out);
+    if (PT_HAS_ANY_CORE && layer->prepared) {
+        pt_multiply_restored(layer, layer->block, layer->depth, n, out);
+    } else {
+        pt_multiply_patch(layer, layer->block, out);
+    }
 }
 
 #endif

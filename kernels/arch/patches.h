@@ -23,8 +23,11 @@
 #ifndef PT_ARCH_PATCHES_H
 #define PT_ARCH_PATCHES_H
 
+#include "../core/config.h"
+#include "prepared.h"
 #include "requantize.h"
 #include "scale.h"
+#include "vectors.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -38,10 +41,14 @@ typedef struct pt_layer {
     int32_t capacity;      // of it: in patches; with DSP in bytes, or 0 where patches stay bytes
     int32_t width;         // patches of the block that is being packed
     bool in_parts;         // not all channels at a time
+    uint8_t core;          // that they are prepared for
     const void *prepared;  // what pt_prepare_layer made of the channels, or NULL
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
     bool by_depth;         // words of the block are pairs of values, not of patches
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
+#ifdef PT_ANY_CORE
+    int8_t *restored; // room for the weights of a channel
+#endif
 } pt_layer;
 
 // n patches, the first at `patches` and `stride` bytes apart; outputs of a patch lie in a row.
@@ -90,15 +97,17 @@ static inline uint32_t pt_useful_table(int32_t channels) {
 // One patch as it lies, without scratch.
 void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 
-#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+#if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_PATCHES_DSP
 #include "dsp/patches.h"
-#elif defined(__ARM_ARCH_7M__)
+#elif defined(PT_LOOPS_V7M)
 #define PT_PATCHES_PAIRS
 #include "v7m/patches.h"
-#elif defined(__ARM_ARCH_6M__)
+#elif defined(PT_LOOPS_V6M)
 #define PT_PATCHES_PAIRS
 #include "v6m/patches.h"
+#elif defined(PT_X86)
+#include "x86/patches.h"
 #else
 #define PT_PATCHES_PLAIN
 #include "patches_plain.h"

@@ -18,15 +18,13 @@ void pt_prepare_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
 // other. Zeros fill the last four. Returns the end.
 uint32_t *pt_widen_pair(const int8_t *weights, int32_t depth, uint32_t *to);
 
-// A build prepares for its own core. The host's, with PT_ANY_CORE, does so for the one asked for.
-#ifdef PT_ANY_CORE
-#define PT_PREPARES_FOR(core) (core)
-#else
-#define PT_PREPARES_FOR(core) ((void)(core), PT_CORE)
-#endif
+// The core that a build prepares for: its own, or with PT_ANY_CORE the one asked for.
+static inline uint8_t pt_prepares_for(uint8_t core) {
+    return PT_HAS_ANY_CORE ? core : PT_CORE;
+}
 
 static inline void pt_prepare_layer(uint8_t core, const pt_layer *layer, void *to) {
-    switch (PT_PREPARES_FOR(core)) {
+    switch (pt_prepares_for(core)) {
     case PT_CORE_V6M:
         pt_prepare_layer_v6m(layer, to);
         break;
@@ -42,9 +40,32 @@ static inline void pt_prepare_layer(uint8_t core, const pt_layer *layer, void *t
 }
 
 static inline void pt_prepare_rows(uint8_t core, const pt_linear *p, const int8_t *w, void *to) {
-    if (PT_PREPARES_FOR(core) == PT_CORE_DSP) {
+    if (pt_prepares_for(core) == PT_CORE_DSP) {
         pt_prepare_rows_dsp(p, w, to);
     }
+}
+
+// ---- for a build with PT_ANY_CORE
+
+// What the loops of a core read of a layer. in_rows: patches lie in a row in the input; bytes: of
+// scratch.
+pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows, uint32_t bytes);
+// The same of rows, whose addends are read all the same; `constant` when these cannot change.
+pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant);
+// The products of n patches, `stride` bytes apart, with what is prepared.
+void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                          int8_t *out);
+
+// Keeps room at the end of the scratch to restore a channel where there is something prepared.
+// Returns the bytes that are left of at least pt_least_scratch.
+static inline uint32_t pt_keep_room(pt_layer *layer, void *scratch, uint32_t bytes) {
+#ifdef PT_ANY_CORE
+    bytes -= layer->prepared ? (uint32_t)layer->depth : 0;
+    layer->restored = (int8_t *)scratch + bytes;
+#else
+    (void)layer, (void)scratch;
+#endif
+    return bytes;
 }
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef PT_ARCH_ROWS_H
 #define PT_ARCH_ROWS_H
 
+#include "../core/config.h"
 #include "requantize.h"
 #include <stdbool.h>
 
@@ -34,13 +35,23 @@ static inline uint32_t pt_row_scratch(int32_t depth, int32_t outputs) {
     return whole > parts ? whole : parts;
 }
 
+// True where the sums of these rows scale to their outputs in one go, whatever the values are.
+static inline bool pt_rows_are_fast(const pt_linear *p) {
+    uint32_t limits = 0; // bits that stay clear while all addends are small
+    for (int32_t j = 0; p->addends && j < p->outputs; j++) {
+        limits |= (uint32_t)p->addends[j] + PT_BIAS_LIMIT;
+    }
+    return limits < 2 * PT_BIAS_LIMIT && p->depth % 4 == 0 && p->depth <= PT_MAX_ROW &&
+           pt_scales_fast(p->multiplier, p->shift);
+}
+
 // Bytes that pt_prepare_rows writes: two a weight; 0 where it is of no use.
 static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
     bool useful = depth % 4 == 0 && depth <= PT_MAX_ROW && outputs % 2 == 0;
     return useful && outputs < (1 << 24) / PT_MAX_ROW ? 2 * (uint32_t)depth * (uint32_t)outputs : 0;
 }
 
-#if defined(__ARM_FEATURE_DSP) || defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || defined(PT_ANY_CORE)
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
 // `row_sum` is w_offset times the sum over k of x[k] + x_offset.

@@ -2,7 +2,7 @@
 // with its offset, as half of what comes out of a ReLU, is left out.
 #include "rows.h"
 
-#if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_6M__)
+#if defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
 #include "offsets.h"
 #include "scale.h"
 #include <string.h>
@@ -16,7 +16,7 @@ PT_OFFSET(pt_value_at, value, 0);
 PT_OFFSET(pt_value_at, k, 4);
 PT_SIZE(pt_value_at, 8);
 
-#if defined(__ARM_ARCH_7M__)
+#if defined(PT_LOOPS_V7M)
 #include "v7m/rows.h"
 #else
 #include "v6m/rows.h"

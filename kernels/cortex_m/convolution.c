@@ -1,6 +1,7 @@
 // Convolution of int8 images with weights (output channels, height, width, channels of a group).
 #include "convolution.h"
 #include "../arch/prepare.h"
+#include "../arch/wide.h"
 #include "../core/operator_arguments.h"
 #include "image_parts.h"
 
@@ -52,6 +53,7 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     pt_tensor weights;
     x->c = c;
     x->prepared = NULL;
+    x->wide = NULL;
     int error = pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in);
     error = error ? error : pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], &weights);
     error = error ? error : read_window(c, args, &x->window);
@@ -101,25 +103,89 @@ static pt_layer layer_of(const convolution *x) {
                       .offset = x->offset,
                       .output = x->output,
                       .out_stride = x->out.channels,
+                      .core = x->c->core,
                       .prepared = x->prepared};
+}
+
+static __attribute__((noinline)) pt_geometry geometry_of(const convolution *x) {
+    const pt_window *w = &x->window;
+    return (pt_geometry){.in = {x->in.height, x->in.width},
+                         .out = {x->out.height, x->out.width},
+                         .kernel = {w->kernel[0], w->kernel[1]},
+                         .stride = {w->stride[0], w->stride[1]},
+                         .padding = {w->padding[0], w->padding[1]},
+                         .dilation = {w->dilation[0], w->dilation[1]},
+                         .channels = x->channels,
+                         .pixel = x->in.channels};
+}
+
+void pt_wish_wide(const pt_convolution *x, uint32_t taken) {
+    const pt_geometry g = geometry_of(x);
+    const pt_layer layer = layer_of(x);
+    uint32_t bytes = 0;
+    for (uint8_t i = 0; i < PT_WIDE_FORMS && !bytes; i++) {
+        bytes = pt_build_wide[i] ? pt_build_wide[i]->scratch(&g, &layer) : 0;
+        if (bytes) {
+            pt_wish_scratch(x->c, i, taken + bytes);
+        }
+    }
+}
+
+void pt_take_wide(pt_convolution *x, uint32_t taken) {
+    const pt_context *c = x->c;
+    if (c->scratch_size > taken) {
+        x->wide = c->scratch + taken;
+        x->wide_bytes = c->scratch_size - taken;
+    }
 }
 
 static bool is_constant(const pt_context *c, pt_ref arg) {
     return pt_is_none(arg) || (pt_get_tensor(c, arg).flags & PT_VALUE_CONSTANT);
 }
 
+// What is prepared of a convolution.
+static const uint8_t prepared_arguments[] = {QUANTIZED_CONV2D_WEIGHT, QUANTIZED_CONV2D_BIAS,
+                                             QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS,
+                                             QUANTIZED_CONV2D_REQUANTIZE_SHIFTS};
+
+static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *left_out) {
+    bool constant = true;
+    for (uint32_t i = 0; i < sizeof(prepared_arguments); i++) {
+        pt_ref arg = args[prepared_arguments[i]];
+        constant = constant && is_constant(c, arg);
+        *left_out |= !pt_is_none(arg) && pt_is_left_out(c, arg);
+    }
+    return constant;
+}
+
+// For those who write images: what is the same for all groups.
+static void note_use(pt_context *c, const pt_ref *args, const convolution *x) {
+    pt_tensor scratch = pt_get_tensor(c, args[QUANTIZED_CONV2D_SCRATCH]);
+    uint32_t bytes = pt_nbytes(&scratch);
+    pt_layer layer = layer_of(x);
+    layer.channels = x->outputs;
+    bytes = bytes < pt_least_scratch(x->depth) ? useful_scratch(x) : bytes;
+    pt_prepared_use use = pt_layer_use(c->core, &layer, x->in_place, bytes);
+    for (int32_t g = 1; g < x->groups; g++) {
+        pt_skip_channels(&layer);
+        use = use == pt_layer_use(c->core, &layer, x->in_place, bytes) ? use : PT_USES_BOTH;
+    }
+    for (uint32_t i = 0; i < sizeof(prepared_arguments); i++) {
+        pt_note_use(c, prepared_arguments[i], use);
+    }
+}
+
 // Weights, bias, multipliers and shifts in the form that the core's loops like best.
 static void prepare_convolution(pt_context *c, const pt_ref *args, const convolution *x) {
     pt_layer layer = layer_of(x);
-    if (!c->prepares) {
+    bool left_out = false;
+    if (!c->prepares || !has_constant_weights(c, args, &left_out) ||
+        x->depth > PREPARED_LIMIT / x->out.channels ||
+        !(left_out || pt_layer_scales_fast(&layer))) {
         return;
     }
-    bool constant = is_constant(c, args[QUANTIZED_CONV2D_WEIGHT]) &&
-                    is_constant(c, args[QUANTIZED_CONV2D_BIAS]) &&
-                    is_constant(c, args[QUANTIZED_CONV2D_REQUANTIZE_MULTIPLIERS]) &&
-                    is_constant(c, args[QUANTIZED_CONV2D_REQUANTIZE_SHIFTS]);
-    if (!constant || x->depth > PREPARED_LIMIT / x->out.channels || !pt_layer_scales_fast(&layer)) {
-        return;
+    if (PT_HAS_ANY_CORE) {
+        note_use(c, args, x);
     }
     layer.channels = x->outputs;
     uint32_t bytes = pt_layer_bytes(x->depth, x->outputs);
@@ -139,6 +205,9 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     }
     if (!error) {
         prepare_convolution(c, args, &x);
+    }
+    if (PT_HAS_ANY_CORE && !error && !x.in_place) {
+        pt_wish_wide(&x, 0);
     }
     return error;
 }
@@ -306,15 +375,7 @@ static bool convolve_part(pt_geometry *g, pt_layer *layer, const int8_t *in, int
 static __attribute__((noinline)) int convolve_at_once(const convolution *x, pt_layer *layer,
                                                       const int8_t *in, int8_t *out, uint32_t room,
                                                       bool *done) {
-    const pt_window *w = &x->window;
-    pt_geometry geometry = {.in = {x->in.height, x->in.width},
-                            .out = {x->out.height, x->out.width},
-                            .kernel = {w->kernel[0], w->kernel[1]},
-                            .stride = {w->stride[0], w->stride[1]},
-                            .padding = {w->padding[0], w->padding[1]},
-                            .dilation = {w->dilation[0], w->dilation[1]},
-                            .channels = x->channels,
-                            .pixel = x->in.channels};
+    pt_geometry geometry = geometry_of(x);
     return pt_convolve_in_parts(x->c, convolve_part, &geometry, layer, in, out, room, layer->block,
                                 done);
 }
@@ -334,9 +395,32 @@ static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_lay
     return PT_ERROR_OK;
 }
 
+// By the forms that take much scratch; apart, as convolve_at_once.
+static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_layer *layer,
+                                                   const int8_t *in, int8_t *out, bool *done) {
+    layer->weights = x->is_left_out ? NULL : x->weights;
+    for (int32_t i = 0; i < PT_WIDE_FORMS && !*done; i++) {
+        pt_geometry geometry = geometry_of(x);
+        if (pt_build_wide[i]) {
+            PT_TRY(pt_convolve_in_parts(x->c, pt_build_wide[i]->convolve, &geometry, layer, in, out,
+                                        x->wide_bytes, x->wide, done));
+        }
+    }
+    layer->weights = x->weights;
+    return PT_ERROR_OK;
+}
+
 static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
                           uint32_t bytes) {
     pt_layer layer = layer_of(x);
+    bool done = false;
+    if (PT_HAS_WIDE && x->wide) {
+        PT_TRY(convolve_wide(x, &layer, in, out, &done));
+    }
+    if (done) {
+        return PT_ERROR_OK;
+    }
+    bytes = pt_keep_room(&layer, scratch, bytes);
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
         if (PT_CONVOLVES_ALL || !layer.in_parts) {
@@ -388,7 +472,11 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     uint32_t bytes;
     int error = read_convolution(c, args, explicit_layout, &x);
     void *scratch = get_memories(c, args, &x, &bytes);
-    x.prepared = pt_prepared(c);
+    x.prepared = pt_prepares_for(c->core) == PT_CORE_PLAIN ? NULL : pt_prepared(c);
+    if (PT_HAS_WIDE && !error && !x.in_place) {
+        x.is_left_out = x.prepared && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
+        pt_take_wide(&x, 0);
+    }
     return error ? error : pt_convolve_images(&x, scratch, bytes);
 }
 
@@ -408,5 +496,5 @@ static int run_nhwc(pt_context *c, const pt_ref *args) {
     return run_convolution(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_conv2d_out = {check, run};
-const pt_kernel pt_cortex_m_quantized_conv2d_nhwc_out = {check_nhwc, run_nhwc};
+const pt_kernel pt_cortex_m_quantized_conv2d_out = PT_KERNEL(check, run);
+const pt_kernel pt_cortex_m_quantized_conv2d_nhwc_out = PT_KERNEL(check_nhwc, run_nhwc);

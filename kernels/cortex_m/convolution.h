@@ -16,8 +16,11 @@ typedef struct pt_convolution {
     int32_t depth; // products of a sum
     bool in_place; // a patch is a pixel of the input
     pt_channels output;
-    const void *prepared; // by pt_prepare_layer, or NULL
-    uint32_t *room;       // for pt_take_channels, or NULL: it is taken of the stack
+    const void *prepared; // by pt_prepare_layer or pt_prepare_winograd, or NULL
+    void *wide;           // scratch for the forms of pt_build_wide, which are tried first; or NULL
+    uint32_t wide_bytes;
+    bool is_left_out; // weights that are prepared are not there besides
+    uint32_t *room;   // for pt_take_channels, or NULL: it is taken of the stack
 } pt_convolution;
 
 // What other kernels need of the temp memory and this one leaves behind `used` bytes, for
@@ -27,6 +30,12 @@ uint32_t *pt_channel_room(const pt_context *c, uint32_t used);
 // Convolves x->in to x->out with at least pt_least_scratch bytes of scratch, a multiple of 4.
 // Polls.
 int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
+
+// For a check: wishes for what the forms of pt_build_wide take, behind the `taken` bytes of
+// scratch.
+void pt_wish_wide(const pt_convolution *x, uint32_t taken);
+// For a run: gives them the temp memory behind these.
+void pt_take_wide(pt_convolution *x, uint32_t taken);
 
 enum { PT_PART_STEPS = 1 << 22 }; // products of int8 between two polls
 

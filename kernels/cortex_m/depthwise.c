@@ -1,17 +1,10 @@
 // Depthwise convolution of int8 images with weights (1, height, width, output channels).
 #include "depthwise.h"
 #include "../arch/dot.h"
+#include "../arch/taps.h"
 #include "../core/operator_arguments.h"
 #include "image_parts.h"
 #include <string.h>
-
-// The taps of one output pixel that lie inside the input.
-typedef struct patch {
-    const int8_t *in, *weights; // of the first tap, channel 0
-    int32_t rows, columns;
-    ptrdiff_t in_step, in_row; // from a tap to the next of its row; from a row's end to the next
-    int32_t weight_step, weight_row;
-} patch;
 
 static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout,
                           pt_convolution *x) {
@@ -49,6 +42,8 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
     x->depth = weights.sizes[1] * weights.sizes[2];
     x->in_place = false;
     x->prepared = NULL;
+    x->wide = NULL;
+    x->is_left_out = false;
     x->out = (pt_image){NULL, x->in.batch, pt_count_windows(w, PT_HEIGHT, x->in.height),
                         pt_count_windows(w, PT_WIDTH, x->in.width), weights.sizes[3]};
     pt_limit_steps(w, &x->in, &x->out);
@@ -166,19 +161,32 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     error = error
                 ? error
                 : pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out);
-    if (!error && tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least_scratch(&x)) {
-        pt_ask_scratch(c, useful_scratch(&x));
+    if (error) {
+        return error;
     }
-    return error;
+    uint32_t taken = 0;
+    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < least_scratch(&x)) {
+        taken = useful_scratch(&x);
+        pt_ask_scratch(c, taken);
+    }
+    if (PT_HAS_ANY_CORE && transposed_bytes(&x)) {
+        x.groups = x.in.channels = 1; // as they are run
+        pt_wish_wide(&x, (taken + 7) & ~7u);
+    }
+    return PT_ERROR_OK;
 }
 
 // ---- one pixel after the other
 
-static patch make_patch(const pt_convolution *x, const int8_t *in, const pt_span *rows,
-                        const pt_span *columns) {
+static bool takes_vectors(const pt_convolution *x) {
+    return x->outputs == 1 && pt_takes_taps(&x->output, x->out.channels);
+}
+
+static pt_pixel_taps make_taps(const pt_convolution *x, const int8_t *in, const pt_span *rows,
+                               const pt_span *columns) {
     const pt_window *w = &x->window;
     int32_t line = x->in.width * x->in.channels, outputs = x->out.channels;
-    patch p = {in, x->weights, rows->taps, columns->taps, .weight_step = outputs};
+    pt_pixel_taps p = {in, x->weights, rows->taps, columns->taps, .weight_step = outputs};
     p.in_step = (ptrdiff_t)w->dilation[PT_WIDTH] * x->in.channels;
     p.in_row = (ptrdiff_t)w->dilation[PT_HEIGHT] * line - p.columns * p.in_step;
     p.weight_row = (w->kernel[PT_WIDTH] - p.columns) * outputs;
@@ -192,8 +200,8 @@ static patch make_patch(const pt_convolution *x, const int8_t *in, const pt_span
 }
 
 // Four channels from `o` on, of as many input channels.
-static inline __attribute__((always_inline)) void run_four(const pt_convolution *x, const patch *p,
-                                                           int32_t o, bool aligned, int8_t *out) {
+static inline __attribute__((always_inline)) void
+run_four(const pt_convolution *x, const pt_pixel_taps *p, int32_t o, bool aligned, int8_t *out) {
     pt_sums sums = {0, 0, 0, 0};
     const int8_t *in = p->in + o, *w = p->weights + o;
     ptrdiff_t in_step = p->in_step;
@@ -215,15 +223,15 @@ static inline __attribute__((always_inline)) void run_four(const pt_convolution 
 }
 
 // Apart, each keeps what it loops over in registers.
-#define DEFINE_RUN_FOUR(name, aligned)                                                             \
-    static __attribute__((noinline)) void name(const pt_convolution *x, const patch *p, int32_t o, \
-                                               int8_t *out) {                                      \
-        run_four(x, p, o, aligned, out);                                                           \
+#define DEFINE_RUN_FOUR(name, aligned)                                                          \
+    static __attribute__((noinline)) void name(const pt_convolution *x, const pt_pixel_taps *p, \
+                                               int32_t o, int8_t *out) {                        \
+        run_four(x, p, o, aligned, out);                                                        \
     }
 DEFINE_RUN_FOUR(run_four_aligned, true)
 DEFINE_RUN_FOUR(run_four_unaligned, false)
 
-static void run_one(const pt_convolution *x, const patch *p, int32_t input, int32_t o,
+static void run_one(const pt_convolution *x, const pt_pixel_taps *p, int32_t input, int32_t o,
                     int8_t *out) {
     uint32_t sum = (uint32_t)pt_bias_of(&x->output, o);
     const int8_t *in = p->in + input, *w = p->weights + o;
@@ -239,15 +247,18 @@ static void run_one(const pt_convolution *x, const patch *p, int32_t input, int3
     out[o] = pt_finish(&x->output, o, (int32_t)sum);
 }
 
-static void run_pixel(const pt_convolution *x, const patch *p, int8_t *out) {
+static void run_pixel(const pt_convolution *x, const pt_pixel_taps *p, bool vectors, int8_t *out) {
     int32_t outputs = x->out.channels, fours = x->outputs == 1 ? outputs & ~3 : 0, o = 0;
+    if (vectors) {
+        o = pt_multiply_taps(p, x->offset, &x->output, outputs, out);
+    }
     uintptr_t addresses = (uintptr_t)x->weights | (uintptr_t)x->in.data | (uint32_t)outputs;
     if ((addresses & 3) == 0) {
         for (; o < fours; o += 4) {
             run_four_aligned(x, p, o, out);
         }
     }
-    for (; o < fours; o += 4) {
+    for (; PT_HAS_OWN_LOOPS && o < fours; o += 4) {
         run_four_unaligned(x, p, o, out);
     }
     for (int32_t input = o, rest = x->outputs; o < outputs; o++) {
@@ -261,13 +272,14 @@ static void run_pixel(const pt_convolution *x, const patch *p, int8_t *out) {
 
 static __attribute__((noinline)) int run_image(const pt_convolution *x, const int8_t *in,
                                                int8_t *out) {
+    const bool vectors = takes_vectors(x);
     for (int32_t i = 0; i < x->out.height; i++) {
         pt_span rows = pt_clip_window(&x->window, PT_HEIGHT, i, x->in.height);
         for (int32_t j = 0; j < x->out.width; j++) {
             pt_span columns = pt_clip_window(&x->window, PT_WIDTH, j, x->in.width);
-            patch p = make_patch(x, in, &rows, &columns);
+            pt_pixel_taps p = make_taps(x, in, &rows, &columns);
             PT_TRY(pt_count_product(x->c, x->out.channels, 1 + rows.taps * columns.taps));
-            run_pixel(x, &p, out);
+            run_pixel(x, &p, vectors, out);
             out += x->out.channels;
         }
     }
@@ -335,12 +347,17 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     if (PT_CONVOLVES_DEPTHWISE) {
         return run_images(&x, scratch, room);
     }
-    if (needed && ((uintptr_t)scratch & 3) == 0) {
+    if (needed && ((uintptr_t)scratch & 3) == 0 && !takes_vectors(&x)) {
         if (transposed_bytes(&x)) {
+            if (PT_HAS_WIDE) {
+                pt_take_wide(&x, scratch == c->scratch ? (room + 7) & ~7u : 0);
+            }
             return run_channels(&x, scratch, room);
         }
-        bool done;
-        PT_TRY(pt_run_planes(&x, scratch, &done));
+        bool done = false;
+        if (PT_HAS_OWN_LOOPS) { // without them planes are not worth their code
+            PT_TRY(pt_run_planes(&x, scratch, &done));
+        }
         if (done) {
             return error;
         }
@@ -368,5 +385,5 @@ static int run_nhwc(pt_context *c, const pt_ref *args) {
     return run_depthwise(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_out = {check, run};
-const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_nhwc_out = {check_nhwc, run_nhwc};
+const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_out = PT_KERNEL(check, run);
+const pt_kernel pt_cortex_m_quantized_depthwise_conv2d_nhwc_out = PT_KERNEL(check_nhwc, run_nhwc);

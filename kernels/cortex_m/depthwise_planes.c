@@ -52,7 +52,7 @@ static int32_t columns_of(const axis *a) {
     return LANES * a->stride * blocks_of(a) + 2;
 }
 
-// Of scratch, for an input channel.
+// Bytes of scratch for an input channel.
 static uint32_t channel_bytes(const pt_convolution *x, const axis *a) {
     return (uint32_t)x->outputs * PT_DEPTHWISE_CHANNEL_BYTES +
            SLOTS * (uint32_t)columns_of(a) * (uint32_t)PT_PLANE_BYTES;

@@ -210,7 +210,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_cortex_m_quantized_add_out = {add_check, add_run};
+const pt_kernel pt_cortex_m_quantized_add_out = PT_KERNEL(add_check, add_run);
 
 // ---- mul
 
@@ -283,7 +283,7 @@ static int mul_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_cortex_m_quantized_mul_out = {mul_check, mul_run};
+const pt_kernel pt_cortex_m_quantized_mul_out = PT_KERNEL(mul_check, mul_run);
 
 // ---- div
 
@@ -342,7 +342,7 @@ static int div_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_cortex_m_quantized_div_out = {div_check, div_run};
+const pt_kernel pt_cortex_m_quantized_div_out = PT_KERNEL(div_check, div_run);
 
 // ---- activation by a table of 256 results
 
@@ -372,4 +372,4 @@ static int activation_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_cortex_m_quantized_activation_out = {activation_check, activation_run};
+const pt_kernel pt_cortex_m_quantized_activation_out = PT_KERNEL(activation_check, activation_run);

@@ -128,6 +128,12 @@ static int read_linear(pt_context *c, const pt_ref *args, pt_tensor *x, pt_tenso
                                       args[QUANTIZED_LINEAR_ACTIVATION_MAX], &p->range);
 }
 
+static bool addends_are_constant(const pt_context *c, const pt_ref *args) {
+    pt_ref sum = args[QUANTIZED_LINEAR_KERNEL_SUM], bias = args[QUANTIZED_LINEAR_BIAS];
+    pt_ref addends = pt_is_none(sum) ? bias : sum;
+    return pt_is_none(addends) || pt_get_tensor(c, addends).flags & PT_VALUE_CONSTANT;
+}
+
 static int linear_check(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_linear p;
@@ -138,6 +144,10 @@ static int linear_check(pt_context *c, const pt_ref *args) {
     if (to) {
         pt_prepare_rows(c->core, &p, w.data, to);
     }
+    if (PT_HAS_ANY_CORE && !error && bytes) {
+        pt_note_use(c, QUANTIZED_LINEAR_WEIGHTS,
+                    pt_rows_use(c->core, &p, addends_are_constant(c, args)));
+    }
     return error;
 }
 
@@ -145,13 +155,13 @@ static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_linear p;
     int error = read_linear(c, args, &x, &w, &p);
-    p.prepared = pt_prepared(c);
+    p.prepared = pt_prepares_for(c->core) == PT_CORE_DSP ? pt_prepared(c) : NULL;
     return error
                ? error
                : multiply(c, &p, x.data, w.data, pt_get_tensor(c, args[QUANTIZED_LINEAR_OUT]).data);
 }
 
-const pt_kernel pt_cortex_m_quantized_linear_out = {linear_check, linear_run};
+const pt_kernel pt_cortex_m_quantized_linear_out = PT_KERNEL(linear_check, linear_run);
 
 // ---- batch_matmul
 
@@ -204,4 +214,4 @@ static int matmul_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_cortex_m_quantized_batch_matmul_out = {matmul_check, matmul_run};
+const pt_kernel pt_cortex_m_quantized_batch_matmul_out = PT_KERNEL(matmul_check, matmul_run);

@@ -98,4 +98,4 @@ static int pad_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_cortex_m_pad_out = {pad_check, pad_run};
+const pt_kernel pt_cortex_m_pad_out = PT_KERNEL(pad_check, pad_run);

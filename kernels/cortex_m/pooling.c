@@ -126,7 +126,7 @@ static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
 
 typedef uint32_t __attribute__((may_alias)) four_values;
 
-// Of four channels, as pairs of 16 bits; `in` and all steps are multiples of 4.
+// Sums four channels, as pairs of 16 bits; `in` and all steps are multiples of 4.
 static void sum_four(const pt_taps *t, const int8_t *in, uint32_t *even, uint32_t *odd) {
     const uint32_t lower = 0x00FF00FF;
     uint32_t e = 0, o = 0;
@@ -239,8 +239,8 @@ static int avg_nhwc_run(pt_context *c, const pt_ref *args) {
     return run_average(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_avg_pool2d_out = {avg_check, avg_run};
-const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = {avg_nhwc_check, avg_nhwc_run};
+const pt_kernel pt_cortex_m_quantized_avg_pool2d_out = PT_KERNEL(avg_check, avg_run);
+const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = PT_KERNEL(avg_nhwc_check, avg_nhwc_run);
 
 // ---- max
 
@@ -318,5 +318,5 @@ static int max_nhwc_run(pt_context *c, const pt_ref *args) {
     return run_max(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_max_pool2d_out = {max_check, max_run};
-const pt_kernel pt_cortex_m_quantized_max_pool2d_nhwc_out = {max_nhwc_check, max_nhwc_run};
+const pt_kernel pt_cortex_m_quantized_max_pool2d_out = PT_KERNEL(max_check, max_run);
+const pt_kernel pt_cortex_m_quantized_max_pool2d_nhwc_out = PT_KERNEL(max_nhwc_check, max_nhwc_run);

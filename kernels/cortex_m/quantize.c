@@ -119,7 +119,7 @@ static int quantize_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_cortex_m_quantize_per_tensor_out = {quantize_check, quantize_run};
+const pt_kernel pt_cortex_m_quantize_per_tensor_out = PT_KERNEL(quantize_check, quantize_run);
 
 // ---- dequantize
 
@@ -163,4 +163,4 @@ static int dequantize_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_cortex_m_dequantize_per_tensor_out = {dequantize_check, dequantize_run};
+const pt_kernel pt_cortex_m_dequantize_per_tensor_out = PT_KERNEL(dequantize_check, dequantize_run);

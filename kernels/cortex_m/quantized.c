@@ -184,8 +184,8 @@ void pt_limit_steps(pt_window *w, const pt_image *in, const pt_image *out) {
     }
 }
 
-pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t place, int32_t size) {
-    int32_t start = place * w->stride[d] - w->padding[d];
+pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t position, int32_t size) {
+    int32_t start = position * w->stride[d] - w->padding[d];
     int32_t dilation = w->dilation[d];
     if (start >= 0 && start + dilation * (w->kernel[d] - 1) < size) {
         return (pt_span){0, w->kernel[d], start};

@@ -69,6 +69,6 @@ typedef struct pt_span {
     int32_t first, taps, start;
 } pt_span;
 
-pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t place, int32_t size);
+pt_span pt_clip_window(const pt_window *w, uint32_t d, int32_t position, int32_t size);
 
 #endif

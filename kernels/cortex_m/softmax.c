@@ -85,4 +85,4 @@ static int softmax_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_cortex_m_softmax_out = {softmax_check, softmax_run};
+const pt_kernel pt_cortex_m_softmax_out = PT_KERNEL(softmax_check, softmax_run);

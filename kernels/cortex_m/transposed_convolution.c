@@ -67,9 +67,9 @@ static int check_transposed(pt_context *c, const pt_ref *args, bool explicit_lay
                : pt_expect_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUT], explicit_layout, &x.out);
 }
 
-// The input along dim d that reaches output `place` through tap `tap`; -1 for none.
-static int32_t source(const pt_window *w, uint32_t d, int32_t place, int32_t tap, int32_t size) {
-    int64_t strided = place + w->padding[d] - (int64_t)tap * w->dilation[d];
+// The input along dim d that reaches output `position` through tap `tap`; -1 for none.
+static int32_t source(const pt_window *w, uint32_t d, int32_t position, int32_t tap, int32_t size) {
+    int64_t strided = position + w->padding[d] - (int64_t)tap * w->dilation[d];
     if (strided < 0 || strided % w->stride[d]) {
         return -1;
     }
@@ -146,5 +146,5 @@ static int run_nhwc(pt_context *c, const pt_ref *args) {
     return run_transposed(c, args, true);
 }
 
-const pt_kernel pt_cortex_m_quantized_transpose_conv2d_out = {check, run};
-const pt_kernel pt_cortex_m_quantized_transpose_conv2d_nhwc_out = {check_nhwc, run_nhwc};
+const pt_kernel pt_cortex_m_quantized_transpose_conv2d_out = PT_KERNEL(check, run);
+const pt_kernel pt_cortex_m_quantized_transpose_conv2d_nhwc_out = PT_KERNEL(check_nhwc, run_nhwc);

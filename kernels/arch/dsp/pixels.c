@@ -132,7 +132,7 @@ static void multiply_6(const pt_layer *layer, const int8_t *w, int32_t bias, con
 // Channels whose table the scratch holds behind six patches.
 static int32_t channels_at_a_time(const pt_layer *layer) {
     int32_t bytes = layer->capacity - PATCHES * 2 * layer->depth;
-    bool best = !layer->prepared || layer->depth < 32 || layer->channels < 16;
+    bool best = !layer->prepared || pt_dsp_prefers_six(layer->depth, layer->channels);
     bool possible = bytes > 0 && best && !layer->in_parts && layer->depth % 4 == 0;
     return !possible ? 0 : bytes < PT_TABLE_BYTES ? bytes / 16 : PT_TABLE_BYTES / 16;
 }

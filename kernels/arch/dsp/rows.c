@@ -1,7 +1,7 @@
 // Products of a row with rows of weights on cores with the DSP extension, two rows at a time.
 #include "../rows.h"
 
-#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+#if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 
 #include "../offsets.h"
 #include "../patches.h"
@@ -26,15 +26,6 @@ typedef struct loop {
 PT_STATIC_ASSERT(offsetof(loop, addends.step) == offsetof(loop, addends.next) + 4 &&
                      offsetof(loop, scale.right) == offsetof(loop, scale.multiplier) + 4,
                  "assembler has these as pairs");
-
-static bool is_fast(const pt_linear *p) {
-    uint32_t limits = 0; // bits that stay clear while all addends are small
-    for (int32_t j = 0; p->addends && j < p->outputs; j++) {
-        limits |= (uint32_t)p->addends[j] + PT_BIAS_LIMIT;
-    }
-    return limits < 2 * PT_BIAS_LIMIT && p->depth % 4 == 0 && p->depth <= PT_MAX_ROW &&
-           pt_scales_fast(p->multiplier, p->shift);
-}
 
 // clang-format off
 
@@ -235,7 +226,7 @@ multiply_with_sum(const pt_linear *p, loop *g, int32_t row_sum, const int8_t *w,
 
 bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch) {
-    if (!is_fast(p) || row_sum >= PT_BIAS_LIMIT / 2 || row_sum <= -PT_BIAS_LIMIT / 2) {
+    if (!pt_rows_are_fast(p) || row_sum >= PT_BIAS_LIMIT / 2 || row_sum <= -PT_BIAS_LIMIT / 2) {
         return false;
     }
     int32_t steps = p->depth / 8;

@@ -27,8 +27,7 @@ void pt_fold_offset(pt_layer *layer, int32_t *folded);
 // They fit, and patches are long or cannot be taken in larger blocks.
 static inline bool pt_takes_prepared(const pt_layer *layer) {
     const uint32_t *words = layer->prepared;
-    int32_t longest = 47;
-    return words && layer->depth > longest && words[(layer->depth + 3) / 4 * 2 + 3];
+    return words && pt_v6m_takes_prepared(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
 }
 
 static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {

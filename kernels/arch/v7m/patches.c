@@ -1,6 +1,6 @@
 #include "../patches.h"
 
-#if defined(__ARM_ARCH_7M__)
+#if defined(PT_LOOPS_V7M)
 #include "../pack_by_depth.h"
 #include "products.h"
 

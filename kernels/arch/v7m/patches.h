@@ -12,15 +12,13 @@
 enum {
     PT_PATCHES = 6,
     PT_PAIR_SHIFT = PT_SHIFT_V7M,
-    // The most products, of an int8 with its offset and a weight, whose sum stays in the low bits.
-    PT_CHUNK = (1 << (PT_PAIR_SHIFT - 1)) / (255 * 128),
+    PT_CHUNK = PT_CHUNK_V7M,
     PT_CHANNEL_ROOM = 1,
 };
 
 static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes) {
     layer->block = scratch;
-    bool room = bytes / (2 * PT_PATCHES) >= (uint32_t)layer->depth;
-    layer->capacity = room && layer->depth <= PT_CHUNK ? PT_PATCHES : 2;
+    layer->capacity = pt_v7m_takes_six(layer->depth, bytes) ? PT_PATCHES : 2;
 }
 
 static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
@@ -34,9 +32,8 @@ static inline bool pt_takes_all(const pt_layer *layer) {
     return layer->capacity == PT_PATCHES && layer->scales_fast;
 }
 
-// Short patches are sooner packed the other way.
 static inline bool pt_takes_prepared(const pt_layer *layer) {
-    return layer->prepared && layer->scales_fast && layer->depth >= 64;
+    return layer->prepared && layer->scales_fast && pt_v7m_takes_prepared(layer->depth);
 }
 
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {

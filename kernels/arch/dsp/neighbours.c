@@ -1,0 +1,247 @@
+// Products of two neighbouring patches with two channels on cores with the DSP extension, see
+// wide.h.
+//
+// A word of the band holds two values of a patch: of each four of a row of the kernel (k0, k2) and
+// (k1, k3), of what is left of the row (k0) or (k0, k1) or (k0, k2) and (k1). The words of both
+// patches alternate. Weights are in the same order, doubled, as pt_prepare_layer_dsp makes them:
+//
+//     [doubled bias of each][two words of each ...][multiplier, right shift, rounding of each]
+//
+// Where pixels are no words the band has values without the offset, and the bias has it.
+#include "../wide.h"
+
+#if PT_HAS_WIDE
+
+#include "band.h"
+
+enum {
+    PATCHES = 2,
+    FEWEST = 16, // outputs of a channel for which it pays to widen its weights
+    ENOUGH = 128,
+};
+
+// Words of a patch's row.
+static int32_t words_of_row(const pt_geometry *g) {
+    int32_t values = g->kernel[1] * g->channels;
+    return values / 4 * 2 + (values % 4 + 1) / 2;
+}
+
+// Steps of a sum, of two words.
+static int32_t steps_of(const pt_geometry *g) {
+    return (g->kernel[0] * words_of_row(g) + 1) / 2;
+}
+
+static pt_band band_of(const pt_geometry *g, bool is_prepared) {
+    return (pt_band){.g = g,
+                     .patches = PATCHES,
+                     .columns = g->stride[1] + g->kernel[1],
+                     .planes = 1,
+                     .words = PATCHES * words_of_row(g),
+                     .weights = is_prepared ? 0 : 32 + 16 * (uint32_t)steps_of(g)};
+}
+
+// Rows of outputs at a time; 0 for too little room.
+static int32_t outputs_of(const pt_band *b, uint32_t room) {
+    int32_t rows = pt_band_outputs(b, room, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
+    return b->weights && rows * b->g->out[1] < FEWEST ? 0 : rows;
+}
+
+static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
+    if (g->out[1] < PATCHES || g->stride[1] > g->kernel[1] || !pt_suits_bands(g, layer)) {
+        return 0;
+    }
+    pt_band b = band_of(g, false);
+    int32_t rows = outputs_of(&b, PT_WIDE_SCRATCH);
+    return rows ? pt_band_bytes(&b, rows) : 0;
+}
+
+#if defined(PT_PATCHES_DSP)
+
+#include "../dot.h"
+#include "pairs.h"
+
+// ---- weights
+
+static inline uint32_t pair_of(int32_t low, int32_t high) {
+    uint32_t pair;
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
+    return pair;
+}
+
+// A row of the kernel of a channel, from its word `at` on, doubled. Adds up the weights.
+static int32_t widen_row(const int8_t *w, int32_t n, uint32_t *to, int32_t at) {
+    int32_t sum = 0;
+    for (int32_t k = 0; k < n; k += 4, w += 4, at += 2) {
+        const int32_t left = n - k, w0 = 2 * w[0], w1 = left > 1 ? 2 * w[1] : 0;
+        const int32_t w2 = left > 2 ? 2 * w[2] : 0, w3 = left > 3 ? 2 * w[3] : 0;
+        to[at / 2 * 4 + at % 2] = pair_of(w0, left == 2 ? w1 : w2);
+        if (left > 2) {
+            to[(at + 1) / 2 * 4 + (at + 1) % 2] = pair_of(w1, w3);
+        }
+        sum += w0 + w1 + w2 + w3;
+    }
+    return sum;
+}
+
+static void widen_words(const int8_t *w, int32_t n, uint32_t *to) {
+    for (const int8_t *end = w + n; w != end; w += 4, to += 4) {
+        const uint32_t word = pt_load_word(w);
+        to[0] = (uint32_t)pt_even_bytes_plus(word, pt_even_bytes(word));
+        to[1] = (uint32_t)pt_odd_bytes_plus(word, pt_odd_bytes(word));
+    }
+}
+
+// Channel o, the first or second of a pair.
+static void widen_channel(const pt_geometry *g, const pt_layer *layer, int32_t o, int32_t second,
+                          uint32_t *pair) {
+    const int32_t n = g->kernel[1] * g->channels, words = words_of_row(g);
+    const int8_t *w = layer->weights + o * layer->depth;
+    uint32_t *to = pair + 2 + 2 * second, *end = pair + 2 + 4 * steps_of(g);
+    int32_t sum = 0;
+    if (g->channels % 4 == 0) {
+        widen_words(w, layer->depth, to);
+    } else {
+        end[-3 + 2 * second] = 0; // where the number of words is odd
+        for (int32_t row = 0; row < g->kernel[0]; row++, w += n) {
+            sum += widen_row(w, n, to, row * words);
+        }
+    }
+    pair[second] = 2 * (uint32_t)pt_bias_of(&layer->output, o) + (uint32_t)(sum * layer->offset);
+    pt_put_parameters(layer, o, end + 3 * second);
+}
+
+// ---- values
+
+static void transform_words(const pt_band *b, const int8_t *x, int32_t pixel, uint32_t *to) {
+    const int16x2_t offsets = pt_pair_of(b->offset);
+    const int8_t *next = x + b->g->stride[1] * pixel;
+    for (const uint32_t *end = to + b->words; to != end; to += 4, x += 4, next += 4) {
+        const uint32_t first = pt_load_word(x), second = pt_load_word(next);
+        to[0] = (uint32_t)pt_even_bytes_plus(first, offsets);
+        to[1] = (uint32_t)pt_even_bytes_plus(second, offsets);
+        to[2] = (uint32_t)pt_odd_bytes_plus(first, offsets);
+        to[3] = (uint32_t)pt_odd_bytes_plus(second, offsets);
+    }
+}
+
+static void transform_bytes(const pt_band *b, const int8_t *x, int32_t pixel, uint32_t *to) {
+    const int8_t *y = x + b->g->stride[1] * pixel;
+    int32_t left = b->g->kernel[1] * b->g->channels;
+    for (; left > 3; left -= 4, to += 4, x += 4, y += 4) {
+        to[0] = pair_of(x[0], x[2]);
+        to[1] = pair_of(y[0], y[2]);
+        to[2] = pair_of(x[1], x[3]);
+        to[3] = pair_of(y[1], y[3]);
+    }
+    if (left == 1) {
+        to[0] = (uint32_t)x[0];
+        to[1] = (uint32_t)y[0];
+    } else if (left > 0) {
+        to[0] = pair_of(x[0], x[left - 1]);
+        to[1] = pair_of(y[0], y[left - 1]);
+    }
+    if (left == 3) {
+        to[2] = (uint32_t)x[1];
+        to[3] = (uint32_t)y[1];
+    }
+}
+
+// ---- products
+
+// clang-format off
+
+// Some rows of outputs of two channels, with their widened weights.
+static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_t *pair,
+                          int32_t rows, int8_t *out) {
+    const int32_t steps = steps_of(b->g);
+    const uint32_t *w_end = pair + 2 + 4 * steps, *w, *a;
+    pt_pair last = {(uintptr_t)(out + (b->g->out[1] - PATCHES) * layer->out_stride),
+                    (uintptr_t)(b->g->out[1] * layer->out_stride)};
+    pt_pair from = {(uintptr_t)b->values, 4 * (uintptr_t)(b->rows * b->words)};
+    pt_pair row = {(uintptr_t)b->values, 4 * (uintptr_t)(b->g->stride[0] * b->words)};
+    pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride};
+    uint32_t enter = pt_spare_code(steps);
+    int32_t s0, s1, s2, s3;
+    __asm__ volatile(
+        FIND_ENTRANCE
+        "1:\n\t"
+        "ldr %[w], %[pair]\n\t"
+        "ldr %[a], %[from]\n\t"
+        "ldrd %[s0], %[s2], [%[w]], #8\n\t"
+        "mov %[s1], %[s0]\n\t"
+        "mov %[s3], %[s2]\n\t"
+        "ldr pc, %[enter]\n"
+        "2:\n\t"
+        ".rept 12\n\t"
+        PAIR_STEP
+        ".endr\n\t"
+        "ldr r0, %[w_end]\n\t"
+        "cmp %[w], r0\n\t"
+        "bne 2b\n\t"
+        "ldmia %[w], {r0-r5}\n\t"
+        FINISH_PAIRS
+        "ldrd r0, r1, %[out]\n\t"
+        "strb %[s0], [r0]\n\t"
+        "strb %[s2], [r0, #1]\n\t"
+        "add r2, r0, r1\n\t"
+        "strb %[s1], [r2]\n\t"
+        "strb %[s3], [r2, #1]\n\t"
+        NEXT_BLOCK("1", "3f")
+        "3:\n\t"
+        NEXT_ROW("1")
+        : [w] "=&r"(w), [a] "=&r"(a), [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2),
+          [s3] "=&r"(s3), [enter] "+m"(enter), [from] "+m"(from), [out] "+m"(to), [row] "+m"(row),
+          [rows] "+m"(rows), [last] "+m"(last)
+        : [pair] "m"(pair), [w_end] "m"(w_end)
+        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "cc", "memory");
+}
+
+// clang-format on
+
+static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+                     uint32_t room) {
+    const bool by_words = g->channels % 4 == 0;
+    const uint8_t *prepared = by_words && layer->channels % 2 == 0 ? layer->prepared : NULL;
+    if (scratch(g, layer) == 0 || !(prepared || layer->weights) ||
+        !(layer->prepared || pt_layer_scales_fast(layer))) {
+        return false;
+    }
+    pt_band b = band_of(g, prepared);
+    const int32_t rows = outputs_of(&b, room), line = g->out[1] * layer->out_stride;
+    if (rows == 0) {
+        return false;
+    }
+    b.transform = by_words ? transform_words : transform_bytes;
+    b.offset = layer->offset;
+    b.outside = by_words ? 0 : pair_of(-layer->offset, -layer->offset);
+    pt_begin_band(&b, rows, block);
+    for (int32_t first = 0; first < g->out[0]; first += rows, out += rows * line) {
+        const int32_t n = g->out[0] - first < rows ? g->out[0] - first : rows;
+        uint32_t *pair = prepared ? (uint32_t *)(uintptr_t)prepared : block;
+        pt_fill_band(&b, in, first);
+        for (int32_t o = 0; o < layer->channels; o += 2) {
+            const int32_t channel = pt_first_of_pair(layer, o);
+            for (int32_t i = 0; !prepared && i < 2; i++) {
+                widen_channel(g, layer, channel + i, i, pair);
+            }
+            multiply_rows(&b, layer, pair, n, out + channel);
+            pair += prepared ? 8 + 4 * steps_of(g) : 0;
+        }
+        pt_limit(layer, n * g->out[1], out);
+    }
+    return true;
+}
+
+#else
+
+static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
+                     uint32_t room) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
+}
+
+#endif
+
+const pt_wide pt_neighbours = {scratch, convolve};
+
+#endif

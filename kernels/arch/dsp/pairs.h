@@ -1,0 +1,86 @@
+// Sums of two values by two channels, on cores with the DSP extension: what the forms that multiply
+// blocks of a band have in common.
+#ifndef PT_ARCH_DSP_PAIRS_H
+#define PT_ARCH_DSP_PAIRS_H
+
+#include "loop.h"
+
+enum { PT_PAIR_STEPS = 12, PT_PAIR_STEP_BYTES = 40 }; // that are unrolled, and of one
+
+// clang-format off
+
+// Two words of each value with two of each channel.
+#define PAIR_STEP                        \
+    "ldmia.w %[a]!, {r0-r3}\n\t"         \
+    "ldmia.w %[w]!, {r4-r6, r8}\n\t"     \
+    "smlad %[s0], r0, r4, %[s0]\n\t"     \
+    "smlad %[s1], r1, r4, %[s1]\n\t"     \
+    "smlad %[s2], r0, r6, %[s2]\n\t"     \
+    "smlad %[s3], r1, r6, %[s3]\n\t"     \
+    "smlad %[s0], r2, r5, %[s0]\n\t"     \
+    "smlad %[s1], r3, r5, %[s1]\n\t"     \
+    "smlad %[s2], r2, r8, %[s2]\n\t"     \
+    "smlad %[s3], r3, r8, %[s3]\n\t"
+
+// Before all: from bytes of code to where the steps are entered.
+#define FIND_ENTRANCE                    \
+    "ldr r1, %[enter]\n\t"               \
+    "adr.w r0, 2f + 1\n\t"               \
+    "add r0, r1\n\t"                     \
+    "str r0, %[enter]\n\t"
+
+// The sums, with r0 to r5 as multiplier, right shift and rounding of each channel.
+#define FINISH_PAIRS                                \
+    FINISH_DOUBLED("%[s0]", "r0", "r1", "r2", "r6") \
+    FINISH_DOUBLED("%[s1]", "r0", "r1", "r2", "r6") \
+    FINISH_DOUBLED("%[s2]", "r3", "r4", "r5", "r6") \
+    FINISH_DOUBLED("%[s3]", "r3", "r4", "r5", "r6")
+
+// To the next block of the row, the outputs of which begin at r0, and r1 bytes further; behind the
+// last to the label.
+#define NEXT_BLOCK(patches, end)          \
+    "ldr r3, %[last]\n\t"                 \
+    "cmp r0, r3\n\t"                      \
+    "beq " end "\n\t"                     \
+    "add r0, r0, r1, lsl #" patches "\n\t" \
+    "cmp r0, r3\n\t"                      \
+    "it hi\n\t"                           \
+    "movhi r0, r3\n\t"                    \
+    "str r0, %[out]\n\t"                  \
+    "ldrd r0, r1, %[from]\n\t"            \
+    "add r0, r1\n\t"                      \
+    "str r0, %[from]\n\t"                 \
+    "b 1b\n"
+
+// Then to the next row, while there is one.
+#define NEXT_ROW(patches)                 \
+    "add r0, r0, r1, lsl #" patches "\n\t" \
+    "ldrd r3, r1, %[last]\n\t"           \
+    "str r0, %[out]\n\t"                 \
+    "add r3, r1\n\t"                     \
+    "str r3, %[last]\n\t"                \
+    "ldrd r0, r1, %[row]\n\t"            \
+    "ldr r2, %[rows]\n\t"                \
+    "add r0, r1\n\t"                     \
+    "subs r2, #1\n\t"                    \
+    "str r0, %[row]\n\t"                 \
+    "str r0, %[from]\n\t"                \
+    "str r2, %[rows]\n\t"                \
+    "bne 1b"
+
+// clang-format on
+
+// Bytes of code in front of the entrance.
+static inline uint32_t pt_spare_code(int32_t steps) {
+    return (uint32_t)(PT_PAIR_STEPS - 1 - (steps - 1) % PT_PAIR_STEPS) * PT_PAIR_STEP_BYTES;
+}
+
+// The multiplier, right shift and rounding of channel o.
+static inline void pt_put_parameters(const pt_layer *layer, int32_t o, uint32_t *to) {
+    const int32_t shift = layer->output.shifts[o];
+    to[0] = (uint32_t)layer->output.multipliers[o];
+    to[1] = (uint32_t)-shift;
+    to[2] = (uint32_t)pt_rounding(shift, layer->output.range.offset);
+}
+
+#endif

@@ -1,0 +1,159 @@
+// What is prepared, as a build that is of none of the cores takes it: channel by channel, as it was
+// before.
+#include "pack_by_depth.h"
+#include "prepare.h"
+
+// ---- what takes the place of the plain weights
+
+// True where two weights that v6m's loops take together are -128.
+static bool has_lowest_pair(const pt_layer *layer) {
+    const int8_t *w = layer->weights;
+    for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
+        for (int32_t k = 0; k + 1 < layer->depth; k += 2) {
+            if (w[k] + w[k + 1] == 2 * INT8_MIN) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows, uint32_t bytes) {
+    const pt_range *range = &layer->output.range;
+    int32_t depth = layer->depth;
+    bool takes;
+    switch (core) {
+    case PT_CORE_V6M:
+        takes = pt_v6m_takes_prepared(depth) && !pt_narrows(range) &&
+                range->offset == (int8_t)range->offset && !has_lowest_pair(layer);
+        return takes ? PT_USES_PREPARED : PT_USES_PLAIN;
+    case PT_CORE_V7M:
+        takes =
+            pt_v7m_takes_prepared(depth) && !pt_narrows(range) && !pt_v7m_takes_six(depth, bytes);
+        return takes ? PT_USES_PREPARED : PT_USES_PLAIN;
+    case PT_CORE_DSP:
+        takes =
+            layer->channels % 2 == 0 && !(in_rows && pt_dsp_prefers_six(depth, layer->channels));
+        return takes ? PT_USES_PREPARED : PT_USES_BOTH;
+    default:
+        return PT_USES_BOTH;
+    }
+}
+
+pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant) {
+    bool takes =
+        core == PT_CORE_DSP && p->w_offset == 0 && (constant || !p->addends) && pt_rows_are_fast(p);
+    return takes ? PT_USES_PREPARED : PT_USES_BOTH;
+}
+
+#if defined(PT_ANY_CORE)
+
+// ---- layers
+
+typedef struct channel {
+    int32_t bias, multiplier, shift;
+} channel;
+
+static int32_t negative(uint32_t value) {
+    return (int32_t)-value;
+}
+
+static int32_t half_of(uint32_t value) {
+    return (int32_t)value / 2;
+}
+
+// Weights by twos, see pt_pair_weights. Returns the end, the sum of the weights in *sum.
+static const uint32_t *restore_pairs(const uint32_t *words, int32_t depth, int32_t shift,
+                                     int8_t *weights, uint32_t *sum) {
+    for (int32_t k = 0; k < ((depth + 3) & ~3); k += 2, words++) {
+        int32_t second = (int32_t)(*words << (32 - shift)) >> (32 - shift);
+        int32_t first = (int32_t)(*words - (uint32_t)second) >> shift;
+        *sum += (uint32_t)first + (uint32_t)second;
+        if (k < depth) {
+            weights[k] = (int8_t)first;
+        }
+        if (k + 1 < depth) {
+            weights[k + 1] = (int8_t)second;
+        }
+    }
+    return words;
+}
+
+static channel restore_v6m(const pt_layer *layer, int32_t o, int8_t *weights) {
+    const uint32_t *words = layer->prepared;
+    uint32_t sum = 0;
+    words = restore_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, PT_SHIFT_V6M,
+                          weights, &sum);
+    return (channel){(int32_t)(words[0] - (uint32_t)layer->offset * sum), (int32_t)words[2],
+                     (int32_t)words[1]};
+}
+
+static channel restore_v7m(const pt_layer *layer, int32_t o, int8_t *weights) {
+    const uint32_t *words = layer->prepared;
+    uint32_t sum = 0;
+    words = restore_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, PT_SHIFT_V7M,
+                          weights, &sum);
+    return (channel){half_of(words[0]), (int32_t)words[1], negative(words[2])};
+}
+
+static channel restore_dsp(const pt_layer *layer, int32_t o, int8_t *weights) {
+    int32_t whole = (layer->depth + 3) & ~3;
+    const uint32_t *words = (const uint32_t *)layer->prepared + o / 2 * (whole + 8);
+    const int16_t *halves = (const int16_t *)(const void *)(words + 2 + o % 2 * 2);
+    const uint32_t *behind = words + 2 + whole + o % 2 * 3;
+    for (int32_t k = 0; k < layer->depth; k++) {
+        weights[k] = (int8_t)(halves[k / 4 * 8 + k % 2 * 2 + k / 2 % 2] / 2);
+    }
+    return (channel){half_of(words[o % 2]), (int32_t)behind[0], negative(behind[1])};
+}
+
+// The last of an odd number of channels is not prepared with DSP.
+static channel restore(const pt_layer *layer, int32_t o, int8_t *weights) {
+    const pt_channels *output = &layer->output;
+    if (layer->core == PT_CORE_DSP && o == (layer->channels & ~1)) {
+        memcpy(weights, layer->weights + o * layer->depth, (size_t)layer->depth);
+        return (channel){pt_bias_of(output, o), output->multipliers[o], output->shifts[o]};
+    }
+    return layer->core == PT_CORE_V6M   ? restore_v6m(layer, o, weights)
+           : layer->core == PT_CORE_V7M ? restore_v7m(layer, o, weights)
+                                        : restore_dsp(layer, o, weights);
+}
+
+void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,
+                          int8_t *out) {
+    for (int32_t o = 0; o < layer->channels; o++) {
+        channel one = restore(layer, o, layer->restored);
+        pt_channels output = {&one.bias, &one.multiplier, &one.shift, layer->output.range};
+        for (int32_t i = 0; i < n; i++) {
+            const int8_t *patch = patches + i * stride;
+            uint32_t sum = (uint32_t)one.bias;
+            for (int32_t k = 0; k < layer->depth; k++) {
+                sum += (uint32_t)((patch[k] + layer->offset) * layer->restored[k]);
+            }
+            out[i * layer->out_stride + o] = pt_finish(&output, 0, (int32_t)sum);
+        }
+    }
+}
+
+// ---- rows
+
+bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
+                     int8_t *y, void *scratch) {
+    const int16_t *halves = p->prepared;
+    (void)w, (void)scratch;
+    if (!halves || !pt_rows_are_fast(p) || row_sum >= PT_BIAS_LIMIT / 2 ||
+        row_sum <= -PT_BIAS_LIMIT / 2) {
+        return false;
+    }
+    for (int32_t j = 0; j < p->outputs; j++) {
+        const int16_t *row = halves + j / 2 * 2 * p->depth + j % 2 * 4;
+        int32_t sum = (int32_t)row_sum + (p->addends ? p->addends[j] : 0);
+        for (int32_t k = 0; k < p->depth; k++) {
+            sum += (x[k] + p->x_offset) * (int8_t)row[k / 4 * 8 + k % 2 * 2 + k / 2 % 2];
+        }
+        y[j] = pt_to_int8(pt_requantize(sum, p->multiplier, p->shift), &p->range);
+    }
+    return true;
+}
+
+#endif

@@ -3,7 +3,6 @@
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "elementwise.h"
-#include "float_math.h"
 
 // ---- relu
 
@@ -15,7 +14,7 @@ static void relu_row(int32_t n, float *out, const float *in, const pt_number *p)
 PT_UNARY_F32(relu, x <= 0 ? 0 : x)
 PT_UNARY_F64(relu, x <= 0 ? 0 : x)
 PT_UNARY_I64(relu, x <= 0 ? 0 : x)
-static const pt_unary relu_op = {relu_row, relu_f32, relu_f64, relu_i64, PT_RULE_NUMBER};
+static const pt_unary relu_op = {relu_row, relu_f32, relu_f64, relu_i64, PT_RULE_NUMBER, false};
 PT_UNARY_KERNEL(aten_relu_out, relu_op, 0)
 
 // ---- clamp: p[0] is the lower bound, p[1] the upper, which counts more. A NaN stays; a NaN as
@@ -75,7 +74,8 @@ static void clamp_row(int32_t n, float *out_floats, const float *in_floats, cons
     }
 }
 
-static const pt_unary clamp_op = {clamp_row, clamp_f32, clamp_f64, clamp_i64, PT_RULE_NUMBER};
+static const pt_unary clamp_op = {clamp_row, clamp_f32,      clamp_f64,
+                                  clamp_i64, PT_RULE_NUMBER, false};
 PT_UNARY_KERNEL(aten_hardtanh_out, clamp_op, 2)
 
 // The dtype that self and the bounds given promote to.
@@ -107,7 +107,7 @@ static int clamp_run(pt_context *c, const pt_ref *args) {
     return pt_unary_run_as(c, args[CLAMP_SELF], args[CLAMP_OUT], &clamp_op, compute, p);
 }
 
-const pt_kernel pt_aten_clamp_out = {clamp_check, clamp_run};
+const pt_kernel pt_aten_clamp_out = PT_KERNEL(clamp_check, clamp_run);
 
 // ---- of floating numbers only
 
@@ -121,22 +121,26 @@ static void leaky_relu_row(int32_t n, float *out, const float *in, const pt_numb
 
 PT_UNARY_F32(leaky_relu, x > 0 ? x : x * p[0].f32)
 PT_UNARY_F64(leaky_relu, x > 0 ? x : x * p[0].f64)
-static const pt_unary leaky_relu_op = {leaky_relu_row, leaky_relu_f32, leaky_relu_f64, NULL,
-                                       PT_RULE_SAME};
+static const pt_unary leaky_relu_op = {leaky_relu_row, leaky_relu_f32, leaky_relu_f64,
+                                       NULL,           PT_RULE_SAME,   false};
 PT_UNARY_KERNEL(aten_leaky_relu_out, leaky_relu_op, 1)
 
 // p: alpha, scale, input_scale
 PT_UNARY_F32(elu, (x < 0 ? pt_expm1f(x * p[2].f32) * p[0].f32 : x) * p[1].f32)
-static const pt_unary elu_op = {NULL, elu_f32, NULL, NULL, PT_RULE_SAME};
+PT_UNARY_F64(elu, (x < 0 ? pt_float64->expm1(x * p[2].f64) * p[0].f64 : x) * p[1].f64)
+static const pt_unary elu_op = {NULL, elu_f32, elu_f64, NULL, PT_RULE_SAME, true};
 PT_UNARY_KERNEL(aten_elu_out, elu_op, 3)
 
 // x P(X <= x) for a normal X; by erfc it is accurate also far below zero.
 PT_UNARY_F32(gelu, 0.5f * x * pt_erfcf(x * -0x1.6a09e6p-1f))
-static const pt_unary gelu_op = {NULL, gelu_f32, NULL, NULL, PT_RULE_SAME};
+PT_UNARY_F64(gelu, 0.5 * x * pt_float64->erfc(x * -0x1.6a09e667f3bcdp-1))
+static const pt_unary gelu_op = {NULL, gelu_f32, gelu_f64, NULL, PT_RULE_SAME, true};
 
 // x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), that is x sigmoid(2u)
 PT_UNARY_F32(gelu_tanh, x *pt_sigmoidf(0x1.988454p+0f * (x + 0x1.6e4e26p-5f * (x * x * x))))
-static const pt_unary gelu_tanh_op = {NULL, gelu_tanh_f32, NULL, NULL, PT_RULE_SAME};
+PT_UNARY_F64(gelu_tanh, x * pt_float64->sigmoid(0x1.9884533d43651p+0 *
+                                                (x + 0x1.6e4e26d4801f7p-5 * (x * x * x))))
+static const pt_unary gelu_tanh_op = {NULL, gelu_tanh_f32, gelu_tanh_f64, NULL, PT_RULE_SAME, true};
 
 // By the approximation "none" or "tanh"; NULL for any other.
 static const pt_unary *gelu_by(const pt_context *c, pt_ref approximate) {
@@ -157,10 +161,10 @@ static int gelu_check(pt_context *c, const pt_ref *args) {
 
 static int gelu_run(pt_context *c, const pt_ref *args) {
     return pt_unary_run_as(c, args[GELU_SELF], args[GELU_OUT], gelu_by(c, args[GELU_APPROXIMATE]),
-                           PT_DTYPE_FLOAT, NULL);
+                           pt_get_tensor(c, args[GELU_SELF]).dtype, NULL);
 }
 
-const pt_kernel pt_aten_gelu_out = {gelu_check, gelu_run};
+const pt_kernel pt_aten_gelu_out = PT_KERNEL(gelu_check, gelu_run);
 
 // ---- logit: (self, eps, out); log(y / (1 - y)) of y, self limited to eps..1 - eps if there is one
 
@@ -172,7 +176,9 @@ static float logit_f32(float x, const pt_number *p) {
     return pt_logf(y / (1 - y));
 }
 
-static const pt_unary logit_op = {NULL, logit_f32, NULL, NULL, PT_RULE_FLOATING};
+PT_UNARY_F64(logit_limited, x<p[0].f64 ? p[0].f64 : x> p[1].f64 ? p[1].f64 : x)
+PT_UNARY_F64(logit, (x = logit_limited_f64(x, p), pt_float64->log(x / (1 - x))))
+static const pt_unary logit_op = {NULL, logit_f32, logit_f64, NULL, PT_RULE_FLOATING, true};
 
 static int logit_check(pt_context *c, const pt_ref *args) {
     return pt_unary_check_as(c, args[LOGIT_SELF], args[LOGIT_OUT], &logit_op,
@@ -180,14 +186,18 @@ static int logit_check(pt_context *c, const pt_ref *args) {
 }
 
 static int logit_run(pt_context *c, const pt_ref *args) {
-    float eps = pt_is_none(args[LOGIT_EPS]) ? -1 : (float)pt_get_double(c, args[LOGIT_EPS]);
-    pt_number p[2] = {pt_no_bound(true, PT_DTYPE_FLOAT), pt_no_bound(false, PT_DTYPE_FLOAT)};
-    if (eps >= 0) {
-        p[0].f32 = eps;
-        p[1].f32 = 1 - eps;
+    const uint8_t dtype = pt_get_tensor(c, args[LOGIT_SELF]).dtype;
+    const uint8_t compute = pt_compute_dtype(dtype, logit_op.rule);
+    const double eps = pt_is_none(args[LOGIT_EPS]) ? -1 : pt_get_double(c, args[LOGIT_EPS]);
+    pt_number p[2] = {pt_no_bound(true, compute), pt_no_bound(false, compute)};
+    if (eps >= 0 && compute == PT_DTYPE_DOUBLE) {
+        p[0].f64 = eps;
+        p[1].f64 = 1 - eps;
+    } else if (eps >= 0) {
+        p[0].f32 = (float)eps;
+        p[1].f32 = 1 - (float)eps;
     }
-    return pt_unary_run_as(c, args[LOGIT_SELF], args[LOGIT_OUT], &logit_op,
-                           pt_get_tensor(c, args[LOGIT_SELF]).dtype, p);
+    return pt_unary_run_as(c, args[LOGIT_SELF], args[LOGIT_OUT], &logit_op, dtype, p);
 }
 
-const pt_kernel pt_aten_logit_out = {logit_check, logit_run};
+const pt_kernel pt_aten_logit_out = PT_KERNEL(logit_check, logit_run);

@@ -1,12 +1,12 @@
 #include "arguments.h"
 #include "element.h"
 
-int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place) {
+int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *axis) {
     int64_t n = rank ? rank : 1;
     if (dim < -n || dim >= n) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dim is out of range");
     }
-    *place = (uint32_t)(dim < 0 ? dim + n : dim);
+    *axis = (uint32_t)(dim < 0 ? dim + n : dim);
     return PT_ERROR_OK;
 }
 
@@ -51,9 +51,9 @@ bool pt_string_is(const pt_context *c, pt_ref arg, const char *text) {
     return i == length && text[i] == 0;
 }
 
-int pt_check_places(pt_context *c, uint32_t places, uint32_t elements) {
+int pt_check_positions(pt_context *c, uint32_t positions, uint32_t elements) {
     enum { FEW = 1 << 16 };
-    return places <= FEW || places <= elements
+    return positions <= FEW || positions <= elements
                ? PT_ERROR_OK
                : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the broadcast tensors have too many elements");
 }

@@ -4,9 +4,9 @@
 
 #include "../core/kernel.h"
 
-// The place of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d
+// The index of dim `dim`, which may count from the end, in a tensor of `rank` dims, where 0-d
 // counts as one dim; or InvalidArgument.
-int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *place);
+int pt_read_dim(pt_context *c, int64_t dim, uint32_t rank, uint32_t *axis);
 // The list of dims `arg` as a set: bit d for dim d. InvalidArgument also for a dim named twice.
 int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 // Reads the list `arg` as sizes from `minimum` (0, or -1 for "to be inferred") up; `sizes` has room
@@ -14,10 +14,10 @@ int pt_read_dims(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 int pt_read_sizes(pt_context *c, pt_ref arg, int32_t minimum, uint32_t *rank, int32_t *sizes);
 // True if the string `arg` is `text`.
 bool pt_string_is(const pt_context *c, pt_ref arg, const char *text);
-// Refuses to go through `places` of tensors that are broadcast to each other, where no output has
-// as many, if they are more than 65,536 and more than `elements`, those of the largest tensor:
-// tensors of a few elements may have any number of places.
-int pt_check_places(pt_context *c, uint32_t places, uint32_t elements);
+// Refuses to go through `positions` of tensors that are broadcast to each other, where no output
+// has as many, if they are more than 65,536 and more than `elements`, those of the largest tensor:
+// tensors of a few elements may have any number of positions.
+int pt_check_positions(pt_context *c, uint32_t positions, uint32_t elements);
 // Replaces the -1 among sizes so that the product is numel; false if it cannot be.
 bool pt_infer_size(int32_t *sizes, uint32_t rank, uint32_t numel);
 // Reads the list `arg` as sizes that hold all elements of a tensor, one of which may be -1.

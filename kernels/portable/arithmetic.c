@@ -2,7 +2,6 @@
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "elementwise.h"
-#include "float_math.h"
 
 // ---- add, sub, mul: integers wrap
 
@@ -10,7 +9,7 @@ PT_BINARY_ROW(add, x + y)
 PT_BINARY_F32(add, x + y)
 PT_BINARY_F64(add, x + y)
 PT_BINARY_I64(add, (int64_t)((uint64_t)x + (uint64_t)y))
-static const pt_binary add_op = {add_row, add_f32, add_f64, add_i64, PT_RULE_SAME, false};
+static const pt_binary add_op = {add_row, add_f32, add_f64, add_i64, PT_RULE_SAME, false, false};
 PT_BINARY_KERNEL(aten_add_out, add_op, PT_FORM_TENSORS_ALPHA)
 PT_BINARY_KERNEL(aten_add_Scalar_out, add_op, PT_FORM_SCALAR_ALPHA)
 
@@ -18,7 +17,7 @@ PT_BINARY_ROW(sub, x - y)
 PT_BINARY_F32(sub, x - y)
 PT_BINARY_F64(sub, x - y)
 PT_BINARY_I64(sub, (int64_t)((uint64_t)x - (uint64_t)y))
-static const pt_binary sub_op = {sub_row, sub_f32, sub_f64, sub_i64, PT_RULE_NUMBER, false};
+static const pt_binary sub_op = {sub_row, sub_f32, sub_f64, sub_i64, PT_RULE_NUMBER, false, false};
 PT_BINARY_KERNEL(aten_sub_out, sub_op, PT_FORM_TENSORS_ALPHA)
 PT_BINARY_KERNEL(aten_sub_Scalar_out, sub_op, PT_FORM_SCALAR_ALPHA)
 PT_BINARY_KERNEL(aten_rsub_Scalar_out, sub_op, PT_FORM_REVERSED)
@@ -27,7 +26,7 @@ PT_BINARY_ROW(mul, x *y)
 PT_BINARY_F32(mul, x *y)
 PT_BINARY_F64(mul, x *y)
 PT_BINARY_I64(mul, (int64_t)((uint64_t)x *(uint64_t)y))
-static const pt_binary mul_op = {mul_row, mul_f32, mul_f64, mul_i64, PT_RULE_SAME, false};
+static const pt_binary mul_op = {mul_row, mul_f32, mul_f64, mul_i64, PT_RULE_SAME, false, false};
 PT_BINARY_KERNEL(aten_mul_out, mul_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_mul_Scalar_out, mul_op, PT_FORM_SCALAR)
 
@@ -37,16 +36,16 @@ PT_BINARY_ROW(maximum, x > y || x != x ? x : y)
 PT_BINARY_F32(maximum, x > y || x != x ? x : y)
 PT_BINARY_F64(maximum, x > y || x != x ? x : y)
 PT_BINARY_I64(maximum, x > y ? x : y)
-static const pt_binary maximum_op = {maximum_row, maximum_f32,  maximum_f64,
-                                     maximum_i64, PT_RULE_SAME, false};
+static const pt_binary maximum_op = {maximum_row,  maximum_f32, maximum_f64, maximum_i64,
+                                     PT_RULE_SAME, false,       false};
 PT_BINARY_KERNEL(aten_maximum_out, maximum_op, PT_FORM_TENSORS)
 
 PT_BINARY_ROW(minimum, x < y || x != x ? x : y)
 PT_BINARY_F32(minimum, x < y || x != x ? x : y)
 PT_BINARY_F64(minimum, x < y || x != x ? x : y)
 PT_BINARY_I64(minimum, x < y ? x : y)
-static const pt_binary minimum_op = {minimum_row, minimum_f32,  minimum_f64,
-                                     minimum_i64, PT_RULE_SAME, false};
+static const pt_binary minimum_op = {minimum_row,  minimum_f32, minimum_f64, minimum_i64,
+                                     PT_RULE_SAME, false,       false};
 PT_BINARY_KERNEL(aten_minimum_out, minimum_op, PT_FORM_TENSORS)
 
 // ---- division
@@ -54,14 +53,16 @@ PT_BINARY_KERNEL(aten_minimum_out, minimum_op, PT_FORM_TENSORS)
 PT_BINARY_ROW(div, x / y)
 PT_BINARY_F32(div, x / y)
 PT_BINARY_F64(div, x / y)
-static const pt_binary divide_op = {div_row, div_f32, div_f64, NULL, PT_RULE_FLOATING, false};
+static const pt_binary divide_op = {div_row,          div_f32, div_f64, NULL,
+                                    PT_RULE_FLOATING, false,   false};
 PT_BINARY_KERNEL(aten_div_out, divide_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_div_Scalar_out, divide_op, PT_FORM_SCALAR)
 
 PT_BINARY_F32(trunc_divide, pt_truncf(x / y))
+PT_BINARY_F64(trunc_divide, pt_trunc(x / y))
 PT_BINARY_I64(trunc_divide, pt_divide_int(x, y))
 static const pt_binary trunc_divide_op = {
-    NULL, trunc_divide_f32, NULL, trunc_divide_i64, PT_RULE_SAME, true};
+    NULL, trunc_divide_f32, trunc_divide_f64, trunc_divide_i64, PT_RULE_SAME, true, false};
 
 // Python's floor division: the quotient that goes with pt_fmodf's exact rest, so that rounding of
 // x / y does not lead to the next integer.
@@ -81,14 +82,31 @@ static float floor_divide_f32(float x, float y) {
     return quotient - floor > 0.5f ? floor + 1.0f : floor;
 }
 
+static double floor_divide_f64(double x, double y) {
+    if (y == 0) {
+        return x / y;
+    }
+    double mod = pt_fmod(x, y);
+    double quotient = (x - mod) / y;
+    if (mod != 0 && (y < 0) != (mod < 0)) {
+        quotient -= 1.0;
+    }
+    if (quotient == 0) {
+        return ((x < 0) != (y < 0)) ? -0.0 : 0.0;
+    }
+    double floor = pt_floor(quotient);
+    return quotient - floor > 0.5 ? floor + 1.0 : floor;
+}
+
 PT_BINARY_I64(floor_divide, pt_divide_int(x, y) - (pt_rest_int(x, y) != 0 && (x < 0) != (y < 0)))
 static const pt_binary floor_divide_op = {
-    NULL, floor_divide_f32, NULL, floor_divide_i64, PT_RULE_SAME, true};
+    NULL, floor_divide_f32, floor_divide_f64, floor_divide_i64, PT_RULE_SAME, true, false};
 PT_BINARY_KERNEL(aten_floor_divide_out, floor_divide_op, PT_FORM_TENSORS)
 
 PT_BINARY_F32(fmod, pt_fmodf(x, y))
+PT_BINARY_F64(fmod, pt_fmod(x, y))
 PT_BINARY_I64(fmod, pt_rest_int(x, y))
-static const pt_binary fmod_op = {NULL, fmod_f32, NULL, fmod_i64, PT_RULE_SAME, true};
+static const pt_binary fmod_op = {NULL, fmod_f32, fmod_f64, fmod_i64, PT_RULE_SAME, true, false};
 PT_BINARY_KERNEL(aten_fmod_Tensor_out, fmod_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_fmod_Scalar_out, fmod_op, PT_FORM_SCALAR)
 
@@ -97,13 +115,18 @@ static float remainder_f32(float x, float y) {
     return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
 }
 
+static double remainder_f64(double x, double y) {
+    double mod = pt_fmod(x, y);
+    return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
+}
+
 static int64_t remainder_i64(int64_t x, int64_t y) {
     int64_t mod = pt_rest_int(x, y);
     return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
 }
 
-static const pt_binary remainder_op = {NULL,          remainder_f32, NULL,
-                                       remainder_i64, PT_RULE_SAME,  true};
+static const pt_binary remainder_op = {NULL,         remainder_f32, remainder_f64, remainder_i64,
+                                       PT_RULE_SAME, true,          false};
 PT_BINARY_KERNEL(aten_remainder_Tensor_out, remainder_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_remainder_Scalar_out, remainder_op, PT_FORM_SCALAR)
 
@@ -133,7 +156,7 @@ static int div_mode_check(pt_context *c, const pt_ref *args, pt_form form) {
     static int symbol##_run(pt_context *c, const pt_ref *args) {                        \
         return pt_binary_run(c, args, division(c, args[DIV_MODE_ROUNDING_MODE]), form); \
     }                                                                                   \
-    const pt_kernel pt_##symbol = {symbol##_check, symbol##_run};
+    const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
 DIVISION_KERNEL(aten_div_out_mode, PT_FORM_TENSORS_MODE)
 DIVISION_KERNEL(aten_div_Scalar_mode_out, PT_FORM_SCALAR_MODE)
@@ -154,17 +177,28 @@ static int64_t power_i64(int64_t x, int64_t y) {
 }
 
 PT_BINARY_F32(power, pt_powf(x, y))
-static const pt_binary power_op = {NULL, power_f32, NULL, power_i64, PT_RULE_SAME, false};
+PT_BINARY_F64(power, pt_float64->pow(x, y))
+static const pt_binary power_op = {NULL,         power_f32, power_f64, power_i64,
+                                   PT_RULE_SAME, false,     true};
 PT_BINARY_KERNEL(aten_pow_Tensor_Tensor_out, power_op, PT_FORM_TENSORS)
 PT_BINARY_KERNEL(aten_pow_Scalar_out, power_op, PT_FORM_SCALAR_FIRST)
 
 // The exponents that PyTorch computes without a power, too.
 PT_BINARY_ROW(square, ((void)y, x *x))
+PT_BINARY_F32(square, ((void)y, x *x))
+PT_BINARY_F64(square, ((void)y, x *x))
 PT_BINARY_ROW(cube, ((void)y, x *x *x))
+PT_BINARY_F32(cube, ((void)y, x *x *x))
+PT_BINARY_F64(cube, ((void)y, x *x *x))
 PT_BINARY_ROW(root, ((void)y, pt_sqrtf(x)))
-static const pt_binary square_op = {square_row, power_f32, NULL, power_i64, PT_RULE_SAME, false};
-static const pt_binary cube_op = {cube_row, power_f32, NULL, power_i64, PT_RULE_SAME, false};
-static const pt_binary root_op = {root_row, power_f32, NULL, power_i64, PT_RULE_SAME, false};
+PT_BINARY_F32(root, ((void)y, pt_sqrtf(x)))
+PT_BINARY_F64(root, ((void)y, pt_float64->sqrt(x)))
+static const pt_binary square_op = {square_row,   square_f32, square_f64, power_i64,
+                                    PT_RULE_SAME, false,      false};
+static const pt_binary cube_op = {cube_row,     cube_f32, cube_f64, power_i64,
+                                  PT_RULE_SAME, false,    false};
+static const pt_binary root_op = {root_row,     root_f32, root_f64, power_i64,
+                                  PT_RULE_SAME, false,    true};
 
 static const pt_binary *power_of(const pt_context *c, pt_ref exponent) {
     double y = pt_get_double(c, exponent);
@@ -188,10 +222,11 @@ static int power_scalar_run(pt_context *c, const pt_ref *args) {
     return pt_binary_run(c, args, power_of(c, args[POW_TENSOR_SCALAR_EXPONENT]), PT_FORM_SCALAR);
 }
 
-const pt_kernel pt_aten_pow_Tensor_Scalar_out = {power_scalar_check, power_scalar_run};
+const pt_kernel pt_aten_pow_Tensor_Scalar_out = PT_KERNEL(power_scalar_check, power_scalar_run);
 
 // ---- atan2
 
 PT_BINARY_F32(atan2, pt_atan2f(x, y))
-static const pt_binary atan2_op = {NULL, atan2_f32, NULL, NULL, PT_RULE_FLOATING, false};
+PT_BINARY_F64(atan2, pt_float64->atan2(x, y))
+static const pt_binary atan2_op = {NULL, atan2_f32, atan2_f64, NULL, PT_RULE_FLOATING, false, true};
 PT_BINARY_KERNEL(aten_atan2_out, atan2_op, PT_FORM_TENSORS)

@@ -3,13 +3,13 @@
 #include "half.h"
 
 // Places of the arguments, by form.
-typedef struct form_places {
+typedef struct operand_form {
     uint8_t a, b, out;
     uint8_t alpha;  // 0 if the form has none
-    uint8_t number; // which of a and b is not a tensor: 1 + its place, 0 if both are tensors
-} form_places;
+    uint8_t number; // which of a and b is not a tensor: 1 + its index, 0 if both are tensors
+} operand_form;
 
-static const form_places places[] = {
+static const operand_form forms[] = {
     [PT_FORM_TENSORS] = {MUL_SELF, MUL_OTHER, MUL_OUT, 0, 0},
     [PT_FORM_TENSORS_ALPHA] = {ADD_SELF, ADD_OTHER, ADD_OUT, ADD_ALPHA, 0},
     [PT_FORM_TENSORS_MODE] = {DIV_MODE_SELF, DIV_MODE_OTHER, DIV_MODE_OUT, 0, 0},
@@ -31,7 +31,7 @@ typedef struct operands {
 } operands;
 
 // Reads the arguments of a form whose operands are tensors, or one a number.
-static void get_operands(const pt_context *c, const pt_ref *args, const form_places *at,
+static void get_operands(const pt_context *c, const pt_ref *args, const operand_form *at,
                          operands *o, pt_rule rule, pt_number *element) {
     if (at->number == 0) {
         o->a = pt_get_tensor(c, args[at->a]);
@@ -48,8 +48,35 @@ static void get_operands(const pt_context *c, const pt_ref *args, const form_pla
     o->b = first ? t : number;
 }
 
+// True if `t` has the sizes and dim order of `out`: then both are walked as they lie.
+static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
+    if (t->rank != out->rank) {
+        return false;
+    }
+    for (uint32_t d = 0; d < out->rank; d++) {
+        if (t->sizes[d] != out->sizes[d]) {
+            return false;
+        }
+    }
+    return pt_same_dim_order(t, out);
+}
+
+// Shortcuts of a run: float32 operands that lie as the output, b perhaps of one element, no alpha.
+enum { ROWS = 1, ROWS_AND_ELEMENT };
+
+static uint32_t shortcut_of(const pt_context *c, const pt_ref *args, const pt_binary *op,
+                            const operand_form *at, const operands *o) {
+    bool floats = o->a.dtype == PT_DTYPE_FLOAT && o->b.dtype == PT_DTYPE_FLOAT &&
+                  o->out.dtype == PT_DTYPE_FLOAT;
+    if (!op->row || !floats || at->number || !lies_as(&o->a, &o->out) ||
+        (at->alpha && !pt_is_one(pt_get_scalar(c, args[at->alpha])))) {
+        return 0;
+    }
+    return lies_as(&o->b, &o->out) ? ROWS : o->b.rank == 0 ? ROWS_AND_ELEMENT : 0;
+}
+
 int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
-    const form_places *at = &places[form];
+    const operand_form *at = &forms[form];
     operands o;
     o.out = pt_get_tensor(c, args[at->out]);
     pt_number element;
@@ -58,10 +85,7 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
         !pt_dtype_in(o.out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
-    bool has = o.compute == PT_DTYPE_FLOAT    ? op->f32 != NULL
-               : o.compute == PT_DTYPE_DOUBLE ? op->f64 != NULL
-                                              : op->i64 != NULL;
-    if (!has || (o.compute == PT_DTYPE_BOOL && op->rule == PT_RULE_NUMBER)) {
+    if (!PT_HAS_FUNCTION(op, o.compute)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
     if (at->alpha && !pt_is_floating(o.compute) &&
@@ -73,8 +97,9 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
     if (!pt_broadcast(sizes, &rank, &o.a) || !pt_broadcast(sizes, &rank, &o.b)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, PT_REASON_BROADCAST);
     }
-    int error = pt_check_result(c, o.compute, op->rule, &o.out);
-    return error ? error : pt_expect_sizes(c, args[at->out], rank, sizes);
+    PT_TRY(pt_check_result(c, o.compute, op->rule, &o.out));
+    PT_TRY(pt_expect_sizes(c, args[at->out], rank, sizes));
+    return pt_note_shortcut(c, shortcut_of(c, args, op, at, &o));
 }
 
 // ---- rows of float32
@@ -90,17 +115,15 @@ static __attribute__((noinline)) int walk_rows(pt_context *c, const pt_binary *o
     return w.error;
 }
 
-// True if `t` has the sizes and dim order of `out`: then both are walked as they lie.
-static inline bool lies_as(const pt_tensor *t, const pt_tensor *out) {
-    if (t->rank != out->rank) {
-        return false;
+// n elements; b_step is 0 for one of b.
+static int run_row(pt_context *c, const pt_binary *op, int32_t n, float *out, const float *a,
+                   const float *b, int32_t b_step) {
+    for (int32_t i = 0; i < n; i += PT_PIECE) {
+        const int32_t some = n - i < PT_PIECE ? n - i : PT_PIECE;
+        PT_TRY(pt_count_elements(c, some));
+        op->row(some, out + i, a + i, 1, b + i * b_step, b_step);
     }
-    for (uint32_t d = 0; d < out->rank; d++) {
-        if (t->sizes[d] != out->sizes[d]) {
-            return false;
-        }
-    }
-    return pt_same_dim_order(t, out);
+    return PT_ERROR_OK;
 }
 
 static int run_rows(pt_context *c, const pt_binary *op, const operands *o) {
@@ -109,13 +132,7 @@ static int run_rows(pt_context *c, const pt_binary *op, const operands *o) {
     if (!lies_as(&o->a, &o->out) || (!same_b && o->b.rank != 0)) {
         return n > 0 ? walk_rows(c, op, o) : PT_ERROR_OK;
     }
-    for (int32_t i = 0; i < n; i += PT_PIECE) {
-        const int32_t some = n - i < PT_PIECE ? n - i : PT_PIECE;
-        PT_TRY(pt_count_elements(c, some));
-        op->row(some, (float *)o->out.data + i, (const float *)o->a.data + i, 1,
-                (const float *)o->b.data + (same_b ? i : 0), same_b);
-    }
-    return PT_ERROR_OK;
+    return run_row(c, op, n, o->out.data, o->a.data, o->b.data, same_b);
 }
 
 // True where float16 or bfloat16 operands lie as in run_rows.
@@ -196,12 +213,8 @@ static int check_divisor(pt_context *c, const pt_tensor *t, uint8_t compute) {
     return PT_ERROR_OK;
 }
 
-static bool is_one(pt_scalar s) {
-    return s.type == PT_TYPE_DOUBLE ? s.as.d == 1.0 : s.as.i == 1;
-}
-
-int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
-    const form_places *at = &places[form];
+static __attribute__((noinline)) int run_operands(pt_context *c, const pt_ref *args,
+                                                  const pt_binary *op, const operand_form *at) {
     operands o;
     o.out = pt_get_tensor(c, args[at->out]);
     pt_number element;
@@ -211,10 +224,10 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
         alpha = pt_get_scalar(c, args[at->alpha]);
     }
     if (op->row && o.a.dtype == PT_DTYPE_FLOAT && o.b.dtype == PT_DTYPE_FLOAT &&
-        o.out.dtype == PT_DTYPE_FLOAT && is_one(alpha)) {
+        o.out.dtype == PT_DTYPE_FLOAT && pt_is_one(alpha)) {
         return run_rows(c, op, &o);
     }
-    if (op->row && is_one(alpha) && are_half_rows(&o)) {
+    if (op->row && pt_is_one(alpha) && are_half_rows(&o)) {
         return run_half_rows(c, op, &o);
     }
     if (pt_numel(&o.out) == 0) {
@@ -224,4 +237,15 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
         PT_TRY(check_divisor(c, &o.b, o.compute));
     }
     return walk_elements(c, op, &o, pt_number_of(alpha, o.compute));
+}
+
+int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_form form) {
+    const operand_form *at = &forms[form];
+    const uint32_t shortcut = pt_shortcut(c);
+    if (!shortcut) {
+        return run_operands(c, args, op, at);
+    }
+    const pt_tensor out = pt_get_tensor(c, args[at->out]);
+    return run_row(c, op, pt_numel(&out), out.data, pt_get_data(c, args[at->a]),
+                   pt_get_data(c, args[at->b]), shortcut == ROWS);
 }

@@ -38,7 +38,7 @@ static int alias_copy_run(pt_context *c, const pt_ref *args) {
     return run_same_dtype(c, args[ALIAS_COPY_SELF], args[ALIAS_COPY_OUT]);
 }
 
-const pt_kernel pt_aten_alias_copy_out = {alias_copy_check, alias_copy_run};
+const pt_kernel pt_aten_alias_copy_out = PT_KERNEL(alias_copy_check, alias_copy_run);
 
 // clone: (self, memory_format, out); the output's dim order decides
 static int clone_check(pt_context *c, const pt_ref *args) {
@@ -49,7 +49,7 @@ static int clone_run(pt_context *c, const pt_ref *args) {
     return run_same_dtype(c, args[CLONE_SELF], args[CLONE_OUT]);
 }
 
-const pt_kernel pt_aten_clone_out = {clone_check, clone_run};
+const pt_kernel pt_aten_clone_out = PT_KERNEL(clone_check, clone_run);
 
 // _to_copy: (self, non_blocking, memory_format, out)
 static int to_copy_check(pt_context *c, const pt_ref *args) {
@@ -60,7 +60,7 @@ static int to_copy_run(pt_context *c, const pt_ref *args) {
     return run_copy(c, args[TO_COPY_SELF], args[TO_COPY_OUT]);
 }
 
-const pt_kernel pt_aten__to_copy_out = {to_copy_check, to_copy_run};
+const pt_kernel pt_aten__to_copy_out = PT_KERNEL(to_copy_check, to_copy_run);
 
 // _clone_dim_order, _to_dim_order_copy: (self, non_blocking, dim_order, out)
 static int check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
@@ -94,8 +94,10 @@ static int same_dtype_run(pt_context *c, const pt_ref *args) {
     return run_same_dtype(c, args[CLONE_DIM_ORDER_SELF], args[CLONE_DIM_ORDER_OUT]);
 }
 
-const pt_kernel pt_dim_order_ops__to_dim_order_copy_out = {to_dim_order_copy_check, to_copy_run};
-const pt_kernel pt_dim_order_ops__clone_dim_order_out = {clone_dim_order_check, same_dtype_run};
+const pt_kernel pt_dim_order_ops__to_dim_order_copy_out =
+    PT_KERNEL(to_dim_order_copy_check, to_copy_run);
+const pt_kernel pt_dim_order_ops__clone_dim_order_out =
+    PT_KERNEL(clone_dim_order_check, same_dtype_run);
 
 // copy: (self, src, non_blocking, out); copy_: (self, src, non_blocking). src is broadcast.
 static int check_copy_from(pt_context *c, const pt_tensor *to, pt_ref from_arg) {
@@ -137,8 +139,8 @@ static int copy_in_place_run(pt_context *c, const pt_ref *args) {
     return run_copy(c, args[COPY__SRC], args[COPY__SELF]);
 }
 
-const pt_kernel pt_aten_copy_out = {copy_check, copy_run};
-const pt_kernel pt_aten_copy_ = {copy_in_place_check, copy_in_place_run};
+const pt_kernel pt_aten_copy_out = PT_KERNEL(copy_check, copy_run);
+const pt_kernel pt_aten_copy_ = PT_KERNEL(copy_in_place_check, copy_in_place_run);
 
 // expand_copy: (self, size, implicit, out); -1 keeps a size
 static int expand_copy_check(pt_context *c, const pt_ref *args) {
@@ -167,4 +169,4 @@ static int expand_copy_check(pt_context *c, const pt_ref *args) {
     return error ? error : pt_expect_sizes(c, args[EXPAND_COPY_OUT], rank, sizes);
 }
 
-const pt_kernel pt_aten_expand_copy_out = {expand_copy_check, same_dtype_run};
+const pt_kernel pt_aten_expand_copy_out = PT_KERNEL(expand_copy_check, same_dtype_run);

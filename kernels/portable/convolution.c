@@ -431,4 +431,4 @@ static int run_convolution(pt_context *c, const pt_ref *args) {
     return read_convolution(c, args, &v) ? convolve(c, &v) : PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_convolution_out = {check_convolution, run_convolution};
+const pt_kernel pt_aten_convolution_out = PT_KERNEL(check_convolution, run_convolution);

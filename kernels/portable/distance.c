@@ -107,7 +107,7 @@ static int run_cdist(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten__cdist_forward_out = {check_cdist, run_cdist};
+const pt_kernel pt_aten__cdist_forward_out = PT_KERNEL(check_cdist, run_cdist);
 
 // ---- pdist
 
@@ -142,4 +142,4 @@ static int run_pdist(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten__pdist_forward_out = {check_pdist, run_pdist};
+const pt_kernel pt_aten__pdist_forward_out = PT_KERNEL(check_pdist, run_pdist);

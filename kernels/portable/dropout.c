@@ -32,4 +32,4 @@ static int run_dropout(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_native_dropout_out = {check_dropout, run_dropout};
+const pt_kernel pt_aten_native_dropout_out = PT_KERNEL(check_dropout, run_dropout);

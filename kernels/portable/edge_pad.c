@@ -94,7 +94,7 @@ static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     static int run_##name(pt_context *c, const pt_ref *args) {   \
         return run_edge_pad(c, args, (edges){dims, reflects});   \
     }                                                            \
-    const pt_kernel pt_aten_##name##_out = {check_##name, run_##name};
+    const pt_kernel pt_aten_##name##_out = PT_KERNEL(check_##name, run_##name);
 
 EDGE_PAD_KERNEL(replication_pad1d, 1, false)
 EDGE_PAD_KERNEL(replication_pad2d, 2, false)

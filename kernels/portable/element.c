@@ -210,7 +210,7 @@ int pt_count_elements(pt_context *c, int32_t n) {
     return pt_count_work(c, n * PT_ELEMENT_STEPS);
 }
 
-// Takes dim `from` of the walk to place `to`.
+// Moves dim `from` of the walk to index `to`.
 static void move_dim(pt_walk *w, uint32_t to, uint32_t from) {
     w->sizes[to] = w->sizes[from];
     for (uint32_t k = 0; k < w->operands; k++) {
@@ -304,10 +304,10 @@ void pt_walk_tensors(pt_walk *w, uint32_t operands, const pt_tensor *const *tens
     pt_walk_start(w);
 }
 
-// Of a row: from the element that the walk is at to `place`.
-static void go_to(pt_walk *w, int32_t place) {
-    int32_t steps = place - w->index[0];
-    w->index[0] = place;
+// Moves the walk along its row to `position`.
+static void go_to(pt_walk *w, int32_t position) {
+    int32_t steps = position - w->index[0];
+    w->index[0] = position;
     for (uint32_t k = 0; k < w->operands; k++) {
         w->offset[k] += steps * w->strides[k][0];
     }

@@ -98,11 +98,8 @@ int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_una
     pt_tensor in = pt_get_tensor(c, in_arg);
     pt_tensor out = pt_get_tensor(c, out_arg);
     uint8_t compute = pt_compute_dtype(promoted, op->rule);
-    bool has = compute == PT_DTYPE_FLOAT    ? op->f32 != NULL
-               : compute == PT_DTYPE_DOUBLE ? op->f64 != NULL
-                                            : op->i64 != NULL;
-    if (!has || (compute == PT_DTYPE_BOOL && op->rule == PT_RULE_NUMBER) ||
-        !pt_dtype_in(in.dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
+    if (!PT_HAS_FUNCTION(op, compute) || !pt_dtype_in(in.dtype, PT_DTYPES_ALL) ||
+        !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
     int error = pt_check_result(c, compute, op->rule, &out);
@@ -191,7 +188,7 @@ int pt_unary_run_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_unary
     return run_unary(c, &in, &out, op, promoted, p);
 }
 
-// Of all operators of one operand: numbers follow it, then the output.
+// Arguments of all operators with one operand: the operand, numbers, then the output.
 enum { OPERAND = HARDTANH_SELF, NUMBERS = HARDTANH_MIN_VAL };
 
 int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op, uint32_t parameters) {

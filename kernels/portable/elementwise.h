@@ -6,6 +6,7 @@
 #ifndef PT_PORTABLE_ELEMENTWISE_H
 #define PT_PORTABLE_ELEMENTWISE_H
 
+#include "double_math.h"
 #include "element.h"
 
 // A number in the type that an operator computes in: float32, float64, or int64 for the integral
@@ -35,8 +36,15 @@ uint8_t pt_compute_dtype(uint8_t promoted, pt_rule rule);
 // False if PyTorch does not cast a result of dtype `from` to an output of dtype `to`: from floating
 // to integral, from integers to bool.
 bool pt_can_cast(uint8_t from, uint8_t to);
-// That of a result to the output, as the check of a kernel.
+// Checks that a result can be cast to the output.
 int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out);
+
+// True if an operator has a function for the dtype that it is to compute in, in this build.
+#define PT_HAS_FUNCTION(op, compute)                                                            \
+    (!((compute) == PT_DTYPE_BOOL && (op)->rule == PT_RULE_NUMBER) &&                           \
+     ((compute) == PT_DTYPE_FLOAT    ? (op)->f32 != NULL                                        \
+      : (compute) == PT_DTYPE_DOUBLE ? (op)->f64 != NULL && (!(op)->math || pt_float64 != NULL) \
+                                     : (op)->i64 != NULL))
 
 // An integer cut to what `dtype` holds: operands are cast to the dtype that is computed in, and so
 // are results.
@@ -62,6 +70,7 @@ typedef struct pt_binary {
     int64_t (*i64)(int64_t, int64_t);
     pt_rule rule;
     bool divides; // an integer second operand must not be 0
+    bool math;    // f64 calls pt_float64
 } pt_binary;
 
 // Where the operands stand among the arguments; the output is always the last.
@@ -86,7 +95,7 @@ int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary *op, pt_for
     static int symbol##_run(pt_context *c, const pt_ref *args) {   \
         return pt_binary_run(c, args, &op, form);                  \
     }                                                              \
-    const pt_kernel pt_##symbol = {symbol##_check, symbol##_run};
+    const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
 // The same function of x and y in each type.
 #define PT_BINARY_F32(name, expression)         \
@@ -150,6 +159,7 @@ typedef struct pt_unary {
     double (*f64)(double, const pt_number *p);
     int64_t (*i64)(int64_t, const pt_number *p);
     pt_rule rule;
+    bool math; // f64 calls pt_float64
 } pt_unary;
 
 // The arguments are the operand, `parameters` numbers (at most PT_UNARY_PARAMETERS), the output.
@@ -170,7 +180,7 @@ int pt_unary_run_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op, ui
     static int symbol##_run(pt_context *c, const pt_ref *args) {   \
         return pt_unary_run(c, args, &op, parameters);             \
     }                                                              \
-    const pt_kernel pt_##symbol = {symbol##_check, symbol##_run};
+    const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
 // The same function of x (and p) in each type.
 #define PT_UNARY_F32(name, expression)                     \

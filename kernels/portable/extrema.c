@@ -18,7 +18,7 @@ bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool least)
 }
 
 // Looks for what beats the element at `best` in a piece. Returns its offset, or `best`; *index is
-// its place in the piece.
+// its index in the piece.
 static int32_t beat_float(const pt_reduction *r, const pt_piece *p, int32_t best, int32_t *index) {
     const float *values = r->in.data;
     int32_t at = p->at;
@@ -53,17 +53,17 @@ static int32_t beat_any(const pt_reduction *r, const pt_piece *p, int32_t best, 
     return best;
 }
 
-// Offset of the extremum: the first of equals, the first NaN before all. *index is its place among
+// Offset of the extremum: the first of equals, the first NaN before all. *index is its number among
 // the reduced elements.
 static int32_t find_extremum(pt_reduction *r, int32_t from, int32_t *index) {
     int32_t best = from;
     *index = 0;
     for (pt_piece p = {0}; pt_next_piece(r, from, &p);) {
-        int32_t previous = best, place = 0;
-        best = r->in.dtype == PT_DTYPE_FLOAT ? beat_float(r, &p, best, &place)
-                                             : beat_any(r, &p, best, &place);
+        int32_t previous = best, found = 0;
+        best = r->in.dtype == PT_DTYPE_FLOAT ? beat_float(r, &p, best, &found)
+                                             : beat_any(r, &p, best, &found);
         if (best != previous) {
-            *index = p.line * r->n + p.first + place;
+            *index = p.line * r->n + p.first + found;
         }
     }
     return best;
@@ -154,8 +154,8 @@ static int amin_run(pt_context *c, const pt_ref *args) {
     return run_amax(c, args, true);
 }
 
-const pt_kernel pt_aten_amax_out = {amax_check, amax_run};
-const pt_kernel pt_aten_amin_out = {amax_check, amin_run};
+const pt_kernel pt_aten_amax_out = PT_KERNEL(amax_check, amax_run);
+const pt_kernel pt_aten_amin_out = PT_KERNEL(amax_check, amin_run);
 
 // argmax, argmin: (self, dim, keepdim, out)
 static int argmax_check(pt_context *c, const pt_ref *args) {
@@ -184,8 +184,8 @@ static int argmin_run(pt_context *c, const pt_ref *args) {
     return run_argmax(c, args, true);
 }
 
-const pt_kernel pt_aten_argmax_out = {argmax_check, argmax_run};
-const pt_kernel pt_aten_argmin_out = {argmax_check, argmin_run};
+const pt_kernel pt_aten_argmax_out = PT_KERNEL(argmax_check, argmax_run);
+const pt_kernel pt_aten_argmin_out = PT_KERNEL(argmax_check, argmin_run);
 
 // max.dim, min.dim: (self, dim, keepdim, values, indices), which max's schema calls max and
 // max_values
@@ -221,8 +221,8 @@ static int min_dim_run(pt_context *c, const pt_ref *args) {
     return run_max_dim(c, args, true);
 }
 
-const pt_kernel pt_aten_max_dim_max = {max_dim_check, max_dim_run};
-const pt_kernel pt_aten_min_dim_min = {max_dim_check, min_dim_run};
+const pt_kernel pt_aten_max_dim_max = PT_KERNEL(max_dim_check, max_dim_run);
+const pt_kernel pt_aten_min_dim_min = PT_KERNEL(max_dim_check, min_dim_run);
 
 // max, min over all dims: (self, out)
 enum { ALL_DIMS = (1 << PT_MAX_RANK) - 1 };
@@ -242,5 +242,5 @@ static int min_all_run(pt_context *c, const pt_ref *args) {
                         store_value);
 }
 
-const pt_kernel pt_aten_max_unary_out = {max_all_check, max_all_run};
-const pt_kernel pt_aten_min_unary_out = {max_all_check, min_all_run};
+const pt_kernel pt_aten_max_unary_out = PT_KERNEL(max_all_check, max_all_run);
+const pt_kernel pt_aten_min_unary_out = PT_KERNEL(max_all_check, min_all_run);

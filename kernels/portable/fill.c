@@ -40,7 +40,7 @@ static int full_run(pt_context *c, const pt_ref *args) {
     return run_fill(c, args[FULL_OUT], pt_get_scalar(c, args[FULL_FILL_VALUE]));
 }
 
-const pt_kernel pt_aten_full_out = {full_check, full_run};
+const pt_kernel pt_aten_full_out = PT_KERNEL(full_check, full_run);
 
 // full_like: (self, fill_value, memory_format, out)
 static int full_like_check(pt_context *c, const pt_ref *args) {
@@ -51,7 +51,7 @@ static int full_like_run(pt_context *c, const pt_ref *args) {
     return run_fill(c, args[FULL_LIKE_OUT], pt_get_scalar(c, args[FULL_LIKE_FILL_VALUE]));
 }
 
-const pt_kernel pt_aten_full_like_out = {full_like_check, full_like_run};
+const pt_kernel pt_aten_full_like_out = PT_KERNEL(full_like_check, full_like_run);
 
 // zeros: (size, out), of any dtype; ones: (size, out)
 static int check_zeros(pt_context *c, pt_ref list, pt_ref out_arg) {
@@ -86,8 +86,8 @@ static int ones_run(pt_context *c, const pt_ref *args) {
     return run_fill(c, args[ONES_OUT], ONE);
 }
 
-const pt_kernel pt_aten_zeros_out = {zeros_check, zeros_run};
-const pt_kernel pt_aten_ones_out = {size_check, ones_run};
+const pt_kernel pt_aten_zeros_out = PT_KERNEL(zeros_check, zeros_run);
+const pt_kernel pt_aten_ones_out = PT_KERNEL(size_check, ones_run);
 
 // empty: (size, memory_format, out); _empty_dim_order: (size, dim_order, out). Writes zeros, so
 // that what follows from it is the same everywhere.
@@ -99,7 +99,7 @@ static int empty_run(pt_context *c, const pt_ref *args) {
     return run_zeros(c, args[EMPTY_OUT]);
 }
 
-const pt_kernel pt_aten_empty_out = {empty_check, empty_run};
+const pt_kernel pt_aten_empty_out = PT_KERNEL(empty_check, empty_run);
 
 // scalar_tensor: (s, out)
 static int scalar_tensor_check(pt_context *c, const pt_ref *args) {
@@ -110,7 +110,7 @@ static int scalar_tensor_run(pt_context *c, const pt_ref *args) {
     return run_fill(c, args[SCALAR_TENSOR_OUT], pt_get_scalar(c, args[SCALAR_TENSOR_S]));
 }
 
-const pt_kernel pt_aten_scalar_tensor_out = {scalar_tensor_check, scalar_tensor_run};
+const pt_kernel pt_aten_scalar_tensor_out = PT_KERNEL(scalar_tensor_check, scalar_tensor_run);
 
 // fill: (self, value, out)
 static int fill_scalar_check(pt_context *c, const pt_ref *args) {
@@ -121,7 +121,7 @@ static int fill_scalar_run(pt_context *c, const pt_ref *args) {
     return run_fill(c, args[FILL_SCALAR_OUT], pt_get_scalar(c, args[FILL_SCALAR_VALUE]));
 }
 
-const pt_kernel pt_aten_fill_Scalar_out = {fill_scalar_check, fill_scalar_run};
+const pt_kernel pt_aten_fill_Scalar_out = PT_KERNEL(fill_scalar_check, fill_scalar_run);
 
 static int fill_tensor_check(pt_context *c, const pt_ref *args) {
     pt_tensor value = pt_get_tensor(c, args[FILL_TENSOR_VALUE]);
@@ -137,7 +137,7 @@ static int fill_tensor_run(pt_context *c, const pt_ref *args) {
     return pt_convert_broadcast(c, &out, &value);
 }
 
-const pt_kernel pt_aten_fill_Tensor_out = {fill_tensor_check, fill_tensor_run};
+const pt_kernel pt_aten_fill_Tensor_out = PT_KERNEL(fill_tensor_check, fill_tensor_run);
 
 // ---- arange
 
@@ -205,7 +205,7 @@ static int arange_run(pt_context *c, const pt_ref *args) {
     return run_arange(c, ZERO, ONE, args[ARANGE_OUT]);
 }
 
-const pt_kernel pt_aten_arange_out = {arange_check, arange_run};
+const pt_kernel pt_aten_arange_out = PT_KERNEL(arange_check, arange_run);
 
 // arange.start: (start, end, step, out)
 static int arange_start_check(pt_context *c, const pt_ref *args) {
@@ -219,4 +219,4 @@ static int arange_start_run(pt_context *c, const pt_ref *args) {
                       pt_get_scalar(c, args[ARANGE_START_STEP]), args[ARANGE_START_OUT]);
 }
 
-const pt_kernel pt_aten_arange_start_out = {arange_start_check, arange_start_run};
+const pt_kernel pt_aten_arange_start_out = PT_KERNEL(arange_start_check, arange_start_run);

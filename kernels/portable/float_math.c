@@ -23,7 +23,7 @@ static double double_with_sign(double x, double sign) {
 
 // e^(x + low) = 2^n (1 + q) with n in the low bits of *n, |q| < 0.42. |x| < 2^8, low is small.
 // e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2; the fit's error is 3.3e-9.
-static inline float reduced_exp(float x, float low, uint32_t *n) {
+static inline __attribute__((always_inline)) float reduced_exp(float x, float low, uint32_t *n) {
     float t = x * LOG2_E + ROUNDER;
     float k = t - ROUNDER;
     float r = (x - k * LN2_HIGH) - (k * LN2_LOW - low);
@@ -37,7 +37,7 @@ static inline float reduced_exp(float x, float low, uint32_t *n) {
 }
 
 // e^(x + low) where the result may lie outside the normal numbers.
-static float exp_far(float x, float low) {
+static __attribute__((noinline)) float exp_far(float x, float low) {
     if (pt_is_nanf(x)) {
         return quiet(x);
     }
@@ -53,7 +53,7 @@ static float exp_far(float x, float low) {
     return from_bits(to_bits(m) + (n << 23) + shift) * (x < 0 ? 0x1p-64f : 0x1p+64f);
 }
 
-static inline float exp_sum(float x, float low) {
+static inline __attribute__((always_inline)) float exp_sum(float x, float low) {
     if ((to_bits(x) & 0x7FFFFFFF) > 0x42AE0000) { // |x| > 87
         return exp_far(x, low);
     }

@@ -1,8 +1,8 @@
 // glu: (self, dim, out). The first half of self along a dim times the sigmoid of the second one.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
+#include "double_math.h"
 #include "element.h"
-#include "float_math.h"
 
 static int check_glu(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[GLU_SELF]);
@@ -13,7 +13,7 @@ static int check_glu(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
-    if (!pt_is_floating(self.dtype) || self.dtype == PT_DTYPE_DOUBLE) {
+    if (!pt_has_math(self.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
     }
     if (self.rank == 0 || self.sizes[dim] % 2 != 0) {
@@ -24,6 +24,18 @@ static int check_glu(pt_context *c, const pt_ref *args) {
         sizes[d] = d == dim ? self.sizes[d] / 2 : self.sizes[d];
     }
     return pt_expect_sizes(c, args[GLU_OUT], self.rank, sizes);
+}
+
+static void store_glu(const pt_tensor *out, int32_t to, const pt_tensor *self, int32_t from,
+                      int32_t gate) {
+    if (self->dtype == PT_DTYPE_DOUBLE) {
+        const double *x = (const double *)self->data + from;
+        ((double *)out->data)[to] = x[0] * pt_float64->sigmoid(x[gate]);
+        return;
+    }
+    float x = pt_load_float(self->data, from, self->dtype);
+    float y = pt_sigmoidf(pt_load_float(self->data, from + gate, self->dtype));
+    pt_store_float(out->data, to, out->dtype, x * y);
 }
 
 static int run_glu(pt_context *c, const pt_ref *args) {
@@ -44,13 +56,11 @@ static int run_glu(pt_context *c, const pt_ref *args) {
     pt_walk_start(&w);
     do {
         for (int32_t i = 0; i < w.n; i++) {
-            int32_t from = w.offset[1] + i * w.strides[1][0];
-            float x = pt_load_float(self.data, from, self.dtype);
-            float y = pt_sigmoidf(pt_load_float(self.data, from + gate, self.dtype));
-            pt_store_float(out.data, w.offset[0] + i * w.strides[0][0], out.dtype, x * y);
+            store_glu(&out, w.offset[0] + i * w.strides[0][0], &self,
+                      w.offset[1] + i * w.strides[1][0], gate);
         }
     } while (pt_walk_next(c, &w));
     return w.error;
 }
 
-const pt_kernel pt_aten_glu_out = {check_glu, run_glu};
+const pt_kernel pt_aten_glu_out = PT_KERNEL(check_glu, run_glu);

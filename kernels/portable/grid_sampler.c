@@ -40,7 +40,7 @@ static int check_sampler(pt_context *c, const pt_ref *args) {
     return error ? error : pt_expect_sizes(c, args[GRID_SAMPLER_2D_OUT], 4, sizes);
 }
 
-static float to_place(float x, int32_t size, bool align) {
+static float to_pixel(float x, int32_t size, bool align) {
     return align ? (x + 1) / 2 * (float)(size - 1) : ((x + 1) * (float)size - 1) / 2;
 }
 
@@ -127,8 +127,8 @@ static int sample_pixel(pt_context *c, const sampling *s, int32_t n, int32_t row
     int32_t at = n * s->of_grid[0] + row * s->of_grid[1] + column * s->of_grid[2];
     float x = pt_load_float(s->grid.data, at, s->grid.dtype);
     float y = pt_load_float(s->grid.data, at + s->of_grid[3], s->grid.dtype);
-    x = to_place(x, s->in.sizes[3], s->align);
-    y = to_place(y, s->in.sizes[2], s->align);
+    x = to_pixel(x, s->in.sizes[3], s->align);
+    y = to_pixel(y, s->in.sizes[2], s->align);
     if (s->mode != BICUBIC) {
         x = bring_inside(s, x, s->in.sizes[3]);
         y = bring_inside(s, y, s->in.sizes[2]);
@@ -165,4 +165,4 @@ static int run_sampler(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_grid_sampler_2d_out = {check_sampler, run_sampler};
+const pt_kernel pt_aten_grid_sampler_2d_out = PT_KERNEL(check_sampler, run_sampler);

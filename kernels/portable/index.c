@@ -61,7 +61,7 @@ static int run_embedding(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_embedding_out = {check_embedding, run_embedding};
+const pt_kernel pt_aten_embedding_out = PT_KERNEL(check_embedding, run_embedding);
 
 // ---- index_select: (self, dim, index, out)
 
@@ -122,7 +122,7 @@ static int run_index_select(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_index_select_out = {check_index_select, run_index_select};
+const pt_kernel pt_aten_index_select_out = PT_KERNEL(check_index_select, run_index_select);
 
 // ---- gather: (self, dim, index, sparse_grad, out)
 
@@ -187,4 +187,4 @@ static int run_gather(pt_context *c, const pt_ref *args) {
     return w.error;
 }
 
-const pt_kernel pt_aten_gather_out = {check_gather, run_gather};
+const pt_kernel pt_aten_gather_out = PT_KERNEL(check_gather, run_gather);

@@ -17,7 +17,7 @@ static int check_values(pt_context *c, const pt_tensor *self, const pt_tensor *v
     uint32_t rank = pt_picked_sizes(p, self, sizes);
     uint32_t most =
         larger(p->largest, larger((uint32_t)pt_numel(self), (uint32_t)pt_numel(values)));
-    int error = pt_check_places(c, pt_product(p->sizes, p->rank), most);
+    int error = pt_check_positions(c, pt_product(p->sizes, p->rank), most);
     if (error) {
         return error;
     }
@@ -79,7 +79,7 @@ static int put_picked(pt_context *c, const pt_ref *args, const pt_tensor *self,
     broadcast_strides(values, pt_picked_sizes(p, self, strides), strides);
     w.operands = 2;
     w.offset[0] = pt_pick(c, p, args[INDEX_PUT_INDICES], self, to, at);
-    w.offset[1] = pt_place_picked(p, strides, at);
+    w.offset[1] = pt_picked_offset(p, strides, at);
     for (uint32_t d = 0; d < self->rank; d++) {
         if ((p->dims >> d & 1) == 0) {
             w.sizes[kept] = self->sizes[d];
@@ -128,7 +128,7 @@ static int index_put_in_place_run(pt_context *c, const pt_ref *args) {
     return error ? error : put(c, args, &self, &p);
 }
 
-const pt_kernel pt_aten_index_put_ = {index_put_in_place_check, index_put_in_place_run};
+const pt_kernel pt_aten_index_put_ = PT_KERNEL(index_put_in_place_check, index_put_in_place_run);
 
 static int index_put_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[INDEX_PUT_SELF]);
@@ -147,4 +147,4 @@ static int index_put_run(pt_context *c, const pt_ref *args) {
     return error ? error : put(c, args, &out, &p);
 }
 
-const pt_kernel pt_aten_index_put_out = {index_put_check, index_put_run};
+const pt_kernel pt_aten_index_put_out = PT_KERNEL(index_put_check, index_put_run);

@@ -30,7 +30,7 @@ static int copy_picked(pt_context *c, const pt_ref *args, const pt_picks *p, int
     pt_strides(&out, to);
     pt_strides(&self, from);
     w.operands = 2;
-    w.offset[0] = pt_place_picked(p, to, at);
+    w.offset[0] = pt_picked_offset(p, to, at);
     w.offset[1] = pt_pick(c, p, args[INDEX_TENSOR_INDICES], &self, from, at);
     for (uint32_t d = 0; d < self.rank; d++) {
         if ((p->dims >> d & 1) == 0) {
@@ -61,4 +61,4 @@ static int index_tensor_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_index_Tensor_out = {index_tensor_check, index_tensor_run};
+const pt_kernel pt_aten_index_Tensor_out = PT_KERNEL(index_tensor_check, index_tensor_run);

@@ -6,10 +6,10 @@
 #include "copy.h"
 #include "elementwise.h"
 
-// Prepares a walk in logical order over tensors, broadcast to these sizes: operand 0 is the place
-// in this order. No size is 0.
-static void walk_places(pt_walk *w, uint32_t rank, const int32_t *sizes, uint32_t n,
-                        const pt_tensor *const *tensors) {
+// Prepares a walk in logical order over tensors, broadcast to these sizes: operand 0 is the
+// position in this order. No size is 0.
+static void walk_positions(pt_walk *w, uint32_t rank, const int32_t *sizes, uint32_t n,
+                           const pt_tensor *const *tensors) {
     w->rank = (uint8_t)rank;
     w->operands = (uint8_t)(n + 1);
     for (uint32_t k = 0; k < n; k++) {
@@ -45,7 +45,7 @@ static int check_mask(pt_context *c, const pt_tensor *self, const pt_tensor *mas
     }
     return pt_product(sizes, *rank) <= INT32_MAX
                ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 2^31 places of the mask");
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "more than 2^31 elements of the mask");
 }
 
 static bool is_set(const pt_tensor *mask, int32_t i) {
@@ -59,7 +59,7 @@ static int count_set(pt_context *c, const pt_tensor *mask, uint32_t rank, const 
     if (pt_product(sizes, rank) == 0) {
         return PT_ERROR_OK;
     }
-    walk_places(&w, rank, sizes, 1, (const pt_tensor *const[]){mask});
+    walk_positions(&w, rank, sizes, 1, (const pt_tensor *const[]){mask});
     do {
         for (int32_t i = 0; i < w.n; i++) {
             *n += is_set(mask, w.offset[1] + i * w.strides[1][0]);
@@ -89,7 +89,7 @@ static int check_select(pt_context *c, const pt_ref *args) {
         uint32_t elements = pt_capacity(c, args[i]);
         most = elements > most ? elements : most;
     }
-    return pt_check_places(c, pt_product(sizes, rank), most);
+    return pt_check_positions(c, pt_product(sizes, rank), most);
 }
 
 static int run_select(pt_context *c, const pt_ref *args) {
@@ -106,7 +106,7 @@ static int run_select(pt_context *c, const pt_ref *args) {
         return error;
     }
     pt_walk w;
-    walk_places(&w, rank, sizes, 2, (const pt_tensor *const[]){&self, &mask});
+    walk_positions(&w, rank, sizes, 2, (const pt_tensor *const[]){&self, &mask});
     do {
         for (int32_t i = 0; i < w.n && to < n; i++) {
             if (is_set(&mask, w.offset[2] + i * w.strides[2][0])) {
@@ -117,7 +117,7 @@ static int run_select(pt_context *c, const pt_ref *args) {
     return w.error;
 }
 
-const pt_kernel pt_aten_masked_select_out = {check_select, run_select};
+const pt_kernel pt_aten_masked_select_out = PT_KERNEL(check_select, run_select);
 
 // ---- masked_scatter: (self, mask, source, out); where the mask is true, the next of source
 
@@ -157,7 +157,7 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     pt_walk w;
-    walk_places(&w, out.rank, out.sizes, 3, (const pt_tensor *const[]){&out, &self, &mask});
+    walk_positions(&w, out.rank, out.sizes, 3, (const pt_tensor *const[]){&out, &self, &mask});
     do {
         for (int32_t i = 0; i < w.n; i++) {
             int32_t to = w.offset[1] + i * w.strides[1][0];
@@ -171,9 +171,9 @@ static int run_masked_scatter(pt_context *c, const pt_ref *args) {
     return w.error;
 }
 
-const pt_kernel pt_aten_masked_scatter_out = {check_scatter, run_masked_scatter};
+const pt_kernel pt_aten_masked_scatter_out = PT_KERNEL(check_scatter, run_masked_scatter);
 
-// ---- nonzero: (self, out); the places of the elements that are not 0, a row each
+// ---- nonzero: (self, out); the positions of the elements that are not 0, a row each
 
 static int check_nonzero(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[NONZERO_SELF]);
@@ -192,13 +192,14 @@ static bool is_nonzero(const pt_tensor *t, int32_t i) {
                                     : pt_load_int(t->data, i, t->dtype) != 0;
 }
 
-static void store_place(const pt_tensor *out, int32_t row, const pt_tensor *self, int32_t place) {
+static void store_position(const pt_tensor *out, int32_t row, const pt_tensor *self,
+                           int32_t position) {
     int32_t strides[2];
     pt_strides(out, strides);
     for (uint32_t d = self->rank; d-- > 0;) {
         int32_t at = row * strides[0] + (int32_t)d * strides[1];
-        ((int64_t *)out->data)[at] = place % self->sizes[d];
-        place /= self->sizes[d];
+        ((int64_t *)out->data)[at] = position % self->sizes[d];
+        position /= self->sizes[d];
     }
 }
 
@@ -206,12 +207,12 @@ static void store_place(const pt_tensor *out, int32_t row, const pt_tensor *self
 static int find_nonzero(pt_context *c, const pt_tensor *self, const pt_tensor *out, int32_t *rows) {
     pt_walk w;
     int32_t row = 0;
-    walk_places(&w, self->rank, self->sizes, 1, (const pt_tensor *const[]){self});
+    walk_positions(&w, self->rank, self->sizes, 1, (const pt_tensor *const[]){self});
     do {
         for (int32_t i = 0; i < w.n; i++) {
             if (is_nonzero(self, w.offset[1] + i * w.strides[1][0])) {
                 if (row < *rows) {
-                    store_place(out, row, self, w.offset[0] + i * w.strides[0][0]);
+                    store_position(out, row, self, w.offset[0] + i * w.strides[0][0]);
                 }
                 row++;
             }
@@ -231,9 +232,9 @@ static int run_nonzero(pt_context *c, const pt_ref *args) {
     return error || empty ? error : find_nonzero(c, &self, &out, &sizes[0]);
 }
 
-const pt_kernel pt_aten_nonzero_out = {check_nonzero, run_nonzero};
+const pt_kernel pt_aten_nonzero_out = PT_KERNEL(check_nonzero, run_nonzero);
 
-// ---- repeat_interleave: (repeats, output_size, out); each place as often as repeats says
+// ---- repeat_interleave: (repeats, output_size, out); each position as often as repeats says
 
 static int check_repeats(pt_context *c, const pt_ref *args) {
     pt_tensor repeats = pt_get_tensor(c, args[REPEAT_INTERLEAVE_TENSOR_REPEATS]);
@@ -282,4 +283,4 @@ static int run_repeats(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_aten_repeat_interleave_Tensor_out = {check_repeats, run_repeats};
+const pt_kernel pt_aten_repeat_interleave_Tensor_out = PT_KERNEL(check_repeats, run_repeats);

@@ -97,7 +97,7 @@ static int run_mm(pt_context *c, const pt_ref *args) {
                     a.sizes[1], b.sizes[1]);
 }
 
-const pt_kernel pt_aten_mm_out = {check_mm, run_mm};
+const pt_kernel pt_aten_mm_out = PT_KERNEL(check_mm, run_mm);
 
 static int check_bmm(pt_context *c, const pt_ref *args) {
     return check_product(c, args, 3);
@@ -123,7 +123,7 @@ static int run_bmm(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_bmm_out = {check_bmm, run_bmm};
+const pt_kernel pt_aten_bmm_out = PT_KERNEL(check_bmm, run_bmm);
 
 // ---- dot
 
@@ -144,7 +144,7 @@ static int run_dot(pt_context *c, const pt_ref *args) {
                     1);
 }
 
-const pt_kernel pt_aten_dot_out = {check_dot, run_dot};
+const pt_kernel pt_aten_dot_out = PT_KERNEL(check_dot, run_dot);
 
 // ---- linear: out (..., n) = in (..., k) times the transposed weight (n, k), plus bias (n)
 
@@ -195,7 +195,7 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     return pt_sum_products(c, &p, in.dtype);
 }
 
-const pt_kernel pt_aten_linear_out = {check_linear, run_linear};
+const pt_kernel pt_aten_linear_out = PT_KERNEL(check_linear, run_linear);
 
 // ---- addmm: out = beta * self + alpha * (a times b); self broadcasts
 
@@ -211,6 +211,20 @@ static bool broadcasts(const pt_tensor *self, const int32_t *sizes) {
         }
     }
     return true;
+}
+
+enum {
+    SMALL_ROW = 1,      // shortcut of a run: one row of float32 by a small matrix, plus a row
+    MOST_PRODUCTS = 64, // of it: with more of them blocks are faster
+};
+
+// t: mat1, mat2, self.
+static bool is_small_row(const pt_context *c, const pt_ref *args, const pt_tensor *t) {
+    return t[0].dtype == PT_DTYPE_FLOAT && t[0].sizes[0] == 1 && t[1].sizes[0] <= MOST_PRODUCTS &&
+           t[1].sizes[1] > 0 && t[1].sizes[1] <= MOST_PRODUCTS &&
+           t[1].sizes[0] * t[1].sizes[1] <= MOST_PRODUCTS && pt_numel(&t[2]) == t[1].sizes[1] &&
+           pt_is_one(pt_get_scalar(c, args[ADDMM_ALPHA])) &&
+           pt_is_one(pt_get_scalar(c, args[ADDMM_BETA]));
 }
 
 static int check_addmm(pt_context *c, const pt_ref *args) {
@@ -235,7 +249,8 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     if (pt_is_half(t[0].dtype) && sizes[0] > 0) {
         pt_ask_scratch(c, (uint32_t)sizes[1] * sizeof(float));
     }
-    return pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes);
+    PT_TRY(pt_expect_sizes(c, args[ADDMM_OUT], 2, sizes));
+    return pt_note_shortcut(c, is_small_row(c, args, t) ? SMALL_ROW : 0);
 }
 
 // One row: out[i] = alpha * out[i] + beta * self[i * step]. What is multiplied by 0 does not count,
@@ -304,7 +319,29 @@ static int run_half_addmm(pt_context *c, const pt_tensor *a, const pt_tensor *b,
     return PT_ERROR_OK;
 }
 
+static int run_small_row(pt_context *c, const pt_ref *args) {
+    const pt_tensor b = pt_get_tensor(c, args[ADDMM_MAT2]);
+    const float *a = pt_get_data(c, args[ADDMM_MAT1]);
+    const float *self = pt_get_data(c, args[ADDMM_SELF]);
+    float *out = pt_get_data(c, args[ADDMM_OUT]);
+    const int32_t k = b.sizes[0], n = b.sizes[1];
+    PT_TRY(pt_count_work(c, k * n + n));
+    for (int32_t j = 0; j < n; j++) {
+        const float *column = (const float *)b.data + j;
+        float sum = 0;
+        for (int32_t i = 0; i < k; i++) {
+            sum += a[i] * *column;
+            column += n;
+        }
+        out[j] = sum + self[j];
+    }
+    return PT_ERROR_OK;
+}
+
 static int run_addmm(pt_context *c, const pt_ref *args) {
+    if (pt_shortcut(c)) {
+        return run_small_row(c, args);
+    }
     const pt_tensor a = pt_get_tensor(c, args[ADDMM_MAT1]);
     const pt_tensor b = pt_get_tensor(c, args[ADDMM_MAT2]);
     const pt_tensor self = pt_get_tensor(c, args[ADDMM_SELF]);
@@ -336,4 +373,4 @@ static int run_addmm(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_addmm_out = {check_addmm, run_addmm};
+const pt_kernel pt_aten_addmm_out = PT_KERNEL(check_addmm, run_addmm);

@@ -114,7 +114,7 @@ static __attribute__((noinline)) void normalize_row(const pt_tensor *out, const 
     }
 }
 
-// Of a slice that is long.
+// Normalizes a long slice, piece by piece.
 static __attribute__((noinline)) int normalize_pieces(const slice *s, const pt_tensor *out,
                                                       const pt_tensor *in, int32_t at, float mean,
                                                       float scale, float shift) {
@@ -294,8 +294,8 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten__native_batch_norm_legit_no_training_out = {check_batch_norm,
-                                                                    run_batch_norm};
+const pt_kernel pt_aten__native_batch_norm_legit_no_training_out =
+    PT_KERNEL(check_batch_norm, run_batch_norm);
 
 // _native_batch_norm_legit has one argument more, behind the variance: it is not in training.
 
@@ -321,8 +321,8 @@ static int run_batch_norm_legit(pt_context *c, const pt_ref *args) {
     return error ? error : run_batch_norm(c, others);
 }
 
-const pt_kernel pt_aten__native_batch_norm_legit_out = {check_batch_norm_legit,
-                                                        run_batch_norm_legit};
+const pt_kernel pt_aten__native_batch_norm_legit_out =
+    PT_KERNEL(check_batch_norm_legit, run_batch_norm_legit);
 
 // The same with the mean and variance of the input itself.
 
@@ -370,8 +370,8 @@ static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten__native_batch_norm_legit_no_stats_out = {check_batch_norm_no_stats,
-                                                                 run_batch_norm_no_stats};
+const pt_kernel pt_aten__native_batch_norm_legit_no_stats_out =
+    PT_KERNEL(check_batch_norm_no_stats, run_batch_norm_no_stats);
 
 // ---- layer norm over the last dims
 
@@ -453,7 +453,7 @@ static int run_layer_norm(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_native_layer_norm_out = {check_layer_norm, run_layer_norm};
+const pt_kernel pt_aten_native_layer_norm_out = PT_KERNEL(check_layer_norm, run_layer_norm);
 
 // ---- group norm, (batch, channels, ...), over the channels of a group
 
@@ -514,4 +514,4 @@ static int run_group_norm(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_native_group_norm_out = {check_group_norm, run_group_norm};
+const pt_kernel pt_aten_native_group_norm_out = PT_KERNEL(check_group_norm, run_group_norm);

@@ -7,6 +7,17 @@
 
 // ---- check
 
+enum {
+    MATRIX = 1,           // shortcut of a run: a matrix of 4 bytes an element, which is transposed
+    MOST_OF_PIECE = 4096, // elements between two polls
+};
+
+static bool is_matrix(const pt_tensor *in, const pt_tensor *out, const uint8_t *dims) {
+    const int32_t n = in->rank == 2 ? pt_numel(in) : 0;
+    return (in->flags & out->flags & PT_VALUE_CONTIGUOUS) != 0 && n > 0 && n <= MOST_OF_PIECE &&
+           dims[0] == 1 && pt_element_size(in->dtype) == 4;
+}
+
 // `dims[i]`, from 0 to rank - 1, is the dim of the input that becomes dim i of the output.
 static int check_permuted(pt_context *c, const pt_ref *in_arg, pt_ref out_arg,
                           const uint8_t *dims) {
@@ -22,7 +33,8 @@ static int check_permuted(pt_context *c, const pt_ref *in_arg, pt_ref out_arg,
     for (uint32_t i = 0; i < in.rank; i++) {
         sizes[i] = in.sizes[dims[i]];
     }
-    return pt_expect_sizes(c, out_arg, in.rank, sizes);
+    PT_TRY(pt_expect_sizes(c, out_arg, in.rank, sizes));
+    return pt_note_shortcut(c, is_matrix(&in, &out, dims) ? MATRIX : 0);
 }
 
 // ---- run
@@ -114,7 +126,7 @@ NOINLINE void transpose_4_rows(element_4 *to_0, int32_t out_row, const element_4
     }
 }
 
-// As many rows as it can; returns how many.
+// Transposes as many rows as it can; returns how many.
 static int32_t transpose_rows(const plane *p, element_4 *out, const element_4 *in) {
     int32_t row = 0;
     for (; row + 4 <= p->rows; row += 4) {
@@ -173,8 +185,7 @@ static plane take_plane(permutation *p) {
 // Some rows at a time, as many as transpose_rows likes or more.
 static int copy_rows(pt_context *c, const plane *q, uint8_t *to, const uint8_t *from,
                      uint32_t size) {
-    enum { PIECE = 4096 }; // elements
-    const int32_t most = q->columns < PIECE / 4 ? (PIECE / q->columns) & ~3 : 4;
+    const int32_t most = q->columns < MOST_OF_PIECE / 4 ? (MOST_OF_PIECE / q->columns) & ~3 : 4;
     plane part = *q;
     for (int32_t left = q->rows;; left -= most) {
         part.rows = left < most ? left : most;
@@ -221,6 +232,18 @@ static int permute(pt_context *c, const pt_tensor *in, const pt_tensor *out, con
     }
 }
 
+static int transpose_matrix(pt_context *c, pt_ref in, pt_ref out_arg) {
+    const pt_tensor out = pt_get_tensor(c, out_arg);
+    const plane p = {.rows = out.sizes[0],
+                     .columns = out.sizes[1],
+                     .out_row = out.sizes[1],
+                     .in_row = 1,
+                     .in_column = out.sizes[0]};
+    PT_TRY(pt_count_work(c, p.rows * p.columns));
+    copy_plane(&p, out.data, pt_get_data(c, in), 4);
+    return PT_ERROR_OK;
+}
+
 // ---- permute_copy
 
 // A dim counted from the end if negative; -1 if there is no such dim.
@@ -251,6 +274,9 @@ static int check_permute_copy(pt_context *c, const pt_ref *args) {
 }
 
 static int run_permute_copy(pt_context *c, const pt_ref *args) {
+    if (pt_shortcut(c)) {
+        return transpose_matrix(c, args[PERMUTE_COPY_SELF], args[PERMUTE_COPY_OUT]);
+    }
     const pt_tensor in = pt_get_tensor(c, args[PERMUTE_COPY_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[PERMUTE_COPY_OUT]);
     uint8_t dims[PT_MAX_RANK];
@@ -260,7 +286,7 @@ static int run_permute_copy(pt_context *c, const pt_ref *args) {
     return permute(c, &in, &out, dims);
 }
 
-const pt_kernel pt_aten_permute_copy_out = {check_permute_copy, run_permute_copy};
+const pt_kernel pt_aten_permute_copy_out = PT_KERNEL(check_permute_copy, run_permute_copy);
 
 // ---- transpose_copy and t_copy: two dims change places
 
@@ -293,6 +319,9 @@ static int check_transpose_copy(pt_context *c, const pt_ref *args) {
 }
 
 static int run_transpose_copy(pt_context *c, const pt_ref *args) {
+    if (pt_shortcut(c)) {
+        return transpose_matrix(c, args[TRANSPOSE_COPY_INT_SELF], args[TRANSPOSE_COPY_INT_OUT]);
+    }
     const pt_tensor in = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[TRANSPOSE_COPY_INT_OUT]);
     uint8_t dims[PT_MAX_RANK];
@@ -300,7 +329,8 @@ static int run_transpose_copy(pt_context *c, const pt_ref *args) {
     return error ? error : permute(c, &in, &out, dims);
 }
 
-const pt_kernel pt_aten_transpose_copy_int_out = {check_transpose_copy, run_transpose_copy};
+const pt_kernel pt_aten_transpose_copy_int_out =
+    PT_KERNEL(check_transpose_copy, run_transpose_copy);
 
 // t: the two dims of a matrix change places; a vector or number stays.
 static void t_dims(const pt_tensor *in, uint8_t *dims) {
@@ -319,6 +349,9 @@ static int check_t_copy(pt_context *c, const pt_ref *args) {
 }
 
 static int run_t_copy(pt_context *c, const pt_ref *args) {
+    if (pt_shortcut(c)) {
+        return transpose_matrix(c, args[T_COPY_SELF], args[T_COPY_OUT]);
+    }
     const pt_tensor in = pt_get_tensor(c, args[T_COPY_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[T_COPY_OUT]);
     uint8_t dims[PT_MAX_RANK];
@@ -326,4 +359,4 @@ static int run_t_copy(pt_context *c, const pt_ref *args) {
     return permute(c, &in, &out, dims);
 }
 
-const pt_kernel pt_aten_t_copy_out = {check_t_copy, run_t_copy};
+const pt_kernel pt_aten_t_copy_out = PT_KERNEL(check_t_copy, run_t_copy);

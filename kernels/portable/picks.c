@@ -187,7 +187,7 @@ int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_te
     return offset;
 }
 
-int32_t pt_place_picked(const pt_picks *p, const int32_t *strides, int32_t at) {
+int32_t pt_picked_offset(const pt_picks *p, const int32_t *strides, int32_t at) {
     int32_t offset = 0;
     for (uint32_t i = p->rank; i-- > 0;) {
         offset += at % p->sizes[i] * strides[p->before + i];

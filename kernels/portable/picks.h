@@ -31,6 +31,6 @@ uint32_t pt_picked_dim(const pt_picks *p, uint32_t kept);
 int32_t pt_pick(const pt_context *c, const pt_picks *p, pt_ref list, const pt_tensor *self,
                 const int32_t *strides, int32_t at);
 // Where they begin in the result, by its strides.
-int32_t pt_place_picked(const pt_picks *p, const int32_t *strides, int32_t at);
+int32_t pt_picked_offset(const pt_picks *p, const int32_t *strides, int32_t at);
 
 #endif

@@ -91,5 +91,5 @@ static int run_unshuffle(pt_context *c, const pt_ref *args) {
     return run_shuffled(c, args, true);
 }
 
-const pt_kernel pt_aten_pixel_shuffle_out = {check_shuffle, run_shuffle};
-const pt_kernel pt_aten_pixel_unshuffle_out = {check_unshuffle, run_unshuffle};
+const pt_kernel pt_aten_pixel_shuffle_out = PT_KERNEL(check_shuffle, run_shuffle);
+const pt_kernel pt_aten_pixel_unshuffle_out = PT_KERNEL(check_unshuffle, run_unshuffle);

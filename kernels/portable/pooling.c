@@ -321,7 +321,7 @@ static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_aten_avg_pool2d_out = {avg_pool2d_check, avg_pool2d_run};
+const pt_kernel pt_aten_avg_pool2d_out = PT_KERNEL(avg_pool2d_check, avg_pool2d_run);
 
 // _adaptive_avg_pool2d: (self, output_size, out)
 static int adaptive_avg_pool2d_check(pt_context *c, const pt_ref *args) {
@@ -369,8 +369,8 @@ static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten__adaptive_avg_pool2d_out = {adaptive_avg_pool2d_check,
-                                                    adaptive_avg_pool2d_run};
+const pt_kernel pt_aten__adaptive_avg_pool2d_out =
+    PT_KERNEL(adaptive_avg_pool2d_check, adaptive_avg_pool2d_run);
 
 // ---- max
 
@@ -508,4 +508,4 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_aten_max_pool2d_with_indices_out = {max_pool2d_check, max_pool2d_run};
+const pt_kernel pt_aten_max_pool2d_with_indices_out = PT_KERNEL(max_pool2d_check, max_pool2d_run);

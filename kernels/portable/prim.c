@@ -96,7 +96,7 @@ static int read_ints(pt_context *c, const pt_ref *args, pair *p) {
         }                                                            \
         return error;                                                \
     }                                                                \
-    const pt_kernel pt_executorch_prim_##name##_Scalar = {accept, run_##name};
+    const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(accept, run_##name);
 
 ARITHMETIC(add, __builtin_add_overflow, +)
 ARITHMETIC(sub, __builtin_sub_overflow, -)
@@ -177,12 +177,12 @@ static int run_sym_min(pt_context *c, const pt_ref *args) {
     return error ? error : set_int_unless(c, false, args[OUT], p.a < p.b ? p.a : p.b);
 }
 
-const pt_kernel pt_executorch_prim_floordiv_Scalar = {accept, run_floordiv};
-const pt_kernel pt_executorch_prim_floordiv_int = {accept, run_floordiv_int};
-const pt_kernel pt_executorch_prim_mod_Scalar = {accept, run_mod};
-const pt_kernel pt_executorch_prim_truediv_Scalar = {accept, run_truediv};
-const pt_kernel pt_executorch_prim_sym_max_Scalar = {accept, run_sym_max};
-const pt_kernel pt_executorch_prim_sym_min_Scalar = {accept, run_sym_min};
+const pt_kernel pt_executorch_prim_floordiv_Scalar = PT_KERNEL(accept, run_floordiv);
+const pt_kernel pt_executorch_prim_floordiv_int = PT_KERNEL(accept, run_floordiv_int);
+const pt_kernel pt_executorch_prim_mod_Scalar = PT_KERNEL(accept, run_mod);
+const pt_kernel pt_executorch_prim_truediv_Scalar = PT_KERNEL(accept, run_truediv);
+const pt_kernel pt_executorch_prim_sym_max_Scalar = PT_KERNEL(accept, run_sym_max);
+const pt_kernel pt_executorch_prim_sym_min_Scalar = PT_KERNEL(accept, run_sym_min);
 
 // ---- comparisons
 
@@ -196,7 +196,7 @@ const pt_kernel pt_executorch_prim_sym_min_Scalar = {accept, run_sym_min};
         }                                                                                 \
         return error;                                                                     \
     }                                                                                     \
-    const pt_kernel pt_executorch_prim_##name##_Scalar = {accept, run_##name};
+    const pt_kernel pt_executorch_prim_##name##_Scalar = PT_KERNEL(accept, run_##name);
 
 COMPARISON(eq, ==)
 COMPARISON(gt, >)
@@ -273,14 +273,14 @@ static int run_sym_ite(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_executorch_prim_neg_Scalar = {accept, run_neg};
-const pt_kernel pt_executorch_prim_ceil_Scalar = {accept, run_ceil};
-const pt_kernel pt_executorch_prim_round_Scalar = {accept, run_round};
-const pt_kernel pt_executorch_prim_trunc_Scalar = {accept, run_trunc};
-const pt_kernel pt_executorch_prim_sym_int_Scalar = {accept, run_sym_int};
-const pt_kernel pt_executorch_prim_sym_float_Scalar = {accept, run_sym_float};
-const pt_kernel pt_executorch_prim_sym_not_Scalar = {accept, run_sym_not};
-const pt_kernel pt_executorch_prim_sym_ite_Scalar = {accept, run_sym_ite};
+const pt_kernel pt_executorch_prim_neg_Scalar = PT_KERNEL(accept, run_neg);
+const pt_kernel pt_executorch_prim_ceil_Scalar = PT_KERNEL(accept, run_ceil);
+const pt_kernel pt_executorch_prim_round_Scalar = PT_KERNEL(accept, run_round);
+const pt_kernel pt_executorch_prim_trunc_Scalar = PT_KERNEL(accept, run_trunc);
+const pt_kernel pt_executorch_prim_sym_int_Scalar = PT_KERNEL(accept, run_sym_int);
+const pt_kernel pt_executorch_prim_sym_float_Scalar = PT_KERNEL(accept, run_sym_float);
+const pt_kernel pt_executorch_prim_sym_not_Scalar = PT_KERNEL(accept, run_sym_not);
+const pt_kernel pt_executorch_prim_sym_ite_Scalar = PT_KERNEL(accept, run_sym_ite);
 
 // ---- of a tensor
 
@@ -322,6 +322,6 @@ static int run_local_scalar(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_sym_size_int = {accept, run_sym_size};
-const pt_kernel pt_aten_sym_numel = {accept, run_sym_numel};
-const pt_kernel pt_aten__local_scalar_dense = {check_local_scalar, run_local_scalar};
+const pt_kernel pt_aten_sym_size_int = PT_KERNEL(accept, run_sym_size);
+const pt_kernel pt_aten_sym_numel = PT_KERNEL(accept, run_sym_numel);
+const pt_kernel pt_aten__local_scalar_dense = PT_KERNEL(check_local_scalar, run_local_scalar);

@@ -19,7 +19,7 @@ static int et_view_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_executorch_prim_et_view_default = {et_view_check, et_view_run};
+const pt_kernel pt_executorch_prim_et_view_default = PT_KERNEL(et_view_check, et_view_run);
 
 // A slice has the dims of the whole but the first, in the same order.
 static bool is_slice(const pt_tensor *whole, const pt_tensor *slice) {
@@ -61,4 +61,5 @@ static int et_copy_index_run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_executorch_prim_et_copy_index_tensor = {et_copy_index_check, et_copy_index_run};
+const pt_kernel pt_executorch_prim_et_copy_index_tensor =
+    PT_KERNEL(et_copy_index_check, et_copy_index_run);

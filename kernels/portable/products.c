@@ -43,7 +43,7 @@ static void cover(const pt_products *p, const pt_block *k, void *walk, int32_t b
     }
 }
 
-// Of the columns that a block of four rows leaves over, one or two by themselves are cheaper than a
+// Columns to compute one by one: if a block of four rows leaves one or two, that is cheaper than a
 // block that overlaps.
 static int32_t single_columns(const pt_products *p, const pt_block *k) {
     const int32_t rest = k->rows == 4 && !p->padded ? p->columns.length % k->columns : 0;
@@ -202,13 +202,13 @@ static inline void add_taps(number *sum, const pt_products *p, int32_t i, int32_
 }
 
 // The output of a row at a place, given by its offsets in b and out.
-NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t row,
-                     int32_t b_place, int32_t out_place) {
+NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t row, int32_t b_at,
+                     int32_t out_at) {
     number sum = {.u = 0}; // which is 0 for all
     for (int32_t outer = 0; outer < p->taps[0]; outer++) {
         for (int32_t middle = 0; middle < p->taps[1]; middle++) {
             int32_t a = row * p->a_row + outer * p->a_step[0] + middle * p->a_step[1];
-            int32_t b = b_place + row * p->b_row + outer * p->b_step[0] + middle * p->b_step[1];
+            int32_t b = b_at + row * p->b_row + outer * p->b_step[0] + middle * p->b_step[1];
             for (int32_t tap = 0; tap < p->taps[2]; tap += PT_PIECE) {
                 const int32_t left = p->taps[2] - tap, taps = left < PT_PIECE ? left : PT_PIECE;
                 PT_TRY(pt_count_work(c, taps));
@@ -216,7 +216,7 @@ NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t
             }
         }
     }
-    store_sum(p, &sum, row, out_place + row * p->out_row, dtype);
+    store_sum(p, &sum, row, out_at + row * p->out_row, dtype);
     return pt_count_work(c, 1);
 }
 

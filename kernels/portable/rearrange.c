@@ -63,7 +63,7 @@ static int run_repeat(pt_context *c, const pt_ref *args) {
     return pt_copy_run(c, &w, &out, &self);
 }
 
-const pt_kernel pt_aten_repeat_out = {check_repeat, run_repeat};
+const pt_kernel pt_aten_repeat_out = PT_KERNEL(check_repeat, run_repeat);
 
 // ---- constant_pad_nd: (self, pad, value, out); pad: before and after, from the last dim on
 
@@ -125,7 +125,7 @@ static int run_pad(pt_context *c, const pt_ref *args) {
     return pt_copy_run(c, &w, &out, &self);
 }
 
-const pt_kernel pt_aten_constant_pad_nd_out = {check_pad, run_pad};
+const pt_kernel pt_aten_constant_pad_nd_out = PT_KERNEL(check_pad, run_pad);
 
 // ---- flip: (self, dims, out)
 
@@ -160,7 +160,7 @@ static int run_flip(pt_context *c, const pt_ref *args) {
     return pt_copy_run(c, &w, &out, &self);
 }
 
-const pt_kernel pt_aten_flip_out = {check_flip, run_flip};
+const pt_kernel pt_aten_flip_out = PT_KERNEL(check_flip, run_flip);
 
 // ---- tril: (self, diagonal, out)
 
@@ -203,7 +203,7 @@ static int run_tril(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_tril_out = {check_tril, run_tril};
+const pt_kernel pt_aten_tril_out = PT_KERNEL(check_tril, run_tril);
 
 // ---- as_strided_copy: (self, size, stride, storage_offset, out)
 
@@ -260,4 +260,4 @@ static int run_as_strided(pt_context *c, const pt_ref *args) {
     return pt_copy_run(c, &w, &out, &self);
 }
 
-const pt_kernel pt_aten_as_strided_copy_out = {check_as_strided, run_as_strided};
+const pt_kernel pt_aten_as_strided_copy_out = PT_KERNEL(check_as_strided, run_as_strided);

@@ -101,4 +101,4 @@ static int run_roll(pt_context *c, const pt_ref *args) {
     }
 }
 
-const pt_kernel pt_aten_roll_out = {check_roll, run_roll};
+const pt_kernel pt_aten_roll_out = PT_KERNEL(check_roll, run_roll);

@@ -1,6 +1,6 @@
-// scatter and scatter_add: a copy of self in which elements go where a tensor of indices along a
-// dim says. All indices are checked before the first element is written; where several elements go
-// to the same place the last one stays.
+// scatter, scatter_add and scatter_reduce: a copy of self in which elements go where a tensor of
+// indices along a dim says. All indices are checked before the first element is written; where
+// several elements of scatter go to the same place the last one stays.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
@@ -39,9 +39,12 @@ static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sou
     return pt_expect_sizes(c, args[SCATTER_SRC_OUT], self.rank, self.sizes);
 }
 
+// What becomes of element i of `to` and element j of `from`.
+typedef void combine(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j);
+
 // Walks the index: operand 1 is out without the dim, operand 2 the source, broadcast if 0-d.
 static int scatter(pt_context *c, const pt_tensor *out, const pt_tensor *index,
-                   const pt_tensor *source, uint32_t dim, bool adds) {
+                   const pt_tensor *source, uint32_t dim, combine *one) {
     pt_walk w;
     w.rank = index->rank;
     w.operands = 3;
@@ -61,13 +64,13 @@ static int scatter(pt_context *c, const pt_tensor *out, const pt_tensor *index,
             int64_t at = pt_load_int(index->data, w.offset[0] + i * w.strides[0][0], index->dtype);
             int32_t to = w.offset[1] + i * w.strides[1][0] + (int32_t)at * step;
             int32_t from = w.offset[2] + i * w.strides[2][0];
-            (adds ? pt_add_element : pt_copy_element)(out, to, source, from);
+            one(out, to, source, from);
         }
     } while (pt_walk_next(c, &w));
     return w.error;
 }
 
-static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *source, bool adds) {
+static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *source, combine *one) {
     pt_tensor self = pt_get_tensor(c, args[SCATTER_SRC_SELF]);
     pt_tensor index = pt_get_tensor(c, args[SCATTER_SRC_INDEX]);
     pt_tensor out = pt_get_tensor(c, args[SCATTER_SRC_OUT]);
@@ -78,7 +81,7 @@ static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sourc
         return error;
     }
     PT_TRY(pt_copy_broadcast(c, &out, &self));
-    return pt_numel(&index) != 0 ? scatter(c, &out, &index, source, dim, adds) : PT_ERROR_OK;
+    return pt_numel(&index) != 0 ? scatter(c, &out, &index, source, dim, one) : PT_ERROR_OK;
 }
 
 static int check_source(pt_context *c, const pt_ref *args) {
@@ -88,12 +91,12 @@ static int check_source(pt_context *c, const pt_ref *args) {
 
 static int run_src(pt_context *c, const pt_ref *args) {
     pt_tensor source = pt_get_tensor(c, args[SCATTER_SRC_SRC]);
-    return run_scatter(c, args, &source, false);
+    return run_scatter(c, args, &source, pt_copy_element);
 }
 
 static int run_add(pt_context *c, const pt_ref *args) {
     pt_tensor source = pt_get_tensor(c, args[SCATTER_SRC_SRC]);
-    return run_scatter(c, args, &source, true);
+    return run_scatter(c, args, &source, pt_add_element);
 }
 
 static int check_value(pt_context *c, const pt_ref *args) {
@@ -104,9 +107,151 @@ static int run_value(pt_context *c, const pt_ref *args) {
     uint64_t element = 0;
     pt_tensor value = {.data = &element, .dtype = pt_get_tensor(c, args[SCATTER_VALUE_OUT]).dtype};
     pt_fill(&element, 1, value.dtype, pt_get_scalar(c, args[SCATTER_VALUE_VALUE]));
-    return run_scatter(c, args, &value, false);
+    return run_scatter(c, args, &value, pt_copy_element);
 }
 
-const pt_kernel pt_aten_scatter_src_out = {check_source, run_src};
-const pt_kernel pt_aten_scatter_value_out = {check_value, run_value};
-const pt_kernel pt_aten_scatter_add_out = {check_source, run_add};
+const pt_kernel pt_aten_scatter_src_out = PT_KERNEL(check_source, run_src);
+const pt_kernel pt_aten_scatter_value_out = PT_KERNEL(check_value, run_value);
+const pt_kernel pt_aten_scatter_add_out = PT_KERNEL(check_source, run_add);
+
+// ---- scatter_reduce.two: (self, dim, index, src, reduce, include_self, out)
+
+static void multiply(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    if (pt_is_floating(to->dtype)) {
+        pt_store_double(to->data, i, to->dtype,
+                        pt_load_double(to->data, i, to->dtype) *
+                            pt_load_double(from->data, j, from->dtype));
+    } else {
+        pt_store_int(to->data, i, to->dtype,
+                     (int64_t)((uint64_t)pt_load_int(to->data, i, to->dtype) *
+                               (uint64_t)pt_load_int(from->data, j, from->dtype)));
+    }
+}
+
+// The greater of the two, or the less; a NaN before any number.
+static inline __attribute__((always_inline)) void
+take_extremum(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j, const bool least) {
+    bool takes;
+    if (pt_is_floating(to->dtype)) {
+        const double a = pt_load_double(to->data, i, to->dtype);
+        const double b = pt_load_double(from->data, j, from->dtype);
+        takes = a == a && (b != b || (least ? b < a : b > a));
+    } else {
+        const int64_t a = pt_load_int(to->data, i, to->dtype);
+        const int64_t b = pt_load_int(from->data, j, from->dtype);
+        takes = least ? b < a : b > a;
+    }
+    if (takes) {
+        pt_copy_element(to, i, from, j);
+    }
+}
+
+static void take_greater(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    take_extremum(to, i, from, j, false);
+}
+
+static void take_less(const pt_tensor *to, int32_t i, const pt_tensor *from, int32_t j) {
+    take_extremum(to, i, from, j, true);
+}
+
+enum { BY_SUM, BY_PROD, BY_MEAN, BY_GREATEST, BY_LEAST, REDUCTIONS };
+
+static uint32_t read_reduction(const pt_context *c, pt_ref arg) {
+    static const char names[REDUCTIONS][5] = {"sum", "prod", "mean", "amax", "amin"};
+    uint32_t by = 0;
+    while (by < REDUCTIONS && !pt_string_is(c, arg, names[by])) {
+        by++;
+    }
+    return by;
+}
+
+// True if what `by` makes of the elements of t is kept in float32 until the end, as PyTorch does.
+static bool is_wide(const pt_tensor *t, uint32_t by) {
+    return pt_is_half(t->dtype) && by < BY_GREATEST;
+}
+
+static int check_reduce(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SELF]);
+    pt_tensor source = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SRC]);
+    const pt_ref own[] = {args[SCATTER_REDUCE_TWO_SELF], args[SCATTER_REDUCE_TWO_DIM],
+                          args[SCATTER_REDUCE_TWO_INDEX], args[SCATTER_REDUCE_TWO_SRC],
+                          args[SCATTER_REDUCE_TWO_OUT]};
+    const uint32_t by = read_reduction(c, args[SCATTER_REDUCE_TWO_REDUCE]);
+    if (by == REDUCTIONS) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "reduce is not sum, prod, mean, amax or amin");
+    }
+    if (by == BY_MEAN && self.dtype == PT_DTYPE_BOOL) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "there is no mean of bools");
+    }
+    pt_ask_scratch(c, (uint32_t)pt_numel(&self) * ((by == BY_MEAN) + (uint32_t)is_wide(&self, by)) *
+                          (uint32_t)sizeof(int32_t));
+    return check_scatter(c, own, &source);
+}
+
+// Divides the sums in `out` by the numbers of elements in `counts`, integers down.
+static int divide(pt_context *c, const pt_tensor *out, const int32_t *counts) {
+    const int32_t n = pt_numel(out);
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t count = counts[i] > 0 ? counts[i] : 1;
+        PT_TRY(pt_count_elements(c, 1));
+        if (pt_is_floating(out->dtype)) {
+            pt_store_double(out->data, i, out->dtype,
+                            pt_load_double(out->data, i, out->dtype) / count);
+        } else {
+            const int64_t sum = pt_load_int(out->data, i, out->dtype);
+            pt_store_int(out->data, i, out->dtype, sum / count - (sum % count < 0));
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int run_reduce(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SELF]);
+    pt_tensor index = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_INDEX]);
+    pt_tensor source = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SRC]);
+    pt_tensor out = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_OUT]);
+    const uint32_t by = read_reduction(c, args[SCATTER_REDUCE_TWO_REDUCE]);
+    const bool include_self = pt_get_bool(c, args[SCATTER_REDUCE_TWO_INCLUDE_SELF]);
+    uint32_t dim;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[SCATTER_REDUCE_TWO_DIM]), self.rank, &dim));
+    PT_TRY(pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out));
+    if (pt_numel(&index) == 0) {
+        return pt_copy_broadcast(c, &out, &self);
+    }
+    const int32_t n = pt_numel(&out);
+    int32_t *const counts = (int32_t *)(void *)c->scratch;
+    pt_tensor result = out; // where the elements are reduced
+    if (is_wide(&out, by)) {
+        result.data = by == BY_MEAN ? counts + n : counts;
+        result.dtype = PT_DTYPE_FLOAT;
+    }
+    PT_TRY(pt_convert_broadcast(c, &result, &self));
+    uint64_t element = 0;
+    pt_tensor neutral = {.data = &element, .dtype = result.dtype};
+    const pt_scalar number = {.type = PT_TYPE_INT, .as.i = by == BY_PROD};
+    pt_fill(&element, 1, neutral.dtype, number);
+    if (!include_self) { // an extremum may begin with any of the elements
+        PT_TRY(scatter(c, &result, &index, by < BY_GREATEST ? &neutral : &source, dim,
+                       pt_copy_element));
+    }
+    combine *const one = by == BY_PROD       ? multiply
+                         : by == BY_GREATEST ? take_greater
+                         : by == BY_LEAST    ? take_less
+                                             : pt_add_element;
+    PT_TRY(scatter(c, &result, &index, &source, dim, one));
+    if (by == BY_MEAN) {
+        int32_t each = 1;
+        for (int32_t i = 0; i < n; i++) {
+            counts[i] = include_self;
+        }
+        pt_tensor counted = out;
+        counted.data = counts;
+        counted.dtype = PT_DTYPE_INT;
+        const pt_tensor count = {.data = &each, .dtype = PT_DTYPE_INT};
+        PT_TRY(scatter(c, &counted, &index, &count, dim, pt_add_element));
+        PT_TRY(divide(c, &result, counts));
+    }
+    return result.dtype == out.dtype ? PT_ERROR_OK : pt_convert_broadcast(c, &out, &result);
+}
+
+const pt_kernel pt_aten_scatter_reduce_two_out = PT_KERNEL(check_reduce, run_reduce);

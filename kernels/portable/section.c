@@ -143,7 +143,7 @@ static int select_run(pt_context *c, const pt_ref *args) {
     return run_part_of(c, args, read_select, args[SELECT_COPY_INT_OUT]);
 }
 
-const pt_kernel pt_aten_select_copy_int_out = {select_check, select_run};
+const pt_kernel pt_aten_select_copy_int_out = PT_KERNEL(select_check, select_run);
 
 static int slice_check(pt_context *c, const pt_ref *args) {
     return check_part_of(c, args, read_slice, args[SLICE_COPY_TENSOR_OUT]);
@@ -153,7 +153,7 @@ static int slice_run(pt_context *c, const pt_ref *args) {
     return run_part_of(c, args, read_slice, args[SLICE_COPY_TENSOR_OUT]);
 }
 
-const pt_kernel pt_aten_slice_copy_Tensor_out = {slice_check, slice_run};
+const pt_kernel pt_aten_slice_copy_Tensor_out = PT_KERNEL(slice_check, slice_run);
 
 static int narrow_check(pt_context *c, const pt_ref *args) {
     return check_part_of(c, args, read_narrow, args[NARROW_COPY_OUT]);
@@ -163,7 +163,7 @@ static int narrow_run(pt_context *c, const pt_ref *args) {
     return run_part_of(c, args, read_narrow, args[NARROW_COPY_OUT]);
 }
 
-const pt_kernel pt_aten_narrow_copy_out = {narrow_check, narrow_run};
+const pt_kernel pt_aten_narrow_copy_out = PT_KERNEL(narrow_check, narrow_run);
 
 // ---- a tensor with a part replaced: (self, src, what `read` reads, out)
 
@@ -203,7 +203,7 @@ static int select_scatter_run(pt_context *c, const pt_ref *args) {
     return run_replaced(c, args, read_select, args[SELECT_SCATTER_OUT]);
 }
 
-const pt_kernel pt_aten_select_scatter_out = {select_scatter_check, select_scatter_run};
+const pt_kernel pt_aten_select_scatter_out = PT_KERNEL(select_scatter_check, select_scatter_run);
 
 static int slice_scatter_check(pt_context *c, const pt_ref *args) {
     return check_replaced(c, args, read_slice, args[SLICE_SCATTER_OUT]);
@@ -213,7 +213,7 @@ static int slice_scatter_run(pt_context *c, const pt_ref *args) {
     return run_replaced(c, args, read_slice, args[SLICE_SCATTER_OUT]);
 }
 
-const pt_kernel pt_aten_slice_scatter_out = {slice_scatter_check, slice_scatter_run};
+const pt_kernel pt_aten_slice_scatter_out = PT_KERNEL(slice_scatter_check, slice_scatter_run);
 
 // ---- a tensor cut into parts: split_copy, split_with_sizes_copy, unbind_copy
 
@@ -329,9 +329,9 @@ static int unbind_run(pt_context *c, const pt_ref *args) {
                      args[UNBIND_COPY_INT_OUT], true);
 }
 
-const pt_kernel pt_aten_split_copy_Tensor_out = {check_split, split_run};
-const pt_kernel pt_aten_split_with_sizes_copy_out = {check_split_with_sizes, split_run};
-const pt_kernel pt_aten_unbind_copy_int_out = {check_unbind, unbind_run};
+const pt_kernel pt_aten_split_copy_Tensor_out = PT_KERNEL(check_split, split_run);
+const pt_kernel pt_aten_split_with_sizes_copy_out = PT_KERNEL(check_split_with_sizes, split_run);
+const pt_kernel pt_aten_unbind_copy_int_out = PT_KERNEL(check_unbind, unbind_run);
 
 // ---- a tensor of parts: (tensors, dim, out)
 
@@ -409,7 +409,7 @@ static int run_cat(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_aten_cat_out = {check_cat, run_cat};
+const pt_kernel pt_aten_cat_out = PT_KERNEL(check_cat, run_cat);
 
 static int check_stack(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[STACK_OUT]);
@@ -450,4 +450,4 @@ static int run_stack(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_aten_stack_out = {check_stack, run_stack};
+const pt_kernel pt_aten_stack_out = PT_KERNEL(check_stack, run_stack);

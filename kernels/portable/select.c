@@ -81,7 +81,7 @@ static int where_run(pt_context *c, const pt_ref *args) {
     return choose_run(c, &out, &mask, &yes, &no);
 }
 
-const pt_kernel pt_aten_where_self_out = {where_check, where_run};
+const pt_kernel pt_aten_where_self_out = PT_KERNEL(where_check, where_run);
 
 static int masked_fill_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MASKED_FILL_SCALAR_SELF]);
@@ -103,7 +103,7 @@ static int masked_fill_run(pt_context *c, const pt_ref *args) {
     return choose_run(c, &out, &mask, &value, &in);
 }
 
-const pt_kernel pt_aten_masked_fill_Scalar_out = {masked_fill_check, masked_fill_run};
+const pt_kernel pt_aten_masked_fill_Scalar_out = PT_KERNEL(masked_fill_check, masked_fill_run);
 
 // ---- clamp by tensors: the upper bound counts more; NaN if any of the three is
 
@@ -200,4 +200,4 @@ static int clamp_run(pt_context *c, const pt_ref *args) {
                : PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_clamp_Tensor_out = {clamp_check, clamp_run};
+const pt_kernel pt_aten_clamp_Tensor_out = PT_KERNEL(clamp_check, clamp_run);

@@ -1,6 +1,7 @@
-// Softmax and its logarithm, cumulated sums: operators along one dim.
+// Softmax and its logarithm, cumulated sums and products: operators along one dim.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
+#include "double_math.h"
 #include "element.h"
 #include "half.h"
 
@@ -35,22 +36,31 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 
 // ---- softmax
 
+// Shortcut of a run, of few float32 elements in one dim order: 1 + where the dim stands in it.
+enum { MOST_PLACES = 14 };
+
 static int softmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[SOFTMAX_SELF]);
     pt_tensor out = pt_get_tensor(c, args[SOFTMAX_OUT]);
-    if ((in.dtype != PT_DTYPE_FLOAT && !pt_is_half(in.dtype)) || out.dtype != in.dtype) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                       "softmax supports float32, float16 and bfloat16 only");
+    if (!pt_has_math(in.dtype) || out.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "softmax supports floating dtypes only");
     }
     if (pt_get_bool(c, args[SOFTMAX_HALF_TO_FLOAT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "half_to_float is not False");
     }
-    int error = check_lanes(c, &in, args[SOFTMAX_DIM], args[SOFTMAX_OUT]);
-    if (!error && in.dtype != PT_DTYPE_FLOAT) {
-        uint32_t place = place_of(&in, pt_get_int(c, args[SOFTMAX_DIM]));
+    PT_TRY(check_lanes(c, &in, args[SOFTMAX_DIM], args[SOFTMAX_OUT]));
+    uint32_t place = place_of(&in, pt_get_int(c, args[SOFTMAX_DIM]));
+    if (pt_is_half(in.dtype)) {
         pt_ask_scratch(c, (in.rank ? (uint32_t)in.sizes[place] : 1) * (uint32_t)sizeof(float));
     }
-    return error;
+    uint32_t position = 0;
+    while (position < in.rank && in.dim_order[position] != place) {
+        position++;
+    }
+    int32_t n = pt_numel(&in);
+    bool few = in.dtype == PT_DTYPE_FLOAT && n > 0 && n < PT_PIECE && position < in.rank &&
+               position < MOST_PLACES && pt_same_dim_order(&in, &out);
+    return pt_note_shortcut(c, few ? 1 + position : 0);
 }
 
 static float largest(int32_t n, int32_t step, const float *x) {
@@ -61,77 +71,120 @@ static float largest(int32_t n, int32_t step, const float *x) {
     return max;
 }
 
-typedef struct lane {
+// Some lanes of `size` elements, whose first ones are neighbours.
+typedef struct lanes {
     pt_context *c;
-    int32_t size;
+    int32_t count, size; // neither is 0
     float *out;
     const float *in;
     int32_t out_step, in_step;
-} lane;
+} lanes;
 
-// Counts a piece of a lane before the first of its elements, of which `left` are left.
-#define COUNT_PIECE(c, left)                        \
-    do {                                            \
-        if (((left) & (PT_PIECE - 1)) == 0) {       \
-            PT_TRY(pt_count_elements(c, PT_PIECE)); \
-        }                                           \
-    } while (0)
+// Elements of a lane that are not of whole pieces, at least 1: the caller counts them.
+static inline int32_t first_piece(int32_t size) {
+    return ((size - 1) & (PT_PIECE - 1)) + 1;
+}
+
+// Runs the statement for each element of a lane, in pieces that are counted.
+#define FOR_EACH(c, size, statement)              \
+    for (int32_t left = (size);;) {               \
+        do {                                      \
+            statement;                            \
+        } while ((--left & (PT_PIECE - 1)) != 0); \
+        if (left == 0) {                          \
+            break;                                \
+        }                                         \
+        PT_TRY(pt_count_elements((c), PT_PIECE)); \
+    }
 
 // A NaN in a lane makes all of it NaN through the sum.
-static int softmax_lane(const lane *l) {
-    const float *in = l->in;
-    float *out = l->out;
-    float max = largest(l->size, l->in_step, in);
-    float sum = 0;
-    for (int32_t i = l->size; i > 0; i--, in += l->in_step, out += l->out_step) {
-        COUNT_PIECE(l->c, i);
-        float e = pt_expf(*in - max);
-        *out = e;
-        sum += e;
-    }
-    float factor = 1.0f / sum;
-    out = l->out;
-    for (int32_t i = l->size; i > 0; i--, out += l->out_step) {
-        COUNT_PIECE(l->c, i);
-        *out *= factor;
+static int softmax_lanes(const lanes *l) {
+    const int32_t in_step = l->in_step, out_step = l->out_step;
+    const float *from = l->in;
+    float *to = l->out;
+    int32_t n = l->count;
+    do {
+        const float *in = from++;
+        float *out = to;
+        float max = largest(l->size, in_step, in), sum = 0;
+        FOR_EACH(l->c, l->size, {
+            float e = pt_expf(*in - max);
+            *out = e;
+            sum += e;
+            in += in_step;
+            out += out_step;
+        })
+        float factor = 1.0f / sum;
+        do {
+            out -= out_step;
+            *out *= factor;
+        } while (out != to);
+        to++;
+    } while (--n != 0);
+    return PT_ERROR_OK;
+}
+
+static int log_softmax_lanes(const lanes *l) {
+    for (int32_t lane = 0; lane < l->count; lane++) {
+        const float *in = l->in + lane;
+        float *out = l->out + lane;
+        float max = largest(l->size, l->in_step, in), sum = 0;
+        FOR_EACH(l->c, l->size, {
+            sum += pt_expf(*in - max);
+            in += l->in_step;
+        })
+        float log = pt_logf(sum);
+        in = l->in + lane;
+        for (int32_t i = l->size; i > 0; i--, in += l->in_step, out += l->out_step) {
+            *out = (*in - max) - log;
+        }
     }
     return PT_ERROR_OK;
 }
 
-static int log_softmax_lane(const lane *l) {
-    const float *in = l->in;
-    float *out = l->out;
-    float max = largest(l->size, l->in_step, in);
-    float sum = 0;
-    for (int32_t i = l->size; i > 0; i--, in += l->in_step) {
-        COUNT_PIECE(l->c, i);
-        sum += pt_expf(*in - max);
+// The same in float64.
+static int softmax_double(pt_context *c, bool logarithm, double *out, int32_t out_step,
+                          const double *in, int32_t in_step, int32_t size) {
+    double max = *in, sum = 0;
+    for (int32_t i = 1; i < size; i++) {
+        max = in[i * in_step] > max ? in[i * in_step] : max;
     }
-    float log = pt_logf(sum);
-    in = l->in;
-    for (int32_t i = l->size; i > 0; i--, in += l->in_step, out += l->out_step) {
-        COUNT_PIECE(l->c, i);
-        *out = (*in - max) - log;
-    }
+    int32_t at = 0;
+    FOR_EACH(c, size, {
+        const double e = pt_float64->exp(in[at * in_step] - max);
+        out[at * out_step] = logarithm ? in[at * in_step] - max : e;
+        sum += e;
+        at++;
+    })
+    const double log = logarithm ? pt_float64->log(sum) : 0;
+    at = 0;
+    FOR_EACH(c, size, {
+        out[at * out_step] = logarithm ? out[at * out_step] - log : out[at * out_step] / sum;
+        at++;
+    })
     return PT_ERROR_OK;
 }
 
 typedef struct softmax {
     pt_tensor in, out;
-    int (*run_lane)(const lane *);
+    int (*run)(const lanes *);
     float *buffer; // for a lane of float16 or bfloat16
 } softmax;
 
 // The lane from element `from` of in and `to` of out on.
-static int run_lane_at(pt_context *c, const softmax *s, int32_t to, int32_t from, int32_t size,
-                       const int32_t steps[2]) {
-    PT_TRY(pt_count_elements(c, size % PT_PIECE));
+static int run_lane(pt_context *c, const softmax *s, int32_t to, int32_t from, int32_t size,
+                    const int32_t steps[2]) {
+    PT_TRY(pt_count_elements(c, first_piece(size)));
     if (s->in.dtype == PT_DTYPE_FLOAT) {
-        return s->run_lane(&(lane){c, size, (float *)s->out.data + to,
-                                   (const float *)s->in.data + from, steps[0], steps[1]});
+        return s->run(&(lanes){c, 1, size, (float *)s->out.data + to,
+                               (const float *)s->in.data + from, steps[0], steps[1]});
+    }
+    if (s->in.dtype == PT_DTYPE_DOUBLE) {
+        return softmax_double(c, s->run == log_softmax_lanes, (double *)s->out.data + to, steps[0],
+                              (const double *)s->in.data + from, steps[1], size);
     }
     pt_read_halves(s->buffer, s->in.data, from, steps[1], size, s->in.dtype);
-    PT_TRY(s->run_lane(&(lane){c, size, s->buffer, s->buffer, 1, 1}));
+    PT_TRY(s->run(&(lanes){c, 1, size, s->buffer, s->buffer, 1, 1}));
     pt_write_halves(s->out.data, to, steps[0], s->buffer, size, s->out.dtype);
     return PT_ERROR_OK;
 }
@@ -143,16 +196,40 @@ static __attribute__((noinline)) int softmax_walk(pt_context *c, const softmax *
     walk_lanes(&w, &s->out, &s->in, place, steps);
     do {
         for (int32_t i = 0; i < w.n; i++) {
-            PT_TRY(run_lane_at(c, s, w.offset[0] + i * w.strides[0][0],
-                               w.offset[1] + i * w.strides[1][0], s->out.sizes[place], steps));
+            PT_TRY(run_lane(c, s, w.offset[0] + i * w.strides[0][0],
+                            w.offset[1] + i * w.strides[1][0], s->out.sizes[place], steps));
         }
     } while (pt_walk_next(c, &w));
     return w.error;
 }
 
-static int run_softmax(pt_context *c, const pt_ref *args, int (*run_lane)(const lane *)) {
-    softmax s = {pt_get_tensor(c, args[SOFTMAX_SELF]), pt_get_tensor(c, args[SOFTMAX_OUT]),
-                 run_lane, (float *)(void *)c->scratch};
+// Of few elements in one dim order, in which the dim stands at `position`.
+static int run_small(pt_context *c, const pt_ref *args, int (*run)(const lanes *),
+                     uint32_t position) {
+    const pt_tensor out = pt_get_tensor(c, args[SOFTMAX_OUT]);
+    const int32_t size = out.sizes[out.dim_order[position]];
+    int32_t inner = 1, outer = 1;
+    for (uint32_t d = position; d-- > 0;) {
+        outer *= out.sizes[out.dim_order[d]];
+    }
+    while (++position < out.rank) {
+        inner *= out.sizes[out.dim_order[position]];
+    }
+    const int32_t step = size * inner;
+    PT_TRY(pt_count_elements(c, outer * step));
+    lanes l = {c, inner, size, out.data, pt_get_data(c, args[SOFTMAX_SELF]), inner, inner};
+    do {
+        PT_TRY(run(&l));
+        l.out += step;
+        l.in += step;
+    } while (--outer > 0);
+    return PT_ERROR_OK;
+}
+
+static __attribute__((noinline)) int run_lanes(pt_context *c, const pt_ref *args,
+                                               int (*run)(const lanes *)) {
+    softmax s = {pt_get_tensor(c, args[SOFTMAX_SELF]), pt_get_tensor(c, args[SOFTMAX_OUT]), run,
+                 (float *)(void *)c->scratch};
     if (pt_numel(&s.in) == 0) {
         return PT_ERROR_OK;
     }
@@ -165,27 +242,32 @@ static int run_softmax(pt_context *c, const pt_ref *args, int (*run_lane)(const 
     for (int32_t i = 0; i < all.outer; i++) {
         int32_t first = i * all.size * all.inner;
         for (int32_t j = 0; j < all.inner; j++) {
-            PT_TRY(run_lane_at(c, &s, first + j, first + j, all.size, steps));
+            PT_TRY(run_lane(c, &s, first + j, first + j, all.size, steps));
         }
     }
     return PT_ERROR_OK;
 }
 
+static int run_softmax(pt_context *c, const pt_ref *args, int (*run)(const lanes *)) {
+    const uint32_t place = pt_shortcut(c);
+    return place ? run_small(c, args, run, place - 1) : run_lanes(c, args, run);
+}
+
 static int softmax_run(pt_context *c, const pt_ref *args) {
-    return run_softmax(c, args, softmax_lane);
+    return run_softmax(c, args, softmax_lanes);
 }
 
 static int log_softmax_run(pt_context *c, const pt_ref *args) {
-    return run_softmax(c, args, log_softmax_lane);
+    return run_softmax(c, args, log_softmax_lanes);
 }
 
-const pt_kernel pt_aten__softmax_out = {softmax_check, softmax_run};
-const pt_kernel pt_aten__log_softmax_out = {softmax_check, log_softmax_run};
+const pt_kernel pt_aten__softmax_out = PT_KERNEL(softmax_check, softmax_run);
+const pt_kernel pt_aten__log_softmax_out = PT_KERNEL(softmax_check, log_softmax_run);
 
-// ---- cumsum
+// ---- cumsum, cumprod
 
-// Integers sum as int64, bool too, unless dtype says otherwise; the sum of floats is a float's.
-static int cumsum_check(pt_context *c, const pt_ref *args) {
+// Of integers, bool too, the result is int64 unless dtype says otherwise; of floats it is a float.
+static int check_cumulated(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CUMSUM_SELF]);
     pt_tensor out = pt_get_tensor(c, args[CUMSUM_OUT]);
     if (!pt_dtype_in(in.dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
@@ -194,54 +276,77 @@ static int cumsum_check(pt_context *c, const pt_ref *args) {
     uint8_t result = pt_is_floating(in.dtype) ? in.dtype : PT_DTYPE_LONG;
     int64_t dtype = pt_is_none(args[CUMSUM_DTYPE]) ? result : pt_get_int(c, args[CUMSUM_DTYPE]);
     if (dtype != out.dtype) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output's dtype is not that of the sum");
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the output's dtype is not that of the result");
     }
     return check_lanes(c, &in, args[CUMSUM_DIM], args[CUMSUM_OUT]);
 }
 
-// From element i of out and j of in, `size` elements.
-static int cumsum_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
-                       int32_t j, int32_t size, const int32_t steps[2]) {
-    uint64_t integers = 0;
-    double floats = 0;
+// From element i of out and j of in, `size` elements: their sums, or products.
+static int cumulate_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
+                         int32_t j, int32_t size, const int32_t steps[2], bool multiplies) {
+    uint64_t integers = multiplies;
+    double floats = multiplies;
     for (; size > 0; size--, i += steps[0], j += steps[1]) {
         PT_TRY(pt_count_elements(c, 1));
+        const void *from = in->data;
+        int32_t at = j;
+        uint64_t converted;
+        if (in->dtype != out->dtype) {
+            pt_convert_element(&converted, 0, out->dtype, in->data, j, in->dtype);
+            from = &converted;
+            at = 0;
+        }
         if (pt_is_floating(out->dtype)) {
-            floats += pt_load_double(in->data, j, in->dtype);
+            const double v = pt_load_double(from, at, out->dtype);
+            floats = multiplies ? floats * v : floats + v;
             pt_store_double(out->data, i, out->dtype, floats);
         } else {
-            integers += (uint64_t)pt_load_int(in->data, j, in->dtype);
+            const uint64_t v = (uint64_t)pt_load_int(from, at, out->dtype);
+            integers = multiplies ? integers * v : integers + v;
             pt_store_int(out->data, i, out->dtype, (int64_t)integers);
         }
     }
     return PT_ERROR_OK;
 }
 
-static __attribute__((noinline)) int cumsum_walk(pt_context *c, const pt_tensor *out,
-                                                 const pt_tensor *in, uint32_t place) {
+static __attribute__((noinline)) int cumulate_walk(pt_context *c, const pt_tensor *out,
+                                                   const pt_tensor *in, uint32_t place,
+                                                   bool multiplies) {
     pt_walk w;
     int32_t steps[2];
     walk_lanes(&w, out, in, place, steps);
     do {
         for (int32_t i = 0; i < w.n; i++) {
-            PT_TRY(cumsum_lane(c, out, w.offset[0] + i * w.strides[0][0], in,
-                               w.offset[1] + i * w.strides[1][0], out->sizes[place], steps));
+            PT_TRY(cumulate_lane(c, out, w.offset[0] + i * w.strides[0][0], in,
+                                 w.offset[1] + i * w.strides[1][0], out->sizes[place], steps,
+                                 multiplies));
         }
     } while (pt_walk_next(c, &w));
     return w.error;
 }
 
-static int cumsum_run(pt_context *c, const pt_ref *args) {
+static int cumulate(pt_context *c, const pt_ref *args, bool multiplies) {
     pt_tensor in = pt_get_tensor(c, args[CUMSUM_SELF]);
     pt_tensor out = pt_get_tensor(c, args[CUMSUM_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
     if (out.rank > 0) {
-        return cumsum_walk(c, &out, &in, place_of(&in, pt_get_int(c, args[CUMSUM_DIM])));
+        return cumulate_walk(c, &out, &in, place_of(&in, pt_get_int(c, args[CUMSUM_DIM])),
+                             multiplies);
     }
     pt_convert_element(out.data, 0, out.dtype, in.data, 0, in.dtype);
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_aten_cumsum_out = {cumsum_check, cumsum_run};
+static int cumsum_run(pt_context *c, const pt_ref *args) {
+    return cumulate(c, args, false);
+}
+
+static int cumprod_run(pt_context *c, const pt_ref *args) {
+    return cumulate(c, args, true);
+}
+
+const pt_kernel pt_aten_cumsum_out = PT_KERNEL(check_cumulated, cumsum_run);
+const pt_kernel pt_aten_cumprod_out = PT_KERNEL(check_cumulated, cumprod_run);

@@ -74,7 +74,7 @@ static int run_unfold(pt_context *c, const pt_ref *args) {
     return error ? error : run_view(c, &w, &self, args[UNFOLD_COPY_OUT]);
 }
 
-const pt_kernel pt_aten_unfold_copy_out = {check_unfold, run_unfold};
+const pt_kernel pt_aten_unfold_copy_out = PT_KERNEL(check_unfold, run_unfold);
 
 // ---- diagonal_copy: (self, offset, dim1, dim2, out); the diagonal of two dims as a new last dim
 
@@ -126,4 +126,4 @@ static int run_diagonal(pt_context *c, const pt_ref *args) {
     return error ? error : run_view(c, &w, &self, args[DIAGONAL_COPY_OUT]);
 }
 
-const pt_kernel pt_aten_diagonal_copy_out = {check_diagonal, run_diagonal};
+const pt_kernel pt_aten_diagonal_copy_out = PT_KERNEL(check_diagonal, run_diagonal);

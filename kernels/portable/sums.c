@@ -282,8 +282,8 @@ static int mean_run(pt_context *c, const pt_ref *args) {
     return run_over_dims(c, args, mean_one);
 }
 
-const pt_kernel pt_aten_sum_IntList_out = {sum_check, sum_run};
-const pt_kernel pt_aten_mean_out = {mean_check, mean_run};
+const pt_kernel pt_aten_sum_IntList_out = PT_KERNEL(sum_check, sum_run);
+const pt_kernel pt_aten_mean_out = PT_KERNEL(mean_check, mean_run);
 
 // (self, dtype, out): over all dims
 static int mean_all_check(pt_context *c, const pt_ref *args) {
@@ -307,8 +307,8 @@ static int prod_all_run(pt_context *c, const pt_ref *args) {
     return reduce(c, args[PROD_SELF], args[PROD_OUT], ALL_DIMS, false, prod_one);
 }
 
-const pt_kernel pt_aten_mean_dtype_out = {mean_all_check, mean_all_run};
-const pt_kernel pt_aten_prod_out = {prod_all_check, prod_all_run};
+const pt_kernel pt_aten_mean_dtype_out = PT_KERNEL(mean_all_check, mean_all_run);
+const pt_kernel pt_aten_prod_out = PT_KERNEL(prod_all_check, prod_all_run);
 
 // prod.int: (self, dim, keepdim, dtype, out)
 static int prod_check(pt_context *c, const pt_ref *args) {
@@ -333,7 +333,7 @@ static int prod_run(pt_context *c, const pt_ref *args) {
                           pt_get_bool(c, args[PROD_INT_KEEPDIM]), prod_one);
 }
 
-const pt_kernel pt_aten_prod_int_out = {prod_check, prod_run};
+const pt_kernel pt_aten_prod_int_out = PT_KERNEL(prod_check, prod_run);
 
 // ---- var: (self, dim, correction or unbiased, keepdim, out)
 
@@ -376,8 +376,8 @@ static int var_unbiased_run(pt_context *c, const pt_ref *args) {
     return run_var(c, args, pt_get_bool(c, args[VAR_UNBIASED]) ? 1 : 0);
 }
 
-const pt_kernel pt_aten_var_correction_out = {var_check, var_correction_run};
-const pt_kernel pt_aten_var_out = {var_check, var_unbiased_run};
+const pt_kernel pt_aten_var_correction_out = PT_KERNEL(var_check, var_correction_run);
+const pt_kernel pt_aten_var_out = PT_KERNEL(var_check, var_unbiased_run);
 
 // ---- var_mean: (self, dim, correction, keepdim, var, mean)
 
@@ -396,7 +396,7 @@ static int var_mean_run(pt_context *c, const pt_ref *args) {
     return error ? error : var_correction_run(c, args);
 }
 
-const pt_kernel pt_aten_var_mean_correction_out = {var_mean_check, var_mean_run};
+const pt_kernel pt_aten_var_mean_correction_out = PT_KERNEL(var_mean_check, var_mean_run);
 
 // ---- any
 
@@ -420,7 +420,7 @@ static int any_all_run(pt_context *c, const pt_ref *args) {
     return reduce(c, args[ANY_ALL_SELF], args[ANY_ALL_OUT], ALL_DIMS, false, any_one);
 }
 
-const pt_kernel pt_aten_any_all_out = {any_all_check, any_all_run};
+const pt_kernel pt_aten_any_all_out = PT_KERNEL(any_all_check, any_all_run);
 
 // (self, dim, keepdim, out)
 static int any_check(pt_context *c, const pt_ref *args) {
@@ -444,7 +444,7 @@ static int any_run(pt_context *c, const pt_ref *args) {
                           any_one);
 }
 
-const pt_kernel pt_aten_any_out = {any_check, any_run};
+const pt_kernel pt_aten_any_out = PT_KERNEL(any_check, any_run);
 
 // (self, dims, keepdim, out); an empty list reduces nothing
 static int read_any_dims(pt_context *c, pt_ref list, uint32_t rank, uint32_t *dims) {
@@ -474,4 +474,4 @@ static int any_dims_run(pt_context *c, const pt_ref *args) {
                           pt_get_bool(c, args[ANY_DIMS_KEEPDIM]), any_one);
 }
 
-const pt_kernel pt_aten_any_dims_out = {any_dims_check, any_dims_run};
+const pt_kernel pt_aten_any_dims_out = PT_KERNEL(any_dims_check, any_dims_run);

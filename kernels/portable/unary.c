@@ -1,50 +1,51 @@
 // Functions of one operand without parameters.
 #include "elementwise.h"
-#include "float_math.h"
 
-// ---- of floating numbers: integers are taken as float32, float64 is refused
+// ---- of floating numbers: integers are taken as float32
 
-#define FLOATING(name, expression)                                                      \
-    PT_UNARY_F32(name, expression)                                                      \
-    static const pt_unary name##_op = {NULL, name##_f32, NULL, NULL, PT_RULE_FLOATING}; \
+#define FLOATING(name, float32, float64)                             \
+    PT_UNARY_F32(name, float32)                                      \
+    PT_UNARY_F64(name, float64)                                      \
+    static const pt_unary name##_op = {                              \
+        NULL, name##_f32, name##_f64, NULL, PT_RULE_FLOATING, true}; \
     PT_UNARY_KERNEL(aten_##name##_out, name##_op, 0)
 
-FLOATING(exp, pt_expf(x))
-FLOATING(expm1, pt_expm1f(x))
-FLOATING(log, pt_logf(x))
-FLOATING(log2, pt_log2f(x))
-FLOATING(log10, pt_log10f(x))
-FLOATING(log1p, pt_log1pf(x))
-FLOATING(sqrt, pt_sqrtf(x))
-FLOATING(rsqrt, 1.0f / pt_sqrtf(x))
-FLOATING(sin, pt_sinf(x))
-FLOATING(cos, pt_cosf(x))
-FLOATING(tan, pt_tanf(x))
-FLOATING(asin, pt_asinf(x))
-FLOATING(acos, pt_acosf(x))
-FLOATING(atan, pt_atanf(x))
-FLOATING(sinh, pt_sinhf(x))
-FLOATING(cosh, pt_coshf(x))
-FLOATING(tanh, pt_tanhf(x))
-FLOATING(asinh, pt_asinhf(x))
-FLOATING(acosh, pt_acoshf(x))
-FLOATING(atanh, pt_atanhf(x))
-FLOATING(sigmoid, pt_sigmoidf(x))
-FLOATING(erf, pt_erff(x))
+FLOATING(exp, pt_expf(x), pt_float64->exp(x))
+FLOATING(expm1, pt_expm1f(x), pt_float64->expm1(x))
+FLOATING(log, pt_logf(x), pt_float64->log(x))
+FLOATING(log2, pt_log2f(x), pt_float64->log2(x))
+FLOATING(log10, pt_log10f(x), pt_float64->log10(x))
+FLOATING(log1p, pt_log1pf(x), pt_float64->log1p(x))
+FLOATING(sqrt, pt_sqrtf(x), pt_float64->sqrt(x))
+FLOATING(rsqrt, 1.0f / pt_sqrtf(x), 1.0 / pt_float64->sqrt(x))
+FLOATING(sin, pt_sinf(x), pt_float64->sin(x))
+FLOATING(cos, pt_cosf(x), pt_float64->cos(x))
+FLOATING(tan, pt_tanf(x), pt_float64->tan(x))
+FLOATING(asin, pt_asinf(x), pt_float64->asin(x))
+FLOATING(acos, pt_acosf(x), pt_float64->acos(x))
+FLOATING(atan, pt_atanf(x), pt_float64->atan(x))
+FLOATING(sinh, pt_sinhf(x), pt_float64->sinh(x))
+FLOATING(cosh, pt_coshf(x), pt_float64->cosh(x))
+FLOATING(tanh, pt_tanhf(x), pt_float64->tanh(x))
+FLOATING(asinh, pt_asinhf(x), pt_float64->asinh(x))
+FLOATING(acosh, pt_acoshf(x), pt_float64->acosh(x))
+FLOATING(atanh, pt_atanhf(x), pt_float64->atanh(x))
+FLOATING(sigmoid, pt_sigmoidf(x), pt_float64->sigmoid(x))
+FLOATING(erf, pt_erff(x), pt_float64->erf(x))
 
 PT_UNARY_F32(reciprocal, 1.0f / x)
 PT_UNARY_F64(reciprocal, 1.0 / x)
-static const pt_unary reciprocal_op = {NULL, reciprocal_f32, reciprocal_f64, NULL,
-                                       PT_RULE_FLOATING};
+static const pt_unary reciprocal_op = {NULL, reciprocal_f32,   reciprocal_f64,
+                                       NULL, PT_RULE_FLOATING, false};
 PT_UNARY_KERNEL(aten_reciprocal_out, reciprocal_op, 0)
 
 // ---- of all numbers; the expressions of integers wrap
 
-#define SAME(name, float32, float64, integer, rule)                                     \
-    PT_UNARY_F32(name, float32)                                                         \
-    PT_UNARY_F64(name, float64)                                                         \
-    PT_UNARY_I64(name, integer)                                                         \
-    static const pt_unary name##_op = {NULL, name##_f32, name##_f64, name##_i64, rule}; \
+#define SAME(name, float32, float64, integer, rule)                                            \
+    PT_UNARY_F32(name, float32)                                                                \
+    PT_UNARY_F64(name, float64)                                                                \
+    PT_UNARY_I64(name, integer)                                                                \
+    static const pt_unary name##_op = {NULL, name##_f32, name##_f64, name##_i64, rule, false}; \
     PT_UNARY_KERNEL(aten_##name##_out, name##_op, 0)
 
 #define NEGATIVE_INTEGER ((int64_t)(0 - (uint64_t)x))

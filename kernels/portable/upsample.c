@@ -51,7 +51,7 @@ static int check_upsample(pt_context *c, const pt_tensor *in, pt_ref sizes, pt_r
     return error ? error : pt_expect_sizes(c, out_arg, 4, expected);
 }
 
-// Input places an output place. As ExecuTorch, by the factor also where the sizes are equal.
+// Input pixels for an output pixel. As ExecuTorch, by the factor also where the sizes are equal.
 static float scale_of(const resizing *r, uint32_t d, int32_t in) {
     double factor = r->factors[d] > 0 ? r->factors[d] : (double)r->out[d] / in;
     return (float)(1.0 / factor);
@@ -66,8 +66,8 @@ static int check_nearest(pt_context *c, const pt_ref *args) {
                           args[UPSAMPLE_NEAREST2D_VEC_OUT]);
 }
 
-static int32_t nearest(float scale, int32_t place, int32_t size) {
-    int32_t at = (int32_t)pt_floorf((float)place * scale);
+static int32_t nearest(float scale, int32_t position, int32_t size) {
+    int32_t at = (int32_t)pt_floorf((float)position * scale);
     return at < size ? at : size - 1;
 }
 
@@ -113,7 +113,7 @@ static int run_nearest(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_aten_upsample_nearest2d_vec_out = {check_nearest, run_nearest};
+const pt_kernel pt_aten_upsample_nearest2d_vec_out = PT_KERNEL(check_nearest, run_nearest);
 
 // ---- bilinear: (input, output_size, align_corners, scale_factors, out)
 
@@ -127,20 +127,21 @@ static int check_bilinear(pt_context *c, const pt_ref *args) {
                           args[UPSAMPLE_BILINEAR2D_VEC_OUT]);
 }
 
-// The two input places around an output place, the weight of the second.
+// The two input pixels around an output pixel, and the weight of the second.
 typedef struct between {
     int32_t first, second;
     float weight;
 } between;
 
-static between place_between(const resizing *r, uint32_t d, int32_t in, int32_t place, bool align) {
+static between pixels_around(const resizing *r, uint32_t d, int32_t in, int32_t position,
+                             bool align) {
     float at;
     if (r->out[d] == in) {
-        at = (float)place;
+        at = (float)position;
     } else if (align) {
-        at = r->out[d] > 1 ? (float)((double)(in - 1) / (r->out[d] - 1)) * (float)place : 0;
+        at = r->out[d] > 1 ? (float)((double)(in - 1) / (r->out[d] - 1)) * (float)position : 0;
     } else {
-        at = scale_of(r, d, in) * ((float)place + 0.5f) - 0.5f;
+        at = scale_of(r, d, in) * ((float)position + 0.5f) - 0.5f;
         at = at < 0 ? 0 : at;
     }
     int32_t first = (int32_t)at < in ? (int32_t)at : in - 1;
@@ -191,9 +192,9 @@ static int run_bilinear(pt_context *c, const pt_ref *args) {
     pt_strides(&out, m.to);
     pt_strides(&in, m.from);
     for (int32_t i = 0; i < r.out[HEIGHT]; i++) {
-        between y = place_between(&r, HEIGHT, in.sizes[2], i, align);
+        between y = pixels_around(&r, HEIGHT, in.sizes[2], i, align);
         for (int32_t j = 0; j < r.out[WIDTH]; j++) {
-            between x = place_between(&r, WIDTH, in.sizes[3], j, align);
+            between x = pixels_around(&r, WIDTH, in.sizes[3], j, align);
             PT_TRY((in.dtype == PT_DTYPE_DOUBLE ? mix_pixel_double : mix_pixel_float)(
                 c, &m, i * m.to[2] + j * m.to[3], &y, &x));
         }
@@ -201,4 +202,4 @@ static int run_bilinear(pt_context *c, const pt_ref *args) {
     return error;
 }
 
-const pt_kernel pt_aten_upsample_bilinear2d_vec_out = {check_bilinear, run_bilinear};
+const pt_kernel pt_aten_upsample_bilinear2d_vec_out = PT_KERNEL(check_bilinear, run_bilinear);

@@ -86,7 +86,7 @@ static int view_copy_check(pt_context *c, const pt_ref *args) {
     return error ? error : check_view(c, args[VIEW_COPY_SELF], args[VIEW_COPY_OUT], rank, sizes);
 }
 
-const pt_kernel pt_aten_view_copy_out = {view_copy_check, view_run};
+const pt_kernel pt_aten_view_copy_out = PT_KERNEL(view_copy_check, view_run);
 
 static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[UNSQUEEZE_COPY_SELF]);
@@ -106,7 +106,7 @@ static int unsqueeze_copy_check(pt_context *c, const pt_ref *args) {
                       sizes);
 }
 
-const pt_kernel pt_aten_unsqueeze_copy_out = {unsqueeze_copy_check, view_run};
+const pt_kernel pt_aten_unsqueeze_copy_out = PT_KERNEL(unsqueeze_copy_check, view_run);
 
 // Without the dims of size 1 whose bit is set in `dims`.
 static int check_squeeze(pt_context *c, const pt_ref *args, uint32_t dims) {
@@ -135,5 +135,5 @@ static int squeeze_copy_dims_check(pt_context *c, const pt_ref *args) {
     return error ? error : check_squeeze(c, args, dims);
 }
 
-const pt_kernel pt_aten_squeeze_copy_dim_out = {squeeze_copy_dim_check, view_run};
-const pt_kernel pt_aten_squeeze_copy_dims_out = {squeeze_copy_dims_check, view_run};
+const pt_kernel pt_aten_squeeze_copy_dim_out = PT_KERNEL(squeeze_copy_dim_check, view_run);
+const pt_kernel pt_aten_squeeze_copy_dims_out = PT_KERNEL(squeeze_copy_dims_check, view_run);

@@ -74,4 +74,4 @@ static int run(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_add_out = {check, run};
+const pt_kernel pt_quantized_decomposed_add_out = PT_KERNEL(check, run);

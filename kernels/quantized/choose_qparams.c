@@ -49,7 +49,7 @@ static parameters choose(float min, float max, int32_t low, int32_t high) {
     return (parameters){scale, zero_point > high ? high : (int32_t)pt_rintf((float)zero_point)};
 }
 
-// Of n values; NaN is passed over.
+// Chooses the parameters of n values; skips NaN.
 static int choose_for(pt_context *c, const float *in, int32_t n, int32_t low, int32_t high,
                       parameters *p) {
     float min = 0, max = 0;
@@ -117,7 +117,8 @@ static int run_tensor(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_choose_qparams_Tensor_out = {check_tensor, run_tensor};
+const pt_kernel pt_quantized_decomposed_choose_qparams_Tensor_out =
+    PT_KERNEL(check_tensor, run_tensor);
 
 // ---- (input, dtype, scale_out, zero_point_out): the range is int8's, whatever the dtype
 
@@ -162,5 +163,5 @@ static int run_tokens(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_choose_qparams_per_token_asymmetric_out = {check_tokens,
-                                                                                   run_tokens};
+const pt_kernel pt_quantized_decomposed_choose_qparams_per_token_asymmetric_out =
+    PT_KERNEL(check_tokens, run_tokens);

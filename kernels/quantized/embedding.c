@@ -132,23 +132,24 @@ static int run(pt_context *c, const pt_ref *args, packing p, pt_ref out_arg) {
     return error;
 }
 
-#define EMBEDDING_KERNELS(name, p)                                                                \
-    static int check_##name(pt_context *c, const pt_ref *args) {                                  \
-        return check(c, args, p, 0, args[EMBEDDING_BYTE_OUT]);                                    \
-    }                                                                                             \
-    static int run_##name(pt_context *c, const pt_ref *args) {                                    \
-        return run(c, args, p, args[EMBEDDING_BYTE_OUT]);                                         \
-    }                                                                                             \
-    static int check_##name##_dtype(pt_context *c, const pt_ref *args) {                          \
-        return check(c, args, p, args[EMBEDDING_BYTE_DTYPE_DTYPE],                                \
-                     args[EMBEDDING_BYTE_DTYPE_OUT]);                                             \
-    }                                                                                             \
-    static int run_##name##_dtype(pt_context *c, const pt_ref *args) {                            \
-        return run(c, args, p, args[EMBEDDING_BYTE_DTYPE_OUT]);                                   \
-    }                                                                                             \
-    const pt_kernel pt_quantized_decomposed_embedding_##name##_out = {check_##name, run_##name};  \
-    const pt_kernel pt_quantized_decomposed_embedding_##name##_dtype_out = {check_##name##_dtype, \
-                                                                            run_##name##_dtype};
+#define EMBEDDING_KERNELS(name, p)                                         \
+    static int check_##name(pt_context *c, const pt_ref *args) {           \
+        return check(c, args, p, 0, args[EMBEDDING_BYTE_OUT]);             \
+    }                                                                      \
+    static int run_##name(pt_context *c, const pt_ref *args) {             \
+        return run(c, args, p, args[EMBEDDING_BYTE_OUT]);                  \
+    }                                                                      \
+    static int check_##name##_dtype(pt_context *c, const pt_ref *args) {   \
+        return check(c, args, p, args[EMBEDDING_BYTE_DTYPE_DTYPE],         \
+                     args[EMBEDDING_BYTE_DTYPE_OUT]);                      \
+    }                                                                      \
+    static int run_##name##_dtype(pt_context *c, const pt_ref *args) {     \
+        return run(c, args, p, args[EMBEDDING_BYTE_DTYPE_OUT]);            \
+    }                                                                      \
+    const pt_kernel pt_quantized_decomposed_embedding_##name##_out =       \
+        PT_KERNEL(check_##name, run_##name);                               \
+    const pt_kernel pt_quantized_decomposed_embedding_##name##_dtype_out = \
+        PT_KERNEL(check_##name##_dtype, run_##name##_dtype);
 
 EMBEDDING_KERNELS(byte, BYTES)
 EMBEDDING_KERNELS(4bit, NIBBLES)

@@ -96,7 +96,7 @@ static int run_mm(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_mixed_mm_out = {check_mm, run_mm};
+const pt_kernel pt_quantized_decomposed_mixed_mm_out = PT_KERNEL(check_mm, run_mm);
 
 // ---- mixed_linear: out[i, j] = sum over groups g of scales[j, g] times the sum over k in g of
 // input[i, k] * weight[j, k]
@@ -172,4 +172,4 @@ static int run_linear(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-const pt_kernel pt_quantized_decomposed_mixed_linear_out = {check_linear, run_linear};
+const pt_kernel pt_quantized_decomposed_mixed_linear_out = PT_KERNEL(check_linear, run_linear);

@@ -115,10 +115,10 @@ static int run_quantize_tokens(pt_context *c, const pt_ref *args) {
     return run_quantize(c, args, &lie, QUANTIZE_PER_TOKEN_OUT);
 }
 
-const pt_kernel pt_quantized_decomposed_quantize_per_channel_out = {check_quantize_channels,
-                                                                    run_quantize_channels};
-const pt_kernel pt_quantized_decomposed_quantize_per_token_out = {check_quantize_tokens,
-                                                                  run_quantize_tokens};
+const pt_kernel pt_quantized_decomposed_quantize_per_channel_out =
+    PT_KERNEL(check_quantize_channels, run_quantize_channels);
+const pt_kernel pt_quantized_decomposed_quantize_per_token_out =
+    PT_KERNEL(check_quantize_tokens, run_quantize_tokens);
 
 // ---- dequantize: (input, scales, zero_points, [axis,] quant_min, quant_max, dtype, out_dtype,
 // out), the last three up to args[last]
@@ -189,7 +189,7 @@ static int run_dequantize_tokens(pt_context *c, const pt_ref *args) {
     return run_dequantize(c, args, &lie, DEQUANTIZE_PER_TOKEN_OUT);
 }
 
-const pt_kernel pt_quantized_decomposed_dequantize_per_channel_out = {check_dequantize_channels,
-                                                                      run_dequantize_channels};
-const pt_kernel pt_quantized_decomposed_dequantize_per_token_out = {check_dequantize_tokens,
-                                                                    run_dequantize_tokens};
+const pt_kernel pt_quantized_decomposed_dequantize_per_channel_out =
+    PT_KERNEL(check_dequantize_channels, run_dequantize_channels);
+const pt_kernel pt_quantized_decomposed_dequantize_per_token_out =
+    PT_KERNEL(check_dequantize_tokens, run_dequantize_tokens);

@@ -70,10 +70,10 @@ static int run_quantize_tensors(pt_context *c, const pt_ref *args) {
                     pt_load_int(zero_point.data, 0, zero_point.dtype));
 }
 
-const pt_kernel pt_quantized_decomposed_quantize_per_tensor_out = {check_quantize_numbers,
-                                                                   run_quantize_numbers};
-const pt_kernel pt_quantized_decomposed_quantize_per_tensor_Tensor_out = {check_quantize_tensors,
-                                                                          run_quantize_tensors};
+const pt_kernel pt_quantized_decomposed_quantize_per_tensor_out =
+    PT_KERNEL(check_quantize_numbers, run_quantize_numbers);
+const pt_kernel pt_quantized_decomposed_quantize_per_tensor_Tensor_out =
+    PT_KERNEL(check_quantize_tensors, run_quantize_tensors);
 
 // ---- dequantize
 
@@ -113,7 +113,7 @@ static int run_dequantize_tensors(pt_context *c, const pt_ref *args) {
                       pt_load_int(zero_point.data, 0, zero_point.dtype));
 }
 
-const pt_kernel pt_quantized_decomposed_dequantize_per_tensor_out = {check_dequantize_numbers,
-                                                                     run_dequantize_numbers};
-const pt_kernel pt_quantized_decomposed_dequantize_per_tensor_Tensor_out = {
-    check_dequantize_tensors, run_dequantize_tensors};
+const pt_kernel pt_quantized_decomposed_dequantize_per_tensor_out =
+    PT_KERNEL(check_dequantize_numbers, run_dequantize_numbers);
+const pt_kernel pt_quantized_decomposed_dequantize_per_tensor_Tensor_out =
+    PT_KERNEL(check_dequantize_tensors, run_dequantize_tensors);

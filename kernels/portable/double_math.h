@@ -1,0 +1,56 @@
+// The functions of float_math.h in float64: the same bits in every build, with or without an FPU
+// for doubles.
+//
+// Kernels call them through pt_float64. It is NULL in a selective build for models without float64
+// (PT_NO_FLOAT64, see registry.c), which leaves out all of them, 9 KB; operators refuse float64
+// there.
+//
+// The number beside a function is the largest error found, in ulp of the result.
+#ifndef PT_PORTABLE_DOUBLE_MATH_H
+#define PT_PORTABLE_DOUBLE_MATH_H
+
+#include "element.h"
+#include "float_math.h"
+
+double pt_exp(double x);             // 1.0
+double pt_expm1(double x);           // 2.0
+double pt_log(double x);             // 0.9
+double pt_log2(double x);            // 1.6, powers of 2 exact
+double pt_log10(double x);           // 2.0
+double pt_log1p(double x);           // 1.0
+double pt_sigmoid(double x);         // 2.4; 1 / (1 + exp(-x))
+double pt_tanh(double x);            // 3.0
+double pt_erf(double x);             // 1.8
+double pt_erfc(double x);            // 4.5; 1 - erf(x), accurate also where it is small
+double pt_sin(double x);             // 1.0, of any size of x
+double pt_cos(double x);             // 1.0
+double pt_tan(double x);             // 2.5
+double pt_asin(double x);            // 2.3
+double pt_acos(double x);            // 1.5
+double pt_atan(double x);            // 1.9
+double pt_atan2(double y, double x); // 2.3
+double pt_sinh(double x);            // 2.6
+double pt_cosh(double x);            // 1.9
+double pt_asinh(double x);           // 3.0
+double pt_acosh(double x);           // 2.5
+double pt_atanh(double x);           // 2.5
+double pt_sqrt(double x);            // 0.5, correctly rounded
+double pt_pow(double x, double y);   // 1.0
+
+typedef struct pt_float64_functions {
+    double (*exp)(double), (*expm1)(double), (*log)(double), (*log2)(double), (*log10)(double);
+    double (*log1p)(double), (*sqrt)(double), (*sin)(double), (*cos)(double), (*tan)(double);
+    double (*asin)(double), (*acos)(double), (*atan)(double), (*sinh)(double), (*cosh)(double);
+    double (*tanh)(double), (*asinh)(double), (*acosh)(double), (*atanh)(double);
+    double (*sigmoid)(double), (*erf)(double), (*erfc)(double);
+    double (*atan2)(double, double), (*pow)(double, double);
+} pt_float64_functions;
+
+extern const pt_float64_functions *const pt_float64;
+
+// True if `dtype` is one that mathematical functions are computed of.
+static inline bool pt_has_math(uint8_t dtype) {
+    return pt_is_floating(dtype) && (dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL);
+}
+
+#endif

@@ -1,0 +1,350 @@
+// What puts the elements along a dim in order: topk, sort, kthvalue, median. Of equal elements the
+// first comes first, a NaN counts as greater than all.
+//
+// A heap keeps the first k of n elements in the order, by their indices, the last of them on top:
+// n log k comparisons, and no memory but that of the indices.
+#include "../core/operator_arguments.h"
+#include "arguments.h"
+#include "extrema.h"
+#include "reduction.h"
+
+// `size` elements of `data` from `first` on, `step` apart.
+typedef struct lane {
+    const void *data;
+    int32_t first, step, size;
+    uint8_t dtype;
+    bool descending;
+} lane;
+
+// Indices of elements of a lane, `step` apart.
+typedef struct heap {
+    int64_t *indices;
+    int32_t step, size;
+} heap;
+
+static int32_t get(const heap *h, int32_t i) {
+    return (int32_t)h->indices[i * h->step];
+}
+
+static void set(const heap *h, int32_t i, int32_t index) {
+    h->indices[i * h->step] = index;
+}
+
+// True if the element at offset a is greater than that at b.
+static bool is_greater(const lane *l, int32_t a, int32_t b) {
+    return pt_beats(l->data, a, b, l->dtype, false) && !pt_beats(l->data, b, a, l->dtype, false);
+}
+
+// True if element i of the lane comes before element j.
+static bool precedes(const lane *l, int32_t i, int32_t j) {
+    int32_t a = l->first + i * l->step, b = l->first + j * l->step;
+    if (l->descending) {
+        return i < j ? !is_greater(l, b, a) : is_greater(l, a, b);
+    }
+    return i < j ? !is_greater(l, a, b) : is_greater(l, b, a);
+}
+
+// Puts `index` at place i of the heap, or below it: what it passes moves up.
+static int sift_down(pt_context *c, const heap *h, const lane *l, int32_t i, int32_t index) {
+    for (int32_t below = 2 * i + 1; below < h->size; below = 2 * i + 1) {
+        PT_TRY(pt_count_elements(c, 1));
+        if (below + 1 < h->size && precedes(l, get(h, below), get(h, below + 1))) {
+            below++;
+        }
+        if (!precedes(l, index, get(h, below))) {
+            break;
+        }
+        set(h, i, get(h, below));
+        i = below;
+    }
+    set(h, i, index);
+    return PT_ERROR_OK;
+}
+
+// Makes `h` the heap of the first k elements of the order; k is at most the lane's size.
+static int keep_first(pt_context *c, heap *h, const lane *l, int32_t k) {
+    h->size = k;
+    for (int32_t i = 0; i < k; i++) {
+        set(h, i, i);
+    }
+    for (int32_t i = k / 2 - 1; i >= 0; i--) {
+        PT_TRY(sift_down(c, h, l, i, get(h, i)));
+    }
+    for (int32_t i = k; i < l->size && k > 0; i++) {
+        PT_TRY(pt_count_elements(c, 1));
+        if (precedes(l, i, get(h, 0))) {
+            PT_TRY(sift_down(c, h, l, 0, i));
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// Puts the indices of a heap in order. It is none then.
+static int order_heap(pt_context *c, heap *h, const lane *l) {
+    while (h->size > 1) {
+        int32_t last = get(h, --h->size);
+        set(h, h->size, get(h, 0));
+        PT_TRY(sift_down(c, h, l, 0, last));
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- topk, sort
+
+static int check_ordered(pt_context *c, const pt_tensor *self, pt_ref dim_arg, pt_ref values_arg,
+                         pt_ref indices_arg, uint32_t *dim) {
+    pt_tensor values = pt_get_tensor(c, values_arg);
+    PT_TRY(pt_read_dim(c, pt_get_int(c, dim_arg), self->rank, dim));
+    PT_TRY(pt_check_same_dtype(c, &values, self));
+    if (!pt_dtype_in(self->dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
+    }
+    if (pt_get_tensor(c, indices_arg).dtype != PT_DTYPE_LONG) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
+    }
+    return PT_ERROR_OK;
+}
+
+static int check_topk(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[TOPK_SELF]);
+    uint32_t dim;
+    PT_TRY(check_ordered(c, &self, args[TOPK_DIM], args[TOPK_VALUES], args[TOPK_INDICES], &dim));
+    if (self.dtype == PT_DTYPE_BOOL) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
+    }
+    int64_t k = pt_get_int(c, args[TOPK_K]);
+    if (k < 0 || k > (self.rank ? self.sizes[dim] : 1)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "k is not within the size of the dim");
+    }
+    int32_t sizes[PT_MAX_RANK];
+    for (uint32_t d = 0; d < self.rank; d++) {
+        sizes[d] = d == dim ? (int32_t)k : self.sizes[d];
+    }
+    PT_TRY(pt_expect_sizes(c, args[TOPK_VALUES], self.rank, sizes));
+    return pt_expect_sizes(c, args[TOPK_INDICES], self.rank, sizes);
+}
+
+// Orders one lane and writes it to values from offset `to` on.
+static int write_lane(pt_context *c, const lane *l, heap *h, const pt_tensor *values, int32_t to,
+                      int32_t to_step, int32_t k) {
+    PT_TRY(keep_first(c, h, l, k));
+    PT_TRY(order_heap(c, h, l));
+    for (int32_t i = 0; i < k; i++, to += to_step) {
+        pt_convert_element(values->data, to, values->dtype, l->data, l->first + get(h, i) * l->step,
+                           l->dtype);
+    }
+    return PT_ERROR_OK;
+}
+
+// Writes as many elements of the order along `dim` as the outputs have there.
+static int write_ordered(pt_context *c, const pt_tensor *self, const pt_tensor *values,
+                         const pt_tensor *indices, uint32_t dim, bool descending) {
+    if (pt_numel(values) == 0) {
+        return PT_ERROR_OK;
+    }
+    PT_TRY(pt_check_apart(c, values, indices)); // else what follows reads indices of the file's
+    pt_walk w;
+    w.rank = values->rank;
+    w.operands = 3;
+    pt_strides(values, w.strides[0]);
+    pt_strides(self, w.strides[1]);
+    pt_strides(indices, w.strides[2]);
+    int32_t steps[3] = {1, 1, 1};
+    for (uint32_t i = 0; i < 3; i++) {
+        w.offset[i] = 0;
+        steps[i] = self->rank ? w.strides[i][dim] : 1;
+    }
+    for (uint32_t d = 0; d < values->rank; d++) {
+        w.sizes[d] = d == dim ? 1 : values->sizes[d];
+    }
+    pt_walk_start(&w);
+    lane l = {self->data, 0, steps[1], self->rank ? self->sizes[dim] : 1, self->dtype, descending};
+    const int32_t k = self->rank ? values->sizes[dim] : 1;
+    do {
+        for (int32_t i = 0; i < w.n; i++) {
+            heap h = {(int64_t *)indices->data + w.offset[2] + i * w.strides[2][0], steps[2], 0};
+            l.first = w.offset[1] + i * w.strides[1][0];
+            PT_TRY(write_lane(c, &l, &h, values, w.offset[0] + i * w.strides[0][0], steps[0], k));
+        }
+    } while (pt_walk_next(c, &w));
+    return w.error;
+}
+
+static int run_topk(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[TOPK_SELF]);
+    pt_tensor values = pt_get_tensor(c, args[TOPK_VALUES]);
+    pt_tensor indices = pt_get_tensor(c, args[TOPK_INDICES]);
+    uint32_t dim;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, args[TOPK_DIM]), self.rank, &dim));
+    return write_ordered(c, &self, &values, &indices, dim, pt_get_bool(c, args[TOPK_LARGEST]));
+}
+
+const pt_kernel pt_aten_topk_values = PT_KERNEL(check_topk, run_topk);
+
+// sort.values_stable: (self, stable, dim, descending, values, indices); sort.values has no stable,
+// and the order is the same.
+static int check_sort_from(pt_context *c, const pt_ref *args, const pt_ref *rest) {
+    pt_tensor self = pt_get_tensor(c, args[SORT_SELF]);
+    uint32_t dim;
+    PT_TRY(check_ordered(c, &self, rest[0], rest[2], rest[3], &dim));
+    PT_TRY(pt_expect_sizes(c, rest[2], self.rank, self.sizes));
+    return pt_expect_sizes(c, rest[3], self.rank, self.sizes);
+}
+
+static int run_sort_from(pt_context *c, const pt_ref *args, const pt_ref *rest) {
+    pt_tensor self = pt_get_tensor(c, args[SORT_SELF]);
+    pt_tensor values = pt_get_tensor(c, rest[2]);
+    pt_tensor indices = pt_get_tensor(c, rest[3]);
+    uint32_t dim;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, rest[0]), self.rank, &dim));
+    return write_ordered(c, &self, &values, &indices, dim, pt_get_bool(c, rest[1]));
+}
+
+static int check_sort(pt_context *c, const pt_ref *args) {
+    return check_sort_from(c, args, &args[SORT_DIM]);
+}
+
+static int run_sort(pt_context *c, const pt_ref *args) {
+    return run_sort_from(c, args, &args[SORT_DIM]);
+}
+
+static int check_sort_stable(pt_context *c, const pt_ref *args) {
+    return check_sort_from(c, args, &args[SORT_STABLE_DIM]);
+}
+
+static int run_sort_stable(pt_context *c, const pt_ref *args) {
+    return run_sort_from(c, args, &args[SORT_STABLE_DIM]);
+}
+
+const pt_kernel pt_aten_sort_values = PT_KERNEL(check_sort, run_sort);
+const pt_kernel pt_aten_sort_values_stable = PT_KERNEL(check_sort_stable, run_sort_stable);
+
+// ---- kthvalue, median: the last of the first k, from 1 on
+
+// A reduction to the kth element of its rows, in the scratch of a heap.
+typedef struct kth {
+    pt_reduction r;
+    int32_t k;
+    bool median; // a NaN is the median of elements that have one
+} kth;
+
+// Finds the kth element of a lane; its index is *index.
+static int find_kth(pt_context *c, const lane *l, int32_t k, int64_t *index) {
+    heap h = {(int64_t *)(void *)c->scratch, 1, 0};
+    PT_TRY(keep_first(c, &h, l, k));
+    *index = get(&h, 0);
+    return PT_ERROR_OK;
+}
+
+// The same of the median: the lower of the two in the middle, or the first NaN.
+static int find_median(pt_context *c, const lane *l, int64_t *index) {
+    for (int32_t i = 0; pt_is_floating(l->dtype) && i < l->size; i++) {
+        int32_t at = l->first + i * l->step;
+        PT_TRY(pt_count_elements(c, 1));
+        if (pt_beats(l->data, at, at, l->dtype, false)) {
+            *index = i;
+            return PT_ERROR_OK;
+        }
+    }
+    return find_kth(c, l, (l->size + 1) / 2, index);
+}
+
+static void store_kth(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+    const kth *own = (const kth *)(const void *)r;
+    lane l = {r->in.data, from, r->step, r->n, r->in.dtype, false};
+    int64_t index = 0;
+    r->error = own->median ? find_median(r->c, &l, &index) : find_kth(r->c, &l, own->k, &index);
+    if (r->error == PT_ERROR_OK) {
+        pt_convert_element(r->out.data, to, r->out.dtype, r->in.data,
+                           from + (int32_t)index * r->step, r->in.dtype);
+        ((int64_t *)r->indices.data)[index_to] = index;
+    }
+}
+
+// `rest`: dim, keepdim, values, indices. `k` is 0 for the median.
+static int check_kth(pt_context *c, const pt_tensor *self, const pt_ref *rest, int64_t k,
+                     bool median) {
+    uint32_t dim;
+    PT_TRY(check_ordered(c, self, rest[0], rest[2], rest[3], &dim));
+    const int32_t size = self->rank ? self->sizes[dim] : 1;
+    k = median ? (size + 1) / 2 : k;
+    // A k that is computed has no value yet where bounds are checked.
+    const int64_t most = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
+    pt_ask_scratch(c, (uint32_t)(most < 0      ? 0
+                                 : most > size ? size
+                                               : most) *
+                          (uint32_t)sizeof(int64_t));
+    if (median && size == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
+    }
+    if (k < 1 || k > size) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "k is not within the size of the dim");
+    }
+    const bool keep = pt_get_bool(c, rest[1]);
+    PT_TRY(pt_expect_reduced(c, self, 1u << dim, keep, rest[2]));
+    return pt_expect_reduced(c, self, 1u << dim, keep, rest[3]);
+}
+
+static int run_kth(pt_context *c, const pt_ref *args, const pt_ref *rest, int64_t k, bool median) {
+    kth own;
+    uint32_t dim;
+    own.r.in = pt_get_tensor(c, args[KTHVALUE_SELF]);
+    own.r.out = pt_get_tensor(c, rest[2]);
+    own.r.indices = pt_get_tensor(c, rest[3]);
+    own.k = (int32_t)k;
+    own.median = median;
+    PT_TRY(pt_read_dim(c, pt_get_int(c, rest[0]), own.r.in.rank, &dim));
+    return pt_reduce(c, &own.r, 1u << dim, pt_get_bool(c, rest[1]), store_kth);
+}
+
+static int check_kthvalue(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[KTHVALUE_SELF]);
+    return check_kth(c, &self, &args[KTHVALUE_DIM], pt_get_int(c, args[KTHVALUE_K]), false);
+}
+
+static int run_kthvalue(pt_context *c, const pt_ref *args) {
+    return run_kth(c, args, &args[KTHVALUE_DIM], pt_get_int(c, args[KTHVALUE_K]), false);
+}
+
+static int check_median_dim(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[MEDIAN_DIM_SELF]);
+    return check_kth(c, &self, &args[MEDIAN_DIM_DIM], 0, true);
+}
+
+static int run_median_dim(pt_context *c, const pt_ref *args) {
+    return run_kth(c, args, &args[MEDIAN_DIM_DIM], 0, true);
+}
+
+const pt_kernel pt_aten_kthvalue_values = PT_KERNEL(check_kthvalue, run_kthvalue);
+const pt_kernel pt_aten_median_dim_values = PT_KERNEL(check_median_dim, run_median_dim);
+
+// Of all elements, as they lie in memory: (self, out)
+static int check_median(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[MEDIAN_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[MEDIAN_OUT]);
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
+    }
+    if (pt_numel(&self) == 0 && !pt_is_floating(self.dtype)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "no elements to choose from");
+    }
+    pt_ask_scratch(c, ((uint32_t)pt_numel(&self) + 1) / 2 * (uint32_t)sizeof(int64_t));
+    return pt_expect_sizes(c, args[MEDIAN_OUT], 0, NULL);
+}
+
+static int run_median(pt_context *c, const pt_ref *args) {
+    pt_tensor self = pt_get_tensor(c, args[MEDIAN_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[MEDIAN_OUT]);
+    lane l = {self.data, 0, 1, pt_numel(&self), self.dtype, false};
+    int64_t index;
+    if (l.size == 0) {
+        pt_store_float(out.data, 0, out.dtype, __builtin_nanf(""));
+        return PT_ERROR_OK;
+    }
+    PT_TRY(find_median(c, &l, &index));
+    pt_convert_element(out.data, 0, out.dtype, self.data, (int32_t)index, self.dtype);
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_median_out = PT_KERNEL(check_median, run_median);

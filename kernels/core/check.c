@@ -54,6 +54,18 @@ static int check_kernel(pt_context *c, const pt_instruction *instruction) {
     return pt_operator_kernel(instruction->kernel)->check(c, instruction->args);
 }
 
+int pt_note_shortcut(pt_context *c, uint32_t shortcut) {
+    pt_instruction *instruction = pt_instruction_at(c, c->position);
+    uint8_t op = (uint8_t)(PT_OP_KERNEL_CALL | shortcut << 4);
+    if (c->checking == PT_CHECK_STATIC && instruction->op != op) {
+        if (pt_is_image(c)) {
+            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "not the shortcut of its arguments");
+        }
+        instruction->op = op;
+    }
+    return PT_ERROR_OK;
+}
+
 static bool is_dynamic_tensor(const pt_context *c, pt_ref arg) {
     const pt_value *value = pt_tensor_record(c, arg);
     return value && value->flags & PT_VALUE_DYNAMIC;
@@ -126,11 +138,10 @@ static int check_kernel_call(pt_context *c, pt_instruction *instruction) {
     }
     bool is_static = c->is_static || !is_dynamic_call(c, instruction);
     uint8_t op = is_static ? PT_OP_KERNEL_CALL : PT_OP_DYNAMIC_CALL;
-    if (instruction->op != op) {
-        if (pt_is_image(c)) {
-            return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "its arguments change, or do not change");
-        }
+    if (!pt_is_image(c)) {
         instruction->op = op;
+    } else if (pt_op(instruction) != op) {
+        return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "its arguments change, or do not change");
     }
     c->checking = is_static ? PT_CHECK_STATIC : PT_CHECK_BOUNDS;
     int error = pt_check_kinds(c, instruction);
@@ -171,17 +182,21 @@ int pt_check_instruction(pt_context *c, uint32_t position) {
     pt_instruction *instruction = pt_instruction_at(c, position);
     c->reason = NULL;
     c->argument = -1;
+#ifdef PT_ANY_CORE
+    c->replaced = 0;
+    c->uses_plain = false;
+#endif
     c->checking = PT_CHECK_BOUNDS;
     switch (instruction->op) {
-    case PT_OP_KERNEL_CALL:
-    case PT_OP_DYNAMIC_CALL:
-        return check_kernel_call(c, instruction);
     case PT_OP_JUMP_FALSE:
         return check_condition(c, instruction->args[0]);
     case PT_OP_MOVE:
         return check_move(c, instruction->args[0], instruction->args[1]);
-    default:
+    case PT_OP_NOTHING:
+    case PT_OP_DELEGATE_CALL:
         return PT_ERROR_OK;
+    default: // a kernel's, with a shortcut or not
+        return check_kernel_call(c, instruction);
     }
 }
 

@@ -3,9 +3,13 @@
 //
 //   PT_NO_PROGRAMS  it runs images only: no .pte file, no .ptd file, no delegates
 //   PT_NO_IMAGES    it runs .pte files only
-//   PT_NO_TEXTS     an error says what is wrong by its numbers, without a text
+//   PT_NO_DYNAMIC   it runs images whose instructions are calls of kernels alone, in which nothing
+//                   changes but data: no sizes, numbers, jumps or moves
+//   PT_NO_TEXTS     errors have numbers and no text, and the arguments of operators no names
 //   PT_NO_TRACER    nothing is measured
 //   PT_NO_CHECKS    images are trusted, but for their header: they are a part of the firmware
+//   PT_ANY_CORE     it prepares weights for the core asked for, and runs what is prepared for any
+//   PT_PLAIN_LOOPS  int8 kernels have the inner loops of plain C, not their core's: half the size
 #ifndef PT_CORE_CONFIG_H
 #define PT_CORE_CONFIG_H
 
@@ -21,6 +25,12 @@
 #define PT_HAS_IMAGES 1
 #endif
 
+#ifdef PT_NO_DYNAMIC
+#define PT_HAS_DYNAMIC 0
+#else
+#define PT_HAS_DYNAMIC 1
+#endif
+
 #ifdef PT_NO_TRACER
 #define PT_HAS_TRACER 0
 #else
@@ -33,7 +43,29 @@
 #define PT_HAS_CHECKS 1
 #endif
 
-// Of a method: a pt_method has room for them.
+#ifdef PT_ANY_CORE
+#define PT_HAS_ANY_CORE 1
+#else
+#define PT_HAS_ANY_CORE 0
+#endif
+
+// Whose inner loops kernels have: without any of these those of plain C. With MVE there are others.
+#ifdef PT_PLAIN_LOOPS
+#define PT_HAS_OWN_LOOPS 0
+#else
+#define PT_HAS_OWN_LOOPS 1
+#endif
+
+#if defined(PT_PLAIN_LOOPS) && !defined(__ARM_FEATURE_MVE)
+#elif defined(__ARM_FEATURE_DSP)
+#define PT_LOOPS_DSP
+#elif defined(__ARM_ARCH_7M__)
+#define PT_LOOPS_V7M
+#elif defined(__ARM_ARCH_6M__)
+#define PT_LOOPS_V6M
+#endif
+
+// Limits of a method; a pt_method has room for this many.
 #ifndef PT_MOST_MEMORIES
 #define PT_MOST_MEMORIES 32 // 4, its planned buffers, and what the program leaves unplanned
 #endif

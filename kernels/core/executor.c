@@ -89,6 +89,9 @@ static int call_delegate(pt_context *c) {
 static int run_other(pt_context *c, const pt_instruction *instruction) {
     const pt_ref *args = instruction->args;
     int error = PT_ERROR_OK;
+    if (!PT_HAS_DYNAMIC && instruction->op != PT_OP_NOTHING) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "this build has no instructions but calls");
+    }
     switch (instruction->op) {
     case PT_OP_JUMP_FALSE:
         return jump(c, instruction);
@@ -113,7 +116,7 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
 // Runs the instruction at the position and moves on when it succeeded.
 static inline int run_next(pt_context *c) {
     const pt_instruction *instruction = pt_instruction_at(c, c->position);
-    if (instruction->op != PT_OP_KERNEL_CALL) {
+    if (pt_op(instruction) != PT_OP_KERNEL_CALL) {
         return run_other(c, instruction);
     }
     int error = pt_operator_kernel(instruction->kernel)->run(c, instruction->args);

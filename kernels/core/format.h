@@ -11,7 +11,7 @@ typedef struct pt_format {
     uint8_t number; // of its description: PT_FORMAT_...
     int (*find)(pt_plan *plan, const pt_program *program, const char *name, uint32_t length,
                 pt_error *error);
-    // Of instructions and arguments of delegates.
+    // Counts instructions, or arguments of delegates.
     uint32_t (*count)(const pt_plan *plan, pt_what what);
     int (*item)(const pt_plan *plan, uint32_t index, pt_item *item, pt_error *error);
     int (*tensor)(const pt_plan *plan, const pt_item *item, pt_tensor_info *info, pt_error *error);

@@ -58,7 +58,7 @@ int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verific
     *image =
         (pt_program){.owner = image->owner, .data = data, .size = size, .format = &pt_image_format};
     if (!pt_begins_image(data, size)) {
-        return damaged(error, "it does not begin with PTM1: not an image of this version");
+        return damaged(error, "it does not begin with PTM2: not an image of this version");
     }
     PT_TRY(pt_check_file(data, size, PT_SUBJECT_PROGRAM, error));
     PT_TRY(check_header(image, error));
@@ -226,6 +226,7 @@ static bool has_place(const walk *w, const pt_value *value, uint32_t bytes) {
     }
     if (is_constant || memory == PT_MEMORY_PROGRAM) {
         return is_constant && memory == PT_MEMORY_PROGRAM &&
+               (offset > 0 || pt_header_of(w->image)->core & PT_IMAGE_OWN_CORE) &&
                lies_in(offset, bytes, w->image->size) && !pt_misplaced(offset, value->type);
     }
     if (memory < PT_MEMORY_PLANNED) {
@@ -284,6 +285,10 @@ static int check_tensor(walk *w, const pt_value *value) {
                : bad(w->error, PT_SUBJECT_VALUE, value->index, "lies outside its memory");
 }
 
+static bool is_left_out(const pt_value *value) {
+    return value->data == PT_DATA_LEFT_OUT && value->type < PT_VALUE_OTHER;
+}
+
 // A list whose items are references to records.
 static bool is_list(walk *w, const pt_value *list) {
     if (!is_table(w, list->data, 4 * (uint64_t)list->sizes) || !may_look(w, list->sizes)) {
@@ -293,8 +298,9 @@ static bool is_list(walk *w, const pt_value *list) {
     uint8_t type = list->type - PT_VALUE_OTHER;
     for (; item != end; item++) {
         const pt_value *value = value_at(w, *item);
-        bool known =
-            value && (type == PT_TYPE_INT_LIST ? is_number(value) : value->type < PT_VALUE_OTHER);
+        bool known = value && (type == PT_TYPE_INT_LIST
+                                   ? is_number(value)
+                                   : value->type < PT_VALUE_OTHER && !is_left_out(value));
         if (!known && (*item || type != PT_TYPE_OPTIONAL_TENSOR_LIST)) {
             return false;
         }
@@ -356,10 +362,15 @@ static int check_values(walk *w) {
 
 // ---- instructions
 
+static bool is_prepared(const walk *w, uint32_t i) {
+    pt_ref prepared = w->record->prepared;
+    return prepared && ((const pt_ref *)at(w, pt_offset_of(prepared)))[i];
+}
+
 static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruction) {
     uint32_t n = instruction->n_args;
-    uint8_t op = instruction->op;
-    bool is_call = op == PT_OP_KERNEL_CALL || op == PT_OP_DYNAMIC_CALL;
+    uint32_t op = instruction->op;
+    bool is_call = pt_op(instruction) == PT_OP_KERNEL_CALL || op == PT_OP_DYNAMIC_CALL;
     bool known = is_call || op == PT_OP_NOTHING || (op == PT_OP_JUMP_FALSE && n == 3) ||
                  (op == PT_OP_MOVE && n == 2);
     if (!known) {
@@ -377,6 +388,9 @@ static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruct
         }
         if (arg && value->type >= PT_VALUE_OTHER + PT_TYPE_INT_LIST && !may_look(w, value->sizes)) {
             return refuse_many(w); // each call looks at its lists
+        }
+        if (arg && is_left_out(value) && !is_prepared(w, i)) {
+            return bad(w->error, PT_SUBJECT_INSTRUCTION, i, "needs weights that are left out");
         }
     }
     return PT_ERROR_OK;

@@ -17,7 +17,15 @@
 
 #include "picotorch.h"
 
-enum { PT_IMAGE_MAGIC = 0x314D5450 }; // "PTM1": the format's version
+enum { PT_IMAGE_MAGIC = 0x324D5450 }; // "PTM2": the format's version
+
+// Bit of `core`: its loops read of some constants what is prepared and nothing else, and the image
+// does without their bytes.
+enum { PT_IMAGE_OWN_CORE = 0x80 };
+
+// `data` of such a constant. The header lies there: what is read of it means nothing, but it is
+// there.
+enum { PT_DATA_LEFT_OUT = PT_MEMORY_PROGRAM << PT_REF_OFFSET_BITS };
 
 typedef struct pt_image_header {
     uint32_t magic;
@@ -26,9 +34,8 @@ typedef struct pt_image_header {
     uint32_t sums[2];      // of those from `operators` on
     uint32_t data_sums[2]; // of the data
     uint16_t operators;    // that there were when it was written: their numbers are below this
-    uint8_t core;          // whose kernels prepared: PT_CORE_...
+    uint8_t core;          // whose kernels prepared: PT_CORE_..., PT_IMAGE_OWN_CORE
     uint8_t n_methods;
-    uint32_t reserved;
 } pt_image_header; // then a vector of positions: of a pt_image_method each
 
 typedef struct pt_image_method {
@@ -70,7 +77,7 @@ static inline const pt_image_method *pt_image_method_of(const pt_plan *plan) {
     return (const pt_image_method *)(const void *)(plan->program->data + plan->position);
 }
 
-// Of a vector in an image that was checked.
+// The length and the items of a vector in a checked image.
 static inline uint32_t pt_vector(const pt_program *image, uint32_t position, const void **items) {
     const uint32_t *vector = (const uint32_t *)(const void *)(image->data + position);
     *items = vector + 1;

@@ -41,6 +41,10 @@ static void put_initial_values(const pt_method *m) {
 static int take_pool(pt_method *m, pt_error *error) {
     uint32_t bytes = pt_image_method_of(&m->plan)->changing_bytes;
     pt_context *c = &m->c;
+    if (!PT_HAS_DYNAMIC && bytes > 0) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_METHOD, PT_NO_INDEX,
+                         "sizes or numbers change, which this build does not allow");
+    }
     uint32_t size = c->memory_size[PT_MEMORY_POOL];
     c->pool_before = m->end < size ? m->end : size; // what needs nothing has room in a full pool
     c->memory[PT_MEMORY_POOL] += c->pool_before;
@@ -74,7 +78,7 @@ static uint32_t count_prepared(const pt_context *c) {
 static int check_views(const pt_context *c, pt_error *error) {
     const pt_instruction *at = pt_first_instruction(c);
     for (uint32_t i = 0; i < pt_record_of(c)->n_instructions; i++, at = pt_next_instruction(at)) {
-        bool is_call = at->op == PT_OP_KERNEL_CALL || at->op == PT_OP_DYNAMIC_CALL;
+        bool is_call = pt_op(at) == PT_OP_KERNEL_CALL || at->op == PT_OP_DYNAMIC_CALL;
         uint32_t last = at->n_args - 1u;
         if (!is_call || at->n_args == 0 || pt_operator_signature(at->kernel)[last] != 'A') {
             continue;
@@ -113,18 +117,31 @@ static int check_operators(const pt_plan *plan, pt_error *error) {
     return PT_ERROR_OK;
 }
 
+// Takes what is prepared for this build's core. The host's takes it for any.
+static int take_prepared(pt_method *m, pt_error *error) {
+    pt_context *c = &m->c;
+    uint8_t core = pt_header_of(m->plan.program)->core;
+    c->core = core & (uint8_t)~PT_IMAGE_OWN_CORE;
+    bool is_own = PT_HAS_ANY_CORE ? c->core <= PT_CORE_DSP : c->core == PT_CORE;
+    c->prepared = is_own ? pt_record_of(c)->prepared : 0;
+    return is_own || !(core & PT_IMAGE_OWN_CORE)
+               ? PT_ERROR_OK
+               : pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
+                           "is an image for another core; compile it for this one, or with "
+                           "--no-prepare");
+}
+
 static int load(pt_method *m, const pt_memories *memories, const pt_options *options,
                 pt_error *error) {
     pt_context *c = &m->c;
     PT_TRY(check_operators(&m->plan, error));
     PT_TRY(pt_check_memories(m, memories, error));
     bind_image(m);
+    PT_TRY(take_prepared(m, error));
     PT_TRY(pt_bind_memories(m, memories, error));
     PT_TRY(take_pool(m, error));
     put_changing(m);
     put_initial_values(m);
-    bool is_own = pt_header_of(m->plan.program)->core == PT_CORE;
-    c->prepared = is_own ? pt_record_of(c)->prepared : 0;
     c->scratch_needed = pt_record_of(c)->scratch;
     if (PT_HAS_CHECKS && m->plan.program->verification == PT_VERIFY_STRICT) {
         PT_TRY(check_calls(m, error));

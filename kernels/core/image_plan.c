@@ -239,7 +239,7 @@ static bool walk_next(pt_plan_walk *w) {
         return false;
     }
     const pt_instruction *instruction = instruction_of(w);
-    w->kind = kinds[instruction->op];
+    w->kind = kinds[pt_op(instruction)];
     if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
         w->target = find_operator(w->plan, instruction->kernel);
         w->n_args = instruction->n_args;
@@ -273,7 +273,7 @@ static int describe_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_
         name->length++;
     }
     *overload = (pt_text){"", 0};
-    *number = pt_operator_kernel(found) ? (int32_t)found : -1;
+    *number = pt_operator_kernel(found) ? (int32_t)found : -1 - (int32_t)found;
     return PT_ERROR_OK;
 }
 

@@ -234,7 +234,7 @@ int pt_set_input(pt_method *m, uint32_t i, void *data, uint32_t size, pt_error *
     return pt_give_input(m, i, &given, error);
 }
 
-// As close as ExecuTorch asks of an input.
+// Compares as ExecuTorch compares a constant input.
 static bool is_close(double value, double wanted) {
     double off = value > wanted ? value - wanted : wanted - value;
     double magnitude = wanted < 0 ? -wanted : wanted;

@@ -85,15 +85,25 @@ enum {
 enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain: none
 
 // The core that a build is for.
-#if defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)
+#if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_CORE PT_CORE_DSP
-#elif defined(__ARM_ARCH_7M__)
+#elif defined(PT_LOOPS_V7M)
 #define PT_CORE PT_CORE_V7M
-#elif defined(__ARM_ARCH_6M__)
+#elif defined(PT_LOOPS_V6M)
 #define PT_CORE PT_CORE_V6M
 #else
 #define PT_CORE PT_CORE_PLAIN
 #endif
+
+// Forms of convolutions that take much scratch, see arch/wide.h. Those that a build may have: cores
+// with the DSP extension, and the host, which says how much they take.
+#if (defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)) || defined(PT_ANY_CORE)
+#define PT_HAS_WIDE 1
+#else
+#define PT_HAS_WIDE 0
+#endif
+enum { PT_WIDE_WINOGRAD, PT_WIDE_NEIGHBOURS, PT_WIDE_FORMS };
+extern const struct pt_wide *const pt_build_wide[PT_WIDE_FORMS]; // NULL: left out
 
 typedef struct pt_context {
     uint8_t *memory[PT_MEMORIES];
@@ -110,13 +120,19 @@ typedef struct pt_context {
     uint32_t prepared_needed; // bytes that they asked for together, or that are left there
     uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
     pt_ref prepared;          // a copy of the method's
-    uint8_t *records;         // the pool, or an image
-    uint32_t method;          // offset of the pt_method_record there
-    uint32_t instruction;     // index of the next instruction
-    uint32_t position;        // its offset there
-    uint32_t failed;          // index of the instruction at which a run ended last
-    int32_t argument;         // which one a check refused for its kind, or -1
-    const char *reason;       // why the last check or run failed: static text
+#ifdef PT_ANY_CORE
+    uint32_t replaced; // see pt_note_use: a bit for each argument
+    bool uses_plain;
+    uint8_t wishes; // see pt_wish_scratch: 1 << PT_WIDE_...
+    uint32_t scratch_wished;
+#endif
+    uint8_t *records;     // the pool, or an image
+    uint32_t method;      // offset of the pt_method_record there
+    uint32_t instruction; // index of the next instruction
+    uint32_t position;    // its offset there
+    uint32_t failed;      // index of the instruction at which a run ended last
+    int32_t argument;     // which one a check refused for its kind, or -1
+    const char *reason;   // why the last check or run failed: static text
     pt_tracer tracer;
     // Runs the delegate call whose record is at `position`: an error code. NULL: there
     // are no delegates.
@@ -189,6 +205,10 @@ static inline bool pt_is_none(pt_ref arg) {
 
 // The tensor that an argument refers to; the argument is not None.
 pt_tensor pt_get_tensor(const pt_context *c, pt_ref arg);
+// For a run: its data alone, to which a tensor's record refers first.
+static inline void *pt_get_data(const pt_context *c, pt_ref arg) {
+    return pt_at(c, *(const pt_ref *)(const void *)pt_at(c, arg));
+}
 
 // A number, of the program or of a variable: int, bool or double.
 typedef struct pt_scalar {
@@ -241,7 +261,7 @@ typedef struct pt_lanes {
     int32_t outer, size, inner;
 } pt_lanes;
 
-// Those along `dim`. A 0-d tensor has one of size 1; without elements outer and inner mean nothing.
+// Lanes along `dim`. A 0-d tensor has one of size 1; without elements outer and inner mean nothing.
 pt_lanes pt_lanes_of(const pt_tensor *t, uint32_t dim);
 // True when both have the same rank and sizes.
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
@@ -265,11 +285,55 @@ void pt_ask_scratch(pt_context *c, uint32_t bytes);
 // them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
 void *pt_ask_prepared(pt_context *c, uint32_t bytes);
 
+// For a check: with `bytes` of scratch there, and by a form of PT_WIDE_..., a run is faster on the
+// cores that have it. It looks at c->scratch_size.
+static inline void pt_wish_scratch(pt_context *c, uint8_t form, uint32_t bytes) {
+#ifdef PT_ANY_CORE
+    c->wishes |= (uint8_t)(1u << form);
+    c->scratch_wished = bytes > c->scratch_wished ? bytes : c->scratch_wished;
+#else
+    (void)c, (void)form, (void)bytes;
+#endif
+}
+
+// What a run reads: what is prepared, or the arguments that it was made from.
+typedef enum pt_prepared_use {
+    PT_USES_BOTH,
+    PT_USES_PREPARED,
+    PT_USES_PLAIN, // but for a few of the last outputs, perhaps
+} pt_prepared_use;
+
+// For a check that asks for memory: what a run on c->core reads of argument i. An image does
+// without the rest.
+static inline void pt_note_use(pt_context *c, uint32_t i, pt_prepared_use use) {
+#ifdef PT_ANY_CORE
+    c->replaced |= use == PT_USES_PREPARED ? 1u << i : 0;
+    c->uses_plain |= use == PT_USES_PLAIN;
+#else
+    (void)c, (void)i, (void)use;
+#endif
+}
+
+// True for a constant tensor whose bytes the image does without: what lies there is something else.
+static inline bool pt_is_left_out(const pt_context *c, pt_ref arg) {
+    return PT_HAS_IMAGES && pt_get_tensor(c, arg).data == c->memory[PT_MEMORY_PROGRAM];
+}
+
 // For a run: what the check of this instruction prepared, or NULL.
 static inline const void *pt_prepared(const pt_context *c) {
     pt_ref ref =
         c->prepared ? ((const pt_ref *)(const void *)pt_at(c, c->prepared))[c->instruction] : 0;
     return ref ? pt_at(c, ref) : NULL;
+}
+
+// For a check, as its last step: what run need not find out again of arguments that never change, 1
+// to 15; 0 for nothing. A run whose arguments may change sees none.
+int pt_note_shortcut(pt_context *c, uint32_t shortcut);
+
+// For a run: what the check noted, or 0.
+static inline uint32_t pt_shortcut(const pt_context *c) {
+    enum { AT = 3 }; // in a pt_instruction, in the high bits
+    return c->records[c->position + AT] >> 4;
 }
 
 // ---- kernels
@@ -284,6 +348,10 @@ typedef struct pt_kernel {
     // At each execution: checks only what depends on data, before it writes.
     int (*run)(pt_context *c, const pt_ref *args);
 } pt_kernel;
+
+// The value of a pt_kernel. A build that checks neither at load nor before a run links no checks.
+#define PT_KERNEL(check, run) \
+    { PT_HAS_CHECKS || PT_HAS_DYNAMIC ? (check) : NULL, (run) }
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
     return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
-// Of a tensor, in steps of references.
+// Words that a tensor takes.
 static uint32_t words_of(const pt_context *c, pt_ref tensor, const pt_value *value) {
     return (pt_capacity(c, tensor) * pt_element_size(value->type) + 3) / 4;
 }
@@ -69,8 +69,9 @@ static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruct
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         pt_ref arg = instruction->args[i];
-        if (((signature[i] == 'O' || signature[i] == 'X') && memory_of(c, arg) == memory) ||
-            (signature[i] == 'W' && list_lies_in(c, arg, memory))) {
+        char letter = signature[i];
+        if (((letter == 'O' || letter == 'C' || letter == 'X') && memory_of(c, arg) == memory) ||
+            (letter == 'W' && list_lies_in(c, arg, memory))) {
             return true;
         }
     }
@@ -100,14 +101,14 @@ static bool writes_to(const pt_context *c, const pt_instruction *instruction, ui
     switch (instruction->op) {
     case PT_OP_DELEGATE_CALL:
         return delegate_writes_to(c, instruction, memory);
-    case PT_OP_KERNEL_CALL:
-    case PT_OP_DYNAMIC_CALL:
-        return kernel_writes_to(c, instruction, memory);
     case PT_OP_MOVE:
         return pt_has_kind(c, instruction->args[1], 'T') &&
                memory_of(c, instruction->args[1]) == memory;
-    default:
+    case PT_OP_NOTHING:
+    case PT_OP_JUMP_FALSE:
         return false;
+    default: // a kernel's, with a shortcut or not
+        return kernel_writes_to(c, instruction, memory);
     }
 }
 

@@ -32,7 +32,7 @@ extern "C" {
 
 // ---- errors
 
-enum { PT_NO_BYTES = UINT32_MAX }; // the error is not about bytes
+#define PT_NO_BYTES UINT32_MAX // the error is not about bytes
 enum { PT_NO_INDEX = -1 };
 
 typedef struct pt_error {
@@ -186,7 +186,8 @@ typedef struct pt_tensor_info {
 int pt_plan_tensor(const pt_plan *plan, const pt_item *item, pt_tensor_info *info, pt_error *error);
 // True for a tensor with a fully qualified name.
 bool pt_has_name(const pt_plan *plan, const pt_item *item);
-// An operator's names, and its number; -1 where this build has no kernel for it.
+// An operator's names, and its number; a negative one where this build has no kernel for it: of an
+// image, which keeps no names, -1 - number.
 int pt_plan_operator(const pt_plan *plan, uint32_t i, pt_text *name, pt_text *overload,
                      int32_t *number, pt_error *error);
 
@@ -264,7 +265,7 @@ typedef struct pt_data {
     uint32_t next; // key where a search starts
 } pt_data;
 
-// NotFound for what is no .ptd file, InvalidExternalData, InvalidArgument, NotSupported.
+// NotFound for a file that is not a .ptd file, InvalidExternalData, InvalidArgument, NotSupported.
 int pt_data_open(pt_data *file, const void *data, uint32_t size, pt_verification verification,
                  pt_error *error);
 uint32_t pt_data_keys(const pt_data *file);

@@ -34,7 +34,7 @@ enum { PT_DATA_UNPLANNED = 1 };
 typedef struct pt_instruction {
     uint16_t kernel; // number of the operator, see operators.def
     uint8_t n_args;
-    uint8_t op;
+    uint8_t op;    // PT_OP_...; beside that of a kernel call, in the high bits: its shortcut
     pt_ref args[]; // a pt_value in the pool, an EValue in the program, or 0 for None
 } pt_instruction;
 
@@ -65,6 +65,11 @@ typedef struct pt_method_record {
     uint32_t scratch;      // bytes of temp memory that the kernels ask for
     pt_ref prepared;       // pt_ref[n_instructions] to what their checks prepared; 0 for nothing
 } pt_method_record;
+
+// Without a shortcut.
+static inline uint32_t pt_op(const pt_instruction *instruction) {
+    return instruction->op & 15u;
+}
 
 static inline uint32_t pt_offset_of(pt_ref ref) {
     return (ref & ((1u << PT_REF_OFFSET_BITS) - 1)) << 2;

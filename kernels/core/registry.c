@@ -3,7 +3,8 @@
 // A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
 // PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
-// PT_NO_IMAGES.
+// PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, and without convolutions
+// that gain by a form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_NEIGHBOURS.
 #include "record.h"
 
 #ifndef PT_OPERATORS
@@ -20,7 +21,7 @@
 #define PT_FIRST_OPERATOR 0
 #endif
 
-// As in format.h, whose PT_OPERATORS is another.
+// Declared as in format.h, which has another PT_OPERATORS.
 extern const struct pt_description pt_image_description, pt_pte_description;
 extern const struct pt_description *const pt_descriptions[];
 
@@ -37,6 +38,38 @@ const struct pt_description *const pt_descriptions[] = {
 #endif
 };
 
+// Those of portable/double_math.h.
+extern const struct pt_float64_functions pt_all_float64;
+extern const struct pt_float64_functions *const pt_float64;
+
+#ifdef PT_NO_FLOAT64
+const struct pt_float64_functions *const pt_float64 = NULL;
+#else
+const struct pt_float64_functions *const pt_float64 = &pt_all_float64;
+#endif
+
+#ifdef PT_NO_TEXTS
+#define SIGNATURE(signature, arguments) signature "\0"
+#else
+#define SIGNATURE(signature, arguments) signature "\0" arguments
+#endif
+
+// As in arch/wide.h.
+extern const struct pt_wide pt_winograd, pt_neighbours;
+
+#if PT_HAS_WIDE && !defined(PT_NO_WINOGRAD)
+#define WINOGRAD &pt_winograd
+#else
+#define WINOGRAD NULL
+#endif
+#if PT_HAS_WIDE && !defined(PT_NO_NEIGHBOURS)
+#define NEIGHBOURS &pt_neighbours
+#else
+#define NEIGHBOURS NULL
+#endif
+
+const struct pt_wide *const pt_build_wide[] = {WINOGRAD, NEIGHBOURS};
+
 typedef struct operator_entry {
     const char *name;
     const char *signature;   // behind its zero the names of the arguments, a space between two
@@ -49,7 +82,7 @@ static const operator_entry not_linked = {"", no_arguments, NULL};
 // By number, from the first on.
 static const operator_entry operators[] = {
 #define PT_OPERATOR(number, name, symbol, signature, arguments) \
-    [number - PT_FIRST_OPERATOR] = {name, signature "\0" arguments, &pt_##symbol},
+    [number - PT_FIRST_OPERATOR] = {name, SIGNATURE(signature, arguments), &pt_##symbol},
 #define PT_NO_OPERATOR {"", "", NULL},
 #include PT_OPERATORS
 #undef PT_NO_OPERATOR
@@ -114,7 +147,8 @@ uint32_t pt_operator_traits(uint32_t number, uint32_t *n_args) {
 }
 
 const pt_kernel *pt_operator_kernel(uint32_t number) {
-    return entry(number)->kernel;
+    uint32_t i = number - FIRST;
+    return i < ENTRIES ? operators[i].kernel : NULL;
 }
 
 // Orders what `known` (terminated) begins with against `text`, and goes behind it.

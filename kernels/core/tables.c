@@ -30,7 +30,7 @@ static uint32_t find_layout(pt_reader *r, pt_layout *l, uint16_t *at, const char
     return pt_bad(r);
 }
 
-// Goes to the table at a position; what is no table has no fields, at 0.
+// Goes to the table at a position; anything that is not a table has no fields, at 0.
 static inline uint32_t open(pt_reader *r, pt_pair_layout *l, const char *kinds, uint32_t position) {
     return pt_has_layout(r, &l->table, position)
                ? position

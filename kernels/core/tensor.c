@@ -158,7 +158,7 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
     if (has_sizes(c, value, rank, sizes)) {
         return PT_ERROR_OK;
     }
-    if (!(value->flags & PT_VALUE_DYNAMIC)) {
+    if (!PT_HAS_DYNAMIC || !(value->flags & PT_VALUE_DYNAMIC)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensor is static: its sizes cannot change");
     }
     if ((value->flags & PT_VALUE_RANK) != rank) {

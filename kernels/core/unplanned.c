@@ -132,7 +132,7 @@ uint32_t pt_memory_needed(const pt_context *c, uint32_t memory, bool bounds) {
 void pt_clear_oversized(const pt_context *c, uint32_t memory) {
     const pt_method_record *m = pt_record_of(c);
     const pt_value *value = record(c, m->values);
-    for (uint32_t i = 0; i < m->n_values; i++, value++) {
+    for (uint32_t i = 0; PT_HAS_DYNAMIC && i < m->n_values; i++, value++) {
         if (value->data >> PT_REF_OFFSET_BITS != memory || !(value->flags & PT_VALUE_DYNAMIC)) {
             continue;
         }

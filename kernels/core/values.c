@@ -27,7 +27,7 @@ static double read_f64(const uint8_t *p) {
     return u.value;
 }
 
-// Of an int or bool.
+// The value of an int or bool.
 static int64_t int_of(const uint8_t *evalue) {
     if (pt_value_type(evalue) == PT_TYPE_BOOL) {
         const uint8_t *p = union_field(evalue, PT_SLOT_BOOL_BOOL_VAL);
@@ -93,7 +93,7 @@ void pt_set_double(const pt_context *c, pt_ref arg, double value) {
     pt_set_scalar(c, arg, (pt_scalar){.type = PT_TYPE_DOUBLE, .as.d = value});
 }
 
-// As (double)i, which would link the addition of doubles on cores that have none.
+// (double)i, which would link the addition of doubles on cores without it.
 double pt_int_as_double(int64_t i) {
     uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
     if (magnitude == 0) {
@@ -287,6 +287,8 @@ static bool record_has_kind(const pt_context *c, pt_ref arg, char letter) {
     case 'A':
         return is_tensor(value);
     case 'O':
+    case 'C':
+    case 'E':
     case 'X':
         return is_tensor(value) && !(value->flags & PT_VALUE_CONSTANT);
     case 'V':

@@ -6,7 +6,7 @@
 /* Ticks of the processor's clock that pt_interrupt_after can wait. */
 #define PT_INTERRUPT_MAX 0xffffffu
 
-/* Raises KeyboardInterrupt so many ticks from now, as ctrl-C does; 0: no longer. */
+/* Raises KeyboardInterrupt after that number of ticks, as ctrl-C does; 0: no longer. */
 void pt_interrupt_after(uint32_t ticks);
 /* Handler of the SysTick exception. */
 void pt_interrupt_entry(void);

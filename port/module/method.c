@@ -36,7 +36,7 @@ static pt_span given_to_load(const given *g, uint32_t memory) {
 
 static pt_span span_of(const method *self, uint32_t memory) {
     const pt_context *c = &self->m.c;
-    if (self->m.state == PT_LOADING) {
+    if (PT_HAS_PROGRAMS && self->m.state == PT_LOADING) {
         return given_to_load(self->m.delegates->owner, memory);
     }
     if (memory == EVENTS) {
@@ -261,13 +261,13 @@ static void take_memories(method *self, const mp_obj_t *args, given *g) {
     memories->pool = take(self, args[POOL], PT_MEMORY_POOL, PT_SUBJECT_POOL, PT_NO_INDEX);
     memories->pool.size = MIN(memories->pool.size, pt_clamp(args[POOL_SIZE]));
     memories->pool_used = pt_clamp(args[USED]);
-    if (args[FILES] != mp_const_none) {
+    if (PT_HAS_PROGRAMS && args[FILES] != mp_const_none) {
         take_files(self, args[FILES], memories);
     }
     if (args[TEMP_MEMORY] != mp_const_none) {
         memories->temp = take(self, args[TEMP_MEMORY], TEMP, PT_SUBJECT_TEMP, PT_NO_INDEX);
     }
-    if (args[EVENT_MEMORY] != mp_const_none) {
+    if (PT_HAS_TRACER && args[EVENT_MEMORY] != mp_const_none) {
         pt_span events =
             take(self, args[EVENT_MEMORY], EVENTS, PT_SUBJECT_EVENT_TRACER, PT_NO_INDEX);
         events.data = events.size ? events.data : self; // NULL: nothing would be measured
@@ -281,7 +281,9 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
     pt_plan plan = pt_get_plan(args[PROGRAM], args[PLAN]);
     pt_delegates asked = delegates;
     given g = {
-        .options = {.delegates = &asked, .clock = pt_ticks, .clock_mask = PT_TICKS_MASK},
+        .options = {.delegates = PT_HAS_PROGRAMS ? &asked : NULL,
+                    .clock = PT_HAS_TRACER ? pt_ticks : NULL,
+                    .clock_mask = PT_TICKS_MASK},
     };
     pt_error error;
     g.options.prepare = mp_obj_is_true(args[PREPARE]);
@@ -305,7 +307,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
         take_memories(self, args, &g);
     }
     int code = pt_load(&self->m, &plan, &g.memories, &g.options, &error);
-    if (self->m.delegates == &asked) {
+    if (PT_HAS_PROGRAMS && self->m.delegates == &asked) {
         self->m.delegates = &delegates;
     }
     pt_finish(self, code, &error);
@@ -399,8 +401,6 @@ static const mp_rom_map_elem_t method_locals_table[] = {
     PT_2(method, count),
     PT_1(method, step),
     PT_VAR(pt_method, item, 4, 4),
-    PT_3(pt_method, argument),
-    PT_1(pt_method, argument_count),
     PT_1(method, restart),
     PT_1(method, reset_state),
     PT_VAR(method, load, LOAD_ARGUMENTS, LOAD_ARGUMENTS),
@@ -411,9 +411,13 @@ static const mp_rom_map_elem_t method_locals_table[] = {
     PT_3(pt_method, set_attribute),
     PT_3(pt_method, attribute),
     PT_1(method, usage),
+#if PT_HAS_PROGRAMS // for delegates
+    PT_3(pt_method, argument),
+    PT_1(pt_method, argument_count),
     PT_3(pt_method, resize_argument),
     PT_VAR(pt_method, allocate, 4, 4),
     PT_2(pt_method, ask_temp),
+#endif
     PT_1(method, instruction)};
 static MP_DEFINE_CONST_DICT(method_locals, method_locals_table);
 

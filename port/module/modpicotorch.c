@@ -90,7 +90,9 @@ static const mp_rom_map_elem_t globals_table[] = {
     PT_1(module, nbytes),
     PT_VAR(module, view, 5, 6),
     TYPE(Program, pt_program_type),
+#if PT_HAS_PROGRAMS
     TYPE(Data, pt_data_type),
+#endif
     TYPE(Method, pt_method_type),
     TYPE(Kept, pt_kept_type),
     PT_1(module, buffer),

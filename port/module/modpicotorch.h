@@ -3,6 +3,7 @@
 #ifndef PT_MODPICOTORCH_H
 #define PT_MODPICOTORCH_H
 
+#include "config.h"
 #include "picotorch.h"
 #include "py/runtime.h"
 
@@ -23,12 +24,12 @@ uint32_t pt_clamp(mp_obj_t i);
 uint32_t pt_index(mp_obj_t owner, mp_obj_t i);
 
 // Bytes of stack below MicroPython's limit that open, load, execute, step and unload have to find
-// before they begin. tests/host/test_stack.py holds the deepest kernel of every board to it.
+// before they begin. tests/runtime/test_stack.py holds the deepest kernel of every board to it.
 #ifndef PT_STACK_BYTES
 #define PT_STACK_BYTES 2304
 #endif
 
-// Entries of a table of functions: prefix_name, with so many arguments.
+// Entries of a table of functions: prefix_name, with that number of arguments.
 #define PT_FIXED(n, prefix, name)                                                                 \
     {                                                                                             \
         MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR((&(const mp_obj_fun_builtin_fixed_t){             \
@@ -62,8 +63,14 @@ void pt_raise(mp_obj_t owner, const pt_error *error) __attribute__((noreturn));
             pt_raise(owner, &error); \
         }                            \
     } while (0)
-void pt_refuse(mp_obj_t owner, int code, uint8_t subject, int32_t index, const char *what)
+void pt_refuse_with(mp_obj_t owner, int code, uint8_t subject, int32_t index, const char *what)
     __attribute__((noreturn));
+#ifdef PT_NO_TEXTS
+#define pt_refuse(owner, code, subject, index, what) \
+    ((void)(what), pt_refuse_with(owner, code, subject, index, NULL))
+#else
+#define pt_refuse pt_refuse_with
+#endif
 // Raises where fewer than PT_STACK_BYTES are left.
 void pt_need_stack(mp_obj_t owner);
 // Raises a ValueError or TypeError without a text, which needs no heap.
@@ -80,9 +87,9 @@ typedef struct pt_memory {
     void *anchor; // keeps it alive; of what never moves: start of the whole of which it is part
 } pt_memory;
 
-// False for what is no buffer, and for references to objects, which are no bytes to write.
+// False for anything but a buffer, and for references to objects, which are not bytes to write.
 bool pt_find_memory(mp_obj_t object, pt_memory *memory);
-// InvalidType for what is no buffer, NotSupported for one of 1 GiB.
+// InvalidType for anything but a buffer, NotSupported for one of 1 GiB.
 pt_memory pt_memory_of(mp_obj_t owner, mp_obj_t buffer, uint8_t subject, int32_t index);
 // True when the object that is the anchor of a resizable memory no longer has it.
 bool pt_has_moved(void *anchor, const pt_span *memory);
@@ -144,8 +151,8 @@ size_t pt_stack_free(void);
 // any other object, subclasses included.
 void *pt_fixed_start(mp_obj_t buffer);
 // Points `view`, or a new memoryview where it is None, at `size` bytes at `data`, elements of
-// `typecode`, of a memory that starts at `start`. TypeError for what is no memoryview, ValueError
-// for a size that is no multiple of the elements'.
+// `typecode`, of a memory that starts at `start`. TypeError for anything but a memoryview,
+// ValueError for a size that is not a multiple of the elements'.
 mp_obj_t pt_show(mp_obj_t view, void *start, const void *data, size_t size, char typecode,
                  bool writable);
 // A text of an error as `_fail` takes it: a str, see pt_string; of a native module, in whose file

@@ -45,7 +45,7 @@ void pt_raise(mp_obj_t owner, const pt_error *error) {
     pt_raise_value_error(); // it should have raised
 }
 
-void pt_refuse(mp_obj_t owner, int code, uint8_t subject, int32_t index, const char *what) {
+void pt_refuse_with(mp_obj_t owner, int code, uint8_t subject, int32_t index, const char *what) {
     pt_error error = {(uint8_t)code, subject, PT_NO_INDEX, index, PT_NO_BYTES, PT_NO_BYTES, what};
     pt_raise(owner, &error);
 }

@@ -1,10 +1,11 @@
 // _picotorch.Program and _picotorch.Data: files that are open.
 #include "modpicotorch.h"
+#include <string.h>
 
 // ---- what both have
 
 static bool is_program(const pt_file *file) {
-    return file->base.type == &pt_program_type;
+    return !PT_HAS_PROGRAMS || file->base.type == &pt_program_type;
 }
 
 static mp_obj_t file_make_new(const mp_obj_type_t *type, size_t n_args, size_t n_kw,
@@ -20,6 +21,19 @@ static uint8_t subject_of(const pt_file *file) {
     return is_program(file) ? PT_SUBJECT_PROGRAM : PT_SUBJECT_DATA_FILE;
 }
 
+// What a module for images says of a .pte file: an error of the library may have no text.
+static void refuse_program(const pt_file *self, const pt_span *file) {
+    static const char id[] = "ET12";
+    enum { PLACE = 4 };
+    bool is_program = file->size >= PLACE + sizeof(id) - 1 &&
+                      memcmp((const char *)file->data + PLACE, id, sizeof(id) - 1) == 0;
+    if (!PT_HAS_PROGRAMS && is_program) {
+        pt_refuse_with(self->owner, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
+                       "is a .pte file, and this module runs images; make one by picotorch "
+                       "compile, or the module by picotorch natmod --models of the .pte file");
+    }
+}
+
 // ValueError for a second file: methods may be using the first.
 static mp_obj_t file_open(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t verification_in) {
     pt_file *self = MP_OBJ_TO_PTR(self_in);
@@ -33,6 +47,7 @@ static mp_obj_t file_open(mp_obj_t self_in, mp_obj_t buffer, mp_obj_t verificati
     pt_span file = memory.span;
     self->anchor = memory.anchor;
     self->is_resizable = memory.is_resizable;
+    refuse_program(self, &file);
     int code = is_program(self)
                    ? pt_open(&self->program, file.data, file.size, verification, &error)
                    : pt_data_open(&self->data, file.data, file.size, verification, &error);
@@ -63,21 +78,23 @@ static const pt_file *get_program(mp_obj_t program) {
     return pt_get_file(program, &pt_program_type);
 }
 
+void *pt_start_of_file(const pt_file *file) {
+    return file->is_resizable ? (void *)(uintptr_t)file->data.data : file->anchor;
+}
+
+// ---- data with a key, which images do not have
+
+#if PT_HAS_PROGRAMS
+
 static const pt_file *get_either(mp_obj_t file) {
     return mp_obj_is_type(file, &pt_data_type) ? pt_get_file(file, &pt_data_type)
                                                : get_program(file);
-}
-
-void *pt_start_of_file(const pt_file *file) {
-    return file->is_resizable ? (void *)(uintptr_t)file->data.data : file->anchor;
 }
 
 // A read-only memoryview of a part of a file: `view`, pointed there, or a new one for None.
 static mp_obj_t show_part(const pt_file *file, pt_span part, mp_obj_t view) {
     return pt_show(view, pt_start_of_file(file), part.data, part.size, 'B', false);
 }
-
-// ---- data with a key
 
 static mp_obj_t file_num_keys(mp_obj_t self_in) {
     const pt_file *self = get_either(self_in);
@@ -115,6 +132,20 @@ static mp_obj_t file_data(mp_obj_t self_in, mp_obj_t i, mp_obj_t view) {
     PT_CALL(self->owner, pt_named_data(&self->program, pt_index(self->owner, i), &part, &error));
     return show_part(self, part, view);
 }
+
+#else
+
+static mp_obj_t file_num_keys(mp_obj_t self) {
+    get_program(self);
+    return MP_OBJ_NEW_SMALL_INT(0);
+}
+
+static mp_obj_t file_find_key(mp_obj_t self_in, mp_obj_t key) {
+    pt_text_of(get_program(self_in)->owner, key);
+    return MP_OBJ_NEW_SMALL_INT(-1);
+}
+
+#endif
 
 // ---- Program
 
@@ -223,6 +254,8 @@ static mp_obj_t program_views(mp_obj_t self, mp_obj_t plan) {
 
 // ---- delegates: the first arguments are program, plan and i
 
+#if PT_HAS_PROGRAMS
+
 static mp_obj_t program_backend(mp_obj_t self, mp_obj_t plan, mp_obj_t i) {
     pt_plan p = pt_get_plan(self, plan);
     return pt_bytes(pt_plan_backend(&p, pt_index(file_of(&p)->owner, i)));
@@ -272,6 +305,8 @@ static mp_obj_t program_find_spec(size_t n_args, const mp_obj_t *args) {
                : mp_const_none;
 }
 
+#endif
+
 static const mp_rom_map_elem_t program_locals_table[] = {PT_3(program, count),
                                                          PT_2(program, find),
                                                          PT_VAR(program, item, 4, 4),
@@ -283,22 +318,26 @@ static const mp_rom_map_elem_t program_locals_table[] = {PT_3(program, count),
                                                          PT_3(program, operator),
                                                          PT_3(program, instruction_operator),
                                                          PT_2(program, views),
+#if PT_HAS_PROGRAMS
                                                          PT_3(program, backend),
                                                          PT_VAR(program, has_backend, 4, 4),
                                                          PT_VAR(program, processed, 4, 4),
                                                          PT_3(program, num_specs),
                                                          PT_VAR(program, spec, 4, 4),
                                                          PT_VAR(program, find_spec, 5, 5),
-                                                         PT_1(file, num_keys),
                                                          PT_2(file, key),
-                                                         PT_2(file, find_key),
-                                                         PT_3(file, data)};
+                                                         PT_3(file, data),
+#endif
+                                                         PT_1(file, num_keys),
+                                                         PT_2(file, find_key)};
 static MP_DEFINE_CONST_DICT(program_locals, program_locals_table);
 
 MP_DEFINE_CONST_OBJ_TYPE(pt_program_type, MP_QSTR_Program, MP_TYPE_FLAG_NONE, make_new,
                          file_make_new, locals_dict, &program_locals);
 
 // ---- Data
+
+#if PT_HAS_PROGRAMS
 
 static mp_obj_t data_tensor(mp_obj_t self_in, mp_obj_t i) {
     const pt_file *self = pt_get_file(self_in, &pt_data_type);
@@ -314,3 +353,5 @@ static MP_DEFINE_CONST_DICT(data_locals, data_locals_table);
 
 MP_DEFINE_CONST_OBJ_TYPE(pt_data_type, MP_QSTR_Data, MP_TYPE_FLAG_NONE, make_new, file_make_new,
                          locals_dict, &data_locals);
+
+#endif

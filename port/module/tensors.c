@@ -284,8 +284,8 @@ mp_obj_t pt_method_resize_argument(mp_obj_t self_in, mp_obj_t i, mp_obj_t sizes_
     return mp_const_none;
 }
 
-// Of the pool while the method is loaded, else of the temp memory. The arguments are size,
-// alignment and a view, or None. A new view is made first: where the heap has no room for it
+// Takes bytes of the pool while the method is loaded, else of the temp memory. The arguments are
+// size, alignment and a view, or None. A new view is made first: if it does not fit in the heap,
 // nothing is taken.
 mp_obj_t pt_method_allocate(size_t n_args, const mp_obj_t *args) {
     method *self = pt_get_method(args[0]);

@@ -137,7 +137,9 @@ mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t n_args, size_t n_kw, mp_obj_t *a
     store(self, MP_QSTR__flash, mp_const_true); // for picotorch deploy
 #endif
     name_type(&pt_program_type);
+#if PT_HAS_PROGRAMS
     name_type(&pt_data_type);
+#endif
     name_type(&pt_method_type);
     name_type(&pt_kept_type);
     const mp_map_t *names = &pt_module_globals.map;

@@ -88,7 +88,7 @@ class FlatTensorDataMap(DataMap):
 
     @staticmethod
     def load(loader, verification=STRICT):
-        """Opens the loader's file. Raises NotFound for what is no .ptd file, InvalidExternalData,
+        """Opens the loader's file. Raises NotFound if it is not a .ptd file, InvalidExternalData,
         InvalidArgument, InvalidType, NotSupported."""
         need(verification, int, "verification")
         need(loader, "buffer", "loader")

@@ -65,7 +65,7 @@ class Backend:
 
 def register_backend(name, backend):
     """Makes a backend known to all methods that are made afterwards. Raises InvalidArgument for a
-    name that is taken, InvalidType for what is no Backend."""
+    name that is taken, InvalidType for anything but a Backend."""
     need(backend, Backend, "backend")
     if get_backend(name) is not None:
         raise fail(INVALID_ARGUMENT, "is already registered; unregister_backend first", name)

@@ -1,8 +1,8 @@
-"""Errors: ExecuTorch's codes and names, what was wanted, what there was, what to do.
+"""Errors: ExecuTorch's codes and names, requested and available bytes, what to do.
 
 Under MicroPython there are two error objects, made at import, so that raising needs no heap: the second
-is for what fails while what the first one tells of is cleaned up. Their text is put together when it
-is read. CPython gets a new object with its text each time.
+is for failures during the clean-up after the first one. Their text is composed when it is read.
+CPython gets a new object with its text each time.
 """
 
 import sys
@@ -117,8 +117,8 @@ class Error(Exception):
 
 
 def _read_text(distance):
-    """A text that a native module has left in its file, so many bytes from the end; "" where that file
-    is no longer there."""
+    """Returns a text that a native module has left in its file, `distance` bytes from the end; "" if
+    that file is gone."""
     try:
         with open(_picotorch.__file__, "rb") as file:
             file.seek(-distance, 2)

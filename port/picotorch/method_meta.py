@@ -175,7 +175,9 @@ class MethodMeta:
 
     def operator_name(self, index):
         """"aten::add.out" """
-        name, overload, _ = self._library.operator(self.plan, index)
+        name, overload, number = self._library.operator(self.plan, index)
+        if not name:  # an image has its number only, of which this build knows nothing
+            return "%s %d" % ("operator", ~number)
         return text_of(name + b"." + overload if overload else name)
 
     def missing_operators(self):

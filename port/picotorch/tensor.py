@@ -217,9 +217,9 @@ def from_blob(buffer, sizes, dtype=None, dim_order=None):
     if none is given.
 
     dtype: a name ("Float") or ExecuTorch's number; without it that of the buffer's elements. The
-    buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for what is no
-    buffer, InvalidArgument for a dtype that is unknown or a negative size, NotSupported for sizes that
-    need more bytes or more than 16 dims.
+    buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for anything but
+    a buffer, InvalidArgument for an unknown dtype or a negative size, NotSupported for sizes that need
+    more bytes or more than 16 dims.
     """
     buffer_size(buffer, "tensor")
     tensor = Tensor()

@@ -30,7 +30,7 @@ class EventTracer:
     """Traces one method at a time. `buffer`: nbytes(meta) bytes, which hold the events as they are:
     first that of the loop, then one an instruction, in the order of the program.
 
-    Raises InvalidType, InvalidArgument for what is no memory that can be written.
+    Raises InvalidType, InvalidArgument unless it is memory that can be written.
     """
 
     def __init__(self, buffer):

@@ -1,6 +1,8 @@
-"""The command line. The commands are in commands.py of each subject's package."""
+"""The command line. The commands are in commands.py of each subject's package, which is imported for
+its own commands only: an import of all takes longer than most runs."""
 
 import contextlib
+import importlib
 import io
 import os
 import signal
@@ -10,22 +12,11 @@ import warnings
 from pathlib import Path
 
 import click
-from click import shell_completion
 from picotorch import Error
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
-from . import examples, files, options, show
-from .advise import commands as advise
-from .boards import commands as boards
+from . import files, options, show
 from .command import Choice, Command
-from .compile import commands as compile_
-from .connected import commands as connected
-from .export import commands as export
-from .firmware import commands as firmware
-from .inspect import commands as inspect
-from .profile import commands as profile
-from .run import commands as run
-from .size import commands as size
 
 INTERRUPTED = 130
 
@@ -33,8 +24,41 @@ _SHELLS = ("bash", "zsh", "fish")
 _HINTS = {"method pool": "--pool-size", "planned buffer": "--planned-size",
           "temp memory": "--temp-size"}
 
+# Where commands are: the module, and the function in it.
+_COMMANDS = {
+    "advise": ("advise.commands", "advise"),
+    "boards": ("boards.commands", "boards_command"),
+    "compile": ("compile.commands", "compile_command"),
+    "deploy": ("connected.commands", "deploy"),
+    "export": ("export.commands", "export"),
+    "firmware": ("firmware.commands", "firmware"),
+    "flash": ("connected.commands", "flash"),
+    "inspect": ("inspect.commands", "inspect"),
+    "natmod": ("firmware.commands", "natmod"),
+    "parity": ("run.parity_command", "parity_command"),
+    "profile": ("profile.commands", "profile_command"),
+    "repl": ("boards.commands", "repl"),
+    "run": ("run.commands", "run"),
+    "selftest": ("connected.commands", "selftest"),
+    "size": ("size.commands", "size"),
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class _Group(click.Group):
+    """Import a command when somebody asks for it."""
+
+    def list_commands(self, ctx):
+        return sorted([*_COMMANDS, *self.commands])
+
+    def get_command(self, ctx, name):
+        if name not in _COMMANDS:
+            return super().get_command(ctx, name)
+        module, function = _COMMANDS[name]
+        return getattr(importlib.import_module(f".{module}", __package__), function)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"],
+                                          "max_content_width": 100})
 @click.version_option(package_name="picotorch")
 def cli():
     """Run PyTorch models on microcontrollers: ExecuTorch programs (.pte) on the host twin, on emulated
@@ -58,6 +82,8 @@ def examples_command(name, folder, as_json):
       picotorch examples
       picotorch examples gesture my_gesture
     """
+    from . import examples
+
     if name is None:
         show.entry(examples.examples(), as_json, examples.show_list)
     else:
@@ -67,7 +93,7 @@ def examples_command(name, folder, as_json):
 @cli.command("completion", cls=Command)
 @click.argument("shell", type=Choice(_SHELLS), metavar="|".join(_SHELLS))
 def completion_command(shell):
-    """Print the script with which a shell completes commands, options and boards.
+    """Print the script that makes a shell complete commands, options and boards.
 
     \b
     Examples:
@@ -75,16 +101,10 @@ def completion_command(shell):
       picotorch completion zsh >> ~/.zshrc
       picotorch completion fish > ~/.config/fish/completions/picotorch.fish
     """
+    from click import shell_completion
+
     found = shell_completion.get_completion_class(shell)
     click.echo(found(cli, {}, "picotorch", "_PICOTORCH_COMPLETE").source())
-
-
-for command in (
-    run.run, inspect.inspect, size.size, advise.advise, run.parity_command, profile.profile_command,
-    compile_.compile_command, firmware.firmware, firmware.natmod, export.export, boards.repl,
-    boards.boards_command, connected.deploy, connected.flash, connected.selftest,
-):
-    cli.add_command(command)
 
 
 # ---- errors

@@ -40,16 +40,21 @@ class OutputFile(click.Path):
         return path
 
 
+def did_you_mean(value, names) -> str:
+    """Return a question with up to three similar names, a space before it; "" without any."""
+    names = {name.lower(): name for name in names}
+    close = [names[name] for name in difflib.get_close_matches(str(value).lower(), names, 3, 0.6)]
+    return f" Did you mean {' or '.join(close)}?" if close else ""
+
+
 class Choice(click.Choice):
-    """Take one of some names; for another name suggest a similar one."""
+    """Take one of some names; for another name suggest similar ones."""
 
     def convert(self, value, param, ctx):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            close = difflib.get_close_matches(str(value), self.choices, 1, 0.5)
-            hint = f" Did you mean {close[0]}?" if close else ""
-            self.fail(error.message.rstrip(".") + "." + hint, param, ctx)
+            self.fail(error.message.rstrip(".") + "." + did_you_mean(value, self.choices), param, ctx)
 
     def get_missing_message(self, param, ctx=None):
         return f"Choose from: {', '.join(self.choices)}"

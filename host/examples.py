@@ -56,4 +56,4 @@ def show_list(entries: list[dict]) -> None:
 def show_copied(entry: dict) -> None:
     show.line(f"{entry['folder']}: {', '.join(entry['files'])}")
     show.line(f"Without a board: cd {entry['folder']} && python main.py")
-    show.line("On a board: copy model.pte, main.py and the recording to it (README.md says more)")
+    show.line("On a board: copy model.pte, main.py and the recording to it (README.md explains it)")

@@ -8,7 +8,7 @@ from picotorch import MethodMeta
 from picotorch.errors import INVALID_PROGRAM, fail
 
 from . import program_schema as schema
-from .operators import built_operators, operator_signature
+from .operators import WRITTEN, built_operators, operator_signature
 from .values import Values
 
 KERNEL_CALL = schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL
@@ -17,7 +17,6 @@ MOVE_CALL = schema.INSTRUCTION_ARGUMENTS_MOVE_CALL
 JUMP_FALSE_CALL = schema.INSTRUCTION_ARGUMENTS_JUMP_FALSE_CALL
 FREE_CALL = schema.INSTRUCTION_ARGUMENTS_FREE_CALL
 
-_WRITTEN = "OWNA"  # letters of a signature
 _CONTROL = {MOVE_CALL: "move", JUMP_FALSE_CALL: "jump if false", FREE_CALL: "free"}
 
 
@@ -69,8 +68,8 @@ def _split(arguments, name):
         count = len(arguments) - 1 if arguments[-1:] == arguments[-2:-1] else len(arguments)
         return arguments[: count - 1], arguments[count - 1 : count]
     named = list(zip(arguments, signature, strict=False))
-    return ([argument for argument, letter in named if letter not in _WRITTEN],
-            [argument for argument, letter in named if letter in _WRITTEN])
+    return ([argument for argument, letter in named if letter not in WRITTEN],
+            [argument for argument, letter in named if letter in WRITTEN])
 
 
 @functools.cache

@@ -4,11 +4,26 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import _picotorch
 from _picotorch_c import ffi, lib
-from picotorch import Program
+from picotorch import Error, Program, TensorInfo
 from picotorch.errors import OPERATOR_MISSING, fail
+from picotorch.module import load_with_exact_memories
 
+from . import program_schema as schema
+from .tensors import numpy_dtype
+from .twin import is_image
+
+# What a build may be without beside operators, and the switch that leaves it out: .ptm or .pte files,
+# mathematical functions of float64, and forms of convolutions.
+FEATURES = {"images": "PT_NO_IMAGES", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
+            "winograd": "PT_NO_WINOGRAD", "neighbours": "PT_NO_NEIGHBOURS"}
+_WIDE = {"winograd": lib.PT_WIDE_WINOGRAD, "neighbours": lib.PT_WIDE_NEIGHBOURS}
 LIST = Path(__file__).resolve().parent.parent / "kernels" / "core" / "operators.def"
+
+OUTPUTS = "OWCE"  # letters of a signature, see operators.def: tensors, or lists of them
+WRITTEN = OUTPUTS + "NA"  # all results
+CHANGED, NOT_FILLED = "C", "E"
 
 _ENTRY = re.compile(r'^PT_OPERATOR\((\d+), "([^"]+)", (\w+), "(\w*)", "([\w ]*)"\)$', re.MULTILINE)
 
@@ -44,6 +59,19 @@ def operator_signature(number: int) -> str:
     return ffi.string(lib.pt_operator_signature(number)).decode()
 
 
+def has_float64(programs: dict[str, Program]) -> bool:
+    """True where a method of these programs computes float64; scales of quantization are constants."""
+    return any(_computes_float64(program.library, plan) for program in programs.values()
+               for plan in range(len(program.method_names)))
+
+
+def _computes_float64(library, plan):
+    values = range(library.count(plan, _picotorch.VALUES))
+    tensors = (TensorInfo(library.tensor(plan, _picotorch.VALUES, i)) for i in values
+               if library.item(plan, _picotorch.VALUES, i)[1] == schema.KERNEL_TYPES_TENSOR)
+    return any(numpy_dtype(tensor) == "float64" and not tensor.is_constant() for tensor in tensors)
+
+
 def needed_operators(programs: dict[str, Program]) -> list[str]:
     """The operators of all methods of the programs, sorted. `programs` is by file name.
 
@@ -58,3 +86,25 @@ def needed_operators(programs: dict[str, Program]) -> list[str]:
         raise fail(OPERATOR_MISSING, "no kernel for: " + ", ".join(dict.fromkeys(missing)),
                    remedy="change these models or leave them out")
     return sorted(needed)
+
+
+def needed_features(programs: dict[str, Program]) -> set[str]:
+    """Those of FEATURES that a firmware for the programs has; it takes .pte files in any case."""
+    features = {"programs"}.union(*map(wide_forms, programs.values()))
+    if any(is_image(program.loader.buffer) for program in programs.values()):
+        features.add("images")
+    if has_float64(programs):
+        features.add("float64")
+    return features
+
+
+def wide_forms(program: Program, data_map=None) -> set[str]:
+    """The forms of convolutions that a program gains by where their scratch is there. All where that is
+    not known, since external data or a backend is missing."""
+    wishes = 0
+    try:
+        for name in program.method_names:
+            wishes |= load_with_exact_memories(program, name, False, data_map).library.wishes()
+    except Error:
+        return set(_WIDE)
+    return {name for name, form in _WIDE.items() if wishes >> form & 1}

@@ -1,6 +1,5 @@
 """Arguments and options of the command line that several commands take, and their types."""
 
-import difflib
 import importlib
 import math
 import re
@@ -11,8 +10,7 @@ from picotorch import Error, register_backend, unregister_backend
 from picotorch.memory import LIMIT
 
 from .boards import chips
-from .command import Choice, InputFile
-from .export import torchscript
+from .command import Choice, InputFile, did_you_mean
 from .inputs import SEED
 from .quantities import parse_bytes, parse_clock
 from .run.request import PATIENCE, PREPARE
@@ -60,11 +58,9 @@ class ChipName(click.ParamType):
         found = chips.load_chips()
         if isinstance(value, str) and value.lower() in found:
             return found[value.lower()]
-        near = difflib.get_close_matches(str(value).lower(), found, 3, 0.6)
-        self.fail(f"{value!r} is not in the table of chips"
-                  + (f"; similar: {', '.join(near)}." if near else ".")
-                  + " List it with picotorch boards --chips, or describe a chip with --ram, --flash, "
-                  "--core and --clock", param, ctx)
+        self.fail(f"{value!r} is not in the table of chips.{did_you_mean(value, found)} List it with "
+                  "picotorch boards --chips, or describe a chip with --ram, --flash, --core and "
+                  "--clock", param, ctx)
 
     @staticmethod
     def key(chip):
@@ -90,18 +86,6 @@ class PlannedSize(click.ParamType):
     @staticmethod
     def key(value):
         return value[0]
-
-
-class Shape(click.ParamType):
-    """1,3,224,224[:dtype]: an example input."""
-
-    name = "1,3,224,224[:DTYPE]"
-
-    def convert(self, value, param, ctx):
-        try:
-            return torchscript.parse_shape(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
 
 
 class Listen(click.ParamType):

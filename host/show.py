@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,8 +45,8 @@ def _finite(entry):
 
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show what goes on while the block runs, on a terminal."""
-    if not sys.stderr.isatty():
+    """Show what goes on while the block runs, on a terminal; in the main thread only."""
+    if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
         yield
         return
     text = printable(text)

@@ -88,8 +88,7 @@ def _run(request, result):
 
 
 def prepare_for(method: Method, core: str) -> None:
-    """Lets load prepare what the kernels of a core do, as board.toml names it. The kernels of the twin
-    make no use of it."""
+    """Lets load prepare what the kernels of a core do, as board.toml names it."""
     method.library.core = CORES.get(core, 0)
 
 

@@ -69,7 +69,7 @@ class Values:
                 else self.number(index))
 
     def text(self, index: int) -> str:
-        """As an argument of an instruction: "%3", "2", "[1, 1]", "None"."""
+        """Return it as an argument of an instruction: "%3", "2", "[1, 1]", "None"."""
         if index < 0:
             return "None"
         if index in self.written:
@@ -124,7 +124,7 @@ class Values:
             return []
         return [i for i in self._entries(index, most) if i >= 0 and self.kind(i) == TENSOR]
 
-    def place(self, index: int) -> tuple[str, int]:
+    def location(self, index: int) -> tuple[str, int]:
         """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),
         ("constant", position in the file), ("external", 0) or ("unplanned", 0)."""
         info = self.tensor(index)

@@ -1,5 +1,6 @@
 """What costs most in a method, and what to change: read off its instructions, without running it."""
 
+import math
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ _UNROLLED = 3  # layers with the same weights from which on they are steps of a 
 _COPY = 256  # bytes of a constant from which on a copy in RAM is worth a word
 _WEIGHTS = 4096  # bytes of float weights from which on int8 is
 _CLONES = ("dim_order_ops::_clone_dim_order.out", "aten::clone.out")
+_FEW_PRODUCTS = 9  # an output of a convolution: as many as int8 takes as long for as float32
 _ENDS = ("quantize_per_tensor.out", "quantize_per_channel.out")
 
 # What an int8 program may leave in float, and what helps
@@ -75,7 +77,8 @@ def advise(model: bytes, name: str, method: str) -> dict:
                     [meta.input_value(i) for i in range(meta.num_inputs())],
                     [meta.output_value(i) for i in range(meta.num_outputs())],
                     _origins(values, instructions))
-    rules = (_copied_constants, _unrolled, _float_layers, _idle_copies, _float_weights, _float_ends)
+    rules = (_copied_constants, _unrolled, _float_layers, _slow_first_layer, _idle_copies,
+             _float_weights, _float_ends)
     return {"model": name, "method": method, "constant_bytes": constant_bytes(values),
             "planned": [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())],
@@ -94,7 +97,7 @@ def _advice(what, instructions, nbytes, remedy):
 def _origins(values, instructions):
     """{tensor: the constant that it is, or the first that instructions made it from}"""
     found = {i: i for i in range(len(values)) if values.kind(i) == TENSOR
-             and values.place(i)[0] in ("constant", "external")}
+             and values.location(i)[0] in ("constant", "external")}
     for one in instructions:
         taken = [i for argument in one.arguments for i in values.tensors(argument)]
         if taken and all(i in found for i in taken):
@@ -156,7 +159,7 @@ def _unrolled(method):
         if macs_of(one, method.values):
             weights = method.origins.get(factors(one)[1])
             if weights is not None:
-                by_weights[method.values.place(weights)].append(one)
+                by_weights[method.values.location(weights)].append(one)
     found = max(by_weights.values(), key=len, default=[])
     if len(found) >= _UNROLLED:
         yield _advice(
@@ -166,18 +169,35 @@ def _unrolled(method):
             "and execute it for each step")
 
 
+def _slow_first_layer(method):
+    """Int8 convolutions of one channel with a small kernel: most time goes into rounding outputs."""
+    found = []
+    for one in method.instructions:
+        if not one.call.startswith("cortex_m::quantized_depthwise_conv2d"):
+            continue
+        image, kernel = (method.values.tensor(i).sizes() for i in factors(one))
+        products = math.prod(kernel[1:-1])
+        if image[1] == 1 and kernel[-1] > 1 and products <= _FEW_PRODUCTS:
+            found.append(one)
+    if found:
+        yield _advice("int8 does not speed up a convolution of one channel with a small kernel",
+                      found, 0,
+                      "compute fewer outputs, by a larger stride; use padding=0; or give it more "
+                      "channels: several frames, or 2x2 pixels as 4 channels")
+
+
 def _float_weights(method):
     """Weights of four bytes, where one would do."""
     if method.is_int8():
         return
-    found, places = [], {}
+    found, sizes = [], {}
     for one in method.instructions:
         if macs_of(one, method.values):
             weights = method.origins.get(factors(one)[1])
             if weights is not None and method.is_float(weights):
                 found.append(one)
-                places[method.values.place(weights)] = method.nbytes(weights)
-    total = sum(places.values())
+                sizes[method.values.location(weights)] = method.nbytes(weights)
+    total = sum(sizes.values())
     if total >= _WEIGHTS:
         yield _advice("weights are float32", found, total - total // 4,
                       "export the module with --quantize calibration.npz: int8 weights take a quarter, "

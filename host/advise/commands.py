@@ -12,12 +12,12 @@ from . import advising
 @options.method
 @options.as_json
 def advise(model, method, as_json):
-    """Tell what costs most in MODEL, and what to change in the module or its export.
+    """Show what costs most in MODEL, and what to change in the module or its export.
 
-    It looks for constants that are copied to RAM in each run, recurrent layers that were exported step
-    by step, layers that int8 leaves in float, idle copies, float weights, and float inputs of an int8
-    program. It lists the tensors that need the most RAM and the layers that compute the most. The
-    program is not run.
+    The command looks for constants that are copied to RAM in each run, recurrent layers that were
+    exported step by step, layers that int8 leaves in float or does not speed up, redundant copies,
+    float weights, and float inputs of an int8 program. It lists the tensors that need the most RAM and
+    the layers that compute the most. It does not run the program.
 
     \b
     Example:

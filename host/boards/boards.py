@@ -1,5 +1,6 @@
 """The boards: boards/*/board.toml as dataclasses."""
 
+import functools
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +93,9 @@ def full_board_names() -> list[str]:
     return [name for name in board_names() if load_board(name).full_firmware]
 
 
+@functools.cache
 def load_board(name: str) -> Board:
-    """Return the board of that name. BoardError if there is none or its entries do not fit."""
+    """Return the board of that name. BoardError if it is missing or its entries do not fit."""
     if name not in board_names():
         raise BoardError(f"no board {name!r}; there are: {', '.join(board_names())}")
     try:

@@ -15,9 +15,10 @@ CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "
 
 @dataclass(frozen=True)
 class Chip:
-    """A chip, or what the user says of one. Sizes in bytes; None where nothing is said of it.
+    """A chip of the table, or one described by options. Sizes in bytes; None if not given.
 
     ram: the regions that data can lie in. on: a board that has the chip. source: data sheets.
+    checked: what the figures were compared with.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Chip:
     ram: dict[str, int] | None
     on: str = ""
     source: str = ""
+    checked: str = ""
 
 
 @functools.cache
@@ -41,13 +43,14 @@ def _from_toml(name, entry):
     return Chip(name, entry["title"], entry["core"], parse_clock(entry["clock"]),
                 parse_bytes(entry["flash"]),
                 {region: parse_bytes(size) for region, size in entry["ram"].items()},
-                entry["on"], entry["source"])
+                entry["on"], entry["source"], entry["checked"])
 
 
 def chips() -> list[dict]:
     """The chips as plain data."""
     return [{"chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
-             "flash": chip.flash, "ram": chip.ram, "on": chip.on, "source": chip.source}
+             "flash": chip.flash, "ram": chip.ram, "on": chip.on, "source": chip.source,
+             "checked": chip.checked}
             for chip in load_chips().values()]
 
 
@@ -55,7 +58,7 @@ def show_text(entries: list[dict]) -> None:
     show.table(["chip", "core", "clock>", "flash>", "RAM>", "on"], [
         [entry["chip"], entry["core"].removeprefix("cortex-"), f"{entry['clock_hz'] / 1e6:g} MHz",
          _kib(entry["flash"]), _kib(sum(entry["ram"].values())), entry["on"]] for entry in entries])
-    click.echo("\nThe figures are those of the data sheets that --json names.")
+    click.echo("\n--json adds the data sheets, and what the figures were compared with.")
 
 
 def _kib(count):

@@ -8,9 +8,7 @@ import click
 
 from .. import options, show
 from ..command import Choice, InputFile, command
-from ..connected.commands import list_attached
-from ..firmware import rp2
-from ..run import pico, prompt, running
+from ..run import pico, running
 from . import chips, listing
 from .boards import load_board
 
@@ -24,7 +22,7 @@ from .boards import load_board
 @click.option("--romfs", type=InputFile(),
               metavar="IMAGE", help="Mount this ROMFS image at /rom; mpremote romfs build writes one.")
 @click.option("--model", "models", multiple=True, type=InputFile(), metavar="M.pte",
-              help="Have this program as a file in /rom. Repeat it for more files.")
+              help="Put this program into /rom as a file. Repeat it for more files.")
 @click.option("--firmware", multiple=True, type=InputFile(), metavar="FW.UF2",
               help="For RPI_PICO, with --listen tcp:PORT: a file that picotorch firmware wrote; by "
               "default the firmware with all kernels (make rp2). Repeat it for more files.")
@@ -41,6 +39,9 @@ def repl(board, listen, romfs, models, firmware):
       mpremote connect socket://localhost:4444 cp model.pte : exec "import picotorch"
       picotorch repl --board RPI_PICO --listen tcp:4444
     """
+    from ..firmware import rp2
+    from ..run import prompt
+
     if board == pico.BOARD:
         if not listen or listen == "pty" or romfs or models:
             raise click.UsageError(f"{board} takes --listen tcp:PORT; its ROMFS is in its firmware")
@@ -76,6 +77,8 @@ def boards_command(connected, list_chips, as_json):
     if connected and list_chips:
         raise click.UsageError("give --connected or --chips, not both")
     if connected:
+        from ..connected.commands import list_attached
+
         list_attached(as_json)
     elif list_chips:
         show.entry(chips.chips(), as_json, chips.show_text)

@@ -29,7 +29,7 @@ def _entry(board: Board) -> dict:
         "core": board.core,
         "default": board.name == DEFAULT_BOARD,
         "arenas": {arena.name: arena.size for arena in board.arenas.values()},
-        "places": {arena.name: arena.memory for arena in board.arenas.values()},
+        "memories": {arena.name: arena.memory for arena in board.arenas.values()},
         "code": board.code.size,
         "model": board.job.size,
         "stack": board.stack_size,
@@ -49,23 +49,31 @@ def is_built(board: Board) -> bool:
 
 
 def show_text(entries: list[dict]) -> None:
-    planned = sorted({name for entry in entries for name in entry["arenas"]
-                      if name.startswith("planned")})
-    names = ["pool", *planned, "temp"]
-    show.table(["board", "core", *[name + ">" for name in names], "stack>", "model>", "firmware", ""], [
-        [entry["board"], entry["core"], *[_arena(entry, name) for name in names],
-         _kib(entry["stack"]), _kib(entry["model"]),
-         "built" if entry["built"] else entry["build"],
+    show.table(["board", "core", "firmware", ""], [
+        [entry["board"], entry["core"], "built" if entry["built"] else "not built",
          "default" if entry["default"] else ""] for entry in entries])
+    show.heading("Memories in KiB")
+    show.table(["board", "pool>", "temp>", "stack>", "model>", "planned buffers"], [
+        [entry["board"], _kib(entry["arenas"]["pool"]), _kib(entry["arenas"]["temp"]),
+         _kib(entry["stack"]), _kib(entry["model"]), _planned(entry)] for entry in entries])
     click.echo("\nhost: the twin, which runs the same loader and kernels; it has what you give it.")
+    commands = sorted({_with_name(entry) for entry in entries if not entry["built"]})
+    if commands:
+        click.echo("\nTo build a firmware, in picotorch's repository:")
+        for command in commands:
+            click.echo(f"  {command}")
 
 
-def _arena(entry, name):
-    """Size and memory of an arena."""
-    if name not in entry["arenas"]:
-        return "-"
-    return f"{_kib(entry['arenas'][name])} {entry['places'][name]}"
+def _planned(entry):
+    """Sizes and memories of the arenas for planned buffers."""
+    return ", ".join(f"{_kib(size)} {entry['memories'][name]}"
+                     for name, size in sorted(entry["arenas"].items()) if name.startswith("planned"))
+
+
+def _with_name(entry):
+    """The command that builds the firmware of a board; one for all that have all kernels."""
+    return entry["build"].replace(f"BOARD={entry['board']}", "BOARD=NAME")
 
 
 def _kib(count):
-    return f"{count / 1024:g} KiB"
+    return f"{count / 1024:g}"

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a method in C: what model.h and model.c of a project have of each.
+"""Inputs and outputs of a method in C: what header and source of a model have of each.
 
 Lines of C, for names that begin with the prefix of their method: see c_method.py.
 """
@@ -69,7 +69,7 @@ class End:
                       f"#define {macro}_ZERO_POINT {literal(zero_point)}"]
         return lines
 
-    def place(self):
+    def address(self):
         """Its address in planned memory."""
         info = self.info
         memory = self.method.memory(info.planned_buffer)
@@ -118,7 +118,7 @@ class Input(End):
     def definitions(self):
         lines = []
         if self.is_planned:
-            lines = [f"{self.c_type} *{self.name}(void) {{", f"    return {self.place()};", "}", ""]
+            lines = [f"{self.c_type} *{self.name}(void) {{", f"    return {self.address()};", "}", ""]
         if self.is_dynamic and self.is_planned:
             lines += [f"int {self.name}_resize(const int32_t *sizes, pt_error *error) {{",
                       *self._give(f"{self.name}()"), "}", ""]
@@ -136,7 +136,7 @@ class Input(End):
                 f"{self.info.scalar_type()}, {len(self.info.sizes())}, sizes, error);"]
 
     def attach(self):
-        """What model_open does about it."""
+        """What the method's function to open it does about it."""
         method = f"&{self.method.prefix}_method"
         if not self.is_tensor:
             return [f"    PT_TRY(set_constant({method}, {self.i}, error));"]
@@ -186,9 +186,9 @@ class Output(End):
             text = (f"pt_scalar_as_double({view}.number)" if self.c_type == "double"
                     else f"{view}.{value}")
             return [f"{self.c_type} {self.name}(void) {{", f"    return {text};", "}", ""]
-        place = (self.place() if self.is_planned and not self.is_dynamic
+        address = (self.address() if self.is_planned and not self.is_dynamic
                  else f"output({method}, {self.i}).tensor.data")
-        lines = [f"const {self.c_type} *{self.name}(void) {{", f"    return {place};", "}", ""]
+        lines = [f"const {self.c_type} *{self.name}(void) {{", f"    return {address};", "}", ""]
         if self.is_dynamic:
             lines += [f"const int32_t *{self.name}_sizes(void) {{",
                       f"    return output({method}, {self.i}).tensor.sizes;", "}", ""]

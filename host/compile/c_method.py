@@ -1,4 +1,4 @@
-"""A method of an image in C: model.h and model.c of a project, see c_project.py.
+"""A method of an image in C: header and source of a model in a project, see c_project.py.
 
 Names begin with a prefix: that of the project, and the method's name where there are several.
 """
@@ -11,10 +11,12 @@ from picotorch import Program
 from picotorch.method_meta import MethodMeta
 from picotorch.module import load_with_exact_memories
 
-from .. import show
+from .. import program_schema, show
+from ..instructions import KERNEL_CALL, read_instructions
 from ..values import Values
 from .c_ends import NUMBERS, Input, Output, literal
 
+_STATIC = (KERNEL_CALL, program_schema.INSTRUCTION_ARGUMENTS_NONE)
 MARK = "Written by picotorch compile"  # of what may be written again
 
 
@@ -44,6 +46,11 @@ class CMethod:
         self.outputs = [Output(self, i) for i in range(meta.num_outputs())]
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
 
+    def is_static(self) -> bool:
+        """True where it only calls kernels, and no size or number changes."""
+        instructions = read_instructions(self.meta, Values(self.meta.program, self.meta.plan))
+        return self.pool == 0 and all(one.kind in _STATIC for one in instructions)
+
     def _unplanned_outputs(self):
         """List for each the call that gives it memory, the memory's name, its bytes."""
         for i in self.meta.unplanned_outputs():
@@ -71,17 +78,17 @@ class CMethod:
         return f"{self.prefix}_planned_{buffer}"
 
 
-# ---- model.h
+# ---- the header
 
 def header(name: str, size: int, methods: list[CMethod], constants: dict[str, int | float],
            note: str) -> str:
-    """model.h of an image of `size` bytes."""
+    """The header of the model `name`, an image of `size` bytes."""
     guard = f"{name.upper()}_H"
-    lines = [f"// {comment(note or name)}: a model and its memories. {MARK}.", "//",
+    lines = [f"// {note}: a model and its memories. {MARK}.", "//",
              "//     pt_error error;",
              *(f"//     {line}" for line in _use(methods[0])), "//",
              "// Functions that can fail return 0, or a code with more in `error`: picotorch.h. One",
-             "// method runs at a time.",
+             "// method of a model runs at a time.",
              f"#ifndef {guard}", f"#define {guard}", "", '#include "picotorch.h"', "",
              "#ifdef __cplusplus", 'extern "C" {', "#endif", "",
              f"#define {name.upper()}_IMAGE_BYTES {size}u",
@@ -130,7 +137,7 @@ def _declare(method):
     return lines
 
 
-# ---- model.c
+# ---- the source
 
 _CONSTANT = """// An input that is not a tensor.
 static int set_constant(pt_method *method, uint32_t i, pt_error *error) {
@@ -163,7 +170,7 @@ static pt_value_view output(const pt_method *method, uint32_t i) {
 
 
 def source(name: str, methods: list[CMethod]) -> str:
-    """model.c"""
+    """The source of the model `name`."""
     body = []
     for method in methods:
         body += _memories(method) + _open(name, method)
@@ -171,7 +178,7 @@ def source(name: str, methods: list[CMethod]) -> str:
             body += end.definitions()
     text = "\n".join(body)
     temp = max(method.temp for method in methods)
-    lines = [f"// The methods of {name}, and their memories. {MARK}.", '#include "model.h"', "",
+    lines = [f"// The methods of {name}, and their memories. {MARK}.", f'#include "{name}.h"', "",
              "static pt_program program;"]
     if temp:
         lines.append(f"static uint64_t temp[{-(-temp // 8)}];"

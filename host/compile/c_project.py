@@ -1,15 +1,18 @@
-"""picotorch compile --c: an image as a folder that builds by itself and that any firmware can take.
+"""picotorch compile --c: images as a folder that builds by itself and that any firmware can take.
 
-    OUT/model.h        what to call: model_open, model_run, where inputs and outputs lie
-    OUT/model.c        static memories, and these functions
-    OUT/model_image.c  the image
-    OUT/picotorch/     the sources that these operators need, in the library's folders
-    OUT/sample.h       inputs
-    OUT/main.c         runs them and prints the outputs; target_*.c is what it needs of where it runs
+    OUT/kws/kws.h         what to call of the model kws: kws_open, kws_run, where inputs and outputs lie
+    OUT/kws/kws.c         static memories, and these functions
+    OUT/kws/kws_image.c   the image
+    OUT/kws/kws_sample.h  inputs
+    OUT/picotorch/        the sources that the operators of all models need, in the library's folders
+    OUT/main.c            runs the inputs and prints the outputs; target_*.c is what it needs of where
+                          it runs
 """
 
+import itertools
 import re
-import shutil
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -20,55 +23,108 @@ from picotorch.method_meta import MethodMeta
 from .. import twin
 from ..boards.boards import board_names, load_board
 from ..files import write as write_file
-from ..firmware.selective import check_sources, operator_file
+from ..firmware.selective import operator_file
 from ..inputs import checked_inputs, random_inputs
-from ..operators import needed_operators
+from ..operators import needed_features, needed_operators
 from . import c_method, c_sample, c_sources
 from .c_method import MARK, CMethod
 
 _TEMPLATES = Path(__file__).resolve().parent / "c_templates"
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
 _TAKEN = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
-_LICENCE = c_sources.KERNELS.parent / "LICENSE"
 _OWN = {"main.c", "Makefile", "CMakeLists.txt", *_TAKEN}
+_LIBRARY = "picotorch"
+# What no model can be called: folders and files of the project, targets of CMake, headers of C.
+_RESERVED = {_LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target", "all",
+             "clean", "install", "test", "help", "package", "string", "stdint", "stddef", "stdbool"}
 _WORDS = 8  # of the image in a line
 
 
-def write(image: bytes, folder: Path, name: str = "model", inputs: dict[str, list] | None = None,
-          note: str = "") -> dict:
-    """Writes the project of an image, and says what is in it.
+@dataclass
+class Model:
+    """An image for a project. name: what its files and functions begin with. inputs: arrays or numbers
+    by method, of those that main.c runs; random ones otherwise. note: a line for the comments."""
 
-    name: what its functions begin with. inputs: arrays or numbers by method, of those that main.c
-    runs; random ones otherwise. note: a line about the model, for the comments.
+    name: str
+    image: bytes
+    inputs: dict[str, list] | None = None
+    note: str = ""
+
+
+class _Part:
+    """A model with its methods, and what they give to the files of the project."""
+
+    def __init__(self, model):
+        self.name, self.image = model.name, model.image
+        self.note = c_method.comment(model.note or model.name)
+        self.program = twin.open_program(model.image)
+        self.methods, self.constants = _methods(self.program, model.name)
+        self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
+                        for method in self.methods}
+
+    def files(self):
+        name = self.name
+        header = c_method.header(name, len(self.image), self.methods, self.constants, self.note)
+        return {f"{name}/{name}.h": header,
+                f"{name}/{name}.c": c_method.source(name, self.methods),
+                f"{name}/{name}_image.c": image_source(name, self.image),
+                f"{name}/{name}_sample.h": c_sample.data(name, self.methods, self.samples)}
+
+
+def name_of(path: Path) -> str:
+    """What functions begin with if the user says nothing: the name of the model's file."""
+    name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+    name = name if name[:1].isalpha() and not _is_reserved(name) else f"model_{name}"
+    return f"{name}_model" if _is_reserved(name) else name
+
+
+def _is_reserved(name):
+    """True for a name that the project has already: pt_... is the library's, ..._image an image's."""
+    return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_image$", name.lower()))
+
+
+def write(models: list[Model], folder: Path) -> dict:
+    """Writes a project with these models, and says what is in it.
 
     A folder that this function wrote before is overwritten, except the files for the user to change:
     main.c, targets, Makefile and CMakeLists.txt stay where they are there. Raises AccessFailed for a
-    folder with other files or that cannot be written, InvalidArgument for a name that is none in C,
-    OperatorMissing, NotFound outside of picotorch's repository.
+    folder with other files or that cannot be written, InvalidArgument for a name that is none in C or
+    that two models share, OperatorMissing.
     """
-    check_sources(name)
-    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
-        raise fail(INVALID_ARGUMENT, "is not a C identifier", name)
-    program = twin.open_program(image)
-    operators = needed_operators({name: program})
-    methods, constants = _methods(program, name)
-    samples = {method.name: _sample(method.meta, (inputs or {}).get(method.name))
-               for method in methods}
-    files = {
-        "model.h": c_method.header(name, len(image), methods, constants, note),
-        "model.c": c_method.source(name, methods),
-        "model_image.c": image_source(name, image),
-        "sample.h": c_sample.data(methods, samples),
-        **_templates(name, methods, note),
-        **_library(operators, methods),
-    }
+    check_names([model.name for model in models])
+    parts = list(map(_Part, models))
+    methods = [method for part in parts for method in part.methods]
+    _check_prefixes([method.prefix for method in methods])
+    programs = {part.name: part.program for part in parts}
+    operators, features = needed_operators(programs), needed_features(programs)
+    files = {path: text for part in parts for path, text in part.files().items()}
+    files |= {**_templates(parts, methods), **_library(operators, features, methods)}
     _write_files(Path(folder), files)
     return {"folder": str(folder), "files": len(files), "operators": operators,
             "methods": [method.entry() for method in methods]}
 
 
+def check_names(names: list[str]) -> None:
+    """Raises InvalidArgument for a name that C does not have, one of the project's own, and one that
+    two models share: macros have no lower case."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+            raise fail(INVALID_ARGUMENT, "is not a C identifier", name)
+        if _is_reserved(name):
+            raise fail(INVALID_ARGUMENT, "is a name that every project has already", name,
+                       remedy="give the model another --name")
+    _check_prefixes(names)
+
+
+def _check_prefixes(names):
+    for one, other in itertools.combinations(names, 2):
+        if one.lower() == other.lower():
+            raise fail(INVALID_ARGUMENT, "is the name of two models", other,
+                       remedy="give each its own --name")
+
+
 def _methods(program: Program, name: str):
-    """Those that run, and the numbers of those that only give one, by their names."""
+    """The methods that run, and the numbers that the others give, by their names."""
     metas = [program.method_meta(method) for method in program.method_names]
     constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
     running = [(i, meta) for i, meta in enumerate(metas) if constants[meta.name()] is None]
@@ -80,14 +136,16 @@ def _methods(program: Program, name: str):
 
 
 def _prefixes(name, methods):
-    """What the functions of each method begin with: where there are several, with the method's name."""
+    """What the functions of each method begin with: where there are several, with the method's name.
+    No two are the same in upper case, as macros are."""
     if len(methods) == 1:
         return [name]
-    found = []
+    found = {}
     for method in methods:
         prefix = f"{name}_{c_method.identifier(method)}"
-        found.append(prefix if prefix not in found else f"{prefix}_{len(found)}")
-    return found
+        prefix = f"{prefix}_{len(found)}" if prefix.upper() in found else prefix
+        found[prefix.upper()] = prefix
+    return list(found.values())
 
 
 def _sample(meta: MethodMeta, given):
@@ -98,7 +156,7 @@ def _sample(meta: MethodMeta, given):
 def image_source(name: str, image: bytes) -> str:
     """The image as a C array: words, at a multiple of 16 bytes."""
     words = np.frombuffer(image + bytes(-len(image) % 4), "<u4")
-    lines = [f'// The image of {name}: its words, little-endian. {MARK}.', '#include "model.h"', "",
+    lines = [f"// The image of {name}: its words, little-endian. {MARK}.", f'#include "{name}.h"', "",
              f"const uint32_t {name}_image[{len(words)}] __attribute__((aligned(16))) = {{"]
     for at in range(0, len(words), _WORDS):
         lines.append("    " + " ".join(f"0x{word:08x}," for word in words[at : at + _WORDS]))
@@ -107,15 +165,13 @@ def image_source(name: str, image: bytes) -> str:
 
 # ---- the library
 
-def _library(operators, methods):
+def _library(operators, features, methods):
     """The texts of its files by their paths in the project."""
-    files = {f"picotorch/{path}": (c_sources.KERNELS / path).read_text()
-             for path in c_sources.needed_files(operators)}
-    for name in ("kernels.mk", "CMakeLists.txt"):
-        files[f"picotorch/{name}"] = (c_sources.KERNELS / name).read_text()
-    files["picotorch/core/operators.def"] = operator_file(operators, images=True)
-    files["picotorch/core/config.h"] = _config(methods)
-    return files
+    files = {path: (c_sources.KERNELS / path).read_text()
+             for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
+    files["core/operators.def"] = operator_file(operators, features)
+    files["core/config.h"] = _config(methods)
+    return {f"{_LIBRARY}/{path}": text for path, text in files.items()}
 
 
 def _config(methods):
@@ -124,28 +180,42 @@ def _config(methods):
     memories = max(method.memories for method in methods)
     inputs = max(-(-method.meta.num_inputs() // 32) * 32 or 32 for method in methods)
     guard = "#define PT_CORE_CONFIG_H\n"
-    chosen = ["", f"// {MARK}: what this model needs. PT_NO_TEXTS may go where errors are to be read,",
-              "// PT_NO_CHECKS where the image may be another one than the project was written for.",
-              *(f"#define {switch}" for switch in
-                ("PT_NO_PROGRAMS", "PT_NO_TEXTS", "PT_NO_TRACER", "PT_NO_CHECKS")),
-              f"#define PT_MOST_MEMORIES {memories}", f"#define PT_MOST_INPUTS {inputs}", ""]
+    chosen = ["", f"// {MARK}: what the models need. -DPT_WITH_TEXTS where errors are to be read,",
+              "// -DPT_WITH_CHECKS where the image may be another than the project was written for.",
+              "#define PT_NO_PROGRAMS", "#define PT_NO_TRACER",
+              *(["#define PT_NO_DYNAMIC"] if all(method.is_static() for method in methods) else []),
+              *(f"#ifndef PT_WITH_{part}\n#define PT_NO_{part}\n#endif"
+                for part in ("TEXTS", "CHECKS")),
+              f"#define PT_MOST_MEMORIES {memories}", f"#define PT_MOST_INPUTS {inputs}", "",
+              "// A build whose loops take no prepared weights, for this computer or with clang,",
+              "// restores plain ones as it runs.",
+              "#if !defined(__ARM_FEATURE_DSP) && !defined(__ARM_ARCH_7M__) && "
+              "!defined(__ARM_ARCH_6M__)",
+              "#define PT_ANY_CORE", "#endif", ""]
     assert guard in text
     return text.replace(guard, guard + "\n".join(chosen))
 
 
 # ---- files
 
-def _templates(name, methods, note):
+def _templates(parts, methods):
     """The files that are the same for all models but for some words."""
-    words = {"NAME": name, "MARK": MARK, "NOTE": c_method.comment(note or name),
-             "USE": c_method.use(methods), "RAM": c_method.memory_table(methods),
+    several = len(parts) > 1
+    words = {"PROGRAM": "models" if several else parts[0].name, "MARK": MARK,
+             "NOTE": " and ".join(part.note for part in parts),
+             "FOLDERS": ", ".join(f"`{part.name}/`" for part in parts),
+             "SOURCES": ", ".join(f"`{part.name}/*.c`" for part in parts),
+             "HEADERS": " and ".join(f"`{part.name}/{part.name}.h`" for part in parts),
+             "DECLARE": "declare" if several else "declares",
+             "USE": c_method.use(parts[0].methods), "RAM": c_method.memory_table(methods),
+             "INCLUDES": "\n".join(f'#include "{part.name}/{part.name}{end}.h"' for part in parts
+                                   for end in ("", "_sample")),
              "RUNS": c_sample.runs(methods), "RUN": c_sample.calls(methods),
              "BOARDS": "\n".join(map(_board_lines, board_names()))}
     files = {path.name.removesuffix(".in"): path.read_text()
              for path in sorted(_TEMPLATES.iterdir())}
     files |= {path: (_TARGETS / path).read_text() for path in _TAKEN}
-    if _LICENCE.exists():
-        files["LICENSE"] = _LICENCE.read_text()
+    files["LICENSE"] = metadata.distribution("picotorch").read_text("licenses/LICENSE")
     return {path: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
             for path, text in files.items()}
 
@@ -165,9 +235,9 @@ def _board_lines(name):
 def _write_files(folder, files):
     try:
         if folder.exists() and any(folder.iterdir()):
-            _remove_written(folder)
+            _remove_written(folder, files)
         for path, text in files.items():
-            if path in _OWN and (folder / path).exists():
+            if path in _OWN and (folder / path).exists() or _has(folder / path, text):
                 continue
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             write_file(folder / path, text)
@@ -175,10 +245,21 @@ def _write_files(folder, files):
         raise fail(ACCESS_FAILED, error.strerror or str(error), str(folder)) from None
 
 
-def _remove_written(folder):
-    """Removes the sources that an earlier call wrote."""
-    header = folder / "model.h"
-    if not (header.is_file() and MARK in header.read_text(errors="replace")):
+def _has(path, text):
+    """True for a file that may stay as it is, so that make does not compile it again."""
+    return path.is_file() and path.read_bytes() == text.encode()
+
+
+def _remove_written(folder, files):
+    """Removes what an earlier call wrote of the library and of models, but for what is written now."""
+    headers = [path for path in folder.glob("*/*.h") if path.stem == path.parent.name
+               and MARK in path.read_text(errors="replace")]
+    if not headers:
         raise fail(ACCESS_FAILED, "has files that are not picotorch's", str(folder),
                    remedy="name a new folder")
-    shutil.rmtree(folder / "picotorch", ignore_errors=True)
+    written = [path for path in (folder / _LIBRARY).rglob("*") if path.is_file()]
+    written += [path.with_name(path.stem + end) for path in headers
+                for end in (".h", ".c", "_image.c", "_sample.h")]
+    for path in written:
+        if path.relative_to(folder).as_posix() not in files:
+            path.unlink(missing_ok=True)

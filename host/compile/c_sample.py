@@ -9,10 +9,11 @@ from .c_method import CMethod
 _WORDS = 8  # of an input in a line
 
 
-def data(methods: list[CMethod], samples: dict[str, list]) -> str:
-    """sample.h: the words of each tensor's elements as they are stored, and sizes of dynamic ones."""
-    lines = ["// Inputs for main.c.", "#ifndef SAMPLE_H", "#define SAMPLE_H", "", "#include <stdint.h>",
-             ""]
+def data(name: str, methods: list[CMethod], samples: dict[str, list]) -> str:
+    """A header with the words of each tensor's elements as they are stored, and dynamic sizes."""
+    guard = f"{name.upper()}_SAMPLE_H"
+    lines = [f"// Inputs of {name} for main.c.", f"#ifndef {guard}", f"#define {guard}", "",
+             "#include <stdint.h>", ""]
     for method in methods:
         for end, value in zip(method.inputs, samples[method.name], strict=True):
             if end.is_planned or end.is_given:

@@ -7,33 +7,39 @@ too: which of them count is the compiler's to say.
 
 import functools
 import re
+from collections.abc import Collection
 from pathlib import Path
 
-from ..operators import known_operators
+from ..operators import FEATURES, known_operators
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
 # Of the core what reads .pte and .ptd files, and what measures.
 _NOT_FOR_IMAGES = {f"core/{name}.c" for name in (
     "data", "program", "pte", "pte_load", "pte_state", "tracer", "verify")}
+_FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "neighbours")}
+
+_FLOAT64 = "pt_all_float64"
 
 _COMMENT = re.compile(r"//.*")
 _INCLUDE = re.compile(r'(?m)^#include "([^"]+)"')
 _DEFINITION = re.compile(  # of a function or a constant that other files see
     r"(?m)^(?!static|typedef|inline)(?:const )?\w[\w ]*?[ *]\**(pt_\w+)"
-    r"(?:\([^;{}]*\) \{|(?:\[[^\n]*\])? = )")
+    r"(?:\([^;{}]*\) \{|(?:\[[^\n]*\])? =\s)")
 _PROTOTYPE = re.compile(r"(?m)^(?!static|typedef|#)\w[\w *]*\([^{};]*\);")
 _PASTED = re.compile(r"\w+(?:##\w+)+")
 
 
-def needed_files(operators: list[str]) -> list[str]:
-    """The files of kernels/ for images with these operators, headers included, sorted."""
+def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURES)) -> list[str]:
+    """The files of kernels/ for images with these operators and features, headers included, sorted."""
     known = known_operators()
     found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_IMAGES
+    left_out = {path for name, path in _FEATURES.items() if name not in features}
     new = {_kernel_file(known[name].symbol) for name in operators}
+    new |= _definitions()[_FLOAT64] if "float64" in features else set()
     while new:
         found |= new
-        new = set().union(*map(needed_by, new)) - found
+        new = set().union(*map(needed_by, new)) - found - left_out
     return sorted(found.union(*map(_headers, found)))
 
 

@@ -7,9 +7,10 @@ import click
 
 from .. import options, show
 from ..boards.boards import load_board
-from ..command import Choice, OutputFile, command
+from ..command import Choice, InputFile, OutputFile, command
+from ..drawing import DrawingFile, write_drawing
 from ..export.steps import Steps
-from ..files import check_output, write
+from ..files import about, check_output, write
 from ..inspect import memory_map as memory_map_module
 from ..run import running
 from ..twin import is_image
@@ -17,7 +18,7 @@ from . import c_project, compiling, summary
 
 
 @command("compile")
-@options.model
+@click.argument("models", nargs=-1, required=True, type=InputFile(), metavar="MODEL...")
 @click.option("--board", type=Choice(running.board_names()[1:]), metavar="BOARD",
               help="Prepare weights for the core of this board.")
 @click.option("--chip", type=options.ChipName(), metavar="CHIP",
@@ -28,17 +29,21 @@ from . import c_project, compiling, summary
 @click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTM",
               help="The image to write.  [default: MODEL with .ptm]")
 @click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
-              help="Write a C project with the image instead: sources, Makefile, CMakeLists.txt.")
+              help="Write a C project with the image instead: sources, Makefile, CMakeLists.txt. "
+                   "Several models share one copy of the library.")
+@click.option("--name", "names", multiple=True, metavar="NAME",
+              help="With --c: what the model's functions begin with; repeat it for each model.  "
+                   "[default: the name of its file]")
 @click.option("--no-prepare", is_flag=True,
-              help="Store no prepared weights: takes less flash, runs slower.")
+              help="Store no prepared weights: takes less flash, runs slower, on any core.")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
-@click.option("--memory-map", type=OutputFile(".svg"), metavar="OUT.SVG",
-              help="Draw the planned memory before and after.")
+@click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
+              help="Draw the planned memory before and after, as SVG or PNG.")
 @options.as_json
-def compile_command(model, board, chip, core, files, output, folder, no_prepare, int8_io, keep_plan,
-                    memory_map, as_json):
+def compile_command(models, board, chip, core, files, output, folder, names, no_prepare, int8_io,
+                    keep_plan, memory_map, as_json):
     """Compile MODEL ahead of time to an image, which runs from flash without a loader.
 
     An image holds the records that loading the program would write to the pool, the constants, and
@@ -55,30 +60,61 @@ def compile_command(model, board, chip, core, files, output, folder, no_prepare,
       picotorch compile model.pte --chip rp2040 -o model.ptm
       picotorch run model.ptm --board mps2-an386
       picotorch compile model.pte --core cortex-m4 --c project
+      picotorch compile kws.pte faces.pte --c project
     """
+    _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan)
+    target = load_board(board) if board else chip
+    core = target.core if target else core or "cortex-m4"
+    programs = [_read(model) for model in models]
+    names = names or list(map(c_project.name_of, models))
+    if folder:
+        c_project.check_names(names)
+    elif not output:
+        output = compiling.default_output(models[0])
+        check_output(output)
+    steps = Steps(None if as_json else functools.partial(click.echo, nl=False))
+    data, entries, images, drawings = running.read_data(files), [], [], []
+    for model, program in zip(models, programs, strict=True):
+        with about(model):
+            image, entry = compiling.compile_file(program, str(model), data, core, not no_prepare,
+                                                  int8_io, keep_plan, steps)
+        with steps.step("Measuring on an emulated board"):
+            summary.add_measured(entry, image, core, target and target.clock_hz)
+        if memory_map is not None:
+            drawings += compiling.drawings(program, image, str(model))
+        entries.append({"output": str(folder or output), **entry})
+        images.append(image.data)
+    if memory_map is not None:
+        write_drawing(memory_map, memory_map_module.draw_all(drawings))
+    if folder:
+        c_project.write([c_project.Model(name, image, note=f"{model.name} for {core}")
+                         for name, image, model in zip(names, images, models, strict=True)], folder)
+    else:
+        write(output, images[0])
+    show.entry(entries if len(entries) > 1 else entries[0], as_json, summary.show_text)
+    if memory_map is not None and not as_json:
+        show.wrote(memory_map)
+
+
+def _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan):
+    """Raise UsageError for options that contradict each other."""
     if folder and output:
         raise click.UsageError("Give --output or --c, not both.")
+    if len(models) > 1 and not folder:
+        raise click.UsageError("An image has one model: give --c for a project with "
+                               f"{', '.join(map(str, models))}.")
+    if names and not folder:
+        raise click.UsageError("--name is for --c.")
+    if names and len(names) != len(models):
+        raise click.UsageError(f"Give --name once for each of the {len(models)} models.")
     if sum(map(bool, (board, chip, core))) > 1:
         raise click.UsageError("Give one of --board, --chip and --core, not both.")
     if int8_io and keep_plan:
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
-    target = load_board(board) if board else chip
-    core = target.core if target else core or "cortex-m4"
+
+
+def _read(model):
     data = running.read_program(model)
     if is_image(data):
         raise click.UsageError(f"{model} is an image already: name its program, the .pte file.")
-    if not folder and not output:
-        output = compiling.default_output(model)
-        check_output(output)
-    steps = Steps(None if as_json else functools.partial(click.echo, nl=False))
-    image, entry = compiling.compile_file(data, str(model), running.read_data(files), core,
-                                          not no_prepare, int8_io, keep_plan, steps)
-    with steps.step("Measuring on an emulated board"):
-        summary.add_measured(entry, image, core, target and target.clock_hz)
-    if memory_map is not None:
-        write(memory_map, memory_map_module.draw_all(compiling.drawings(data, image, str(model))))
-    if folder:
-        c_project.write(image.data, folder, note=f"{Path(model).name}, for {core}")
-    else:
-        write(output, image.data)
-    show.entry({"output": str(folder or output), **entry}, as_json, summary.show_text)
+    return data

@@ -4,7 +4,7 @@ from picotorch import Error
 
 from .. import show
 from ..inputs import random_inputs
-from ..operators import needed_operators
+from ..operators import needed_features, needed_operators
 from ..profile import profiling
 from ..run.request import Request
 from ..size import cycles, fitting
@@ -24,7 +24,9 @@ def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> 
         entry["message"] = f"not measured; {fitting.how_to_measure(core)}"
         return
     program = open_program(image.data)
-    kernels = flash_of_operators(board, needed_operators({entry["model"]: program}), images=True)
+    programs = {entry["model"]: program}
+    kernels = flash_of_operators(board, needed_operators(programs),
+                                 features=needed_features(programs))
     entry["code"] = {"kernels": kernels["registry"] + kernels["kernels"] + kernels["library"],
                      "core": kernels["core"]}
     for method in entry["methods"]:
@@ -40,7 +42,7 @@ def _measured(meta, image, board, core, clock_hz):
     request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
     profile, _ = profiling.profile(request, board.name)
     rows = sorted(profile["instructions"], key=lambda row: -row["ticks"])[:_SLOWEST]
-    return {"time": cycles.estimate(core, clock_hz, profile["total"]),
+    return {"time": cycles.estimate(core, clock_hz, profile["total"], image.parts.prepared),
             "slowest": [{key: row[key] for key in ("index", "call", "shapes", "ticks", "share")}
                         for row in rows]}
 
@@ -48,7 +50,15 @@ def _measured(meta, image, board, core, clock_hz):
 # ---- for people
 
 
-def show_text(entry: dict) -> None:
+def show_text(found: dict | list[dict]) -> None:
+    """The summary of an image, or of one after the other."""
+    for i, entry in enumerate(found if isinstance(found, list) else [found]):
+        if i:
+            show.line("")
+        _show(entry)
+
+
+def _show(entry):
     show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
               f"{show.size(entry['bytes'])}, for {entry['core']}")
     show.heading("Flash")

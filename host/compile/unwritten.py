@@ -1,4 +1,9 @@
-"""Which bytes of planned memory a method reads before it has written them."""
+"""What planned memory has to hold before a method runs for the first time."""
+
+from _picotorch_c import lib
+
+from ..operators import CHANGED, NOT_FILLED, OUTPUTS, WRITTEN, operator_signature
+from .loaded import Loaded, is_call, memory_of, position_of
 
 
 class Ranges:
@@ -39,12 +44,61 @@ def read_before_written(inputs, instructions) -> Ranges:
     of each, lists of the same, in the order in which they run.
     """
     known, unwritten = Ranges(), Ranges()
-    for place in inputs:
-        known.add(*place)
+    for area in inputs:
+        known.add(*area)
     for read, written in instructions:
         for memory, start, end in read:
             for gap in known.missing(memory, start, end):
                 unwritten.add(memory, *gap)
-        for place in written:
-            known.add(*place)
+        for area in written:
+            known.add(*area)
     return unwritten
+
+
+def zeros(method: Loaded) -> list[tuple[int, int, int]]:
+    """Returns (memory, start, end) of what has to be zero: all planned memory where the instructions
+    that run, or the sizes of tensors, are not known beforehand."""
+    if any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in method.instructions()) or any(
+            method.tensors[one].flags & lib.PT_VALUE_DYNAMIC for one in method.used):
+        return [(lib.PT_MEMORY_PLANNED + i, 0, size)
+                for i, size in enumerate(method.planned_sizes()) if size]
+    refs = {value.index: one for one, value in method.tensors.items()}
+    inputs, given = (_areas(method, [refs[index] for index in indexes if index in refs])
+                     for indexes in (method.entries(lib.PT_INPUTS),
+                                     [*method.entries(lib.PT_OUTPUTS), *method.named]))
+    instructions = [(given, []), *_reads_and_writes(method)]  # they can be read before the first run
+    return read_before_written(inputs, instructions).all()
+
+
+def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
+    """Returns (reference, bytes) of the tensors in planned memory that are not zero."""
+    found = {}
+    for value in (method.tensors[one] for one in method.used):
+        data = method.bytes(value.data, method.nbytes(value)) if method.is_planned(value) else b""
+        if any(data) and len(data) > len(found.get(value.data, b"")):
+            found[value.data] = data
+    return sorted(found.items())
+
+
+def _areas(method, references):
+    """(memory, start, end) of the tensors in planned memory."""
+    values = [method.tensors[one] for one in method.tensors_of(references)]
+    areas = [(memory_of(value.data), position_of(value.data), method.nbytes(value))
+             for value in values if method.is_planned(value)]
+    return [(memory, start, start + size) for memory, start, size in areas]
+
+
+def _reads_and_writes(method):
+    """Lists for each instruction the areas of tensors that it reads, and that it writes."""
+    for one, args in method.instructions_with_values():
+        read, written = (args[:1], args[1:]) if not is_call(one) else _of_call(one, args)
+        yield _areas(method, read), _areas(method, written)
+
+
+def _of_call(call, args):
+    """Arguments that it reads, and that it writes."""
+    letters = operator_signature(call.kernel)
+    return ([arg for arg, letter in zip(args, letters, strict=True)
+             if letter == CHANGED or letter not in WRITTEN + "X"],
+            [arg for arg, letter in zip(args, letters, strict=True)
+             if letter in OUTPUTS and letter != NOT_FILLED])

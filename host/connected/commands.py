@@ -110,7 +110,7 @@ def flash(firmware, board, port, tool, dry_run, as_json):
               show_default=True, metavar="OUT.JSON", help="Write the report to this file.")
 @options.as_json
 def selftest(port, report, as_json):
-    """Try models, failures and parity on a connected board, in about a minute.
+    """Test models, error handling and parity on a connected board, in about a minute.
 
     Steps that do not fit into the board's memory are skipped, and listed. You can send the report in:
     it names the board and its MicroPython version, and contains no personal data and no serial number.

@@ -14,15 +14,15 @@ from picotorch.errors import (
 
 from .. import show
 from ..firmware import romfs
-from ..operators import needed_operators
+from ..operators import needed_features, needed_operators
 from ..run.request import Request
 from ..twin import open_program
 from . import installing
 from .files import Tell, copy_file, do, free_in, remove_part
 from .link import BLOCK, Link
 from .room import SPARE
-from .running import begin, call, memory_of, with_memories
 from .serial_ports import resolve
+from .session import begin, call, memory_of, with_memories
 
 _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
@@ -34,13 +34,14 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
     Raises Error; then a file that was there before is still there, but a ROMFS that was begun is
     empty."""
     port = resolve(port)
-    operators = needed_operators({str(path): open_program(model)})
+    programs = {str(path): open_program(model)}
+    operators = needed_operators(programs)
     with Link(port) as link:
         found = installing.find(link)
         if not installing.is_needed(found, operators, link.name):
             return _deploy(link, model, path, folder, to_romfs, methods, tell)
     with Link(port) as link:
-        installed = installing.install(link, found, operators, tell)
+        installed = installing.install(link, found, operators, tell, needed_features(programs))
     with Link(port) as link:
         entry = _deploy(link, model, path, folder, to_romfs, methods, tell)
     lacked = sorted(set(operators) - found.operators) if found.operators else []

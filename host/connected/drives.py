@@ -15,7 +15,7 @@ class Drive:
 
 
 def boot_drives() -> list[Drive]:
-    """Those that are mounted."""
+    """Drives that are mounted."""
     return [drive for root in _roots() for folder in _folders(root)
             if (drive := _drive(folder)) is not None]
 

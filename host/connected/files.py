@@ -6,7 +6,7 @@ from collections.abc import Callable
 from picotorch.errors import ACCESS_FAILED, fail
 
 from .link import ON_BOARD, Link
-from .running import call
+from .session import call
 
 Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
 

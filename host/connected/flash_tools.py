@@ -64,8 +64,8 @@ def _pyocd(entry, file):
 
 
 def _dfu_util(entry, file):
-    place = ["-s", f"{entry['address']:#x}:leave"] if file.suffix == ".bin" else ["-s", ":leave"]
-    return ["-a", "0", "-d", entry["dfu"], *place, "-D", str(file)]
+    address = ["-s", f"{entry['address']:#x}:leave"] if file.suffix == ".bin" else ["-s", ":leave"]
+    return ["-a", "0", "-d", entry["dfu"], *address, "-D", str(file)]
 
 
 def _st_flash(entry, file):
@@ -281,8 +281,8 @@ def _by_tool(firmware, board, entry, port, way, dry_run):
 def _machine(port):
     """What the board says that it is, when its prompt is there again."""
     from .link import Link
-    from .running import machine_of
     from .serial_ports import resolve
+    from .session import machine_of
 
     end = time.monotonic() + _WAIT
     while True:

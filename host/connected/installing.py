@@ -1,5 +1,6 @@
 """Puts picotorch onto a board with stock MicroPython: the native module and the runtime as .mpy."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import picotorch
@@ -9,7 +10,7 @@ from ..firmware import native_module, selective
 from ..operators import known_operators
 from .files import Tell, do, free_in, is_there, remove_part, write_part
 from .link import Link
-from .running import facts_of, version_of
+from .session import facts_of, version_of
 
 BUILD = native_module.BUILD  # of make natmod
 MODULE = "_picotorch.mpy"
@@ -63,20 +64,21 @@ def is_needed(found: Installed, operators: list[str], board: str) -> bool:
     if current and not lacking:
         return False
     if found.path is None:
-        place, remedy = "the firmware", "flash one that has them: picotorch firmware --models"
+        holder, remedy = "the firmware", "flash one that has them: picotorch firmware --models"
     elif found.flash:
-        place, remedy = "the flash", "copy other kernels there: picotorch natmod --flash --models"
+        holder, remedy = "the flash", "copy other kernels there: picotorch natmod --flash --models"
     elif found.path.startswith("/rom"):
-        place, remedy = found.path, "take it out of the ROMFS, and deploy again"
+        holder, remedy = found.path, "take it out of the ROMFS, and deploy again"
     else:
         return True
     if not current:  # running.begin names both versions
         return False
-    raise fail(OPERATOR_MISSING, f"{place} has no kernels for {', '.join(lacking)}", board,
+    raise fail(OPERATOR_MISSING, f"{holder} has no kernels for {', '.join(lacking)}", board,
                remedy=remedy)
 
 
-def install(link: Link, found: Installed, operators: list[str], tell: Tell) -> list[str]:
+def install(link: Link, found: Installed, operators: list[str], tell: Tell,
+            features: Collection[str] = ("programs",)) -> list[str]:
     """Copies what the board lacks, under other names first: where something breaks it stays as it was.
     The files' paths there; they can be imported after a soft reset. The module has all kernels if it
     is built and the heap has room, else those of the operators, and of those that it had. Nothing may
@@ -86,7 +88,7 @@ def install(link: Link, found: Installed, operators: list[str], tell: Tell) -> l
     MemoryAllocationFailed where heap or file system have too little room.
     """
     facts = facts_of(link)
-    module = _module_for(facts, sorted({*operators, *found.operators}), link.name)
+    module = _module_for(facts, sorted({*operators, *found.operators}), features, link.name)
     _check("heap", _heap_of(module), facts["heap_free"], _remedy(found))
     folder = found.folder if found.path else link.do("reading sys.path", _LIBRARY)[0]
     do(link, "making the folder", "make_folder", folder + "/picotorch")
@@ -113,7 +115,7 @@ def _remedy(found):
     return "flash a firmware that has picotorch in its flash"
 
 
-def _module_for(facts, operators, board):
+def _module_for(facts, operators, features, board):
     """The file of the fastest module that runs there."""
     mpy = facts["mpy"]
     if mpy is None or mpy & 0xFF != _MPY_VERSION:
@@ -128,7 +130,7 @@ def _module_for(facts, operators, board):
     if built and _heap_of(built) <= (facts["heap_free"] or 0):
         return built
     if arches and selective.SETUP.is_file():
-        return native_module.link(arches[0], operators)
+        return native_module.link(arches[0], operators, native_module.Kind(frozenset(features)))
     if built:
         return built
     wanted = arches[0] if arches else f"number {number}"

@@ -152,9 +152,9 @@ class Link:
         for start in range(0, len(data), BLOCK):
             block = bytes(data[start : start + BLOCK])
             self._doing = f"{doing} (byte {start:,} of {len(data):,})"
-            place = offset + start
+            position = offset + start
             text = base64.b64encode(block).decode() if self._base64 else block
-            call = f"_pt['put']({zlib.crc32(block, place)}, {place}, {text!r})"
+            call = f"_pt['put']({zlib.crc32(block, position)}, {position}, {text!r})"
             self._guarded(lambda call=call: self._answer(call, self._patience))
             if tell is not None:
                 tell(start + len(block))

@@ -2,8 +2,8 @@
 
 from .. import show
 from .link import Link
-from .running import facts_of
 from .serial_ports import resolve
+from .session import facts_of
 
 SPARE = 8192  # bytes of heap for Python's objects around a model
 

@@ -20,7 +20,7 @@ from ..run import parity
 from ..run.request import Request, Result
 from ..run.running import HOST
 from ..run.running import run as run_anywhere
-from . import running
+from . import session
 from .link import Link
 from .serial_ports import resolve
 
@@ -35,8 +35,8 @@ def selftest(port: str, tell: Callable[[dict], None]) -> dict:
     says why there is no board to test."""
     port = resolve(port)
     with Link(port) as link:
-        running.begin(link)
-        facts = running.facts_of(link)
+        session.begin(link)
+        facts = session.facts_of(link)
     report = {"picotorch": picotorch.__version__,
               "date": datetime.now(UTC).isoformat(timespec="seconds"),
               "host": platform.platform(), "board": facts, "steps": []}
@@ -75,7 +75,7 @@ def _request(name) -> tuple[Request, parity.Reference]:
 def _model(name, port):
     """Parity, and what a run took."""
     request, reference = _request(name)
-    result = _passing(running.run(request, port))
+    result = _passing(session.run(request, port))
     if not parity.agree(run_anywhere(request, HOST), result, reference):
         return {"passed": False, "message": "the board and the twin DO NOT AGREE"}
     if result.heap_bytes_allocated:
@@ -94,7 +94,7 @@ def _passing(result: Result) -> Result:
 def _small_pool(port):
     request, _ = _request(MODELS[0])
     request.pool_size = _SMALL
-    return _has_failed(running.run(request, port), MEMORY_ALLOCATION_FAILED, f"{_SMALL}B available")
+    return _has_failed(session.run(request, port), MEMORY_ALLOCATION_FAILED, f"{_SMALL}B available")
 
 
 def _damaged(port):
@@ -102,7 +102,7 @@ def _damaged(port):
     request, _ = _request(MODELS[0])
     request.pool_size = request.temp_size = 1024
     request.model = request.model[: len(request.model) * 3 // 4]
-    return _has_failed(running.run(request, port), INVALID_PROGRAM, "")
+    return _has_failed(session.run(request, port), INVALID_PROGRAM, "")
 
 
 def _has_failed(result, code, text):

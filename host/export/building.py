@@ -22,7 +22,7 @@ from .steps import Steps, quiet
 
 CORE = "cortex-m4"
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
-EXTRA = "pip install -e '.[export]'"
+EXTRA = "pip install 'picotorch[export]'"
 
 _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
 

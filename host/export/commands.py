@@ -16,6 +16,18 @@ from .samples import read_arrays
 from .steps import Steps
 
 
+class _Shape(click.ParamType):
+    """1,3,224,224[:dtype]: an example input."""
+
+    name = "1,3,224,224[:DTYPE]"
+
+    def convert(self, value, param, ctx):
+        try:
+            return torchscript.parse_shape(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 @command()
 @options.model
 @click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTE",
@@ -30,7 +42,7 @@ from .steps import Steps
               "[default: those of --quantize, or the example inputs]")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
-@click.option("--shape", "shapes", multiple=True, type=options.Shape(),
+@click.option("--shape", "shapes", multiple=True, type=_Shape(),
               help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
 @click.option("--inputs", type=InputFile(), metavar="IN.NPZ",
@@ -55,7 +67,7 @@ def export(model, output, quantize, core, evaluate, int8_io, shapes, inputs, unc
     flash and RAM, and the difference of each layer from PyTorch, as the host twin computes it. With
     --int8-io the inputs and outputs of a quantized program are the integers themselves;
     method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. Needs
-    the packages torch and executorch (pip install -e '.[export]').
+    the packages torch and executorch (pip install 'picotorch[export]').
 
     A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
     too: torch runs it, in a process that can read your files but change none of them (Linux 5.13 and

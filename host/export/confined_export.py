@@ -34,8 +34,8 @@ _LONGEST = 2 * LIMIT  # bytes of a message
 
 def export_file(data: bytes, kind: str, name: str, given: list | None, wishes: Wishes,
                 tell: Callable | None = None, unconfined: bool = False) -> tuple[bytes, dict]:
-    """As building.build of the file's module, in a process that can write nothing but its own temporary
-    folder. given: the example inputs, arrays, None for those of the file.
+    """Do what building.build does, for the file's module, in a process that can write only to its own
+    temporary folder. given: the example inputs, arrays, None for those of the file.
 
     Raises NotSupported where this computer has nothing to confine it with, unless it may run so.
     """
@@ -66,8 +66,8 @@ def _request(data, given, wishes):
 
 def _ask(words, folder, request, tell):
     """The last message of the process, None where it gave none. Ends it in any case."""
-    places = dict.fromkeys(("TMPDIR", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"), folder)
-    process = subprocess.Popen(words, cwd=folder, env=os.environ | places, start_new_session=True,
+    folders = dict.fromkeys(("TMPDIR", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"), folder)
+    process = subprocess.Popen(words, cwd=folder, env=os.environ | folders, start_new_session=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
     try:
@@ -101,7 +101,7 @@ def _printable(text):
 
 
 def _read_answer(answer, name):
-    """(program, entry). Raises the Error that it tells; TypeError and such for what is no answer."""
+    """(program, entry). Raise the Error that it reports; TypeError and such for anything else."""
     if "error" in answer:
         raise fail(int(answer["error"]), str(answer["message"]))
     program = base64.b64decode(answer["program"])

@@ -42,7 +42,7 @@ class _Exporter:
                 from executorch.exir._serialize import _program
         except ImportError as error:
             raise fail(NOT_FOUND, f"ExecuTorch's exporter cannot be imported ({error})",
-                       remedy="pip install -e '.[export]'") from None
+                       remedy="pip install 'picotorch[export]'") from None
         self.schema = schema
         self.deserialize_pte_binary = _program.deserialize_pte_binary
         self.serialize_pte_binary = _program.serialize_pte_binary

@@ -98,18 +98,18 @@ def _take_apart(graph):
 def _put_steps(graph, node):
     tensors = node.all_input_nodes
     steps = _Steps(node, tensors).graph_module()
-    places = dict(zip(steps.graph.find_nodes(op="placeholder"), tensors, strict=True))
+    copies = dict(zip(steps.graph.find_nodes(op="placeholder"), tensors, strict=True))
     with graph.graph.inserting_before(node):
         for step in steps.graph.nodes:
             if step.op == "get_attr":
                 name = f"_constant_of_{node.name}_{step.name}"
                 graph.register_buffer(name, getattr(steps, step.target))
-                places[step] = graph.graph.get_attr(name)
+                copies[step] = graph.graph.get_attr(name)
             elif step.op == "call_function":
                 step.target = _SAFE.get(step.target, step.target)
-                places[step] = graph.graph.node_copy(step, places.__getitem__)
-                places[step].meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
-    results = [places[result] for result in steps.graph.output_node().args[0]]
+                copies[step] = graph.graph.node_copy(step, copies.__getitem__)
+                copies[step].meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+    results = [copies[result] for result in steps.graph.output_node().args[0]]
     if isinstance(node.meta["val"], torch.Tensor):
         node.replace_all_uses_with(results[0])
     for user in list(node.users):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import _picotorch
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
-from ..operators import known_operators
+from ..operators import OUTPUTS, known_operators
 from . import planning
 
 _QUANTIZE = ("cortex_m::quantize_per_tensor.out", "quantized_decomposed::quantize_per_tensor.out")
@@ -96,12 +96,12 @@ class MethodEditor:
         if kind != "KernelCall":
             return [], []
         signature = self.known[self._operator(call)].signature
-        first_output = len(signature.rstrip("OW"))
+        first_output = len(signature.rstrip(OUTPUTS))
         reads, writes = [], []
         for i, (letter, index) in enumerate(zip(signature, call.args, strict=False)):
             if i < first_output:
                 reads += self._tensors(index)
-            if letter in "OW":
+            if letter in OUTPUTS:
                 writes += self._tensors(index)
         return reads, writes
 
@@ -232,15 +232,15 @@ class MethodEditor:
         for call in kernels:
             call.op_index = numbers[call.op_index]
         kept = self._named_values(calls)
-        place = {old: new for new, old in enumerate(sorted(kept))} | {-1: -1}
+        new_index = {old: new for new, old in enumerate(sorted(kept))} | {-1: -1}
         self.plan.values = [self.plan.values[old] for old in sorted(kept)]
         for value in self.plan.values:
             if type(value.val).__name__ in (*_LISTS, "IntList"):
-                value.val.items = [place[item] for item in value.val.items]
-        self.plan.inputs = [place[value] for value in self.plan.inputs]
-        self.plan.outputs = [place[value] for value in self.plan.outputs]
+                value.val.items = [new_index[item] for item in value.val.items]
+        self.plan.inputs = [new_index[value] for value in self.plan.inputs]
+        self.plan.outputs = [new_index[value] for value in self.plan.outputs]
         for call in calls:
-            _renumber(call, place)
+            _renumber(call, new_index)
 
     def _named_values(self, calls):
         """Inputs, outputs, arguments, items of lists, and tensors that have a name."""
@@ -263,13 +263,13 @@ def _named(call):
     return call.args if fields is None else [getattr(call, name) for name in fields]
 
 
-def _renumber(call, place):
+def _renumber(call, new_index):
     fields = _FIELDS.get(type(call).__name__)
     if fields is None:
-        call.args = [place[value] for value in call.args]
+        call.args = [new_index[value] for value in call.args]
     else:
         for name in fields:
-            setattr(call, name, place[getattr(call, name)])
+            setattr(call, name, new_index[getattr(call, name)])
 
 
 def _is_external(tensor):
@@ -283,11 +283,11 @@ def drop_unused_constants(program):
                if type(value.val).__name__ == "Tensor" and not value.val.allocation_info
                and not _is_external(value.val)]
     used = sorted({0, *(tensor.data_buffer_idx for tensor in tensors)})
-    place = {old: new for new, old in enumerate(used)}
+    new_index = {old: new for new, old in enumerate(used)}
     if program.constant_buffer:
         program.constant_buffer = [program.constant_buffer[old] for old in used]
         for tensor in tensors:
-            tensor.data_buffer_idx = place[tensor.data_buffer_idx]
+            tensor.data_buffer_idx = new_index[tensor.data_buffer_idx]
 
 
 def rewrite(program, constant_plan, quantized_ends: bool) -> list[dict]:

@@ -2,7 +2,6 @@
 
 import io
 import re
-import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -132,6 +131,8 @@ def _try(run, inputs, name):
 def _convert(converter, module, inputs):
     """The exported program, for just the sizes of the inputs: the converter makes all dims dynamic,
     through this function of its module."""
+    import unittest.mock  # with asyncio: it takes longer than most of picotorch
+
     with unittest.mock.patch.object(converter, "_tree_map_with_path", lambda *arguments: None):
         return converter.TS2EPConverter(module, inputs).convert()
 

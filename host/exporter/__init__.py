@@ -6,7 +6,7 @@
     exported.save("model.pte")
     print(exported.report["layers"])
 
-torch and executorch are imported when export is called (pip install -e '.[export]').
+torch and executorch are imported when export is called (pip install 'picotorch[export]').
 """
 
 import dataclasses

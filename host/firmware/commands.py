@@ -8,7 +8,6 @@ from picotorch import PARTS
 from .. import options, show
 from ..command import Choice, InputFile, OutputFile, command
 from ..files import about, write
-from ..operators import needed_operators
 from ..run import running
 from ..twin import open_program
 from . import kernels_in_flash, native_module, ports, rp2, selective
@@ -75,8 +74,7 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
     files = {str(model): running.read_program(model) for model in models}
     programs = {name: _opened(file, name) for name, file in files.items()}
     if operators is not None:
-        write(operators, selective.operator_file(
-            needed_operators(programs), selective.has_images(programs)))
+        write(operators, selective.selection(programs))
         return
     if is_port:
         entry = ports.build(board, programs, _read_frozen(frozen), parts)
@@ -93,10 +91,14 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
 
 @command()
 @click.option("--models", "first", multiple=True, type=InputFile(),
-              metavar="MODEL...", help="Link only the kernels that these .pte files need.")
+              metavar="MODEL...", help="Link only the kernels that these files need, and what reads "
+              "files of their formats.")
 @click.argument("models", nargs=-1, type=InputFile(), metavar="")
+@click.option("--small", is_flag=True, help="Leave out the texts of errors, EventTracer and the inner "
+              "loops of int8 kernels for each core: plain C is smaller, and slower.")
 @click.option("--arch", "arches", multiple=True, type=Choice(list(native_module.ARCHES)),
-              help="Build for this architecture; repeat it for more.  [default: all]")
+              help="Build for this architecture; repeat it for more.  [default: those that run the "
+              "models]")
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/natmod/package"),
               show_default=True, metavar="FOLDER", help="The folder for the board's files.")
 @click.option("--flash", "board", type=Choice(list(kernels_in_flash.BOARDS)),
@@ -106,11 +108,13 @@ def firmware(first, models, board, frozen, output, bare, parts, operators, as_js
 @click.option("--firmware", type=InputFile(),
               metavar="FW.UF2", help="With --flash: check that this firmware leaves the flash free.")
 @options.as_json
-def natmod(first, models, arches, output, board, frozen, firmware, as_json):
+def natmod(first, models, small, arches, output, board, frozen, firmware, as_json):
     """Build the native module, which adds picotorch to stock MicroPython without flashing.
 
-    Without models it has all kernels. FOLDER gets ARCH/_picotorch.mpy, ARCH/package.json for mip, the
-    runtime as bytecode in picotorch/, and install.py, which selects the architecture on the board.
+    Without models it has all kernels and takes .pte files. With models it takes what they are: .pte
+    files, images (.ptm) or both; a module for images alone is smallest. FOLDER gets
+    ARCH/_picotorch.mpy, ARCH/package.json for mip, the runtime as bytecode in picotorch/, and
+    install.py, which selects the architecture on the board.
 
     MicroPython copies the module into its heap, except the texts of errors, which are read from the
     file when an error is shown. With --flash kernels and models are in flash: kernels.uf2 and
@@ -119,6 +123,7 @@ def natmod(first, models, arches, output, board, frozen, firmware, as_json):
     \b
     Example:
       picotorch natmod --models a.pte --arch armv6m
+      picotorch natmod --models a.ptm --small --arch armv6m
       picotorch natmod --output natmod
       picotorch natmod --flash RPI_PICO --models a.pte --frozen-model a.pte
     """
@@ -128,10 +133,13 @@ def natmod(first, models, arches, output, board, frozen, firmware, as_json):
     if board:
         if arches:
             raise click.UsageError("--arch does not go with --flash")
+        if small:
+            raise click.UsageError("--small does not go with --flash: the kernels are not in the heap")
         entry = kernels_in_flash.build(board, programs, _read_frozen(frozen), firmware, output)
         show.entry(entry, as_json, kernels_in_flash.show_text)
         return
-    entry = native_module.build(arches or tuple(native_module.ARCHES), programs, output)
+    arches = arches or native_module.arches_of(programs, small)
+    entry = native_module.build(arches, programs, output, small)
     show.entry(entry, as_json, native_module.show_text)
 
 

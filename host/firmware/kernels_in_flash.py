@@ -17,8 +17,8 @@ from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 
 from .. import show
 from ..files import write
-from ..operators import known_operators, needed_operators
-from . import mpy, native_module, rp2, selective, uf2
+from ..operators import FEATURES, known_operators, needed_features, needed_operators
+from . import mpy, native_module, rp2, uf2
 from .frozen_models import check_names
 
 SECTOR = 4096  # is erased at once, so that each file has sectors of its own
@@ -29,7 +29,7 @@ from uctypes import bytearray_at
 
 def _at(address, size, crc):
     data = memoryview(bytearray_at(address, size))
-    if data[4:8] != b"ET12":
+    if data[4:8] != b"ET12" and data[:3] != b"PTM":
         raise RuntimeError("no model in flash: copy models.uf2 to the board's boot drive")
     if crc32(data) != crc:
         raise RuntimeError("the models in flash are damaged, or of another build: copy the models.uf2 "
@@ -68,12 +68,13 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     if firmware:
         check_firmware(firmware.read_bytes(), board)
     names = sorted(needed_operators(programs) if programs else known_operators())
-    folder = native_module.select(names, board, not programs or selective.has_images(programs))
+    kind = native_module.Kind(frozenset(needed_features(programs) if programs else FEATURES))
+    folder = native_module.select(names, board, kind)
     module = native_module.make(room.arch, folder, "--flash", hex(room.start))
     kernels = (folder / "kernels.bin").read_bytes()
     start = room.start + _whole(len(kernels), SECTOR)
-    places = _place(models, start)
-    end = max((address + len(data) for _, address, data in places), default=start)
+    laid_out = _lay_out(models, start)
+    end = max((address + len(data) for _, address, data in laid_out), default=start)
     if end > room.end:
         raise fail(MEMORY_ALLOCATION_FAILED, "too large for the free flash", board,
                    requested=end - room.start, available=room.end - room.start,
@@ -81,12 +82,12 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     (output / room.arch).mkdir(parents=True, exist_ok=True)
     shutil.copyfile(module, output / room.arch / module.name)
     write(output / "kernels.uf2", uf2.write({room.start: kernels}, family))
-    extra = _write_models(places, family, output)
+    extra = _write_models(laid_out, family, output)
     free = rp2.FLASH + rp2.BOARDS[board].flash - room.end
     native_module.write_package(output, [room.arch], extra, {"file system": free})
     return {"output": str(output), "board": board, "models": list(programs), "operators": names,
             "module": native_module.heap_of(module), "kernels": len(kernels),
-            "frozen": {name: len(data) for name, _, data in places}, "free": room.end - end}
+            "frozen": {name: len(data) for name, _, data in laid_out}, "free": room.end - end}
 
 
 def check_firmware(file: bytes, board: str) -> None:
@@ -106,28 +107,28 @@ def _whole(size, unit):
     return -(-size // unit) * unit
 
 
-def _place(models, address):
+def _lay_out(models, address):
     """(name, address, bytes) of each model."""
-    places = []
+    laid_out = []
     for name, data in models:
-        places.append((name, address, data))
+        laid_out.append((name, address, data))
         address += _whole(len(data), ALIGNMENT)
-    return places
+    return laid_out
 
 
-def _write_models(places, family, output):
+def _write_models(laid_out, family, output):
     """models.uf2 and picotorch_models.mpy; the names of what is to be copied into the file system."""
     stale = [output / name for name in ("models.uf2", "picotorch_models.mpy")]
     for path in stale:
         path.unlink(missing_ok=True)
-    if not places:
+    if not laid_out:
         return []
-    start = places[0][1]
+    start = laid_out[0][1]
     blob = bytearray()
-    for _, address, data in places:
+    for _, address, data in laid_out:
         blob += bytes(address - start - len(blob)) + data
     lines = [f"{name} = _at({address:#x}, {len(data)}, {zlib.crc32(data):#x})\n"
-             for name, address, data in places]
+             for name, address, data in laid_out]
     write(stale[0], uf2.write({start: bytes(blob)}, family))
     write(stale[1], mpy.compile_script(_MODELS + "".join(lines), "picotorch_models.py"))
     return [stale[1].name]

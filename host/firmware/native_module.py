@@ -7,15 +7,19 @@ import json
 import re
 import shutil
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import picotorch
+from _picotorch import CORES
+from _picotorch_c import ffi, lib
 from picotorch import Program
+from picotorch.errors import NOT_SUPPORTED, fail
 
-from .. import show
+from .. import show, twin
 from ..files import write
-from ..operators import known_operators, needed_operators
+from ..operators import known_operators, needed_features, needed_operators
 from ..size.firmware_map import sections
 from . import selective
 
@@ -25,11 +29,15 @@ SELECTED = BUILD / "selected"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
+_CORE_OF = {"armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
+            "armv7emdp": "cortex-m7"}
 _THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
 HEAP_BESIDE = 48 * 1024  # bytes of heap for the runtime and the memories of a small model
 # By what is in the path of an object in the linker's map; the first that fits.
-PARTS = {"/port/": "binding", "/kernels/core/": "library", "/registry.o": "library",
-         "/kernels/": "kernels", "": "compiler's library"}
+PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization, of a small one
+         "/port/natmod/doubles.o": "compiler's library", "/port/": "binding",
+         "/kernels/core/": "library", "/registry.o": "library", "/kernels/": "kernels",
+         "": "compiler's library"}
 TEXTS = "texts"
 TEXT = re.compile(r"\.rodata\..+\.str1\.")  # a literal in a function, see natmod.ld
 _TEXTS_SIZE = 4  # bytes at the end of a module that say how many it has of them
@@ -41,21 +49,87 @@ def arches_for(number: int) -> list[str]:
     return sorted((arch for arch in ARCHES if ARCHES[arch] in numbers), key=ARCHES.get, reverse=True)
 
 
-def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path) -> dict:
+@dataclass(frozen=True)
+class Kind:
+    """What a module has, of operators.FEATURES, and at what size. small: errors have no texts, there is
+    no EventTracer, and the inner loops of int8 kernels are plain C."""
+
+    features: frozenset[str] = frozenset({"programs"})
+    small: bool = False
+
+    @property
+    def programs(self) -> bool:
+        """Whether it takes .pte files."""
+        return "programs" in self.features
+
+    @property
+    def options(self) -> list[str]:
+        """For setup_picotorch.py."""
+        return [*([] if self.programs else ["--images"]), *(["--small"] if self.small else [])]
+
+
+def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
+    """The module that takes what these are; .pte files where there are none."""
+    features = needed_features(programs)
+    if selective.only_images(programs):
+        features -= {"programs"}
+    return Kind(frozenset(features), small)
+
+
+def _core_of(arch, small):
+    """That of the loops of a module."""
+    return CORES[_CORE_OF[arch]] if arch in _CORE_OF and not small else lib.PT_CORE_PLAIN
+
+
+def _runs(program, arch, small):
+    """False for an image that leaves out weights which the loops need."""
+    data = program.loader.buffer
+    core = ffi.cast("pt_image_header *", ffi.from_buffer(data)).core if twin.is_image(data) else 0
+    return not core & lib.PT_IMAGE_OWN_CORE or core & ~lib.PT_IMAGE_OWN_CORE == _core_of(arch, small)
+
+
+def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, ...]:
+    """The architectures that run all of them. NotSupported for an image that none runs."""
+    found = tuple(arch for arch in ARCHES
+                  if all(_runs(program, arch, small) for program in programs.values()))
+    if not found:
+        check_images(tuple(ARCHES), programs, small)
+    return found
+
+
+def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:
+    """Raises NotSupported for an image that a module would refuse to run."""
+    for name, program in programs.items():
+        wrong = [arch for arch in arches if not _runs(program, arch, small)]
+        if wrong:
+            raise fail(NOT_SUPPORTED, "is an image without the weights that " + (
+                "a small module needs" if small else f"{' and '.join(wrong)} need"), name,
+                remedy="compile it with --no-prepare" + ("" if small else ", or for that core"))
+
+
+def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
+          small: bool = False) -> dict:
     """Builds the module for each architecture into OUTPUT/ARCH and says how large it is.
 
-    programs: link only the kernels that these need; all where there are none. Raises NotFound outside
-    of picotorch's repository, OperatorMissing, Internal when the build fails.
+    programs: link only the kernels that these need, and what reads files of their formats; all kernels,
+    for .pte files, where there are none. small: see Kind. Raises NotSupported for an image that the
+    module would refuse, NotFound outside of picotorch's repository, OperatorMissing, Internal when the
+    build fails.
     """
+    check_images(arches, programs, small)
     names = needed_operators(programs) if programs else sorted(known_operators())
+    kind = kind_for(programs, small)
     parts = {}
     for arch in arches:
-        built = link(arch, names if programs else None, selective.has_images(programs))
+        built = link(arch, names if programs else None, kind)
         parts[arch] = _parts(built.with_suffix(".map"))
         (output / arch).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built, output / arch / built.name)
-    write_package(output, arches)
+    write_package(output, arches, left_out=left_out(kind))
     return {"output": str(output), "models": list(programs), "operators": names,
+            "takes": [*([".pte"] if kind.programs else []),
+                      *([".ptm"] if "images" in kind.features else [])],
+            "small": small,
             "modules": {arch: (output / arch / "_picotorch.mpy").stat().st_size for arch in arches},
             "heap": {arch: heap_of(output / arch / "_picotorch.mpy") for arch in arches},
             "parts": parts,
@@ -68,16 +142,22 @@ def heap_of(module: Path) -> int:
     return len(data) - int.from_bytes(data[-_TEXTS_SIZE:], "little")
 
 
-def link(arch: str, names: list[str] | None, images: bool = False) -> Path:
+def left_out(kind):
+    """The runtime's files that such a module has no use for."""
+    return {*(() if kind.programs else ("data", "delegates")), *(("tracer",) if kind.small else ())}
+
+
+def link(arch: str, names: list[str] | None, kind: Kind = Kind()) -> Path:
     """The module of one architecture, with the kernels of these operators or with all; beside it
     build/natmod/picotorch is made. Raises as make does."""
-    return make(arch, BUILD / arch if names is None else select(names, arch, images))
+    small = "-small" if kind.small else ""
+    return make(arch, BUILD / (arch + small) if names is None else select(names, arch + small, kind),
+                *kind.options)
 
 
-def select(names: list[str], name: str, images: bool = False) -> Path:
-    """A folder of that name for make, with a list of these operators; for images, too, or for .pte
-    files alone."""
-    text = selective.operator_file(names, images)
+def select(names: list[str], name: str, kind: Kind) -> Path:
+    """A folder of that name for make, with a list of these operators, see selective.operator_file."""
+    text = selective.operator_file(names, kind.features)
     folder = SELECTED / hashlib.sha256(text.encode()).hexdigest()[:12] / name
     selective.write_changed(folder, {"operators.def": text})
     return folder
@@ -97,19 +177,21 @@ def _parts(map_file):
     """Bytes of machine code and constants by what they belong to, and of texts, as the linker says."""
     found = dict.fromkeys([*PARTS.values(), TEXTS], 0)
     for section, size, path in sections(map_file):
-        part = next(part for place, part in PARTS.items() if place in path)
+        part = next(part for folder, part in PARTS.items() if folder in path)
         found[TEXTS if "/kernels/" in path and TEXT.match(section) else part] += size
-    return found
+    return {part: size for part, size in found.items() if size}
 
 
 def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = (),
-                  flash: dict | None = None) -> None:
+                  flash: dict | None = None, left_out: Iterable[str] = ()) -> None:
     """Writes besides the modules the runtime, package.json of each architecture for mip, and install.py
     with the sizes of what it copies. extra: files that go with the runtime; flash: what install.py is
-    told of kernels in flash."""
+    told of kernels in flash; left_out: modules of the runtime that the native module has no use for."""
     (output / "picotorch").mkdir(parents=True, exist_ok=True)
     for path in sorted((BUILD / "picotorch").glob("*.mpy")):
-        if path.parent != output / "picotorch":
+        if path.stem in left_out:
+            (output / "picotorch" / path.name).unlink(missing_ok=True)
+        elif path.parent != output / "picotorch":
             shutil.copyfile(path, output / "picotorch" / path.name)
     runtime = [*(output / "picotorch").glob("*.mpy"), *(output / name for name in extra)]
     sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
@@ -145,10 +227,13 @@ def _json_like(value: dict) -> str:
 
 def show_text(entry: dict) -> None:
     show.line(f"{entry['output']}: kernels of {len(entry['operators'])} of {len(known_operators())} "
-              "operators")
-    kinds = [*dict.fromkeys(PARTS.values()), TEXTS]
+              f"operators, for {' and '.join(entry['takes'])} files")
+    parts = entry["parts"]
+    kinds = [kind for kind in [*dict.fromkeys(PARTS.values()), TEXTS]
+             if any(kind in sizes for sizes in parts.values())]
     show.table(["", "bytes>", "of the heap>", *(f"{kind}>" for kind in kinds)],
-               [*([f"{arch}/_picotorch.mpy", size, entry["heap"][arch], *entry["parts"][arch].values()]
+               [*([f"{arch}/_picotorch.mpy", size, entry["heap"][arch],
+                   *(parts[arch].get(kind, 0) for kind in kinds)]
                   for arch, size in entry["modules"].items()),
                 ["picotorch/*.mpy", entry["runtime"], "", *("" for _ in kinds)]])
     click.echo()

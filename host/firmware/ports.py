@@ -52,9 +52,7 @@ class PortBoard:
 
 @functools.cache
 def boards() -> dict[str, PortBoard]:
-    """All of them by name; none outside of picotorch's repository."""
-    if not BOARDS.is_file():
-        return {}
+    """All of them by name."""
     entries = tomllib.loads(BOARDS.read_text())
     return {name: PortBoard(name, **{key: tuple(value) if isinstance(value, list) else value
                                          for key, value in entry.items()})
@@ -107,8 +105,7 @@ def _files(board, programs, frozen, parts):
     """What the build reads besides the sources: {name: text}."""
     files = {"manifest.py": _manifest(board, parts)}
     if programs:
-        files["operators.def"] = selective.operator_file(needed_operators(programs),
-                                                         selective.has_images(programs))
+        files["operators.def"] = selective.selection(programs)
     if frozen:
         files["models.c"] = c_source(frozen)
     return files
@@ -124,7 +121,7 @@ def _folder(board, files, arguments):
 
 
 def environment() -> dict[str, str]:
-    """That of make: nothing of a make around this command, and the same result each day."""
+    """Return the environment for make: nothing of an outer make, and the same result each day."""
     inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_MAKE}
     fixed = re.findall(r"^export (\w+) = ?(.*)$", VERSION.read_text(), re.MULTILINE)
     return inherited | dict(fixed) | {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -164,9 +161,10 @@ def build(name: str, programs: dict[str, Program], frozen: list[tuple[str, bytes
     frozen: models for its flash, by name. parts: those of picotorch.PARTS besides files, module and
     those that the programs need. arguments: for make, besides those of boards.toml.
 
-    Raises NotFound without the tree, MemoryAllocationFailed where it does not fit, OperatorMissing,
-    Internal when the build fails.
+    Raises NotFound without the sources or the tree, MemoryAllocationFailed where it does not fit,
+    OperatorMissing, Internal when the build fails.
     """
+    selective.check_sources(name)
     board = boards()[name]
     tree = tree_of(board)
     if programs:

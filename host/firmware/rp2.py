@@ -76,7 +76,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes], ou
         if programs:
             parts = {*selective.needed_parts(programs), *PARTS, *parts}
             selective.write_changed(folder, {
-                "operators.def": selective.operator_file(names, selective.has_images(programs)),
+                "operators.def": selective.selection(programs),
                 "manifest.py": selective.manifest(parts, PORT / "manifest.py")})
         selective.make(board, ["rp2"], folder if programs else None)
         firmware = (folder / "firmware.bin").read_bytes()
@@ -101,16 +101,16 @@ def _on_board(models):
 def pack(board: str, firmware: bytes, files: dict[str, bytes], entry: dict | None = None) -> bytes:
     """The UF2 file of a firmware, and of files in the ROMFS partition. What that takes of the flash
     goes into `entry`. MemoryAllocationFailed where it is too small."""
-    places = layout(board)
+    parts = layout(board)
     image = romfs.build(files)
-    _check_fits("the firmware", len(firmware), places.firmware, board,
+    _check_fits("the firmware", len(firmware), parts.firmware, board,
                 "name the models with --models: it gets their kernels only")
-    _check_fits("the ROMFS of the models", len(image), places.romfs, board,
+    _check_fits("the ROMFS of the models", len(image), parts.romfs, board,
                 "put fewer into one firmware, or copy them to the file system")
     if entry is not None:
-        entry |= {"flash": len(firmware), "flash_size": places.firmware, "romfs": len(image),
-                  "romfs_size": places.romfs, "filesystem": places.filesystem}
-    contents = {FLASH: firmware, FLASH + places.firmware: image}
+        entry |= {"flash": len(firmware), "flash_size": parts.firmware, "romfs": len(image),
+                  "romfs_size": parts.romfs, "filesystem": parts.filesystem}
+    contents = {FLASH: firmware, FLASH + parts.firmware: image}
     return uf2.write(contents, BOARDS[board].family)
 
 

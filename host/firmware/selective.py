@@ -10,6 +10,7 @@ import hashlib
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -19,7 +20,7 @@ from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 from .. import show, twin
 from ..boards.boards import load_board
 from ..files import check_output, write
-from ..operators import known_operators, needed_operators
+from ..operators import FEATURES, known_operators, needed_features, needed_operators
 from ..run import emulator
 from ..size.elf import flash_bytes
 from ..size.flash import flash_of_operators, flash_rows
@@ -29,23 +30,26 @@ _OVERFLOW = re.compile(rb"region `(\w+)' overflowed by (\d+) bytes")
 SETUP = Path(__file__).resolve().parents[2] / "tools" / "setup_picotorch.py"
 
 
-def operator_file(names: list[str], images: bool = False) -> str:
-    """The text of an operators.def with these operators only, for a build that takes images, too, or
-    .pte files alone."""
+def operator_file(names: list[str], features: Collection[str] = ("programs",)) -> str:
+    """The text of an operators.def with these operators and those of FEATURES only."""
     kept = sorted((operator for name, operator in known_operators().items() if name in names),
                   key=lambda operator: operator.name.encode())
     lines = ["// The operators of a selective build, see kernels/core/registry.c."]
-    if not images:
-        lines.append("#define PT_NO_IMAGES")
+    lines += [f"#define {switch}" for name, switch in FEATURES.items() if name not in features]
     if kept:
         lines.append(f"#define PT_FIRST_OPERATOR {min(operator.number for operator in kept)}")
     lines += [operator.line for operator in kept] or ["PT_NO_OPERATOR"]
     return "\n".join(lines) + "\n"
 
 
-def has_images(programs: dict[str, Program]) -> bool:
-    """True where a program is an image."""
-    return any(twin.is_image(program.loader.buffer) for program in programs.values())
+def selection(programs: dict[str, Program]) -> str:
+    """The text of an operators.def with what these programs need."""
+    return operator_file(needed_operators(programs), needed_features(programs))
+
+
+def only_images(programs: dict[str, Program]) -> bool:
+    """True where there are programs, and each is an image."""
+    return bool(programs) and all(twin.is_image(program.loader.buffer) for program in programs.values())
 
 
 def needed_parts(programs: dict[str, Program]) -> set[str]:
@@ -85,7 +89,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     names = needed_operators(programs)
     variant = "bare" if bare else "run"
     parts = set() if bare else needed_parts(programs) | set(parts)
-    files = {"operators.def": operator_file(names, has_images(programs)),
+    files = {"operators.def": selection(programs),
              "manifest.py": manifest(parts)}
     folder = emulator.build_folder(board, variant) / "selected" / _digest(files)
     with locked(folder.parent):
@@ -101,7 +105,7 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
     return {"board": board, "models": list(programs), "firmware": str(output), "operators": names,
             "parts": sorted(parts), "backends": _backends(programs), "flash": flash_bytes(output),
             "kernels": flash_of_operators(start, names, variant, mapped,
-                                          has_images(programs))}
+                                          needed_features(programs))}
 
 
 def _backends(programs):

@@ -28,7 +28,7 @@ def constant_methods(program: Program) -> dict:
 
 
 def _meta(program, name):
-    """As Program.method_meta, which looks at all names each time."""
+    """Do what Program.method_meta does, without looking at all names each time."""
     plan = program.find_plan(name)
     return program.method_meta(name) if plan < 0 else MethodMeta(program, plan)
 
@@ -59,7 +59,7 @@ def delegate_list(meta: MethodMeta) -> list[dict]:
         found.append({
             "backend": name,
             "nbytes": len(library.processed(meta.plan, i)),
-            "place": "inline" if library.delegate(meta.plan, i).is_inline else "segment",
+            "stored": "inline" if library.delegate(meta.plan, i).is_inline else "segment",
             "compile_specs": [[spec.key, bytes(spec.value).hex()] for spec in CompileSpecs(meta, i)],
             "registered": get_backend(name) is not None,
         })
@@ -118,8 +118,8 @@ def operator_list(meta: MethodMeta) -> list[dict]:
 
 def _tensor(values, i):
     info = values.tensor(i)
-    place, offset = values.place(i)
-    return {"value": i, **tensor_entry(info), "place": place, "offset": offset,
+    memory, offset = values.location(i)
+    return {"value": i, **tensor_entry(info), "memory": memory, "offset": offset,
             "name": info.name()}
 
 
@@ -128,8 +128,8 @@ def constant_bytes(values: Values) -> int:
     found = {}
     for i in range(len(values)):
         if values.kind(i) == TENSOR:
-            place, position = values.place(i)
-            if place == "constant":
+            memory, position = values.location(i)
+            if memory == "constant":
                 found[position] = max(found.get(position, 0), values.tensor(i).nbytes())
     return sum(found.values())
 

@@ -81,8 +81,8 @@ def _show_operators(entry):
 def _show_delegates(entry):
     if entry["delegates"]:
         show.heading(f"{len(entry['delegates'])} delegates")
-        show.table(["", "backend", "bytes>", "place", "compile specs", ""], [
-            [i, delegate["backend"], delegate["nbytes"], delegate["place"],
+        show.table(["", "backend", "bytes>", "stored", "compile specs", ""], [
+            [i, delegate["backend"], delegate["nbytes"], delegate["stored"],
              _cut([f"{key}={value}" for key, value in delegate["compile_specs"]]),
              "" if delegate["registered"] else "BACKEND NEEDED"]
             for i, delegate in enumerate(entry["delegates"])])
@@ -94,8 +94,8 @@ def _show_memory(entry):
         *[[f"planned buffer {i}", size] for i, size in enumerate(entry["planned_buffers"])],
         ["constants", entry["constant_bytes"]]])
     click.echo()
-    show.table(["value", "type", "bytes>", "place", "at>", "name"], [
-        [f"%{value['value']}", show.tensor(value), value["nbytes"], value["place"],
+    show.table(["value", "type", "bytes>", "memory", "at>", "name"], [
+        [f"%{value['value']}", show.tensor(value), value["nbytes"], value["memory"],
          value["offset"], value["name"]] for value in entry["tensors"]])
 
 

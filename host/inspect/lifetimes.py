@@ -67,8 +67,8 @@ def _uses(meta, values, instructions):
     tensor's index. Each list is looked into once, however many instructions name it."""
     named, written = {}, {}
 
-    def name(value, place):
-        named[value] = (named.get(value, (place,))[0], place)
+    def name(value, step):
+        named[value] = (named.get(value, (step,))[0], step)
 
     for i in range(meta.num_inputs()):
         name(meta.input_value(i), -1)

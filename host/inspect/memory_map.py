@@ -4,14 +4,15 @@ Each tensor is a box: from its first to its last use across, the bytes that it t
 colour of what writes it. Where the most bytes are live is marked. A box tells the rest as a tooltip.
 """
 
+import html
 import re
 from collections import Counter, defaultdict
-from xml.sax.saxutils import escape
 
 from picotorch import MethodMeta
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from .. import show
+from ..drawing import FONTS
 from ..instructions import Instruction, read_instructions
 from ..values import Values
 from .lifetimes import INPUT, SCRATCH, STATE, lifetimes, live_bytes
@@ -27,11 +28,10 @@ _LEAST = 2  # height of a box
 _CHARACTER = 6.1  # width of one at 11 px
 _TITLE_CHARACTER = 8.4  # at 15 px, bold
 _SLANT = 100  # room for the names of instructions
-_NAMED = 90  # so many instructions have room for their names
+_NAMED = 90  # instructions that have room for their names
 _LEGEND_ROW = 20
 
-_STYLE = """
-text { font: 11px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #333; }
+_STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
 .title { font-size: 15px; font-weight: 600; } .panel { font-weight: 600; } .dim { fill: #777; }
 .box { stroke: #fff; stroke-width: 1; fill-opacity: .9; } .box:hover { stroke: #000; }
 .inside { fill: #fff; pointer-events: none; } .grid { stroke: #e4e4e4; }
@@ -62,8 +62,8 @@ def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
 
 
 def _escaped(text):
-    """As the text of an element, of what XML may hold."""
-    return "\n".join(escape(show.printable(line)) for line in text.split("\n"))
+    """Escape text for an XML element, and leave out what XML cannot hold."""
+    return "\n".join(html.escape(show.printable(line), quote=False) for line in text.split("\n"))
 
 
 class _Drawing:
@@ -145,17 +145,17 @@ class _Drawing:
         self._text(14, middle, "bytes", "dim",
                    f' text-anchor="middle" transform="rotate(-90 14 {middle})"')
         self._text(_LEFT, top - 8, f"planned buffer {buffer}: {size:,} bytes", "panel")
-        self._text(right, top - 8, f"peak: {most:,} bytes live at {self._place(peak)}",
+        self._text(right, top - 8, f"peak: {most:,} bytes live at {self._step_name(peak)}",
                    "peak-text", ' text-anchor="end"')
 
-    def _place(self, instruction):
+    def _step_name(self, instruction):
         if instruction < 0:
             return "the start"
         if instruction >= len(self.instructions):
             return "the end"
         return f"{instruction} {_short(self.instructions[instruction])}"
 
-    def _place_of(self, box, size, top):
+    def _rectangle_of(self, box, size, top):
         """(x, y, width, height)"""
         height = max(_LEAST, box.nbytes / size * _PANEL)
         y = top + _PANEL - box.offset / size * _PANEL - height
@@ -163,11 +163,11 @@ class _Drawing:
 
     def _box(self, box, size, top):
         fill = f' fill="{self.colours[self._maker(box)]}"'
-        self._rect(*self._place_of(box, size, top), "box", fill, self._tooltip(box))
+        self._rect(*self._rectangle_of(box, size, top), "box", fill, self._tooltip(box))
 
     def _label(self, box, size, top):
         """The longest text that the box has room for."""
-        x, y, width, height = self._place_of(box, size, top)
+        x, y, width, height = self._rectangle_of(box, size, top)
         value = box.values[0]
         for text in (f"%{value} {_sizes(self.values.tensor(value))}", f"%{value}"):
             if height >= 14 and len(text) * _CHARACTER + 8 <= width:
@@ -181,8 +181,8 @@ class _Drawing:
             name = f" {info.name()}" if info.name() else ""
             lines.append(f"%{value}{name}: {info.dtype} {_sizes(info)}")
         lines.append(f"{box.nbytes:,} bytes at {box.offset:,} of planned buffer {box.buffer}")
-        made = box.made_by if box.made_by in _KINDS else f"from {self._place(box.made_by)}"
-        return "\n".join([*lines, f"{made}, used last at {self._place(box.last)}"])
+        made = box.made_by if box.made_by in _KINDS else f"from {self._step_name(box.made_by)}"
+        return "\n".join([*lines, f"{made}, used last at {self._step_name(box.last)}"])
 
     def _instruction_axis(self, y):
         """Indexes and names under the last panel; how high that is."""

@@ -36,7 +36,7 @@ def _start(buffer):
 
 
 def nbytes(buffer):
-    """Bytes of a buffer; -1 for what is no contiguous buffer, for a view that was released, and for
+    """Bytes of a buffer; -1 for anything but a contiguous buffer, for a view that was released, and for
     references to Python's objects, which are no bytes to write."""
     try:
         view = memoryview(buffer)
@@ -46,8 +46,8 @@ def nbytes(buffer):
 
 
 def buffer(buffer):
-    """Typecode of a buffer's elements, as of the array module, a character's number, 1 for what is no
-    number in the order of this machine's bytes; whether it can be written; whether it starts at a
+    """Typecode of a buffer's elements, as of the array module, a character's number, 1 for anything but
+    numbers in the byte order of this machine; whether it can be written; whether it starts at a
     multiple of 8 bytes. What is `l` or `L` in Python is `i`, `q`, `I` or `Q` by its size."""
     view = memoryview(buffer)
     order, code = view.format[:-1], view.format[-1]
@@ -83,18 +83,18 @@ class _Memory:
         self.start, self.size = _start(self.view), self.view.nbytes
         self.span = {"data": ffi.cast("void *", self.start), "size": self.size,
                      "is_constant": self.view.readonly}
-        self._places = self._arrays()
+        self._known_arrays = self._arrays()
 
     def _arrays(self):
         """Where the arrays lie whose memory this is: numpy moves what it is told to resize."""
-        array, places = self.view.obj, []
+        array, found = self.view.obj, []
         while hasattr(array, "base"):
-            places.append((array.__array_interface__["data"], array.nbytes))
+            found.append((array.__array_interface__["data"], array.nbytes))
             array = array.base
-        return places
+        return found
 
     def has_moved(self):
-        return bool(self._places) and self._arrays() != self._places
+        return bool(self._known_arrays) and self._arrays() != self._known_arrays
 
     def part(self, pointer, size):
         """A memoryview of the bytes at a pointer; None where they lie elsewhere."""
@@ -195,7 +195,7 @@ def _python(found):
 
 def _index(value):
     """An index or a size, clamped: what does not fit is out of range for the library, too, as what is
-    negative is. TypeError for what is no int."""
+    negative is. TypeError for anything but an int."""
     value = operator.index(value)
     if not -(2**31) <= value < 2**31:
         value = -1 if value < 0 else 2**31 - 1
@@ -584,6 +584,14 @@ class Method(_Caller):
         usage = lib.pt_get_usage(self._m)
         return usage.pool, usage.prepared, usage.temp
 
+    def wished_temp(self):
+        """Bytes of temp memory with which kernels would be at their best, on any core."""
+        return self._m.c.scratch_wished
+
+    def wishes(self):
+        """1 << PT_WIDE_... of the forms of kernels for which these are."""
+        return self._m.c.wishes
+
     # ---- inputs, outputs, attributes
 
     def _check_no_other_runs(self):
@@ -596,7 +604,7 @@ class Method(_Caller):
         with self._lock:
             self.ask(function, *arguments)
 
-    def _give(self, function, place, value, subject, index):
+    def _give(self, function, key, value, subject, index):
         """Hands over a buffer or a Tensor."""
         if not _is_tensor(value):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
@@ -614,7 +622,7 @@ class Method(_Caller):
         with self._lock:
             self._given = [*self._given, memory]
             try:
-                self.ask(function, place, [given])
+                self.ask(function, key, [given])
             finally:  # what was refused, or is used no longer
                 used = self._memories()
                 self._given = [each for each in self._given if each in used.values()]

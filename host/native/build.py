@@ -35,6 +35,7 @@ SOURCE = """
 #include "picotorch.h"
 #include "record.h"
 #include "image.h"
+#include "vectors.h"
 #include <time.h>
 
 static uint64_t pt_nanoseconds(void) {
@@ -53,6 +54,25 @@ static void destroy(pt_method *m, uint32_t i) { ask(m, 3, i, NULL); }
 
 static const pt_delegates delegates = {NULL, 0, 0, find, init, execute, destroy};
 
+#if defined(__x86_64__)
+static int vectors;
+
+// Takes these vectors (PT_VECTORS_...), or the widest below them that the processor has.
+static int pt_use_vectors(int most) {
+    int widest = __builtin_cpu_supports("avx2") ? PT_VECTORS_AVX2 : PT_VECTORS_SSE2;
+    return vectors = most < widest ? most : widest;
+}
+
+int pt_vectors(void) { return vectors; }
+
+__attribute__((constructor)) static void use_all_vectors(void) {
+    __builtin_cpu_init();
+    pt_use_vectors(PT_VECTORS_AVX2);
+}
+#else
+static int pt_use_vectors(int most) { (void)most; return PT_VECTORS_NONE; }
+#endif
+
 // Ten times a second, in each thread.
 static int pt_poll(pt_context *c) {
     static __thread uint64_t next;
@@ -66,7 +86,10 @@ static int pt_poll(pt_context *c) {
 """
 
 OWN_DECLARATIONS = """
+#define PT_NO_BYTES ...
 uint64_t pt_nanoseconds(void);
+enum { PT_VECTORS_NONE, PT_VECTORS_SSE2, PT_VECTORS_AVX2, ... };
+int pt_use_vectors(int most);
 int pt_poll(pt_context *c);
 extern "Python" int handle_signals(struct pt_method *m);
 extern "Python" int ask(struct pt_method *m, int what, uint32_t delegate, pt_error *error);
@@ -82,8 +105,8 @@ ffi.set_source(
     include_dirs=[f"kernels/{folder}" for folder in FOLDERS],
     # the plain forms of kernels/arch, also where the host is an Arm core with these extensions
     extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall",
-                        "-Wextra", "-DPT_ANY_CORE", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
-                        "-U__ARM_FEATURE_SAT",
+                        "-Wextra", "-DPT_ANY_CORE", "-DPT_HOST", "-U__ARM_FEATURE_DSP",
+                        "-U__ARM_FEATURE_SIMD32", "-U__ARM_FEATURE_SAT",
                         # debug information is the same wherever the sources and Python are
                         f"-ffile-prefix-map={ROOT}=.",
                         f"-ffile-prefix-map={sysconfig.get_path('include')}=python"],

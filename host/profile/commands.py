@@ -5,6 +5,7 @@ import click
 
 from .. import options, show
 from ..command import Choice, OutputFile, command
+from ..drawing import DrawingFile, write_drawing
 from ..files import write
 from ..inputs import request_inputs
 from ..inspect import memory_map as memory_map_module
@@ -29,8 +30,8 @@ from . import etdump, profiling
 @options.backend
 @click.option("--sort", type=Choice(profiling.SORTED), default=profiling.SORTED[0],
               show_default=True, help="Sort the rows in the program's order, or largest share first.")
-@click.option("--memory-map", type=OutputFile(".svg"), metavar="OUT.SVG",
-              help="Draw the planned memory over the instructions.")
+@click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
+              help="Draw the planned memory over the instructions, as SVG or PNG.")
 @click.option("--etdump", "etdump_path", type=OutputFile(), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
 @options.as_json
@@ -55,7 +56,7 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     request = Request(data, str(model), values, method, prepare=prepare, firmware=firmware,
                       bare=bare, data=running.read_data(files), patience=patience)
     if memory_map is not None:
-        write(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
+        write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
     entry, executions = profiling.profile(request, board)
     if etdump_path is not None:
         write(etdump_path, etdump.to_bytes(executions))

@@ -7,10 +7,12 @@ from collections import defaultdict
 import click
 
 from .. import show
+from ..boards.boards import load_board
 from ..instructions import Instruction, read_instructions
 from ..run import running
 from ..run.request import HOST_MEMORY, Request, Result
-from ..twin import open_program
+from ..size import cycles
+from ..twin import is_image, open_program
 from ..values import TENSOR, Values
 from .etdump import Execution
 from .macs import factors, macs_of
@@ -44,11 +46,19 @@ def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
              "instructions": rows, "operators": _operators(rows)}
     for row in [entry, *rows, *entry["operators"]]:
         _derive(row, entry["total"])
+    entry["cycles"] = _cycles(result, entry["total"], result.prepared or is_image(request.model))
     return entry, [Execution(instructions, events) for events in result.events]
 
 
 def _is_dynamic(values):
     return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
+
+
+def _cycles(result, total, prepared):
+    """About how many, on the core of an emulated board; None elsewhere."""
+    if result.connected is not None or result.board == running.HOST:
+        return None
+    return cycles.estimate(load_board(result.board).core, None, total, prepared)["cycles"]
 
 
 def unit(result: Result) -> str:
@@ -127,6 +137,8 @@ def show_text(entry: dict, order: str) -> None:
                [*sums, ["end of the loop", "", "", f"{entry['end_of_loop']:,}", "", "", ""],
                 ["execute", len(rows), sum(row["calls"] for row in rows),
                  *_figures(entry | {"ticks": entry["total"]})]])
+    if entry["cycles"] is not None:
+        click.echo(f"\nAbout {entry['cycles']:,} cycles, an estimate.")
     if entry["dynamic"]:
         click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
     if entry["executions"] > 1:

@@ -19,7 +19,6 @@ from picotorch.tensor import MAX_RANK
 
 from ..tensors import from_stored
 from . import bundled_schema as schema
-from .tables import Tables
 
 _NUMBERS = {schema.VALUE_UNION_INT: (schema.INT_INT_VAL, "<q"),
             schema.VALUE_UNION_BOOL: (schema.BOOL_BOOL_VAL, "<?"),
@@ -88,7 +87,7 @@ def program_of(data: bytes) -> bytes:
 
 
 def read(data: bytes) -> BundledProgram:
-    """Raises NotSupported for what is no .bpte file, InvalidProgram for a damaged one."""
+    """Raise NotSupported for another kind of file than .bpte, InvalidProgram for a damaged one."""
     if not is_bundled(data):
         raise fail(NOT_SUPPORTED, "no file identifier BP08: not a .bpte file")
     if len(data) > LIMIT:
@@ -108,6 +107,8 @@ class _File:
     """What the tables of a file hold."""
 
     def __init__(self, data):
+        from .tables import Tables  # with flatbuffers, which a .pte does not need
+
         self.data = memoryview(data).cast("B")
         self.reader = Tables(self.data)
         self.visits = len(self.data)

@@ -1,4 +1,4 @@
-"""picotorch run, parity: a program on the twin, on an emulated board or on a connected one."""
+"""picotorch run: a program on the twin, on an emulated board or on a connected one."""
 
 import functools
 import sys
@@ -13,9 +13,9 @@ from ..files import read_file
 from ..inputs import request_inputs
 from ..npz import write_npz
 from ..twin import open_program
-from . import bundled, emulator, parity, running, running_bundled, script
+from . import bundled, running
 from .report import result_entry, show_result
-from .request import POOL_SIZE, TEMP_SIZE, Request
+from .request import ATOL, POOL_SIZE, RTOL, TEMP_SIZE, Request
 
 
 @command()
@@ -40,9 +40,9 @@ from .request import POOL_SIZE, TEMP_SIZE, Request
 @options.prepare
 @click.option("--model", "with_script", multiple=True, type=InputFile(), metavar="FILE",
               help="For a script (.py): a model or another file that it opens; repeat it for more.")
-@click.option("--rtol", type=options.Bounded(min=0), default=running_bundled.RTOL, show_default=True,
+@click.option("--rtol", type=options.Bounded(min=0), default=RTOL, show_default=True,
               metavar="R", help="For a .bpte: floats may differ by A + R * |output|.")
-@click.option("--atol", type=options.Bounded(min=0), default=running_bundled.ATOL, show_default=True,
+@click.option("--atol", type=options.Bounded(min=0), default=ATOL, show_default=True,
               metavar="A", help="See --rtol.")
 @options.as_json
 def run(model, method, board, port, patience, firmware, bare, files, inputs, sizes, seed, quantize,
@@ -115,6 +115,8 @@ _OF_SCRIPTS = {"model", "board", "firmware", "with_script", "patience", "as_json
 
 def _run_script(path, board, firmware, names, patience, as_json):
     """Run a script, and exit."""
+    from . import emulator, script
+
     options.refuse_others(_OF_SCRIPTS, "a script (.py)")
     if board == running.HOST:
         raise click.UsageError(f"a script runs on an emulated board: give --board "
@@ -138,65 +140,15 @@ def _run_script(path, board, firmware, names, patience, as_json):
 
 def _run_bundled(model, method, board, memories, rtol, atol, as_json):
     """Runs the test sets, and exits."""
+    from . import bundled_tests
+
     bundle = bundled.read(read_file(model))
     request = Request(bytes(bundle.program), str(model), [], **memories)
-    tested = running_bundled.run(bundle, method, board, rtol, atol, request)
+    tested = bundled_tests.run(bundle, method, board, rtol, atol, request)
     if as_json:
-        show.as_json(running_bundled.entry(str(model), board, rtol, atol, tested))
+        show.as_json(bundled_tests.entry(str(model), board, rtol, atol, tested))
     else:
-        running_bundled.show_text(tested)
+        bundled_tests.show_text(tested)
         for method in tested:
             running.check_result(method.result)
     sys.exit(0 if all(method.passed for method in tested) else 1)
-
-
-@command("parity")
-@options.model
-@options.method
-@options.boards(running.board_names(), "The board; repeat it for more. host: the twin alone, beside "
-                f"expected outputs.  [default: {running.DEFAULT_BOARD}, without --port]")
-@options.port
-@options.firmware
-@options.bare
-@options.data
-@options.inputs
-@click.option("--expected", type=InputFile(), metavar="OUT.NPZ",
-              help="Expected outputs: arrays out0, out1 ..., as run --outputs writes them.")
-@click.option("--rtol", type=options.Bounded(min=0), metavar="R",
-              help="Expected floats may differ by R * the largest of their output.  [default: "
-              f"{parity.BOUND:g}, more for float16 and bfloat16]")
-@options.quantize
-@options.prepare
-@options.as_json
-def parity_command(model, method, boards, port, patience, firmware, bare, files, inputs, sizes, seed,
-                   expected, rtol, quantize, prepare, as_json):
-    """Compare the outputs and the method pool of a board with the twin's, to the bit.
-
-    With --expected the command compares the outputs with these too. Without --inputs it takes
-    inputs.npz beside MODEL if it exists, and then expected.npz beside MODEL. It prints which files it
-    took. Exit status 1 if anything differs.
-
-    \b
-    Examples:
-      picotorch parity model.pte --board mps2-an386 --board mps2-an385
-      picotorch parity model.pte --port auto
-      picotorch parity model.pte --board host --inputs in.npz --expected out.npz --rtol 1e-4
-    """
-    boards = [*boards, *([] if port is None else [running.PORT + port])] or [running.DEFAULT_BOARD]
-    options.check_run(firmware, bare, boards[0], False, inputs, sizes)
-    if (firmware is not None or bare) and boards[0].startswith(running.PORT):
-        raise click.UsageError("--firmware and --bare are for an emulated board: give --board")
-    if firmware is not None and len(boards) > 1:
-        raise click.UsageError("--firmware is for one board: give --board once")
-    data = running.read_program(model)
-    request, reference = parity.make_request(data, model, method, inputs, seed, prepare, quantize,
-                                             running.read_data(files), dict(sizes), expected, rtol)
-    boards = [name for name in boards if name != running.HOST]
-    if reference.outputs is None and (not boards or rtol is not None):
-        raise click.UsageError(f"{'--board host' if not boards else '--rtol'} is for expected outputs: "
-                               "give --expected")
-    request.firmware, request.bare, request.patience = firmware, bare, patience
-    tell = (lambda entry: None) if as_json else parity.show_progress
-    entry = parity.compare(request, boards, reference, tell)
-    show.entry(entry, as_json, parity.show_verdict)
-    sys.exit(0 if entry["agree"] else 1)

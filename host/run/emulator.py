@@ -40,6 +40,9 @@ FAULT = "picotorch: fault: "
 STACK_OVERFLOW = "stack overflow"
 
 
+_processes: set[subprocess.Popen] = set()  # that run now
+
+
 class EmulatorError(Exception):
     """The emulator could not run the board, or stopped by itself."""
 
@@ -161,6 +164,12 @@ def _sandbox(program: str) -> tuple[str, ...]:
     return ()
 
 
+def identity(board: Board) -> bytes:
+    """Return what the counts of a run depend on besides firmware and job. Raises EmulatorMissing."""
+    program = Path(_emulator_program(board))
+    return repr((board, program, program.stat().st_mtime_ns)).encode()
+
+
 def emulator_command(
     board: Board,
     firmware: Path,
@@ -253,6 +262,12 @@ def _run_command(
     return process.returncode, lines
 
 
+def end_all() -> None:
+    """End the emulators that run now, of all threads."""
+    for process in list(_processes):
+        process.kill()
+
+
 @contextlib.contextmanager
 def started(command: list[str], folder: Path, timeout: float, lines: list[str],
             stdin: int = subprocess.DEVNULL, bufsize: int = -1) -> Iterator[subprocess.Popen]:
@@ -272,6 +287,7 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
 
             timer = threading.Timer(timeout, stop)
             try:
+                _processes.add(process)
                 timer.start()
                 yield process
                 status = process.wait()
@@ -279,6 +295,7 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
                 timer.cancel()
                 process.kill()
                 process.wait()
+                _processes.discard(process)
         errors.seek(0)
         told = errors.read().decode("utf-8", "backslashreplace").splitlines()
     message = "\n".join(line for line in told if not any(noise in line for noise in NOISE)).strip()

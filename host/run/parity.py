@@ -182,12 +182,12 @@ def _against_reference(result: Result, reference: Reference) -> dict | None:
             "agrees": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
 
 
-def _difference(output, wanted, scalar_type, place):
+def _difference(output, wanted, scalar_type, subject):
     if wanted.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
         output = output.astype(np.float64)  # a number that is not a tensor, as a board has it
     if (output.dtype, output.shape) != (wanted.dtype, wanted.shape):
         raise fail(INVALID_ARGUMENT, f"{wanted.dtype} {list(wanted.shape)}, the output is "
-                   f"{output.dtype} {list(output.shape)}", place)
+                   f"{output.dtype} {list(output.shape)}", subject)
     return relative_difference(as_numbers(output, scalar_type), as_numbers(wanted, scalar_type))
 
 

@@ -14,6 +14,7 @@ HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or
 PORT = "port:"  # what the name of a connected board begins with
 PREPARE = ("none", "pool")
 PATIENCE = 120.0  # seconds
+RTOL, ATOL = 1e-5, 1e-8  # of the expected outputs of a bundled program
 
 
 @dataclasses.dataclass
@@ -61,7 +62,7 @@ class Usage:
 
 
 class Event(NamedTuple):
-    """Ticks that an instruction took in so many calls; see picotorch.EventTracer."""
+    """Ticks that an instruction took in all its calls; see picotorch.EventTracer."""
 
     ticks: int
     calls: int

@@ -1,4 +1,7 @@
-"""Runs a request where the user wants it, on the twin or on a board. Every failure is an Error."""
+"""Runs a request where the user wants it, on the twin or on a board. Every failure is an Error.
+
+What only boards need is imported for a run there.
+"""
 
 import dataclasses
 from collections.abc import Iterator
@@ -19,7 +22,7 @@ from picotorch.errors import (
 
 from .. import files, twin
 from ..boards import boards
-from . import bundled, emulated, emulator
+from . import bundled
 from .request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
 
 HOST = twin.BOARD
@@ -37,11 +40,13 @@ def run(request: Request, board: str) -> Result:
 
     board: a name, or "port:" and the port of a connected one."""
     if board.startswith(PORT):
-        from ..connected import running as connected  # mpremote and pyserial are of use here only
+        from ..connected import session  # mpremote and pyserial are of use here only
 
-        return connected.run(request, board.removeprefix(PORT))
+        return session.run(request, board.removeprefix(PORT))
     if board == HOST:
         return twin.run(_with_memories(request, POOL_SIZE, TEMP_SIZE))
+    from . import emulated
+
     with named_errors(board, None):
         found = boards.load_board(board)
     most = {name: found.arenas[name].size for name in ("pool", "temp")}
@@ -78,6 +83,8 @@ def _with_memories(request, pool_size, temp_size):
 def named_errors(board: str, build: str | None) -> Iterator[None]:
     """Raises Error for what the emulator raises. build: what to do about a missing firmware, None where
     it is a file that the user named."""
+    from . import emulator
+
     try:
         yield
     except emulator.FirmwareMissing as error:

@@ -87,6 +87,6 @@ def _mismatch(wanted, output, differs, by):
     if not count:
         return ""
     first = tuple(int(i) for i in np.argwhere(differs)[0])
-    place = f" [{', '.join(map(str, first))}]" if first else ""
-    return (f"{place}: {wanted[first]} expected, {output[first]} given; {count} of {wanted.size} "
+    at = f" [{', '.join(map(str, first))}]" if first else ""
+    return (f"{at}: {wanted[first]} expected, {output[first]} given; {count} of {wanted.size} "
             f"elements differ{by}")

@@ -8,7 +8,6 @@ import click
 from .. import options, show
 from ..boards.chips import CORES, Chip
 from ..command import Choice, command
-from ..connected import commands as connected
 from ..run import running
 from . import showing, sizing
 
@@ -36,7 +35,7 @@ _MOST_MEMORY = 1 << 32  # bytes: what a core can address
 @options.as_json
 def size(model, method, chips, ram, flash, core, clock, boards, port, files, prepare, fail_on,
          as_json):
-    """State what a method of MODEL needs, to the byte, and which chips and boards it fits.
+    """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
 
     For a chip the command adds up what RAM and flash have to hold, in two ways: in C, with the library
     alone, and with MicroPython in picotorch's small firmware. Your own code comes on top. Milliseconds
@@ -63,6 +62,8 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, files, pre
     entry = sizing.measure(running.read_program(model), str(model), method, boards, prepare,
                            running.read_data(files), chips)
     if port is not None:
+        from ..connected import commands as connected
+
         entry["connected"] = connected.room_of(entry, port)
     show.entry(entry, as_json, showing.show_text)
     if port is not None and not as_json:

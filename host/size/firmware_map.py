@@ -20,6 +20,6 @@ def sections(map_file: Path) -> Iterator[tuple[str, int, str]]:
 
 def linked_objects(map_file: Path, folder: Path) -> list[str]:
     """The objects in a folder that the linker was given, by their paths in there. The folder may have
-    been moved since; what an older build left there is not among them."""
+    been moved since; objects that an older build left there are not included."""
     start = re.escape(f"/{folder.name}/")
     return re.findall(rf"^LOAD .*{start}(\S+\.o)$", map_file.read_text(), re.MULTILINE)

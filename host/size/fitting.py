@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..boards.boards import Board, board_names, load_board
 from ..boards.chips import Chip
 from ..boards.listing import is_built
-from ..operators import known_operators
+from ..operators import FEATURES, known_operators
 from ..run import emulator
 from .elf import flash_bytes, section_bytes
 from .flash import flash_of_operators
@@ -60,7 +60,8 @@ def firmware_of(board: Board) -> Firmware:
 def _measured(name, path):
     board = load_board(name)
     try:
-        kernels = flash_of_operators(board, list(known_operators()), images=True)["core_and_kernels"]
+        kernels = flash_of_operators(board, list(known_operators()),
+                                     features=FEATURES)["core_and_kernels"]
         flash = flash_bytes(path) - kernels
     except emulator.FirmwareMissing:
         flash = None  # the objects are elsewhere

@@ -10,13 +10,15 @@ import functools
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import cache
 from ..boards.boards import Board, load_board
-from ..operators import known_operators, needed_operators
+from ..operators import FEATURES, LIST, known_operators, needed_features, needed_operators
 from ..run import emulator
-from ..twin import is_image, open_program
+from ..twin import open_program
 from .firmware_map import linked_objects, sections
 from .object_files import ObjectFile, read_objects
 
@@ -27,7 +29,10 @@ _CORE = re.compile(r"/kernels/core/\w+\.o$")
 _REGISTRY = re.compile(r"/kernels/core/registry\.o$")
 _USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
 _TABLES = (".rodata.operators", ".rodata.by_name")
-_IMAGES = "pt_image_description"  # what the registry refers to in a build that takes images, too
+# What the registry refers to in a build with the feature.
+_FEATURES = {"pt_image_description": "images", "pt_all_float64": "float64",
+             "pt_winograd": "winograd", "pt_neighbours": "neighbours"}
+_WITH = " with "
 _ENTRY_BYTES = 12  # of an operator in the registry's table by number
 _PLACE_BYTES = 2  # in that by name
 
@@ -38,10 +43,10 @@ class Piece:
 
     part: str
     size: int
-    place: tuple  # (object, section), or (string,)
+    key: tuple  # (object, section), or (string,)
 
 
-class Image:
+class LinkedObjects:
     """The objects of a board's firmware, of a variant of it or of the one in a file, and what in them
     needs what.
 
@@ -49,53 +54,55 @@ class Image:
     """
 
     def __init__(self, board: Board, variant: str = "run", firmware: Path | None = None):
-        image = (firmware or emulator.firmware_path(board, variant)).with_suffix(".map")
-        if not image.exists():
-            raise emulator.FirmwareMissing(f"there is no {image}: the firmware was built elsewhere")
+        map_file = (firmware or emulator.firmware_path(board, variant)).with_suffix(".map")
+        if not map_file.exists():
+            raise emulator.FirmwareMissing(f"there is no {map_file}: the firmware was built elsewhere")
         folder = emulator.build_folder(board.name, variant)
-        paths = [folder / name for name in linked_objects(image, folder)
-                 if _OBJECTS.match(name)] + _libraries(image)
+        paths = [folder / name for name in linked_objects(map_file, folder)
+                 if _OBJECTS.match(name)] + _libraries(map_file)
         try:
             self.objects = [one for path in sorted(paths) for one in read_objects(path)]
         except FileNotFoundError as error:
             raise emulator.FirmwareMissing(f"there is no {error.filename}: the firmware was built "
                                            "elsewhere, or is being built") from None
-        self._defined = {name: (one, *place) for one in self.objects
-                         for name, place in one.defines.items()}
+        self._defined = {name: (one, *section) for one in self.objects
+                         for name, section in one.defines.items()}
 
     def _piece(self, one: ObjectFile, number: int, offset: int) -> Piece | None:
         section = one.sections.get(number)
         if section is None:
-            return None  # what is no part of flash
+            return None  # not a part of flash
         part = _part(one.path, section.name)
         if section.strings:
             text = section.data[offset : section.data.index(b"\0", offset) + 1]
             return Piece(part, -(-len(text) // 4) * 4, (text,))
         return Piece(part, section.size, (one.path, number))
 
-    def _needs(self, one: ObjectFile, number: int, images: bool):
+    def _needs(self, one: ObjectFile, number: int, features: Collection[str]):
         """(object, section, offset) of all that a section refers to; of the registry neither the
-        kernels nor the names."""
+        operators' kernels nor the names."""
         if one.sections[number].name in _TABLES:
             return
         for target, offset in one.sections[number].references:
-            if target == _IMAGES and not images:
+            feature = _FEATURES.get(target)
+            if feature and feature not in features:
                 continue
-            place = (one, target, offset) if isinstance(target, int) else self._defined.get(target)
-            if place and not (_REGISTRY.search(one.path) and _KERNELS.search(place[0].path)):
-                yield place
+            key = (one, target, offset) if isinstance(target, int) else self._defined.get(target)
+            if key and (feature or not (_REGISTRY.search(one.path)
+                                        and _KERNELS.search(key[0].path))):
+                yield key
 
-    def reach(self, symbols, images: bool = False) -> set[Piece]:
-        """All that these symbols need, themselves included. images: in a build that takes images."""
+    def reach(self, symbols, features: Collection[str] = ()) -> set[Piece]:
+        """All that these symbols need, themselves included, in a build with these of FEATURES."""
         pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
         while waiting:
             one, number, offset = waiting.pop()
             piece = self._piece(one, number, offset)
-            if piece is None or piece.place in pieces:
+            if piece is None or piece.key in pieces:
                 continue
-            pieces[piece.place] = piece
+            pieces[piece.key] = piece
             if not one.sections[number].strings:
-                waiting += self._needs(one, number, images)
+                waiting += self._needs(one, number, features)
         return set(pieces.values())
 
     def has(self, symbol: str) -> bool:
@@ -126,15 +133,21 @@ def _part(path, section):
 
 def table_of(board: Board, variant: str = "run", firmware: Path | None = None) -> list[list]:
     """Return rows [part, bytes, users] of a firmware; users: names of the operators that need these
-    bytes, "core" if the core does, "images" if it does in a build that takes images.
+    bytes, "core" if the core does; with " with " and the feature behind them in a build with one of
+    FEATURES.
 
     make_wheel.py stores them as TABLE beside a firmware, whose objects are not in the wheel."""
     sums = Counter()
-    image = Image(board, variant, firmware)
-    reached = {name: image.reach([f"pt_{operator.symbol}"])
-               for name, operator in known_operators().items() if image.has(f"pt_{operator.symbol}")}
-    reached["core"] = image.reach(image.module_symbols())
-    reached["images"] = image.reach(image.module_symbols(), images=True)
+    linked = LinkedObjects(board, variant, firmware)
+    symbols = {name: [f"pt_{operator.symbol}"] for name, operator in known_operators().items()
+               if linked.has(f"pt_{operator.symbol}")}
+    symbols["core"] = linked.module_symbols()
+    reached = {}
+    for name, needed in symbols.items():
+        reached[name] = linked.reach(needed)
+        for feature in FEATURES:
+            more = linked.reach(needed, [feature]) - reached[name]
+            reached |= {name + _WITH + feature: more} if more else {}
     users = defaultdict(list)
     for name in sorted(reached):
         for piece in reached[name]:
@@ -154,23 +167,25 @@ def _table(board, variant, firmware):
 
 @functools.lru_cache(maxsize=16)
 def _table_of_built(board, variant, path, built):
-    """Compute the table of the firmware as it was built."""
-    return table_of(load_board(board), variant, path)
+    """Find the table of the firmware as it was built."""
+    parts = [Path(__file__).read_bytes(), LIST.read_bytes(), board.encode(), variant.encode(),
+             str(path.absolute()).encode(), str(built).encode()]
+    return cache.remembered("flash", parts, lambda: table_of(load_board(board), variant, path))
 
 
 def flash_of_operators(board: Board, names: list[str], variant: str = "run",
-                       firmware: Path | None = None, images: bool = False) -> dict:
-    """Bytes of flash of the core and of the kernels of these operators, in a build that takes images,
-    too, or .pte files alone.
+                       firmware: Path | None = None, features: Collection[str] = ()) -> dict:
+    """Bytes of flash of the core and of the kernels of these operators, in a build with these of
+    FEATURES.
 
     {"board", "core", "registry": their numbers and names, "operators": {name: {"own", "alone"}},
     "shared", "library", "kernels": own and shared, "core_and_kernels"}: `own` is what no other of these
     operators needs, `alone` what the operator would need if it were the only one. `library` is
     arithmetic of libgcc and memcpy that core and kernels need.
     """
-    wanted, core = set(names), {"images" if images else "core"}
-    rows = [(part, size, wanted.intersection(users), bool(core.intersection(users)))
-            for part, size, users in _table(board, variant, firmware)]
+    wanted = set(names)
+    rows = [(part, size, wanted.intersection(users), "core" in users)
+            for part, size, users in _with_features(_table(board, variant, firmware), features)]
 
     def total(part, condition):
         return sum(size for one, size, users, is_core in rows
@@ -183,7 +198,7 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
         "operators": {name: {"own": total("kernels", lambda users, _, name=name: users == {name}),
                              "alone": total("kernels", lambda users, _, name=name: name in users)}
                       for name in names},
-        "shared": total("kernels", lambda users, _: len(users) > 1),
+        "shared": total("kernels", lambda users, _: len(users) > 1 or users == {"float64"}),
         "library": total("library", lambda users, is_core: users or is_core),
         "kernels": total("kernels", lambda users, _: users),
     }
@@ -191,11 +206,18 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
     return {**entry, "core_and_kernels": sum(entry[part] for part in together)}
 
 
+def _with_features(rows, features):
+    """The rows of a table, their users without what stands behind " with "."""
+    for part, size, users in rows:
+        split = [user.partition(_WITH) for user in users]
+        yield part, size, {user for user, _, feature in split if not feature or feature in features}
+
+
 def flash_of_models(board: Board, models: list[bytes]) -> dict:
     """flash_of_operators of all that these programs need. Raises OperatorMissing."""
     programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
     return flash_of_operators(board, needed_operators(programs),
-                              images=any(is_image(model) for model in models))
+                              features=needed_features(programs))
 
 
 def flash_rows(entries: list[dict]) -> list[list]:

@@ -15,6 +15,7 @@ def show_text(need: dict) -> None:
         *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
         ["temp memory", need["temp"]],
+        *([["  for more speed", need["temp_wished"]]] if need["temp_wished"] else []),
         *([["inputs, outputs outside", need["unplanned"]]] if need["unplanned"] else []),
         ["program (flash)", need["program_bytes"]],
         ["  constants in it", need["constant_bytes"]],
@@ -143,7 +144,7 @@ def _show_notes(entries, kind):
 def _reason(entry, kind):
     """Return the message without the entry's name, to say it once for several entries."""
     if not entry.get("built", True):
-        return "not measured, no firmware is built; picotorch boards says how"
+        return "not measured, no firmware is built; picotorch boards shows how"
     return entry["message"].replace(f" {entry.get('measured_on', entry[kind])}:", "")
 
 

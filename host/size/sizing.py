@@ -6,6 +6,9 @@ stack as a run measures it, and the most that any run of the method can take.
 """
 
 import contextlib
+import os
+import threading
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,14 +16,17 @@ from picotorch import Backend, Error, MethodMeta, register_backend, unregister_b
 from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.module import load_with_exact_memories
 
+from .. import cache, show
 from ..aligned import ALIGNMENT
 from ..boards.boards import Board, load_board
 from ..boards.chips import Chip
 from ..inputs import random_inputs
 from ..inspect.description import constant_bytes, delegate_list, operator_list
+from ..operators import needed_features
 from ..run import emulator, running
 from ..run.request import Request
-from ..twin import is_image, open_data, open_program, planned_sizes
+from ..run.runner_files import make_job
+from ..twin import open_data, open_program, planned_sizes
 from ..values import TENSOR, Values
 from . import cycles, fitting
 from .elf import flash_bytes
@@ -38,8 +44,8 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
     with _stand_ins(meta):
-        report = load_with_exact_memories(program, method, prepare == "pool",
-                                          open_data(data)).memory_report()
+        loaded = load_with_exact_memories(program, method, prepare == "pool", open_data(data))
+    report, wished = loaded.memory_report(), loaded.library.wished_temp()
     placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
     need = {
         "model": name,
@@ -48,6 +54,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "prepared": report["prepared"],
         "planned": planned,
         "temp": report["temp"]["used"],
+        "temp_wished": wished if wished > report["temp"]["used"] else None,
         "unplanned": unplanned_bytes(meta),
         "stack_free": FREE,
         "program_bytes": len(model),
@@ -59,7 +66,10 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
                       temp_size=need["temp"], prepare=prepare, data=list(data))
     measured = _Measured(need, request, placed)
-    need["boards"] = [_on_board(measured, load_board(board)) for board in boards]
+    boards = [load_board(board) for board in boards]
+    measured.run_all([*(board for board in boards if _fits(_memories_on(measured, board))),
+                      *filter(None, (fitting.reference_board(chip.core) for chip in chips))])
+    need["boards"] = [_on_board(measured, board) for board in boards]
     need["chips"] = [_on_chip(measured, chip) for chip in chips]
     return need
 
@@ -99,6 +109,13 @@ class _StandIn(Backend):
         return None
 
 
+class Counts(NamedTuple):
+    """What a run on a board counts, by phase."""
+
+    instructions: dict[str, int]
+    stack: dict[str, int]
+
+
 class _Measured:
     """A method and what boards measure of it, each once."""
 
@@ -107,16 +124,50 @@ class _Measured:
         self._runs = {}
         self._kernels = {}
 
-    def run(self, board: Board):
-        """Return (result, "") of a run on the board, or (None, the reason)."""
-        if board.name not in self._runs:
+    def run_all(self, boards: list[Board]) -> None:
+        """Run the method on boards, on as many at a time as this computer has cores."""
+        waiting = list({board.name: board for board in boards}.values())
+
+        def work():
+            while waiting:
+                with contextlib.suppress(IndexError):  # another thread took the last
+                    board = waiting.pop()
+                    self._runs[board.name] = self._run(board)
+
+        threads = [threading.Thread(target=work) for _ in waiting[: os.cpu_count()]]
+        with show.progress(f"{', '.join(board.name for board in waiting)} run"):
             try:
-                result = running.run(self.request, board.name)
-                running.check_result(result)
-                self._runs[board.name] = result, ""
-            except Error as error:
-                self._runs[board.name] = None, str(error)
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            finally:
+                _end(threads, waiting)
+
+    def run(self, board: Board):
+        """Return (Counts, "") of a run on the board, or (None, the reason)."""
         return self._runs[board.name]
+
+    def _run(self, board):
+        try:
+            parts = self._parts(board)
+            return Counts(*(cache.remembered("run", parts, lambda: self._counts(board)) if parts
+                            else self._counts(board))), ""
+        except Error as error:
+            return None, str(error)
+
+    def _counts(self, board):
+        result = running.run(self.request, board.name)
+        running.check_result(result)
+        return result.instructions, result.stack
+
+    def _parts(self, board):
+        """Return all that a run depends on; nothing where it will fail."""
+        try:
+            return [emulator.identity(board), emulator.firmware_path(board).read_bytes(),
+                    make_job(self.request).to_bytes()]
+        except (emulator.EmulatorError, Error):
+            return []
 
     def kernels(self, board: Board | None):
         """Return flash_of_operators of the board's firmware, None if it is not known."""
@@ -125,8 +176,9 @@ class _Measured:
         if board.name not in self._kernels:
             self._kernels[board.name] = None
             with contextlib.suppress(emulator.FirmwareMissing):
-                self._kernels[board.name] = flash_of_operators(
-                    board, self.need["operators"], images=is_image(self.request.model))
+                features = needed_features({"": open_program(self.request.model)})
+                self._kernels[board.name] = flash_of_operators(board, self.need["operators"],
+                                                               features=features)
         return self._kernels[board.name]
 
     def ways(self, chip: Chip) -> dict:
@@ -143,6 +195,14 @@ class _Measured:
                 for way in fitting.WAYS}
 
 
+def _end(threads, waiting):
+    """Leave nothing running, after an interrupt."""
+    waiting.clear()
+    while any(thread.is_alive() for thread in threads):
+        emulator.end_all()
+        time.sleep(0.02)
+
+
 def _on_chip(measured: _Measured, chip: Chip) -> dict:
     board = fitting.reference_board(chip.core)
     result, message = measured.run(board) if board else (
@@ -153,7 +213,8 @@ def _on_chip(measured: _Measured, chip: Chip) -> dict:
         "source": chip.source,
         "fits": _any(way["fits"] for way in ways.values()),
         "ways": ways,
-        "time": result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"]),
+        "time": result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
+                                           measured.need["prepared"]),
         "measured_on": board and board.name,
         "message": message,
     }
@@ -165,11 +226,16 @@ def _any(answers):
     return True if True in answers else None if None in answers else False
 
 
-def _on_board(measured: _Measured, board: Board) -> dict:
+def _ways_of(measured, board):
+    """Return the ways of a chip like the board's."""
+    return measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None))
+
+
+def _memories_on(measured, board):
+    """Return (bytes needed, bytes there) by memory of a board."""
     need, placed = measured.need, measured.placed
-    like = measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None))
     model = need["program_bytes"] + sum(need["data_bytes"])
-    room = _room_for_job(board, like["micropython"]["flash"]["parts"])
+    room = _room_for_job(board, _ways_of(measured, board)["micropython"]["flash"]["parts"])
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
         **_planned_arenas(board, need["planned"], placed.outputs),
@@ -178,15 +244,24 @@ def _on_board(measured: _Measured, board: Board) -> dict:
     }
     if model <= room < model + sum(placed.inputs):
         memories["model and inputs"] = (model + sum(placed.inputs), room)
+    return memories
+
+
+def _fits(memories):
+    return all(needed <= size for needed, size in memories.values())
+
+
+def _on_board(measured: _Measured, board: Board) -> dict:
+    need, memories = measured.need, _memories_on(measured, board)
     kernels = measured.kernels(board)
     entry = {
         "board": board.name,
         "core": board.core,
         "clock_hz": board.clock_hz,
-        "fits": all(needed <= size for needed, size in memories.values()),
+        "fits": _fits(memories),
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
-        "ways": like,
+        "ways": _ways_of(measured, board),
         "time": None,
         "stack": None,
         "stack_bound": bound_on(board, need["operators"]),
@@ -204,7 +279,7 @@ def _on_board(measured: _Measured, board: Board) -> dict:
         if result:
             entry["stack"] = result.stack
             entry["time"] = cycles.estimate(board.core, board.clock_hz,
-                                            result.instructions["execute"])
+                                            result.instructions["execute"], measured.need["prepared"])
     return entry
 
 

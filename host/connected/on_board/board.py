@@ -76,7 +76,8 @@ else:
 
 
 def ticks_in(us):
-    """Ticks of the processor's counter in about so many microseconds, and these, (0, 0) without one."""
+    """Returns ticks of the processor's counter, and the microseconds that they took, about `us`; (0, 0)
+    without a counter."""
     if not COUNTERS:
         return 0, 0
     count_start()

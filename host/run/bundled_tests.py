@@ -15,7 +15,6 @@ from .request import Request, Result
 from .verifying import Verdict, verify
 
 # ExecuTorch's, of verify_method_outputs
-RTOL, ATOL = 1e-5, 1e-8
 
 
 @dataclasses.dataclass

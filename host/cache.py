@@ -1,0 +1,60 @@
+"""Values that take long to find and are always the same for the same files, kept from one call to the
+next: $XDG_CACHE_HOME/picotorch, ~/.cache/picotorch where that is not set.
+
+A value is JSON in a file of its own, behind a line with its hash; the file is named by a hash of all
+that the value depends on. The folder may be removed at any time; a file that is damaged is made again.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+MOST = 200  # files, of up to 300 KB; the oldest go
+
+
+def folder() -> Path:
+    """Return where the files are, which may not exist."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "picotorch"
+
+
+def remembered(what: str, parts: Iterable[bytes], find: Callable[[], Any]) -> Any:
+    """Return the value that `find` found for these parts, here or in an earlier call. None is not
+    kept. what: the kind of value, a word."""
+    file = _file_of(what, parts)
+    with contextlib.suppress(OSError):
+        digest, _, text = file.read_bytes().partition(b"\n")
+        if digest == _digest(text):
+            return json.loads(text)
+    value = find()
+    if value is not None:
+        with contextlib.suppress(OSError):  # a folder that nobody can write: find it again
+            _keep(file, json.dumps(value).encode())
+    return value
+
+
+def _digest(text):
+    return hashlib.sha256(text).hexdigest().encode()
+
+
+def _file_of(what, parts):
+    found = hashlib.sha256(what.encode())
+    for part in parts:
+        found.update(hashlib.sha256(part).digest())
+    return folder() / f"{found.hexdigest()}.json"
+
+
+def _keep(file, text):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    files = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
+    for path in files[: max(len(files) - MOST + 1, 0)]:
+        path.unlink(missing_ok=True)
+    handle, part = tempfile.mkstemp(dir=file.parent)
+    with open(handle, "wb") as to:
+        to.write(_digest(text) + b"\n" + text)
+    os.replace(part, file)

@@ -18,7 +18,7 @@ FULL_BOARDS = $(sort $(notdir $(patsubst %/board.toml,%,$(shell \
 # schema.h, schema_tables.h and operator_arguments.h are generated, and held against their source by lint.
 C_FILES = $(filter-out kernels/core/schema% kernels/core/operator_arguments.h,$(sort \
 	$(wildcard $(addsuffix /*.[ch],kernels kernels/* kernels/arch/* port/module \
-	port/bare port/firmware port/natmod port/natmod/flash tests/board/operators tests/fuzz examples/*))))
+	port/bare port/firmware port/natmod port/natmod/flash tests/on_board/operators tests/hostile/fuzz examples/*))))
 
 # Each target sets up what it needs in one go; the set-up itself uses both cores.
 .NOTPARALLEL:
@@ -87,11 +87,11 @@ rp2: ## Build the firmware of Raspberry Pi Pico and Pico 2 (MicroPython's port r
 	@$(SETUP) python
 	$(PICOTORCH) firmware --board RPI_PICO
 	$(PICOTORCH) firmware --board RPI_PICO2
-	.venv/bin/python tests/host/stock.py
+	PYTHONPATH=tests .venv/bin/python -m support.stock
 
 .PHONY: operators
 operators: packages ## Build the program that runs single operators on a board, without MicroPython (BOARD=mps2-an386)
-	@$(MAKE) --no-print-directory -j2 -C tests/board/operators BOARD=$(BOARD)
+	@$(MAKE) --no-print-directory -j2 -C tests/on_board/operators BOARD=$(BOARD)
 
 ##@ Run and measure
 
@@ -105,28 +105,35 @@ parity: all-firmware ## Compare one model on all boards with the twin (FIXTURE=t
 	$(PICOTORCH) parity $(FIXTURE)/model.pte $(addprefix --board ,$(FULL_BOARDS))
 
 .PHONY: renode
-renode: $(if $(RENODE_TEST),all-firmware,python) ## Run tests/renode on the emulator Renode (RENODE_TEST names its renode-test)
+renode: $(if $(RENODE_TEST),all-firmware,python) ## Run tests/boards/renode on the emulator Renode (RENODE_TEST names its renode-test)
 	.venv/bin/python tools/renode.py
 
 .PHONY: bench
 bench: all-firmware ## Count the instructions of the models, compared with ExecuTorch's, as table and JSON
-	.venv/bin/python tools/bench.py
+	.venv/bin/python tests/benchmark/bench.py
+	.venv/bin/python tests/benchmark/bench_images.py
 
 .PHONY: bench-ops
 bench-ops: python ## Count the instructions of single int8 operators, compared with CMSIS-NN's, as table and JSON
-	.venv/bin/python tools/bench_ops.py
+	.venv/bin/python tests/benchmark/bench_ops.py
 
 .PHONY: cycles
-cycles: all-firmware ## Estimate the cycles of the int8 models on M0+, M3 and M4, as table and JSON
-	.venv/bin/python tools/cycles.py
+cycles: all-firmware ## Estimate the cycles of the int8 models on all cores, as table and JSON
+	.venv/bin/python tests/benchmark/cycles.py
+
+.PHONY: twin-speed
+twin-speed: python ## Measure how long the models take on the host twin, by each kind of vectors, as table and JSON
+	.venv/bin/python tests/benchmark/twin_speed.py
 
 .PHONY: performance
 performance: all-firmware ## Measure everything in docs/performance.md and write its tables
-	.venv/bin/python tools/bench.py
-	.venv/bin/python tools/bench_ops.py --totals
-	.venv/bin/python tools/bench_ops.py --totals --prepare pool --output build/bench_ops_pool.json
-	.venv/bin/python tools/cycles.py
-	.venv/bin/python tools/performance.py
+	.venv/bin/python tests/benchmark/bench.py
+	.venv/bin/python tests/benchmark/bench_images.py
+	.venv/bin/python tests/benchmark/bench_ops.py --totals
+	.venv/bin/python tests/benchmark/bench_ops.py --totals --prepare pool --output build/bench_ops_pool.json
+	.venv/bin/python tests/benchmark/cycles.py
+	.venv/bin/python tests/benchmark/twin_speed.py
+	.venv/bin/python tests/benchmark/performance.py
 	.venv/bin/python tools/readme.py
 
 .PHONY: reliability
@@ -136,18 +143,24 @@ reliability: all-firmware ## Run the tests that try to break it, and write the f
 	.venv/bin/python tools/reliability.py
 	.venv/bin/python tools/readme.py
 
+.PHONY: images
+images: all-firmware ## Run every fixture and benchmark model as an image on every board (make test: a part of them)
+	PICOTORCH_SWEEP=all .venv/bin/python -m pytest $(PYTEST) tests/core/test_images.py -k "boards_give or no_pool"
+
 .PHONY: size
 size: all-firmware ## Print the bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py
 
 .PHONY: conformance
 conformance: build/conformance/installed ## Export programs and compare the twin with ExecuTorch's runtime (CONFORMANCE=quick: a part)
-	build/conformance/bin/python tools/conformance.py $(if $(filter quick,$(CONFORMANCE)),--quick)
+	build/conformance/bin/python tests/conformance/run.py $(if $(filter quick,$(CONFORMANCE)),--quick)
+	@$(SETUP) firmware --board mps2-an386 --variant run
+	build/conformance/bin/python -m pytest -q tests/host/test_new_user.py -k "quick_start or export"
 
 .PHONY: export-check
 export-check: build/conformance/installed ## Test picotorch export with PyTorch: five networks, to int8 for three cores
 	@for board in mps2-an385-m0plus mps2-an386 mps3-an547; do $(SETUP) firmware --board $$board --variant run; done
-	build/conformance/bin/python -m pytest -q tests/export tests/host/test_export.py tests/host/test_torchscript.py
+	build/conformance/bin/python -m pytest -q tests/host/test_networks.py tests/host/test_export.py tests/host/test_torchscript.py
 
 REQUIREMENTS = tools/requirements
 CONFORMANCE_PIP = build/conformance/bin/python -m pip install -q --no-deps --no-build-isolation

@@ -7,10 +7,8 @@ import argparse
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "host"))
-import sanitized  # noqa: E402
+from support import sanitized
 
 NO_TESTS = 5  # pytest's exit status
 

@@ -150,7 +150,7 @@ def of_variant(board, variant):
 def check_memory(board, memory, user):
     """Raise BoardError unless the board has a memory of that name."""
     if memory not in board["memories"]:
-        raise BoardError(f"{user} wants memory '{memory}', which [memories] does not have")
+        raise BoardError(f"{user} needs memory '{memory}', which [memories] does not have")
 
 
 def drivers(table):

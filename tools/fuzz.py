@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fuzz a target of tests/fuzz with libFuzzer, guided by coverage.
+"""Fuzz a target of tests/hostile/fuzz with libFuzzer, guided by coverage.
 
 library and library32 are C alone, at 64 and at 32 bits; the others Python and C together, with atheris.
 The C is built by clang with its address and undefined-behaviour sanitizers. clang (Debian packages) and
@@ -9,14 +9,13 @@ sanitizer's report, an input that takes too long or too much memory.
 
 Example: tools/fuzz.py --minutes 10
 Example: tools/fuzz.py --target file --input build/fuzz/file/findings/crash-1234
-Example: tools/fuzz.py --minutes 60 --record      adds what was done to tests/fuzz/campaign.json
-Example: tools/fuzz.py --keep                     writes a small corpus to tests/fuzz/corpus
+Example: tools/fuzz.py --minutes 60 --record      adds what was done to tests/hostile/fuzz/campaign.json
+Example: tools/fuzz.py --keep                     writes a small corpus to tests/hostile/fuzz/corpus
 """
 
 import argparse
 import gzip
 import hashlib
-import importlib
 import io
 import json
 import os
@@ -35,14 +34,15 @@ from setup_picotorch import Need, SetupError, install, run, say
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
-FUZZ = TESTS / "fuzz"
+FUZZ = TESTS / "hostile" / "fuzz"
+SANITIZED = TESTS / "support" / "sanitized.py"
 BUILD = ROOT / "build" / "fuzz"
 PACKAGES = BUILD / "packages"
 EXTENSION = BUILD / "extension"
 C_FUZZERS = ROOT / "build" / "library"
 CAMPAIGN = FUZZ / "campaign.json"
 TARGETS = sorted(path.stem for path in FUZZ.glob("*.py")
-                 if "MAX_LENGTH" in path.read_text())
+                 if re.search(r"^(from \w+ import .*)?MAX_LENGTH", path.read_text(), re.MULTILINE))
 
 REQUIREMENTS = ROOT / "tools" / "requirements" / "fuzz.txt"
 # pointer-overflow would report NULL + 0, of a tensor without elements
@@ -50,7 +50,7 @@ INSTRUMENTED = "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointe
 MEGABYTES = 2048  # of a fuzzing process
 LARGEST_ALLOCATION = 256  # MB
 ENDED = (0, 72, -15)  # libFuzzer's status, or that of a terminated process, without a finding
-KEPT = 250_000  # bytes of a target's inputs in tests/fuzz/corpus
+KEPT = 250_000  # bytes of a target's inputs in tests/hostile/fuzz/corpus
 PROGRESS = 10  # seconds
 LATE = 120  # seconds that a process may take to end, for its last input
 
@@ -59,7 +59,24 @@ EXECUTED = re.compile(r"stat::number_of_executed_units: (\d+)")
 CAUSE = re.compile(r"^(?:SUMMARY: .*|ERROR: libFuzzer: .*|.*runtime error: .*)$", re.MULTILINE)
 EXCEPTION = re.compile(r"=== Uncaught Python exception: ===\n(.*)")
 
-sys.path[:0] = [str(FUZZ), str(TESTS / "host")]
+
+@dataclass
+class Target:
+    """A target of tests/hostile/fuzz. bits: of a pointer, for a target in C; None for Python."""
+
+    name: str
+    seconds: int
+    max_length: int
+    bits: int | None
+    corpus: str
+    mutates: bool
+
+
+def describe(name, *seeds):
+    """The target of this name; writes its seeds into a folder, if one is given."""
+    told = subprocess.run([sys.executable, FUZZ / "describe.py", name, *seeds], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return Target(name, **json.loads(told.stdout))
 
 
 # -- set-up -------------------------------------------------------------------------
@@ -98,19 +115,15 @@ def links_32(*flags):
             capture_output=True).returncode == 0
 
 
-def is_c(target):
-    return hasattr(target, "BITS")
-
-
 def set_up(target):
     """Brings clang and what the target is built with."""
-    needs = NEEDS + (NEEDS_32 if is_c(target) and target.BITS == 32 else [])
+    needs = NEEDS + (NEEDS_32 if target.bits == 32 else [])
     missing = [need for need in needs if not need.is_there()]
     if missing:
         install(missing)
-    if is_c(target):
-        run("fuzz", ["make", "-s", f"-j{os.cpu_count()}", "-C", FUZZ, f"BITS={target.BITS}",
-                     f"CLANG={compiler()}", "fuzzer"], f"fuzz-{target.__name__}")
+    if target.bits:
+        run("fuzz", ["make", "-s", f"-j{os.cpu_count()}", "-C", FUZZ, f"BITS={target.bits}",
+                     f"CLANG={compiler()}", "fuzzer"], f"fuzz-{target.name}")
     else:
         set_up_atheris()
 
@@ -127,21 +140,19 @@ def set_up_atheris():
             raise SetupError(f"{error}\natheris has wheels for CPython 3.11 to 3.13 on x86-64 Linux; "
                              "remove .venv and put such a python3 first in PATH") from None
         installed.write_text(REQUIREMENTS.read_text())
-    import sanitized
-
     say("fuzz", "extension with clang's sanitizers", end=" ... ")
     started = time.monotonic()
-    sanitized.build(EXTENSION, compiler(), INSTRUMENTED, "")
+    subprocess.run([sys.executable, SANITIZED, EXTENSION, compiler(), INSTRUMENTED], check=True)
     print(f"{time.monotonic() - started:.0f} s", flush=True)
 
 
 def environment(target):
     """libFuzzer finds a mutator only among what is loaded before it starts."""
-    if is_c(target):
+    if target.bits:
         return os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=16",
                              "UBSAN_OPTIONS": "print_stacktrace=1"}
     libraries = [PACKAGES / "asan_with_fuzzer.so"]
-    if hasattr(target, "mutate"):
+    if target.mutates:
         libraries += (PACKAGES / "atheris").glob("custom_mutator*.so")
     return os.environ | {
         "LD_PRELOAD": " ".join(map(str, libraries)),
@@ -153,18 +164,19 @@ def environment(target):
 
 
 def command(target, folder, *options):
-    limits = [f"-timeout={target.SECONDS}", f"-max_len={target.MAX_LENGTH}",
+    limits = [f"-timeout={target.seconds}", f"-max_len={target.max_length}",
               f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={LARGEST_ALLOCATION}"]
-    program = ([C_FUZZERS / str(target.BITS) / "fuzzer"] if is_c(target)
-               else [sys.executable, FUZZ / "engine.py", target.__name__])
+    program = ([C_FUZZERS / str(target.bits) / "fuzzer"] if target.bits
+               else [sys.executable, FUZZ / "engine.py", target.name])
     return [*program, *limits, f"-artifact_prefix={folder / 'findings'}/", *options]
 
 
 def fill(target, corpus):
-    """Puts the seeds and the inputs kept in tests/fuzz/corpus into the corpus."""
+    """Puts the seeds and the inputs kept in tests/hostile/fuzz/corpus into the corpus."""
     corpus.mkdir(parents=True, exist_ok=True)
-    for data in [*target.seeds(), *kept(target)]:
-        if len(data) <= target.MAX_LENGTH:
+    describe(target.name, corpus)
+    for data in kept(target):
+        if len(data) <= target.max_length:
             (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
 
 
@@ -172,14 +184,15 @@ def fill(target, corpus):
 
 
 def archive(target):
-    return FUZZ / "corpus" / f"{getattr(target, 'CORPUS', target.__name__)}.tgz"
+    return FUZZ / "corpus" / f"{target.corpus}.tgz"
 
 
 def kept(target):
-    """The inputs of tests/fuzz/corpus."""
-    from replay import inputs
-
-    return [data for _, data in inputs(archive(target))] if archive(target).exists() else []
+    """The inputs of tests/hostile/fuzz/corpus."""
+    if not archive(target).exists():
+        return []
+    with tarfile.open(archive(target)) as packed:
+        return [packed.extractfile(member).read() for member in packed]
 
 
 def keep(target, folder):
@@ -295,9 +308,9 @@ def commit():
 
 
 def record(target, revision, found, seconds, findings):
-    """Adds a run to tests/fuzz/campaign.json, by target and commit; seconds: of all its processes."""
+    """Adds a run to campaign.json, by target and commit; seconds: of all its processes."""
     campaign = json.loads(CAMPAIGN.read_text()) if CAMPAIGN.exists() else {}
-    entry = campaign.setdefault(target.__name__, {}).setdefault(
+    entry = campaign.setdefault(target.name, {}).setdefault(
         revision, {"seconds": 0, "executions": 0, "findings": 0})
     entry["seconds"] += round(seconds)
     entry["executions"] += found.executions
@@ -321,15 +334,15 @@ def parse_arguments():
     parser.add_argument("--target", choices=TARGETS, default="file", help="default: file")
     parser.add_argument("--minutes", type=float, default=5, help="default: 5")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
-    parser.add_argument("--record", action="store_true", help="add to tests/fuzz/campaign.json")
+    parser.add_argument("--record", action="store_true", help="add to tests/hostile/fuzz/campaign.json")
     parser.add_argument("--input", type=Path, help="run this input only")
-    parser.add_argument("--keep", action="store_true", help="write tests/fuzz/corpus")
+    parser.add_argument("--keep", action="store_true", help="write tests/hostile/fuzz/corpus")
     return parser.parse_args()
 
 
 def main():
     arguments = parse_arguments()
-    target = importlib.import_module(arguments.target)
+    target = describe(arguments.target)
     try:
         set_up(target)
     except SetupError as error:

@@ -29,7 +29,7 @@ NOTICE = """\
 #define PT_OPERATOR_ARGUMENTS_H
 """
 ENTRY = re.compile(r'PT_OPERATOR\((\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)')
-OUTPUTS = "OWNA"
+OUTPUTS = "OWCENA"
 NUMBERS = 1 << 16  # what an instruction in a pool has room for
 
 

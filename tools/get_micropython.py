@@ -403,7 +403,7 @@ def main():
         else:
             get(tree, lists)
     except GetError as error:
-        remedy = "" if named or not tree.exists() else f"; remove {tree} to get it anew"
+        remedy = "" if named or not tree.exists() else f"; remove {tree} to fetch it again"
         sys.exit(f"get_micropython: {error}{remedy}")
     print(tree)
 

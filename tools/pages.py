@@ -3,6 +3,7 @@
 
     .venv/bin/python tools/pages.py docs/quickstart.md           # write what the commands print now
     .venv/bin/python tools/pages.py --check docs/quickstart.md   # status 1 if they differ
+    tools/pages.py --check --python venv/bin/python docs/quickstart.md   # as one without a checkout
 
 A page's ```console blocks hold commands, `$ picotorch size net.pte`, and what they print on stdout; a
 line `...` stands for lines left out. Blocks of other kinds whose first line is a comment with a file
@@ -10,11 +11,13 @@ name, `# net.py`, are written to that file. All commands of a page run one after
 folder. Below `<!-- needs torch: net.pte -->` a block runs only where torch is installed; elsewhere
 docs/net.pte takes the place of what it would have made.
 
+--python names the Python of another environment, for example one with the wheel. Its commands run in a
+folder that knows nothing of this repository; else `tests` and `tools` are there.
+
 A page may differ from the output in its spaces, and by 10 % in a number: a faster kernel does not make
 the page wrong at once.
 """
 
-import importlib.util
 import os
 import re
 import shutil
@@ -64,11 +67,22 @@ def aligned(shown: list[str], printed: list[str], same) -> list[str] | None:
     return None if rest is None else [printed[0], *rest]
 
 
-def run(command: str, folder: Path) -> list[str]:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True,
-                          stdout=subprocess.PIPE)
-    return [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+class Environment:
+    """Where commands run: with the programs beside a Python, in a folder."""
+
+    def __init__(self, python: Path, folder: Path):
+        self.python = python
+        self.folder = folder
+
+    def run(self, command: str) -> list[str]:
+        path = f"{self.python.parent}:{os.environ['PATH']}"
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, text=True,
+                              env={**os.environ, "PATH": path}, stdout=subprocess.PIPE)
+        return [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+
+    def has_torch(self) -> bool:
+        find = "import importlib.util as i, sys; sys.exit(i.find_spec('torch') is None)"
+        return subprocess.run([self.python, "-c", find]).returncode == 0
 
 
 def commands(body: str) -> list[list[str]]:
@@ -82,11 +96,11 @@ def commands(body: str) -> list[list[str]]:
     return found
 
 
-def renewed(body: str, folder: Path, differences: list[str]) -> str:
+def renewed(body: str, environment: Environment, differences: list[str]) -> str:
     """A console block with what its commands print now; what differs is added to `differences`."""
     lines = []
     for first, *shown in commands(body):
-        printed = run(first[2:], folder)
+        printed = environment.run(first[2:])
         blank = 0
         while shown and not shown[-1]:
             shown, blank = shown[:-1], blank + 1
@@ -98,21 +112,24 @@ def renewed(body: str, folder: Path, differences: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check(path: Path) -> tuple[str, list[str]]:
+def check(path: Path, python: Path | None) -> tuple[str, list[str]]:
     """The text of the page with its output as it is now, and the commands whose output differs."""
     differences: list[str] = []
     with tempfile.TemporaryDirectory(prefix="picotorch-page-") as name:
         folder = Path(name)
-        for linked in ("tests", "tools"):
-            (folder / linked).symlink_to(ROOT / linked)
+        environment = Environment(python or Path(sys.executable), folder)
+        has_torch = environment.has_torch()
+        if python is None:
+            for linked in ("tests", "tools"):
+                (folder / linked).symlink_to(ROOT / linked)
 
         def one(found):
             body = found["body"]
-            if found["made"] and importlib.util.find_spec("torch") is None:
+            if found["made"] and not has_torch:
                 shutil.copy(ROOT / "docs" / found["made"], folder)
             elif found["kind"] == "console":
                 start, end = (found.start("body") - found.start(), found.end("body") - found.start())
-                return found[0][:start] + renewed(body, folder, differences) + found[0][end:]
+                return found[0][:start] + renewed(body, environment, differences) + found[0][end:]
             elif FILE.match(body):
                 (folder / FILE.match(body)[1]).write_text(body)
             return found[0]
@@ -123,10 +140,12 @@ def check(path: Path) -> tuple[str, list[str]]:
 @click.command(help=__doc__)
 @click.argument("pages", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; compare.")
-def main(pages, only_check):
+@click.option("--python", type=click.Path(exists=True, path_type=Path), callback=lambda _, __, path:
+              path and path.absolute(), help="The Python of the environment to run the commands in.")
+def main(pages, only_check, python):
     failed = False
     for page in pages:
-        text, differences = check(page)
+        text, differences = check(page, python)
         for difference in differences:
             click.echo(f"{page}: prints now\n{difference}\n")
         failed |= bool(differences)

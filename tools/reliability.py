@@ -2,8 +2,8 @@
 
     make reliability        # runs the tests, then this
 
-The tests leave their numbers in build/reliability (tests/host/figures.py). Ends with status 1 where a
-subject is missing or something crashed, hung or came out wrong.
+The tests leave their numbers in build/reliability (tests/support/figures.py). Ends with status 1 where
+a subject is missing or something crashed, hung or came out wrong.
 """
 
 import json
@@ -34,7 +34,9 @@ class Row:
 
 
 def tests(*names):
-    return f'make test PYTEST="{" ".join(f"tests/host/{name}.py" for name in names)}"'
+    """The command that runs these files of tests."""
+    paths = [path.relative_to(ROOT) for name in names for path in ROOT.glob(f"tests/*/{name}.py")]
+    return f'make test PYTEST="{" ".join(map(str, paths))}"'
 
 
 ROWS = (

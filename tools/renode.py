@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run tests/renode on Renode, where RENODE_TEST names its program renode-test.
+"""Run tests/boards/renode on Renode, where RENODE_TEST names its program renode-test.
 
 What they expect comes of a run on QEMU just before, with the same firmware and the same job: outputs,
 instruction counts and lines on the UART. Without RENODE_TEST nothing is run, with status 0.
@@ -20,15 +20,14 @@ import click
 import renode_platform
 from picotorch.host.boards import boards
 from picotorch.host.firmware import mpy
+from picotorch.host.inputs import read_inputs
 from picotorch.host.run import emulated, emulator
 from picotorch.host.run.request import Request
+from picotorch.host.twin import open_program
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-import fixture_store  # noqa: E402
-
-SUITES = ROOT / "tests" / "renode"
+FIXTURES = ROOT / "tests" / "fixtures"
+SUITES = ROOT / "tests" / "boards" / "renode"
 BUILD = ROOT / "build" / "renode"
 SKIPPED = ("skipped: RENODE_TEST names no renode-test. Renode is in no package registry: get 1.16.1 "
            "from renode.io and set RENODE_TEST=/path/to/renode-test")
@@ -110,11 +109,11 @@ def _toml(name):
     return renode_platform.load(boards.BOARDS_DIR / name)
 
 
-def job_of(fixture_name):
-    """Return the job that runs a fixture's model with its first inputs."""
-    fixture = fixture_store.load(fixture_name)
-    return emulated.make_job(Request(fixture.pte, fixture.name, fixture.runs[0].inputs,
-                                     pool_size=POOL_SIZE, temp_size=TEMP_SIZE))
+def job_of(name):
+    """Return the job that runs a fixture's model with its inputs."""
+    pte = (FIXTURES / name / "model.pte").read_bytes()
+    inputs = read_inputs(FIXTURES / name / "inputs.npz", open_program(pte).method_meta("forward"))
+    return emulated.make_job(Request(pte, name, inputs, pool_size=POOL_SIZE, temp_size=TEMP_SIZE))
 
 
 # -- what is expected, by QEMU --------------------------------------------------------
@@ -220,7 +219,7 @@ def prepare(board, toml, folder):
 
 
 def variables(board, toml, folder):
-    """Return the variables of tests/renode/board.resource."""
+    """Return the variables of tests/boards/renode/board.resource."""
     found = {
         "BOARD": board.name,
         "CASES": folder,

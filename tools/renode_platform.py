@@ -38,7 +38,7 @@ UART = """\
     RxInterrupt -> nvic@{receive_irq}
 """
 
-# A register keeps what is written. {started} says which write starts the counter anew, {value} what
+# A register keeps what is written. {started} says which write restarts the counter, {value} what
 # the registers of the count and of its wrap read as.
 COUNTER = """\
 counter: Python.PythonPeripheral @ sysbus {address:#010x}

@@ -303,7 +303,7 @@ def set_up_python(_):
     if not python_can(VENV_PYTHON, "import pip"):
         python = find_python()
         if python is None:
-            raise SetupError("No Python that can make .venv: make packages says what is missing")
+            raise SetupError("No Python that can make .venv: make packages lists what is missing")
         shutil.rmtree(VENV, ignore_errors=True)
         run("python", [python, "-m", "venv", ".venv"], "venv")
     for path in extension_files():
@@ -412,7 +412,9 @@ def set_up_natmod(arguments):
         have(needs_of_risc_v())
     set_up_micropython(arguments)
     for arch in arches:
-        settings = [f"ARCH={arch}", *([f"FLASH={arguments.flash}"] if arguments.flash else [])]
+        settings = [f"ARCH={arch}", *([f"FLASH={arguments.flash}"] if arguments.flash else []),
+                    *(["IMAGES=1"] if arguments.images else []),
+                    *(["SMALL=1"] if arguments.small else [])]
         run_make(arguments, "natmod", f"natmod-{arch}", "port/natmod", *settings)
 
 
@@ -459,6 +461,8 @@ def parse_arguments():
     )
     parser.add_argument("--flash", metavar="ADDRESS",
                         help="of the native module: link its kernels for this place in flash")
+    parser.add_argument("--images", action="store_true", help="of the native module: for images only")
+    parser.add_argument("--small", action="store_true", help="of the native module: smaller and slower")
     return parser.parse_args()
 
 

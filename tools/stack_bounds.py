@@ -84,7 +84,7 @@ class Function:
     last: str = ""
 
 
-class Image:
+class ElfFile:
     """Symbols and bytes of an ELF file."""
 
     def __init__(self, path: Path):
@@ -130,7 +130,7 @@ class Program:
     """The functions of an image and what they call."""
 
     def __init__(self, path: Path, objdump: str):
-        self.image = Image(path)
+        self.image = ElfFile(path)
         self.rounds = ROUNDS | dict.fromkeys(VERIFIER, schema_depth())
         self.functions = {}
         listing = subprocess.run([objdump, "-d", "--no-show-raw-insn", path], check=True, text=True,

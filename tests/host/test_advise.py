@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
-import fixture_store
 import pytest
+from support import fixture_store
 
-TRANSFORMER = Path(__file__).parents[1] / "export/programs/transformer_cortex-m4.pte"
+NET_INT8 = Path(__file__).parents[2] / "docs/net_int8.pte"
+TRANSFORMER = Path(__file__).parents[1] / "models/export/programs/transformer_cortex-m4.pte"
 
 
 def found(call, path):
@@ -25,6 +26,13 @@ def found(call, path):
 def test_what_costs_too_much(call, name, what, instructions, nbytes):
     one = found(call, fixture_store.load(name).path)[what]
     assert (one["instructions"], one["bytes"]) == (instructions, nbytes) and one["remedy"]
+
+
+def test_a_first_convolution_that_int8_does_not_speed_up(call):
+    what = "int8 does not speed up a convolution of one channel with a small kernel"
+    assert found(call, NET_INT8)[what]["instructions"] == [1]
+    assert what not in found(call, fixture_store.load("int8_ds_cnn").path)  # 40 products an output
+    assert what not in found(call, fixture_store.load("int8_resnet8").path)  # three channels
 
 
 def test_layers_that_int8_leaves_in_float(call):

@@ -6,16 +6,16 @@ from pathlib import Path
 import flatbuffers
 import numpy as np
 import pytest
-from calling import assert_error, assert_usage
 from picotorch import Error
 from picotorch.host.run import bundled, bundled_schema
 from picotorch.host.run.verifying import verify
-from targets import BOARDS
+from support.calling import assert_error, assert_usage
+from support.targets import BOARDS
 
-FOLDER = Path(__file__).resolve().parents[1] / "bundled"
+FOLDER = Path(__file__).resolve().parents[1] / "models" / "bundled"
 PASSING, FAILING = FOLDER / "passing.bpte", FOLDER / "failing.bpte"
 TARGETS = ("host", *BOARDS)
-# What ExecuTorch's runtime says of each set; tools/export_bundled.py prints it
+# What ExecuTorch's runtime says of each set; tests/models/export_bundled.py prints it
 EXECUTORCH = {PASSING: {"forward": [True, True, True], "scale": [True]},
               FAILING: {"forward": [True, False, False, True]}}
 

@@ -1,15 +1,17 @@
 """C projects of models: they build by themselves, and give the bytes that the twin gives."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
-import fixture_store
 import numpy as np
 import pytest
+from benchmark.bench_images import instructions_of
 from picotorch import Error
-from picotorch.host.boards.boards import board_names, full_board_names
+from picotorch.host.boards.boards import board_names, full_board_names, load_board
 from picotorch.host.compile import c_project, c_sources
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.operators import known_operators
@@ -17,13 +19,16 @@ from picotorch.host.run import running
 from picotorch.host.run.request import Request
 from picotorch.host.tensors import numpy_dtype, to_stored
 from picotorch.host.twin import open_program
+from support import benchmark_store, fixture_store
+from support.calling import assert_error
 
 MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
           "scalar_inputs", "number_outputs"]
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
-MOST_FLASH = 78 * 1024  # of MODEL on a Cortex-M4F, everything included
-MOST_SMALL = 70 * 1024  # for size, by link-time optimisation
+MOST_FLASH = 77 * 1024  # of MODEL on a Cortex-M4F, everything included
+MOST_SMALL = 69 * 1024  # for size, by link-time optimisation
+MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
 MOST_RAM = 600  # besides planned buffers and temp memory, that of main.c included
 # Instructions of model_open of MODEL on a Cortex-M4F, by what of the image is verified.
 MOST_INSTRUCTIONS = {"MINIMAL": 3_000, "RECORDS": 20_000, "STRICT": 52_000}
@@ -51,12 +56,17 @@ def first_inputs(fixture):
     return found
 
 
-def write(folder, fixture_name, **options):
-    """The project of a fixture with the inputs of its first runs."""
+def model_of(fixture, name="model"):
+    """With the inputs of its first runs."""
+    return c_project.Model(name, image_of(fixture), first_inputs(fixture))
+
+
+def write(folder, fixture_name, name="model"):
+    """The project of a fixture."""
     fixture = fixture_store.load(fixture_name)
-    image = image_of(fixture)
-    c_project.write(image, folder, inputs=first_inputs(fixture), **options)
-    return image, fixture
+    model = model_of(fixture, name)
+    c_project.write([model], folder)
+    return model.image, fixture
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +90,7 @@ def printed(text):
     return {name: words.strip() for name, words in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def expected(image, fixture):
+def expected(image, fixture, prefix="model"):
     """The same of the twin, but for numbers: their values."""
     program, found = open_program(image), {}
     several = len([name for name in program.method_names if name in first_inputs(fixture)]) > 1
@@ -88,7 +98,7 @@ def expected(image, fixture):
         meta = program.method_meta(method)
         outputs = running.run(Request(image, fixture.name, inputs, method), running.HOST).outputs
         for i, value in enumerate(outputs):
-            name = f"model_{method}_output_{i}" if several else f"model_output_{i}"
+            name = f"{prefix}_{method}_output_{i}" if several else f"{prefix}_output_{i}"
             found[name] = value if meta.output_tag(i) != 5 else words_of(
                 value, meta.output_tensor_meta(i))
     return found
@@ -122,17 +132,16 @@ def test_it_gives_what_the_twin_gives(name, tmp_path):
 
 def test_it_runs_with_checks_and_texts(tmp_path):
     image, fixture = write(tmp_path, "mixed_unplanned")
-    path = tmp_path / "picotorch" / "core" / "config.h"
-    path.write_text(re.sub(r"(?m)^#define PT_NO_(CHECKS|TEXTS)$", "", path.read_text()))
-    build(tmp_path, *UNOPTIMISED)
-    assert_same(said(tmp_path, *UNOPTIMISED), expected(image, fixture))
-    path = tmp_path / "model_image.c"
+    options = [*UNOPTIMISED, "CHECKS=1", "TEXTS=1"]
+    build(tmp_path, *options)
+    assert_same(said(tmp_path, *options), expected(image, fixture))
+    path = tmp_path / "model/model_image.c"
     rows = path.read_text().split("\n")
     rows[9] = re.sub("0x........", "0x01234567", rows[9], count=1)  # a word of its records
     path.write_text("\n".join(rows))
-    build(tmp_path, *UNOPTIMISED)
+    build(tmp_path, *options)
     with pytest.raises(AssertionError, match="its checksum is wrong: it is damaged"):
-        said(tmp_path, *UNOPTIMISED)
+        said(tmp_path, *options)
 
 
 @pytest.mark.parametrize("board", ["host", *board_names()])
@@ -154,44 +163,39 @@ def test_it_is_small(project):
     build(folder, "BOARD=mps2-an386")
     build(folder, "BOARD=mps2-an386", "SMALL=1", "LTO=1")
     flash, ram = sizes(folder / "build/mps2-an386/model")
-    (method,) = c_project.write(image, folder / "another")["methods"]
+    (method,) = c_project.write([c_project.Model("model", image)], folder / "another")["methods"]
+    assert "#define PT_NO_DYNAMIC\n" in (folder / "picotorch/core/config.h").read_text()
     assert flash < MOST_FLASH
     assert 0 < ram - sum(method["planned"]) - method["temp"] < MOST_RAM
     assert sizes(folder / "build/mps2-an386-small-lto/model")[0] < MOST_SMALL
 
 
-def instructions_to_load(firmware):
-    """Instructions from the call of model_open to its end: the emulator logs each."""
-    log = subprocess.Popen(
-        ["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-singlestep",
-         "-d", "exec,nochain", "-D", "/dev/stdout", "-kernel", firmware],
-        stdout=subprocess.PIPE, text=True, errors="replace")
-    count, caller, before = 0, None, None
-    with log:
-        for line in log.stdout:
-            found = re.match(r"Trace .*\] ?(\w*)$", line)
-            if not found:
-                continue
-            function = found[1]
-            if function == "model_open" and caller is None:
-                caller = before
-            elif caller and function == caller:
-                log.kill()
-                return count
-            count, before = count + bool(caller), function
-    raise AssertionError("model_open did not return")
+def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
+    board = "mps2-an386"
+    anchor = benchmark_store.FOLDER / "bench_anchor.json"
+    flash = json.loads(anchor.read_text())["models"][MODEL][board]["flash"]
+    model = benchmark_store.load(MODEL)
+    program = model.pte(board)
+    image = compile_image(program, (), load_board(board).core).data
+    c_project.write([c_project.Model("model", image, {"forward": model.inputs})], tmp_path)
+    build(tmp_path, f"BOARD={board}")
+    assert sizes(tmp_path / f"build/{board}/model")[0] < MOST_OF_ANCHOR * (flash + len(program))
+    info = open_program(image).method_meta("forward").output_tensor_meta(0)
+    for options in ([f"BOARD={board}"], UNOPTIMISED):
+        assert_same(said(tmp_path, *options), {"model_output_0": words_of(model.expected[0], info)})
+    build(tmp_path, "BOARD=mps2-an385")
+    with pytest.raises(AssertionError, match="error 16, subject"):
+        said(tmp_path, "BOARD=mps2-an385")
 
 
 @pytest.mark.parametrize("verification", MOST_INSTRUCTIONS)
 def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
     folder = shutil.copytree(project[0], tmp_path / "project", ignore=lambda *_: ["build"])
-    path = folder / "model.c"
+    path = folder / "model/model.c"
     path.write_text(path.read_text().replace("PT_VERIFY_STRICT", f"PT_VERIFY_{verification}"))
-    path = folder / "picotorch" / "core" / "config.h"
-    if verification != "MINIMAL":
-        path.write_text(path.read_text().replace("#define PT_NO_CHECKS\n", ""))
-    build(folder, "BOARD=mps2-an386")
-    count = instructions_to_load(folder / "build/mps2-an386/model")
+    checks = [] if verification == "MINIMAL" else ["CHECKS=1"]
+    build(folder, "BOARD=mps2-an386", "BUILD=build/this", *checks)
+    count = instructions_of("model_open", folder / "build/this/model", load_board("mps2-an386"))
     print(f"{verification}: {count}")
     assert 1_000 < count < MOST_INSTRUCTIONS[verification]
 
@@ -204,6 +208,18 @@ def test_a_changed_setting_builds_what_needs_it(project, tmp_path):
     path.write_text(path.read_text().replace("#define PT_NO_CHECKS\n", ""))
     build(folder)
     assert (folder / "build/host/model").stat().st_size > before
+
+
+def test_what_is_the_same_is_not_compiled_again(tmp_path):
+    """Of the project of another model in its place."""
+    write(tmp_path, "mlp")
+    build(tmp_path, *UNOPTIMISED)
+    objects = tmp_path / "build/host/objects/picotorch/core"
+    before = {path: path.stat().st_mtime_ns for path in objects.glob("*.o")}
+    image, fixture = write(tmp_path, "softmax_2x2")
+    build(tmp_path, *UNOPTIMISED)
+    assert [path.name for path in before if path.stat().st_mtime_ns != before[path]] == ["registry.o"]
+    assert_same(said(tmp_path, *UNOPTIMISED), expected(image, fixture))
 
 
 def test_it_needs_no_more_of_libc_than_memory_functions(project):
@@ -239,7 +255,7 @@ def test_cpp_includes_the_header(project):
         pytest.skip("g++ is not installed")
     folder, _, _ = project
     (folder / "use.cpp").write_text(
-        '#include "model.h"\n'
+        '#include "model/model.h"\n'
         "int use(pt_error *error) { return model_open(error) || model_run(error); }\n"
         "float first() { return model_output_0()[0]; }\n")
     text = sh("g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-c", "-o", folder / "use.o",
@@ -247,13 +263,103 @@ def test_cpp_includes_the_header(project):
     assert text == ""
 
 
+@pytest.mark.parametrize("name", ["dynamic_batch", "control_flow", "cond_on_a_size"])
+def test_what_changes_is_refused_by_a_build_for_what_does_not(name, tmp_path):
+    write(tmp_path, name)
+    path = tmp_path / "picotorch/core/config.h"
+    assert "#define PT_NO_DYNAMIC\n" not in path.read_text()
+    path.write_text(path.read_text().replace("#define PT_NO_TRACER", "#define PT_NO_TRACER\n"
+                                             "#define PT_NO_DYNAMIC", 1))
+    build(tmp_path, *UNOPTIMISED)
+    with pytest.raises(AssertionError, match="error 16, subject"):
+        said(tmp_path, *UNOPTIMISED)
+
+
 def test_an_error_is_printed(tmp_path):
     write(tmp_path, "mlp")
-    path = tmp_path / "model_image.c"
-    path.write_text(path.read_text().replace("0x314d5450", "0x304d5450"))
+    path = tmp_path / "model/model_image.c"
+    path.write_text(path.read_text().replace("0x324d5450", "0x304d5450"))
     build(tmp_path, *UNOPTIMISED)
     with pytest.raises(AssertionError, match=r"error 35, subject 0, index -1"):
         said(tmp_path, *UNOPTIMISED)
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an386"])
+def test_models_share_the_library(board, tmp_path):
+    """One firmware with two models, whose operators are not the same, gives what each alone gives."""
+    models = {"keyword": "int8_ds_cnn", "two": "two_methods"}
+    fixtures = {name: fixture_store.load(fixture) for name, fixture in models.items()}
+    images = [model_of(fixture, name) for name, fixture in fixtures.items()]
+    project = c_project.write(images, tmp_path)
+    assert [method["prefix"] for method in project["methods"]] == ["keyword", "two_decode",
+                                                                "two_encode"]
+    assert sorted(path.parent.name for path in tmp_path.glob("*/*_image.c")) == ["keyword", "two"]
+    assert len(list(tmp_path.rglob("executor.c"))) == 1
+    options = [f"BOARD={board}", *(UNOPTIMISED if board == "host" else [])]
+    build(tmp_path, *options)
+    wanted = {}
+    for model in images:
+        wanted |= expected(model.image, fixtures[model.name], model.name)
+    assert_same(said(tmp_path, *options), wanted)
+
+
+@pytest.mark.parametrize("names", [("kws", "kws"), ("kws", "KWS")])
+def test_two_models_with_one_name_are_refused(names, tmp_path):
+    models = [model_of(fixture_store.load("mlp"), name) for name in names]
+    with pytest.raises(Error, match=f"InvalidArgument .*{names[1]}: is the name of two models; give"):
+        c_project.write(models, tmp_path)
+
+
+def test_a_model_and_a_method_with_one_name_are_refused(tmp_path):
+    """Functions of the method "encode" of two begin with two_encode."""
+    models = [model_of(fixture_store.load(fixture), name)
+              for fixture, name in (("two_methods", "two"), ("mlp", "two_encode"))]
+    with pytest.raises(Error, match=r"InvalidArgument .*two_encode: is the name of two models"):
+        c_project.write(models, tmp_path)
+
+
+def test_methods_whose_macros_were_the_same_are_numbered():
+    assert c_project._prefixes("m", ["a", "b.c", "A", "b_c"]) == ["m_a", "m_b_c", "m_A_2", "m_b_c_3"]
+
+
+def test_a_model_that_is_left_out_is_removed(tmp_path):
+    fixture = fixture_store.load("mlp")
+    c_project.write([model_of(fixture, "one"), model_of(fixture, "two")], tmp_path)
+    (tmp_path / "two" / "mine.h").write_text("// mine\n")
+    c_project.write([model_of(fixture, "one")], tmp_path)
+    assert [path.name for path in (tmp_path / "two").iterdir()] == ["mine.h"]
+    assert len(list((tmp_path / "one").iterdir())) == 4
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an386"])
+def test_it_builds_in_a_folder_with_a_space(board, tmp_path):
+    folder = tmp_path / "my models" / "a project"
+    folder.mkdir(parents=True)
+    image, fixture = write(folder, "mlp")
+    build(folder, f"BOARD={board}", *UNOPTIMISED)
+    assert_same(said(folder, f"BOARD={board}", *UNOPTIMISED), expected(image, fixture))
+
+
+def test_cmake_builds_two_models_in_a_folder_with_a_space(tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    folder, fixture = tmp_path / "my models", fixture_store.load("mlp")
+    models = [model_of(fixture, "one"), model_of(fixture, "two")]
+    c_project.write(models, folder)
+    sh("cmake", "-S", folder, "-B", folder / "build/c make")
+    sh("cmake", "--build", folder / "build/c make", "-j2")
+    assert_same(sh(folder / "build/c make/models"), {
+        **expected(models[0].image, fixture, "one"), **expected(models[1].image, fixture, "two")})
+
+
+def test_the_library_says_that_its_path_has_a_space(tmp_path):
+    """Where a Makefile of another project includes it."""
+    folder = tmp_path / "my models"
+    folder.mkdir()
+    write(folder, "mlp")
+    (folder / "use.mk").write_text("include picotorch/kernels.mk\nall:\n\techo $(PT_KERNELS_C)\n")
+    text = sh("make", "-C", folder, "-f", "use.mk", status=2)
+    assert "the path of kernels.mk has a space: make cannot use it" in text
 
 
 # ---- what is written
@@ -261,7 +367,7 @@ def test_an_error_is_printed(tmp_path):
 def test_quantization_is_in_the_header(tmp_path):
     image, _ = write(tmp_path, "int8_io_ds_cnn")
     scale, zero_point = open_program(image).method_meta("forward").input_quantization(0)
-    text = (tmp_path / "model.h").read_text()
+    text = (tmp_path / "model/model.h").read_text()
     assert np.float32(float(re.search(r"MODEL_INPUT_0_SCALE (\S+)f", text)[1])) == np.float32(scale)
     assert int(re.search(r"MODEL_INPUT_0_ZERO_POINT \(?(-?\d+)", text)[1]) == zero_point
     assert "#define MODEL_CONSTANT_INPUT0_SCALE " in text  # a constant is no method
@@ -269,21 +375,39 @@ def test_quantization_is_in_the_header(tmp_path):
 
 def test_the_same_image_makes_the_same_files(project, tmp_path):
     folder, image, fixture = project
-    c_project.write(image, tmp_path / "again", inputs=first_inputs(fixture))
+    c_project.write([model_of(fixture)], tmp_path / "again")
     for path in (tmp_path / "again").rglob("*.*"):
         if path.is_file():
             assert path.read_bytes() == (folder / path.relative_to(tmp_path / "again")).read_bytes()
+
+
+def test_the_command_writes_a_project_of_two_models(call, tmp_path):
+    for name in ("kws", "more faces"):
+        shutil.copy(fixture_store.load("mlp").path, tmp_path / f"{name}.pte")
+    models = [tmp_path / "kws.pte", tmp_path / "more faces.pte"]
+    status, out, _ = call("compile", *models, "--c", tmp_path / "a", "--json")
+    assert status == 0
+    assert [entry["model"] for entry in json.loads(out)] == list(map(str, models))
+    text = (tmp_path / "a" / "README.md").read_text()
+    assert "`kws/`, `more_faces/`" in text and "| more_faces_run |" in text
+    status, out, _ = call("compile", *models, "--c", tmp_path / "b", "--name", "one", "--name", "two")
+    assert status == 0 and f"{tmp_path}/more faces.pte: " in out
+    assert sorted(path.name for path in (tmp_path / "b").iterdir() if path.is_dir()) == [
+        "one", "picotorch", "two"]
+    assert_error(call("compile", *models, "--c", tmp_path / "c", "--name", "one", "--name", "one"),
+                 "InvalidArgument", "one: is the name of two models; give each its own --name")
+    assert not (tmp_path / "c").exists()
 
 
 def test_files_that_may_be_changed_are_kept(tmp_path):
     image, _ = write(tmp_path, "mlp")
     (tmp_path / "main.c").write_text("// mine\n")
     (tmp_path / "picotorch" / "old.c").write_text("")
-    (tmp_path / "model.c").write_text("")
-    c_project.write(image, tmp_path)
+    (tmp_path / "model/model.c").write_text("")
+    c_project.write([c_project.Model("model", image)], tmp_path)
     assert (tmp_path / "main.c").read_text() == "// mine\n"
     assert not (tmp_path / "picotorch" / "old.c").exists()
-    assert (tmp_path / "model.c").read_text() != ""
+    assert (tmp_path / "model/model.c").read_text() != ""
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
@@ -299,6 +423,22 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
         write(tmp_path / "file", "mlp")
 
 
+@pytest.mark.parametrize("name", ["pt", "PT_kernel", "picotorch", "build", "Makefile", "LICENSE", "all",
+                                  "target", "string", "kws_image"])
+def test_a_name_of_the_project_is_refused(name, tmp_path):
+    with pytest.raises(Error, match=r"InvalidArgument .*every project has already; give the model"):
+        write(tmp_path, "mlp", name=name)
+
+
+@pytest.mark.parametrize(("path", "name"), [
+    ("models/kws.pte", "kws"), ("int8-kws (1).pte", "int8_kws__1_"), ("2nd.pte", "model_2nd"),
+    ("modèle.pte", "mod_le"), (".pte", "model__pte"),
+    ("pt_kws.pte", "model_pt_kws"), ("kws_image.pte", "model_kws_image_model"),
+    ("all.pte", "model_all")])
+def test_the_name_of_a_file_becomes_one_of_c(path, name):
+    assert c_project.name_of(Path(path)) == name
+
+
 @pytest.mark.parametrize("name", ["1st", "a b", "", "x;y"])
 def test_a_name_that_c_has_not_is_refused(name, tmp_path):
     with pytest.raises(Error, match=r"InvalidArgument .*is not a C identifier"):
@@ -307,13 +447,13 @@ def test_a_name_that_c_has_not_is_refused(name, tmp_path):
 
 def test_names_of_a_model_are_no_code(tmp_path):
     pte = fixture_store.load("mlp").pte.replace(b"forward", b"a\"#er;\\")
-    c_project.write(compile_image(pte).data, tmp_path, note="b\n#error\\")
+    c_project.write([c_project.Model("model", compile_image(pte).data, note="b\n#error\\")], tmp_path)
     build(tmp_path, *UNOPTIMISED)
 
 
 def test_a_name_is_what_functions_begin_with(tmp_path):
     write(tmp_path, "mlp", name="gesture")
-    assert "int gesture_run(pt_error *error);" in (tmp_path / "model.h").read_text()
+    assert "int gesture_run(pt_error *error);" in (tmp_path / "gesture/gesture.h").read_text()
     build(tmp_path, *UNOPTIMISED)
 
 

@@ -1,12 +1,12 @@
 """Inputs of other sizes than the program's through all that the host offers."""
 
-import fixture_store
 import numpy as np
 import pytest
 from picotorch import Error, Module
 from picotorch.host.run import running
 from picotorch.host.run.request import Request
 from picotorch.runtime import Runtime
+from support import fixture_store
 
 FIXTURE = fixture_store.load("symbolic_sizes")
 BOARDS = ("mps2-an386", "mps2-an385-m0plus")

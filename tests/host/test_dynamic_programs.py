@@ -1,11 +1,11 @@
 """Exported programs of dynamic sizes in the host's tools: runtime, inspect, parity."""
 
-import fixture_store
 import numpy as np
 import pytest
 from picotorch import Error
 from picotorch.runtime import Runtime
-from test_fixture_runs import assert_close
+from support import fixture_store
+from support.fixture_store import assert_close
 
 BOARD = "mps2-an386"
 

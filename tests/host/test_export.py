@@ -4,15 +4,15 @@ import json
 import subprocess
 import sys
 
-import fixture_store
 import numpy as np
 import picotorch.export
 import pytest
-from calling import assert_error, assert_usage
 from picotorch import Error
 from picotorch.host.export import modules as modules_module
 from picotorch.host.export import report, samples, timing
 from picotorch.host.export.differences import Difference
+from support import fixture_store
+from support.calling import assert_error, assert_usage
 
 NETWORK = """
 import torch
@@ -48,8 +48,8 @@ def convolutions():
 @pytest.fixture(scope="module")
 def torch():
     pytest.importorskip("executorch",
-                        reason="executorch is not installed: pip install -e '.[export]'")
-    return pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[export]'")
+                        reason="executorch is not installed (picotorch[export])")
+    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 
 
 @pytest.fixture

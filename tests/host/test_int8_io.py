@@ -6,12 +6,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-import fixture_store
 import numpy as np
-import programs
 import pytest
-from calling import assert_error, assert_usage
-from flatbuffer_builder import double_value, int_value
 from picotorch import Error
 from picotorch.host import twin
 from picotorch.host.export import rewriting
@@ -20,7 +16,10 @@ from picotorch.host.run.parity import same_bits
 from picotorch.host.run.request import Request
 from picotorch.host.twin import open_program
 from picotorch.runtime import Runtime
-from targets import HOST, run_script
+from support import fixture_store, programs
+from support.calling import assert_error, assert_usage
+from support.flatbuffer_builder import double_value, int_value
+from support.targets import HOST, run_script
 
 BOARD = "mps2-an386"
 FIXTURES = ("int8_io_ds_cnn", "int8_io_elementwise")
@@ -180,7 +179,7 @@ def test_export_without_executorch_says_how_to_get_it(call, tmp_path, monkeypatc
     for name in ["executorch", *imported]:
         monkeypatch.setitem(sys.modules, name, None)
     assert_error(call("export", path("int8_ds_cnn"), "--int8-io", "-o", tmp_path / "out.pte"),
-                 "NotFound", "executorch", ".[export]")
+                 "NotFound", "executorch", "picotorch[export]")
     assert not (tmp_path / "out.pte").exists()
 
 

@@ -10,16 +10,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import figures
 import pytest
-from fixture_store import FOLDER
 from picotorch.host.boards.boards import board_names, full_board_names, load_board
 from picotorch.host.run import emulator, running
+from support import figures
+from support.fixture_store import FOLDER
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BOARD = running.DEFAULT_BOARD
 MODEL = str(FOLDER / "add_1" / "model.pte")
-BUNDLED = str(REPOSITORY / "tests" / "bundled" / "passing.bpte")
+BUNDLED = str(REPOSITORY / "tests" / "models" / "bundled" / "passing.bpte")
 
 NETWORK_MODULES = {
     "aiohttp", "asyncio", "asyncore", "ftplib", "http", "httpx", "imaplib", "lwip", "network",

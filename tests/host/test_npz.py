@@ -4,13 +4,13 @@ import io
 import tracemalloc
 import zipfile
 
-import fixture_store
 import numpy as np
 import pytest
-from calling import assert_error
 from picotorch import Error
 from picotorch.host.npz import SPARE, read_npz
 from picotorch.memory import LIMIT
+from support import fixture_store
+from support.calling import assert_error
 
 MODEL = fixture_store.load("add_5").path  # takes 5 floats
 LARGE = 1 << 26  # bytes, of which deflate makes a thousandth

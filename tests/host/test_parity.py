@@ -2,13 +2,12 @@
 
 import json
 
-import benchmark_store
-import fixture_store
 import numpy as np
 import pytest
-from calling import assert_error, assert_usage
 from picotorch.host.boards.boards import full_board_names, load_board
-from picotorch.host.run import running
+from picotorch.host.run import emulated
+from support import benchmark_store, fixture_store
+from support.calling import assert_error, assert_usage
 
 
 def path(name):
@@ -96,13 +95,13 @@ def test_parity_says_where_there_is_nothing_to_compare_with(call, tmp_path):
 
 
 def test_parity_prints_each_board_as_it_comes(call, monkeypatch, capsys):
-    on_board, printed = running.emulated.run, []
+    on_board, printed = emulated.run, []
 
     def run(request, board):
         printed.append(capsys.readouterr().out)
         return on_board(request, board)
 
-    monkeypatch.setattr(running.emulated, "run", run)
+    monkeypatch.setattr(emulated, "run", run)
     assert call("parity", path("add_1"), "--board", "mps2-an386", "--board", "netduinoplus2")[0] == 0
     first, second = printed
     assert "host and expected outputs" in first and "mps2-an386" not in first

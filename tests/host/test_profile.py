@@ -2,14 +2,15 @@
 
 import importlib.util
 import json
+import re
+import struct
+import sys
 import xml.etree.ElementTree as ElementTree
 
-import benchmark_store
-import fixture_store
 import numpy as np
 import pytest
-from calling import assert_error, assert_usage
-from flatbuffer_builder import bool_value
+import resvg_py
+from picotorch.host import drawing
 from picotorch.host.inputs import random_inputs
 from picotorch.host.inspect import memory_map
 from picotorch.host.inspect.lifetimes import Box, lifetimes, live_bytes
@@ -20,8 +21,11 @@ from picotorch.host.run.request import Request
 from picotorch.host.twin import open_program
 from picotorch.host.values import Values
 from picotorch.runtime import Runtime
-from programs import call as kernel_call
-from programs import plan, program, tensor
+from support import benchmark_store, fixture_store
+from support.calling import assert_error, assert_usage
+from support.flatbuffer_builder import bool_value
+from support.programs import call as kernel_call
+from support.programs import plan, program, tensor
 
 BOARD = "mps2-an386"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -71,6 +75,7 @@ def test_what_the_json_holds(call, board):
     for key in ("ticks", "macs", "calls"):
         assert sum(one[key] for one in entry["operators"]) == sum(row[key] for row in rows)
     assert entry["operators"][0]["call"] == "aten::convolution.out"
+    assert entry["cycles"] == (None if board == "host" else round(1.5 * entry["total"]))
 
 
 def test_counts_of_a_board_are_the_same_each_time(call):
@@ -241,6 +246,39 @@ def test_names_of_a_program_cannot_leave_their_place():
     drawn = memory_map.draw(meta_of(made), "<b>&")
     assert "<script>" not in drawn and "<b>" not in drawn
     assert any("</title><script>&" in (one.text or "") for one in ElementTree.fromstring(drawn).iter())
+
+
+@pytest.mark.parametrize("arguments", [("profile",), ("compile", "-o", "out.ptm")])
+def test_a_png_has_the_pixels_and_the_text_of_the_svg(call, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    command, *more = arguments
+    for name in ("map.svg", "map.PNG"):
+        out = call(command, path("ds_cnn"), *more, "--memory-map", name)[1]
+        assert f"Wrote {name}\n" in out
+    text = (tmp_path / "map.svg").read_text()
+    svg = ElementTree.fromstring(text)
+    width, height = png_size((tmp_path / "map.PNG").read_bytes())
+    assert (width, height) == (2 * int(svg.get("width")), 2 * int(svg.get("height")))
+    without_text = re.sub("<text.*?</text>", "", text)
+    assert (tmp_path / "map.PNG").read_bytes() != resvg_py.svg_to_bytes(svg_string=without_text, zoom=2)
+
+
+def png_size(data):
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR"
+    return struct.unpack(">II", data[16:24])
+
+
+def test_a_png_needs_resvg_and_a_font(call, tmp_path, monkeypatch):
+    """Both are found missing before the work starts: resvg would leave the text out."""
+    picture = tmp_path / "map.png"
+    with monkeypatch.context() as patched:
+        patched.setattr(drawing, "FONTS", "Missing Font")
+        assert_error(call("profile", path("add_1"), "--memory-map", picture), "NotFound", "fonts",
+                     ".svg")
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    assert_error(call("profile", path("add_1"), "--memory-map", picture), "NotFound", "resvg-py",
+                 "pip install 'picotorch[png]'")
+    assert not picture.exists()
 
 
 def test_a_method_without_planned_memory_has_no_map(call, tmp_path):

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from calling import assert_error, assert_usage
 from mpremote.transport_serial import SerialTransport
 from picotorch.host.boards.boards import load_board
 from picotorch.host.run import emulator, prompt
+from support.calling import assert_error, assert_usage
 
 REPL = [str(Path(sys.executable).parent / "picotorch"), "repl"]
 BOARD = load_board("mps2-an386")

@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-import fixture_store
 import pytest
-from calling import assert_error, assert_usage
 from picotorch.host.boards.boards import full_board_names
+from support import fixture_store
+from support.calling import assert_error, assert_usage
 
 MODEL = fixture_store.load("add_5").path
 BOARD = ("--board", "mps2-an386")

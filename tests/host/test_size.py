@@ -5,14 +5,14 @@ import re
 import subprocess
 from pathlib import Path
 
-import fixture_store
 import pytest
-from calling import assert_usage
 from picotorch.host.boards import boards, chips
 from picotorch.host.boards.chips import CORES, Chip
 from picotorch.host.run import emulator, running
 from picotorch.host.size import cycles, fitting, sizing
 from picotorch.host.size.elf import flash_bytes, section_bytes
+from support import fixture_store
+from support.calling import assert_usage
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "int8_ds_cnn"
@@ -95,7 +95,7 @@ def test_boards_without_firmware_are_one_line(call, monkeypatch, tmp_path):
     status, out, _ = call("size", path(MODEL))
     assert status == 0
     (line,) = [line for line in out.splitlines() if "not built" in line or "no firmware" in line]
-    assert line == f"{names}: not measured, no firmware is built; picotorch boards says how"
+    assert line == f"{names}: not measured, no firmware is built; picotorch boards shows how"
     assert "make firmware BOARD=mps2-an385" in call("size", path(MODEL), "--board", "mps2-an385")[1]
 
 
@@ -122,7 +122,7 @@ def test_the_table_has_chips_that_people_have():
     assert len(table) >= 25
     assert {"stm32f407", "rp2040", "rp2350", "nrf52840", "stm32h743", "imxrt1062"} <= set(table)
     for chip in table.values():
-        assert chip.core in CORES and chip.source and chip.on
+        assert chip.core in CORES and chip.source and chip.checked and chip.on
         assert 10_000_000 < chip.clock_hz <= 1_000_000_000
         assert 65536 <= chip.flash and chip.ram
         assert all(16384 <= size for size in chip.ram.values())
@@ -138,7 +138,9 @@ def test_the_list_of_chips(call):
 
 def test_a_name_that_is_not_in_the_table_is_suggested(call):
     result = call("size", path(MODEL), "--chip", "stm32f40")
-    assert_usage(result, "--chip", "'stm32f40' is not in the table of chips", "similar: stm32f40")
+    assert_usage(result, "--chip", "'stm32f40' is not in the table of chips", "Did you mean stm32f40")
+    other_case = call("size", path(MODEL), "--board", "MPS2-AN38")
+    assert_usage(other_case, "--board", "Did you mean mps2-an386 or")
     assert_usage(call("size", path(MODEL), "--chip", "??"), "picotorch boards --chips")
 
 
@@ -278,7 +280,8 @@ def test_variables_of_a_firmware_are_what_the_linker_placed():
     assert fitting.firmware_of(board).variables == sizes[".data"] + sizes[".bss"] - board.heap_size
 
 
-NAMES = {"M0+": "cortex-m0plus", "M3": "cortex-m3", "M4F": "cortex-m4"}
+NAMES = {"M0+": "cortex-m0plus", "M3": "cortex-m3", "M4F": "cortex-m4", "M7": "cortex-m7",
+         "M33": "cortex-m33", "M55": "cortex-m55"}
 MEASURED = re.findall(r"^\| int8_\w+ \| (\S+) \|(?: [\d,]+ \|){4} ([\d.]+) \| [\d.]+ \|$",
                       (ROOT / "docs/performance.md").read_text(), re.MULTILINE)
 
@@ -290,7 +293,13 @@ def test_cycles_an_instruction_are_those_of_the_models_that_were_traced(core, fa
 
 
 def test_all_traced_models_are_looked_at():
-    assert len(MEASURED) == 15
+    assert len(MEASURED) == 30
+
+
+@pytest.mark.parametrize("core", NAMES.values())
+def test_with_prepared_constants_an_instruction_takes_as_long_or_longer(core):
+    plain, prepared = (cycles.estimate(core, None, 1000, size)["cycles"] for size in (0, 4))
+    assert plain <= prepared
 
 
 def test_milliseconds_are_cycles_at_the_clock(call):

@@ -7,9 +7,11 @@ import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
-import fixture_store
 import pytest
-from picotorch.host import cli
+from picotorch.host.boards import listing
+from picotorch.host.boards.boards import board_names
+from picotorch.host.run import running
+from support import fixture_store
 
 MODEL = fixture_store.load("add_5").path
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
@@ -43,8 +45,8 @@ def test_no_warning_is_printed(call, monkeypatch):
         warnings.warn("of a library", DeprecationWarning, stacklevel=1)
         return real(*_)
 
-    real = cli.run.running.run
-    monkeypatch.setattr(cli.run.running, "run", warn)
+    real = running.run
+    monkeypatch.setattr(running, "run", warn)
     status, _, error = call("run", MODEL)
     assert (status, error) == (0, "")
 
@@ -103,6 +105,16 @@ def test_what_is_completed(words, completed):
     done = ended(_PICOTORCH_COMPLETE="bash_complete", COMP_WORDS=words,
                  COMP_CWORD=str(words.count(" ")))
     assert f"plain,{completed}" in done.stdout.decode().splitlines()
+
+
+def test_the_list_of_boards_fits_the_terminal_and_shows_how_to_build(call, monkeypatch):
+    monkeypatch.setattr(listing, "is_built", lambda board: board.name == running.DEFAULT_BOARD)
+    lines = call("boards")[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    for name in board_names():
+        rows = [line for line in lines if line.startswith(f"{name} ")]
+        assert len(rows) == 2 and ("not built" in rows[0]) == (name != running.DEFAULT_BOARD)
+    assert "  make firmware BOARD=NAME" in lines
 
 
 def test_written_files_are_named(call, tmp_path):

@@ -3,25 +3,25 @@
 import json
 import zipfile
 
-import fixture_store
 import numpy as np
 import pytest
-from calling import assert_error, assert_usage
 from picotorch.host.export import confined as confined_module
 from picotorch.host.export import torchscript
+from support import fixture_store
+from support.calling import assert_error, assert_usage
 
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[export]'")
+    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 
 
 @pytest.fixture(scope="module")
 def modules(torch):
-    """tests/host/torchscript_modules.py."""
+    """tests/support/torchscript_modules.py."""
     pytest.importorskip("executorch",
-                        reason="executorch is not installed: pip install -e '.[export]'")
-    import torchscript_modules
+                        reason="executorch is not installed (picotorch[export])")
+    from support import torchscript_modules
 
     return torchscript_modules
 
@@ -90,7 +90,7 @@ def test_without_the_extra(call, tmp_path, monkeypatch):
     path = archive(tmp_path / "m.pt", "m/constants.pkl", "m/code/m.py")
     result = call("export", path, "--shape", "4", "-o", tmp_path / "o.pte")
     assert_error(result, "NotFound", "torch and executorch cannot be imported",
-                 "pip install -e '.[export]'")
+                 "pip install 'picotorch[export]'")
 
 
 # ---- confined, with modules that stand for torch, its converter, and the lowering

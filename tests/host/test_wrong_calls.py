@@ -9,15 +9,16 @@ import subprocess
 import sys
 
 import click
-import fixture_store
 import numpy as np
 import pytest
 from picotorch.host import cli, command
 from picotorch.host.firmware import rp2, uf2
+from support import fixture_store
 
 MODEL = str(fixture_store.load("add_5").path)
-BUNDLED = str(fixture_store.load("add_5").path.parents[2] / "bundled" / "passing.bpte")
+BUNDLED = str(fixture_store.load("add_5").path.parents[2] / "models" / "bundled" / "passing.bpte")
 SECONDS = 60  # for a call that waits
+COMMANDS = {name: cli.cli.get_command(None, name) for name in cli.cli.list_commands(None)}
 
 # Calls that are right but for what is added; "{}" is a folder of the test
 RIGHT = {
@@ -68,7 +69,7 @@ def wrong_values(option):
 
 def calls_of(name):
     """(arguments, words of which the message has one) of a command."""
-    found, right = cli.cli.commands[name], RIGHT.get(name, ONLY_A_MODEL)
+    found, right = COMMANDS[name], RIGHT.get(name, ONLY_A_MODEL)
     if found.params[0].param_type_name == "argument" and found.params[0].required:
         yield [name], ["MODEL", "MISSING", "Missing argument"]
     yield [name, *right, "--nix"], ["--nix"]
@@ -96,7 +97,7 @@ def calls_of(name):
 
 def calls_with_models():
     """Of each command that takes a model, with a file that is none."""
-    for name, found in cli.cli.commands.items():
+    for name, found in COMMANDS.items():
         for argument in found.params:
             if argument.param_type_name == "argument" and argument.name in ("model", "models"):
                 rest = RIGHT.get(name, ONLY_A_MODEL)[1:]
@@ -144,6 +145,11 @@ CONTRADICTIONS = [
     (["compile", MODEL, *BOARD, "--core", "cortex-m4"], ["--core"]),
     (["compile", MODEL, "--int8-io", "--keep-plan"], ["--keep-plan"]),
     (["compile", MODEL, "--c", "{}/right.npz"], ["--c"]),
+    (["compile", MODEL, MODEL], ["--c"]),
+    (["compile", MODEL, "--name", "kws"], ["--name"]),
+    (["compile", MODEL, "--name", "kws", "--name", "faces", "--c", "{}/project"], ["--name"]),
+    (["compile", MODEL, MODEL, "--c", "{}/project"], ["--name"]),
+    (["compile", MODEL, "--name", "pt", "--c", "{}/project"], ["pt"]),
     (["compile", MODEL, "--c", "{}/foreign"], ["foreign"]),
     (["compile", "{}/image.ptm"], ["image.ptm"]),
     (["export", MODEL], ["--output"]),
@@ -165,7 +171,7 @@ CONTRADICTIONS = [
     (["nix"], ["nix"]), (["rnu", MODEL], ["rnu"]), (["--nix"], ["--nix"]), ([MODEL], [MODEL]),
 ]
 
-CALLS = [*(call for name in cli.cli.commands for call in calls_of(name)), *calls_with_models(),
+CALLS = [*(call for name in COMMANDS for call in calls_of(name)), *calls_with_models(),
          *CONTRADICTIONS]
 
 
@@ -178,7 +184,7 @@ def folder(tmp_path_factory):
     """With files of every kind of wrong."""
     path = tmp_path_factory.mktemp("wrong")
     program = open(MODEL, "rb").read()
-    for name in ("folder", "folder.npz", "folder.svg", "folder.elf", "folder.uf2"):
+    for name in ("folder", "folder.npz", "folder.svg", "folder.png", "folder.elf", "folder.uf2"):
         (path / name).mkdir()
     os.mkfifo(path / "fifo")
     (path / "empty.pte").touch()
@@ -237,7 +243,7 @@ def test_a_wrong_call(call, folder, monkeypatch, arguments, subjects):
 
 
 def has_json(arguments):
-    found = cli.cli.commands.get(arguments[0])
+    found = COMMANDS.get(arguments[0])
     return found is not None and any("--json" in option.opts for option in found.params) and (
         not arguments[-1].startswith("-"))  # whose value it would be
 

@@ -1,0 +1,165 @@
+"""Counts the instructions of models on the emulated boards, beside those of ExecuTorch's own runtime.
+
+    python tests/benchmark/bench.py                      # table, and build/bench.json
+    python tests/benchmark/bench.py --board mps2-an386 --model int8_ds_cnn --model resnet8
+
+Counts are exact: the same firmware and model give the same figures on every machine. The reference is
+bench_anchor.json: ExecuTorch's C++ runtime on the same boards, of int8 models (in this folder, one
+program for each kind of core) with CMSIS-NN, of others (tests/fixtures) with its portable kernels. To
+load: Program.load, which verifies the file, and Method.load. Flash: core and the kernels that the model
+needs. x: ratio to the reference, where there is one.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from picotorch.errors import MEMORY_ALLOCATION_FAILED
+from picotorch.host.boards import boards
+from picotorch.host.boards.listing import full_boards
+from picotorch.host.run import emulated, emulator
+from picotorch.host.run.request import PREPARE, Request
+from picotorch.host.size.flash import flash_of_models
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support import benchmark_store, fixture_store  # noqa: E402
+
+ANCHOR = json.loads((ROOT / "tests/benchmark/bench_anchor.json").read_text())["models"]
+MODELS = [*benchmark_store.NAMES, "ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder", "mlp",
+          "conv1d_network", "channels_last_network", "add_1", "add2_5", "add_5", "softmax_2x2",
+          "linear_5", "simple_conv"]
+# Figures that are compared: those of the anchor.
+COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_kernels"]
+
+
+def request(name, board, prepare):
+    if name in benchmark_store.NAMES:
+        model = benchmark_store.load(name)
+        one = Request(model.pte(board.name), name, model.inputs)
+    else:
+        fixture = fixture_store.load(name)
+        run = fixture.runs[0]
+        one = Request(fixture.pte, name, run.inputs, run.method, data=fixture.data)
+    one.prepare = prepare
+    one.pool_size, one.temp_size = board.arenas["pool"].size, board.arenas["temp"].size
+    return one
+
+
+def measure(one, board):
+    """The figures of one model on one board; None where the board has no room for it.
+
+    Raises RuntimeError when it does not run for another reason.
+    """
+    try:
+        result = emulated.run(one, board)
+    except emulator.JobTooLarge:
+        return None
+    if result.code == MEMORY_ALLOCATION_FAILED:
+        return None
+    if result.code:
+        raise RuntimeError(f"{one.name} on {board.name}: {result.message}")
+    return {
+        "verify": result.instructions["verify"],
+        "load": result.instructions["load"],
+        "execute": result.instructions["execute"],
+        "pool": result.method_pool.used,
+        "prepared": result.prepared,
+        "planned": sum(memory.used for memory in result.planned),
+        "temp": result.temp.used,
+        "stack_load": result.stack["load"],
+        "stack_execute": result.stack["execute"],
+        "core_and_kernels": flash_of_models(board, [one.model])["core_and_kernels"],
+        "heap": result.heap_bytes_allocated,
+    }
+
+
+def row(name, board, prepare):
+    """One entry of the JSON: our figures, the anchor's, and their ratios."""
+    entry = {"model": name, "board": board.name, "core": board.core, "prepare": prepare}
+    figures = measure(request(name, board, prepare), board)
+    if figures is None:
+        return {**entry, "fits": False}
+    entry |= {"fits": True, **figures}
+    macs = macs_of(name)
+    if macs:
+        entry["macs_per_instruction"] = round(macs / figures["execute"], 3)
+    anchor = ANCHOR.get(name, {}).get(board.name)
+    if anchor:
+        entry["anchor"] = {key: anchor[key] for key in COMPARED}
+        entry["ratio"] = {key: round(figures[key] / anchor[key], 4)
+                          for key in COMPARED if anchor[key]}
+    return entry
+
+
+def macs_of(name):
+    return next((anchor["macs"] for anchor in ANCHOR.get(name, {}).values()), None)
+
+
+def rows(name, board, modes):
+    """The entries of all modes; where nothing is prepared, the others are the first."""
+    entries = []
+    for prepare in modes:
+        entry = row(name, board, prepare)
+        if prepare == PREPARE[0] or len(modes) == 1 or entry.get("prepared"):
+            entries.append(entry)
+    return entries
+
+
+def table(entries):
+    drawn = Table(title="Instructions of one inference, and bytes; x: ratio to ExecuTorch's runtime")
+    for heading in ("model", "board", "core", "prepare"):
+        drawn.add_column(heading, no_wrap=True)
+    for heading in ("to load", "instructions", "x", "MAC/instr", "pool", "x", "planned", "temp",
+                    "stack", "x", "flash", "x"):
+        drawn.add_column(heading, justify="right", no_wrap=True)
+    for e in entries:
+        drawn.add_row(*cells(e))
+    return drawn
+
+
+def cells(e):
+    """The cells of an entry's row, as text."""
+    first = [e["model"], e["board"], e["core"], e["prepare"]]
+    if not e["fits"]:
+        return [*first, "does not fit"]
+    ratio = e.get("ratio", {})
+    return [*first, f"{e['verify'] + e['load']:,}", f"{e['execute']:,}", shown(ratio.get("execute")),
+            shown(e.get("macs_per_instruction")), f"{e['pool']:,}", shown(ratio.get("pool")),
+            f"{e['planned']:,}", f"{e['temp']:,}", f"{e['stack_execute']:,}",
+            shown(ratio.get("stack_execute")), f"{e['core_and_kernels']:,}",
+            shown(ratio.get("core_and_kernels"))]
+
+
+def shown(value):
+    return "-" if value is None else f"{value:.3f}"
+
+
+@click.command(help=__doc__)
+@click.option("--board", "names", multiple=True, type=click.Choice(boards.full_board_names()),
+              help="default: all boards with all kernels")
+@click.option("--model", "models", multiple=True, help="default: the benchmark's",
+              type=click.Choice([*benchmark_store.NAMES, *(f.name for f in fixture_store.load_all())]),
+              metavar="NAME")
+@click.option("--prepare", "modes", multiple=True, type=click.Choice(PREPARE), default=PREPARE,
+              help="default: all")
+@click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench.json")
+def main(names, models, modes, output):
+    entries = []
+    names = names or full_boards()
+    todo = [(model, board) for model in models or MODELS for board in names]
+    for model, board in track(todo, "Measuring", transient=True):
+        entries += rows(model, boards.load_board(board), modes)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(entries, indent=1) + "\n")
+    Console(width=210).print(table(entries))
+    click.echo(f"written to {output}")
+
+
+if __name__ == "__main__":
+    main()

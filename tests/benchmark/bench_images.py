@@ -1,0 +1,181 @@
+"""Measures the int8 models as images, in C projects on the boards, beside ExecuTorch's runtime.
+
+    python tests/benchmark/bench_images.py                   # table, and build/bench_images.json
+    python tests/benchmark/bench_images.py --board mps2-an386 --model int8_ds_cnn
+
+The project of picotorch compile --c is built for each board. To open: instructions of model_open with
+the image trusted but for its header, with all of it checked (walk), and with the kernels' own checks,
+too (strict). Execute: with the weights that the core's kernels prepared, in flash; counted, and the
+stack measured, with the firmware without MicroPython. Flash and RAM: those of the whole program but for
+the inputs that its main.c holds. besides: RAM that is neither planned nor temp memory, nor stack. Of
+ExecuTorch (bench_anchor.json): the program is part of its flash; of its RAM method pool, planned
+memory and stack are known. x: ratio to it.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+from picotorch.host.boards import boards
+from picotorch.host.compile import c_project, image_writer
+from picotorch.host.run import emulated, emulator
+from picotorch.host.run.request import Request
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from benchmark.bench import ANCHOR, shown  # noqa: E402
+from support import benchmark_store  # noqa: E402
+
+BOARDS = [name for name in boards.full_board_names() if name.startswith("mps")]
+# What is checked when the image is opened: the verification, and the make's switches.
+OPENED = {"trusted": ("MINIMAL", []), "walk": ("RECORDS", ["CHECKS=1"]),
+          "strict": ("STRICT", ["CHECKS=1"])}
+COMPARED = ("load", "execute", "flash", "besides", "ram")  # with the anchor; load: walk
+_TRACE = re.compile(r"Trace .*\] ?(\w*)$")
+
+
+def instructions_of(function, firmware, board):
+    """Instructions from the first call of a function to its end: the emulator logs each."""
+    command = emulator.emulator_command(board, firmware)
+    command += ["-singlestep", "-d", "exec,nochain", "-D", "/dev/stdout"]
+    count, caller, before = 0, None, None
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, errors="replace") as log:
+        for line in log.stdout:
+            found = _TRACE.match(line)
+            if not found:
+                continue
+            if found[1] == function and caller is None:
+                caller = before
+            elif caller and found[1] == caller:
+                log.kill()
+                return count
+            count, before = count + bool(caller), found[1]
+    raise RuntimeError(f"{function} of {firmware} did not return")
+
+
+def make(folder, board, *switches):
+    """Builds a project; the path of its program."""
+    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+    environment = {key: value for key, value in os.environ.items() if key not in inherited}
+    build = "checked" if switches else "trusted"
+    done = subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", folder, f"BOARD={board.name}",
+                           f"BUILD=build/{build}", *switches],
+                          env=environment, text=True, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    return folder / "build" / build / "model"
+
+
+def sizes(program):
+    """Bytes of flash and of RAM."""
+    listed = subprocess.check_output(["arm-none-eabi-size", program], text=True)
+    text, data, bss = map(int, listed.splitlines()[1].split()[:3])
+    return text + data, data + bss
+
+
+def instructions_to_open(folder, board):
+    """By what of the image is checked. The project's model.c is as it was, afterwards."""
+    path = folder / "model/model.c"
+    source, found = path.read_text(), {}
+    for name, (verification, switches) in OPENED.items():
+        path.write_text(source.replace("PT_VERIFY_STRICT", f"PT_VERIFY_{verification}"))
+        found[name] = instructions_of("model_open", make(folder, board, *switches), board)
+    path.write_text(source)
+    return found
+
+
+def measure(name, board, folder):
+    """The figures of one model on one board."""
+    model = benchmark_store.load(name)
+    program = model.pte(board.name)
+    image = image_writer.compile_image(program, (), board.core)
+    project = [c_project.Model("model", image.data, {"forward": model.inputs})]
+    (method,) = c_project.write(project, folder)["methods"]
+    flash, ram = sizes(make(folder, board))
+    result = emulated.run(Request(image.data, name, model.inputs, pool_size=0, temp_size=method["temp"],
+                                  bare=True), board)
+    if result.code:
+        raise RuntimeError(f"{name} on {board.name}: {result.message}")
+    planned = sum(method["planned"])
+    stack = max(result.stack.values())
+    return {
+        "open": instructions_to_open(folder, board),
+        "execute": result.instructions["execute"],
+        "image": len(image.data), "prepared": image.parts.prepared,
+        "constants": image_writer.compile_image(program).parts.constants,  # image's own may be fewer
+        "planned": planned, "temp": method["temp"], "stack": stack,
+        "besides": ram - planned - method["temp"], "ram": ram + stack,
+        "flash": flash - sum(-(-array.nbytes // 4) * 4 for array in model.inputs),
+    }
+
+
+def row(name, board, folder):
+    """One entry of the JSON: our figures, the anchor's, and their ratios."""
+    figures = measure(name, board, folder)
+    entry = {"model": name, "board": board.name, "core": board.core, **figures,
+             "image_to_data": round(figures["image"] / (figures["constants"] + figures["prepared"]), 4)}
+    anchor = ANCHOR[name].get(board.name)
+    if anchor:
+        program = len(benchmark_store.load(name).pte(board.name))
+        stack = max(anchor["stack_load"], anchor["stack_execute"])
+        entry["anchor"] = {
+            "load": anchor["load"], "execute": anchor["execute"], "flash": anchor["flash"] + program,
+            "besides": anchor["pool"], "ram": anchor["pool"] + anchor["planned"] + stack}
+        ours = {"load": figures["open"]["walk"], **figures}
+        entry["ratio"] = {key: round(ours[key] / value, 4) for key, value in entry["anchor"].items()}
+    return entry
+
+
+def table(entries):
+    drawn = Table(title="Images: instructions, and bytes; x: ratio to ExecuTorch's runtime")
+    for heading in ("model", "core"):
+        drawn.add_column(heading, no_wrap=True)
+    for heading in ("trusted", "walk", "x", "strict", "execute", "x", "image", "/data", "flash", "x",
+                    "planned", "temp", "besides", "x", "stack", "RAM", "x"):
+        drawn.add_column(heading, justify="right", no_wrap=True)
+    for e in entries:
+        drawn.add_row(*cells(e))
+    return drawn
+
+
+def cells(e):
+    """The cells of an entry's row, as text."""
+    ratio = {key: shown(e.get("ratio", {}).get(key)) for key in COMPARED}
+    trusted, walk, strict = (f"{count:,}" for count in e["open"].values())
+    return [e["model"], e["core"], trusted, walk, ratio["load"], strict, f"{e['execute']:,}",
+            ratio["execute"], f"{e['image']:,}",
+            shown(e["image_to_data"]), f"{e['flash']:,}", ratio["flash"], f"{e['planned']:,}",
+            f"{e['temp']:,}", f"{e['besides']:,}", ratio["besides"], f"{e['stack']:,}", f"{e['ram']:,}",
+            ratio["ram"]]
+
+
+@click.command(help=__doc__)
+@click.option("--board", "names", multiple=True, type=click.Choice(BOARDS), default=BOARDS,
+              help="default: all")
+@click.option("--model", "models", multiple=True, type=click.Choice(benchmark_store.NAMES),
+              default=benchmark_store.NAMES, help="default: all")
+@click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_images.json")
+def main(names, models, output):
+    projects = ROOT / "build" / "bench_images"
+    shutil.rmtree(projects, ignore_errors=True)  # of an earlier version, maybe
+    todo = [(model, board) for board in names for model in models]
+    entries = [row(model, boards.load_board(board), projects / board)
+               for model, board in track(todo, "Measuring", transient=True)]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(entries, indent=1) + "\n")
+    Console(width=210).print(table(entries))
+    click.echo(f"written to {output}")
+
+
+if __name__ == "__main__":
+    main()

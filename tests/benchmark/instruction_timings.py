@@ -1,0 +1,82 @@
+"""Cycles of single instructions, as the technical reference manuals of three cores document them.
+
+Cortex-M0+ (DDI 0484C, table 3-1, single-cycle multiplier), Cortex-M3 (DDI 0337, table 3-1) and
+Cortex-M4 (DDI 0439, tables 3-1 and 7-1), memories without wait states. A cost is (least, usual, most):
+
+- a taken branch of M3 and M4 refills the pipeline in 1 to 3 cycles, usually 2;
+- a single load of M3 and M4 takes 2 cycles, 1 behind another single load or store whose result is not
+  its address; a single store takes 1 (with a register as offset 2): M3 TRM, "Load/store timings";
+- long products of M3 end early where operands are small: UMULL after 3 to 4 cycles, UMLAL 4 to 6, with
+  a sign one more. Those of kernels are not: they have 31 bits in requantization, 24 and more elsewhere;
+- divisions of M3 and M4 take 2 to 12: usual is the middle;
+- of an instruction in an IT block it is not known whether its condition held: it counts as executed.
+"""
+
+
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4")
+REFILL = (1, 2, 3)  # cycles
+LONG_PRODUCTS = {"umull": (3, 4, 4), "smull": (4, 5, 5), "umlal": (4, 6, 6), "smlal": (5, 7, 7)}
+DIVISION = (2, 7, 12)
+
+
+class Timings:
+    """A core whose instructions' cycles depend on little else."""
+
+    start = None  # the instruction before
+
+    def __init__(self, core):
+        self.core = core
+
+    def run(self, before, instructions, taken, mispredicted):
+        """((least, usual, most) cycles, last instruction); taken: it is a branch that was."""
+        sums = (0, 0, 0)
+        for i, one in enumerate(instructions):
+            cycles = cost(self.core, one, before, taken and i == len(instructions) - 1)
+            sums = tuple(a + b for a, b in zip(sums, cycles, strict=True))
+            before = one
+        return sums, before
+
+
+def cost(core, one, before, taken):
+    """Cycles of an instruction behind the instruction `before`, or None: (least, usual, most)."""
+    cycles = _m0plus(one, taken) if core == "cortex-m0plus" else _m3(core, one, before)
+    cycles = cycles if isinstance(cycles, tuple) else (cycles,) * 3
+    if taken and core != "cortex-m0plus":
+        cycles = tuple(a + b for a, b in zip(cycles, REFILL, strict=True))
+    return cycles
+
+
+def _m0plus(one, taken):
+    if one.kind in ("loads", "stores"):
+        return 1 + len(one.listed) + (2 if one.writes_pc else 0)
+    if one.kind in ("load", "store") or one.name == "blx":
+        return 2
+    if one.name == "bl" or one.kind == "system":
+        return 3
+    return 2 if taken else 1
+
+
+def _m3(core, one, before):
+    if one.kind in ("loads", "stores"):
+        return 1 + len(one.listed or (*one.results, *one.stored))
+    if one.kind in ("load", "store"):
+        return _single(one, before)
+    if one.kind in ("float load", "float store"):
+        return 1 + len((*one.results, *one.stored))
+    if one.kind == "division":
+        return DIVISION
+    if one.kind == "system":
+        return 2
+    if core == "cortex-m3":
+        return LONG_PRODUCTS.get(one.name, 2 if one.name in ("mla", "mls") else 1)
+    if one.kind == "float division":
+        return 14
+    return 3 if one.kind == "float fused" else 2 if one.name in ("tbb", "tbh") else 1
+
+
+def _single(one, before):
+    if one.kind == "store":
+        return (2, 2, 2) if len(one.address_registers) > 1 else (1, 1, 2)
+    pipelined = before and before.kind in ("load", "store") and not before.writes_pc \
+        and not set(before.results) & set(one.address_registers)
+    return (1, 1, 2) if pipelined else 2

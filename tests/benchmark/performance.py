@@ -1,0 +1,213 @@
+"""Writes the tables of docs/performance.md: what bench, bench_images, bench_ops and cycles measured.
+
+    make performance        # measures all of it, then this
+
+Between the comments <!-- name --> and <!-- end --> of the document each table is replaced.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support import benchmark_store  # noqa: E402
+
+DOCUMENT = ROOT / "docs/performance.md"
+BOARDS = {"mps2-an385-m0plus": "M0+", "mps2-an385": "M3", "mps2-an386": "M4F", "mps2-an500": "M7",
+          "mps2-an505": "M33", "mps3-an547": "M55"}
+FLOAT_MODELS = ["ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder"]
+
+
+def read(name):
+    path = ROOT / "build" / f"{name}.json"
+    if not path.exists():
+        raise click.ClickException(f"there is no build/{path.name}: make performance measures it")
+    return json.loads(path.read_text())
+
+
+def grid(headings, rows, left=1):
+    """A Markdown table; all columns but the first `left` to the right."""
+    lines = [headings, ["---"] * left + ["---:"] * (len(headings) - left), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def number(value):
+    return "–" if value is None else f"{value:,}"
+
+
+def ratio(value):
+    return "–" if value is None else f"{value:.3f}"
+
+
+def core_of(entry):
+    return BOARDS[entry["board"]]
+
+
+def measured():
+    """With what the figures were measured."""
+    def first_line(*command):
+        return subprocess.check_output(command, text=True, cwd=ROOT).splitlines()[0]
+
+    return (f"Measured at commit {first_line('git', 'rev-parse', '--short=10', 'HEAD')} with "
+            f"{first_line('arm-none-eabi-gcc', '--version')}, and "
+            f"QEMU {first_line('qemu-system-arm', '--version').split()[3]}.")
+
+
+def selected(entries, models):
+    """Those of the models on the six cores, in the order of both."""
+    places = {name: i for i, name in enumerate(models)}
+    cores = list(BOARDS)
+    return sorted((e for e in entries
+                   if e.get("fits", True) and e["model"] in places and e["board"] in BOARDS),
+                  key=lambda e: (places[e["model"]], cores.index(e["board"]), e.get("prepare")))
+
+
+def ratios(entries):
+    """Model by core: without and with prepared constants."""
+    found = {(e["model"], core_of(e), e["prepare"]): e.get("ratio", {}).get("execute") for e in entries}
+    rows = []
+    for model in benchmark_store.NAMES:
+        row = [model]
+        for core in BOARDS.values():
+            modes = [found.get((model, core, mode)) for mode in ("none", "pool")]
+            row.append(" / ".join(ratio(value) for value in modes if value is not None) or "–")
+        rows.append(row)
+    return grid(["instructions, ratio", *BOARDS.values()], rows)
+
+
+def models(entries, estimates):
+    """The estimates: those of cycles.py, which takes int8 models only."""
+    cycles = {(e["model"], e["board"], e["prepare"]): e["cycles"] for e in estimates}
+    rows = []
+    for e in entries:
+        against = e.get("ratio", {})
+        rows.append([e["model"], core_of(e), e["prepare"], number(e["execute"]),
+                     number(cycles.get((e["model"], e["board"], e["prepare"]))),
+                     ratio(against.get("execute")), ratio(e.get("macs_per_instruction")),
+                     number(e["pool"]), ratio(against.get("pool")), number(e["prepared"]),
+                     number(e["planned"]), number(e["temp"]), number(e["stack_execute"]),
+                     ratio(against.get("stack_execute")),
+                     number(e["core_and_kernels"]), ratio(against.get("core_and_kernels"))])
+    return grid(["model", "core", "prepare", "instructions", "about cycles", "ratio",
+                 "MACs an instruction", "pool", "ratio", "prepared in it", "planned", "temp", "stack",
+                 "ratio", "flash", "ratio"], rows, left=3)
+
+
+def loading(entries):
+    """Model by core, for load without preparing: to verify and to load."""
+    rows = {}
+    for e in entries:
+        if e["prepare"] == "none":
+            rows.setdefault(e["model"], {})[core_of(e)] = number(e["verify"] + e["load"])
+    return grid(["instructions to load", *BOARDS.values()],
+                [[model, *(row.get(core, "–") for core in BOARDS.values())]
+                 for model, row in rows.items()])
+
+
+def image_instructions(entries, bench):
+    """To open by what is checked, and to execute, beside the program with prepared weights."""
+    prepared = {(e["model"], e["board"]): e["execute"] for e in bench}  # "none" stands before "pool"
+    rows = []
+    for e in entries:
+        against = e.get("ratio", {})
+        rows.append([e["model"], core_of(e), number(e["open"]["trusted"]), number(e["open"]["walk"]),
+                     ratio(against.get("load")), number(e["open"]["strict"]), number(e["execute"]),
+                     ratio(against.get("execute")),
+                     f"{e['execute'] / prepared[e['model'], e['board']]:.4f}"])
+    return grid(["model", "core", "to open: trusted", "walk", "ratio", "strict", "instructions",
+                 "ratio", "of prepared"], rows, left=2)
+
+
+def image_bytes(entries):
+    """Of C projects of images: flash and RAM."""
+    rows = []
+    for e in entries:
+        against = e.get("ratio", {})
+        rows.append([e["model"], core_of(e), number(e["image"]), ratio(e["image_to_data"]),
+                     number(e["flash"]), ratio(against.get("flash")), number(e["planned"]),
+                     number(e["temp"]), number(e["besides"]), ratio(against.get("besides")),
+                     number(e["stack"]), number(e["ram"]), ratio(against.get("ram"))])
+    return grid(["model", "core", "image", "of its data", "flash", "ratio", "planned", "temp",
+                 "besides", "ratio", "stack", "RAM", "ratio"], rows, left=2)
+
+
+def one_of_operator(plain, prepared):
+    """Ratio and share of the limit; both without and with prepared constants where they differ."""
+    modes = [plain] if plain["instructions"] <= prepared["instructions"] else [plain, prepared]
+    text = " / ".join(f"{e['ratio']:.2f}" for e in modes) if plain["ratio"] else "–"
+    if plain["limit"] is None:
+        return text
+    return f"{text} ({' / '.join(format(e['limit'], '.0%') for e in modes)})"
+
+
+def operators(entries, prepared, shapes):
+    """Classes, or their shapes, by core."""
+    rows = {}
+    for e, other in zip(entries, prepared, strict=True):
+        if (e["shape"] != "all, in five models") == shapes:
+            row = rows.setdefault((e["class"], e["shape"]), {"calls": e["calls"], "macs": e["macs"]})
+            row[core_of(e)] = one_of_operator(e, other)
+    names = [["class", "shape"], ["class"]][not shapes]
+    body = [[*key[: len(names)], row["calls"], number(row["macs"] or None),
+             *(row.get(core, "–") for core in BOARDS.values())] for key, row in rows.items()]
+    return grid([*names, "calls", "MACs", *BOARDS.values()], body, left=len(names))
+
+
+def cycles(entries):
+    order = list(BOARDS.values())
+    entries = sorted((e for e in entries if e["prepare"] == "none"),
+                     key=lambda e: (benchmark_store.NAMES.index(e["model"]), order.index(core_of(e))))
+    return grid(["model", "core", "instructions", "cycles", "least", "most", "cycles an instruction",
+                 "cycles a MAC"],
+                [[e["model"], core_of(e), number(e["instructions"]), number(e["cycles"]),
+                  number(e["least"]), number(e["most"]), f"{e['cycles_per_instruction']:.2f}",
+                  f"{e['cycles_per_mac']:.2f}"] for e in entries], left=2)
+
+
+def twin_speed(found):
+    """Model by kind of vectors, and with which processor."""
+    kinds = list(found["entries"][0]["ms"])
+    rows = [[e["model"], *(f"{e['ms'][kind]:.3f}" for kind in kinds),
+             *(f"{e['ratio'][kind]:.1f}" for kind in kinds[1:])] for e in found["entries"]]
+    return (f"Measured on {found['processor']}.\n\n"
+            + grid(["model", *(f"{kind}, ms" for kind in kinds),
+                    *(f"{kind}, times as fast" for kind in kinds[1:])], rows))
+
+
+def replace(text, name, content):
+    pattern = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise click.ClickException(f"{DOCUMENT.name} has no place for {name!r}")
+    return pattern.sub(lambda match: f"{match[1]}\n{content}\n\n{match[2]}", text)
+
+
+@click.command(help=__doc__)
+def main():
+    bench, plain, prepared = read("bench"), read("bench_ops"), read("bench_ops_pool")
+    estimates = read("cycles")
+    int8 = selected(bench, benchmark_store.NAMES)
+    images = selected(read("bench_images"), benchmark_store.NAMES)
+    text = DOCUMENT.read_text()
+    for name, content in [
+        ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
+        ("fp32 models", models(selected(bench, FLOAT_MODELS), estimates)),
+        ("image instructions", image_instructions(images, int8)), ("image bytes", image_bytes(images)),
+        ("loading", loading(selected(bench, [*benchmark_store.NAMES, *FLOAT_MODELS]))),
+        ("classes", operators(plain, prepared, False)),
+        ("shapes", operators(plain, prepared, True)),
+        ("cycles", cycles(estimates)),
+        ("twin", twin_speed(read("twin_speed"))),
+    ]:
+        text = replace(text, name, content)
+    DOCUMENT.write_text(text)
+    click.echo(f"written to {DOCUMENT.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The benchmarks' own tools: what they measure runs, and their tables have what they measured."""
+
+
+import pytest
+from _picotorch_c import lib
+from benchmark import bench, bench_images, bench_ops, performance, twin_speed
+from picotorch.host.boards.boards import load_board
+from support.board_call import BOARDS
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_every_operator_of_the_models_runs_with_the_arguments_of_the_core(board):
+    for operator in bench_ops.OPERATORS:
+        assert bench_ops.case(operator, board, True).on_twin().error is None, operator["shape"]
+
+
+def test_a_model_with_data_files_is_measured():
+    entry = bench.row("external_weights", load_board("mps2-an386"), "none")
+    assert entry["fits"]
+    assert entry["execute"] > 0
+
+
+def test_operators_are_measured():
+    operators = [o for o in bench_ops.OPERATORS if o["class"] in ("linear", "clone")]
+    entries = list(bench_ops.measure(operators, "mps2-an386", False))
+    linear = next(e for e in entries if e["shape"] == "1x640 to 1x128")
+    assert linear["macs"] == 640 * 128
+    assert linear["ratio"] == round(linear["instructions"] / linear["anchor"], 4)
+    assert linear["limit"] == round(linear["macs"] / linear["instructions"] / 2, 3)
+    totals = {e["class"]: e for e in bench_ops.class_totals(entries)}
+    assert totals["linear"]["calls"] == 14
+    assert totals["clone"]["macs_per_instruction"] is None
+
+
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_mobilenet_v1_025", "int8_resnet8"])
+def test_images_are_measured(name, tmp_path):
+    """And need little beside ExecuTorch's runtime."""
+    entry = bench_images.row(name, load_board("mps2-an386"), tmp_path / "project")
+    assert entry["open"]["trusted"] < entry["open"]["walk"] < entry["open"]["strict"]
+    assert entry["prepared"] < entry["image"] < 1.02 * (entry["constants"] + entry["prepared"])
+    assert entry["flash"] > entry["image"]
+    assert entry["besides"] <= 600
+    assert entry["ram"] == entry["planned"] + entry["temp"] + entry["besides"] + entry["stack"]
+    assert entry["ratio"]["load"] < 0.2 and entry["ratio"]["execute"] < 0.4
+    if name == "int8_ds_cnn":
+        assert entry["ratio"]["ram"] <= 0.75
+    assert "PT_VERIFY_STRICT" in (tmp_path / "project/model/model.c").read_text()  # as it was
+
+
+def test_tables_are_written_between_their_marks():
+    text = "a\n<!-- one -->\nold\n<!-- end -->\nb\n<!-- two -->\n<!-- end -->\n"
+    assert performance.replace(text, "one", "| x |") == (
+        "a\n<!-- one -->\n\n| x |\n\n<!-- end -->\nb\n<!-- two -->\n<!-- end -->\n")
+
+
+def test_the_document_has_a_place_for_every_table():
+    text = performance.DOCUMENT.read_text()
+    for name in ("measured", "ratios", "int8 models", "fp32 models", "image instructions",
+                 "image bytes", "loading", "classes", "shapes", "cycles", "twin"):
+        performance.replace(text, name, "")
+
+
+@pytest.mark.parametrize("name", ["int8_deep_autoencoder", "deep_autoencoder"])
+def test_each_kind_of_vectors_that_the_processor_has_is_measured(monkeypatch, name):
+    widest = lib.pt_use_vectors(max(twin_speed.KINDS.values()))
+    taken, use = [], lib.pt_use_vectors
+
+    class Library:
+        @staticmethod
+        def pt_use_vectors(most):
+            taken.append(use(most))
+            return taken[-1]
+
+    monkeypatch.setattr(twin_speed, "SECONDS", 0)
+    monkeypatch.setattr(twin_speed, "lib", Library)
+    found = twin_speed.measure(name)
+    assert set(found) == {kind for kind, vectors in twin_speed.KINDS.items() if vectors <= widest}
+    assert all(took > 0 for took in found.values())
+    assert set(taken) >= set(range(widest + 1)) and taken[-1] == widest

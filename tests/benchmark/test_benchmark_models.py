@@ -1,0 +1,61 @@
+"""The int8 models of the benchmark on the twin and on the boards: the dialect's outputs, to the bit."""
+
+import functools
+
+import numpy as np
+import pytest
+from picotorch.host import twin
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulated, emulator, running
+from picotorch.host.run.request import PREPARE, Request
+from support.benchmark_store import NAMES, TARGETS, load
+from support.board_call import BOARDS
+
+
+def request(name, board, prepare):
+    model = load(name)
+    pool, core = load_board(board).arenas["pool"].size, load_board(board).core
+    return Request(model.pte(board), name, model.inputs, prepare=prepare, core=core, pool_size=pool)
+
+
+@functools.cache
+def on_twin(name, board, prepare):
+    return twin.run(request(name, board, prepare))
+
+
+@pytest.mark.parametrize("prepare", PREPARE)
+@pytest.mark.parametrize("board", ["mps2-an386", *TARGETS])
+@pytest.mark.parametrize("name", NAMES)
+def test_twin_gives_the_outputs_of_the_dialect(name, board, prepare):
+    result = on_twin(name, board, prepare)
+    assert result.code == 0, result.message
+    np.testing.assert_array_equal(result.outputs[0], load(name).expected[0])
+
+
+@pytest.mark.parametrize("prepare", PREPARE)
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_board_gives_the_outputs_of_the_dialect(name, board, prepare):
+    try:
+        result = emulated.run(request(name, board, prepare), load_board(board))
+    except emulator.FirmwareMissing as error:
+        pytest.fail(f"make all-firmware first: {error}", pytrace=False)
+    assert result.code == 0, result.message
+    np.testing.assert_array_equal(result.outputs[0], load(name).expected[0])
+    reference = on_twin(name, board, prepare)
+    assert result.pool == reference.pool
+    assert result.method_pool.used == reference.method_pool.used
+    assert result.temp.used == reference.temp.used
+
+
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_deep_autoencoder"])
+def test_a_board_with_little_memory_gives_what_it_has(name, bare):
+    """Where the user says nothing of sizes."""
+    board, model = "netduinoplus2", load(name)
+    result = running.run(Request(model.pte(board), name, model.inputs, pool_size=None, temp_size=None,
+                                 bare=bare), board)
+    assert result.code == 0, result.message
+    np.testing.assert_array_equal(result.outputs[0], model.expected[0])
+    arenas = load_board(board).arenas
+    assert (result.method_pool.size, result.temp.size) == (arenas["pool"].size, arenas["temp"].size)

@@ -1,0 +1,290 @@
+"""Cycle estimates: tables and pipelines by sequences worked out by hand; the emulator's log."""
+
+import pytest
+from benchmark.cycles import BOARDS, Blocks, Predictor, estimate, weigh
+from benchmark.disassembly import Instruction, UnknownInstruction, read_listing
+from benchmark.instruction_timings import Timings
+from benchmark.pipelines import Pipelines
+from picotorch.host.boards.boards import load_board
+
+
+def code(text):
+    """The instructions of "adds.n r0, r0, r1; ldr r2, [r0]": with .n two bytes, others four."""
+    lines = [one.strip().partition(" ") for one in text.split(";")]
+    return tuple(Instruction(mnemonic, operands, size=2 if mnemonic.endswith(".n") else 4)
+                 for mnemonic, _, operands in lines)
+
+
+def cycles(core, text, taken=False, mispredicted=False):
+    """(least, usual, most) of a block."""
+    model = (Timings if core in ("m0plus", "m3", "m4") else Pipelines)("cortex-" + core)
+    return model.run(model.start, code(text), taken, mispredicted)[0]
+
+
+# ---- tables: what one instruction adds behind another
+
+LOAD = "ldr r0, [r1, #4]"
+TABLES = [
+    ("m0plus", "adds r0, r0, r1", "", False, 1),
+    ("m0plus", "ldrb r0, [r1, r2]", LOAD, False, 2),
+    ("m0plus", "ldmia r0!, {r1, r2, r3}", "", False, 4),
+    ("m0plus", "pop {r4, pc}", "", True, 5),
+    ("m0plus", "bne.n 10", "", True, 2),
+    ("m0plus", "bne.n 10", "", False, 1),
+    ("m0plus", "bl 10", "", True, 3),
+    ("m3", "mla r0, r1, r2, r0", "", False, 2),
+    ("m4", "mla r0, r1, r2, r0", "", False, 1),
+    ("m3", "smlal r0, r1, r2, r3", "", False, 7),
+    ("m3", "umlal r0, r1, r2, r3", "", False, 6),
+    ("m4", "smlal r0, r1, r2, r3", "", False, 1),
+    ("m4", "smlad r0, r1, r2, r0", "", False, 1),
+    ("m4", "ldmia.w r0!, {r1, r2, r3, ip}", "", False, 5),
+    ("m4", "ldrd r0, r1, [r2]", "", False, 3),
+    ("m4", "ldr.w r2, [r3], #4", "", False, 2),
+    ("m4", "ldr.w r2, [r3], #4", LOAD, False, 1),
+    ("m4", "ldr.w r2, [r0], #4", LOAD, False, 2),
+    ("m4", "strb r2, [r0]", "", False, 1),
+    ("m4", "strb r2, [r0, r1]", "", False, 2),
+    ("m4", "udiv r2, r0, r1", "", False, 7),
+    ("m4", "vfma.f32 s0, s1, s2", "", False, 3),
+    ("m4", "vldmia r0!, {d0, d1}", "", False, 5),
+    ("m4", "bgt.n 10", "", True, 3),
+    ("m4", "bgt.n 10", "", False, 1),
+    ("m4", "pop {r4, r5, pc}", "", True, 6),
+]
+
+
+@pytest.mark.parametrize(("core", "one", "before", "taken", "usual"), TABLES)
+def test_an_instruction_of_a_table(core, one, before, taken, usual):
+    model = Timings("cortex-" + core)
+    state = code(before)[0] if before else model.start
+    least, found, most = model.run(state, code(one), taken, False)[0]
+    assert least <= found <= most
+    assert found == usual
+
+
+# ---- pipelines: core, block, taken, usual cycles to its last issue, and behind that if taken
+
+PIPELINES = [
+    # M7: two in a cycle
+    ("m7", "ldr r5, [r1, #4]; smlad r2, r3, r4, r2", False, 1),
+    ("m7", "smlad r2, r3, r4, r2; smlad r6, r3, r5, r6", False, 2),  # one multiplier
+    ("m7", "smlad r2, r3, r4, r2; nop; smlad r2, r3, r5, r2", False, 2),  # sums follow at once
+    ("m7", "mul r2, r3, r4; nop; add r5, r2, r6", False, 3),  # others wait for a product
+    ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #4]", False, 1),  # an even and an odd word
+    ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #8]", False, 2),  # two of one bank
+    ("m7", "ldr r3, [r1]; nop; add r0, r3, r2", False, 2),  # a loaded word is there in the next cycle
+    ("m7", "ldr r3, [r1]; nop; mul r0, r3, r2", False, 3),  # but not for a product
+    ("m7", "ldrb r3, [r1]; nop; add r0, r3, r2", False, 3),  # nor is a byte
+    ("m7", "ldr r3, [r1]; nop; ldr r0, [r3]", False, 3),  # an address is needed a cycle earlier
+    ("m7", "ldr r3, [r1], #4; ldr r0, [r1], #4", False, 2),  # a moved one at once
+    ("m7", "ldr r3, [r1]; str r3, [r2]", False, 1),  # what is stored later
+    ("m7", "add r0, r1, r2; eor r3, r0, r4", False, 1),  # the earlier ALU's sum goes to the later one
+    ("m7", "eor r0, r1, r2; add r3, r0, r4", False, 2),  # not from the later one
+    ("m7", "str r0, [r1]; str r2, [r3]", False, 2),
+    ("m7", "str r0, [r1]; smlad r2, r3, r4, r2", False, 2),
+    ("m7", "add r0, r1, r2; sxtb16 r3, r4", False, 2),  # DSP operations are the first of two
+    ("m7", "sxtb16 r3, r4; add r0, r1, r2", False, 1),
+    ("m7", "add r0, r1, r2, lsl #3; add r3, r4, r5, lsl #3", False, 2),  # one shifter
+    ("m7", "ldmia r0!, {r4, r5, r6, r7}; nop", False, 3),
+    ("m7", "ldrd r4, r5, [r0]; smlad r2, r3, r6, r2", False, 2),
+    ("m7", "subs r0, r0, #1; bne.n 10", True, 1),  # predicted
+    # M33: one in a cycle
+    ("m33", "ldr r5, [r1, #4]; smlad r2, r3, r4, r2", False, 2),
+    ("m33", "ldr r0, [r1]; add r2, r0, r3", False, 3),  # a load is there after two cycles
+    ("m33", "ldr r0, [r1]; add r4, r5, r6; add r2, r0, r3", False, 3),
+    ("m33", "ldr r0, [r1]; str r0, [r2]", False, 2),  # for a store or a sum after one
+    ("m33", "ldr r0, [r1]; mla r2, r3, r4, r0", False, 2),
+    ("m33", "mul r0, r1, r2; add r3, r0, r4", False, 3),
+    ("m33", "mla r0, r1, r2, r0; mla r0, r3, r4, r0", False, 2),
+    ("m33", "add r0, r1, r2, asr #3; add r3, r0, r4", False, 3),
+    ("m33", "add r0, r1, r2, lsl #3; add r3, r0, r4", False, 2),
+    ("m33", "ldmia r0!, {r4, r5, r6, r7}; add r1, r2, r3", False, 5),
+    ("m33", "subs.n r0, #1; bne.n 10", True, 3),  # beside each other, and two cycles behind fresh flags
+    ("m33", "subs.n r0, #1; bne.n 10", False, 1),
+    ("m33", "subs.n r0, #1; add.n r1, r2; bne.n 10", True, 3),  # one behind older flags
+    ("m33", "subs.w r0, r0, #1; bne.n 10", True, 3),  # not beside each other, flags are a cycle old
+    ("m33", "vfma.f32 s0, s1, s2; vadd.f32 s3, s4, s5", False, 4),
+    # M55: vector instructions of different units overlap
+    ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q1, q2", False, 2),
+    ("m55", "vldrw.u32 q0, [r5]; vldrw.u32 q1, [r5, #16]", False, 3),
+    ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q1, q2; vldrw.u32 q3, [r5]; vmlava.s8 r2, q1, q2",
+     False, 4),
+    ("m55", "vldrw.u32 q0, [r5]; vldrw.u32 q1, [r6]; vmlava.s8 r0, q2, q3; vmlava.s8 r2, q2, q3",
+     False, 6),
+    ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q0, q2", False, 2),  # beat by beat
+    ("m55", "vmul.i32 q0, q1, q2; vadd.i32 q3, q0, q4", False, 3),  # a product's a cycle later
+    ("m55", "vmul.i32 q0, q1, q2; vstrw.32 q0, [r0]", False, 2),  # but for a store
+    ("m55", "vldrb.u8 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 17),  # a gather: a cycle a lane
+    ("m55", "vldrw.u32 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 5),
+    ("m55", "ldr r0, [r1]; add r2, r0, r3", False, 3),
+    ("m55", "adds.n r0, #1; ldr.n r1, [r2]", False, 1),  # short instructions, one of them light
+    ("m55", "adds.n r0, r0, r3; ldr.n r1, [r2]", False, 2),
+    ("m55", "vmlava.s8 r0, q1, q2; le lr, 10", True, 1),  # the end of a low-overhead loop is free
+]
+
+
+@pytest.mark.parametrize(("core", "block", "taken", "usual"), PIPELINES)
+def test_a_block_in_a_pipeline(core, block, taken, usual):
+    least, found, most = cycles(core, block, taken)
+    assert found == usual
+    assert least <= found <= most
+
+
+def test_what_nobody_knows_has_a_range():
+    assert cycles("m7", "cmp r0, r1; bne.n 10", True, True) == (1, 7, 9)  # mispredicted
+    assert cycles("m7", "ldr r0, [r1]; ldr r2, [r3]")[::2] == (1, 2)  # in one bank, or not
+    assert cycles("m33", "bx lr", True) == (2, 3, 4)
+    assert cycles("m55", "vldrb.u8 q0, [r1, q2]; vldrw.u32 q1, [r5]") == (3, 17, 33)
+    assert cycles("m55", "ldmia r0!, {r4, r5, r6, r7}; nop") == (3, 3, 5)
+    assert cycles("m7", "udiv r0, r1, r2; nop") == (4, 8, 13)
+
+
+def test_loads_that_may_meet_in_a_bank_do_every_second_time():
+    pairs = "; ".join(["ldr r0, [r1]; ldr r2, [r3]; strd r4, r5, [r6]"] * 8)
+    assert cycles("m7", pairs) == (16, 20, 24)
+
+
+def test_a_state_goes_from_block_to_block():
+    for core, first, second, apart in [("m7", "ldr r0, [r1]", "smlad r2, r3, r4, r2", 2),
+                                       ("m33", "ldr r0, [r1]", "add r2, r0, r3", 2),
+                                       ("m55", "vldrw.u32 q0, [r5]", "vldrw.u32 q1, [r6]", 2)]:
+        model = Pipelines("cortex-" + core)
+        one, state = model.run(model.start, code(first), False, False)
+        two, _ = model.run(state, code(second), False, False)
+        assert one[1] + two[1] == cycles(core, f"{first}; {second}")[1] != apart
+
+
+def test_a_branch_is_predicted_by_what_it_did():
+    predictor, loop = Predictor(), code("bne.n 10")[0]
+    ten = [predictor.is_wrong(loop, taken, 0x10) for taken in [True] * 9 + [False]]
+    again = [predictor.is_wrong(loop, taken, 0x10) for taken in [True] * 9 + [False]]
+    assert ten == again == [False] * 9 + [True]
+    back = code("bx lr")[0]
+    assert [predictor.is_wrong(back, True, to) for to in (8, 8, 16, 16)] == [False, False, True, False]
+
+
+# ---- reading a firmware's listing
+
+LISTING = """
+00000200 <loop>:
+ 200:\t6808      \tldr\tr0, [r1, #0]
+ 202:\tf8d2 3004 \tldr.w\tr3, [r2, #4]
+ 206:\td1fb      \tbne.n\t200 <loop>
+ 208:\t4770      \tbx\tlr
+ 20a:\tbd10      \tpop\t{r4, pc}
+ 20c:\tf06f 0701 \tmvn.w\tr7, #1\t@ 0x1
+ 210:\t00000100 \t.word\t0x00000100
+00000100 <pt_counter_start>:
+ 100:\t4770      \tbx\tlr
+""".splitlines()
+NAMES = [  # text, kind, name, sets flags
+    ("movseq.w r0, #0", "move", "mov", True),
+    ("muls r0, r1", "product", "mul", True),
+    ("mls r0, r1, r2, r3", "product", "mls", False),
+    ("movcs r0, #1", "move", "mov", False),
+    ("bls.n 10", "branch", "bcond", False),
+    ("bl 10", "branch", "bl", False),
+    ("bics r0, r1", "logic", "bic", True),
+    ("adcs r0, r1", "logic", "adc", True),
+    ("lsls r0, r1, #2", "shift", "lsl", True),
+    ("ldrbls r0, [r1]", "load", "ldrb", False),
+    ("vmovnt.i32 q0, q1", "vector", "vmovnt", False),
+    ("vmovlt.f32 s0, s1", "float move", "vmov", False),
+]
+ACCESSES = [  # text, results, everything that it reads
+    ("add r0, r7", {"r0"}, {"r0", "r7"}),
+    ("add.w r0, r4, r5, lsl #2", {"r0"}, {"r4", "r5"}),
+    ("smlal fp, r3, ip, r2", {"r11", "r3"}, {"r11", "r3", "r12", "r2"}),
+    ("smlad r2, r6, fp, r5", {"r2"}, {"r6", "r11", "r5"}),
+    ("ldr r0, [r1, r2, lsl #2]", {"r0"}, {"r1", "r2"}),
+    ("strd r8, sl, [sp, #8]", set(), {"r8", "r10", "sp"}),
+    ("push {r4, lr}", set(), {"r4", "lr", "sp"}),
+    ("vldr d8, [r0, #48]", {"s16", "s17"}, {"r0"}),
+    ("vmlava.s8 r0, q0, q1", {"r0"}, {"r0", *(f"s{i}" for i in range(8))}),
+    ("vmov r4, r5, d0", {"r4", "r5"}, {"s0", "s1"}),
+    ("vmov d0, r4, r5", {"s0", "s1"}, {"r4", "r5"}),
+    ("movt r0, #1", {"r0"}, {"r0"}),
+    ("adc r0, r1, r2", {"r0"}, {"r1", "r2", "flags"}),
+    ("vcmp.f32 s0, s1", set(), {"s0", "s1"}),
+    ("vctp.8 r9", set(), {"r9"}),
+]
+
+
+def test_a_listing_is_read():
+    found = read_listing(LISTING)
+    assert found[0x202] == Instruction("ldr.w", "r3, [r2, #4]", 0x202, 4)
+    assert found[0x206] == Instruction("bne.n", "200", 0x206, 2)
+    assert found[0x20C].operands == "r7, #1"
+    assert found[0x20A].is_branch and found[0x20A].is_indirect and not found[0x200].is_branch
+
+
+@pytest.mark.parametrize(("text", "kind", "name", "sets_flags"), NAMES)
+def test_kind_and_name(text, kind, name, sets_flags):
+    one = code(text)[0]
+    assert (one.kind, one.name, one.sets_flags) == (kind, name, sets_flags)
+
+
+@pytest.mark.parametrize(("text", "results", "reads"), ACCESSES)
+def test_registers(text, results, reads):
+    one = code(text)[0]
+    assert set(one.results) == results
+    assert {*one.sources, *one.added, *one.shifted, *one.stored, *one.address_registers} == reads
+
+
+def test_an_instruction_that_nobody_looked_up_is_refused():
+    with pytest.raises(UnknownInstruction, match="frob"):
+        cycles("m7", "frob r0, r1")
+
+
+# ---- the emulator's log
+
+LOG = """\
+IN: pt_counter_start
+0x00000100:  4770       bx       lr
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+Trace 0: 0x7f01 [0/00000100/00000110/ff020200] pt_counter_start
+IN: loop
+0x00000200:  6808       ldr      r0, [r1]
+0x00000202:  f8d2       .byte    0xd2, 0xf8
+0x00000204:  3004       adds     r0, #4
+0x00000206:  d1fb       bne      #0x200
+Trace 0: 0x7f02 [0/00000200/00000110/ff020200] loop
+Trace 0: 0x7f02 [0/00000200/00000110/ff020200] loop
+Trace 0: 0x7f02 [0/00000200/00000110/ff020200] loop
+Stopped execution of TB chain before 0x7f02 [00000200] loop
+Trace 0: 0x7f02 [0/00000200/00000110/ff020200] loop
+IN: pt_counter_stop
+0x00000208:  4770       bx       lr
+Trace 0: 0x7f03 [0/00000208/00000110/ff020200] pt_counter_stop
+Trace 0: 0x7f02 [0/00000200/00000110/ff020200] loop
+""".splitlines(True)
+
+
+def test_blocks_are_executed_from_the_fifth_start_to_the_stop():
+    blocks = Blocks(read_listing(LISTING))
+    # three times: two branches taken, one not; the block that the log says was not run is left out
+    assert list(blocks.executed(LOG)) == [("0x7f01", 0x200), ("0x7f02", 0x200), ("0x7f02", 0x200),
+                                          ("0x7f02", 0x208)]
+    assert [one.mnemonic for one in blocks.code["0x7f02"]] == ["ldr", "ldr.w", "bne.n"]
+
+
+def test_cycles_are_summed_by_function():
+    functions = weigh("cortex-m4", read_listing(LISTING), LOG)
+    assert functions["pt_counter_start"][0] == 1
+    assert functions["loop"][0] == 9
+    assert functions["loop"][2] == 3 * (2 + 1 + 1) + 2 * 2
+    assert "pt_counter_stop" not in functions
+    # two loads meet in a bank every second time; BNE is beside the second of them
+    assert weigh("cortex-m7", read_listing(LISTING), LOG)["loop"][:2] == [9, 6]
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_what_is_traced_is_what_the_board_counts(board):
+    first, second = (estimate("add_1", load_board(board), "none") for _ in range(2))
+    assert first == second  # to the cycle; estimate() raises where it and the board differ
+    assert 0 < first["least"] <= first["cycles"] <= first["most"]

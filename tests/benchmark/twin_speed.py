@@ -1,0 +1,84 @@
+"""Measure how long an inference takes on the host twin, by each kind of vectors that this computer has.
+
+    python tests/benchmark/twin_speed.py [MODEL ...]
+
+CPU time, the least of many executions; the kinds take turns, in one process. A ratio is to the plain
+form of the kernels. Writes build/twin_speed.json too.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import click
+from _picotorch_c import lib
+from picotorch.host import show, twin
+from picotorch.module import load_with_exact_memories
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support import benchmark_store, fixture_store  # noqa: E402
+
+OUTPUT = ROOT / "build/twin_speed.json"
+BOARD = "mps2-an386"  # whose programs are taken
+FLOAT_MODELS = ("ds_cnn", "resnet8", "mobilenet_v1_025")
+KINDS = {"plain": lib.PT_VECTORS_NONE, "sse2": lib.PT_VECTORS_SSE2, "avx2": lib.PT_VECTORS_AVX2}
+SECONDS = 2  # of a model
+
+
+def loaded(name):
+    """Returns the method of a model, its inputs set."""
+    if name in benchmark_store.NAMES:
+        model = benchmark_store.load(name)
+        pte, inputs = model.pte(BOARD), model.inputs
+    else:
+        model = fixture_store.load(name)
+        pte, inputs = model.pte, model.runs[0].inputs
+    program = twin.open_program(pte)
+    method = load_with_exact_memories(program, "forward", False, None)
+    twin.set_inputs(method, program.method_meta("forward"), inputs)
+    return method
+
+
+def measure(name):
+    """Returns milliseconds by kind, of those that the processor has."""
+    method, found = loaded(name), {}
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until or not found:
+        for kind, vectors in KINDS.items():
+            if lib.pt_use_vectors(vectors) == vectors:
+                begin = time.process_time_ns()
+                method.execute()
+                took = (time.process_time_ns() - begin) / 1e6
+                found[kind] = min(took, found.get(kind, took))
+    lib.pt_use_vectors(max(KINDS.values()))
+    return found
+
+
+def processor():
+    """Returns the processor's name."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return names[0] if names else "unknown"
+
+
+@click.command(help=__doc__)
+@click.argument("models", nargs=-1)
+def main(models):
+    names = models or (*benchmark_store.NAMES, *FLOAT_MODELS)
+    entries = [{"model": name, "ms": measure(name)} for name in names]
+    for entry in entries:
+        ms = entry["ms"]
+        entry["ratio"] = {kind: ms["plain"] / took for kind, took in ms.items()}
+    kinds = list(entries[0]["ms"])
+    show.table(
+        ["model", *(f"{kind}, ms>" for kind in kinds), *(f"{kind}, times>" for kind in kinds[1:])],
+        [[entry["model"], *(f"{entry['ms'][kind]:.3f}" for kind in kinds),
+          *(f"{entry['ratio'][kind]:.1f}" for kind in kinds[1:])] for entry in entries])
+    OUTPUT.write_text(json.dumps({"processor": processor(), "entries": entries}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

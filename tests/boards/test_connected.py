@@ -1,0 +1,312 @@
+"""Commands on a board at a port: real MicroPython on an emulated board, over TCP."""
+
+import contextlib
+import importlib.metadata
+import json
+import socket
+import threading
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import picotorch
+import pytest
+from picotorch.host.connected import (
+    files,
+    installing,
+    link,
+    selftest,
+    serial_ports,
+    session,
+    transport,
+)
+from picotorch.host.firmware import native_module, selective
+from support.calling import assert_error, assert_usage
+from support.wire import Board
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+ARMV7EMSP = 7
+MODEL = FIXTURES / "int8_ds_cnn" / "model.pte"
+SMALL = FIXTURES / "add_5" / "model.pte"
+
+
+@pytest.fixture(scope="module")
+def board():
+    with Board() as board:
+        yield board
+
+
+def test_parity_of_a_model_that_is_sent(call, board):
+    status, out, err = call("parity", MODEL, "--port", board.port, "--json")
+    assert (status, err) == (0, "")
+    (compared,) = json.loads(out)["boards"]
+    assert compared["outputs"] == [] and compared["pool"] is None
+    assert compared["reference"]["difference"] == 0
+
+
+def test_run_says_what_it_took(call, board):
+    status, out, _ = call("run", SMALL, "--port", board.port, "--json")
+    result = json.loads(out)
+    assert status == 0 and result["status"] == "ok"
+    assert result["heap_bytes_allocated"] == 0
+    found = result["connected"]
+    assert set(found["milliseconds"]) == {"verify", "load", "set_inputs", "execute", "get_outputs"}
+    assert found["heap_free"]["before"] > found["heap_free"]["set up"] > 0
+    assert found["model_at"] is None
+    assert result["method_pool"]["used"] == result["method_pool"]["size"]
+
+
+def test_the_report_of_a_run_for_people(call, board):
+    status, out, _ = call("run", SMALL, "--port", board.port, "--board", "mps2-an386")
+    assert status == 0
+    for line in ("time to execute", "cycles to execute", "instructions to execute", "heap free before",
+                 "heap free set up"):
+        assert line in out
+    assert "the model was sent into the heap; instructions are those of mps2-an386" in out
+
+
+def test_a_pool_that_is_too_small_is_named_with_both_sizes(call, board):
+    failed = call("run", SMALL, "--port", board.port, "--pool-size", 100)
+    assert_error(failed, "MemoryAllocationFailed", "method pool: 168B requested, 100B available",
+                 "--pool-size")
+    assert call("run", SMALL, "--port", board.port)[0] == 0
+
+
+def test_a_model_that_the_heap_has_no_room_for_is_not_sent(call, board):
+    large = FIXTURES / "planned_1785600" / "model.pte"
+    failed = call("run", large, "--port", board.port, "--planned-size", "0=9000000")
+    assert_error(failed, "MemoryAllocationFailed", "heap: 9", "available", "deploy")
+    assert board.passed < 30_000
+
+
+def test_profile_sums_up_to_the_whole(call, board):
+    status, out, _ = call("profile", SMALL, "--port", board.port, "--json")
+    profile = json.loads(out)
+    assert status == 0 and profile["unit"] == "cycles"
+    assert profile["total"] == profile["end_of_loop"] + sum(
+        row["ticks"] for row in profile["instructions"]) > 0
+
+
+def test_a_deployed_file_is_found(call, board):
+    status, out, _ = call("deploy", SMALL, "--port", board.port, "--json")
+    assert status == 0 and json.loads(out)["path"] == "model.pte"
+    found = json.loads(call("run", SMALL, "--port", board.port, "--json")[1])["connected"]
+    assert (found["model_at"], found["in_place"]) == ("model.pte", False)
+
+
+def test_a_model_in_romfs_is_used_in_place(call, board, tmp_path):
+    status, out, _ = call("deploy", MODEL, "--port", board.port, "--romfs", "--json")
+    assert status == 0 and json.loads(out)["path"] == "/rom/model.pte"
+    other = tmp_path / "other.pte"
+    other.write_bytes(SMALL.read_bytes())
+    assert call("deploy", other, "--port", board.port, "--romfs", "--to", "/rom/models")[0] == 0
+    status, out, _ = call("run", MODEL, "--port", board.port, "--json")
+    found = json.loads(out)["connected"]
+    assert (found["model_at"], found["in_place"]) == ("/rom/model.pte", True)
+    assert call("parity", MODEL, "--port", board.port)[0] == 0
+
+
+def test_a_file_that_the_board_has_no_room_for(call, board, tmp_path):
+    large = tmp_path / "large.pte"
+    large.write_bytes(SMALL.read_bytes() + bytes(40_000_000))
+    failed = call("deploy", large, "--port", board.port, "--force")
+    assert_error(failed, "MemoryAllocationFailed", "file system: 4000", "deploy with --romfs")
+
+
+def test_nobody_at_the_port(call):
+    failed = call("run", SMALL, "--port", "socket://127.0.0.1:9")
+    assert_error(failed, "AccessFailed", "board at socket://127.0.0.1:9", "nothing answers there")
+    assert_error(call("deploy", SMALL, "--port", "/dev/no_port"), "AccessFailed",
+                 "there is no such port", "picotorch boards --connected")
+
+
+@pytest.mark.parametrize("port", ["/dev/null", __file__, "/dev"])
+def test_a_port_that_is_no_serial_port(call, port):
+    assert_error(call("run", SMALL, "--port", port), "AccessFailed", f"{port}: is not a serial port")
+
+
+def test_an_address_of_no_kind(call):
+    assert_error(call("deploy", SMALL, "--port", "tcp://localhost:4444"), "InvalidArgument",
+                 "protocol 'tcp' not known", "--help")
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
+def test_a_patience_of_no_time(call, seconds):
+    assert_usage(call("run", SMALL, "--port", "auto", "--patience", seconds), "--patience")
+
+
+def test_options_of_emulated_boards_are_not_ignored(call):
+    assert_usage(call("parity", SMALL, "--port", "auto", "--bare"), "--board")
+    assert_usage(call("parity", SMALL, "--port", "auto", "--firmware", "fw.elf"), "--board")
+    assert_usage(call("profile", SMALL, "--port", "auto", "--board", "mps2-an386"), "--port")
+
+
+def test_a_folder_in_folders_that_are_not_there(call, board):
+    status, out, _ = call("deploy", SMALL, "--port", board.port, "--to", "/one/two", "--json")
+    assert (status, json.loads(out)["path"]) == (0, "/one/two/model.pte")
+    failed = call("deploy", SMALL, "--port", board.port, "--to", "/one/two/model.pte")
+    assert_error(failed, "AccessFailed", "Not a directory while making the folder", "file system")
+
+
+def test_a_full_file_system_has_no_less_than_nothing(board):
+    """littlefs counts a block of two files twice."""
+    with link.Link(board.port) as conversation:
+        files.free_in(conversation, "/")
+        conversation.do("", "os = type('', (), {'statvfs': lambda _: (512, 0, 0, 0, -11)})", "files")
+        assert files.free_in(conversation, "/") == 0
+
+
+def test_a_board_that_talks_without_end():
+    """As after a reset, when its main.py prints in a loop."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            connection, _ = listener.accept()
+            with contextlib.suppress(OSError):
+                while True:
+                    connection.sendall(b"hello\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = transport.Transport(f"socket://127.0.0.1:{listener.getsockname()[1]}", 0.3)
+        with contextlib.closing(port), pytest.raises(transport.NoAnswer):
+            port.read_until(1, b"\x04")
+
+
+def test_no_board_is_attached(call, monkeypatch):
+    monkeypatch.setattr("picotorch.host.connected.serial_ports.list_ports.comports", lambda: [])
+    assert_error(call("run", SMALL, "--port", "auto"), "NotFound", "board: none is attached")
+
+
+def test_selftest_writes_a_report(call, board, tmp_path):
+    status, out, _ = call("selftest", "--port", board.port, "--report", tmp_path / "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert status == 0 and report["passed"] and "all passed" in out
+    assert report["board"]["machine"].startswith("mps2-an386")
+    assert len(report["steps"]) == len(selftest.MODELS) + 3
+    assert "16B available" in report["steps"][-3]["message"]
+
+
+def test_selftest_tells_what_failed(call, board, tmp_path, monkeypatch):
+    monkeypatch.setattr(selftest, "MODELS", ("add_5",))
+    monkeypatch.setattr(selftest, "_SMALL", 4096)
+    status, out, _ = call("selftest", "--port", board.port, "--report", tmp_path / "report.json")
+    assert status == 1 and "FAILED  a pool that is too small" in out and "1 FAILED" in out
+
+
+def test_what_is_attached(call, monkeypatch, tmp_path):
+    def port(device, vid, pid):
+        return SimpleNamespace(device=device, vid=vid, pid=pid, serial_number="1")
+
+    ports = [port("/dev/ttyS0", None, None), port("/dev/ttyACM1", 0x2E8A, 0xC),
+             port("/dev/ttyACM0", 0x2E8A, 5)]
+    monkeypatch.setattr(serial_ports.list_ports, "comports", lambda: ports)
+    monkeypatch.setenv("PICOTORCH_DRIVES", str(tmp_path))
+    (tmp_path / "INFO_UF2.TXT").write_text("Model: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n")
+    status, out, _ = call("boards", "--connected")
+    assert status == 0 and "ttyS0" not in out
+    for text in ("picotorch run MODEL --port /dev/ttyACM0", "Raspberry Pi Debug Probe",
+                 "picotorch flash FIRMWARE.uf2 --board RPI_PICO"):
+        assert text in out
+    assert serial_ports.resolve("auto") == "/dev/ttyACM0"
+    ports.append(port("/dev/ttyACM7", 0xF055, 0x9800))
+    assert_error(call("run", SMALL, "--port", "auto"), "InvalidArgument", "several are attached",
+                 "/dev/ttyACM0", "/dev/ttyACM7")
+
+
+def test_size_says_which_way_fits(call, board):
+    status, out, _ = call("size", MODEL, "--port", board.port, "--json")
+    room = json.loads(out)["connected"]
+    assert status == 0 and room["fits_in_romfs"] and room["fits_in_heap"]
+    assert room["memories"] == 2588 + 16000 + 3780 + 8192
+    assert room["files"] == MODEL.stat().st_size
+    assert room["romfs"] == 0x300000 and room["files_free"] > 0
+    status, out, _ = call("size", MODEL, "--port", board.port)
+    assert status == 0 and "ROMFS, used in place" in out and "mps3-an547" not in out
+
+
+def test_a_board_that_needs_too_long(call, board):
+    failed = call("run", MODEL, "--port", board.port, "--patience", 0.001)
+    assert_error(failed, "AccessFailed", "no answer while running the model", "--patience")
+    assert call("parity", MODEL, "--port", board.port)[0] == 0
+
+
+def test_another_version(call, board, monkeypatch):
+    monkeypatch.setattr(picotorch, "__version__", "9.9")
+    assert_error(call("run", SMALL, "--port", board.port), "NotSupported", "this computer 9.9",
+                 "deploy or flash the same version")
+
+
+def test_a_board_without_picotorch(call, board, monkeypatch):
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    assert_error(call("run", SMALL, "--port", board.port), "NotFound",
+                 "mps2-an386 with cortex-m4 has no module picotorch", "picotorch deploy")
+
+
+@pytest.mark.parametrize("says", [b"", b"login: "])
+def test_no_micropython_at_the_port(call, monkeypatch, says):
+    monkeypatch.setattr(link, "PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            connection, _ = listener.accept()
+            while connection.recv(100):
+                connection.sendall(says)
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = f"socket://127.0.0.1:{listener.getsockname()[1]}"
+        assert_error(call("run", SMALL, "--port", port), "AccessFailed", "no MicroPython prompt",
+                     says.decode().strip() or "it printed nothing", "reset button")
+
+
+def test_the_runtime_and_the_package_have_one_version():
+    assert picotorch.__version__ == importlib.metadata.version("picotorch")
+
+
+@pytest.fixture
+def native_modules(tmp_path, monkeypatch):
+    """A folder as make natmod makes one, of which only the files' names are real."""
+    for name in ("armv7m/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(name.encode() * 100)
+    monkeypatch.setattr(installing, "BUILD", tmp_path)
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
+    monkeypatch.setattr(installing, "facts_of", lambda conversation: {
+        **session.facts_of(conversation), "mpy": 6 | ARMV7EMSP << 10})  # ours loads no native modules
+    return tmp_path
+
+
+def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_modules):
+    """An M4F takes the module of an M3 where its own is not built."""
+    with link.Link(board.port) as conversation:
+        paths = installing.install(conversation, installing.Installed(), [], lambda *told: None)
+        for path in paths:
+            source = next(native_modules.rglob(path.rsplit("/", 1)[1])).read_bytes()
+            assert files.do(conversation, "", "checksum", path) == (len(source), zlib.crc32(source))
+    assert paths == ["/lib/picotorch/__init__.mpy", "/lib/picotorch/errors.mpy", "/lib/_picotorch.mpy"]
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_tests(call, tmp_path):
+    assert_error(call("selftest", "--port", "socket://localhost:1", "--report", tmp_path / "no" / "r"),
+                 "AccessFailed", "No such file or directory")
+
+
+def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, monkeypatch):
+    """It is built where the one with all kernels is too large for the heap."""
+    monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
+    (native_modules / "armv7m" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
+    with link.Link(board.port) as conversation:
+        *_, path = installing.install(conversation, installing.Installed(), ["aten::add.out"],
+                                      lambda *told: None)
+        module = native_module.link("armv7emsp", ["aten::add.out"]).read_bytes()
+        assert files.do(conversation, "", "checksum", path) == (len(module), zlib.crc32(module))
+    assert len(module) < 100_000
+
+
+def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modules, monkeypatch):
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    module = native_modules / "armv7m" / "_picotorch.mpy"
+    module.write_bytes(bytes(4_000_000))
+    assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed",
+                 "heap: 4049152B requested", "picotorch natmod --models")
+    module.unlink()
+    assert_error(call("deploy", SMALL, "--port", board.port), "NotFound",
+                 "no native module for armv7emsp is built", "make natmod")

@@ -1,0 +1,220 @@
+"""picotorch flash, with a folder for the boot loader's drive and tools that note what they get."""
+
+import errno
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from picotorch.host.connected import flash_tools
+from picotorch.host.firmware import ports, rp2
+from picotorch.host.firmware.uf2 import ABSOLUTE
+from picotorch.host.firmware.uf2 import write as write_uf2
+from support.calling import assert_error, assert_usage
+
+PICO = 0xE48BFF56
+
+
+def uf2(blocks, family=PICO):
+    return write_uf2({0x10000000: bytes(256 * blocks)}, family)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """No tool is installed, and no drive mounted."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "drives").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PICOTORCH_DRIVES", str(tmp_path / "drives"))
+    monkeypatch.setattr(flash_tools, "_WAIT", 1.0)
+    (tmp_path / "fw.uf2").write_bytes(uf2(3))
+    return tmp_path
+
+
+def install(folder, name, status=0):
+    """A tool that writes its arguments to a file, and says something."""
+    tool = folder / "bin" / name
+    tool.write_text(f'#!/bin/sh\nfor word; do echo "$word"; done > {folder}/{name}.got\n'
+                    f'echo "{name} says this" >&2\nexit {status}\n')
+    tool.chmod(0o755)
+    return folder / f"{name}.got"
+
+
+def mount(folder, board_id="RPI-RP2"):
+    drive = folder / "drives" / board_id
+    drive.mkdir()
+    (drive / "INFO_UF2.TXT").write_text(f"UF2 Bootloader v3.0\nModel: A board\nBoard-ID: {board_id}\n")
+    return drive
+
+
+def test_a_uf2_goes_to_the_drive(call, folder):
+    drive, got = mount(folder), []
+
+    def boot_loader():
+        file = drive / "fw.uf2"
+        while not (file.exists() and file.stat().st_size == 3 * 512):
+            time.sleep(0.01)
+        got.append(file.read_bytes())
+        file.unlink()
+
+    thread = threading.Thread(target=boot_loader)
+    thread.start()
+    status, out, _ = call("flash", folder / "fw.uf2", "--board", "RPI_PICO", "--json")
+    thread.join()
+    entry = json.loads(out)
+    assert (status, entry["way"], entry["done"], entry["checked"]) == (0, "drive", True, True)
+    assert got == [uf2(3)]
+
+
+def test_a_drive_that_stays_is_a_failure(call, folder):
+    mount(folder)
+    assert_error(call("flash", folder / "fw.uf2", "--board", "RPI_PICO"), "AccessFailed",
+                 "RPI_PICO: its drive is still there")
+
+
+def test_a_drive_of_another_board_is_not_taken(call, folder):
+    mount(folder, "RP2350")
+    assert_error(call("flash", folder / "fw.uf2", "--board", "RPI_PICO"), "NotFound",
+                 "no drive", "RPI-RP2", "BOOTSEL")
+    assert list((folder / "drives" / "RP2350").iterdir()) == [
+        folder / "drives" / "RP2350" / "INFO_UF2.TXT"]
+
+
+@pytest.mark.parametrize("data, text", [(uf2(2, 0xE48BFF59), "not for RPI_PICO"),
+                                        (uf2(2)[:-100], "not a UF2 file"), (b"", "not a UF2"),
+                                        (bytes(512), "not a UF2 block")])
+def test_a_uf2_that_is_none_of_the_board(call, folder, data, text):
+    (folder / "fw.uf2").write_bytes(data)
+    mount(folder)
+    assert_error(call("flash", folder / "fw.uf2", "--board", "RPI_PICO"), "InvalidArgument", text)
+
+
+def test_uf2_files_of_other_builders(call, folder):
+    """The first block of MicroPython's Pico 2 firmware has its own family, is 0 of 2 and alone; of
+    its port samd no block names a family; a file may be one for each of two chips."""
+    files = {"RPI_PICO2": uf2(2, ABSOLUTE)[:512] + uf2(3, 0xE48BFF59),
+             "ADAFRUIT_ITSYBITSY_M4_EXPRESS": without_family(uf2(2)),
+             "RPI_PICO": uf2(3, 0xE48BFF59) + uf2(2)}
+    for board, data in files.items():
+        (folder / "fw.uf2").write_bytes(data)
+        assert call("flash", folder / "fw.uf2", "--board", board, "--dry-run")[0] == 0
+        for damaged in (data[:-512], data + uf2(2)[512:]):
+            (folder / "fw.uf2").write_bytes(damaged)
+            assert_error(call("flash", folder / "fw.uf2", "--board", board, "--dry-run"),
+                         "InvalidArgument", str(folder / "fw.uf2"))
+
+
+def without_family(file):
+    return b"".join(file[at:at + 8] + bytes(4) + file[at + 12:at + 512]
+                    for at in range(0, len(file), 512))
+
+
+def test_only_uf2_files_go_to_a_drive(call, folder):
+    (folder / "fw.bin").write_bytes(b"firmware")
+    drive = mount(folder)
+    for board in ("RPI_PICO", "PYBV11"):
+        assert_error(call("flash", folder / "fw.bin", "--board", board, "--with", "drive"),
+                     "NotSupported", f"{board} takes")
+    assert [path.name for path in drive.iterdir()] == ["INFO_UF2.TXT"]
+
+
+def test_a_drive_that_went_away_before_it_was_unmounted(call, folder, monkeypatch):
+    mount(folder)
+    exists = Path.exists
+
+    def fail_as_linux_does(path):
+        if path.name == "fw.uf2" and path.parent.name == "RPI-RP2":
+            raise OSError(errno.EIO, "Input/output error")
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", fail_as_linux_does)
+    assert call("flash", folder / "fw.uf2", "--board", "RPI_PICO")[0] == 0
+
+
+def test_each_board_of_hardware_can_be_flashed():
+    built = {name for name, board in ports.boards().items() if board.port not in ("unix", "qemu")}
+    assert built | set(rp2.BOARDS) <= set(flash_tools.board_names())
+
+
+@pytest.mark.parametrize("tool, board, suffix, wanted", [
+    ("picotool", "RPI_PICO", ".uf2", ["load", "-v", "-x", "FILE"]),
+    ("openocd", "RPI_PICO2", ".elf", ["-f", "interface/cmsis-dap.cfg", "-f", "target/rp2350.cfg", "-c",
+                                      "program {FILE} verify reset exit"]),
+    ("openocd", "netduinoplus2", ".bin", ["-f", "interface/stlink.cfg", "-f", "target/stm32f4x.cfg",
+                                          "-c", "program {FILE} 0x8000000 verify reset exit"]),
+    ("pyocd", "PCA10056", ".hex", ["flash", "--target", "nrf52840", "FILE"]),
+    ("pyocd", "PYBV11", ".bin", ["flash", "--target", "stm32f405rg", "--base-address", "0x8000000",
+                                 "FILE"]),
+    ("dfu-util", "PYBV11", ".dfu", ["-a", "0", "-d", "0483:df11", "-s", ":leave", "-D", "FILE"]),
+    ("st-flash", "NUCLEO_F767ZI", ".bin", ["--reset", "write", "FILE", "0x8000000"]),
+    ("teensy_loader_cli", "TEENSY41", ".hex", ["--mcu=TEENSY41", "-w", "-v", "FILE"]),
+])
+def test_each_tool_gets_its_arguments(call, folder, tool, board, suffix, wanted):
+    file = folder / ("fw" + suffix)
+    if suffix != ".uf2":
+        file.write_bytes(b"firmware")
+    wanted = [word.replace("FILE", str(file)) for word in wanted]
+    got = install(folder, tool)
+    status, out, _ = call("flash", file, "--board", board, "--dry-run", "--json")
+    assert (status, json.loads(out)["command"], got.exists()) == (0, [tool, *wanted], False)
+    status, out, _ = call("flash", file, "--board", board)
+    assert status == 0 and f"is on {board}, written" in out
+    assert got.read_text().splitlines() == wanted
+
+
+def test_a_tool_that_fails_is_quoted(call, folder):
+    install(folder, "openocd", 1)
+    file = folder / "fw.elf"
+    file.write_bytes(b"")
+    assert_error(call("flash", file, "--board", "RPI_PICO"), "AccessFailed",
+                 "openocd ended with status 1: openocd says this")
+
+
+def test_no_tool_and_no_way(call, folder):
+    file = folder / "fw.hex"
+    file.write_bytes(b"")
+    assert_error(call("flash", file, "--board", "PCA10056"), "NotFound",
+                 "openocd or pyocd is not installed", "apt-get install openocd")
+    dfu = folder / "fw.dfu"
+    dfu.write_bytes(b"")
+    assert_error(call("flash", file, "--board", "PYBV11", "--with", "st-flash"), "NotFound",
+                 "apt-get install stlink-tools")
+    assert_error(call("flash", dfu, "--board", "RPI_PICO"), "NotSupported", ".uf2 by its drive")
+    assert_error(call("flash", file, "--board", "PCA10056", "--with", "dfu-util"), "NotSupported")
+    assert_error(call("flash", folder / "none.hex", "--board", "PCA10056"), "AccessFailed")
+    assert_error(call("flash", folder / "model.pte", "--board", "netduinoplus2"), "NotSupported",
+                 "picotorch deploy the model")
+    assert_usage(call("flash", file, "--board", "no_board"))
+
+
+def test_a_model_becomes_a_firmware(call, folder, monkeypatch):
+    """What builds it is tested in test_ports.py."""
+    model = Path(__file__).resolve().parents[1] / "fixtures" / "add_1" / "model.pte"
+    files = [folder / f"firmware.{suffix}" for suffix in ("elf", "dfu", "hex")]
+    for file in files:
+        file.write_bytes(b"")
+
+    def build(board, programs, frozen):
+        assert (board, list(programs), frozen) == ("PYBV11", [str(model)],
+                                                   [("model", model.read_bytes())])
+        return {"outputs": [str(file) for file in files]}
+
+    monkeypatch.setattr(flash_tools.ports, "build", build)
+    got = install(folder, "dfu-util")
+    assert call("flash", model, "--board", "PYBV11")[0] == 0
+    assert got.read_text().splitlines()[-1] == str(files[1])
+
+
+def test_a_model_for_a_pico_becomes_a_uf2(call, folder, monkeypatch):
+    """What builds it is tested in test_rp2.py."""
+    model = Path(__file__).resolve().parents[1] / "fixtures" / "add_1" / "model.pte"
+
+    def build(board, programs, models, output):
+        assert (board, list(programs), list(models)) == ("RPI_PICO", [str(model)], [str(model)])
+        return {"firmware": str(folder / "fw.uf2")}
+
+    monkeypatch.setattr(flash_tools.rp2, "build", build)
+    got = install(folder, "picotool")
+    assert call("flash", model, "--board", "RPI_PICO")[0] == 0
+    assert got.read_text().splitlines()[-1] == str(folder / "fw.uf2")

@@ -1,0 +1,206 @@
+"""Kernels and a model in the flash behind MicroPython's own RPI_PICO firmware: bytes, heap, and what is
+said where they are not there, damaged or of another build."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from picotorch import Error
+from picotorch.host.compile import image_writer
+from picotorch.host.firmware import kernels_in_flash, rp2, uf2
+from picotorch.host.operators import known_operators
+from picotorch.host.run import pico
+from picotorch.host.twin import open_program
+from support import on_pico, stock
+from support.fixture_store import FOLDER
+
+BOARD = "RPI_PICO"
+ROOM = kernels_in_flash.BOARDS[BOARD]
+FAMILY = rp2.BOARDS[BOARD].family
+MODEL = FOLDER / "int8_ds_cnn" / "model.pte"
+COMPILE = ["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", "-ffunction-sections"]
+FREE = 100 * 1024  # bytes of heap that int8 ds_cnn, with all kernels, leaves to its user
+
+
+@pytest.fixture(scope="module")
+def firmware(tmp_path_factory):
+    return stock.pico_uf2(tmp_path_factory.mktemp("stock") / "firmware.uf2")
+
+
+@pytest.fixture(scope="module")
+def package(firmware, tmp_path_factory):
+    """All kernels and int8 ds_cnn."""
+    folder = tmp_path_factory.mktemp("package")
+    entry = kernels_in_flash.build(BOARD, {}, [("model", MODEL.read_bytes())], firmware, folder)
+    assert len(entry["operators"]) == len(known_operators())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """Of int8 ds_cnn, without prepared weights."""
+    path = tmp_path_factory.mktemp("image") / "model.ptm"
+    path.write_bytes(image_writer.compile_image(MODEL.read_bytes()).data)
+    return path
+
+
+@pytest.fixture(scope="module")
+def mpremote(firmware, package):
+    """Start mpremote with a Pico that has both UF2 files behind the firmware, after install.py."""
+    with pico.emulated(firmware, package / "kernels.uf2", package / "models.uf2") as port:
+        call = on_pico.mpremote(port)
+        printed = call("mount", package, "run", package / "install.py")
+        assert "picotorch for armv6m is in /lib" in printed
+        yield call
+
+
+def run(mpremote, folder, name="model", path=MODEL):
+    inputs = list(np.load(FOLDER / "int8_ds_cnn" / "inputs.npz").values())
+    printed, result = on_pico.run(mpremote, f"__import__('picotorch_models').{name}", path, inputs,
+                                  [folder, "/lib", ".frozen"])
+    on_pico.assert_as_the_twin(printed, result)
+    assert printed["allocated"] == ["0"]
+    address = int(printed["model"][0])
+    assert ROOM.start < address < ROOM.end and address % 16 == 0
+    empty, free = int(printed["empty"][0]), int(printed["free"][0])
+    print(f"{folder}: heap of {empty} B, {free} B free with the {name} of int8_ds_cnn loaded")
+    return free
+
+
+def said(mpremote, name, *before):
+    """The text of the RuntimeError of an import."""
+    code = f"try:\n import {name}\nexcept RuntimeError as error:\n print('said', error)"
+    return mpremote(*before, "exec", code).rpartition("said ")[2].strip()
+
+
+def test_all_kernels_run_from_flash_as_on_the_twin(mpremote):
+    assert run(mpremote, "/lib") >= FREE
+
+
+def test_the_module_in_the_heap_takes_more(call, mpremote, tmp_path):
+    """With int8 ds_cnn's kernels only."""
+    status, _, _ = call("natmod", "--models", MODEL, "--arch", ROOM.arch, "--output", tmp_path)
+    assert status == 0
+    module = tmp_path / ROOM.arch / "_picotorch.mpy"
+    mpremote("fs", "mkdir", ":/heap", "+", "fs", "cp", module, ":/heap/_picotorch.mpy")
+    assert run(mpremote, "/heap") < FREE
+
+
+def test_modules_for_its_image_take_less(call, firmware, image, tmp_path):
+    """With its kernels in flash, then in the heap, then small there."""
+    programs = {"image": open_program(image.read_bytes())}
+    package = tmp_path / "package"
+    kernels_in_flash.build(BOARD, programs, [("image", image.read_bytes())], firmware, package)
+    with pico.emulated(firmware, package / "kernels.uf2", package / "models.uf2") as port:
+        mpremote = on_pico.mpremote(port)
+        mpremote("mount", package, "run", package / "install.py")
+        free = [run(mpremote, "/lib", "image", image)]
+        for options in ([], ["--small"]):
+            status, _, _ = call("natmod", "--models", image, "--arch", ROOM.arch, "--output", tmp_path,
+                                *options)
+            assert status == 0
+            mpremote("fs", "cp", tmp_path / ROOM.arch / "_picotorch.mpy", ":/_picotorch.mpy")
+            free.append(run(mpremote, "/", "image", image))
+    flash, fast, small = free
+    assert flash > small > fast + 16 * 1024 and fast >= FREE
+
+
+def test_kernels_of_another_build_are_refused(call, firmware, mpremote, tmp_path):
+    status, out, _ = call("natmod", "--flash", BOARD, "--models", MODEL, "--frozen-model", MODEL,
+                          "--firmware", firmware, "--output", tmp_path, "--json")
+    entry = json.loads(out)
+    assert status == 0 and len(entry["operators"]) == 8 and entry["kernels"] < 100_000
+    other = tmp_path / ROOM.arch
+    assert "of another build: copy the kernels.uf2" in said(mpremote, "_picotorch", "mount", other)
+    assert "no model in flash: copy models.uf2" in said(mpremote, "picotorch_models", "mount", tmp_path)
+
+
+def test_install_refuses_a_file_system_where_the_kernels_are(mpremote, package):
+    code = ("import install\ninstall.FLASH['file system'] -= 1\n"
+            "try:\n install.install()\nexcept RuntimeError as error:\n print(error)")
+    assert "takes 1408 KB of the flash, and kernels.uf2 would overwrite it" in mpremote(
+        "mount", package, "exec", code)
+
+
+def damaged(path, at, folder):
+    """The UF2 file with another bit, where it still is a UF2 file."""
+    blocks = list(uf2.read(path.read_bytes()))
+    data = bytearray(b"".join(block.data for block in blocks))
+    data[at] ^= 0x10
+    (folder / path.name).write_bytes(uf2.write({blocks[0].address: bytes(data)}, FAMILY))
+    return folder / path.name
+
+
+def test_what_is_damaged_is_refused(firmware, package, tmp_path):
+    files = [damaged(package / "kernels.uf2", 200_000, tmp_path),
+             damaged(package / "models.uf2", 50_000, tmp_path)]
+    with pico.emulated(firmware, *files) as port:
+        mpremote = on_pico.mpremote(port)
+        assert said(mpremote, "_picotorch", "mount", package / ROOM.arch).startswith(
+            "the kernels in flash are damaged: copy kernels.uf2")
+        assert said(mpremote, "picotorch_models", "mount", package).startswith(
+            "the models in flash are damaged, or of another build: copy the models.uf2")
+
+
+def test_flash_without_kernels_is_refused(firmware, package):
+    with pico.emulated(firmware) as port:
+        text = said(on_pico.mpremote(port), "_picotorch", "mount", package / ROOM.arch)
+    assert text == "no kernels in flash: copy kernels.uf2 to the board's boot drive"
+
+
+def test_each_file_has_sectors_of_its_own(firmware, package):
+    sectors = set()
+    for path in (firmware, package / "kernels.uf2", package / "models.uf2"):
+        blocks = list(uf2.read(path.read_bytes()))
+        own = {block.address // kernels_in_flash.SECTOR for block in blocks}
+        assert {block.family for block in blocks} == {FAMILY} and not own & sectors
+        sectors |= own
+    assert max(sectors) < ROOM.end // kernels_in_flash.SECTOR
+
+
+def test_a_firmware_that_reaches_to_the_kernels_is_refused():
+    room = ROOM.start - rp2.FLASH
+    kernels_in_flash.check_firmware(uf2.write({rp2.FLASH: bytes(room)}, FAMILY), BOARD)
+    with pytest.raises(Error, match=f"firmware: {room + 256}B requested, {room}B available"):
+        kernels_in_flash.check_firmware(uf2.write({rp2.FLASH: bytes(room + 1)}, FAMILY), BOARD)
+    with pytest.raises(Error, match="InvalidArgument"):
+        kernels_in_flash.check_firmware(uf2.write({rp2.FLASH: bytes(256)}, FAMILY + 1), BOARD)
+
+
+def test_what_does_not_fit_is_refused(tmp_path):
+    with pytest.raises(Error, match=r"RPI_PICO: \d+B requested, 294912B available: too large"):
+        kernels_in_flash.build(BOARD, {}, [("model", bytes(100_000))], None, tmp_path)
+    assert not list(tmp_path.glob("*.uf2"))
+
+
+def test_options_that_go_with_flash(call):
+    assert call("natmod", "--frozen-model", MODEL)[0] == 2
+    assert call("natmod", "--flash", BOARD, "--arch", "armv7m")[0] == 2
+    twice = ("--frozen-model", MODEL, "--frozen-model", MODEL)
+    status, _, stderr = call("natmod", "--flash", BOARD, *twice)
+    assert status == 1 and "two models are called model" in stderr
+
+
+def test_an_image_that_calls_the_module_is_refused(tmp_path):
+    """Where MicroPython puts the module is known when it is loaded."""
+    natmod = stock.REPOSITORY / "port" / "natmod"
+    objects = []
+    for name, code in (
+            ("build/natmod/a/kernels/a", "int lent(void); int kernel(void) { return lent() + 1; }"),
+            ("module", "int kernel(void), pt_flash_wanted[4] = {1}; int lent(void) { return 1; }"
+                       "__attribute__((section(\".text.mpy_init\"))) int mpy_init(void) {"
+                       " return kernel() + 1; }")):
+        objects.append(tmp_path / f"{name}.o")
+        objects[-1].parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([*COMPILE, "-x", "c", "-", "-c", "-o", objects[-1]], input=code, text=True,
+                       check=True)
+    subprocess.run([*COMPILE, "-nostdlib", "-static", "-Wl,-T,flash/kernels.ld", "-Wl,--emit-relocs",
+                    f"-Wl,--defsym=PT_FLASH={ROOM.start}", "-o", tmp_path / "a.elf", *objects],
+                   cwd=natmod, check=True)
+    (tmp_path / "names.h").write_text("")
+    done = subprocess.run([sys.executable, stock.REPOSITORY / "tools" / "link_mpy.py", "--arch",
+                           ROOM.arch, "--names", tmp_path / "names.h", "--flash", tmp_path / "kernels",
+                           tmp_path / "a.elf", tmp_path / "a.mpy"], capture_output=True, text=True)
+    assert done.returncode == 1 and "the image needs lent at 0x1005801" in done.stderr

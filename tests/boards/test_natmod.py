@@ -1,0 +1,208 @@
+"""The native module on stock MicroPython: its bytes, its errors, what it takes."""
+
+import json
+import runpy
+import shutil
+
+import pytest
+from picotorch.host.firmware import native_module
+from picotorch.host.size import object_files
+from support import built_ports, fixture_store, stock
+
+NAMES = ("int8_ds_cnn", "ds_cnn")
+TARGETS = (("x64", "unix"), ("armv6m", "mps2-an385"), ("armv7m", "mps2-an385"),
+           ("armv7emsp", "mps2-an386"), ("armv7m", "mps2-an386"))
+SCRIPTS = stock.REPOSITORY / "tests" / "boards" / "ports"
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: fixture_store.load(name).pte for name in NAMES}
+
+
+def files(arch):
+    module = stock.make_module(arch)
+    runtime = module.parent.parent / "picotorch"
+    return {"_picotorch.mpy": module.read_bytes()} | {
+        f"picotorch/{path.name}": path.read_bytes() for path in sorted(runtime.glob("*.mpy"))}
+
+
+def run(arch, target, script, models, folder):
+    return run_script(arch, target, (SCRIPTS / script).read_text(), models, folder)
+
+
+def run_script(arch, target, script, models, folder):
+    return stock.run(target, script, files(arch), models, folder)
+
+
+@pytest.mark.parametrize(("arch", "target"), TARGETS)
+def test_runs_as_the_twin_to_the_byte(arch, target, models, tmp_path):
+    """Outputs and pools of an int8 and an fp32 model, the heap locked, and a failure between."""
+    lines = run(arch, target, "models.py", models, tmp_path)
+    assert lines == built_ports.twin_lines(NAMES)
+
+
+def test_errors_leave_everything_usable(models, tmp_path):
+    """Bad files, 200 refusals whose tracebacks grow on an open heap, no stack, and callbacks that were
+    scheduled: they run while the method does."""
+    lines = run("x64", "unix", "native_module.py", models, tmp_path)
+    assert lines == run("armv7emsp", "mps2-an386", "native_module.py", models, tmp_path)
+    no_number = "InvalidArgument (0x12): input 0: is a tensor; give a buffer or a Tensor"
+    assert lines == [
+        "damaged InvalidProgram (0x23): program: no file identifier ET12: not a .pte file; export "
+        "the program again or copy it again",
+        "short InvalidProgram (0x23): program: 14912B requested, 1000B available: the header claims "
+        "more than the file has; export the program again or copy it again",
+        "refused 200 times",
+        "deep MemoryAllocationFailed (0x21): stack: 2304B requested, 0B available; call from fewer "
+        "functions or give the firmware more",
+        "afterwards True",
+        "inside InvalidState (0x02): method: is executing; unload it afterwards",
+        "seen [False, True, True, True]",
+        "the same True",
+        "no exception",
+        *(f"{number} {no_number}" for number in (1 << 62, -(1 << 63), 1 << 63, 1 << 70, 3)),
+        "name ['forward']",
+    ]
+
+
+def test_a_module_for_another_core_is_refused(models, tmp_path):
+    script = """
+try:
+    import _picotorch
+except ValueError as error:
+    print(error)
+"""
+    wrong = {"_picotorch.mpy": stock.make_module("armv7emsp").read_bytes()}
+    assert stock.run("mps2-an385", script, wrong, {}, tmp_path) == ["incompatible .mpy arch"]
+
+
+# ---- picotorch natmod, mip and install.py
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """What the command writes for int8 ds_cnn, and its report."""
+    output = tmp_path_factory.mktemp("package")
+    entry = {}
+
+    def make(call):
+        if not entry:
+            model = stock.REPOSITORY / "tests" / "fixtures" / "int8_ds_cnn" / "model.pte"
+            status, out, _ = call("natmod", "--models", model, "--arch", "armv7emsp", "--arch", "x64",
+                                  "--output", output, "--json")
+            assert status == 0
+            entry.update(json.loads(out))
+        return output, entry
+
+    return make
+
+
+def test_the_module_of_one_model_is_small(call, package):
+    output, entry = package(call)
+    assert len(entry["operators"]) == 8
+    assert entry["modules"]["armv7emsp"] == (output / "armv7emsp" / "_picotorch.mpy").stat().st_size
+    assert entry["heap"]["armv7emsp"] <= 80_000
+    assert native_module.heap_of(stock.make_module("armv7emsp")) <= 201 * 1024
+    parts = entry["parts"]["armv7emsp"]
+    assert set(parts) == {"binding", "library", "kernels", "compiler's library", "texts"}
+    assert all(parts.values()) and 0.95 < sum(parts.values()) / entry["modules"]["armv7emsp"] < 1
+    mip = json.loads((output / "armv7emsp" / "package.json").read_text())
+    assert ["_picotorch.mpy", "_picotorch.mpy"] in mip["urls"]
+    for name, path in mip["urls"]:
+        assert (output / "armv7emsp" / path).is_file() and name.endswith(".mpy")
+
+
+def test_texts_of_errors_are_read_from_the_file(models, tmp_path):
+    """Where it is no longer there an error has its name, number, subject and sizes."""
+    script = """
+import os
+import _picotorch
+from picotorch import BufferDataLoader, Error, Program
+from picotorch_models import ds_cnn
+
+def say(file):
+    try:
+        Program.load(BufferDataLoader(file))
+    except Error as error:
+        print(error)
+
+say(bytes(64))
+say(ds_cnn[:1000])
+os.rename(_picotorch.__file__, _picotorch.__file__ + ".moved")
+say(bytes(64))
+say(ds_cnn[:1000])
+"""
+    sizes = "16168B requested, 1000B available"
+    again = "; export the program again or copy it again"
+    assert run_script("x64", "unix", script, models, tmp_path) == [
+        f"InvalidProgram (0x23): program: no file identifier ET12: not a .pte file{again}",
+        f"InvalidProgram (0x23): program: {sizes}: the header claims more than the file has{again}",
+        f"InvalidProgram (0x23): program{again}",
+        f"InvalidProgram (0x23): program: {sizes}{again}",
+    ]
+
+
+def test_what_the_module_reads_is_in_memory():
+    """A literal in a function stays in the file: it has to be a text of an error, which only people
+    read. What C reads is an array: static const char name[] = "trunc"."""
+    folder = stock.make_module("armv7emsp").parent
+    found = [(path.name, text) for path in sorted((folder / "kernels").rglob("*.o"))
+             for section in object_files.read_objects(path)[0].sections.values()
+             if native_module.TEXT.match(section.name) for text in section.data.decode().split("\0")]
+    assert len(found) > 400
+    assert [(name, text) for name, text in found if text and " " not in text] == []
+    texts = (folder / "_picotorch.mpy").read_bytes()
+    texts = texts[-int.from_bytes(texts[-4:], "little") : -4].split(b"\0")
+    assert len(texts) > 300 and max(map(len, texts)) < 160
+
+
+def install(folder, output, *options):
+    """What install.py prints on the unix port."""
+    folder.mkdir()
+    return built_ports.run_unix(stock.build("unix"), *options, "-c", f"""
+import sys
+sys.path[:] = [{str(output)!r}]
+import install
+try:
+    install.install({str(output)!r}, {str(folder / "lib")!r})
+except RuntimeError as error:
+    print("refused:", error)
+""")
+
+
+def test_install_copies_what_fits_and_it_runs(call, package, models, tmp_path):
+    output, _ = package(call)
+    board = tmp_path / "board"
+    assert install(board, output) == [f"picotorch for x64 is in {board}/lib"]
+    copied = {path.relative_to(board / "lib").as_posix(): path.read_bytes()
+              for path in (board / "lib").rglob("*.mpy")}
+    script = (SCRIPTS / "models.py").read_text().replace('"int8_ds_cnn", "ds_cnn"', '"int8_ds_cnn",')
+    lines = stock.run("unix", script, copied, models, tmp_path / "run")
+    assert lines == built_ports.twin_lines(NAMES)[: len(lines)] and len(lines) == 11
+
+
+def test_install_refuses_what_does_not_fit_before_it_copies(call, package, tmp_path):
+    output, _ = package(call)
+    lines = install(tmp_path / "board", output, "-X", "heapsize=100K")
+    assert len(lines) == 1 and lines[0].startswith("refused: needs ")
+    assert "KB of heap, " in lines[0] and lines[0].endswith(" KB free: build with --models")
+    assert not (tmp_path / "board" / "lib").exists()
+
+
+@pytest.mark.parametrize("path, wanted", [
+    (["", ".frozen", "/lib"], "/lib"),
+    (["", ".frozen", "/rom", "/rom/lib", "/flash", "/flash/lib"], "/flash/lib"),
+    (["/flash", "/flash/lib", "/sd", "/sd/lib"], "/flash/lib"),
+    ([""], "/lib"),
+])
+def test_install_finds_the_folder_of_libraries(path, wanted):
+    names = runpy.run_path(str(native_module.INSTALL))
+    assert names["library"](path) == wanted
+
+
+def test_risc_v_builds():
+    if shutil.which("riscv64-unknown-elf-gcc") is None:
+        pytest.skip("riscv64-unknown-elf-gcc is not installed: make natmod ARCH=rv32imc installs it")
+    module = stock.make_module("rv32imc").read_bytes()
+    assert module[:4] == bytes([ord("M"), 6, native_module.ARCHES["rv32imc"] << 2 | 3, 31])

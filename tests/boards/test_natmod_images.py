@@ -1,0 +1,160 @@
+"""The native module that runs images only: its bytes, its errors and what it takes, as fast as it gets
+and as small."""
+
+import functools
+import json
+import subprocess
+import sys
+
+import pytest
+from picotorch.host import twin
+from picotorch.host.compile import image_writer
+from picotorch.host.firmware import native_module
+from picotorch.host.operators import known_operators, needed_operators
+from picotorch.host.size import firmware_map
+from support import fixture_store, stock
+from test_natmod import TARGETS
+
+SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
+CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4"}
+LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the image of "casts"
+MOST_FAST_BYTES, MOST_SMALL_BYTES = 64_000, 42_000  # of int8 ds_cnn's module on armv7emsp
+
+
+def pte(name):
+    return fixture_store.load(name).pte
+
+
+@functools.cache
+def image(name, core):
+    """The image of a fixture, with weights prepared for a core or for none."""
+    return image_writer.compile_image(pte(name), core=core).data
+
+
+@functools.cache
+def operators():
+    return needed_operators({name: twin.open_program(pte(name)) for name in ("int8_ds_cnn", "ds_cnn")})
+
+
+def kind(small):
+    return native_module.Kind(frozenset({"images"}), small)
+
+
+def files(arch, small):
+    module = native_module.link(arch, operators(), kind(small))
+    runtime = native_module.BUILD / "picotorch"
+    left_out = native_module.left_out(kind(small))
+    return {"_picotorch.mpy": module.read_bytes()} | {
+        f"picotorch/{path.name}": path.read_bytes() for path in sorted(runtime.glob("*.mpy"))
+        if path.stem not in left_out}
+
+
+def models_for(arch, small):
+    """run_...: what runs; the others are refused."""
+    core = None if small else CORES[arch]
+    other = "cortex-m0plus" if arch != "armv6m" else "cortex-m4"
+    return {"run_int8": image("int8_ds_cnn", core),
+            "run_fp32": image("ds_cnn", core),
+            "for_another_core": image("int8_ds_cnn", other),
+            "lacks_a_kernel": image("casts", None),
+            "program": pte("int8_ds_cnn")}
+
+
+def twin_lines(models, folder):
+    arguments = []
+    for name, data in models.items():
+        (folder / name).write_bytes(data)
+        arguments.append(f"{name}={folder / name}")
+    return subprocess.check_output([sys.executable, SCRIPT, *arguments], text=True).splitlines()
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["fast", "small"])
+@pytest.mark.parametrize(("arch", "target"), TARGETS)
+def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
+    """Outputs of an int8 and an fp32 image with the heap locked, and after a failure; then what is
+    refused, each by its name. What to do is among the texts, which a small module has not."""
+    models = models_for(arch, small)
+    lines = stock.run(target, SCRIPT.read_text(), files(arch, small), models, tmp_path)
+    wanted = twin_lines(models, tmp_path)
+    assert lines[: len(wanted)] == wanted
+    assert sum(line.startswith("output ") for line in wanted) == 5
+    assert wanted.count("None") == 5 and wanted.count("heap 0") == 6
+    damaged, short, other, lacks, program = lines[len(wanted) :]
+    again = "export the program again or copy it again"
+    assert damaged.startswith("damaged InvalidProgram (0x23)") and damaged.endswith(again)
+    assert short.startswith("short InvalidProgram (0x23): program: ")
+    assert "1000B available" in short and short.endswith(again)
+    assert other.startswith("for_another_core NotSupported (0x10): program")
+    assert small or "compile it for this one, or with --no-prepare" in other
+    assert lacks.startswith("lacks_a_kernel OperatorMissing (0x14): ")
+    assert f"operator {known_operators()[LACKED].number}" in lacks
+    assert program.startswith("program NotSupported (0x10): program: is a .pte file")
+    assert "picotorch compile" in program and "picotorch natmod" in program
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """What the command writes for an image of int8 ds_cnn, and its report: for speed, then small."""
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "model.ptm").write_bytes(image("int8_ds_cnn", CORES["armv7emsp"]))
+    (folder / "plain.ptm").write_bytes(image("int8_ds_cnn", None))
+    made = {}
+
+    def make(call, small):
+        if small not in made:
+            output = folder / f"small-{small}"
+            model, options = ("plain.ptm", ["--small"]) if small else ("model.ptm", [])
+            status, out, _ = call("natmod", "--models", folder / model, "--arch", "armv7emsp",
+                                  "--output", output, "--json", *options)
+            assert status == 0
+            made[small] = output, json.loads(out)
+        return made[small]
+
+    return make
+
+
+def test_a_module_for_an_image_is_small(call, package):
+    output, fast = package(call, False)
+    small = package(call, True)[1]
+    assert fast["takes"] == small["takes"] == [".ptm"] and not fast["small"] and small["small"]
+    assert fast["heap"]["armv7emsp"] <= MOST_FAST_BYTES
+    assert small["heap"]["armv7emsp"] <= MOST_SMALL_BYTES
+    assert small["modules"]["armv7emsp"] <= MOST_SMALL_BYTES
+    assert fast["parts"]["armv7emsp"]["texts"] > 4_000 and "texts" not in small["parts"]["armv7emsp"]
+    for entry in (fast, small):
+        parts = entry["parts"]["armv7emsp"]
+        assert 0.94 < sum(parts.values()) / entry["modules"]["armv7emsp"] < 1
+
+
+def test_what_images_do_not_use_is_not_copied(call, package):
+    for small, left_out in ((False, {"data", "delegates"}), (True, {"data", "delegates", "tracer"})):
+        output, entry = package(call, small)
+        runtime = {path.stem for path in (native_module.BUILD / "picotorch").glob("*.mpy")}
+        there = {path.stem for path in (output / "picotorch").glob("*.mpy")}
+        assert runtime - there == left_out
+        urls = json.loads((output / "armv7emsp" / "package.json").read_text())["urls"]
+        assert {name for name, _ in urls} == {"_picotorch.mpy"} | {
+            f"picotorch/{name}.mpy" for name in there}
+
+
+def test_nothing_of_it_reads_pte_files(call, package):
+    """By the linker's map: what is for .pte and .ptd files alone is not in it."""
+    package(call, False)
+    module = native_module.link("armv7emsp", operators(), kind(False))
+    sections = firmware_map.sections(module.with_suffix(".map"))
+    linked = {path.rpartition("/")[2] for _, _, path in sections}
+    assert linked & {"image.o", "image_load.o"}
+    assert not linked & {"pte.o", "pte_load.o", "pte_state.o", "verify.o", "data.o"}
+
+
+def test_an_image_that_the_module_would_refuse_is_refused_before(call, tmp_path):
+    model = tmp_path / "m.ptm"
+    model.write_bytes(image("int8_ds_cnn", "cortex-m4"))
+    status, _, error = call("natmod", "--models", model, "--arch", "armv6m", "--output", tmp_path)
+    assert status == 1 and "NotSupported (0x10)" in error and "that armv6m need" in error
+    status, _, error = call("natmod", "--models", model, "--small", "--output", tmp_path)
+    assert status == 1 and "a small module needs; compile it with --no-prepare" in error
+    program = {"m": twin.open_program(image("int8_ds_cnn", "cortex-m4"))}
+    assert native_module.arches_of(program) == ("armv7emsp", "armv7emdp")
+    plain = {"m": twin.open_program(image("int8_ds_cnn", None))}
+    assert native_module.arches_of(plain, True) == tuple(native_module.ARCHES)

@@ -1,0 +1,143 @@
+"""picotorch deploy of a model whose operators the board's native module has not."""
+
+import zlib
+
+import pytest
+from picotorch.host.connected import files, installing, link, session
+from picotorch.host.firmware import native_module
+from picotorch.host.run import pico
+from support import on_pico, stock
+from support.calling import assert_error
+from support.fixture_store import FOLDER
+from support.wire import Board, Fault
+
+MODULE = "/lib/_picotorch.mpy"
+ADD, MUL = FOLDER / "add_5" / "model.pte", FOLDER / "mul_broadcast" / "model.pte"
+OLD = b"the module that was there"
+ARMV7EMSP = 7
+
+
+@pytest.fixture(scope="module")
+def board():
+    with Board() as board:
+        yield board
+
+
+@pytest.fixture
+def has(board, tmp_path, monkeypatch):
+    """has(path, operators, ...): what the board says of its native module. It has real files, but can
+    load no native module: what it runs is the firmware's."""
+    real = stock.native_module.BUILD / "picotorch"
+    if not real.is_dir():
+        stock.make_module("armv7emsp")
+    (tmp_path / "picotorch").mkdir()
+    for name in ("__init__.mpy", "errors.mpy"):
+        (tmp_path / "picotorch" / name).write_bytes((real / name).read_bytes())
+    monkeypatch.setattr(installing, "BUILD", tmp_path)
+    monkeypatch.setattr(installing, "facts_of", lambda conversation: {
+        **session.facts_of(conversation), "mpy": 6 | ARMV7EMSP << 10})
+
+    def says(path, operators, flash=False):
+        numbers = [installing.known_operators()[name].number for name in operators]
+        monkeypatch.setattr(installing, "_MODULE", f"say(({path!r}, {flash}, {numbers})) # {{}}")
+        if path is not None and path.startswith("/lib"):
+            with link.Link(board.port) as conversation:
+                files.do(conversation, "", "make_folder", "/lib/picotorch")
+                for name in sorted((tmp_path / "picotorch").iterdir()):
+                    files.copy_file(conversation, name.read_bytes(), f"/lib/picotorch/{name.name}",
+                                    lambda *told: None)
+                files.copy_file(conversation, OLD, path, lambda *told: None)
+
+    return says
+
+
+def on_board(board, path):
+    with link.Link(board.port) as conversation:
+        return files.do(conversation, "", "checksum", path)
+
+
+def checksum(data):
+    return len(data), zlib.crc32(data)
+
+
+def test_the_module_gets_the_operators_of_both(call, board, has):
+    has(MODULE, ["aten::add.out"])
+    status, out, err = call("deploy", MUL, "--port", board.port)
+    assert status == 0, err
+    assert "the native module had no kernels for aten::mul.out: it is renewed" in out
+    assert f"{MODULE} is installed" in out and "errors.mpy" not in out  # which is there already
+    module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
+    assert on_board(board, MODULE) == checksum(module)
+
+
+def test_a_module_that_has_them_stays(call, board, has):
+    has(MODULE, ["aten::add.out", "aten::mul.out"])
+    status, out, _ = call("deploy", MUL, "--port", board.port)
+    assert status == 0 and "is installed" not in out and "renewed" not in out
+    assert on_board(board, MODULE) == checksum(OLD)
+
+
+def behind_progress(result):
+    """The result with the last line of stderr alone: before it are the files that were copied."""
+    status, out, error = result
+    return status, out, error.splitlines(keepends=True)[-1]
+
+
+def test_a_module_of_another_version_is_renewed(call, board, has, monkeypatch):
+    monkeypatch.setattr(installing.picotorch, "__version__", "9.9")
+    has(MODULE, ["aten::mul.out"])
+    failed = behind_progress(call("deploy", MUL, "--port", board.port))
+    assert_error(failed, "NotSupported", "this computer 9.9")  # as our firmware's stays what it was
+    module = native_module.link("armv7emsp", ["aten::mul.out"]).read_bytes()
+    assert on_board(board, MODULE) == checksum(module)
+
+
+@pytest.mark.parametrize(("kind", "place"), [("cut", 25_000), ("stall", 40_000)])
+def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, place):
+    """In the middle of the module: the connections before that one are shorter."""
+    has(MODULE, ["aten::add.out"])
+    module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
+    board.fault = Fault(kind, place)
+    with monkeypatch.context() as patch:
+        patch.setattr(link, "PATIENCE", 2.5)
+        failed = behind_progress(call("deploy", MUL, "--port", board.port))
+    board.fault = None
+    assert_error(failed, "AccessFailed", f"while copying {MODULE}")
+    assert on_board(board, MODULE) == checksum(OLD)
+    assert call("deploy", MUL, "--port", board.port)[0] == 0
+    assert on_board(board, MODULE) == checksum(module)
+
+
+@pytest.mark.parametrize(("path", "flash", "words"), [
+    (None, False, ("the firmware has no kernels for aten::mul.out", "picotorch firmware --models")),
+    ("/rom/lib/_picotorch.mpy", False, ("/rom/lib/_picotorch.mpy has no", "out of the ROMFS")),
+    (MODULE, True, ("the flash has no kernels", "picotorch natmod --flash --models")),
+])
+def test_what_deploy_cannot_replace_is_named(call, board, has, path, flash, words):
+    has(path, ["aten::add.out"], flash)
+    assert_error(call("deploy", MUL, "--port", board.port, "--to", "/other"), "OperatorMissing", *words)
+    assert on_board(board, "/other/model.pte") is None
+
+
+def test_what_both_need_may_be_too_much(call, board, has, monkeypatch):
+    has(MODULE, ["aten::add.out"])
+    monkeypatch.setattr(native_module, "HEAP_BESIDE", 1 << 30)
+    assert_error(call("deploy", MUL, "--port", board.port), "MemoryAllocationFailed", "heap",
+                 f"remove {MODULE}", "for this model alone")
+    assert on_board(board, MODULE) == checksum(OLD)
+
+
+def test_on_stock_micropython(call, monkeypatch, tmp_path):
+    """An emulated Pico: one model, then one with another operator, and both run."""
+    monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
+    firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
+    with pico.emulated(firmware) as port:
+        status, out, err = call("deploy", ADD, "--port", port)
+        assert status == 0 and f"{MODULE} is installed" in out, err
+        status, out, err = call("deploy", MUL, "--port", port, "--to", "/two")
+        assert status == 0 and "aten::mul.out: it is renewed" in out, err
+        assert "errors.mpy" not in out
+        for model in (MUL, ADD):
+            status, out, err = call("parity", model, "--port", port)
+            assert status == 0 and "method pool: " in out, out + err
+        assert "_picotorch.mpy.part" not in on_pico.mpremote(port)("fs", "ls", ":/lib")

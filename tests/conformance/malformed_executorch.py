@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Give the malformed files of the tests to ExecuTorch's own runtime and count what comes of them.
+
+Each file is loaded and run with each verification, in processes that may end on the way. Files of
+fixtures that this ExecuTorch cannot run as they are, for want of an operator or a backend, are left
+out. Needs the environment of make conformance:
+
+    build/conformance/bin/python tests/conformance/malformed_executorch.py
+"""
+
+import argparse
+import collections
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+SECONDS = 30  # for one file; a loop without an end runs 10,000,000 instructions
+LARGEST = 1 << 27  # bytes of an input that a file can ask for
+VERIFICATIONS = ("InternalConsistency", "Minimal")
+OUTCOMES = ("refused", "accepted", "crashed", "hung")
+CONTRACT = "contract"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--group", action="append", help="files of these groups only")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="each Nth file only")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "malformed_executorch.json",
+                        metavar="OUT.JSON", help="where the outcome of each file goes")
+    return parser.parse_args()
+
+
+def chosen(groups, every):
+    """The files, but for bundled programs, which this runtime does not load."""
+    from support import malformed
+
+    malformed.load_kinds()
+    found = [file for kind, entry in malformed.KINDS.items() if entry.group != "bundled"
+             and (not groups or entry.group in groups) for file in malformed.files(kind)]
+    found = found[::every]
+    sources = sorted({source_of(file) for file in found} - {malformed.EXAMPLE})
+    wholes = [malformed.File("whole", name, malformed.fixture(name).pte,
+                             tuple(malformed.fixture(name).data), ()) for name in sources]
+    outcomes = run(wholes, VERIFICATIONS[0])
+    known = {file.label for file, outcome in zip(wholes, outcomes, strict=True)
+             if outcome == "accepted"}
+    return [file for file in found if source_of(file) in known]
+
+
+def source_of(file):
+    return file.label.split(":")[0]
+
+
+# ---- in processes of their own
+
+
+def attempt(file, verification):
+    """Any exception: ExecuTorch refuses the file."""
+    from executorch.runtime import Runtime, Verification
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.pte"
+        path.write_bytes(file.data)
+        data_path = Path(folder) / "model.ptd" if file.files else None
+        if len(file.files) > 1:
+            raise ValueError("takes one .ptd file")
+        if data_path:
+            data_path.write_bytes(file.files[0])
+        program = Runtime.get().load_program(path, verification=getattr(Verification, verification),
+                                             data_path=data_path)
+        for name in sorted(program.method_names):
+            method = program.load_method(name)
+            meta = method.metadata
+            method.execute([zeros(meta, i) for i in range(meta.num_inputs())])
+
+
+def zeros(meta, i):
+    import torch
+
+    info = meta.input_tensor_meta(i)
+    if not 0 <= info.nbytes() <= LARGEST:
+        raise ValueError("an input of no possible size")
+    return torch.zeros(list(info.sizes()), dtype=dtypes()[info.dtype()])
+
+
+def dtypes():
+    """By ExecuTorch's number."""
+    import torch
+
+    return {0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64,
+            5: torch.float16, 6: torch.float32, 7: torch.float64, 11: torch.bool, 15: torch.bfloat16}
+
+
+def work(connection, files, verification):
+    """Sends whether each of the files is accepted, one after the other."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    for file in files:
+        signal.alarm(SECONDS)
+        try:
+            attempt(file, verification)
+        except Exception:
+            connection.send("refused")
+        else:
+            connection.send("accepted")
+    os._exit(0)
+
+
+def run(files, verification):
+    """The outcome of each file. Where a process ends, its last file is tried once more, alone: what
+    the ones before it left behind does not count."""
+    outcomes = []
+    alone = False
+    while len(outcomes) < len(files):
+        rest = files[len(outcomes) :][: 1 if alone else None]
+        found, end = one_process(rest, verification)
+        outcomes += found
+        if len(found) == len(rest):
+            alone = False
+        elif len(rest) == 1 or not found:
+            outcomes.append("hung" if end == signal.SIGALRM else "crashed")
+            alone = False
+        else:
+            alone = True
+    return outcomes
+
+
+def one_process(files, verification):
+    """(outcomes until it ended, the signal that ended it)"""
+    context = multiprocessing.get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(sending, files, verification))
+    process.start()
+    sending.close()
+    outcomes = []
+    with contextlib.suppress(EOFError):
+        while True:
+            outcomes.append(receiving.recv())
+    process.join()
+    return outcomes, -process.exitcode
+
+
+# ---- what it all comes to
+
+
+def show(results):
+    counts = collections.Counter((entry["group"], entry["verification"], entry["outcome"])
+                                 for entry in results)
+    print(f"{'group':12} {'verification':20}", *(f"{outcome:>9}" for outcome in OUTCOMES))
+    for group, verification in sorted({key[:2] for key in counts}):
+        numbers = (counts[group, verification, outcome] for outcome in OUTCOMES)
+        print(f"{group:12} {verification:20}", *(f"{number:9}" for number in numbers))
+    for verification in VERIFICATIONS:
+        numbers = (sum(number for key, number in counts.items() if key[0] != CONTRACT
+                       and key[1:] == (verification, outcome)) for outcome in OUTCOMES)
+        print(f"{'all bad ones':12} {verification:20}", *(f"{number:9}" for number in numbers))
+
+
+def main():
+    arguments = parse_arguments()
+    import torch
+    from executorch.runtime import Runtime
+    from support import malformed
+
+    torch.set_num_threads(1)
+    Runtime.get()
+    files = chosen(arguments.group, arguments.every)
+    results = []
+    for verification in VERIFICATIONS:
+        for file, outcome in zip(files, run(files, verification), strict=True):
+            results.append({"kind": file.kind, "group": malformed.KINDS[file.kind].group,
+                            "file": file.label, "verification": verification, "outcome": outcome})
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"{len(files)} files; each outcome is in {arguments.json}")
+    show(results)
+
+
+if __name__ == "__main__":
+    main()

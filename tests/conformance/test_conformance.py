@@ -1,0 +1,73 @@
+"""What decides in make conformance, without running it: comparison, explanations, workers that die."""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parent
+STATUSES = ("refused", "differs", "crashed")
+
+
+def test_known_differences_are_explained():
+    for explanation in tomllib.loads((FOLDER / "known.toml").read_text()).get("known", []):
+        assert explanation["names"] and explanation["status"] in STATUSES
+        assert len(explanation["reason"]) > 20
+
+
+@pytest.fixture
+def installed():
+    """Skips where torch or executorch is not installed."""
+    for package in ("torch", "executorch"):
+        pytest.importorskip(package, reason=f"{package} is not installed (picotorch[export])")
+
+
+def test_comparison(installed):
+    import torch
+    from conformance.comparing import difference
+
+    one = torch.tensor([1.0, float("nan"), float("inf")])
+    assert difference([one], [one.clone()]) == ""
+    assert difference([one], [one * 1.00001]) == ""
+    assert difference([one], [one * 1.001]).startswith("output 0: 1.0 and 1.00")
+    assert "1 of 3 elements" in difference([one], [torch.nan_to_num(one, posinf=float("inf"))])
+    assert difference([one], [one.double()]) == "output 0: float32[3] and float64[3]"
+    assert difference([one], []) == "1 outputs and 0"
+    assert difference([torch.tensor([1, 2])], [torch.tensor([1, 3])]).startswith("output 0: 2 and 3")
+    assert difference([1, True, None, "a"], [1, True, None, "a"]) == ""
+    assert difference([1], [2]) == "output 0: 1 and 2"
+
+
+def test_an_operator_agrees(installed, tmp_path):
+    import subprocess
+
+    written = tmp_path / "out.json"
+    command = [sys.executable, FOLDER / "run.py", "--only", "relu", "--jobs", "1",
+               "--json", written]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    results = json.loads(written.read_text())
+    assert {entry["status"] for entry in results} <= {"same", "as PyTorch", "both refuse"}, results
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"{len(results)} of {len(results)} agree" in ended.stdout
+
+
+def test_a_runtime_that_ends_the_process_is_noted(installed, monkeypatch):
+    import os
+
+    from conformance import cases, workers
+
+    def run_model(name, group, bench):
+        bench.stage(cases.EXECUTORCH if name == "aborts" else cases.TWIN if name == "crashes" else "")
+        if name != "lives":
+            os.abort()
+        return cases.result(name, group, "same")
+
+    monkeypatch.setattr(workers, "run_model", run_model)
+    jobs = [workers.Job(name, "g") for name in ("aborts", "crashes", "lives")]
+    results, done = {}, []
+    workers.run_jobs(jobs, 2, lambda entry: results.__setitem__(entry["name"], entry["status"]),
+                     lambda: done.append(1))
+    assert results == {"aborts": "aborted", "crashes": "crashed", "lives": "same"}
+    assert len(done) == 3

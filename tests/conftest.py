@@ -1,0 +1,33 @@
+"""The command line as a fixture, and which tests call kernels."""
+
+import pytest
+from picotorch.host import cli
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """What picotorch keeps from call to call is in a folder of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def call(capsys):
+    """The command line: call(arguments) -> (exit status, stdout, stderr)"""
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that call kernels outside of programs are marked so: tests/run.py gives them sanitizers."""
+    for item in items:
+        helpers = {getattr(value, "__module__", None) for value in vars(item.module).values()}
+        on_board = "board" in item.name or "board" in getattr(item, "fixturenames", ())
+        if not on_board and helpers & {"support.kernel_call", "support.board_call"}:
+            item.add_marker("kernels")

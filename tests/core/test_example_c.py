@@ -1,0 +1,101 @@
+"""examples/c builds with make and with CMake, for this machine and for a board, and says the same."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import selective
+from picotorch.host.operators import needed_operators
+from picotorch.host.run import running
+from picotorch.host.run.emulator import _emulator_program
+from picotorch.host.run.request import Request
+from picotorch.host.size.elf import flash_bytes
+from picotorch.host.size.firmware_map import sections
+from picotorch.host.twin import open_program
+from support import fixture_store
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"
+MODEL = fixture_store.load("int8_ds_cnn").pte
+INPUT = (np.arange(490) % 16 - 8).astype(np.float32)
+BOARD = "mps2-an386"
+MOST_SMALL, MOST = 52 * 1024, 67 * 1024  # bytes of flash without the model
+MOST_CORE = 22 * 1024  # of these without texts, for size
+MAP = "-nostartfiles -T mps2.ld -Wl,-Map="
+LIBC = ("malloc", "free", "printf", "puts", "_sbrk", "strlen", "strcmp", "abort", "exit", "expf")
+
+
+def sh(*command):
+    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+    environment = {key: value for key, value in os.environ.items() if key not in inherited}
+    done = subprocess.run(list(map(str, command)), cwd=FOLDER, env=environment, text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr  # where the emulator shows what a board says
+
+
+def make(target, folder):
+    """For the board as small as it gets."""
+    small = ["SMALL=1", f"LDFLAGS={MAP}{folder}/example.map"] if target == "mps2" else []
+    sh("make", "-s", "-j2", f"TARGET={target}", f"BUILD={folder}", *small)
+
+
+def cmake(target, folder):
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    toolchain = [f"-DCMAKE_TOOLCHAIN_FILE={FOLDER}/mps2.cmake"] if target == "mps2" else []
+    sh("cmake", "-S", FOLDER, "-B", folder, *toolchain)
+    sh("cmake", "--build", folder, "-j2")
+
+
+def run(target, program):
+    if target == "host":
+        return sh(program)
+    board = load_board(BOARD)
+    return sh(_emulator_program(board), "-M", board.emulator.machine, "-nographic", "-semihosting",
+              "-kernel", program)
+
+
+def twin_says():
+    """The class of the highest score."""
+    info = open_program(MODEL).method_meta("forward").input_tensor_meta(0)
+    stored = [info.sizes()[dim] for dim in info.dim_order()]
+    array = INPUT.reshape(stored).transpose(np.argsort(info.dim_order()))
+    (scores,) = running.run(Request(MODEL, "ds_cnn", [array]), running.HOST).outputs
+    return f"class {chr(ord('A') + int(scores.argmax()))}"
+
+
+@pytest.mark.parametrize("target", ["host", "mps2"])
+@pytest.mark.parametrize("build", [make, cmake])
+def test_it_builds_and_gives_what_the_twin_gives(build, target, tmp_path):
+    build(target, tmp_path)
+    assert run(target, tmp_path / "example").split("\n")[0] == twin_says()
+    if target == "mps2":
+        symbols = sh("arm-none-eabi-nm", tmp_path / "example").split()
+        assert [name for name in LIBC if name in symbols] == []
+        assert flash_bytes(tmp_path / "example") - len(MODEL) < (MOST_SMALL if build is make else MOST)
+
+
+def test_the_core_is_small(tmp_path):
+    make("mps2", tmp_path)
+    core = {path.stem for path in (FOLDER.parents[1] / "kernels/core").glob("*.c")} - {"registry"}
+    linked = [(re.search(r"libpicotorch\.a\((\w+)\.o\)", path), size)
+              for _, size, path in sections(tmp_path / "example.map")]
+    size = sum(size for found, size in linked if found and found[1] in core)
+    assert 20 * 1024 < size <= MOST_CORE
+
+
+def test_its_list_of_operators_is_that_of_its_model():
+    names = needed_operators({"ds_cnn": open_program(MODEL)})
+    assert (FOLDER / "operators.def").read_text() == selective.operator_file(names)
+
+
+def test_its_memories_are_those_that_the_model_needs():
+    result = running.run(Request(MODEL, "ds_cnn", [np.zeros((1, 1, 49, 10), np.float32)]), running.HOST)
+    needed = [result.method_pool.used, result.planned[0].used, result.temp.used]
+    pool, planned, temp = [-(-size // 8) * 8 for size in needed]
+    assert f"POOL = {pool}, PLANNED = {planned}, TEMP = {temp}," in (FOLDER / "main.c").read_text()

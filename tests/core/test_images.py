@@ -1,0 +1,315 @@
+"""Images: every fixture as `picotorch compile` stores it, beside its .pte file."""
+
+import functools
+import json
+import os
+import random
+import re
+import struct
+
+import pytest
+from _picotorch_c import ffi, lib
+from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Method
+from picotorch.host.aligned import aligned
+from picotorch.host.boards.boards import load_board
+from picotorch.host.compile import image_writer
+from picotorch.host.compile.unwritten import Ranges
+from picotorch.host.inputs import random_inputs
+from picotorch.host.run import running
+from picotorch.host.run.parity import same_bits
+from picotorch.host.run.request import Request
+from picotorch.host.twin import (
+    attach_outputs,
+    open_data,
+    open_program,
+    outputs,
+    planned_sizes,
+    set_inputs,
+)
+from support import benchmark_store, fixture_store, programs
+from support.calling import assert_error, assert_usage
+from support.fixture_jobs import job_of, script_of
+from support.fixture_runs import on_host, with_one_nan, without_stack
+from support.flatbuffer_builder import bool_value
+from support.programs import call, move, tensor
+from support.targets import BOARDS, HOST, on_boards, run_script
+
+FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
+LOADED = [name for name, fixture in FIXTURES.items() if not fixture.refused
+          and name not in fixture_store.NOT_SUPPORTED]
+# All run on one board, on the others those whose weights kernels prepare, and some of each kind; in
+# `make images` all on all boards.
+EVERYWHERE = os.environ.get("PICOTORCH_SWEEP") == "all"
+ALL_ON = "mps2-an386"
+SOME = ("cond_on_a_size", "conv2d_channels_last", "dynamic_batch", "external_state", "two_methods")
+FIT_EVERYWHERE = ("int8_ds_cnn",)  # of the benchmark; on netduinoplus2, too
+
+
+class Compiled:
+    """A fixture whose program is its image."""
+
+    data = ()
+
+    def __init__(self, fixture, core=None):
+        self._fixture = fixture
+        self.pte = image_writer.compile_image(fixture.pte, fixture.data, core).data
+
+    def __getattr__(self, name):
+        return getattr(self._fixture, name)
+
+
+@functools.cache
+def compiled(name, core=None):
+    return Compiled(FIXTURES[name], core)
+
+
+def run(image, target):
+    return run_script(script_of("fixture.py", [image]), job_of(image), target)
+
+
+def of_values(result):
+    """What a run says of values: all but the pool, and what it takes of it."""
+    files = {path: data for path, data in result.files.items() if not path.startswith("pool_")}
+    return files, [line for line in result.lines if "pool" not in line]
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_outputs_are_those_of_the_program(name):
+    if FIXTURES[name].backends:
+        with pytest.raises(Error, match=r"NotSupported .*with delegates cannot be compiled"):
+            compiled(name)
+        return
+    assert of_values(run(compiled(name), HOST)) == of_values(on_host(name))
+
+
+@pytest.mark.parametrize(("name", "board"), [
+    (name, board) for name, board in on_boards(LOADED) if not FIXTURES[name].backends
+    and (EVERYWHERE or board == ALL_ON or name.startswith("int8_") or name in SOME)])
+def test_boards_give_the_bytes_of_the_twin(name, board):
+    """With what the kernels of the board's core prepare, for which the pool would have no room."""
+    image = compiled(name, load_board(board).core)
+    on_twin, on_board = run(image, HOST), run(image, board)
+    assert of_values(on_twin) == of_values(on_host(name))
+    assert without_stack(on_board.lines) == without_stack(on_twin.lines)
+    wanted, files = with_one_nan(image, on_twin), with_one_nan(image, on_board)
+    assert sorted(files) == sorted(wanted)
+    assert [path for path in wanted if wanted[path] != files[path]] == []
+
+
+def loaded_in_dirty_memory(program, data_map, name):
+    """A method whose planned memory was not zero before load."""
+    meta = program.method_meta(name)
+    planned = [aligned(size) for size in planned_sizes(meta, {})]
+    for memory in planned:
+        memory[:] = b"\x7f" * len(memory)
+    manager = MemoryManager(MemoryAllocator(aligned(1 << 16)), HierarchicalAllocator(planned),
+                            MemoryAllocator(aligned(1 << 20), "temp memory"))
+    method = Method(manager, max(meta.num_outputs(), 1), 0, 0)
+    method.load(program, name, data_map=data_map)
+    return method
+
+
+def in_dirty_memory(program, data_map, name, runs):
+    """Outputs of each run; state is reset between."""
+    method, meta, found = loaded_in_dirty_memory(program, data_map, name), program.method_meta(name), []
+    for k in range(runs):
+        if k == runs // 2:
+            method.reset_state()
+        set_inputs(method, meta, random_inputs(meta))
+        attach_outputs(method, meta)
+        method.execute()
+        found.append(outputs(method, meta))
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in LOADED if not FIXTURES[name].backends])
+def test_planned_memory_need_not_be_zero(name):
+    """Loading an image clears only what the method reads before it writes it."""
+    fixture = FIXTURES[name]
+    program, data_map = open_program(fixture.pte), open_data(fixture.data)
+    image = open_program(compiled(name).pte)
+    for method in program.method_names:
+        try:
+            wanted = in_dirty_memory(program, data_map, method, 4)
+        except Error as error:
+            with pytest.raises(Error, match=re.escape(str(error))):
+                in_dirty_memory(image, None, method, 4)
+            continue
+        for one, other in zip(wanted, in_dirty_memory(image, None, method, 4), strict=True):
+            assert all(same_bits(a, b) for a, b in zip(one, other, strict=True))
+
+
+def cache_program(instructions, **fields):
+    """A program with a cache of four floats, which is zero at first."""
+    x, index, cache, out = (tensor([1], 0), tensor([1], 8, dtype=4), tensor([4], 16, **fields),
+                            tensor([4], 32))
+    values = [x, index, cache, out, {"val": ("OptionalTensorList", {"items": [1]})}, bool_value(False)]
+    operators = ["aten::index_put_", "aten::relu.out"]
+    return programs.program(programs.plan(values, instructions, operators, [0, 1], [3], [48]))
+
+
+@pytest.mark.parametrize("instructions", [
+    pytest.param([call(0, 2, 4, 0, 5, 2), call(1, 2, 3, 3)], id="written in part"),
+    pytest.param([move(2, 3)], id="moved"),
+])
+def test_what_is_read_first_is_zero(instructions):
+    program = cache_program(instructions)
+    wanted, found = (in_dirty_memory(open_program(file), None, "forward", 4)
+                     for file in (program, image_writer.compile_image(program).data))
+    assert all(same_bits(a, b) for one, other in zip(wanted, found, strict=True)
+               for a, b in zip(one, other, strict=True))
+
+
+def test_state_that_is_only_written_is_zero_before_the_first_run():
+    program = cache_program([move(3, 2)], extra_tensor_info={"fully_qualified_name": "cache"})
+    image = image_writer.compile_image(program).data
+    method = loaded_in_dirty_memory(open_program(image), None, "forward")
+    assert bytes(method.get_attribute("cache").data) == bytes(16)
+
+
+def test_ranges_are_what_sets_of_bytes_are():
+    generator = random.Random(0)
+    for _ in range(200):
+        ranges, known = Ranges(), set()
+        for _ in range(generator.randrange(12)):
+            start = generator.randrange(30)
+            end = start + generator.randrange(8)
+            missing = {byte for gap in ranges.missing(1, start, end) for byte in range(*gap)}
+            assert missing == set(range(start, end)) - known
+            ranges.add(1, start, end)
+            known |= set(range(start, end))
+        assert {byte for _, *one in ranges.all() for byte in range(*one)} == known
+
+
+def test_every_board_has_some():
+    assert {board for name, board in on_boards(SOME)} == set(BOARDS)
+
+
+@pytest.mark.parametrize(("name", "target"), [
+    (name, target) for target in [HOST, *BOARDS] for name in benchmark_store.NAMES
+    if target in (HOST, ALL_ON) or EVERYWHERE and (target.startswith("mps") or name in FIT_EVERYWHERE)])
+def test_a_benchmark_model_takes_no_pool(name, target):
+    model = benchmark_store.load(name)
+    board = ALL_ON if target == HOST else target
+    image = image_writer.compile_image(model.pte(board), (), load_board(board).core).data
+    result = running.run(Request(image, name, model.inputs, pool_size=0, temp_size=None), target)
+    assert (result.code, result.message) == (0, "")
+    assert result.method_pool.used == 0
+    assert same_bits(result.outputs[0], model.expected[0])
+
+
+def test_what_is_prepared_in_the_image_saves_instructions():
+    """As many as in the pool, where the pool has room for it."""
+    model = benchmark_store.load("int8_ds_cnn")
+    program = model.pte(ALL_ON)
+    runs = [running.run(Request(file, "int8_ds_cnn", model.inputs, prepare=prepare), ALL_ON)
+            for file, prepare in ((image_writer.compile_image(program, (), "cortex-m4").data, "none"),
+                                  (program, "pool"), (program, "none"))]
+    in_image, in_pool, plain = [run.instructions["execute"] for run in runs]
+    assert in_image <= in_pool < plain
+
+
+def test_the_same_program_gives_the_same_bytes():
+    fixture = FIXTURES["int8_ds_cnn"]
+    assert image_writer.compile_image(fixture.pte, (), "cortex-m4").data == \
+        image_writer.compile_image(fixture.pte, (), "cortex-m4").data
+
+
+def leaves_out(image):
+    core = image.pte[ffi.offsetof("pt_image_header", "core")]
+    return bool(core & lib.PT_IMAGE_OWN_CORE)
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", None])
+def test_an_image_for_another_core_runs_without_what_was_prepared(core):
+    image = compiled("int8_ds_cnn", core)
+    assert not leaves_out(image)
+    on_board = run(image, ALL_ON)
+    assert with_one_nan(image, on_board) == with_one_nan(image, run(image, HOST))
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
+def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
+    image = compiled("int8_ds_cnn", core)
+    assert leaves_out(image)
+    result = running.run(Request(image.pte, "int8_ds_cnn", image.runs[0].inputs), "mps2-an385")
+    assert result.status == "NotSupported"
+    assert "is an image for another core; compile it for this one, or with --no-prepare" in \
+        result.message
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("name", ["int8_convolutions", "int8_resnet8"])
+def test_the_twin_runs_what_is_prepared(name, core):
+    """Where that is wrong, the outputs are."""
+    image = compiled(name, core)
+    data = bytearray(image.pte)
+    start = struct.unpack_from("<3I", data)[2]
+    data[start:] = bytes(~byte & 0xFF for byte in data[start:])
+    struct.pack_into("<2I", data, ffi.offsetof("pt_image_header", "data_sums"),
+                     *image_writer.sums(data[start:]))
+
+    def outputs_of(image):
+        result = running.run(Request(image, name, random_inputs(
+            open_program(compiled(name).pte).method_meta("forward"))), HOST)
+        return [output.tobytes() for output in result.outputs]
+
+    assert outputs_of(image.pte) == outputs_of(compiled(name).pte)
+    assert outputs_of(bytes(data)) != outputs_of(image.pte)
+
+
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025",
+                                  "int8_deep_autoencoder"])
+def test_an_image_is_hardly_more_than_constants_and_prepared_weights(name):
+    """It leaves out the constants that the core's loops take prepared alone."""
+    program = benchmark_store.load(name).pte(ALL_ON)
+    constants = image_writer.compile_image(program).parts.constants
+    image = image_writer.compile_image(program, (), load_board(ALL_ON).core)
+    assert len(image.data) <= 1.02 * (constants + image.parts.prepared)
+    assert image.parts.constants < constants / 3
+
+
+@pytest.mark.parametrize("bare", [[], ["--bare"]], ids=["MicroPython", "bare"])
+def test_commands_take_an_image(bare, call, tmp_path):
+    def answer(*arguments):
+        status, out, err = call(*arguments, "--json")
+        assert (status, err) == (0, "")
+        return json.loads(out)
+
+    model, image = tmp_path / "model.pte", tmp_path / "model.ptm"
+    model.write_bytes(FIXTURES["int8_ds_cnn"].pte)
+    entry = answer("compile", model, "--board", ALL_ON, "--keep-plan")
+    assert entry["output"] == str(image)
+    (method,) = entry["methods"]
+    assert method["method"] == "forward" and not method["constant"]
+    same = {"planned": [16000], "temp": 3780, "unplanned": 0}
+    assert method["before"] == {"method_pool": 2588, **same}
+    assert method["after"] == {"method_pool": 0, **same}
+    board = ["--board", ALL_ON, *bare]
+    result = answer("run", image, *board)
+    assert (result["status"], result["method_pool"]["used"]) == ("ok", 0)
+    assert answer("parity", image, *board)["agree"] is True
+    assert answer("size", image)["method_pool"] == 0
+    assert len(answer("profile", image)["instructions"]) == 16
+    assert answer("inspect", image)["methods"][0]["name"] == "forward"
+
+
+def test_compile_refuses(call, tmp_path):
+    model = tmp_path / "model.pte"
+    model.write_bytes(FIXTURES["delegate_inline"].pte)
+    assert_usage(call("compile", model, "--output", model), "are the same file")
+    assert_usage(call("compile", model, "--board", ALL_ON, "--core", "cortex-m3"), "not both")
+    assert_usage(call("compile", model, "--int8-io", "--keep-plan"), "leave out --keep-plan")
+    assert_error(call("compile", model), "NotSupported",
+                 "a method with delegates cannot be compiled; export it without delegates, or run")
+    assert not (tmp_path / "model.ptm").exists()
+    model.write_bytes(compiled("add_1").pte)
+    assert_usage(call("compile", model, "--c", tmp_path / "project"), "is an image already")
+
+
+def test_damaged_data_is_refused(call, tmp_path):
+    """No wrong reference, but other outputs: the host looks at all of the file."""
+    image = bytearray(compiled("int8_ds_cnn").pte)
+    image[-100] ^= 1
+    (tmp_path / "model.ptm").write_bytes(image)
+    assert_error(call("run", tmp_path / "model.ptm"), "InvalidProgram", "checksum of its data")

@@ -1,0 +1,43 @@
+"""What loading costs on the default board, strict verification included: counted instructions, and the
+method pool beside that of ExecuTorch's runtime. And what an execution costs that has little to do."""
+
+import json
+
+import pytest
+from picotorch.host.boards.boards import load_board
+from picotorch.host.run import emulated
+from picotorch.host.run.request import Request
+from support import benchmark_store, fixture_store
+from support.targets import ROOT
+
+BOARD = "mps2-an386"
+ANCHOR = json.loads((ROOT / "tests/benchmark/bench_anchor.json").read_text())["models"]
+
+
+def request(name):
+    if name in benchmark_store.NAMES:
+        model = benchmark_store.load(name)
+        return Request(model.pte(BOARD), name, model.inputs)
+    fixture = fixture_store.load(name)
+    return Request(fixture.pte, name, fixture.runs[0].inputs)
+
+
+@pytest.mark.parametrize(("name", "verify", "load"), [
+    ("ds_cnn", 140_000, 200_000), ("int8_ds_cnn", 120_000, 150_000),
+    ("int8_mv2_005_2", 560_000, 620_000)])
+def test_loading_is_cheap(name, verify, load):
+    result = emulated.run(request(name), load_board(BOARD))
+    assert result.status == "ok"
+    assert 0 < result.instructions["verify"] <= verify
+    assert result.instructions["load"] <= load
+    assert 0 < result.stack["load"] <= 1200
+    assert result.method_pool.used <= 0.3 * ANCHOR[name][BOARD]["pool"]
+
+
+@pytest.mark.parametrize(("name", "most"), [("add_1", 450), ("softmax_2x2", 550), ("linear_5", 1200)])
+def test_an_execution_of_a_small_layer_is_cheap(name, most):
+    one = request(name)
+    one.bare = True
+    result = emulated.run(one, load_board(BOARD))
+    assert result.status == "ok"
+    assert 0 < result.instructions["execute"] <= most

@@ -1,0 +1,55 @@
+"""A command imports what it needs: Python's imports are most of a short run's time."""
+
+import subprocess
+import sys
+
+import pytest
+from support import fixture_store
+
+MODEL = str(fixture_store.load("int8_ds_cnn").path)
+# What takes long, and what belongs to other commands
+FOREIGN = {"asyncio", "concurrent.futures", "email", "executorch", "flatbuffers", "http.client",
+           "logging", "mpremote", "rich", "serial", "subprocess", "torch", "unittest", "urllib.request",
+           "picotorch.host.advise", "picotorch.host.compile", "picotorch.host.connected",
+           "picotorch.host.export", "picotorch.host.firmware"}
+REPORT = """
+import os, sys
+from _picotorch_start import main
+sys.argv = sys.argv[:1] + sys.argv[2:]
+try:
+    main()
+finally:
+    threads = os.listdir("/proc/self/task") if os.path.exists("/proc/self/task") else [0]
+    print("THREADS", len(threads))
+    print("MODULES", *sys.modules)
+"""
+
+
+def report(*arguments):
+    """(modules, threads) of a process when the command is done."""
+    ended = subprocess.run([sys.executable, "-c", REPORT, "", *arguments], capture_output=True,
+                           text=True, check=True)
+    *_, threads, modules = ended.stdout.splitlines()
+    return set(modules.split()[1:]), int(threads.split()[1])
+
+
+@pytest.mark.parametrize("arguments", [
+    ["run", MODEL],
+    ["parity", MODEL, "--board", "host"],
+    ["inspect", MODEL],
+], ids=lambda arguments: arguments[0])
+def test_command_of_the_twin_imports_what_it_needs(arguments):
+    modules, threads = report(*arguments)
+    assert "numpy" in modules and "picotorch.host.cli" in modules
+    assert modules & FOREIGN == set()
+    assert threads == 1  # numpy's linear algebra would start more
+
+
+@pytest.mark.parametrize("arguments, needed", [
+    (["size", MODEL, "--chip", "rp2040"], {"subprocess"}),
+    (["boards"], {"subprocess"}),
+    (["advise", MODEL], {"picotorch.host.advise"}),
+    (["profile", MODEL, "--board", "host"], {"flatbuffers"}),
+], ids=lambda value: value[0] if isinstance(value, list) else "")
+def test_other_commands_import_little_more(arguments, needed):
+    assert report(*arguments)[0] & FOREIGN == needed

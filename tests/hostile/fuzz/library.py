@@ -1,0 +1,40 @@
+"""The library in C alone: programs, images and .ptd files of any bytes, used by library.c, no Python.
+
+A program may have its .ptd files behind it. The inputs are those of the other targets, too, and what
+the two widths have found; library32 is the same at 32 bits.
+"""
+
+import struct
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TESTS), str(TESTS / "hostile")]
+
+import images  # noqa: E402
+from replay import inputs  # noqa: E402
+from support import fixture_store  # noqa: E402
+from support.flatbuffer_builder import FLAT_TENSOR, SCHEMA  # noqa: E402
+
+BITS = 64  # of a pointer
+MAX_LENGTH = 8192
+SECONDS = 20
+CORPUS = "library"  # name of what is kept
+OTHERS = ("assembled", "file", "operators")
+IDENTIFIERS = [schema["file_identifier"].encode() for schema in (SCHEMA, FLAT_TENSOR)]
+
+
+def joined(program, files=()):
+    """An input: a program and its .ptd files."""
+    return program + b"".join(file + struct.pack("<I", len(file)) + b"+ptd" for file in files)
+
+
+def seeds():
+    """Fixtures and their images, and what the other targets keep."""
+    for fixture in fixture_store.load_all():
+        yield joined(fixture.pte, fixture.data)
+    yield from images.seeds(MAX_LENGTH)
+    for name in OTHERS:
+        for _, data in inputs(TESTS / "hostile" / "fuzz" / "corpus" / f"{name}.tgz"):
+            if data[4:8] in IDENTIFIERS or data[:4] == images.MAGIC:
+                yield data

@@ -1,0 +1,912 @@
+"""Images that no `picotorch compile` writes, with right checksums: each is refused by name, or does no
+harm, in bounded time. On the twin, and in C alone with the compiler's sanitizers at 64 and 32 bits."""
+
+import functools
+import re
+import struct
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from picotorch import (
+    BufferDataLoader,
+    Error,
+    HierarchicalAllocator,
+    MemoryAllocator,
+    MemoryManager,
+    Method,
+    Program,
+)
+from picotorch.host.compile import image_writer
+from picotorch.program import MINIMAL
+from support import figures, fixture_store, replayed
+from support.programs import call
+from support.targets import aligned, grow_array
+from test_hostile_programs import LIST, OUT, RELU, VIEW, X, Y, dynamic, made
+
+FUZZ = Path(__file__).resolve().parents[1] / "hostile" / "fuzz"
+sys.path.append(str(FUZZ))
+
+import images  # noqa: E402
+
+HEADER = ("magic", "size", "records", "sum0", "sum1", "data_sum0", "data_sum1", "kinds")
+METHOD = ("name", "record", "n_records", "values", "inputs", "outputs", "operators", "planned",
+          "attributes", "initial", "changing", "changing_bytes", "n_external")
+RECORD = ("counts", "n_instructions", "values", "instructions", "program_values", "scratch",
+          "prepared")
+VALUE = ("data", "sizes", "dim_order", "kind")
+CONSTANT, DYNAMIC = 0x40, 0x80  # flags of a value, in the last byte of its kind
+POOL, IMAGE, PLANNED = 2, 3, 4  # memories
+
+
+def ref(memory, offset):
+    return memory << 25 | offset >> 2
+
+
+def offset_of(reference):
+    return (reference & (1 << 25) - 1) << 2
+
+
+SOURCES = {
+    "a view": made([call(VIEW, X, LIST, Y), call(RELU, Y, 8, 8)], {Y: dynamic([8])},
+                   [dynamic([8], 64)], outputs=[8]),
+    "dynamic tensors": made([call(RELU, X, OUT, OUT)]),
+}
+
+
+@functools.cache
+def compiled(name):
+    """The image of a fixture, with what kernels prepare, or of a source."""
+    if name in SOURCES:
+        return image_writer.compile_image(SOURCES[name]).data
+    fixture = fixture_store.load(name)
+    return image_writer.compile_image(fixture.pte, fixture.data, "cortex-m4").data
+
+
+class Edited:
+    """An image whose words are changed: of its first method, by the names of their fields."""
+
+    def __init__(self, data):
+        self.data = bytearray(data)
+        self.method = self.word(len(HEADER) * 4 + 4)
+
+    def word(self, position):
+        return images.word(self.data, position)
+
+    def put(self, position, value):
+        struct.pack_into("<I", self.data, position, value & 0xFFFFFFFF)
+
+    def at(self, field, record=None):
+        """Position of a field: of the header, the method, its record, or with `record` of a value."""
+        if record is not None:
+            return offset_of(self["values_of_record"]) + 16 * record + 4 * VALUE.index(field)
+        if field.endswith("_of_record"):
+            return self["record"] + 4 * RECORD.index(field.removesuffix("_of_record"))
+        return self.method + 4 * METHOD.index(field) if field in METHOD else 4 * HEADER.index(field)
+
+    def __getitem__(self, field):
+        return self.word(self.at(*field) if isinstance(field, tuple) else self.at(field))
+
+    def __setitem__(self, field, value):
+        self.put(self.at(*field) if isinstance(field, tuple) else self.at(field), value)
+
+    def values(self, **wanted):
+        """Places of the values with these flags set, or of this type."""
+        found = []
+        for i in range(self["n_records"]):
+            kind = self["kind", i]
+            if (wanted.get("flags", 0) & ~(kind >> 24)) == 0 and wanted.get(
+                    "type", kind >> 16 & 0xFF) == kind >> 16 & 0xFF:
+                found.append(i)
+        return found
+
+    def instructions(self):
+        """Their positions."""
+        position = offset_of(self["instructions_of_record"])
+        for _ in range(self["n_instructions_of_record"]):
+            yield position
+            position += 4 + 4 * self.data[position + 2]
+
+    def add(self, *words):
+        """Words at the end of the records; their position. Only of an image without data."""
+        assert self["records"] == self["size"]
+        position = len(self.data)
+        self.data += struct.pack(f"<{len(words)}I", *[word & 0xFFFFFFFF for word in words])
+        self.data += bytes(-len(self.data) % 8)
+        self["records"] = self["size"] = len(self.data)
+        return position
+
+    def vector(self, *words):
+        return self.add(len(words), *words)
+
+    def bytes(self):
+        return images.with_sums(self.data)
+
+
+def opened(data):
+    loaded = Program.load(BufferDataLoader(aligned(data)))
+    return loaded, loaded.method_meta(loaded.get_method_name(0))
+
+
+def planned_of(meta):
+    return HierarchicalAllocator([aligned(meta.memory_planned_buffer_size(i))
+                                  for i in range(meta.num_memory_planned_buffers())])
+
+
+def method_of(meta, pool=4096, temp=65536):
+    """pool: bytes, or an allocator."""
+    pool = MemoryAllocator(aligned(pool)) if isinstance(pool, int) else pool
+    return Method(MemoryManager(pool, planned_of(meta), MemoryAllocator(aligned(temp), "temp memory")),
+                  meta.num_outputs())
+
+
+def load(data):
+    loaded, meta = opened(data)
+    method = method_of(meta)
+    method.load(loaded, meta.name())
+    return method
+
+
+# ---- what the walk and the kernels' checks refuse
+
+CASES = {}
+
+
+def case(source, error):
+    def register(change):
+        CASES[change.__name__.replace("_", " ")] = source, change, error
+        return change
+
+    return register
+
+
+OUTSIDE = "InvalidProgram .*a part lies outside the image"
+PLACE = "InvalidProgram .*lies outside its memory"
+
+
+@case("add_1", "the image is longer than its file")
+def longer_than_its_file(image):
+    image["size"] += 8
+
+
+@case("add_1", "its header claims more than the image has")
+def records_beyond_the_end(image):
+    image["records"] = image["size"] + 4
+
+
+@case("add_1", "its header claims more than the image has")
+def records_at_no_word(image):
+    image["records"] -= 2
+
+
+@case("add_1", "another number of methods")
+def another_number_of_methods(image):
+    image["kinds"] += 1 << 24
+
+
+@case("add_1", "no method in it")
+def no_method(image):
+    image.put(4 * len(HEADER), 0)
+
+
+@case("add_1", OUTSIDE)
+def methods_beyond_the_end(image):
+    image.put(4 * len(HEADER), 1 << 30)
+
+
+@case("add_1", OUTSIDE)
+def method_at_no_word(image):
+    image.put(4 * len(HEADER) + 4, image.method + 2)
+
+
+for _field in ("name", "record", "values", "inputs", "outputs", "operators", "planned", "attributes",
+               "initial", "changing"):
+    for _label, _value in (("beyond the end", 0x7FFFFFF0), ("at no word", 0x42), ("at the top", -4)):
+        def _change(image, field=_field, value=_value):
+            image[field] = value
+
+        CASES[f"{_field} {_label}"] = "counter_initialized", _change, "InvalidProgram"
+
+for _field in ("n_records", "changing_bytes", "n_instructions_of_record"):
+    for _value in (0xFFFFFFFF, 1 << 28, 0x80000000):
+        def _change(image, field=_field, value=_value):
+            image[field] = value
+
+        CASES[f"{_field} {_value:#x}"] = "counter_initialized", _change, "InvalidProgram|NotSupported"
+
+
+@case("add_1", OUTSIDE)
+def more_values_than_an_index_has_bits(image):
+    image["values"] = image.vector()
+    image.put(image["values"], 65536)
+
+
+@case("add_1", OUTSIDE)
+def more_tensors_than_records(image):
+    image["counts_of_record"] = image["n_records"] + 1
+
+
+@case("add_1", OUTSIDE)
+def more_inputs_than_a_method_may_have(image):
+    image["inputs"] = image.vector(*[0] * 257)
+
+
+@case("add_1", OUTSIDE)
+def more_memories_than_references_reach(image):
+    image["planned"] = image.vector(*[0] * 2 * 29)
+    image.put(image["planned"], 29)
+
+
+@case("add_1", OUTSIDE)
+def more_external_memories_than_there_are(image):
+    image["n_external"] = 28
+
+
+@case("add_1", "InvalidProgram .*planned buffer 0.*negative size|lies outside its memory")
+def planned_buffer_of_a_negative_size(image):
+    image["planned"] = image.vector(2, 0, 0, 48, 0x80000000)
+    image.put(image["planned"], 2)
+
+
+@case("add_1", PLACE)
+def planned_buffer_smaller_than_its_tensors(image):
+    image.put(image["planned"] + 4 + 8, 0)
+
+
+@case("add_1", PLACE)
+def data_in_the_pool(image):
+    image["data", 0] = ref(POOL, 0)
+
+
+@case("add_1", PLACE)
+def data_in_the_image(image):
+    image["data", 0] = ref(IMAGE, 64)
+
+
+@case("add_1", PLACE)
+def data_in_the_program_that_is_no_constant(image):
+    image["data", 0] = ref(1, 64)
+
+
+@case("add_1", PLACE)
+def data_nowhere(image):
+    image["data", 0] = 0
+
+
+@case("add_1", PLACE)
+def data_unplanned_as_in_a_pte(image):
+    image["data", 0] = 1
+
+
+@case("add_1", PLACE)
+def data_in_a_memory_that_there_is_not(image):
+    image["data", 0] = ref(PLANNED + 5, 0)
+
+
+@case("linear_5", PLACE)
+def constant_beyond_the_end(image):
+    place = image.values(flags=CONSTANT)[0]
+    image["data", place] = ref(1, image["size"])
+
+
+@case("linear_5", PLACE)
+def constant_in_planned_memory(image):
+    place = image.values(flags=CONSTANT)[0]
+    image["data", place] = ref(PLANNED, 0)
+
+
+def left_out(image):
+    """A tensor whose bytes the image does without."""
+    return next(i for i in image.values(flags=CONSTANT) if image["data", i] == ref(1, 0))
+
+
+@case("int8_convolutions", PLACE)
+def constant_left_out_of_an_image_for_any_core(image):
+    left_out(image)
+    image.data[images.CORE] &= ~images.OWN_CORE
+
+
+@case("int8_convolutions", PLACE)
+def constant_left_out_that_is_larger_than_the_image(image):
+    at = offset_of(image["sizes", left_out(image)])
+    image.put(at, 1 << 24)
+
+
+@case("int8_convolutions", "needs weights that are left out")
+def constant_left_out_of_what_is_not_prepared(image):
+    image.put(prepared_of(image), 0)
+
+
+@case("int8_convolutions", "needs weights that are left out")
+def nothing_prepared_where_constants_are_left_out(image):
+    image["prepared_of_record"] = 0
+
+
+@case("cat", "is not a constant")
+def item_of_a_list_left_out(image):
+    image.data[images.CORE] |= images.OWN_CORE
+    item = image.word(offset_of(image["data", list_of(image, 10)]))
+    at = (item - image["values_of_record"]) // 4
+    image["data", at] = ref(1, 0)
+    image["kind", at] |= CONSTANT << 24
+
+
+@case("linear_5", "needs weights that are left out")
+def constant_of_a_float_layer_left_out(image):
+    image.data[images.CORE] |= images.OWN_CORE
+    image["data", image.values(flags=CONSTANT)[0]] = ref(1, 0)
+
+
+@case("int8_convolutions", "NotSupported .*is an image for another core; compile it for this one")
+def core_that_there_is_not(image):
+    image.data[images.CORE] = images.OWN_CORE | 9
+
+
+@case("integer_tensors", PLACE)
+def int64_at_no_multiple_of_8(image):
+    longs = [i for i in image.values(type=4) if image["data", i] >> 25 == PLANNED]
+    image["data", longs[0]] += 1
+
+
+@case("add_1", "lies outside the image")
+def sizes_in_planned_memory(image):
+    image["sizes", 0] = ref(PLANNED, 0)
+
+
+@case("add_1", "lies outside the image")
+def sizes_beyond_the_end(image):
+    image["sizes", 0] = ref(IMAGE, image["records"])
+
+
+@case("add_1", "lies outside the image")
+def rank_31(image):
+    image["kind", 0] |= 0x1F << 24
+
+
+@case("add_1", "not a permutation of the dims|dims in another order")
+def dim_order_of_sizes(image):
+    image["dim_order", 0] = image["sizes", 0]
+
+
+@case("add_1", "NotSupported .*dtype|is in the wrong place")
+def dtype_without_bytes(image):
+    image["kind", 0] = image["kind", 0] & ~0xFF0000 | 8 << 16
+
+
+@case("add_1", "negative size or more than 128 MiB")
+def sizes_that_overflow(image):
+    image["sizes", 0] = ref(IMAGE, image.add(*[0x7FFFFFFF] * 4))
+
+
+@case("dynamic tensors", "lies outside the image")
+def two_tensors_with_one_size(image):
+    first, second, *_ = image.values(flags=DYNAMIC)
+    image["sizes", second] = image["sizes", first]
+
+
+@case("dynamic tensors", "lies outside the image")
+def bound_that_is_another_tensors_size(image):
+    first, second, *_ = image.values(flags=DYNAMIC)
+    image["sizes", second] = image["sizes", first] + 1
+
+
+@case("map_over_rows", "lies outside the image")
+def bound_in_a_variable(image):
+    image["sizes", image.values(flags=DYNAMIC)[0]] = ref(POOL, 16)
+
+
+@case("dynamic_batch", "lies outside the image")
+def sizes_behind_what_is_copied(image):
+    last = image.values(flags=DYNAMIC)[-1]
+    image["sizes", last] = ref(POOL, image["changing_bytes"])
+
+
+@case("dynamic_batch", "more elements than its bound")
+def more_elements_than_the_bound(image):
+    first = image.values(flags=DYNAMIC)[0]
+    image.put(image["changing"] + offset_of(image["sizes", first]) - 4, 0)
+
+
+@case("dynamic_batch", "more elements than its bound|lies outside its memory")
+def bound_of_more_than_its_memory(image):
+    first = image.values(flags=DYNAMIC)[0]
+    at = image["changing"] + offset_of(image["sizes", first]) - 4
+    image.put(at, 1 << 20)
+
+
+@case("dynamic_batch", "its arguments change, or do not change")
+def dynamic_call_that_is_static(image):
+    for at in image.instructions():
+        image.data[at + 3] &= ~4
+
+
+@case("add_1", "its arguments change, or do not change")
+def static_call_that_is_dynamic(image):
+    image.data[next(image.instructions()) + 3] = 4
+
+
+@case("add_1", "not the shortcut of its arguments")
+def shortcut_of_other_arguments(image):
+    image.data[next(image.instructions()) + 3] = 2 << 4
+
+
+@case("dynamic_batch", "is of an unknown kind")
+def shortcut_of_arguments_that_change(image):
+    for at in image.instructions():
+        image.data[at + 3] |= 1 << 4
+
+
+@case("add_1", "is of an unknown kind")
+def delegate_call(image):
+    image.data[next(image.instructions()) + 3] = 8
+
+
+@case("add_1", "is of an unknown kind")
+def move_of_three(image):
+    image.data[next(image.instructions()) + 3] = 2
+
+
+@case("add_1", "calls an operator that does not exist")
+def operator_beyond_the_last(image):
+    image.data[next(image.instructions()) + 1] = 0xFF
+
+
+@case("add_1", "OperatorMissing")
+def operators_beyond_the_last(image):
+    image["operators"] = image.vector(0xFFFFFFFF)
+
+
+@case("add_1", "InvalidProgram")
+def another_operator(image):
+    at = next(image.instructions())
+    struct.pack_into("<H", image.data, at, 0)
+
+
+@case("add_1", OUTSIDE)
+def more_arguments_than_the_image_has(image):
+    image["instructions_of_record"] = ref(IMAGE, image.add(0x00FF0000 | image.data[0]))
+
+
+@case("add_1", "has an argument that is not a value")
+def argument_between_values(image):
+    image.put(next(image.instructions()) + 4, image["values_of_record"] + 1)
+
+
+@case("add_1", "has an argument that is not a value")
+def argument_in_planned_memory(image):
+    image.put(next(image.instructions()) + 4, ref(PLANNED, 0))
+
+
+@case("add_1", "is of the wrong kind")
+def argument_that_is_none(image):
+    image.put(next(image.instructions()) + 4, 0)
+
+
+@case("add_1", "fewer arguments|wrong kind|more arguments")
+def argument_fewer(image):
+    image.data[next(image.instructions()) + 2] -= 1
+
+
+def jumps(image):
+    return [at for at in image.instructions() if image.data[at + 3] == 1]
+
+
+@case("control_flow", "jumps too far")
+def jump_beyond_the_end(image):
+    image.put(jumps(image)[0] + 12, 1000)
+
+
+@case("control_flow", "jumps to no instruction")
+def jump_between_instructions(image):
+    at = jumps(image)[0] + 8
+    image.put(at, image.word(at) + 1)
+
+
+@case("control_flow", "jumps to no instruction")
+def jump_to_another_than_its_index(image):
+    at = jumps(image)[0] + 12
+    image.put(at, image.word(at) - 1)
+
+
+@case("control_flow", "a condition is not a bool")
+def condition_that_is_none(image):
+    image.put(jumps(image)[0] + 4, 0)
+
+
+@case("map_over_rows", "is not a number")
+def variable_that_is_a_list(image):
+    image.put(image["changing"] + 12, (0x40 + 7) << 16)
+
+
+@case("map_over_rows", "is not a number")
+def variable_that_is_a_constant(image):
+    image.data[image["changing"] + 15] = CONSTANT
+
+
+def list_of(image, kind):
+    return image.values(type=0x40 + kind)[0]
+
+
+@case("cat", "is not a constant")
+def list_beyond_the_end(image):
+    image["sizes", list_of(image, 10)] = 1 << 20
+
+
+@case("cat", "is not a constant")
+def list_of_what_is_no_value(image):
+    image.put(offset_of(image["data", list_of(image, 10)]), ref(IMAGE, 0))
+
+
+@case("cat", "is not a constant")
+def list_of_none(image):
+    image.put(offset_of(image["data", list_of(image, 10)]), 0)
+
+
+@case("cat", "is not a constant")
+def list_of_itself(image):
+    at = list_of(image, 10)
+    image.put(offset_of(image["data", at]), image["values_of_record"] + 4 * at)
+
+
+@case("avg_pool2d_padding", "is not a constant")
+def ints_that_are_constant_and_are_not(image):
+    """Were they checked as references, of 4 bytes, but read as numbers, of 8."""
+    at, count = list_of(image, 7), 200
+    image["kind", at] |= 1 << 24
+    number = image["values_of_record"] + 4 * list_of(image, 2)
+    image["data", at], image["sizes", at] = ref(IMAGE, image.add(*[number] * count)), count
+
+
+@case("counter_initialized", "an initial value lies outside its memory")
+def initial_value_in_the_pool(image):
+    image.put(image["initial"] + 4, ref(POOL, 0))
+
+
+@case("counter_initialized", "an initial value lies outside its memory")
+def initial_value_behind_planned_memory(image):
+    image.put(image["initial"] + 12, 1 << 20)
+
+
+@case("counter_initialized", "an initial value lies outside its memory")
+def initial_value_behind_the_image(image):
+    image.put(image["initial"] + 8, len(image.data))
+
+
+@case("lstm_stateful", "is in the wrong place")
+def names_of_one_value(image):
+    at = image["attributes"]
+    assert image.word(at) > 1
+    image.put(at + 16, image.word(at + 8))
+
+
+@case("gelu", "is not a constant")
+def string_without_an_end(image):
+    at = list_of(image, 6)
+    image.data[offset_of(image["data", at]) + image["sizes", at]] = ord("x")
+
+
+@case("a view", "makes a view outside its source")
+def view_of_another_memory(image):
+    """An input of few bytes, in place, that the view then gives the sizes of its source."""
+    image["n_external"] = 1
+    image["data", image.values(flags=DYNAMIC)[1]] = ref(PLANNED + 1, 0)
+
+
+@case("a view", "makes a view outside its source")
+def view_of_another_dtype(image):
+    at = image.values(flags=DYNAMIC)[1]
+    image["kind", at] = image["kind", at] & ~0xFF0000 | 3 << 16
+
+
+def prepared_of(image):
+    """Position of the first reference to what is prepared."""
+    at = offset_of(image["prepared_of_record"])
+    return next(at + 4 * i for i in range(image["n_instructions_of_record"]) if image.word(at + 4 * i))
+
+
+NOT_ASKED = "InvalidProgram .*the prepared weights do not match its kernels' requests"
+
+
+@case("int8_convolutions", NOT_ASKED)
+def prepared_beyond_the_end(image):
+    image.put(prepared_of(image), ref(1, image["size"] - 16))
+
+
+@case("int8_convolutions", NOT_ASKED)
+def prepared_at_no_multiple_of_8(image):
+    at = prepared_of(image)
+    image.put(at, image.word(at) - 1)
+
+
+@case("int8_convolutions", NOT_ASKED)
+def prepared_in_planned_memory(image):
+    image.put(prepared_of(image), ref(PLANNED, 0))
+
+
+@case("int8_convolutions", NOT_ASKED)
+def prepared_for_what_does_not_ask(image):
+    at = offset_of(image["prepared_of_record"])
+    image.put(next(at + 4 * i for i in range(image["n_instructions_of_record"])
+                   if not image.word(at + 4 * i)), image.word(prepared_of(image)))
+
+
+@case("int8_convolutions", OUTSIDE)
+def references_to_what_is_prepared_beyond_the_end(image):
+    image["prepared_of_record"] = ref(IMAGE, image["records"] - 4)
+
+
+# ---- hours of work in few bytes
+
+MANY = "NotSupported .*more than four million records"
+
+
+@case("cat", MANY)
+def many_calls_with_one_long_list(image):
+    at, count = list_of(image, 10), 50000
+    image["data", at] = ref(IMAGE, image.add(*[image["values_of_record"]] * count))
+    image["sizes", at] = count
+    first = next(image.instructions())
+    words = [image.word(first + 4 * i) for i in range(1 + image.data[first + 2])]
+    image["instructions_of_record"] = ref(IMAGE, image.add(*words * 10000))
+    image["n_instructions_of_record"] = 10000
+
+
+@case("cat", "is not a constant")
+def many_lists_over_each_other(image):
+    at, count = list_of(image, 10), 10000
+    items = image.add(*[0] * count)
+    image["data", at], image["sizes", at] = ref(IMAGE, items), count
+    old = offset_of(image["values_of_record"])
+    records = [image.word(old + 4 * i) for i in range(4 * image["n_records"])]
+    one = [ref(IMAGE, items), count, 0, image["kind", at]]
+    values = image["values_of_record"] = ref(IMAGE, image.add(*records, *one * 10000))
+    image["n_records"] += 10000
+    struct.pack_into(f"<{count}I", image.data, items, *[values] * count)
+
+
+@case("map_over_rows", "jumps too far")
+def jumps_to_and_fro_across_many_instructions(image):
+    count = 20000
+    condition = image.word(jumps(image)[0] + 4)
+    start = len(image.data)
+    rows = [(3 << 16 | 1 << 24, condition, ref(IMAGE, start + 16 * to), to)
+            for to in [count - 1, 0] * (count // 2)]
+    image["instructions_of_record"] = ref(IMAGE, image.add(*[word for row in rows for word in row]))
+    image["n_instructions_of_record"] = count
+
+
+@case("add_1", MANY)
+def many_instructions_and_operators(image):
+    image["operators"] = image.vector(*[0] * 30000)
+    image["instructions_of_record"] = ref(IMAGE, image.add(*[3 << 24] * 30000))
+    image["n_instructions_of_record"] = 30000
+
+
+@case("add_1", "another number of methods")
+def one_method_many_times(image):
+    for at in range(4 * len(HEADER) + 4, image["records"], 4):
+        image.put(at, image.method)
+    image.put(4 * len(HEADER), 50)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_is_refused_by_name(name):
+    source, change, error = CASES[name]
+    image = Edited(compiled(source))
+    change(image)
+    start = time.process_time()
+    with pytest.raises(Error) as caught:
+        load(image.bytes())
+    assert re.search(error, str(caught.value))
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.reliability
+@pytest.mark.parametrize("bits", replayed.WIDTHS)
+def test_none_of_them_does_harm(bits):
+    named = []
+    for name, (source, change, _) in CASES.items():
+        image = Edited(compiled(source))
+        change(image)
+        named.append((name, image.bytes()))
+    results = replayed.run(bits, named)
+    assert [name for (name, _), result in zip(named, results, strict=True) if result.executed] == []
+
+
+@pytest.mark.parametrize("source", sorted({source for source, *_ in CASES.values()}))
+def test_what_they_are_made_from_loads(source):
+    load(images.with_sums(compiled(source)))
+
+
+# ---- damage
+
+
+@pytest.mark.parametrize("name", ["add_1", "control_flow", "dynamic_batch", "int8_elementwise"])
+def test_every_wrong_bit_in_the_records_is_refused(name):
+    data = np.frombuffer(compiled(name), np.uint8).copy()
+    records = images.word(data, images.RECORDS)
+    wrong = []
+    for position in range(images.SUMMED, records):
+        for bit in range(8):
+            data[position] ^= 1 << bit
+            try:
+                Program.load(BufferDataLoader(data))
+                wrong.append((position, bit))
+            except Error as error:
+                if "its checksum is wrong: it is damaged" not in str(error):
+                    wrong.append((position, bit, str(error)))
+            data[position] ^= 1 << bit
+    assert wrong == []
+
+
+def test_a_wrong_bit_in_the_data_is_found_by_its_checksum():
+    data = aligned(compiled("linear_5"))
+    loaded = Program.load(BufferDataLoader(data))
+    loaded.library.check_data()
+    data[-1] ^= 1
+    with pytest.raises(Error, match="the checksum of its data is wrong"):
+        loaded.library.check_data()
+
+
+def test_a_shorter_image_is_refused():
+    data = compiled("linear_5")
+    for size in range(len(data)):
+        with pytest.raises(Error, match="InvalidProgram"):
+            Program.load(BufferDataLoader(aligned(data[:size])))
+
+
+# ---- words changed at random
+
+MUTATIONS = 100  # of each image
+
+
+@pytest.mark.reliability
+def test_images_with_other_words_work_or_are_refused():
+    """Opened, loaded, run, stepped, reset and unloaded, twice, with memories of just the bytes asked
+    for. Both widths say the same of each."""
+    found = [*images.of_fixtures(8192), *images.of_programs()]
+    named = [(f"{name} {i}", data) for seed, (name, image) in enumerate(found)
+             for i, data in enumerate(images.mutations(image, MUTATIONS, seed))]
+    wide, narrow = (replayed.run(bits, named) for bits in replayed.WIDTHS)
+    different = [(name, a, b) for (name, _), a, b in zip(named, wide, narrow, strict=True) if a != b]
+    executed = sum(result.executed > 0 for result in wide)
+    figures.record("images", "mutations", files=len(named), executed=executed,
+                   refused=len(named) - executed, different=len(different))
+    assert different == []
+    assert executed > len(named) / 10
+
+
+# ---- memories
+
+
+DYNAMIC_ONE = "map_over_rows"
+
+
+def outputs(method, meta):
+    for i in range(meta.num_inputs()):
+        info = meta.input_tensor_meta(i)
+        method.set_input(aligned(bytes(range(1, 1 + info.nbytes()))), i)
+    method.execute()
+    return [bytes(method.get_output(i).data) for i in range(meta.num_outputs())]
+
+
+def test_every_smaller_pool_is_refused_and_the_next_load_works():
+    loaded, meta = opened(compiled(DYNAMIC_ONE))
+    method = method_of(meta)
+    pool = method.manager.method_allocator
+    method.load(loaded, meta.name())
+    needed, wanted = pool.used, outputs(method, meta)
+    method.unload()
+    assert needed == Edited(compiled(DYNAMIC_ONE))["changing_bytes"] > 0
+    for pool.size in range(needed):
+        with pytest.raises(Error, match=f"MemoryAllocationFailed .*method pool: {needed}B requested, "
+                                        f"{pool.size}B available"):
+            method.load(loaded, meta.name())
+        assert pool.used == 0
+    pool.size = needed
+    method.load(loaded, meta.name())
+    assert outputs(method, meta) == wanted
+
+
+def test_an_image_without_anything_that_changes_loads_beside_a_full_pool():
+    loaded, meta = opened(compiled("add_1"))
+    for size in (0, 4, 8, 12):
+        method = method_of(meta, size)
+        pool = method.manager.method_allocator
+        pool.used = size
+        method.load(loaded, meta.name())
+        assert pool.used == size
+        method.unload()
+
+
+def test_smaller_planned_memory_is_refused_and_the_next_load_works():
+    loaded, meta = opened(compiled("add_1"))
+    needed = meta.memory_planned_buffer_size(0)
+    for size in range(0, needed, 8):
+        manager = MemoryManager(MemoryAllocator(aligned(0)), HierarchicalAllocator([aligned(size)]))
+        with pytest.raises(Error, match=f"MemoryAllocationFailed .*planned buffer 0: {needed}B "
+                                        f"requested, {size}B available"):
+            Method(manager).load(loaded, meta.name())
+    method_of(meta, 0).load(loaded, meta.name())
+
+
+def test_smaller_temp_memory_is_refused_and_the_next_load_works():
+    loaded, meta = opened(compiled("int8_linear_kernel_sum"))
+    method = method_of(meta)
+    method.load(loaded, meta.name())
+    needed = method.memory_report()["temp"]["used"]
+    assert needed > 0
+    for size in range(0, needed, 4):
+        with pytest.raises(Error, match=f"MemoryAllocationFailed .*temp memory: {needed}B requested, "
+                                        f"{size}B available"):
+            method_of(meta, temp=size).load(loaded, meta.name())
+    method_of(meta, temp=needed).load(loaded, meta.name())
+
+
+def test_two_methods_of_one_image_in_one_pool():
+    """The second one begins behind the first, and leaves it as it is."""
+    loaded, meta = opened(compiled(DYNAMIC_ONE))
+    pool = MemoryAllocator(aligned(4096))
+    methods = [method_of(meta, pool) for _ in range(2)]
+    wanted = None
+    for method in methods:
+        method.load(loaded, meta.name())
+        wanted = wanted or outputs(method, meta)
+    for method in (*methods, methods[0]):
+        assert outputs(method, meta) == wanted
+    with pytest.raises(Error, match="AlreadyLoaded"):
+        methods[0].load(loaded, meta.name())
+    for method in reversed(methods):
+        method.unload()
+    assert pool.used == 0
+
+
+def test_no_memory_lies_over_the_part_of_the_pool_that_others_have():
+    loaded, meta = opened(compiled(DYNAMIC_ONE))
+    region = aligned(4096)
+    pool = MemoryAllocator(region)
+    method_of(meta, pool).load(loaded, meta.name())
+    temp = MemoryAllocator(region[:16], "temp memory")
+    with pytest.raises(Error, match="InvalidArgument .*temp memory.*shares bytes"):
+        Method(MemoryManager(pool, planned_of(meta), temp)).load(loaded, meta.name())
+
+
+@pytest.mark.parametrize("name", ["counter_initialized", "lstm_stateful", DYNAMIC_ONE])
+def test_reset_state_equals_a_fresh_load(name):
+    loaded, meta = opened(compiled(name))
+    method = method_of(meta)
+    method.load(loaded, meta.name())
+    first = [outputs(method, meta) for _ in range(3)]
+    method.reset_state()
+    assert [outputs(method, meta) for _ in range(3)] == first
+    method.unload()
+    method.load(loaded, meta.name())
+    assert [outputs(method, meta) for _ in range(3)] == first
+
+
+# ---- the rest
+
+
+def test_a_missing_kernel_is_named_where_calls_are_not_checked():
+    image = Edited(compiled("add_1"))
+    image["operators"] = image.vector(0xFFFF)
+    loaded = Program.load(BufferDataLoader(aligned(image.bytes())), MINIMAL)
+    meta = loaded.method_meta("forward")
+    with pytest.raises(Error, match="OperatorMissing"):
+        method_of(meta).load(loaded, "forward")
+
+
+def test_an_image_that_is_resized_is_noticed():
+    data = compiled("add_1")
+    memory = np.zeros(len(data), np.uint8)
+    memory[:] = np.frombuffer(data, np.uint8)
+    loaded = Program.load(BufferDataLoader(memory))
+    meta = loaded.method_meta("forward")
+    method = method_of(meta)
+    method.load(loaded, "forward")
+    outputs(method, meta)
+    grow_array(memory)
+    with pytest.raises(Error, match=r"InvalidState .*has been resized since it was passed"):
+        method.execute()

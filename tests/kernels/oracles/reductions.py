@@ -1,0 +1,194 @@
+"""Oracles of what reduces dims, and of what goes along one: softmax, cumulated sums, sort."""
+
+import numpy as np
+from support.kernel_call import DTYPES as CODES
+from support.pytorch_dtypes import DTYPES, INTEGRAL
+from test_softmax import log_softmax, softmax
+
+from .sample import Sample, oracle
+
+FLOATING = ["float32", "float64"]
+
+
+def reduced(draw, dtypes, smallest=0, odd=True):
+    """x, dims as they are given, axes for numpy, keepdim."""
+    shape, dtype = draw.shape(smallest=smallest), draw.pick(*dtypes)
+    x = draw.values(shape, dtype) if odd else draw.small(shape, dtype)
+    axes = draw.some(range(len(shape)))
+    dims = [axis - len(shape) if draw.chance() else axis for axis in axes] or draw.pick(None, [])
+    return x, dims, tuple(axes) or tuple(range(len(shape))), draw.chance()
+
+
+@oracle("aten::sum.IntList_out")
+def sums(draw, operator):
+    x, dims, axes, keep = reduced(draw, DTYPES, odd=False)
+    to = draw.pick(None, "int64", "int32", "float32", "float64")
+    dtype = to or (x.dtype if x.dtype.kind == "f" else "int64")
+    expected = x.astype(dtype).sum(axis=axes, keepdims=keep, dtype=dtype)
+    return Sample([draw.tensor(x), dims, keep, CODES.get(to)], np.asarray(expected))
+
+
+@oracle("aten::mean.out", "aten::mean.dtype_out")
+def mean(draw, operator):
+    x, dims, axes, keep = reduced(draw, DTYPES, odd=False)
+    dtype = str(x.dtype) if x.dtype.kind == "f" else draw.pick("float32", "float64")
+    given = CODES[dtype] if x.dtype.kind != "f" else draw.pick(None, CODES[dtype])
+    if "dtype_out" in operator:
+        return Sample([draw.tensor(x), given], np.asarray(x.mean(dtype=dtype)), 1e-6)
+    expected = np.asarray(x.astype(dtype).mean(axis=axes, keepdims=keep, dtype=dtype))
+    return Sample([draw.tensor(x), dims, keep, given], expected, 1e-6)
+
+
+@oracle("aten::prod.out", "aten::prod.int_out")
+def products(draw, operator):
+    x = draw.small(draw.shape(least=1), draw.pick(*DTYPES))
+    to = draw.pick(None, None, "int64", "float32")
+    dtype = to or (str(x.dtype) if x.dtype.kind == "f" else "int64")
+    wide, code = x.astype(dtype), CODES.get(to)
+    if "int_out" not in operator:
+        return Sample([draw.tensor(x), code], np.asarray(wide.prod(dtype=dtype)), 1e-5)
+    dim, keep = draw.dim(x.ndim), draw.chance()
+    expected = np.asarray(wide.prod(axis=dim, keepdims=keep, dtype=dtype))
+    return Sample([draw.tensor(x), dim, keep, code], expected, 1e-5)
+
+
+def variances(x, axes, keep, correction):
+    n = np.prod([x.shape[axis] for axis in axes], dtype=int)
+    over = {"axis": axes, "keepdims": keep, "dtype": "float64"}
+    square = x.var(**over) * n
+    return np.asarray(square / max(n - correction, 0)).astype(x.dtype), x.mean(**over).astype(x.dtype)
+
+
+@oracle("aten::var.out", "aten::var.correction_out", "aten::var_mean.correction_out")
+def var(draw, operator):
+    x, dims, axes, keep = reduced(draw, FLOATING, smallest=1, odd=False)
+    if operator == "aten::var.out":
+        unbiased = draw.chance()
+        expected = variances(x, axes, keep, int(unbiased))[0]
+        return Sample([draw.tensor(x), dims, unbiased, keep], expected, 1e-5, 1e-6)
+    correction = draw.pick(None, 0, 1, 2, 0.5)
+    expected, means = variances(x, axes, keep, 1 if correction is None else correction)
+    if "mean" in operator:
+        expected = [expected, np.asarray(means)]
+    return Sample([draw.tensor(x), dims, correction, keep], expected, 1e-5, 1e-6)
+
+
+@oracle("aten::any.all_out", "aten::any.out", "aten::any.dims_out")
+def any_of(draw, operator):
+    x, dims, axes, keep = reduced(draw, DTYPES)
+    x = np.where(draw.random.random(x.shape) < 0.7, x.dtype.type(0), x)
+    to = draw.pick("bool", "uint8")
+    if "all" in operator:
+        return Sample([draw.tensor(x)], np.asarray(x.any()).astype(to))
+    if "dims" not in operator:
+        dims = draw.dim(x.ndim)
+        axes = dims if x.ndim else ()
+    elif dims == []:
+        axes = ()
+    return Sample([draw.tensor(x), dims, keep], np.asarray(x.any(axis=axes, keepdims=keep)).astype(to))
+
+
+@oracle("aten::amax.out", "aten::amin.out")
+def extrema(draw, operator):
+    x, dims, axes, keep = reduced(draw, DTYPES, smallest=1)
+    function = np.max if "amax" in operator else np.min
+    return Sample([draw.tensor(x), dims or [], keep], np.asarray(function(x, axis=axes, keepdims=keep)))
+
+
+@oracle("aten::max.unary_out", "aten::min.unary_out")
+def extremum(draw, operator):
+    x = draw.values(draw.shape(smallest=1), draw.pick(*DTYPES))
+    return Sample([draw.tensor(x)], np.asarray(np.max(x) if "max" in operator else np.min(x)))
+
+
+@oracle("aten::max.dim_max", "aten::min.dim_min", "aten::argmax.out", "aten::argmin.out")
+def places_of_extrema(draw, operator):
+    """The first of equal elements; a NaN is both the largest and the smallest."""
+    x = draw.values(draw.shape(least=1, smallest=1), draw.pick(*DTYPES))
+    dim, keep, largest = draw.dim(x.ndim), draw.chance(), "max" in operator
+    function, value = (np.argmax, np.max) if largest else (np.argmin, np.min)
+    if "arg" in operator and draw.chance():
+        return Sample([draw.tensor(x), None, False], np.asarray(function(x)).astype("int64"))
+    places = np.asarray(function(x, axis=dim, keepdims=keep)).astype("int64")
+    expected = [np.asarray(value(x, axis=dim, keepdims=keep)), places]
+    return Sample([draw.tensor(x), dim, keep], places if "arg" in operator else expected)
+
+
+@oracle("aten::_softmax.out", "aten::_log_softmax.out")
+def softmaxes(draw, operator):
+    x = draw.normal(draw.shape(least=1, smallest=1), draw.pick("float32", "float64"))
+    x = np.asarray(x * x.dtype.type(5))
+    dim = draw.dim(x.ndim)
+    function = log_softmax if "log" in operator else softmax
+    tolerances = (2e-14, 1e-15) if x.dtype == "float64" else (2e-6, 1e-6)
+    return Sample([draw.tensor(x), dim, False], function(x, dim).astype(x.dtype), *tolerances)
+
+
+@oracle("aten::cumsum.out", "aten::cumprod.out")
+def cumulated(draw, operator):
+    given = x = draw.small(draw.shape(least=1), draw.pick(*DTYPES))
+    to = draw.pick(None, "float32") if str(x.dtype) in INTEGRAL else None
+    dtype = to or (x.dtype if x.dtype.kind == "f" else "int64")
+    dim = draw.dim(x.ndim)
+    if dtype == "float32": # as in PyTorch, in float64
+        x = x.astype("float64")
+    function = np.cumprod if "prod" in operator else np.cumsum
+    expected = function(x, dim, dtype="float64" if dtype == "float32" else dtype).astype(dtype)
+    return Sample([draw.tensor(given), dim, CODES.get(to)], expected)
+
+
+def ordered(draw, dtypes, smallest=0):
+    """x, some of it NaN, a dim, and a function that gives the indices of the order along it."""
+    x = draw.small(draw.shape(least=1, smallest=smallest), draw.pick(*dtypes))
+    if x.dtype.kind == "f":
+        x = np.where(x == 4, np.nan, x).astype(x.dtype)
+    dim = draw.dim(x.ndim)
+    keys = np.nan_to_num(x, nan=9) if x.dtype.kind == "f" else x.astype("int64")
+    return x, dim, lambda descending: np.argsort(-keys if descending else keys, dim, kind="stable")
+
+
+@oracle("aten::topk.values")
+def topk(draw, operator):
+    """The first of equal elements; a NaN is above all."""
+    x, dim, order = ordered(draw, ["float32", "float64", "int8", "uint8", "int64"])
+    k, largest = draw.int(0, x.shape[dim]), draw.chance()
+    places = order(largest).take(range(k), dim)
+    expected = [np.take_along_axis(x, places, dim), places]
+    return Sample([draw.tensor(x), k, dim, largest, True], expected)
+
+
+@oracle("aten::sort.values", "aten::sort.values_stable")
+def sort(draw, operator):
+    x, dim, order = ordered(draw, DTYPES)
+    descending = draw.chance()
+    places = order(descending)
+    stable = [draw.pick(None, False, True)] if "stable" in operator else []
+    expected = [np.take_along_axis(x, places, dim), places]
+    return Sample([draw.tensor(x), *stable, dim, descending], expected)
+
+
+@oracle("aten::kthvalue.values", "aten::median.dim_values")
+def kth(draw, operator):
+    """The median is the lower of two, and the first NaN where there is one."""
+    x, dim, order = ordered(draw, DTYPES, smallest=1)
+    n, keep, median = x.shape[dim], draw.chance(), "median" in operator
+    k = (n + 1) // 2 if median else draw.int(1, n)
+    places = order(False).take([k - 1], dim)
+    if median and x.dtype.kind == "f":
+        odd = np.isnan(x)
+        places = np.where(odd.any(dim, keepdims=True), odd.argmax(dim, keepdims=True), places)
+    expected = [np.take_along_axis(x, places, dim), places]
+    if not keep:
+        expected = [one.squeeze(dim) for one in expected]
+    return Sample([draw.tensor(x), *([] if median else [k]), dim, keep], expected)
+
+
+@oracle("aten::median.out")
+def median(draw, operator):
+    x = draw.small(draw.shape(smallest=1), draw.pick(*DTYPES))
+    if x.dtype.kind == "f" and draw.chance():
+        x = np.where(x == 4, np.nan, x).astype(x.dtype)
+    place = (x.size - 1) // 2
+    odd = x.dtype.kind == "f" and np.isnan(x).any()
+    expected = np.asarray(np.nan if odd else np.sort(x, axis=None)[place]).astype(x.dtype)
+    return Sample([draw.tensor(x)], expected)

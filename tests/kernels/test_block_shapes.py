@@ -1,0 +1,140 @@
+"""Shapes around those that the vector loops of convolutions and linear layers are made for.
+
+The bytes of the boards are those of the twin. Weights lie at the end of what can be read.
+"""
+
+import numpy as np
+import pytest
+from support.board_call import Case, assert_same
+from support.kernel_call import Tensor, channels_last
+
+BOARDS = ("mps2-an386", "mps3-an547")
+
+
+class Shapes:
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def int8(self, *sizes):
+        return self.rng.integers(-128, 128, sizes, np.int8)
+
+    def image(self, *sizes):
+        return channels_last(self.int8(*sizes))
+
+    def weights(self, *sizes):
+        return Tensor(self.int8(*sizes), constant=True, last=True)
+
+    def output(self, n, depth):
+        """Bias, and what follows it: multipliers and shifts that keep sums of this depth in range."""
+        shift = -int(np.ceil(np.log2(depth) / 2)) - 5
+        return (self.rng.integers(-9999, 9999, n).astype(np.int32),
+                [self.rng.integers(1 << 30, 1 << 31, n).astype(np.int32),
+                 self.rng.integers(shift - 1, shift + 2, n).astype(np.int32)])
+
+    def convolution(self, channels, outputs, size, kernel=(3, 3), stride=1, padding=1,
+                    limits=(-128, 127)):
+        out = [(s + 2 * padding - k) // stride + 1 for s, k in zip(size, kernel, strict=True)]
+        depth = channels * kernel[0] * kernel[1]
+        bias, scales = self.output(outputs, depth)
+        scratch = Tensor(np.zeros(4 * (depth + 15 & ~15), np.uint8), scratch=True)
+        return Case("cortex_m::quantized_conv2d.out", self.image(1, channels, *size),
+                    self.weights(outputs, *kernel, channels), bias, [stride] * 2, [padding] * 2, [1, 1],
+                    int(self.rng.choice([-127, 0, 5, 128])), int(self.rng.integers(-128, 128)), *scales,
+                    *limits, scratch, self.image(1, outputs, *out))
+
+    def depthwise(self, channels, size, kernel=(3, 3), stride=1, padding=1, multiplier=1, dilation=1):
+        outputs = channels * multiplier
+        out = [(s + 2 * padding - dilation * (k - 1) - 1) // stride + 1
+               for s, k in zip(size, kernel, strict=True)]
+        bias, scales = self.output(outputs, kernel[0] * kernel[1])
+        return Case("cortex_m::quantized_depthwise_conv2d.out", self.image(1, channels, *size),
+                    self.weights(1, *kernel, outputs), bias, [stride] * 2, [padding] * 2,
+                    [dilation] * 2, multiplier, int(self.rng.choice([-255, -127, 0, 128, 255])),
+                    int(self.rng.integers(-128, 128)), *scales, -128, 127,
+                    Tensor(np.zeros(4464, np.uint8), scratch=True), self.image(1, outputs, *out))
+
+    def linear(self, depth, outputs, kernel_sum, offset=128):
+        bias, (multipliers, shifts) = self.output(outputs, depth)
+        return Case("cortex_m::quantized_linear.out", self.int8(2, depth), self.weights(outputs, depth),
+                    None if kernel_sum else bias, bias if kernel_sum else None, offset, 0, -7,
+                    [int(multipliers[0])], [int(shifts[0])], 127, -128, self.int8(2, outputs))
+
+
+def windows():
+    """Neighbouring patches that share columns, and those that almost do."""
+    s = Shapes(1)
+    for channels in (16, 32, 48, 64):
+        for stride in (1, 2):
+            for width in range(3, 12):
+                outputs = int(s.rng.choice([4, 8, 12, 20, 30, 68]))
+                padding = int(s.rng.integers(0, 3))
+                limits = (-90, 80) if width == 5 else (-128, 127)
+                yield s.convolution(channels, outputs, (int(s.rng.integers(3, 8)), width),
+                                    stride=stride, padding=padding, limits=limits)
+
+
+def pixels():
+    """1x1: one to four parts of 16 products at once, and more in rounds of four."""
+    s = Shapes(2)
+    for channels in (1, 7, 8, 15, 16, 17, 31, 32, 33, 48, 49, 63, 64, 65, 80, 96, 112, 128, 129, 200):
+        for outputs in (3, 4, 6, 16, 65):
+            size = int(s.rng.integers(1, 4)), int(s.rng.integers(1, 6))
+            yield s.convolution(channels, outputs, size, kernel=(1, 1),
+                                stride=int(s.rng.integers(1, 3)), padding=0)
+
+
+def short_rows():
+    """The first convolution of a network."""
+    s = Shapes(3)
+    for channels, kernel in ((1, (10, 4)), (1, (5, 5)), (2, (3, 3)), (3, (3, 3)), (3, (5, 5)),
+                             (3, (2, 6))):
+        for stride in (1, 2):
+            for size in ((10, 9), (11, 16), (12, 13)):
+                yield s.convolution(channels, 8, size, kernel, stride, int(s.rng.integers(0, 3)))
+
+
+def planes():
+    s = Shapes(4)
+    for channels in (1, 3, 8, 15, 16, 17, 40, 64):
+        for stride in (1, 2):
+            for height, width in ((1, 9), (2, 2), (2, 5), (3, 3), (4, 7), (5, 25), (9, 60), (48, 3)):
+                yield s.depthwise(channels, (height, width), stride=stride)
+        yield s.depthwise(channels, (9, 11), padding=2)
+        yield s.depthwise(channels, (9, 11), (5, 5), padding=2)
+        yield s.depthwise(channels, (9, 11), dilation=2)
+        yield s.depthwise(min(channels, 3), (9, 11), (3, 5), 2, multiplier=6)
+
+
+def rows():
+    s = Shapes(5)
+    for depth in (1, 8, 16, 31, 127, 128, 129, 256, 640):
+        for outputs in (1, 3, 4, 5, 8, 15, 70):
+            yield s.linear(depth, outputs, kernel_sum=True)
+            yield s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)))
+
+
+def sums():
+    """Additions and products of a few values, and of so many that tables pay."""
+    s = Shapes(6)
+    for n in (1, 3, 4, 5, 31, 255, 256, 257, 1023, 1024, 1025, 1030, 3001):
+        for shift in (0, -1, -3):
+            zero_points = [int(z) for z in s.rng.integers(-60, 61, 3)]
+            multiplier = int(s.rng.integers(1 << 30, 1 << 31))
+            yield Case("cortex_m::quantized_add.out", s.int8(n), zero_points[0], 1 << 30, 0, s.int8(n),
+                       zero_points[1], multiplier, shift, zero_points[2], multiplier, -18,
+                       -128, 100, s.int8(n))
+            yield Case("cortex_m::quantized_mul.out", s.int8(n), zero_points[0], s.int8(n),
+                       zero_points[1], zero_points[2], multiplier, shift - 8, s.int8(n))
+
+
+def says_something(case):
+    values = case.on_twin().outputs[0]
+    return values.size < 30 or len(np.unique(values)) > 2
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("shapes", [windows, pixels, short_rows, planes, rows, sums])
+def test_boards_equal_the_twin(shapes, board):
+    cases = list(shapes())
+    assert all(map(says_something, cases))
+    assert_same(board, cases)

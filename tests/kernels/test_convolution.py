@@ -1,0 +1,184 @@
+"""aten::convolution against a plain reference in numpy, which oracles use, too; what it refuses."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.kernel_call import KernelError, Tensor, call
+
+OPERATOR = "aten::convolution.out"
+CHANNELS_LAST = {1: (0, 2, 1), 2: (0, 2, 3, 1)}
+
+
+def out_size(size, kernel, stride, padding, dilation, transposed, output_padding):
+    reach = dilation * (kernel - 1) + 1
+    if transposed:
+        return (size - 1) * stride - 2 * padding + reach + output_padding
+    return (size + 2 * padding - reach) // stride + 1
+
+
+def reference(x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """Scatters (transposed) or gathers tap by tap, in float64 or wrapping int64."""
+    wide = np.float64 if x.dtype.kind == "f" else np.int64
+    x, w = x.astype(wide), w.astype(wide)
+    sizes = [out_size(*each) for each in zip(
+        x.shape[2:], w.shape[2:], stride, padding, dilation, [transposed] * len(stride),
+        output_padding, strict=True)]
+    c_in = x.shape[1] // groups
+    c_out = w.shape[1] if transposed else w.shape[0] // groups
+    out = np.zeros((x.shape[0], c_out * groups, *sizes), wide)
+    narrow, broad = (x.shape[2:], sizes) if transposed else (sizes, x.shape[2:])
+    for tap in itertools.product(*map(range, w.shape[2:])):
+        for place in itertools.product(*map(range, narrow)):
+            other = [p * s - pad + k * d for p, s, pad, k, d in
+                     zip(place, stride, padding, tap, dilation, strict=True)]
+            if any(o < 0 or o >= size for o, size in zip(other, broad, strict=True)):
+                continue
+            source, target = (place, other) if transposed else (other, place)
+            for g in range(groups):
+                inputs = x[(slice(None), slice(g * c_in, (g + 1) * c_in), *source)]
+                outputs = slice(g * c_out, (g + 1) * c_out)
+                if transposed:
+                    taps = w[(slice(g * c_in, (g + 1) * c_in), slice(None), *tap)]
+                else:
+                    taps = w[(outputs, slice(None), *tap)].T
+                out[(slice(None), outputs, *target)] += inputs @ taps
+    if bias is not None:
+        out += bias.astype(wide).reshape(-1, *[1] * len(stride))
+    return out
+
+
+def convolve(x, w, bias, stride, padding, dilation, transposed, output_padding, groups,
+             orders=(None, None, None)):
+    dims = x.ndim - 2
+    channels = w.shape[1] * groups if transposed else w.shape[0]
+    spread = [list(v) * dims if len(v) == 1 else v for v in (stride, padding, dilation,
+                                                             output_padding)]
+    sizes = [out_size(*each) for each in zip(
+        x.shape[2:], w.shape[2:], *spread[:3], [transposed] * dims, spread[3], strict=True)]
+    out = np.full((x.shape[0], channels, *sizes), 77, x.dtype)
+    given = [Tensor(a, order) for a, order in zip((x, w, out), orders, strict=True)]
+    return call(OPERATOR, given[0], given[1], bias, stride, padding, dilation, transposed,
+                output_padding, groups, given[2])
+
+
+def random(rng, shape, dtype=np.float32):
+    if np.dtype(dtype).kind == "f":
+        return rng.uniform(-1, 1, shape).astype(dtype)
+    return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize(
+    "x, w, stride, padding, groups",
+    [
+        ((1, 1, 49, 10), (64, 1, 10, 4), (2, 2), (5, 1), 1),
+        ((1, 64, 25, 5), (64, 1, 3, 3), (1, 1), (1, 1), 64),
+        ((1, 64, 25, 5), (64, 64, 1, 1), (1, 1), (0, 0), 1),
+        ((1, 3, 32, 32), (16, 3, 3, 3), (1, 1), (1, 1), 1),
+        ((1, 16, 32, 32), (32, 16, 3, 3), (2, 2), (1, 1), 1),
+        ((1, 16, 32, 32), (32, 16, 1, 1), (2, 2), (0, 0), 1),
+    ],
+)
+@pytest.mark.parametrize("order", [None, (0, 2, 3, 1)])
+def test_shapes_of_the_tiny_models(x, w, stride, padding, groups, order):
+    rng = np.random.default_rng(1)
+    arguments = (random(rng, x), random(rng, w), random(rng, w[0]), stride, padding, (1, 1), False,
+                 (0, 0), groups)
+    got = convolve(*arguments, orders=(order,) * 3)
+    np.testing.assert_allclose(got, reference(*arguments), rtol=1e-5, atol=2e-5)
+
+
+def test_lists_of_one_item_hold_for_all_dims():
+    rng = np.random.default_rng(2)
+    x, w = random(rng, (1, 2, 7, 9)), random(rng, (3, 2, 3, 3))
+    full = convolve(x, w, None, [2, 2], [1, 1], [2, 2], False, [0, 0], 1)
+    short = convolve(x, w, None, [2], [1], [2], False, [0], 1)
+    np.testing.assert_array_equal(short, full)
+
+
+def test_padding_wider_than_the_kernel_leaves_the_bias():
+    x, w = np.ones((1, 1, 2, 2), np.float32), np.ones((1, 1, 1, 1), np.float32)
+    got = convolve(x, w, np.float32([3]), [1, 1], [2, 2], [1, 1], False, [0, 0], 1)
+    expected = np.full((6, 6), 3)
+    expected[2:4, 2:4] = 4
+    np.testing.assert_array_equal(got[0, 0], expected)
+
+
+def test_weights_beside_the_input_do_not_count():
+    x, w = np.ones((1, 1, 1, 2), np.float32), np.float32([[[[np.inf, 1, np.nan]]]])
+    got = convolve(x, w, None, [1, 2], [0, 1], [1, 1], False, [0, 0], 1)
+    assert np.isnan(got).all()
+    got = convolve(x[..., :1], w, None, [1, 1], [0, 1], [1, 1], False, [0, 0], 1)
+    np.testing.assert_array_equal(got, [[[[1]]]])
+
+
+def test_large_steps_do_not_overflow():
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    w = np.ones((1, 1, 2, 2), np.float32)
+    wide = (1 << 24) - 1
+    got = convolve(x, w, None, [wide, wide], [0, 0], [1, 1], False, [0, 0], 1)
+    np.testing.assert_array_equal(got, [[[[0 + 1 + 3 + 4]]]])
+    got = convolve(x, w[..., :1, :1], None, [wide, 1], [0, 0], [wide, wide], False, [0, 0], 1)
+    np.testing.assert_array_equal(got, x[:, :, :1])
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 5), (1, 2, 5)])
+def test_empty(shape):
+    x, w = np.ones(shape, np.float32), np.ones((3, 2, 2), np.float32)
+    if shape[0]:
+        x, w = x[:, :0], w[:, :0]  # no input channels: only the bias is left
+    got = convolve(x, w, np.float32([1, 2, 3]), [1], [0], [1], False, [0], 1)
+    np.testing.assert_array_equal(got, np.broadcast_to(np.float32([[[1], [2], [3]]]), got.shape))
+
+
+X, W = np.ones((1, 2, 5, 5), np.float32), np.ones((4, 2, 3, 3), np.float32)
+B, OUT = np.ones(4, np.float32), np.zeros((1, 4, 3, 3), np.float32)
+GOOD = {"x": X, "w": W, "bias": B, "stride": [1, 1], "padding": [0, 0], "dilation": [1, 1],
+        "transposed": False, "output_padding": [0, 0], "groups": 1, "out": OUT}
+RANGE = "out of range"
+
+
+@pytest.mark.parametrize(
+    "changes, name, reason",
+    [
+        ({"x": X[0, 0]}, "NotSupported", "3 or 4 dims"),
+        ({"x": X[0]}, "InvalidArgument", "rank"),
+        ({"w": W[..., 0]}, "InvalidArgument", "rank"),
+        ({"out": OUT[0]}, "InvalidArgument", "rank"),
+        ({"x": X.astype(bool)}, "NotSupported", "dtype"),
+        ({"x": X.astype(np.uint16)}, "NotSupported", "dtype"),
+        ({"w": W.astype(np.float64)}, "InvalidArgument", "dtype"),
+        ({"out": OUT.astype(np.float64)}, "InvalidArgument", "dtype"),
+        ({"stride": [1, 1, 1]}, "InvalidArgument", "one item"),
+        ({"stride": [0, 1]}, "InvalidArgument", RANGE),
+        ({"stride": [1, 1 << 24]}, "InvalidArgument", RANGE),
+        ({"padding": [-1, 0]}, "InvalidArgument", RANGE),
+        ({"padding": [0, 2**63 - 1]}, "InvalidArgument", RANGE),
+        ({"dilation": [1, 0]}, "InvalidArgument", RANGE),
+        ({"dilation": [-(2**63), 1]}, "InvalidArgument", RANGE),
+        ({"output_padding": [0, -1]}, "InvalidArgument", RANGE),
+        ({"groups": 0}, "InvalidArgument", "groups"),
+        ({"groups": -1}, "InvalidArgument", "groups"),
+        ({"groups": 3}, "InvalidArgument", "groups"),
+        ({"groups": 2**32 + 1}, "InvalidArgument", "groups"),
+        ({"groups": 2}, "InvalidArgument", "input channels"),
+        ({"w": W[:, :1]}, "InvalidArgument", "input channels"),
+        ({"bias": B[:3]}, "InvalidArgument", "bias"),
+        ({"bias": B.reshape(4, 1)}, "InvalidArgument", "bias"),
+        ({"bias": B.astype(np.float64)}, "InvalidArgument", "bias"),
+        ({"w": np.ones((4, 2, 0, 3), np.float32)}, "InvalidArgument", "kernel"),
+        ({"w": np.ones((4, 2, 6, 3), np.float32)}, "InvalidArgument", "kernel"),
+        ({"dilation": [3, 1]}, "InvalidArgument", "kernel"),
+        ({"transposed": True, "output_padding": [1, 0], "w": W.reshape(2, 4, 3, 3)},
+         "InvalidArgument", "output padding"),
+        ({"out": np.zeros((1, 4, 3, 4), np.float32)}, "InvalidArgument", "sizes"),
+        ({"out": np.zeros((1, 3, 3, 3), np.float32)}, "InvalidArgument", "sizes"),
+        ({"padding": [1, 0]}, "InvalidArgument", "sizes"),
+    ],
+)
+def test_refusals(changes, name, reason):
+    call(OPERATOR, *GOOD.values())
+    with pytest.raises(KernelError) as refusal:
+        call(OPERATOR, *{**GOOD, **changes}.values())
+    assert (refusal.value.stage, refusal.value.name) == ("check", name)
+    assert reason in refusal.value.reason

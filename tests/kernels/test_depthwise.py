@@ -1,0 +1,119 @@
+"""Depthwise convolution of random shapes: the twin against numpy, boards against the twin."""
+
+import numpy as np
+import pytest
+from support.board_call import BOARDS, Case, assert_same
+from support.kernel_call import call, channels_last
+from support.requantized import requantize, to_int8, wrap_int32
+
+OPERATOR = "cortex_m::quantized_depthwise_conv2d.out"
+
+
+def bytes_of(rng, *sizes):
+    return rng.integers(-128, 128, sizes).astype(np.int8)
+
+
+def spatial(size, kernel, stride, padding, dilation):
+    return [(i + 2 * p - d * (k - 1) - 1) // s + 1
+            for i, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)]
+
+
+def arguments(rng, size, channels, kernel=(3, 3), stride=(1, 1), padding=(1, 1), dilation=(1, 1),
+              multiplier=1, offset=128, out_offset=-128, limits=(-128, 127), batch=1, bias=None,
+              multipliers=None, shifts=None):
+    outputs = channels * multiplier
+    out = np.zeros((batch, outputs, *spatial(size, kernel, stride, padding, dilation)), np.int8)
+    if multipliers is None:
+        multipliers = rng.integers(1 << 30, 1 << 31, outputs)
+    if shifts is None:
+        shifts = rng.integers(-9, -4, outputs)
+    if bias is None:
+        bias = rng.integers(-3000, 3000, outputs)
+    return [channels_last(bytes_of(rng, batch, channels, *size)), bytes_of(rng, 1, *kernel, outputs),
+            bias.astype(np.int32), list(stride), list(padding), list(dilation), multiplier, offset,
+            out_offset, multipliers.astype(np.int32), shifts.astype(np.int32), *limits,
+            np.zeros(0, np.uint8), channels_last(out)]
+
+
+def expected(x, weights, bias, stride, padding, dilation, multiplier, offset, out_offset, multipliers,
+             shifts, low, high, scratch, out):
+    image = x.array.astype(np.int64) + offset
+    image = np.pad(image, [(0, 0), (0, 0), *[(p, p) for p in padding]]).repeat(multiplier, 1)
+    height, width = out.array.shape[2:]
+    sums = bias.astype(np.int64)[:, None, None]
+    for i, row in enumerate(weights[0].astype(np.int64)):
+        for j, taps in enumerate(row):
+            rows = slice(i * dilation[0], i * dilation[0] + height * stride[0], stride[0])
+            columns = slice(j * dilation[1], j * dilation[1] + width * stride[1], stride[1])
+            part = image[:, :, rows, columns][:, :, :height, :width]
+            sums = sums + part * taps[:, None, None]
+    values = requantize(wrap_int32(sums), multipliers[:, None, None], shifts[:, None, None])
+    return to_int8(values, out_offset, low, high)
+
+
+def random_arguments(rng):
+    """Mostly 3x3 with parameters of real models; now and then one that is not."""
+    seldom = rng.random
+    size = rng.integers(1, 16, 2).tolist()
+    channels = int(rng.integers(1, 20))
+    kernel = (3, 3) if seldom() < 0.8 else tuple(rng.integers(1, 5, 2).tolist())
+    stride = (1, 1) if seldom() < 0.4 else tuple(rng.integers(1, 4, 2).tolist())
+    padding = (1, 1) if seldom() < 0.5 else tuple(rng.integers(0, 4, 2).tolist())
+    dilation = (1, 1) if seldom() < 0.85 else (2, 1)
+    multiplier = 1 if seldom() < 0.8 else int(rng.choice([2, 3, 4, 8]))
+    outputs = channels * multiplier
+    if min(spatial(size, kernel, stride, padding, dilation)) < 1:
+        return random_arguments(rng)
+    kind = seldom()
+    return arguments(
+        rng, size, channels, kernel, stride, padding, dilation, multiplier,
+        int(rng.choice([0, 128, -127, 255, -255, 5])),
+        int(rng.choice([-128, 127, 0, 255, -255])),
+        (-128, 127) if seldom() < 0.6 else (int(rng.integers(-128, 0)), int(rng.integers(0, 128))),
+        int(rng.integers(1, 3)),
+        rng.integers(-1 << 31, 1 << 31, outputs) if seldom() < 0.1 else None,
+        rng.integers(-100, 100, outputs) if seldom() < 0.1 else None,
+        rng.integers(-31, 3, outputs) if kind < 0.1 else np.full(outputs, -1) if kind < 0.2
+        else np.full(outputs, -20) if kind < 0.3 else None)
+
+
+def largest_sums():
+    """Sums as large as they get, multipliers and shifts at the limits of the fast path."""
+    rng = np.random.default_rng(5)
+    for x, weight, offset in ((127, 127, 255), (-128, -128, -255), (-128, 127, -255)):
+        for shift in (-1, -20, -21, -31, 0, 3):
+            for bias in ((1 << 29) - 1, 1 << 29, -(1 << 29), -(1 << 31)):
+                a = arguments(rng, (5, 7), 5, offset=offset, out_offset=255,
+                              bias=np.full(5, bias), shifts=np.full(5, shift),
+                              multipliers=rng.integers(0, 1 << 31, 5))
+                a[0].array[:], a[1][:] = x, weight
+                a[9][0] = (1 << 31) - 1
+                yield a
+
+
+def test_random_shapes_equal_numpy():
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        a = random_arguments(rng)
+        np.testing.assert_array_equal(call(OPERATOR, *a), expected(*a), err_msg=str(a[3:9]))
+
+
+def test_largest_sums_equal_numpy():
+    for a in largest_sums():
+        np.testing.assert_array_equal(call(OPERATOR, *a), expected(*a))
+
+
+def test_sizes_and_paddings_larger_than_the_scratch_allows():
+    rng = np.random.default_rng(2)
+    for size, padding, multiplier in (
+            ((3, 400), (1, 1), 1), ((400, 3), (1, 1), 1), ((150, 150), (1, 1), 1),
+            ((2, 3), (500, 0), 1), ((2, 3), (40, 60), 2), ((60, 60), (1, 1), 5)):
+        a = arguments(rng, size, 2, padding=padding, multiplier=multiplier)
+        np.testing.assert_array_equal(call(OPERATOR, *a), expected(*a))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_equal_the_twin(board):
+    rng = np.random.default_rng(3)
+    cases = [Case(OPERATOR, *random_arguments(rng)) for _ in range(300)]
+    assert_same(board, cases + [Case(OPERATOR, *a) for a in largest_sums()])

@@ -1,0 +1,100 @@
+"""Kernels poll: no instruction runs for long without asking whether the execution is to end, and ends
+at once where it is."""
+
+import numpy as np
+import pytest
+from _picotorch_c import ffi
+from picotorch import schema
+from picotorch.host.operators import built_operators
+from support.board_call import Case, assert_same
+from support.kernel_call import Call, KernelError, Tensor
+from support.long_calls import LONG, SHORT
+
+ENDED = 0x14  # an error code that no kernel returns
+
+
+class Polls:
+    """What context->poll answers, `count` times: an error from the `last`-th time on."""
+
+    def __init__(self, last=None):
+        self.count, self.last = 0, last
+        self.callback = ffi.callback("int(pt_context *)", self.answer)
+
+    def answer(self, context):
+        self.count += 1
+        return ENDED if self.last is not None and self.count >= self.last else 0
+
+
+def poll_through(operator, arguments, last=None):
+    polls = Polls(last)
+    one = Call(operator, arguments)
+    one.context._c.poll = polls.callback
+    ended = None
+    try:
+        one.run()
+    except KernelError as error:
+        ended = error
+    return polls.count, ended
+
+
+def operators():
+    return list(built_operators())
+
+
+def test_all_operators_are_here():
+    numbers = {name for name in operators() if name.startswith("executorch_prim::")}
+    assert set(LONG) | SHORT | numbers == set(operators())
+    assert not set(LONG) & (SHORT | numbers)
+
+
+@pytest.mark.parametrize("operator", sorted(LONG))
+def test_a_long_call_polls_and_can_be_ended(operator):
+    count, ended = poll_through(operator, LONG[operator])
+    assert ended is None
+    assert count > 3  # the first is the executor's
+    for last in (2, 3, count):
+        asked, ended = poll_through(operator, LONG[operator], last)
+        assert (asked, ended.stage, ended.name) == (last, "run", schema.ERROR_NAMES[ENDED])
+
+
+# ---- in parts
+
+CHANNELS_LAST = (0, 2, 3, 1)
+
+
+def int8(rng, *sizes):
+    return rng.integers(-128, 128, sizes).astype(np.int8)
+
+
+def scaling(rng, outputs):
+    """multipliers and shifts"""
+    return (Tensor(rng.integers(1 << 30, (1 << 31) - 1, outputs).astype(np.int32), constant=True),
+            Tensor(rng.integers(-9, -6, outputs).astype(np.int32), constant=True))
+
+
+def convolution(rng, x, channels, kernel, padding, stride=1):
+    sizes = [(size + 2 * padding - kernel) // stride + 1 for size in x.shape[2:]]
+    w = int8(rng, channels, kernel, kernel, x.shape[1])
+    return Case("cortex_m::quantized_conv2d.out", Tensor(x, CHANNELS_LAST), Tensor(w, constant=True),
+                None, [stride] * 2, [padding] * 2, [1, 1], 7, 3, *scaling(rng, channels), -128, 127,
+                np.zeros(4, np.uint8), Tensor(np.zeros((1, channels, *sizes), np.int8), CHANNELS_LAST))
+
+
+def depthwise(rng, x, padding, stride=1):
+    sizes = [(size + 2 * padding - 3) // stride + 1 for size in x.shape[2:]]
+    channels = x.shape[1]
+    return Case("cortex_m::quantized_depthwise_conv2d.out", Tensor(x, CHANNELS_LAST),
+                Tensor(int8(rng, 1, 3, 3, channels), constant=True), None, [stride] * 2, [padding] * 2,
+                [1, 1], 1, 7, 3, *scaling(rng, channels), -128, 127, np.zeros(4, np.uint8),
+                Tensor(np.zeros((1, channels, *sizes), np.int8), CHANNELS_LAST))
+
+
+@pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
+def test_images_in_parts_are_the_same(board):
+    """More products than lie between two polls: some rows at a time, and parts of a row."""
+    rng = np.random.default_rng(5)
+    image, row = int8(rng, 1, 16, 50, 40), int8(rng, 1, 32, 2, 700)
+    assert_same(board, [convolution(rng, image, 24, 3, 1), convolution(rng, image, 24, 3, 0),
+                        convolution(rng, row, 32, 3, 1), convolution(rng, row, 128, 1, 0)])
+    large = int8(rng, 1, 16, 180, 200)
+    assert_same(board, [depthwise(rng, large, 1)])

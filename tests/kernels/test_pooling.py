@@ -1,0 +1,172 @@
+"""avg_pool2d, _adaptive_avg_pool2d and max_pool2d_with_indices against windows of numpy."""
+
+import math
+
+import numpy as np
+import pytest
+from support.kernel_call import KernelError, call
+
+AVG, MAX = "aten::avg_pool2d.out", "aten::max_pool2d_with_indices.out"
+ADAPTIVE = "aten::_adaptive_avg_pool2d.out"
+
+
+def count_windows(size, kernel, stride, padding, dilation, ceil_mode):
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    n = (math.ceil if ceil_mode else math.floor)(span / stride) + 1
+    return n - (ceil_mode and (n - 1) * stride >= size + padding)
+
+
+def windows(shape, kernel, stride, padding, dilation, ceil_mode):
+    """Output (y, x) with the taps inside the input: (y, x), rows, columns."""
+    counts = [count_windows(*v, ceil_mode)
+              for v in zip(shape[-2:], kernel, stride, padding, dilation, strict=True)]
+    for at in np.ndindex(*counts):
+        yield at, *[[p for p in (at[d] * stride[d] - padding[d] + i * dilation[d]
+                                 for i in range(kernel[d])) if 0 <= p < shape[-2 + d]]
+                    for d in (0, 1)]
+
+
+def zeros(x, places, dtype=None):
+    last = places[-1]
+    return np.zeros((*x.shape[:-2], last[0] + 1, last[1] + 1), dtype or x.dtype)
+
+
+def avg_pool(x, kernel, stride, padding, ceil_mode, count_pad, divisor):
+    places = list(windows(x.shape, kernel, stride, padding, (1, 1), ceil_mode))
+    out = zeros(x, [p[0] for p in places])
+    for (y, z), rows, columns in places:
+        size = [min(a * s - p + k, n + p) - (a * s - p)
+                for a, s, p, k, n in zip((y, z), stride, padding, kernel, x.shape[-2:], strict=True)]
+        taps = size[0] * size[1] if count_pad else len(rows) * len(columns)
+        total = x[..., rows, :][..., columns].sum((-2, -1), dtype=np.float64)
+        out[..., y, z] = total / (divisor or taps)
+    return out
+
+
+def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
+    places = list(windows(x.shape, kernel, stride, padding, dilation, ceil_mode))
+    out, indices = zeros(x, [p[0] for p in places]), zeros(x, [p[0] for p in places], np.int64)
+    for (y, z), rows, columns in places:
+        flat = x[..., rows, :][..., columns].reshape(*x.shape[:-2], -1)
+        best = flat.argmax(-1)
+        out[..., y, z] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
+        plane = np.arange(x.shape[-2] * x.shape[-1]).reshape(x.shape[-2:])
+        indices[..., y, z] = plane[rows, :][:, columns].reshape(-1)[best]
+    return out, indices
+
+
+def test_avg_pool2d_of_int64_cuts_the_quotient():
+    x = np.array([[[-3, -4], [1, -1]]], np.int64)
+    out = np.zeros((1, 1, 1), np.int64)
+    got = call(AVG, x, [2, 2], [], [0, 0], False, True, None, out)
+    assert got.item() == -1  # -7 / 4
+
+
+def test_empty_stride_is_the_kernel_and_one_number_stands_for_two():
+    x = np.arange(16, dtype=np.float32).reshape(1, 4, 4)
+    got = call(AVG, x, [2], [], [0], False, True, None, np.zeros((1, 2, 2), np.float32))
+    np.testing.assert_array_equal(got[0], [[2.5, 4.5], [10.5, 12.5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_max_pool2d_finds_the_last_nan(dtype):
+    x = np.array([[[1, np.nan, 9], [np.nan, 3, 2]]], dtype)
+    value, index = call(MAX, x, [2, 3], [], [0, 0], [1, 1], False, np.zeros((1, 1, 1), dtype),
+                        np.zeros((1, 1, 1), np.int64))
+    assert np.isnan(value.item()) and index.item() == 3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_max_pool2d_of_one_tap_has_any_dilation(dtype):
+    x = np.arange(2 * 3 * 18).reshape(1, 2, 3, 18).astype(dtype)
+    value, index = call(MAX, x, [1, 1], [1, 1], [0, 0], [2**27 + 1, 2**27 + 1], False,
+                        np.zeros_like(x), np.zeros(x.shape, np.int64))
+    assert (value == x).all() and (index == np.arange(3 * 18).reshape(3, 18)).all()
+
+
+def test_no_images():
+    x, out = np.zeros((0, 2, 4, 4), np.float32), np.zeros((0, 2, 2, 2), np.float32)
+    assert call(AVG, x, [2, 2], [], [0, 0], False, True, None, out).shape == out.shape
+    assert call(ADAPTIVE, x, [2, 2], out).shape == out.shape
+    indices = np.zeros(out.shape, np.int64)
+    assert call(MAX, x, [2, 2], [], [0, 0], [1, 1], False, out, indices)[1].shape == out.shape
+
+
+IMAGE = np.zeros((1, 1, 4, 4), np.float32)
+HALF = np.zeros((1, 1, 2, 2), np.float32)
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({0: np.zeros((4, 4), np.float32)}, "3 or 4 dims"),
+    ({0: np.zeros((1, 1, 0, 4), np.float32)}, "height and width"),
+    ({0: np.zeros((1, 1, 4, 4), np.int32)}, "no pooling of this dtype"),
+    ({1: [0, 2]}, "kernel_size"),
+    ({1: [2, 2, 2]}, "kernel_size"),
+    ({1: [2**62, 2]}, "kernel_size"),
+    ({2: [0, 1]}, "stride"),
+    ({2: [-1]}, "stride"),
+    ({3: [-1, 0]}, "padding must"),
+    ({3: []}, "padding must"),
+    ({3: [2, 2]}, "half the kernel"),
+    ({1: [5, 5]}, "larger than the input"),
+    ({6: 0}, "divisor_override"),
+    ({7: np.zeros((1, 1, 2, 2), np.float64)}, "dtype must be the input's"),
+    ({7: np.zeros((1, 1, 3, 2), np.float32)}, "sizes differ from those"),
+])
+def test_avg_pool2d_refuses(change, reason):
+    arguments = [IMAGE, [2, 2], [2, 2], [0, 0], False, True, None, HALF]
+    for i, value in change.items():
+        arguments[i] = value
+    with pytest.raises(KernelError, match=reason) as error:
+        call(AVG, *arguments)
+    assert error.value.stage == "check"
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({0: np.zeros((1, 1, 4, 4), np.uint16)}, "no pooling of this dtype"),
+    ({1: []}, "kernel_size"),
+    ({4: [0, 1]}, "dilation"),
+    ({4: [1, 1, 1]}, "dilation"),
+    ({6: np.zeros((1, 1, 2, 2), np.int8)}, "dtype must be the input's"),
+    ({7: np.zeros((1, 1, 2, 2), np.int32)}, "indices must be int64"),
+    ({7: np.zeros((1, 1, 2, 1), np.int64)}, "sizes differ from those"),
+    ({0: np.zeros((1, 1, 1, 4), np.float32), 3: [2, 0], 4: [4, 1]}, "padding alone"),
+])
+def test_max_pool2d_refuses(change, reason):
+    arguments = [IMAGE, [2, 2], [2, 2], [0, 0], [1, 1], False, HALF, np.zeros((1, 1, 2, 2), np.int64)]
+    for i, value in change.items():
+        arguments[i] = value
+    if "alone" in reason:
+        arguments[6] = np.zeros((1, 1, 1, 2), np.float32)
+        arguments[7] = np.zeros((1, 1, 1, 2), np.int64)
+    with pytest.raises(KernelError, match=reason):
+        call(MAX, *arguments)
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    ([np.zeros((4, 4), np.float32), [2, 2], HALF], "3 or 4 dims"),
+    ([np.zeros((1, 4, 4), np.int64), [2, 2], HALF], "no pooling of this dtype"),
+    ([IMAGE, [2], HALF], "output_size"),
+    ([IMAGE, [2, -2], HALF], "output_size"),
+    ([IMAGE, [2, 3], HALF], "sizes differ from those"),
+    ([IMAGE, [2, 2], np.zeros((1, 1, 2, 2), np.float64)], "dtype must be the input's"),
+])
+def test_adaptive_avg_pool2d_refuses(arguments, reason):
+    with pytest.raises(KernelError, match=reason):
+        call(ADAPTIVE, *arguments)
+
+
+HUGE = 2**13
+
+
+def test_huge_images_of_no_channels_take_no_time():
+    x = np.zeros((2, 0, HUGE, HUGE), np.float32)
+    assert call(AVG, x, [1], [], [0], False, False, None, x.copy()).shape == x.shape
+    assert call(ADAPTIVE, x[..., :2, :2], [HUGE, HUGE], x.copy()).shape == x.shape
+    y, indices = x[..., 2:, 2:], x[..., 2:, 2:].astype(np.int64)
+    assert call(MAX, x, [2], [1], [0], [2], False, y, indices)[0].shape == y.shape
+
+
+def test_avg_pool2d_of_the_lowest_integer_by_minus_one_wraps():
+    x = np.full((1, 1, 1), -(2**63), np.int64)
+    assert call(AVG, x, [1], [], [0], False, False, -1, np.zeros_like(x)) == x

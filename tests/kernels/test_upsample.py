@@ -1,0 +1,85 @@
+"""Upsampling against numpy, by ExecuTorch's rules of positions, in any dim order."""
+
+import numpy as np
+import pytest
+from support.kernel_call import KernelError, Tensor, call
+
+ORDERS = [(0, 1, 2, 3), (0, 2, 3, 1)]
+RESIZED = [([7, 12], None), ([3, 2], None), ([1, 1], None), ([5, 6], None), ([10, 12], None),
+           (None, [2.0, 2.0]), (None, [1.5, 3.7]), (None, [1.15, 0.5])]
+
+
+def sizes_and_scales(image, sizes, factors):
+    """For height and width: size that comes out, input places an output place."""
+    for d, n in enumerate(image.shape[2:]):
+        size = sizes[d] if sizes else int(n * factors[d])
+        yield size, np.float32(1 / (factors[d] if factors else size / n))
+
+
+def nearest(image, sizes, factors):
+    for axis, (size, scale) in enumerate(sizes_and_scales(image, sizes, factors), 2):
+        places = np.floor(np.arange(size, dtype=np.float32) * scale).astype(int)
+        image = image.take(np.minimum(places, image.shape[axis] - 1), axis)
+    return image
+
+
+def bilinear(image, sizes, factors, align):
+    image = image.astype(np.float64)
+    for axis, (size, scale) in list(enumerate(sizes_and_scales(image, sizes, factors), 2)):
+        n, places = image.shape[axis], np.arange(size, dtype=np.float32)
+        if size == n:
+            continue
+        if align:
+            at = places * np.float32((n - 1) / (size - 1) if size > 1 else 0)
+        else:
+            at = np.maximum(scale * (places + np.float32(0.5)) - np.float32(0.5), 0)
+        first = np.minimum(at.astype(int), n - 1)
+        weight = np.minimum(at - first, 1).reshape([-1 if d == axis else 1 for d in range(4)])
+        second = np.minimum(first + 1, n - 1)
+        image = image.take(first, axis) * (1 - weight) + image.take(second, axis) * weight
+    return image
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16"])
+@pytest.mark.parametrize("sizes, factors", RESIZED)
+def test_nearest(sizes, factors, dtype):
+    image = np.random.default_rng(0).integers(-99, 99, (2, 3, 5, 6)).astype(dtype)
+    expected = nearest(image, sizes, factors)
+    for order in ORDERS:
+        out = Tensor(np.zeros_like(expected), ORDERS[order == ORDERS[0]] if sizes else order)
+        result = call("aten::upsample_nearest2d.vec_out", Tensor(image, order), sizes, factors, out)
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("sizes, factors", RESIZED)
+def test_bilinear(sizes, factors, align, dtype):
+    image = np.random.default_rng(0).normal(size=(2, 3, 5, 6)).astype(dtype)
+    expected = bilinear(image, sizes, factors, align)
+    for order in ORDERS:
+        out = Tensor(np.zeros_like(expected, dtype), order)
+        result = call("aten::upsample_bilinear2d.vec_out", Tensor(image, order), sizes, align, factors,
+                      out)
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=2e-6)
+
+
+IMAGE, OUT = np.ones((1, 2, 3, 3), np.float32), np.ones((1, 2, 6, 6), np.float32)
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    ((IMAGE, [6, 6], [2.0, 2.0], OUT), "either output_size or scale_factors"),
+    ((IMAGE, None, None, OUT), "either output_size or scale_factors"),
+    ((IMAGE, [6], None, OUT), "two sizes or factors"),
+    ((IMAGE, [6, 0], None, OUT), "an output size is out of range"),
+    ((IMAGE, None, [0.1, 2.0], OUT), "an output size is out of range"),
+    ((IMAGE, None, [1e30, float("nan")], OUT), "an output size is out of range"),
+    ((IMAGE[0], [6, 6], None, OUT), "4 dims"),
+    ((IMAGE[:, :, :0], [6, 6], None, OUT), "height and width"),
+    ((IMAGE, [6, 6], None, OUT.astype(np.int8)), "dtype must be the input's"),
+    ((IMAGE, [6, 5], None, OUT), "sizes differ from those"),
+])
+def test_refusals(arguments, reason):
+    with pytest.raises(KernelError, match=reason) as error:
+        call("aten::upsample_nearest2d.vec_out", *arguments)
+    assert error.value.stage == "check"

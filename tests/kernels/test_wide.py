@@ -1,0 +1,244 @@
+"""Convolutions in the forms of wide.h on the cores that have them: every byte is that of the twin,
+which computes them plainly, with any scratch."""
+
+import numpy as np
+import pytest
+from picotorch.host import operators
+from picotorch.host.compile import image_writer
+from picotorch.host.firmware import selective
+from picotorch.host.run import running
+from picotorch.host.run.parity import same_bits
+from picotorch.host.run.request import Request
+from picotorch.host.twin import open_program
+from support import benchmark_store
+from support.board_call import Case, assert_same, call_on_board
+from support.kernel_call import Tensor, channels_last
+
+M4 = "mps2-an386"
+BOARDS = (M4, "mps2-an500", "mps2-an505")
+INT32_MAX = (1 << 31) - 1
+
+
+def constant(values, dtype=np.int32):
+    return Tensor(np.asarray(values).astype(dtype), constant=True)
+
+
+def convolution(x, w, bias, multipliers, shifts, offset=-7, stride=(1, 1), padding=(1, 1),
+                limits=(-128, 127), out_offset=-3, **options):
+    """A case; x (N, C, H, W), w (outputs, rows, columns, C)."""
+    sizes = [(x.shape[2 + i] + 2 * padding[i] - w.shape[1 + i]) // stride[i] + 1 for i in (0, 1)]
+    n = len(w)
+    return Case("cortex_m::quantized_conv2d.out", channels_last(x), constant(w, np.int8),
+                None if bias is None else constant(np.broadcast_to(bias, n)), list(stride),
+                list(padding), [1, 1], offset, out_offset,
+                constant(np.broadcast_to(multipliers, n)), constant(np.broadcast_to(shifts, n)),
+                *limits, Tensor(np.zeros(0, np.uint8), scratch=True),
+                channels_last(np.zeros((len(x), n, *sizes), np.int8)), **options)
+
+
+class Draw:
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def int8(self, *sizes):
+        return self.rng.integers(-128, 128, sizes).astype(np.int8)
+
+    def case(self, size, channels, outputs, kernel=(3, 3), offset=-7, batch=1, bias=True, **options):
+        depth = kernel[0] * kernel[1] * channels
+        shift = -int(np.ceil(np.log2(depth) / 2)) - 5
+        return convolution(
+            self.int8(batch, channels, *size), self.int8(outputs, *kernel, channels),
+            self.rng.integers(-9999, 9999, outputs) if bias else None,
+            self.rng.integers(1 << 30, INT32_MAX, outputs),
+            self.rng.integers(shift - 1, shift + 2, outputs), offset, **options)
+
+
+def shapes():
+    """Heights, widths and channels around those at which blocks, bands and pairs end."""
+    d = Draw(1)
+    for width in range(1, 15):
+        for channels in (4, 12, 32, 64):
+            padding = tuple(map(int, d.rng.integers(0, 3, 2)))
+            size = int(d.rng.integers(max(1, 3 - 2 * padding[0]), 12)), max(width, 3 - 2 * padding[1])
+            yield d.case(size, channels, int(d.rng.integers(1, 9)), padding=padding,
+                         offset=int(d.rng.choice([-127, 0, 5, 128])))
+    for kernel in ((1, 3), (2, 3), (4, 3), (5, 3)):
+        for stride in (1, 2, 3):
+            yield d.case((9, 10), 8, 5, kernel, stride=(stride, 1), padding=(kernel[0] // 2, 1))
+    for kernel, stride, padding in (((3, 3), (1, 2), (1, 1)), ((3, 4), (1, 1), (1, 1)),
+                                    ((3, 3), (1, 1), (0, 6)), ((3, 3), (5, 1), (4, 2))):
+        yield d.case((7, 9), 16, 4, kernel, stride=stride, padding=padding)
+    yield d.case((6, 9), 8, 6, batch=3, limits=(-90, 80))
+    yield d.case((6, 9), 8, 7, bias=False, limits=(-128, 100))
+    yield d.case((40, 30), 16, 6)
+    yield d.case((5, 5), 6, 4)
+
+
+def neighbours():
+    """Of other columns and strides: rows of words and of bytes, with what is left of four."""
+    d = Draw(7)
+    for channels in (1, 2, 3, 4, 5, 7, 8, 20):
+        for kernel in ((3, 3), (2, 2), (1, 5), (10, 4), (4, 1), (3, 6)):
+            for stride in ((1, 1), (2, 2), (1, 3), (3, 1)):
+                padding = tuple(int(d.rng.integers(0, k)) for k in kernel)
+                size = tuple(int(d.rng.integers(6, 13)) for _ in kernel)
+                yield d.case((max(size[0], kernel[0]), size[1]), channels, int(d.rng.integers(1, 8)),
+                             kernel, int(d.rng.choice([-127, 0, 5, 128])), stride=stride,
+                             padding=padding, bias=bool(d.rng.integers(0, 4)),
+                             limits=(-100, 90) if channels == 5 else (-128, 127))
+    yield d.case((50, 41), 3, 9, stride=(2, 2), batch=2)
+    yield d.case((7, 2), 4, 4)
+    yield d.case((9, 3), 16, 5, stride=(2, 2))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("prepare", [False, True])
+@pytest.mark.parametrize("shapes", [shapes, neighbours])
+def test_shapes(shapes, board, prepare):
+    cases = list(shapes())
+    if prepare:
+        cases = [Case(case.operator, *case.arguments, prepare=True) for case in cases]
+    assert_same(board, cases)
+
+
+def extremes():
+    d = Draw(2)
+    for value in (-128, 127):
+        for offset in (-127, 128):
+            for weights in ((-128, -128, -128), (127, 127, 127), (-128, 127, -128), (127, -128, 127)):
+                w = np.empty((4, 3, 3, 64), np.int8)
+                w[:] = np.array(weights)[:, None]
+                w[1] = d.int8(3, 3, 64)
+                x = np.full((1, 64, 5, 6), value, np.int8)
+                x[..., ::2] = -1 - value
+                for right in (1, 12, 20):
+                    yield convolution(x, w, [1 << 28, -(1 << 28), 0, 77], INT32_MAX, -right, offset)
+
+
+def boundaries():
+    """Sums beside those at which outputs change, of both signs."""
+    d = Draw(3)
+    n = 300
+    x = d.int8(1, 4, 4, 4)
+    for right in (*range(1, 21), 22, 30, 31):
+        for out_offset in (-128, 0, 127):
+            multipliers = d.rng.integers(1 << 30, INT32_MAX, n)
+            multipliers[:5] = (1, 1 << 16, 1 << 30, INT32_MAX, 0x40008000)
+            bias = np.round((d.rng.integers(-300, 300, n) + 0.5) * 2.0 ** (31 + right) / multipliers)
+            bias = (bias + d.rng.integers(-2, 3, n)).clip(-(1 << 29), (1 << 29) - 1)
+            yield convolution(x, np.zeros((n, 1, 3, 4), np.int8), bias, multipliers, -right,
+                              padding=(0, 1), out_offset=out_offset)
+
+
+def other_parameters():
+    """Multipliers, shifts and biases that the form does not take."""
+    d = Draw(4)
+    x, w = d.int8(1, 8, 6, 6), d.int8(4, 3, 3, 8)
+    for multiplier, shift, bias in ((1 << 30, 0, 5), (1 << 30, 3, 5), (1 << 30, -25, 5),
+                                    (-5, -8, 5), (1 << 30, -10, (1 << 31) - 1)):
+        yield convolution(x, w, [bias, 1, 2, 3], [1 << 30, multiplier, 1 << 30, 1 << 30],
+                          [-8, shift, -8, -8])
+
+
+def strided(cases):
+    """The same convolutions, in another form: each second column."""
+    def all_of_them():
+        for case in cases():
+            arguments = list(case.arguments)
+            x, w, out = arguments[0].array, arguments[1].array, arguments[-1].array
+            padding = arguments[4]
+            width = (x.shape[3] + 2 * padding[1] - w.shape[2]) // 2 + 1
+            arguments[3] = [1, 2]
+            arguments[-1] = channels_last(np.zeros((*out.shape[:3], width), np.int8))
+            yield Case(case.operator, *arguments)
+
+    all_of_them.__name__ = f"strided_{cases.__name__}"
+    return all_of_them
+
+
+VALUES = [extremes, boundaries, other_parameters]
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("cases", VALUES + [strided(cases) for cases in VALUES])
+def test_values(board, cases):
+    for prepare in (False, True):
+        assert_same(board, [Case(case.operator, *case.arguments, prepare=prepare) for case in cases()])
+
+
+@pytest.mark.parametrize("options", [
+    {"channels": 32}, {"channels": 16, "stride": (2, 2)}, {"channels": 3, "stride": (2, 2)}])
+def test_any_scratch(options):
+    """From what the kernel asks for to more than it has a use for; less takes longer, never other
+    bytes."""
+    d = Draw(5)
+    model = d.case((32, 16), outputs=6, **options)
+    sizes = [*range(0, 16000, 700), 20000]
+    cases = [Case(model.operator, *model.arguments, given=given) for given in sizes]
+    assert_same(M4, cases)
+    counts = [result.instructions for result in call_on_board(M4, cases)]
+    assert min(counts) < 0.85 * counts[0] and counts[-1] <= 1.02 * min(counts)
+
+
+def test_scratch_that_is_wished_for_is_enough():
+    d = Draw(6)
+    for size, channels, stride in (((32, 32), 16, 1), ((8, 8), 64, 1), ((5, 40), 4, 1),
+                                   ((32, 32), 16, 2), ((96, 96), 3, 2)):
+        for prepare in (False, True):
+            case = d.case(size, channels, 8, prepare=prepare, stride=(stride, stride))
+            case.on_twin()
+            wished = case.call.context.scratch_wished()
+            some, more, less = call_on_board(M4, [
+                Case(case.operator, *case.arguments, prepare=prepare, given=given)
+                for given in (wished, 16384, wished - 64)])
+            assert some.instructions == more.instructions <= less.instructions
+            assert prepare or some.instructions < less.instructions
+
+
+@pytest.mark.parametrize("name, forms", [
+    ("int8_resnet8", {"winograd", "neighbours"}), ("int8_mobilenet_v1_025", {"neighbours"}),
+    ("int8_ds_cnn", {"neighbours"}), ("int8_deep_autoencoder", set())])
+def test_which_models_gain(name, forms):
+    program = open_program(benchmark_store.load(name).pte(M4))
+    assert operators.wide_forms(program) == forms
+
+
+# ---- models, images, and builds without the forms
+
+
+def executed(file, **options):
+    """Instructions of a run of resnet8 whose outputs are right."""
+    model = benchmark_store.load("int8_resnet8")
+    result = running.run(Request(file, "int8_resnet8", model.inputs, pool_size=1 << 20, bare=True,
+                                 **options), M4)
+    assert (result.code, result.message) == (0, "")
+    assert same_bits(result.outputs[0], model.expected[0])
+    return result.instructions["execute"]
+
+
+def test_an_image_takes_them_with_what_is_prepared_alone():
+    model = benchmark_store.load("int8_resnet8").pte(M4)
+    image = image_writer.compile_image(model, (), "cortex-m4").data
+    fast, slow = executed(image), executed(image, temp_size=2048)
+    assert fast < executed(model) and fast < 0.85 * slow
+
+
+@pytest.fixture(scope="module")
+def firmware_without(tmp_path_factory):
+    output = tmp_path_factory.mktemp("without") / "fw.elf"
+    program = open_program(benchmark_store.load("int8_resnet8").pte(M4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selective, "needed_features", lambda programs: {"programs"})
+        entry = selective.build(M4, {"int8_resnet8": program}, output, bare=True)
+    with_them = selective.build(M4, {"int8_resnet8": program}, output.with_name("with.elf"), bare=True)
+    assert with_them["flash"] - entry["flash"] == pytest.approx(6000, abs=400)
+    assert with_them["kernels"]["kernels"] - entry["kernels"]["kernels"] == pytest.approx(6000, abs=400)
+    return output
+
+
+def test_a_build_without_the_forms(firmware_without):
+    model = benchmark_store.load("int8_resnet8").pte(M4)
+    for prepare in ("none", "pool"):
+        slow = executed(model, firmware=firmware_without, prepare=prepare)
+        assert slow == pytest.approx(executed(model, temp_size=2048, prepare=prepare), rel=0.01)
+        assert executed(model, prepare=prepare) < 0.8 * slow

@@ -1,0 +1,35 @@
+"""Programs that picotorch is to refuse, with the names of all that it lacks."""
+
+import torch
+import torch.nn.functional as F
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from models.zoo.registry import Data, Function, Model, fixture
+from torch import nn
+
+
+def antialiased(image: torch.Tensor) -> torch.Tensor:
+    return F.interpolate(image, (2, 2), mode="bilinear", antialias=True)
+
+
+@fixture(refused=("aten::rand.out", "aten::_upsample_bilinear2d_aa.out"))
+def missing_operators(data: Data) -> Model:
+    """Two operators without a kernel, between two that have one."""
+    return Model(
+        Function(lambda x, image: (torch.relu(x) + 0 * torch.rand(2, 3), antialiased(image) + 1)),
+        (data.floats(2, 3), data.floats(1, 1, 3, 3)),
+    )
+
+
+@fixture(refused=("aten::_upsample_bilinear2d_aa.out",))
+def missing_in_one_method(data: Data) -> Model:
+    """A method that runs beside one with an operator without a kernel."""
+    return Model(
+        {"forward": Function(torch.relu), "resize": Function(antialiased)},
+        {"forward": (data.floats(2, 3),), "resize": (data.floats(1, 1, 3, 3),)},
+    )
+
+
+@fixture(refused=("XnnpackBackend",))
+def delegated(data: Data) -> Model:
+    """A linear layer handed to XNNPACK: the method needs a backend."""
+    return Model(nn.Linear(3, 2), (data.floats(1, 3),), partitioner=XnnpackPartitioner)

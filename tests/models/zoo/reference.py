@@ -1,0 +1,104 @@
+"""Expected outputs: ExecuTorch's own runtime, held against eager PyTorch, or the Cortex-M dialect's."""
+
+import copy
+import tempfile
+from pathlib import Path
+
+import torch
+from executorch.runtime import Runtime
+from models.zoo import cortex_m
+from models.zoo.registry import Model
+
+_MOVED = (torch.float8_e5m2, torch.float8_e4m3fn)
+_TOLERANCES = {torch.float16: 2**-8, torch.bfloat16: 2**-5}
+
+
+def run(model: Model, pte: bytes, data: bytes | None = None) -> list[list]:
+    """Execute each run of the model, with a .ptd file; the outputs of each, tensors cloned.
+
+    They are the dialect's of a model for Cortex-M; else ExecuTorch's, or PyTorch's if the model says
+    that ExecuTorch fails on it. Raises AssertionError where the two disagree unannounced, or agree
+    against the announcement.
+    """
+    if model.cortex_m:
+        return cortex_m.run(model)
+    wanted = run_eager(model)
+    if model.executorch_crashes:
+        return wanted
+    if not model.executorch_fails:
+        outputs = _run_executorch(model, pte, data)
+        _assert_close(outputs, wanted)
+        return outputs
+    try:
+        _assert_close(_run_executorch(model, pte, data), wanted)
+    except (AssertionError, RuntimeError):
+        return wanted
+    raise AssertionError("ExecuTorch agrees with PyTorch: executorch_fails is not true")
+
+
+def _run_executorch(model: Model, pte: bytes, data: bytes | None) -> list[list]:
+    with tempfile.TemporaryDirectory() as folder:
+        path, data_path = Path(folder) / "model.pte", Path(folder) / "model.ptd"
+        path.write_bytes(pte)
+        if data is not None:
+            data_path.write_bytes(data)
+        program = Runtime.get().load_program(path, data_path=data_path if data else None)
+        return _run_methods(model, program)
+
+
+def _run_methods(model, program):
+    loaded = {name: program.load_method(name)
+              for name in [*model.methods(), *model.constant_methods]}
+    return [
+        [_detached(value) for value in loaded[name].execute(inputs)]
+        for name, inputs in model.runs()
+    ]
+
+
+def run_eager(model: Model) -> list[list]:
+    """PyTorch's outputs of each run. Without oneDNN, whose gelu is off by 1e-4."""
+    modules = copy.deepcopy({name: module for name, (module, _) in model.methods().items()})
+    for name, value in model.constant_methods.items():
+        modules[name] = lambda value=value: value
+    with torch.backends.mkldnn.flags(enabled=False):
+        return [_call_eager(modules[name], copy.deepcopy(inputs)) for name, inputs in model.runs()]
+
+
+def _call_eager(module: torch.nn.Module, inputs: tuple) -> list:
+    """The outputs, after the inputs that were changed in place, which the exporter returns too."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    versions = [tensor._version for tensor in tensors]
+    with torch.no_grad():
+        outputs = module(*inputs)
+    changed = [
+        tensor
+        for tensor, version in zip(tensors, versions, strict=True)
+        if tensor._version != version
+    ]
+    flat, _ = torch.utils._pytree.tree_flatten(outputs)
+    return [_detached(value) for value in [*changed, *flat]]
+
+
+def _assert_close(outputs: list[list], wanted: list[list]) -> None:
+    """Equal within 1e-5 of the value, or of the largest value of the tensor.
+
+    float16 and bfloat16 within a few of their units in the last place; what is not computed, as bits.
+    """
+    for output, want in zip(sum(outputs, []), sum(wanted, []), strict=True):
+        if getattr(want, "dtype", None) in _MOVED:
+            assert output.dtype == want.dtype
+            output, want = output.view(torch.uint8), want.view(torch.uint8)
+        largest = 0.0
+        if isinstance(want, str):
+            assert output == want
+            continue
+        if isinstance(want, torch.Tensor) and want.is_floating_point() and want.isfinite().any():
+            largest = float(want[want.isfinite()].abs().max())
+        tolerance = _TOLERANCES.get(getattr(want, "dtype", None), 1e-5)
+        torch.testing.assert_close(
+            output, want, rtol=tolerance, atol=tolerance * largest, equal_nan=True
+        )
+
+
+def _detached(value):
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value

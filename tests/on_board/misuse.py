@@ -1,0 +1,376 @@
+"""Memories and buffers that would end in undefined behaviour or a wrong result, heap locked.
+
+Sections: the programs of tests/runtime/test_misuse.py, by name. Prints what every call ended with.
+"""
+
+from array import array
+
+from picotorch import EventTracer, FlatTensorDataMap
+
+
+def tell(label, function):
+    print(label, "->", locked(function) or "ok")
+
+
+def tell_load(label, method, program):
+    tell(label, lambda: method.load(program))
+
+
+def open_program(name):
+    return Program.load(BufferDataLoader(sections[name]))
+
+
+class Loaded:
+    """A method in memories of its own, and what it is made of."""
+
+    def __init__(self, program, pool=None, load=True, temp=None):
+        self.tracer = None
+        meta = program.method_meta()
+        self.planned = [take("planned", meta.memory_planned_buffer_size(i))
+                        for i in range(meta.num_memory_planned_buffers())]
+        self.pool = pool or MemoryAllocator(take("pool", 1024))
+        temp = MemoryAllocator(temp, "temp memory") if temp else None
+        self.method = Method(MemoryManager(self.pool, HierarchicalAllocator(self.planned), temp))
+        if load:
+            self.method.load(program)
+
+
+def memories_that_overlap(program):
+    """relu: 32 bytes of planned memory."""
+    memory, apart = take("planned", 4096), take("planned", 64)
+    code = take("planned", len(sections["relu"]))
+    code[:] = sections["relu"]
+    in_memory = Program.load(BufferDataLoader(code))
+    first, second = memory[:1024], memory[1024:2048]
+    last_byte = memory[1016:2040]
+    cases = [
+        ("pool and planned", program, first, [first], None),
+        ("pool and the end of planned", program, second, [last_byte], None),
+        ("temp and pool", program, first, [apart], first),
+        ("temp and planned", program, first, [second], second),
+        ("pool and program", in_memory, code, [second], None),
+        ("planned and program", in_memory, first, [code], None),
+        ("side by side", program, first, [second], apart),
+    ]
+    for label, of, pool, planned, temp in cases:
+        temp = MemoryAllocator(temp, "temp memory") if temp else None
+        method = Method(MemoryManager(MemoryAllocator(pool), HierarchicalAllocator(planned), temp))
+        tell_load(label, method, of)
+
+
+def memories_of_no_use(program):
+    pool = MemoryAllocator(take("pool", 1024))
+    for label, buffer in [("planned buffer of ints", array("i", [0] * 8)), ("None", None), ("5", 5)]:
+        method = Method(MemoryManager(pool, HierarchicalAllocator([buffer])))
+        tell_load(label, method, program)
+    try:
+        MemoryAllocator(5)
+    except Error as error:
+        print("pool 5 ->", error)
+    for verification in (2, None):
+        try:
+            Program.load(BufferDataLoader(sections["relu"]), verification)
+        except Error as error:
+            print("verification ->", error)
+
+
+def planned_buffers_that_overlap(program):
+    """two_buffers: planned buffers of 16 and 48 bytes."""
+    memory = take("planned", 128)
+    first, second = memory[:16], memory[16:64]
+    cases = [
+        ("side by side", [first, second]),
+        ("the same memory twice", [memory[:48], memory[:48]]),
+        ("the second begins in the first", [memory[:16], memory[8:56]]),
+        ("the first lies in the second", [memory[32:48], second]),
+        ("only what is not used overlaps", [memory, memory[16:64]]),
+    ]
+    for label, planned in cases:
+        method = Method(MemoryManager(MemoryAllocator(take("pool", 512)),
+                                      HierarchicalAllocator(planned)))
+        tell_load(label, method, program)
+
+
+def one_allocator_for_two(program):
+    """The method pool is the temp memory, too."""
+    pool = MemoryAllocator(take("pool", 1024))
+    planned = HierarchicalAllocator([take("planned", 32)])
+    tell_load("pool as temp memory", Method(MemoryManager(pool, planned, pool)), program)
+    print("used", pool.used)
+
+
+def arrays_as_memories(program):
+    """Their bytes count, not their elements."""
+    for label, pool in [("pool of 8-byte ints", array("q", [0] * 64)),
+                        ("pool of 16 ints", array("i", [0] * 16))]:
+        method = Method(MemoryManager(MemoryAllocator(pool),
+                                      HierarchicalAllocator([take("planned", 32)])))
+        tell_load(label, method, program)
+
+
+def a_method_that_is_gone(program):
+    """Two methods in one pool; the first is collected without an unload."""
+    pool = MemoryAllocator(take("pool", 1024))
+    Loaded(program, pool)
+    used = pool.used
+    second = Loaded(program, pool)
+    collect()
+    x = take("planned", 16)
+    tell("reset the pool", lambda: pool.reset(used))
+    second.method.set_input(x, 0)
+    tell("execute the second", second.method.execute)
+    tell("unload the second", second.method.unload)
+    print("used", pool.used == used)
+
+
+def bytes_that_are_not_there(program):
+    """Asked of a pool in which a method is loaded."""
+    pool = MemoryAllocator(take("pool", 1024))
+    method = Loaded(program, pool).method
+    used = pool.used
+    tell("allocate what is negative", lambda: pool.allocate(-used))
+    tell("allocate at a multiple of 0", lambda: pool.allocate(4, 0))
+    tell("allocate at a multiple of -8", lambda: pool.allocate(4, -8))
+    tell("allocate at a multiple of 3", lambda: pool.allocate(4, 3))
+    tell("reset to more than is used", lambda: pool.reset(used + 8))
+    tell("reset to less than nothing", lambda: pool.reset(-8))
+    print("used", pool.used == used)
+    method.unload()
+
+
+def order_of_unloads(program):
+    """Two methods in one pool."""
+    pool = MemoryAllocator(take("pool", 1024))
+    first, second = Loaded(program, pool).method, Loaded(program, pool).method
+    tell("unload the first", first.unload)
+    tell("unload the second", second.unload)
+    tell("unload the first", first.unload)
+    print("used", pool.used)
+
+
+def inputs_in_place(program, written):
+    """relu_in_place writes to its input, which is unplanned; relu_unplanned does not."""
+    constant = sections["relu"][:16]
+    m, w = Loaded(program), Loaded(written)
+    out, x = take("planned", 16), take("planned", 16)
+    pool, planned = m.pool.buffer[:16], w.planned[0][:16]
+    tell("constant input", lambda: m.method.set_input(constant, 0))
+    tell("input in the pool", lambda: m.method.set_input(pool, 0))
+    tell("output in the pool", lambda: m.method.set_output_data_ptr(pool, 0))
+    tell("output", lambda: m.method.set_output_data_ptr(out, 0))
+    tell("execute", m.method.execute)
+    tell("constant input that is written", lambda: w.method.set_input(constant, 0))
+    tell("input that is written, in planned memory", lambda: w.method.set_input(planned, 0))
+    tell("execute", w.method.execute)
+    tell("input that is written", lambda: w.method.set_input(x, 0))
+    tell("execute", w.method.execute)
+
+
+def input_beyond_the_program(data):
+    """An input may lie in the program, but not in what follows it, too: the pool."""
+    size = len(data) + 7 & -8
+    memory = take("planned", size + 1024)
+    memory[: len(data)] = data
+    program = Program.load(BufferDataLoader(memory[:size]))
+    m = Loaded(program, MemoryAllocator(memory[size:])).method
+    inside, beyond = memory[size - 16 : size], memory[size - 8 : size + 8]
+    tell("input in the program", lambda: m.set_input(inside, 0))
+    tell("input in program and pool", lambda: m.set_input(beyond, 0))
+
+
+def memories_in_place(program):
+    """relu_unplanned: input and output are used where they lie."""
+    tracer = EventTracer(take("planned", 64))
+    events = tracer.buffer[16:32]
+    temp = take("planned", 64)
+    m = Loaded(program, load=False, temp=temp)
+    m.method.load(program, event_tracer=tracer)
+    x, out, both = take("planned", 16), take("planned", 16), take("planned", 24)
+    constant = sections["relu"][:16]
+    set_input, set_output = m.method.set_input, m.method.set_output_data_ptr
+    apart, late, short, shifted = both[:16], both[8:24], x[:12], take("planned", 24, 4)[:16]
+    in_temp = temp[:16]
+    tell("input of 12 bytes", lambda: set_input(short, 0))
+    tell("output of 12 bytes", lambda: set_output(short, 0))
+    tell("input at a multiple of 4", lambda: set_input(shifted, 0))
+    tell("output at a multiple of 4", lambda: set_output(shifted, 0))
+    tell("output that cannot be written", lambda: set_output(constant, 0))
+    tell("input in temp memory", lambda: set_input(in_temp, 0))
+    tell("output in temp memory", lambda: set_output(in_temp, 0))
+    tell("input among the events", lambda: set_input(events, 0))
+    tell("output among the events", lambda: set_output(events, 0))
+    tell("execute without either", m.method.execute)
+    tell("input", lambda: set_input(apart, 0))
+    tell("output that begins in the input", lambda: set_output(late, 0))
+    tell("execute", m.method.execute)
+    tell("output that is the input", lambda: set_output(apart, 0))
+    tell("execute", m.method.execute)
+    tell("step", m.method.step)
+    tell("input elsewhere", lambda: set_input(x, 0))
+    tell("execute", m.method.execute)
+    tell("what was the output as input", lambda: set_input(apart, 0))
+    tell("what was the input as output", lambda: set_output(x, 0))
+    tell("execute", m.method.execute)
+    tell("output of its own", lambda: set_output(out, 0))
+    tell("execute", m.method.execute)
+
+
+def inputs_over_each_other(program):
+    """add_unplanned reads two inputs where they lie, which may be the same."""
+    m = Loaded(program).method
+    x, out = take("planned", 16), take("planned", 16)
+    m.set_input(x, 0)
+    m.set_input(x, 1)
+    m.set_output_data_ptr(out, 0)
+    tell("execute", m.execute)
+    m.set_output_data_ptr(x, 0)
+    tell("execute into both inputs", m.execute)
+
+
+def tracers(program):
+    """An event tracer's memory over others."""
+    m = Loaded(program, load=False)
+    for label, buffer in [("in the pool", m.pool.buffer[16:80]), ("in planned memory", m.planned[0])]:
+        m.tracer = EventTracer(buffer)
+        tell("events " + label, lambda: m.method.load(program, event_tracer=m.tracer))
+    print("used", m.pool.used)
+
+
+def jumps_and_moves(moved, jump):
+    """Both take an unplanned input; move_in_place moves a tensor to it."""
+    constant = sections["relu"][:16]
+    m, j = Loaded(moved).method, Loaded(jump).method
+    tell("constant input that is moved to", lambda: m.set_input(constant, 0))
+    tell("constant input beside a jump", lambda: j.set_input(constant, 0))
+    tell("execute", j.execute)
+
+
+def elements_of_another_type(program):
+    """relu_int: two int32."""
+    m = Loaded(program).method
+    longs = array("q", [1])
+    unsigned = array("I", [1, 2])
+    ints = array("i", [1, -2])
+    tell("int64", lambda: m.set_input(longs, 0))
+    tell("uint32", lambda: m.set_input(unsigned, 0))
+    tell("int32", lambda: m.set_input(ints, 0))
+
+
+def many_inputs(program):
+    """many_inputs takes 40 tensors."""
+    m = Loaded(program).method
+    x = take("planned", 16)
+    for i in range(39):
+        m.set_input(x, i)
+    tell("execute without the last input", m.execute)
+    tell("the last input", lambda: m.set_input(x, 39))
+    tell("execute", m.execute)
+
+
+def large_ints(program):
+    """large_ints takes and gives 2**29 and 2**40."""
+    m = Loaded(program).method
+    result = [None]
+
+    def output():
+        result[0] = m.get_output(0)
+
+    clamped, large, larger = (1 << 30) - 1, 1 << 40, (1 << 64) + (1 << 40)
+    tell("2**29", lambda: m.set_input(536870912, 0))
+    tell("what 2**40 is clamped to", lambda: m.set_input(clamped, 1))
+    tell("2**64 more", lambda: m.set_input(larger, 1))
+    tell("2**40", lambda: m.set_input(large, 1))
+    tell("output of 2**29", output)
+    print(result[0], m.get_output(1))
+
+
+def an_index(m, meta, x, i):
+    print("index", i)
+    tell("set_input", lambda: m.set_input(x, i))
+    tell("set_output_data_ptr", lambda: m.set_output_data_ptr(x, i))
+    tell("get_output", lambda: m.get_output(i))
+    tell("planned buffer", lambda: meta.memory_planned_buffer_size(i))
+    tell("input", lambda: meta.input_tensor_meta(i))
+    tell("operator", lambda: meta.operator_name(i))
+
+
+def indices_of_any_size(program):
+    """None is taken for the 32 bits that the library sees of it."""
+    m = Loaded(program).method
+    x = take("planned", 16)
+    for i in (-1, 1 << 30, 1 << 31, 1 << 32, -1 << 32, 1 << 64):
+        an_index(m, m.metadata, x, i)
+
+
+def a_dim_order(order):
+    print("dim order", order, "->", unlocked(lambda: from_blob(bytes(16), (2, 2), "Float", order)))
+
+
+def a_truth(program, prepare):
+    method = Loaded(program, load=False).method
+    tell("prepare as a truth", lambda: method.load(program, "forward", prepare))
+
+
+def a_string_of_no_text(program):
+    """no_text gives a string of bytes that are not UTF-8."""
+    m = Loaded(program).method
+    tell("output", lambda: m.get_output(0))
+    print("unlocked", unlocked(lambda: m.get_output(0)))
+
+
+def objects_of_other_kinds(program):
+    m = Loaded(program).method
+    info = m.metadata.input_tensor_meta(0)
+    try:
+        objects = array("O", [0] * 64)  # as CPython's has not
+    except ValueError:
+        objects = None
+    tell("an input of a TensorInfo", lambda: m.set_input(info, 0))
+    tell("an input of a class", lambda: m.set_input(Tensor, 0))
+    print("a pool of objects ->", unlocked(lambda: MemoryAllocator(objects)))
+    print("a tensor of objects ->", unlocked(lambda: from_blob(objects, (4,), "Float")))
+    for order in ((0, 2), (0, -1), (0, 300), (0,)):
+        a_dim_order(order)
+    for name in (b"forward", b"backward", None, 5):
+        print("a name of another type ->", unlocked(lambda name=name: program.plan(name)))
+    for prepare in (None, 2, "yes"):
+        a_truth(program, prepare)
+
+
+def files_that_are_not_open(method):
+    """Made by hand, not by load."""
+    loader = BufferDataLoader(sections["relu"])
+    program, data_map = Program(loader), FlatTensorDataMap(loader)
+    tell("methods of a program that is not open", program.num_methods)
+    tell("method of a program that is not open", lambda: program.plan("forward"))
+    tell("load of a program that is not open", lambda: method.load(program))
+    tell("keys of a data file that is not open", data_map.library.num_keys)
+    tell("load with a data file that is not open",
+         lambda: method.load(relu, "forward", False, data_map))
+    tell("load afterwards", lambda: method.load(relu))
+
+
+relu = open_program("relu")
+memories_that_overlap(relu)
+memories_of_no_use(relu)
+planned_buffers_that_overlap(open_program("two_buffers"))
+one_allocator_for_two(relu)
+arrays_as_memories(relu)
+a_method_that_is_gone(relu)
+memories_in_place(open_program("relu_unplanned"))
+input_beyond_the_program(sections["relu_unplanned"])
+inputs_over_each_other(open_program("add_unplanned"))
+tracers(relu)
+bytes_that_are_not_there(relu)
+order_of_unloads(relu)
+inputs_in_place(open_program("relu_unplanned"), open_program("relu_in_place"))
+jumps_and_moves(open_program("move_in_place"), open_program("jump"))
+elements_of_another_type(open_program("relu_int"))
+many_inputs(open_program("many_inputs"))
+large_ints(open_program("large_ints"))
+indices_of_any_size(relu)
+objects_of_other_kinds(relu)
+a_string_of_no_text(open_program("no_text"))
+files_that_are_not_open(Loaded(relu, load=False).method)
+print("no memories ->", unlocked(lambda: Method(None)))
+print("metadata before load ->", unlocked(Loaded(relu, load=False).method.method_meta))

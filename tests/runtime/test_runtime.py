@@ -1,0 +1,167 @@
+"""picotorch.runtime: the interface of executorch.runtime."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from picotorch import Error
+from picotorch.runtime import Runtime, Verification
+from support import fixture_store
+from support.fixture_store import assert_close
+
+NAMES = ["add2_5", "argmax_argmin", "channels_last_network", "constant_output", "counter", "ds_cnn",
+         "same_output_twice", "two_methods", "unplanned_input", "unplanned_io", "zero_dim"]
+
+
+def load(name, method="forward"):
+    return Runtime.get().load_program(fixture_store.load(name).path).load_method(method)
+
+
+def error_of(call, *arguments, **named):
+    with pytest.raises(Error) as caught:
+        call(*arguments, **named)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_follow_one_another_on_the_same_methods(name):
+    fixture = fixture_store.load(name)
+    program = Runtime.get().load_program(fixture.path)
+    for run in fixture.runs:
+        outputs = program.load_method(run.method).execute(run.inputs)
+        assert isinstance(outputs, list) and len(outputs) == len(run.expected)
+        signatures = fixture.methods[run.method]["outputs"]
+        for output, wanted, signature in zip(outputs, run.expected, signatures, strict=True):
+            assert_close(run.sampled(output), wanted, signature.get("dtype"))
+
+
+@pytest.mark.parametrize("as_source", [
+    str, Path, lambda path: path.read_bytes(), lambda path: bytearray(path.read_bytes()),
+    lambda path: io.BytesIO(path.read_bytes()),
+], ids=["str", "Path", "bytes", "bytearray", "file object"])
+@pytest.mark.parametrize("verification", Verification)
+def test_sources_of_a_program(as_source, verification):
+    program = Runtime.get().load_program(as_source(fixture_store.load("two_methods").path),
+                                         verification=verification)
+    assert program.method_names == {"decode", "encode"}
+    assert program.metadata("encode").name() == "encode"
+
+
+def test_metadata():
+    method = load("channels_last_network")
+    meta = method.metadata
+    info = meta.input_tensor_meta(0)
+    assert (meta.name(), meta.num_inputs(), meta.num_outputs()) == ("forward", 1, 1)
+    assert (info.sizes(), info.dtype(), info.nbytes()) == ((1, 3, 8, 8), 6, 768)
+    assert info.is_memory_planned() is True
+    assert repr(info) == ("TensorInfo(sizes=[1, 3, 8, 8], dtype=Float, is_memory_planned=True, "
+                          "nbytes=768)")
+    assert error_of(meta.input_tensor_meta, 1).name == "InvalidArgument"
+    assert error_of(meta.output_tensor_meta, -1).name == "InvalidArgument"
+
+
+def test_registries():
+    runtime = Runtime.get()
+    assert runtime is Runtime.get()
+    names = runtime.operator_registry.operator_names
+    assert {"aten::add.out", "aten::convolution.out"} <= names
+    assert "aten::_upsample_bilinear2d_aa.out" not in names
+    assert runtime.backend_registry.registered_backend_names == []
+    assert not runtime.backend_registry.is_available("XnnpackBackend")
+
+
+def test_methods_are_loaded_once():
+    program = Runtime.get().load_program(fixture_store.load("add_1").path)
+    assert program.load_method("forward") is program.load_method("forward")
+
+
+def test_outputs_are_the_callers():
+    method = load("add_1")
+    first = method.execute([np.array([1], np.float32)])
+    method.execute([np.array([5], np.float32)])
+    assert first[0] == 2
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize("inputs, name, words", [
+    ([], "InvalidArgument", "2 expected, 0 given"),
+    ([np.zeros(5, np.float32)], "InvalidArgument", "2 expected, 1 given"),
+    ([np.zeros(5), np.zeros(5)], "InvalidArgument", "input 0: dtype float32 expected"),
+    ([np.zeros(5, np.float32), np.zeros(4, np.float32)], "NotSupported",
+     "input 1: sizes [5] expected, [4] given"),
+    ([np.zeros(5, np.float32), np.zeros(10, np.float32)[::2]], "InvalidArgument",
+     "input 1: is not contiguous"),
+    ([np.zeros(5, np.float32), "text"], "InvalidArgument", "input 1: dtype float32 expected"),
+    ([np.zeros(5, np.float32), [[1], [1, 2]]], "InvalidType", "input 1: cannot become an array"),
+    (7, "InvalidType", "inputs"),
+    (np.zeros((2, 5), np.float32), "InvalidType", "inputs"),
+])
+def test_inputs_that_do_not_fit(inputs, name, words):
+    method = load("add2_5")
+    error = error_of(method.execute, inputs)
+    assert error.name == name
+    assert words in error.message
+    ones = np.ones(5, np.float32)
+    assert (method.execute([ones, ones])[0] == 2).all()
+
+
+def test_channels_last_inputs_may_lie_in_either_order():
+    fixture = fixture_store.load("channels_last_network")
+    (given,) = fixture.runs[0].inputs
+    in_memory = np.ascontiguousarray(given.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    assert not in_memory.flags.c_contiguous
+    method = load("channels_last_network")
+    one = method.execute([np.ascontiguousarray(given)])[0]
+    assert method.execute([in_memory])[0].tobytes() == one.tobytes()
+
+
+@pytest.mark.parametrize("source, name", [
+    ("/nix/model.pte", "AccessFailed"),
+    (Path(__file__).parent, "AccessFailed"),
+    (b"", "InvalidProgram"),
+    (b"not a program at all", "InvalidProgram"),
+    (3, "InvalidType"),
+])
+def test_sources_that_are_no_program(source, name):
+    assert error_of(Runtime.get().load_program, source).name == name
+
+
+def test_what_there_is_not():
+    program = Runtime.get().load_program(fixture_store.load("add_1").path)
+    assert error_of(program.load_method, "nix").name == "NotFound"
+    assert error_of(program.metadata, "nix").name == "NotFound"
+    error = error_of(load, "missing_operators")
+    assert error.name == "OperatorMissing"
+    assert "aten::_upsample_bilinear2d_aa.out" in error.message
+    assert "aten::rand.out" in error.message
+
+
+@pytest.mark.parametrize("name", ["external_weights", "external_two_files", "external_state"])
+def test_external_data(name):
+    fixture = fixture_store.load(name)
+    paths = fixture.data_paths
+    program = Runtime.get().load_program(
+        fixture.path, data_path=paths[0] if len(paths) == 1 else paths)
+    outputs = program.load_method("forward").execute(fixture.runs[0].inputs)
+    for output, expected in zip(outputs, fixture.runs[0].expected, strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_external_data_that_is_not_there():
+    fixture = fixture_store.load("external_two_files")
+    load = Runtime.get().load_program
+    assert error_of(load, fixture.path, data_path="x.ptd").name == "AccessFailed"
+    assert error_of(load, fixture.path, data_path=fixture.path).name == "NotFound"
+    assert error_of(load(fixture.path).load_method, "forward").name == "InvalidState"
+    partly = load(fixture.path, data_path=fixture.data_paths[0])
+    assert error_of(partly.load_method, "forward").name == "NotFound"
+
+
+def test_intermediate_outputs_are_refused():
+    runtime, path = Runtime.get(), fixture_store.load("add_1").path
+    assert error_of(runtime.load_program, path, debug_buffer_size=9).name == "NotSupported"
+    program = runtime.load_program(path)
+    assert error_of(program.write_etdump_result_to_file, "a", "b").name == "InvalidState"

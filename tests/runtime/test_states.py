@@ -1,0 +1,15 @@
+"""Calls in the wrong order, of the wrong index, with the wrong buffer: each its error, nothing
+allocated, and everything goes on after it. On the twin and on the boards."""
+
+import pytest
+from support import fixture_store
+from support.targets import HOST, SCRIPT_BOARDS, SCRIPTS, run_script
+
+PROGRAMS = ("add2_5", "amax_amin", "embedding", "two_methods", "unplanned_input", "unplanned_io")
+
+
+@pytest.mark.parametrize("target", (HOST, *SCRIPT_BOARDS))
+def test_every_call_ends_as_expected(target):
+    sections = {name: fixture_store.load(name).pte for name in PROGRAMS}
+    result = run_script("states.py", sections, target)
+    assert result.lines == (SCRIPTS / "states.exp").read_text().splitlines()

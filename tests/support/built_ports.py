@@ -1,0 +1,81 @@
+"""MicroPython's own ports with picotorch inside, and how a script gets into them."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from picotorch.host.firmware import ports
+
+TIMEOUT = 120  # seconds
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = REPOSITORY / "tests" / "boards" / "ports" / "models.py"
+FIXTURES = REPOSITORY / "tests" / "fixtures"
+SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
+
+
+@functools.cache
+def twin_lines(names):
+    """What the script prints under CPython: for each model two good runs and a failure between."""
+    models = [f"{name}={FIXTURES / name / 'model.pte'}" for name in names]
+    lines = subprocess.check_output([sys.executable, SCRIPT, *models], text=True).splitlines()
+    assert lines.count("None") == 4 and lines.count("heap 0") == 6
+    assert sum("MemoryAllocationFailed (0x21): method pool" in line for line in lines) == 2
+    return lines
+
+
+def build_sanitized(programs, frozen):
+    """The unix port with the kernels of some programs, and floats as stm32, nrf and samd have them.
+
+    Only our sources are compiled with sanitizers: MicroPython's garbage collector reads all of the
+    stack, and its exceptions leave functions, whose frames would stay poisoned."""
+    arguments = ("CFLAGS_EXTRA=-DMICROPY_FLOAT_IMPL=1 -fsingle-precision-constant",
+                 f"PT_MODULE_CFLAGS={SANITIZERS} --param asan-stack=0",
+                 f"LDFLAGS_EXTRA={SANITIZERS}", "STRIP=")
+    return ports.build("unix", programs, frozen, arguments=arguments)["outputs"][0]
+
+
+def run_unix(program, *arguments):
+    """The lines that it prints. Fails where a sanitizer has something to say."""
+    options = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    ended = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT,
+                           env=os.environ | options)
+    assert (ended.returncode, ended.stderr) == (0, ""), (ended.stderr[-3000:], ended.stdout[-3000:])
+    return ended.stdout.splitlines()
+
+
+def run_qemu(firmware, script, machine="mps2-an385", options=()):
+    """The lines that a script prints at the raw REPL of the qemu port."""
+    if shutil.which("qemu-system-arm") is None:
+        pytest.skip("qemu-system-arm is not installed")
+    command = ["qemu-system-arm", "-machine", machine, "-nographic", "-monitor", "null",
+               "-serial", "stdio", "-semihosting", *options, "-kernel", firmware]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+    timer = threading.Timer(TIMEOUT, process.kill)
+    timer.start()
+    try:
+        process.stdin.write(b"\x01" + Path(script).read_bytes() + b"\x04")
+        process.stdin.flush()
+        printed, error = _answer(process.stdout)
+    finally:
+        timer.cancel()
+        process.kill()
+        process.communicate()
+    assert not error, (error, printed)
+    return printed.splitlines()
+
+
+def _answer(stream):
+    """What a script printed at the raw REPL, and the traceback with which it ended."""
+    found = b""
+    while found.count(b"\x04") < 2:
+        more = stream.read(1)
+        assert more, f"the board stopped: {found[-2000:]}"
+        found += more
+    printed, error, _ = found.partition(b"raw REPL; CTRL-B to exit\r\n>OK")[2].split(b"\x04")
+    return printed.decode(), error.decode()

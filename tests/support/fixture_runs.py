@@ -1,0 +1,45 @@
+"""Runs of fixtures on the twin and on boards, and what of them is compared."""
+
+import functools
+
+import numpy as np
+from support import fixture_store
+from support.fixture_jobs import job_of, script_of
+from support.targets import HOST, run_script
+
+FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
+COMPUTED_IN_PYTHON = ("delegate_two_backends",)
+
+
+def run_on(target, name):
+    fixture = FIXTURES[name]
+    return run_script(script_of("fixture.py", [fixture]), job_of(fixture), target)
+
+
+@functools.cache
+def on_host(name):
+    return run_on(HOST, name)
+
+
+def with_one_nan(fixture, result):
+    """The files of a result, with one NaN for all of a float output.
+
+    This is the one exception to equal bytes of kernels: the NaN of an operation such as inf - inf has
+    its sign set on x86 and not on Arm. A backend that computes in Python has floats of 32 bits on a
+    board and of 64 on the twin.
+    """
+    files = dict(result.files)
+    for number, run in enumerate(fixture.runs):
+        for i, signature in enumerate(fixture.methods[run.method]["outputs"]):
+            path = f"out{number}_{i}"
+            if path in files and signature["dtype"] in ("float16", "float32", "float64"):
+                values = np.frombuffer(files[path], signature["dtype"]).copy()
+                values[np.isnan(values)] = np.nan
+                if fixture.name in COMPUTED_IN_PYTHON:
+                    values = values.round(5) + 0
+                files[path] = values.tobytes()
+    return files
+
+
+def without_stack(lines):
+    return [line for line in lines if not line.startswith("stack ")]

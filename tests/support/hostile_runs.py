@@ -1,0 +1,26 @@
+"""Runs a part of the random calls or programs with the compiler's sanitizers, and records how each
+ended."""
+
+import json
+from pathlib import Path
+
+from support import figures, sanitized
+
+FOLDER = Path(__file__).parent
+
+
+def outcomes(script, subject, unit, part, count):
+    """How often each outcome came of the `count` seeds of a part. Fails where something crashed, or was
+    written where it must not."""
+    first = part * count
+    ended = sanitized.run(FOLDER / script, str(first), str(first + count))
+    found = (json.loads(ended.stdout) if ended.returncode == 0
+             else {"outcomes": {}, "wrong": [], "seconds": 0})
+    tried = found["outcomes"]
+    figures.record(subject, str(part), **{unit: count}, run=tried.get("ok", 0),
+                   refused={name: n for name, n in tried.items() if name != "ok"},
+                   wrong=len(found["wrong"]), crashed=int(ended.returncode != 0),
+                   largest_seconds=found["seconds"])
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    assert found["wrong"] == [], found["wrong"]
+    return tried

@@ -1,0 +1,30 @@
+"""An environment of its own with the wheel of this checkout."""
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def build_wheel(folder):
+    """The wheel that `make wheel` builds."""
+    subprocess.run([sys.executable, ROOT / "tools" / "make_wheel.py", "--output", folder], check=True,
+                   stdout=subprocess.DEVNULL)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def make_environment(folder, wheel):
+    """The Python of a new environment with the wheel, and the packages that it needs from this one."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps",
+                    "--no-index", wheel], check=True)
+    (site,) = folder.glob("lib/*/site-packages")
+    (site / "packages.pth").write_text(sysconfig.get_path("platlib"))
+    found = subprocess.check_output([python, "-c", "import picotorch; print(picotorch.__file__)"],
+                                    text=True)
+    assert Path(found).is_relative_to(site)
+    return python

@@ -1,0 +1,158 @@
+"""Malformed files: calls with too few, too many and other arguments than their operator takes, of every
+signature that an operator has.
+
+A program of a fixture stands for each signature; where no fixture has it, one made of example_calls.
+"""
+
+import copy
+import functools
+
+import numpy as np
+from picotorch.host.operators import built_operators, operator_signature
+from support import fixture_store, programs, taken_apart
+from support.example_calls import EXAMPLES
+from support.flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value, string_value
+from support.kernel_call import Tensor, Variable
+from support.malformed import EXAMPLE, kind, parts
+
+# What fits where, by the letter of the signature; in lower case None does, too
+FITTING = {"T": "Tensor Constant", "O": "Tensor", "C": "Tensor", "E": "Tensor",
+           "X": "Tensor", "A": "Tensor Constant",
+           "V": "TensorList", "W": "TensorList", "U": "TensorList OptionalTensorList",
+           "S": "Int Bool Double", "I": "Int", "B": "Bool", "D": "Int Double", "M": "String",
+           "L": "IntList", "Q": "BoolList", "R": "DoubleList", "N": "Int Bool Double Null"}
+NUMBERS = {bool: bool_value, int: int_value, float: double_value, str: string_value,
+           type(None): lambda _: NULL_VALUE, Variable: lambda _: int_value(0)}
+CALL = ("execution_plan", 0, "chains", 0, "instructions", 0, "instr_args", 1)
+LARGEST = 6000  # bytes of a fixture that stands for a signature
+
+
+def signatures():
+    """Signature -> names of its operators."""
+    found = {}
+    for name, number in built_operators().items():
+        found.setdefault(operator_signature(number), []).append(name)
+    return found
+
+
+@functools.cache
+def examples():
+    """Operator -> (fixture, index of its plan, of its chain, of its instruction): the smallest one."""
+    found = {}
+    fixtures = [fixture for fixture in fixture_store.load_all()
+                if not (fixture.refused or fixture.backends or fixture.data)]
+    for fixture in sorted(fixtures, key=lambda fixture: fixture.path.stat().st_size):
+        if fixture.path.stat().st_size < LARGEST:
+            part = parts(fixture.name)
+            for place in part.places("KernelCall"):
+                operator = part.tables["execution_plan"][place[1]]["operators"][
+                    part.get(place).get("op_index", 0)]
+                name = b".".join(filter(None, (operator["name"], operator.get("overload"))))
+                found.setdefault(name.decode(), (fixture.name, place))
+    return found
+
+
+def others(plan):
+    """A value of every kind, by name: what names others names the plan's first tensor or the Int here.
+    A constant where the plan has one."""
+    tensors = [value["val"][1] for value in plan["values"] if value["val"][0] == "Tensor"]
+    tensor = next(i for i, value in enumerate(plan["values"]) if value["val"][0] == "Tensor")
+    planned = [t for t in tensors if t.get("allocation_info") and not t.get("extra_tensor_info")]
+    constant = [t for t in tensors if t.get("data_buffer_idx") and not t.get("allocation_info")]
+    found = {"Null": NULL_VALUE, "Int": int_value(0), "Bool": bool_value(True),
+             "Double": double_value(0.5), "Tensor": {"val": ("Tensor", planned[0])},
+             "String": string_value("none"),
+             "IntList": {"val": ("IntList", {"items": [len(plan["values"]) + 1]})},
+             "DoubleList": {"val": ("DoubleList", {"items": [0.5]})},
+             "BoolList": {"val": ("BoolList", {"items": [True]})},
+             "TensorList": {"val": ("TensorList", {"items": [tensor]})},
+             "OptionalTensorList": {"val": ("OptionalTensorList", {"items": [tensor]})}}
+    return found | ({"Constant": {"val": ("Tensor", constant[0])}} if constant else {})
+
+
+@functools.cache
+def prepared(signature):
+    """(source, operator, program with the one call and the others behind its values, place of the call,
+    what the others are and their indexes)"""
+    names = signatures()[signature]
+    operator = next((name for name in names if name in examples()), None)
+    if operator is not None:
+        source, place = examples()[operator]
+        part = parts(source)
+    else:
+        operator, source, place = names[0], EXAMPLE, CALL
+        part = taken_apart.program(made(operator))
+    tables = copy.deepcopy(part.tables)
+    plan = tables["execution_plan"][place[1]]
+    chain = plan["chains"][place[3]]
+    chain["instructions"] = [chain["instructions"][place[5]]]
+    first, added = len(plan["values"]), others(plan)
+    plan["values"] += added.values()
+    found = {what: first + i for i, what in enumerate(added)}
+    return (source, operator, taken_apart.program(part.together(tables)), (*place[:5], 0, *place[6:]),
+            found)
+
+
+def made(operator):
+    """A program with the call of example_calls."""
+    values, size = [], 0
+
+    def add(argument):
+        nonlocal size
+        if isinstance(argument, list):
+            values.append(listed(argument, [add(item) for item in argument]))
+        elif isinstance(argument, (np.ndarray, Tensor)):
+            found = argument if isinstance(argument, Tensor) else Tensor(argument)
+            values.append(programs.tensor(found.array.shape, size, dtype=found.dtype,
+                                          dim_order=list(found.dim_order)))
+            size += -(-found.array.nbytes // 16) * 16
+        else:
+            values.append(NUMBERS[type(argument)](argument))
+        return len(values) - 1
+
+    arguments = [add(argument) for argument in EXAMPLES[operator]]
+    return programs.program(programs.plan(values, [programs.call(0, *arguments)], [operator], [], [],
+                                          [size]))
+
+
+def listed(argument, items):
+    """A list whose items are values of these indexes."""
+    if any(isinstance(item, (np.ndarray, Tensor)) for item in argument):
+        optional = any(item is None for item in argument)
+        return {"val": ("OptionalTensorList" if optional else "TensorList", {"items": items})}
+    if argument and isinstance(argument[0], float):
+        return {"val": ("DoubleList", {"items": argument})}
+    if argument and isinstance(argument[0], bool):
+        return {"val": ("BoolList", {"items": argument})}
+    return {"val": ("IntList", {"items": items})}
+
+
+def fits(signature, i, what):
+    letter = signature[i]
+    return what in FITTING[letter.upper()].split() or (letter.islower() and what == "Null")
+
+
+@kind("calls", "argument of another kind")
+def another_kind():
+    """One of each two kinds, in turn."""
+    turn = 0
+    for signature in signatures():
+        source, operator, part, place, added = prepared(signature)
+        for i in range(len(signature)):
+            for what, index in added.items():
+                if not fits(signature, i, what):
+                    turn += 1
+                    if turn % 2:
+                        yield (source, f"{operator}: argument {i} is {what}",
+                               part.changed((*place, "args", i), index))
+
+
+@kind("calls", "another number of arguments")
+def another_number():
+    """Each left out, none, and two more: ExecuTorch's programs name the last one twice."""
+    for signature in signatures():
+        source, operator, part, place, _ = prepared(signature)
+        arguments = part.get((*place, "args"))[: len(signature)]
+        few = [arguments[:i] + arguments[i + 1 :] for i in range(len(arguments))]
+        for wrong in (*few, [], arguments + arguments[-1:] * 2):
+            yield source, f"{operator}: arguments {wrong}", part.changed((*place, "args"), wrong)

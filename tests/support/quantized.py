@@ -1,0 +1,91 @@
+"""Quantization in numpy, as ExecuTorch's kernels compute it: in float32."""
+
+import numpy as np
+from support.kernel_call import DTYPES
+
+QUANTIZED = ("int8", "uint8", "int16", "uint16", "int32")
+
+
+def limits(dtype):
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def quantize(x, scale, zero_point, low, high, dtype):
+    """scale and zero_point: numbers, or arrays that broadcast."""
+    inverse = np.float32(1) / np.asarray(scale, "float32")
+    rounded = np.rint(x * inverse) + np.asarray(zero_point, "int32").astype("float32")
+    return np.clip(np.nan_to_num(rounded.astype("float64"), nan=0.0), low, high).astype(dtype)
+
+
+def dequantize(q, scale, zero_point):
+    difference = q.astype("int64") - np.asarray(zero_point, "int64")
+    return difference.astype("float32") * np.asarray(scale, "float32")
+
+
+def code(dtype):
+    return DTYPES[dtype]
+
+
+# ---- int8 layers of ExecuTorch's Cortex-M dialect, in integers; sums wrap around at 32 bits
+
+
+def requantize(value, multiplier, shift):
+    """value * multiplier * 2^(shift - 31), rounded twice: half up, then half away from zero."""
+    value, multiplier, shift = np.broadcast_arrays(*(np.asarray(a, "int64")
+                                                     for a in (value, multiplier, shift)))
+    left = np.clip(shift, 0, 63).astype("uint64")
+    shifted = np.where(shift < 64, value.astype("uint64") << left, np.uint64(0))
+    product = shifted * multiplier.astype("uint64") + np.uint64(1 << 30)
+    result = product.astype("int64") >> 31
+    halvings = np.clip(-shift, 1, 62) - 1
+    halved = (((result + (result >> 63)) >> halvings) + 1) >> 1
+    return np.where(shift < 0, halved, result).astype("int32")
+
+
+def finish(sums, multipliers, shifts, offset, low, high):
+    """The int8 outputs of sums whose last dim is the channels."""
+    values = (requantize(sums, multipliers, shifts).astype("int64") + offset).astype("int32")
+    return np.clip(values, low, high).astype("int8")
+
+
+def windows(x, kernel, stride, padding, dilation):
+    """(batch, rows, columns, kernel height, kernel width, channels) of an NCHW image."""
+    padded = np.pad(x, [(0, 0), (0, 0), *([p, p] for p in padding)])
+    places = []
+    for d in range(2):
+        reach = dilation[d] * (kernel[d] - 1) + 1
+        first = np.arange(0, padded.shape[2 + d] - reach + 1, stride[d])
+        places.append(first[:, None] + dilation[d] * np.arange(kernel[d]))
+    gathered = padded[:, :, places[0][:, None, :, None], places[1][None, :, None, :]]
+    return gathered.transpose(0, 2, 3, 4, 5, 1)
+
+
+def conv2d(x, w, bias, stride, padding, dilation, in_offset, out_offset, multipliers, shifts, low,
+           high):
+    """w: (outputs, height, width, channels of a group)."""
+    patches = windows(x.astype("int64") + in_offset, w.shape[1:3], stride, padding, dilation)
+    groups = x.shape[1] // w.shape[3]
+    sums = [np.einsum("brcyxi,oyxi->brco", part, weights) for part, weights in
+            zip(np.split(patches, groups, -1), np.split(w.astype("int64"), groups), strict=True)]
+    sums = (np.concatenate(sums, -1) + (0 if bias is None else bias)).astype("int32")
+    return finish(sums, multipliers, shifts, out_offset, low, high).transpose(0, 3, 1, 2)
+
+
+def depthwise_conv2d(x, w, bias, stride, padding, dilation, multiplier, in_offset, out_offset,
+                     multipliers, shifts, low, high):
+    """w: (1, height, width, channels * multiplier)."""
+    grouped = w.transpose(3, 1, 2, 0)
+    return conv2d(x, grouped, bias, stride, padding, dilation, in_offset, out_offset, multipliers,
+                  shifts, low, high)
+
+
+def linear(x, w, bias, kernel_sum, in_offset, weight_offset, out_offset, multipliers, shifts, high,
+           low):
+    """A kernel_sum, which has the input's offset in it, is added without wrapping around."""
+    sums = (x.astype("int64") + (in_offset if kernel_sum is None else 0)) @ \
+        (w.astype("int64") + weight_offset).T
+    if kernel_sum is not None:
+        sums = sums + kernel_sum
+    else:
+        sums = (sums + (0 if bias is None else bias)).astype("int32")
+    return finish(sums, multipliers[0], shifts[0], out_offset, low, high)

@@ -1,0 +1,163 @@
+"""Records of a method that a test writes itself, checked and run by the core: for tests of kernels.
+
+    context = Context()
+    context.set_memory(POOL, pool)          # a pt_method_record at 0, and what it refers to
+    context.put_method(...)
+    code = context.check(0)
+    context.start(0)
+    code = context.execute()
+"""
+
+import struct
+
+from _picotorch_c import ffi, lib
+from picotorch.host import program_schema as schema
+from picotorch.host.run.tables import Tables
+
+PROGRAM, POOL, PLANNED = lib.PT_MEMORY_PROGRAM, lib.PT_MEMORY_POOL, lib.PT_MEMORY_PLANNED
+METHOD = struct.Struct("<HHIIIIII")  # pt_method_record
+INSTRUCTION = struct.Struct("<HBB")
+VALUE = struct.Struct("<IIIHBB")  # pt_value
+OTHER = lib.PT_VALUE_OTHER
+METHOD_BYTES = METHOD.size
+
+
+def reference(memory, offset):
+    """A 32-bit reference to a byte offset, a multiple of 4, in a memory."""
+    return memory << 25 | offset >> 2
+
+
+def verify(program):
+    """-1, or the position at which the structure of a program's tables is wrong."""
+    return lib.pt_verify(ffi.from_buffer("uint8_t[]", program), len(program), lib.PT_FORMAT_PROGRAM)
+
+
+def first_plan(program):
+    """(Tables, position of the first method)."""
+    tables = Tables(program)
+    return tables, tables.item(tables.table(tables.root(), schema.PROGRAM_EXECUTION_PLAN), 0)
+
+
+class Context:
+    """A pt_context whose memories are buffers."""
+
+    def __init__(self):
+        self._c = ffi.new("pt_context *")
+        self._buffers = {}
+
+    def set_memory(self, memory, buffer):
+        found = self._buffers[memory] = ffi.from_buffer("uint8_t[]", buffer)
+        self._c.memory[memory], self._c.memory_size[memory] = found, len(found)
+
+    def set_scratch(self, buffer):
+        found = self._buffers["scratch"] = ffi.from_buffer("uint8_t[]", buffer)
+        self._c.scratch, self._c.scratch_size = found, len(found)
+
+    def _put(self, layout, position, *values):
+        pool = ffi.buffer(self._buffers[POOL])
+        layout.pack_into(pool, position, *values)
+
+    def put_method(self, values, n_values, instructions, program_values, n_variables=0):
+        """The record of a method of one instruction, at 0; the arguments are references."""
+        self._put(METHOD, 0, n_values, n_variables, 1, values, instructions, program_values, 0, 0)
+        self._c.list_items, self._c.method = 0, 0
+        self._c.records = self._c.memory[POOL]
+
+    def put_instruction(self, position, kernel, n_args, op):
+        self._put(INSTRUCTION, position, kernel, n_args, op)
+
+    def put_ref(self, position, ref):
+        self._put(struct.Struct("<I"), position, ref)
+
+    def put_list(self, position, items, count, kind):
+        """`items` is a reference to as many references as `count` says."""
+        self._put(VALUE, position, items, count, 0, 0, OTHER + kind, 0)
+
+    def check(self, prepares=False, core=lib.PT_CORE_PLAIN):
+        """Checks the method: the code of the first error, or 0. core: for which it prepares."""
+        self._c.prepares, self._c.core, self._c.prepared_needed = prepares, core, 0
+        return lib.pt_check_method(self._c)
+
+    def prepared_bytes(self):
+        """Bytes of pool for what the checks asked to prepare."""
+        return lib.pt_prepared_bytes(self._c)
+
+    def prepare(self, position):
+        lib.pt_prepare(self._c, position)
+
+    def start(self):
+        lib.pt_start(self._c)
+
+    def execute(self):
+        """Runs the method: an error's code."""
+        return lib.pt_context_execute(self._c)
+
+    def set_poll(self, function):
+        """function() is asked while the method runs, and answers with an error's code."""
+        self._poll = ffi.callback("int(pt_context *)", lambda c: function())
+        self._c.poll = self._poll
+
+    def reason(self):
+        """Why the last check or run failed, or None."""
+        return ffi.string(self._c.reason).decode() if self._c.reason else None
+
+    def argument(self):
+        """Which argument the last check refused for its kind, or -1."""
+        return self._c.argument
+
+    def scratch_needed(self):
+        return self._c.scratch_needed
+
+    def scratch_wished(self):
+        return self._c.scratch_wished
+
+
+def operator_number(name):
+    """Number of the operator name.overload, or -1."""
+    name, _, overload = name.partition(".")
+    parts = name.encode(), len(name), overload.encode(), len(overload)
+    return lib.pt_find_operator(*parts)
+
+
+
+
+# ---- records of a loaded Method
+
+
+def _context(method):
+    return ffi.addressof(method.library._m, "c")
+
+
+def at(method, reference, size):
+    """The bytes at a reference."""
+    memory, offset = reference >> 25, (reference & (1 << 25) - 1) << 2
+    c = _context(method)
+    assert offset + size <= c.memory_size[memory]
+    return bytes(ffi.buffer(c.memory[memory] + offset, size))
+
+
+def value_record(method, index):
+    """(data, sizes, dim order, index, type, flags) of the tensor that is value `index`."""
+    return VALUE.unpack(at(method, lib.pt_find_value(_context(method), index), VALUE.size))
+
+
+def sizes_of(method, index, rank):
+    """The present sizes of a tensor."""
+    return list(struct.unpack(f"<{rank}i", at(method, value_record(method, index)[1], 4 * rank)))
+
+
+def resize(method, index, *sizes):
+    """Gives a tensor other sizes: an error's code, 0 where it has these sizes now."""
+    c = _context(method)
+    return lib.pt_resize_tensor(c, lib.pt_find_value(c, index), len(sizes),
+                                ffi.new("int32_t[]", sizes or [0]))
+
+
+def number(method, index):
+    """The number in the variable that is value `index`; None before one is written."""
+    record = at(method, lib.pt_find_variable(_context(method), index), VALUE.size)
+    kind = VALUE.unpack(record)[4] - OTHER
+    if kind == lib.PT_TYPE_DOUBLE:
+        return struct.unpack_from("<d", record)[0]
+    value = struct.unpack_from("<q", record)[0]
+    return {lib.PT_TYPE_INT: value, lib.PT_TYPE_BOOL: bool(value)}.get(kind)

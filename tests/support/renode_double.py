@@ -1,0 +1,169 @@
+"""Stands in for Renode 1.16.1 where there is none: runs the same firmware and job on QEMU.
+
+    python renode_double.py -r RESULTS --variable NAME:VALUE ... FILE.robot ...
+
+Takes the arguments of renode-test, and gives its .robot files the keywords of Renode that
+tests/boards/renode uses, in Robot Framework itself. A command of the monitor that is not in COMMANDS is
+an error. It shows that what surrounds Renode is right (files, variables, comparisons), not that Renode
+runs the firmware.
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+from pathlib import Path
+
+from picotorch.host.boards.boards import BOARDS_DIR, load_board
+from picotorch.host.run import emulator
+
+PATH = r"@(\S+)"
+NUMBER = r"(0x[0-9a-f]+)"
+# Of the facts that were measured with a real Renode 1.16.1, and of Renode's own tests.
+COMMANDS = {
+    "create": r'mach create "m"',
+    "platform": rf"machine LoadPlatformDescription {PATH}",
+    "unregister": r"sysbus Unregister sysbus\.(\w+)",
+    "include": rf"include {PATH}",
+    "firmware": rf"sysbus LoadELF {PATH}",
+    "job": rf"sysbus LoadBinary {PATH} {NUMBER}",
+    "vectors": rf"cpu VectorTableOffset {NUMBER}",
+    "semihosting": rf'semihosting "(\S+)" "(\S+)" {NUMBER} {NUMBER}',
+}
+MEMORY = re.compile(r"^\w+: Memory\.MappedMemory @ sysbus 0x(\w+)\n    size: 0x(\w+)$", re.MULTILINE)
+TIMEOUT = 8  # seconds of the host
+NAMED_ARGUMENT = re.compile(r"\w+=.")  # what Renode itself takes for one, wherever it comes from
+KEYWORDS = """\
+*** Settings ***
+Library    {library}
+"""
+
+
+class renode_double:
+    """The keywords, and those of Renode's own keyword file."""
+
+    ROBOT_LIBRARY_SCOPE = "SUITE"
+
+    def setup(self):
+        self.reset_emulation()
+
+    def teardown(self):
+        pass
+
+    def test_teardown(self):
+        if self.process is not None:
+            self.timer.cancel()
+            self.process.kill()
+            self.process.communicate()
+        self.folder.cleanup()
+
+    def reset_emulation(self):
+        self.done = {}
+        self.process = None
+        self.log = []
+        self.failing = []
+        self.heard = ""
+        self.folder = tempfile.TemporaryDirectory()
+
+    def execute_command(self, command):
+        for name, pattern in COMMANDS.items():
+            if matched := re.fullmatch(pattern, command):
+                self.done.setdefault(name, []).append(matched.groups())
+                return ""
+        raise AssertionError(f"not a command that is known to work: {command}")
+
+    def create_log_tester(self, timeout):
+        self.log = []
+
+    def register_failing_log_string(self, pattern):
+        self.failing.append(pattern)
+
+    def create_terminal_tester(self, uart, timeout, defaultPauseEmulation):
+        assert re.fullmatch(r"sysbus\.\w+", uart) and float(timeout) > 0
+
+    def start_emulation(self):
+        (results, name, code, size), = self.done["semihosting"]
+        self.board, self.results = load_board(name), Path(results)
+        assert (int(code, 16), int(size, 16)) == (self.board.code.address, self.board.code.size)
+        (job, address), = self.done["job"]
+        assert int(address, 16) == self.board.job.address
+        assert self.done["vectors"] == [(code,)]
+        assert all(Path(path).exists() for path, in self.done["include"])
+        self.look_for_memories()
+        (firmware,), = self.done["firmware"]
+        self.process = subprocess.Popen(
+            emulator.emulator_command(self.board, Path(firmware), Path(job)), cwd=self.folder.name,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.timer = threading.Timer(TIMEOUT, self.process.kill)
+        self.timer.start()
+
+    def look_for_memories(self):
+        """Log what Renode does when the firmware uses a memory that its platform lacks."""
+        *stock, (last,) = self.done["platform"]
+        assert ("unregister" in self.done) == bool(stock)
+        if stock:
+            return
+        there = [(int(at, 16), int(size, 16)) for at, size in MEMORY.findall(Path(last).read_text())]
+        toml = tomllib.loads((BOARDS_DIR / self.board.name / "board.toml").read_text())
+        aliases = toml["renode"].get("aliases", ())
+        for name, memory in self.board.memories.items():
+            if name not in aliases and (memory.address, memory.size) not in there:
+                self.log.append(f"ReadByte from non existing peripheral at {memory.address:#X}")
+
+    def hear(self, text):
+        assert not NAMED_ARGUMENT.match(text), text
+        while text not in self.heard:
+            byte = self.process.stdout.read(1)
+            if not byte:
+                raise AssertionError(f"{text} is not on the UART: {self.heard}")
+            self.heard += byte.decode()
+        self.heard = self.heard.partition(text)[2]
+
+    def wait_for_line_on_uart(self, content):
+        self.hear(content)
+        self.hear("\n")
+
+    wait_for_prompt_on_uart = hear
+
+    def write_line_to_uart(self, content):
+        self.process.stdin.write(content.encode() + b"\r")
+        self.process.stdin.flush()
+        self.hear(content)
+
+    def wait_for_log_entry(self, pattern):
+        found = self.find(pattern)
+        if found is None:
+            self.process.communicate()
+            self.log.append(f"semihosting: exit status {self.process.returncode}")
+            for path in Path(self.folder.name).iterdir():
+                shutil.copy(path, self.results)
+            found = self.find(pattern)
+        assert found is not None, f"not in the log: {pattern}"
+        return found
+
+    def find(self, pattern):
+        for entry in self.log:
+            assert not any(text in entry for text in self.failing), entry
+        return next((entry for entry in self.log if pattern in entry), None)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-r", dest="results", type=Path)
+    parser.add_argument("--variable", action="append")
+    parser.add_argument("files", nargs="+")
+    arguments = parser.parse_args()
+    keywords = arguments.results / "keywords.robot"
+    keywords.write_text(KEYWORDS.format(library=Path(__file__).resolve()))
+    variables = [*arguments.variable, f"RENODEKEYWORDS:{keywords}"]
+    command = [sys.executable, "-m", "robot", "--outputdir", arguments.results]
+    command += [word for variable in variables for word in ("--variable", variable)]
+    sys.exit(subprocess.run([*command, *arguments.files]).returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The twin's extension once more, with the compiler's address and undefined-behaviour sanitizers.
+
+    python sanitized.py FOLDER COMPILER FLAGS       # builds it into a folder
+"""
+
+import ctypes
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "sanitized"
+SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
+# Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
+# over an input makes memcpy's ranges overlap; that it stays inside its memories is what matters.
+FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=all -DPT_MAX_STEPS=10000 "
+         "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
+
+
+def _libraries():
+    """Paths of the sanitizers' libraries; [] where the compiler has none."""
+    paths = []
+    for name in ("libasan.so", "libubsan.so"):
+        found = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True)
+        if found.returncode or not os.path.isabs(found.stdout.strip()):
+            return []
+        paths.append(found.stdout.strip())
+    return paths
+
+
+def _is_built(folder):
+    built = list(folder.glob("_picotorch_c*.so"))
+    sources = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "kernels").rglob("*.def"),
+               ROOT / "host" / "native" / "build.py", Path(__file__)]
+    return bool(built) and all(path.stat().st_mtime < built[0].stat().st_mtime for path in sources)
+
+
+def build(folder, compiler="gcc", compiling=SANITIZERS, linking=SANITIZERS):
+    """Builds the extension with a compiler's sanitizers into a folder, if it is not there already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _is_built(folder):
+            return
+        command = [sys.executable, "setup.py", "-q", "build_ext", "--force",
+                   "--build-lib", folder, "--build-temp", folder / "objects"]
+        flags = {"CC": compiler, "CFLAGS": f"{FLAGS} {compiling}", "LDFLAGS": linking}
+        built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
+                               env=os.environ | flags)
+        assert built.returncode == 0, built.stderr
+
+
+def environment():
+    """Environment for a python that uses the sanitized extension, built if need be; None where the
+    compiler has no sanitizers."""
+    libraries = _libraries()
+    if not libraries:
+        return None
+    build(FOLDER)
+    return os.environ | {"LD_PRELOAD": " ".join(libraries), "PYTHONPATH": str(FOLDER),
+                         "ASAN_OPTIONS": "detect_leaks=0",
+                         "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+def run(*arguments):
+    """A python with these arguments that uses the sanitized extension; skips without sanitizers."""
+    found = environment()
+    if found is None:
+        pytest.skip("gcc has no libasan here")
+    path = os.pathsep.join([found["PYTHONPATH"], *map(os.path.abspath, sys.path)])
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True,
+                          env=found | {"PYTHONPATH": path})
+
+
+_POISON = "__asan_poison_memory_region", "__asan_unpoison_memory_region"
+_FUNCTIONS = [getattr(ctypes.CDLL(None), name, None) for name in _POISON]
+
+
+def is_active():
+    """Whether this process runs on the sanitized extension."""
+    return _FUNCTIONS[0] is not None
+
+
+def poison(regions):
+    """Makes each access of the extension to these (address, size) an error that ends the process."""
+    _apply(_FUNCTIONS[0], regions)
+
+
+def unpoison(regions):
+    _apply(_FUNCTIONS[1], regions)
+
+
+def _apply(function, regions):
+    for address, size in regions:
+        function(ctypes.c_size_t(address), ctypes.c_size_t(size))
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]), *sys.argv[2:4], linking="")

@@ -1,0 +1,54 @@
+"""The code and the commands that a page shows, run in an environment."""
+
+import re
+import subprocess
+
+import numpy as np
+
+_PYTHON = """\
+import numpy as np
+
+x = np.load("x.npy")
+model = open("model.pte", "rb").read()
+{block}
+y = y[0] if isinstance(y, (list, tuple)) else y
+np.save("y.npy", np.array(list(y.data), np.float32))
+"""
+_C = """\
+#include "picotorch.h"
+extern const uint8_t model[]; extern uint32_t model_size; extern float x[4];
+extern const pt_memories memories; extern const pt_options options; {declared}
+int run(void); int run(void) {{ {block} return 0; }}
+"""
+
+
+def code(path, language):
+    return re.findall(rf"^```{language}\n(.*?)^```\n", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def commands(path):
+    """The calls of picotorch, with their arguments, outside of console blocks."""
+    lines = [line.partition("  #")[0] for block in code(path, "") for line in block.splitlines()]
+    spans = re.findall(r"`(picotorch [^`]+)`", re.sub(r"^```.*?^```", "", path.read_text(),
+                                                      flags=re.DOTALL | re.MULTILINE))
+    calls = [call.split() for call in (*lines, *spans) if call.startswith("picotorch ")]
+    return sorted({" ".join(call) for call in calls if len(call) > 2})
+
+
+def run_python(block, python, folder, model, x):
+    """What a block that computes y from model and x gives, run by a Python in a folder."""
+    (folder / "model.pte").write_bytes(model)
+    np.save(folder / "x.npy", x)
+    (folder / "shown.py").write_text(_PYTHON.format(block=block))
+    subprocess.run([python, "shown.py"], cwd=folder, check=True)
+    return np.load(folder / "y.npy")
+
+
+def compile_c(path, include, folder):
+    """Compiles the one C block of a page with the headers in a folder."""
+    (block,) = code(path, "c")
+    declared = "" if "pt_value_view y;" in block else "static pt_value_view y;"
+    program = folder / "shown.c"
+    program.write_text(_C.format(declared=declared, block=block))
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}",
+                    program], check=True)

@@ -1,0 +1,129 @@
+"""Stock MicroPython, built from its own ports as they are, and how files and a script get into it.
+
+    python stock.py        # builds the firmware of a Pico, which takes longest
+"""
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from picotorch.host.firmware import mpy, native_module, ports, romfs, rp2, selective, uf2
+from support import built_ports
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = REPOSITORY / "build" / "stock"
+AN386 = REPOSITORY / "tests" / "boards" / "ports" / "MPS2_AN386"
+PICO = REPOSITORY / "tests" / "boards" / "ports" / "RPI_PICO"
+HEAP = 1 << 20  # what MicroPython has to itself on the emulated boards
+ROM = 0x21000000  # RAM of these boards that MicroPython leaves alone
+ROM_SIZE = 1 << 20
+_JOBS = f"-j{os.cpu_count() or 1}"
+
+# port, what make is told, the program
+_BUILDS = {
+    "unix": ("unix", ["VARIANT=standard", "MICROPY_PY_BTREE=0", "MICROPY_PY_FFI=0",
+                      "MICROPY_PY_SSL=0"], "micropython"),
+    "mps2-an385": ("qemu", ["BOARD=MPS2_AN385"], "firmware.elf"),
+    "mps2-an386": ("qemu", ["BOARD=MPS2_AN386", f"BOARD_DIR={AN386}"], "firmware.elf"),
+}
+
+
+def _run(command):
+    environment = ports.environment() | {"MICROPY_MPYCROSS": str(mpy.MPY_CROSS)}
+    made = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=environment)
+    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+
+
+def build(name):
+    """The program of a port without picotorch."""
+    port, settings, program = _BUILDS[name]
+    folder = BUILD / name
+    with selective.locked(BUILD):
+        tree = ports.tree_of(ports.boards()["unix"])
+        selective.write_changed(folder, {"manifest.py": ""})
+        _run(["make", "-C", tree / "ports" / port, _JOBS, "all", f"BUILD={folder}",
+              f"FROZEN_MANIFEST={folder / 'manifest.py'}", f"MICROPY_MPYCROSS={mpy.MPY_CROSS}",
+              f"MPY_LIB_DIR={tree}", f"MICROPY_HEAP_SIZE={HEAP}", *settings])
+    return folder / program
+
+
+def build_pico():
+    """The firmware of MicroPython's own RPI_PICO."""
+    folder = BUILD / "RPI_PICO"
+    tree = subprocess.run([sys.executable, REPOSITORY / "tools" / "get_rp2.py"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    with selective.locked(BUILD):
+        _run(["cmake", "-G", "Unix Makefiles", "-S", f"{tree}/ports/rp2", "-B", folder,
+              "-DMICROPY_BOARD=RPI_PICO", f"-DMICROPY_BOARD_DIR={PICO}"])
+        _run(["make", "-C", folder, _JOBS])
+    return (folder / "firmware.bin").read_bytes()
+
+
+def pico_uf2(path):
+    """Writes the UF2 file of it."""
+    path.write_bytes(uf2.write({rp2.FLASH: build_pico()}, rp2.BOARDS["RPI_PICO"].family))
+    return path
+
+
+def make_module(arch):
+    """build/natmod/ARCH/_picotorch.mpy, with all kernels."""
+    return native_module.make(arch, native_module.BUILD / arch)
+
+
+# ---- runs
+
+
+def run(name, script, files, models, folder):
+    """The lines that a script prints with these files in its path; models: {name: bytes}, in the
+    module picotorch_models."""
+    if name == "unix":
+        return _run_unix(script, files, models, folder)
+    return _run_emulated(name, script, files, models, folder)
+
+
+def _run_unix(script, files, models, folder):
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    lines = [f"{model} = memoryview({bytes(data)!r})\n" for model, data in models.items()]
+    (folder / "picotorch_models.py").write_text("".join(lines))
+    return built_ports.run_unix(build("unix"), "-X", "heapsize=16M", "-c",
+                                f"import sys\nsys.path[:] = [{str(folder)!r}]\n" + script)
+
+
+def _in_folders(files):
+    """{path: bytes} as romfs.build takes it, with folders of one level."""
+    nested = {}
+    for path, data in files.items():
+        folder, _, name = path.rpartition("/")
+        (nested.setdefault(folder, {}) if folder else nested)[name] = data
+    return nested
+
+
+def _run_emulated(name, script, files, models, folder):
+    if shutil.which("qemu-system-arm") is None:
+        pytest.skip("qemu-system-arm is not installed")
+    lines, blob = ["import uctypes\n"], b""
+    for model, data in models.items():
+        lines.append(f"{model} = memoryview(uctypes.bytearray_at({ROM + ROM_SIZE + len(blob)}, "
+                     f"{len(data)}))\n")
+        blob += data.ljust(-(-len(data) // 128) * 128, b"\0")
+    image = romfs.build(_in_folders(files | {"picotorch_models.py": "".join(lines).encode()}))
+    assert len(image) <= ROM_SIZE
+    rom = folder / "rom.img"
+    rom.write_bytes(struct.pack(f"{ROM_SIZE}s", image) + blob)
+    start = ("import vfs, sys, uctypes\n"
+             f"vfs.mount(vfs.VfsRom(uctypes.bytearray_at({ROM}, {ROM_SIZE})), '/rom')\n"
+             "sys.path[:] = ['/rom']\n")
+    (folder / "script.py").write_text(start + script)
+    loader = ["-device", f"loader,file={rom},addr={ROM},force-raw=on"]
+    return built_ports.run_qemu(build(name), folder / "script.py", name, loader)
+
+
+if __name__ == "__main__":
+    build_pico()

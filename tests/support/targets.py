@@ -1,0 +1,141 @@
+"""Runs a script of tests/on_board on the twin or on an emulated board: one script, one result."""
+
+import contextlib
+import functools
+import gc
+import io
+import sys
+import types
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from picotorch import registered_backend_names, unregister_backend
+from picotorch.host.boards.boards import full_board_names, load_board
+from picotorch.host.firmware import mpy
+from picotorch.host.run import emulator
+from picotorch.host.run.job import Job
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "tests" / "on_board"
+HOST = "host"
+BOARDS = tuple(full_board_names())
+# The scripts' own tables and lines do not fit into the heap of a small board.
+SCRIPT_HEAP = 0x10000
+SCRIPT_BOARDS = tuple(name for name in BOARDS if load_board(name).heap_size >= SCRIPT_HEAP)
+# Of each instruction set one: for what depends on the loop, not on the kernels.
+FAULT_BOARDS = ("mps2-an385-m0plus", "mps2-an386", "mps3-an547")
+TIMEOUT = 240.0  # seconds for one boot
+
+# Every fixture runs on every board, but for these. What is too large is refused, which a test sees.
+TOO_LARGE = {
+    "netduinoplus2": ("deep_autoencoder", "mobilenet_v1_025", "planned_1785600", "resnet8",
+                      "simple_conv_256"),
+}
+# The fixtures whose backends the tests define: as much Python as the scripts.
+WITH_BACKENDS = "delegate_"
+# A minute of floating point in software, by kernels that smaller fixtures run there, too.
+TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
+
+# Three methods, or two and a data map, beside the code of the script, which is in the heap, too.
+TOO_MUCH_HEAP = {"netduinoplus2": ("constant_methods", "external_two_methods", "prim_operators")}
+
+
+def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
+    """(fixture, board) of all that run."""
+    return [(name, board) for name in names for board in BOARDS
+            if not any(name in left_out.get(board, ())
+                       for left_out in (TOO_LARGE, TOO_SLOW, TOO_MUCH_HEAP))
+            and (board in SCRIPT_BOARDS or not name.startswith(WITH_BACKENDS))]
+
+
+@functools.cache
+def _source(script: str) -> str:
+    parts = ["common.py", *script.split("+")]
+    return "".join((SCRIPTS / part).read_text() for part in parts) + "\ncheck_surroundings()\n"
+
+
+@functools.cache
+def _compiled(script: str) -> bytes:
+    return mpy.compile_script(_source(script), script)
+
+
+def run_script(script: str, sections: Job | dict, target: str) -> emulator.Result:
+    """What a script gave on a target: exit status, printed lines, written files. "a.py+b.py" is one
+    script of two files.
+
+    Fails, with what to do, where the firmware of a board is not built. An exception that ends the
+    script is raised here on the twin; on a board it fails with the board's lines.
+    """
+    job = sections if isinstance(sections, Job) else Job(sections)
+    if target == HOST:
+        return _run_on_host(script, job)
+    board = load_board(target)
+    try:
+        firmware = emulator.firmware_path(board)
+        job.add("script", _compiled(script))
+    except (emulator.FirmwareMissing, mpy.CompileError) as error:
+        pytest.fail(f"make all-firmware first: {error}", pytrace=False)
+    result = emulator.run(board, firmware, job, timeout=TIMEOUT)
+    assert result.status == 0, "\n".join([f"{target}: status {result.status}", *result.lines])
+    return result
+
+
+# ---- the twin's stand-in for a board
+
+
+def aligned(data: bytes | int) -> memoryview:
+    """Memory of these bytes, or of so many zeros, that starts at a multiple of 128."""
+    size = data if isinstance(data, int) else len(data)
+    storage = np.zeros(size + 128, np.uint8)
+    start = -storage.ctypes.data % 128
+    view = storage[start : start + size].data
+    if not isinstance(data, int):
+        view[:] = data
+    return view
+
+
+def grow_array(memory):
+    """Resizes an array of numpy until its memory has moved."""
+    start = memory.ctypes.data
+    keep = []
+    while memory.ctypes.data == start:
+        memory.resize(2 * memory.size + 4096, refcheck=False)
+        keep.append(np.zeros(4096, np.uint8))
+
+
+def _board_module(job: Job, files: dict) -> types.ModuleType:
+    arenas = load_board(BOARDS[0]).arenas
+    memories = {arena.name: aligned(arena.size) for arena in arenas.values()}
+    blob = aligned(job.to_bytes()).toreadonly()
+    module = types.ModuleType("_board")
+    module.job = lambda: blob
+    module.memories = lambda: tuple(memories)
+    module.memory = memories.__getitem__
+    module.place = lambda name: arenas[name].memory
+    address_zero = bytearray(range(64))  # which no pointer leads to here
+    module.address_zero = lambda: address_zero
+    module.stack_paint = lambda: None
+    module.stack_used = lambda: 0
+    module.count_start = lambda: None
+    module.count_stop = lambda buffer, index: None
+    module.write_file = lambda path, buffer: files.__setitem__(path, bytes(buffer))
+    return module
+
+
+def _run_on_host(script, job):
+    files, output = {}, io.StringIO()
+    frozen = str(ROOT / "port" / "firmware" / "frozen")
+    sys.modules["_board"] = _board_module(job, files)
+    sys.path.insert(0, frozen)
+    try:
+        with contextlib.redirect_stdout(output):
+            exec(compile(_source(script), script, "exec"), {"__name__": "__main__"})
+    finally:
+        sys.path.remove(frozen)
+        for name in registered_backend_names():
+            unregister_backend(name)
+        del sys.modules["_board"]
+        gc.collect()
+    return emulator.Result(0, output.getvalue().splitlines(), files)

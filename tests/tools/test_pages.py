@@ -1,0 +1,126 @@
+"""README.md and docs/ agree with the code: figures, code blocks, shown output, links, named tests."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from picotorch.host import cli
+from support import fixture_store, shown_code
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = [*ROOT.glob("*.md"), *DOCUMENTS.glob("*.md"), *ROOT.glob("boards/*.md"),
+         *ROOT.glob("examples/*/README.md")]
+SHOWN_BY = re.compile(r"\[(\w+)\]\(\.\./(\S+?)\)")
+PATH = re.compile(r"(?:boards|docs|examples|host|kernels|port|schema|tests|tools)/[\w./-]+$")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def tool(name, *arguments):
+    done = subprocess.run([sys.executable, ROOT / "tools" / name, *arguments], cwd=ROOT, text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- README.md
+
+
+def test_readme_is_short():
+    assert len(README.read_text().splitlines()) <= 150
+
+
+def test_the_figures_of_readme_are_those_of_the_documents():
+    tool("readme.py", "--check")
+
+
+@pytest.mark.parametrize("block", range(len(shown_code.code(README, "python"))))
+def test_the_python_of_readme_runs(block, tmp_path):
+    fixture = fixture_store.load("ds_cnn")
+    run = fixture.runs[0]
+    y = shown_code.run_python(shown_code.code(README, "python")[block], sys.executable, tmp_path,
+                              fixture.pte, run.inputs[0])
+    assert np.allclose(y, run.expected[0].ravel(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/c.md"])
+def test_the_c_of_the_pages_compiles(page, tmp_path):
+    shown_code.compile_c(ROOT / page, ROOT / "kernels" / "core", tmp_path)
+
+
+# ---- all pages
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT)))
+                                  for page in PAGES])
+def test_links_lead_somewhere(page):
+    for path, anchor in LINK.findall(page.read_text()):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), path
+        if anchor:
+            headings = re.findall(r"^#+ (.*)", target.read_text(), re.MULTILINE)
+            anchors = [re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in headings]
+            assert anchor in anchors, f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT)))
+                                  for page in PAGES])
+def test_paths_of_the_repository_exist(page):
+    words = [word for span in re.findall(r"`([^`\n]+)`", page.read_text()) for word in span.split()]
+    for path in filter(PATH.match, words):
+        assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("page", [page.name for page in sorted(DOCUMENTS.glob("*.md"))
+                                  if "```console" in page.read_text()])
+def test_commands_print_what_the_page_shows(page):
+    tool("pages.py", "--check", DOCUMENTS / page)
+
+
+def test_every_command_is_in_the_list():
+    page = (DOCUMENTS / "command-line.md").read_text()
+    for name in cli.cli.list_commands(None):
+        assert re.search(rf"^\| `{name}\b", page, re.MULTILINE), name
+
+
+# ---- what the tables of features.md and trust.md name as shown by something
+
+
+def rows(page):
+    """The rows of the tables whose last column is headed "shown by"."""
+    shown = False
+    for line in (DOCUMENTS / page).read_text().splitlines():
+        if not line.startswith("|"):
+            shown = False
+        elif line.endswith("| shown by |"):
+            shown = True
+        elif shown and re.match(r"\| [^-|]", line):
+            yield line
+
+
+ROWS = [(page, row) for page in ("features.md", "trust.md") for row in rows(page)]
+
+
+def is_defined(name, path):
+    text = path.read_text()
+    return (re.search(rf"^ *(def|class) {name}\b", text, re.MULTILINE) if path.suffix == ".py"
+            else re.search(rf"^[^ /#].*\b{name}\(", text, re.MULTILINE)) or path.stem == name
+
+
+def test_there_are_rows():
+    assert len(ROWS) > 55
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=f"{page}: {row.split('|')[1].strip()[:40]}")
+                                 for page, row in ROWS])
+def test_what_a_row_names_is_there(row):
+    assert SHOWN_BY.findall(row.rpartition("|")[0].rpartition("|")[2])
+    for name, path in SHOWN_BY.findall(row):
+        target = ROOT / path
+        if target.is_dir():
+            assert (target / "model.pte").is_file()
+        else:
+            assert is_defined(name, target), f"{name} is not in {path}"

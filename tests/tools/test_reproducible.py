@@ -1,0 +1,134 @@
+"""The same sources make the same bytes: wheel and firmware, built a second time elsewhere."""
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from picotorch.host import examples
+from picotorch.host.boards.boards import load_board
+from picotorch.host.firmware import selective
+from picotorch.host.run import emulator, running
+from picotorch.host.twin import open_program
+from support import figures, installed
+from support.fixture_store import FOLDER
+from support.tool import load_tool
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+reproducible = load_tool("reproducible")
+make_wheel = reproducible.make_wheel
+BOARD = running.DEFAULT_BOARD
+OTHER_BOARD = "mps2-an385"
+MPY_CROSS = "build/mpy-cross/mpy-cross"
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """What is built elsewhere, with the mpy-cross of this checkout: to build that takes 10 s."""
+    folder = reproducible.copy_sources(tmp_path / "sources")
+    (folder / MPY_CROSS).parent.mkdir(parents=True)
+    shutil.copy(REPOSITORY / MPY_CROSS, folder / MPY_CROSS)
+    return folder
+
+
+@pytest.mark.reliability
+def test_firmware(sources, tmp_path):
+    """With all kernels, and with those of one model only."""
+    program = open_program((FOLDER / "ds_cnn" / "model.pte").read_bytes())
+    selected = tmp_path / "selected.elf"
+    names = selective.build(BOARD, {"ds_cnn": program}, selected)["operators"]
+    selection = sources / "build/firmware/selection"
+    selection.mkdir(parents=True)
+    (selection / "operators.def").write_text(selective.operator_file(names))
+    (selection / "manifest.py").write_text(selective.manifest(set()))
+
+    micropython = reproducible.copy_micropython(tmp_path / "micropython")
+    collect_another_name(sources, micropython)
+    selected_elsewhere = reproducible.build_firmware(sources, micropython, BOARD, "run", selection)
+    elsewhere = sources / f"build/firmware/{BOARD}-run/firmware.elf"
+    here = emulator.firmware_path(load_board(BOARD))
+    assert elsewhere.read_bytes() == here.read_bytes()
+    assert selected_elsewhere.read_bytes() == selected.read_bytes()
+    figures.record("supply", "firmware", identical=2)
+
+
+def collect_another_name(sources, micropython):
+    """Begins a build in which a source needs a name, that needs none when the build goes on."""
+    source = sources / "port/firmware/counter.c"
+    text = source.read_text()
+    source.write_text(text + "const qstr another = MP_QSTR_another;\n")
+    names = f"build/firmware/{BOARD}-run/genhdr/qstrdefs.generated.h"
+    reproducible.make_firmware(sources, micropython, BOARD, "run", sources / names)
+    assert "MP_QSTR_another" in (sources / names).read_text()
+    source.write_text(text)
+
+
+@pytest.mark.reliability
+def test_wheel(tmp_path):
+    wheels = reproducible.build_wheels(tmp_path / "wheel")
+    assert wheels.here.read_bytes() == wheels.elsewhere.read_bytes()
+    figures.record("supply", "wheel", identical=1)
+    check_installed(wheels.here, tmp_path)
+    modules = {f"picotorch/{path.name}" for path in (REPOSITORY / "port" / "picotorch").glob("*.py*")}
+    assert modules <= set(zipfile.ZipFile(wheels.here).namelist())
+
+
+def test_a_wheel_brings_the_native_modules_that_are_built(tmp_path, monkeypatch):
+    """And nothing else of what lies beside them."""
+    (tmp_path / "firmware").mkdir()
+    built = emulator.firmware_path(load_board(BOARD)).parent
+    (tmp_path / "firmware" / built.name).symlink_to(built)
+    (tmp_path / "natmod" / "armv6m").mkdir(parents=True)
+    (tmp_path / "natmod" / "armv6m" / "_picotorch.mpy").write_bytes(b"module")
+    (tmp_path / "natmod" / "armv6m" / "init.o").write_bytes(b"object")
+    (tmp_path / "natmod" / "picotorch").mkdir()
+    (tmp_path / "natmod" / "picotorch" / "errors.mpy").write_bytes(b"runtime")
+    monkeypatch.setattr(make_wheel, "BUILD", tmp_path)
+    monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path / "firmware")
+    staged = make_wheel.stage(tmp_path / "staged")
+    assert {str(path.relative_to(staged)) for path in staged.rglob("*") if path.is_file()} == {
+        *(f"firmware/{built.name}/{name}" for name in ("firmware.elf", "flash.json", "stack.json")),
+        "natmod/armv6m/_picotorch.mpy", "natmod/picotorch/errors.mpy"}
+    assert (staged / "natmod/armv6m/_picotorch.mpy").read_bytes() == b"module"
+
+
+def check_installed(wheel, folder):
+    """What it can do in an environment of its own, with the emulator but no compiler and no checkout,
+    and what it says of what it cannot."""
+    python = installed.make_environment(folder / "venv", wheel)
+    programs = folder / "programs"
+    programs.mkdir()
+    (programs / "qemu-system-arm").symlink_to(shutil.which("qemu-system-arm"))
+
+    def call(*arguments):
+        done = subprocess.run([python, "-m", "picotorch", *map(str, arguments)], cwd=folder,
+                              env={"PATH": str(programs)}, capture_output=True, text=True)
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout + done.stderr
+
+    model = shutil.copy(FOLDER / "add_1" / "model.pte", folder)
+    assert "forward on host: ok" in call("run", model)
+    assert f"forward on {BOARD}: ok" in call("run", model, "--board", BOARD)
+    assert " agree" in call("parity", model, "--board", BOARD)
+    assert f"\n{BOARD} " in call("size", model)
+    assert "nrf52840 " in call("boards", "--chips")
+    on_chip = call("size", model, "--chip", "nrf52840")
+    assert "\ncore and kernels" in on_chip and "counted on mps2-an386" in on_chip
+    assert "not measured; make firmware" in call("size", model, "--chip", "rp2040")
+    missing = call("run", model, "--board", OTHER_BOARD)
+    assert f"NotFound (0x20): {OTHER_BOARD}: the firmware is not built" in missing
+    assert "--firmware" in missing
+    assert "call this in picotorch's repository" in call("firmware", "--models", model)
+    firmware = emulator.firmware_path(load_board(OTHER_BOARD))
+    assert " agree" in call("parity", model, "--board", OTHER_BOARD, "--firmware", firmware)
+    check_examples(call, folder)
+
+
+def check_examples(call, folder):
+    for name in examples.names():
+        assert f"{name}: README.md" in call("examples", name)
+        committed = subprocess.check_output(["git", "ls-files", f"examples/{name}"], cwd=REPOSITORY,
+                                            text=True).split()
+        assert {path.name for path in (folder / name).iterdir()} == {Path(p).name for p in committed}
+    assert f"forward on {BOARD}: ok" in call("run", "gesture/model.pte", "--board", BOARD)

@@ -1,1 +1,0 @@
-"""What make conformance runs: see tools/conformance.py."""

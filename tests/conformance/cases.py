@@ -128,8 +128,7 @@ def _run_together(samples, bench):
         expected = sample.expected()
         part = slice(at, at + len(expected))
         at += len(expected)
-        results.append(_judged(sample.name, sample.group, str(sample), (theirs[0][part], ""),
-                               (ours[0][part], ""), expected))
+        results.append(_judged_sample(sample, (theirs[0][part], ""), (ours[0][part], ""), expected))
     return results
 
 
@@ -139,8 +138,12 @@ def _run_alone(sample, bench):
     except Exception as error:
         return result(sample.name, sample.group, "not exported", _first_line(error), str(sample))
     theirs, ours = bench.outputs(pte, runs)
-    return _judged(sample.name, sample.group, str(sample), _first_run(theirs), _first_run(ours),
-                   sample.expected())
+    return _judged_sample(sample, _first_run(theirs), _first_run(ours), sample.expected())
+
+
+def _judged_sample(sample, theirs, ours, expected):
+    theirs, ours = ((sample.comparable(outputs), error) for outputs, error in (theirs, ours))
+    return _judged(sample.name, sample.group, str(sample), theirs, ours, sample.comparable(expected))
 
 
 def _first_run(outcome):

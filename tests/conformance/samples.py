@@ -110,6 +110,19 @@ class Sample:
                       for output in outputs)
         return [output.detach().clone() for output in outputs] if outputs and tensors else None
 
+    def comparable(self, outputs):
+        """Return outputs with the elements that kthvalue's indices name in place of the indices: PyTorch
+        does not say which of equal elements it names."""
+        if not self.name.startswith("kthvalue ") or outputs is None:
+            return outputs
+        arguments, named = tree_unflatten(self.leaves, self.spec)
+        data, _, dim = [*arguments, named.get("dim", -1)][:3]
+        values, indices = outputs
+        places = indices if values.dim() == data.dim() else indices.unsqueeze(dim)
+        if ((places < 0) | (places >= (data.shape or [1])[dim])).any():
+            return outputs
+        return [values, data.gather(dim, places).reshape(values.shape)]
+
     def __str__(self):
         args, kwargs = tree_unflatten([_text(leaf) for leaf in self.leaves], self.spec)
         named = [f"{name}={value}" for name, value in kwargs.items()]

@@ -40,6 +40,21 @@ def test_comparison(installed):
     assert difference([1], [2]) == "output 0: 1 and 2"
 
 
+def test_kthvalue_may_name_any_of_equal_elements(installed):
+    import torch
+    from conformance.samples import Sample
+    from torch.testing._internal.opinfo.core import SampleInput
+
+    def comparable(*indices):
+        return sample.comparable([torch.tensor([1, 2]), torch.tensor(indices)])[1].tolist()
+
+    data = torch.tensor([[1, 1, 2], [3, 2, 1]])
+    sample = Sample("kthvalue int64 0", torch.int64, torch.kthvalue, SampleInput(data, args=(2,)))
+    assert comparable(0, 1) == comparable(1, 1) == [1, 2]
+    assert comparable(2, 1) == [2, 2] and comparable(0, 2) == [1, 1]
+    assert comparable(3, 1) == [3, 1] and comparable(0, -1) == [0, -1]  # no places: as they are
+
+
 def test_an_operator_agrees(installed, tmp_path):
     import subprocess
 

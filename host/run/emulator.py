@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from .. import show
+from .. import child, show
 from ..boards.boards import BOARDS_DIR, Board, Memory
 from ..size.elf import flash_end
 from .job import ALIGNMENT, Job
@@ -278,8 +278,8 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
     """
     timed_out = threading.Event()
     with tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=subprocess.PIPE, stderr=errors,
-                              bufsize=bufsize) as process:
+        with child.started(command, cwd=folder, stdin=stdin, stdout=subprocess.PIPE, stderr=errors,
+                           bufsize=bufsize) as process:
 
             def stop() -> None:
                 timed_out.set()
@@ -294,7 +294,6 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
             finally:
                 timer.cancel()
                 process.kill()
-                process.wait()
                 _processes.discard(process)
         errors.seek(0)
         told = errors.read().decode("utf-8", "backslashreplace").splitlines()

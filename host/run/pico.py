@@ -7,6 +7,8 @@ from pathlib import Path
 
 from picotorch.errors import INTERNAL, NOT_FOUND, fail
 
+from .. import child
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tools" / "rp2040" / "emulate.mjs"
 INSTALLED = ROOT / "build" / "rp2040" / "node_modules"
@@ -26,12 +28,9 @@ def command(*uf2: Path, port: int = 0) -> list[str]:
 def emulated(*uf2: Path) -> Iterator[str]:
     """An emulated Pico for as long as the block runs; it gives the name of its port, as mpremote and
     picotorch take it. Internal where it does not start."""
-    with subprocess.Popen(command(*uf2), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True) as process:
-        try:
-            port = process.stdout.readline().strip()
-            if not port:
-                raise fail(INTERNAL, "the emulator did not start", str(PROGRAM))
-            yield port
-        finally:
-            process.kill()
+    with child.started(command(*uf2), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                       text=True) as process:
+        port = process.stdout.readline().strip()
+        if not port:
+            raise fail(INTERNAL, "the emulator did not start", str(PROGRAM))
+        yield port

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from picotorch.errors import INVALID_ARGUMENT, fail
 
+from .. import child
 from ..boards.boards import Board
 from ..files import read_file
 from ..firmware import romfs
@@ -64,13 +65,10 @@ def run(board: Board, image: Path | None = None) -> int:
                                         console=("-serial", "mon:stdio"))
     if sys.stdin.isatty():
         return subprocess.call(command)
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        try:
-            typing = threading.Thread(target=_type, args=(process.stdin,), daemon=True)
-            typing.start()
-            return process.wait()
-        finally:
-            process.kill()
+    with child.started(command, stdin=subprocess.PIPE) as process:
+        typing = threading.Thread(target=_type, args=(process.stdin,), daemon=True)
+        typing.start()
+        return process.wait()
 
 
 def _type(prompt):
@@ -101,12 +99,9 @@ def listening(board: Board, listen: str, image: Path | None = None
         serial = f"tcp:127.0.0.1:{listen.removeprefix('tcp:')},server=on,wait=off,nodelay=on"
     command = emulator.emulator_command(board, _firmware(board), image,
                                         console=("-monitor", "stdio", "-serial", serial))
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
-        try:
-            yield _port(process), process
-        finally:
-            process.kill()
+    with child.started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE) as process:
+        yield _port(process), process
 
 
 def _port(process):

@@ -111,8 +111,8 @@ class Sample:
         return [output.detach().clone() for output in outputs] if outputs and tensors else None
 
     def comparable(self, outputs):
-        """Return outputs with the elements that kthvalue's indices name in place of the indices: PyTorch
-        does not say which of equal elements it names."""
+        """Return outputs, those of kthvalue with the elements that its indices name in place of the
+        indices: PyTorch does not say which of equal elements it names."""
         if not self.name.startswith("kthvalue ") or outputs is None:
             return outputs
         arguments, named = tree_unflatten(self.leaves, self.spec)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from picotorch.host import child
 from support import fixture_store
 
 SCRIPT = str(Path(sys.executable).parent / "picotorch")
@@ -53,10 +54,10 @@ def children(process):
 def wait_for_emulator(process):
     """Its process id, when it has started."""
     for _ in range(3000):
-        for child in children(process):
-            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        for pid in children(process):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if b"qemu" in words[0] and b"-kernel" in words:
-                return child
+                return pid
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
     raise AssertionError("no emulator was started")
@@ -69,6 +70,17 @@ def is_alive(pid):
         return False
 
 
+@pytest.mark.parametrize("time", range(8))
+def test_a_signal_while_a_program_starts_ends_it(tmp_path, time):
+    """Popen has not returned yet when the shell sends it, more often than not."""
+    said = tmp_path / "pid"
+    command = ["sh", "-c", f"echo $$ > {said}; kill -INT $PPID; exec sleep 60"]
+    with pytest.raises(KeyboardInterrupt), child.started(command) as process:
+        process.wait(timeout=30)
+    assert not is_alive(int(said.read_text()))
+    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("command", [
     ["run", "{}", "--board", "mps2-an386"], ["profile", "{}", "--board", "mps2-an386"],
@@ -79,7 +91,7 @@ def test_a_signal_ends_the_emulator_and_removes_its_folder(tmp_path, command, nu
     model = fixture_store.load("simple_conv_256").path
     process = started(SCRIPT, *[word.format(model) for word in command], stdin=subprocess.PIPE,
                       env={**os.environ, "TMPDIR": str(tmp_path),
-                                                       "XDG_CACHE_HOME": str(tmp_path / "none")})
+                           "XDG_CACHE_HOME": str(tmp_path / "none")})
     emulator = wait_for_emulator(process)
     process.send_signal(number)
     process.wait(timeout=60)

@@ -17,38 +17,39 @@ from pathlib import Path
 
 import numpy as np
 from picotorch import Program
-from picotorch.errors import ACCESS_FAILED, INVALID_ARGUMENT, fail
+from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.method_meta import MethodMeta
 
 from .. import twin
 from ..boards.boards import board_names, load_board
-from ..files import write as write_file
 from ..firmware.selective import operator_file
 from ..inputs import checked_inputs, random_inputs
 from ..operators import needed_features, needed_operators
-from . import c_method, c_sample, c_sources
+from . import c_files, c_method, c_sample, c_sources
 from .c_method import MARK, CMethod
 
 _TEMPLATES = Path(__file__).resolve().parent / "c_templates"
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
 _TAKEN = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
 _OWN = {"main.c", "Makefile", "CMakeLists.txt", *_TAKEN}
-_LIBRARY = "picotorch"
 # What no model can be called: folders and files of the project, targets of CMake, headers of C.
-_RESERVED = {_LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target", "all",
-             "clean", "install", "test", "help", "package", "string", "stdint", "stddef", "stdbool"}
+_RESERVED = {c_files.LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
+             "all", "clean", "install", "test", "help", "package", "string", "stdint", "stddef",
+             "stdbool"}
 _WORDS = 8  # of the image in a line
 
 
 @dataclass
 class Model:
     """An image for a project. name: what its files and functions begin with. inputs: arrays or numbers
-    by method, of those that main.c runs; random ones otherwise. note: a line for the comments."""
+    by method, of those that main.c runs; random ones otherwise. note: a line for the comments. board:
+    an emulated one that runs the image."""
 
     name: str
     image: bytes
     inputs: dict[str, list] | None = None
     note: str = ""
+    board: str = "mps2-an386"
 
 
 class _Part:
@@ -56,6 +57,7 @@ class _Part:
 
     def __init__(self, model):
         self.name, self.image = model.name, model.image
+        self.board = load_board(model.board)
         self.note = c_method.comment(model.note or model.name)
         self.program = twin.open_program(model.image)
         self.methods, self.constants = _methods(self.program, model.name)
@@ -86,11 +88,13 @@ def _is_reserved(name):
 def write(models: list[Model], folder: Path) -> dict:
     """Writes a project with these models, and says what is in it.
 
-    A folder that this function wrote before is overwritten, except the files for the user to change:
-    main.c, targets, Makefile and CMakeLists.txt stay where they are there. Raises AccessFailed for a
-    folder with other files or that cannot be written, InvalidArgument for a name that is none in C or
-    that two models share, OperatorMissing.
+    A folder that this function wrote before is overwritten, except what the user changed of main.c,
+    targets, Makefile and CMakeLists.txt: "kept" lists those of them that do not fit these models, see
+    c_files.write_files. Raises AccessFailed for a folder with other files or that cannot be written,
+    InvalidArgument for a name that is none in C or that two models share, OperatorMissing.
     """
+    folder = Path(folder)
+    c_files.check_folder(folder)
     check_names([model.name for model in models])
     parts = list(map(_Part, models))
     methods = [method for part in parts for method in part.methods]
@@ -99,8 +103,8 @@ def write(models: list[Model], folder: Path) -> dict:
     operators, features = needed_operators(programs), needed_features(programs)
     files = {path: text for part in parts for path, text in part.files().items()}
     files |= {**_templates(parts, methods), **_library(operators, features, methods)}
-    _write_files(Path(folder), files)
-    return {"folder": str(folder), "files": len(files), "operators": operators,
+    kept = c_files.write_files(folder, files, _OWN)
+    return {"folder": str(folder), "files": len(files), "kept": kept, "operators": operators,
             "methods": [method.entry() for method in methods]}
 
 
@@ -171,7 +175,7 @@ def _library(operators, features, methods):
              for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
     files["core/operators.def"] = operator_file(operators, features)
     files["core/config.h"] = _config(methods)
-    return {f"{_LIBRARY}/{path}": text for path, text in files.items()}
+    return {f"{c_files.LIBRARY}/{path}": text for path, text in files.items()}
 
 
 def _config(methods):
@@ -201,14 +205,17 @@ def _config(methods):
 def _templates(parts, methods):
     """The files that are the same for all models but for some words."""
     several = len(parts) > 1
+    names = [part.name for part in parts]
+    board = parts[0].board
     words = {"PROGRAM": "models" if several else parts[0].name, "MARK": MARK,
+             "MODELS": " ".join(names), "BOARD": board.name, "CORE": board.core,
              "NOTE": " and ".join(part.note for part in parts),
-             "FOLDERS": ", ".join(f"`{part.name}/`" for part in parts),
-             "SOURCES": ", ".join(f"`{part.name}/*.c`" for part in parts),
-             "HEADERS": " and ".join(f"`{part.name}/{part.name}.h`" for part in parts),
+             "FOLDERS": ", ".join(f"`{name}/`" for name in names),
+             "SOURCES": ", ".join(f"`{name}/*.c`" for name in names),
+             "HEADERS": " and ".join(f"`{name}/{name}.h`" for name in names),
              "DECLARE": "declare" if several else "declares",
              "USE": c_method.use(parts[0].methods), "RAM": c_method.memory_table(methods),
-             "INCLUDES": "\n".join(f'#include "{part.name}/{part.name}{end}.h"' for part in parts
+             "INCLUDES": "\n".join(f'#include "{name}/{name}{end}.h"' for name in names
                                    for end in ("", "_sample")),
              "RUNS": c_sample.runs(methods), "RUN": c_sample.calls(methods),
              "BOARDS": "\n".join(map(_board_lines, board_names()))}
@@ -230,36 +237,3 @@ def _board_lines(name):
         f"PLACE_{name} = FLASH={code.address:#x} FLASH_BYTES={code.size:#x} "
         f"RAM={data.address:#x} RAM_BYTES={data.size:#x}",
         f"MACHINE_{name} = {board.emulator.machine}"])
-
-
-def _write_files(folder, files):
-    try:
-        if folder.exists() and any(folder.iterdir()):
-            _remove_written(folder, files)
-        for path, text in files.items():
-            if path in _OWN and (folder / path).exists() or _has(folder / path, text):
-                continue
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            write_file(folder / path, text)
-    except OSError as error:
-        raise fail(ACCESS_FAILED, error.strerror or str(error), str(folder)) from None
-
-
-def _has(path, text):
-    """True for a file that may stay as it is, so that make does not compile it again."""
-    return path.is_file() and path.read_bytes() == text.encode()
-
-
-def _remove_written(folder, files):
-    """Removes what an earlier call wrote of the library and of models, but for what is written now."""
-    headers = [path for path in folder.glob("*/*.h") if path.stem == path.parent.name
-               and MARK in path.read_text(errors="replace")]
-    if not headers:
-        raise fail(ACCESS_FAILED, "has files that are not picotorch's", str(folder),
-                   remedy="name a new folder")
-    written = [path for path in (folder / _LIBRARY).rglob("*") if path.is_file()]
-    written += [path.with_name(path.stem + end) for path in headers
-                for end in (".h", ".c", "_image.c", "_sample.h")]
-    for path in written:
-        if path.relative_to(folder).as_posix() not in files:
-            path.unlink(missing_ok=True)

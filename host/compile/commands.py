@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from .. import options, show
+from ..boards import chips
 from ..boards.boards import load_board
 from ..command import Choice, InputFile, OutputFile, command
 from ..drawing import DrawingFile, write_drawing
@@ -13,8 +14,9 @@ from ..export.steps import Steps
 from ..files import about, check_output, write
 from ..inspect import memory_map as memory_map_module
 from ..run import running
+from ..size import fitting
 from ..twin import is_image
-from . import c_project, compiling, summary
+from . import c_files, c_project, compiling, summary
 
 
 @command("compile")
@@ -23,7 +25,7 @@ from . import c_project, compiling, summary
               help="Prepare weights for the core of this board.")
 @click.option("--chip", type=options.ChipName(), metavar="CHIP",
               help="Prepare weights for the core of this chip (picotorch boards --chips).")
-@click.option("--core", type=Choice(compiling.cores()), metavar="CORE",
+@click.option("--core", type=Choice(chips.CORES), metavar="CORE",
               help="Prepare weights for this core: cortex-m0plus, cortex-m4, ...  [default: cortex-m4]")
 @options.data
 @click.option("-o", "--output", type=OutputFile(), metavar="OUT.PTM",
@@ -69,12 +71,14 @@ def compile_command(models, board, chip, core, files, output, folder, names, no_
     names = names or list(map(c_project.name_of, models))
     if folder:
         c_project.check_names(names)
+        c_files.check_folder(folder)
     elif not output:
         output = compiling.default_output(models[0])
         check_output(output)
-    steps = Steps(None if as_json else functools.partial(click.echo, nl=False))
     data, entries, images, drawings = running.read_data(files), [], [], []
     for model, program in zip(models, programs, strict=True):
+        steps = Steps(None if as_json else functools.partial(click.echo, nl=False),
+                      f"{show.printable(str(model))}: " if len(models) > 1 else "")
         with about(model):
             image, entry = compiling.compile_file(program, str(model), data, core, not no_prepare,
                                                   int8_io, keep_plan, steps)
@@ -82,16 +86,21 @@ def compile_command(models, board, chip, core, files, output, folder, names, no_
             summary.add_measured(entry, image, core, target and target.clock_hz)
         if memory_map is not None:
             drawings += compiling.drawings(program, image, str(model))
-        entries.append({"output": str(folder or output), **entry})
+        entries.append(entry)
         images.append(image.data)
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw_all(drawings))
+    found = {"output": str(folder or output), "core": core, "models": entries}
     if folder:
-        c_project.write([c_project.Model(name, image, note=f"{model.name} for {core}")
-                         for name, image, model in zip(names, images, models, strict=True)], folder)
+        board = board or fitting.board_with(core).name
+        projects = [c_project.Model(name, image, note=f"{model.name} for {core}", board=board)
+                    for name, image, model in zip(names, images, models, strict=True)]
+        found["kept"] = c_project.write(projects, folder)["kept"]
     else:
         write(output, images[0])
-    show.entry(entries if len(entries) > 1 else entries[0], as_json, summary.show_text)
+    for entry, name in zip(entries, names, strict=True):
+        entry["output"] = str(folder / name if folder else output)
+    show.entry(found, as_json, summary.show_text)
     if memory_map is not None and not as_json:
         show.wrote(memory_map)
 

@@ -3,7 +3,6 @@
 import itertools
 from pathlib import Path
 
-from _picotorch import CORES
 from picotorch import Error, MethodMeta
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, fail
 from picotorch.module import load_with_exact_memories
@@ -20,11 +19,6 @@ from .image_writer import Image, compile_image
 
 _DIRT = 0x7F  # a large number in every dtype
 PLAIN = "cortex-m55"  # whose kernels prepare nothing
-
-
-def cores() -> list[str]:
-    """Names of the cores for which kernels prepare weights, and of one for which they do not."""
-    return [*CORES, PLAIN]
 
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool,

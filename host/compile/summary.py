@@ -50,18 +50,23 @@ def _measured(meta, image, board, core, clock_hz):
 # ---- for people
 
 
-def show_text(found: dict | list[dict]) -> None:
-    """The summary of an image, or of one after the other."""
-    for i, entry in enumerate(found if isinstance(found, list) else [found]):
+def show_text(found: dict) -> None:
+    """The summary of each image, and what of a C project was kept."""
+    several = len(found["models"]) > 1
+    for i, entry in enumerate(found["models"]):
         if i:
             show.line("")
-        _show(entry)
+        _show(entry, f" of {entry['model']}" if several else "")
+    for path in found.get("kept", ()):
+        path = f"{found['output']}/{path}"
+        show.line(f"{path} has changes of yours and was kept: change it to what {path}.new has for "
+                  f"{'these models' if several else 'this model'}, and remove {path}.new.")
 
 
-def _show(entry):
+def _show(entry, of_model):
     show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
               f"{show.size(entry['bytes'])}, for {entry['core']}")
-    show.heading("Flash")
+    show.heading(f"Flash{of_model}")
     rows = [[name, size] for name, size in entry["flash"].items() if size]
     padding = entry["bytes"] - sum(size for _, size in rows)
     rows += [["alignment", padding]] if padding else []
@@ -73,7 +78,7 @@ def _show(entry):
                   "neither.")
     methods = [method for method in entry["methods"] if not method["constant"]]
     for method in methods:
-        of_method = "" if len(methods) == 1 else f" of method {method['method']}"
+        of_method = of_model if len(methods) == 1 else f" of method {method['method']}{of_model}"
         _show_ram(method, of_method)
         if method["time"]:
             _show_time(method, of_method, entry)

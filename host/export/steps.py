@@ -9,15 +9,17 @@ from collections.abc import Callable
 
 
 class Steps:
-    """tell(text) gets each step: the text as it begins, then how long it took, which ends the line."""
+    """tell(text) gets each step: the text as it begins, then how long it took, which ends the line.
+    subject: what the text begins with, one file of several for instance."""
 
-    def __init__(self, tell: Callable[[str], None] | None = None):
+    def __init__(self, tell: Callable[[str], None] | None = None, subject: str = ""):
         self.tell = tell or (lambda text: None)
+        self.subject = subject
 
     @contextlib.contextmanager
     def step(self, text: str):
         start = time.monotonic()
-        self.tell(f"{text} ... ")
+        self.tell(f"{self.subject}{text} ... ")
         try:
             with quiet():
                 yield

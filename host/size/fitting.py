@@ -43,12 +43,17 @@ def reference_board(core: str) -> Board | None:
     return None
 
 
+def board_with(core: str) -> Board:
+    """Return the emulated board that stands for chips of a core, built or not."""
+    boards = [load_board(name) for name in board_names()]
+    return max((board for board in boards if board.core == core and board.full_firmware),
+               key=lambda board: board.job.size)
+
+
 def how_to_measure(core: str) -> str:
     """Return the advice that names the command for a firmware of a core."""
-    boards = [load_board(name) for name in board_names()]
-    board = max((board for board in boards if board.core == core and board.full_firmware),
-                key=lambda board: board.job.size)
-    return f"{board.build_command()} in picotorch's repository builds the firmware to measure with"
+    return (f"{board_with(core).build_command()} in picotorch's repository builds the firmware to "
+            "measure with")
 
 
 def firmware_of(board: Board) -> Firmware:

@@ -280,7 +280,7 @@ def test_commands_take_an_image(bare, call, tmp_path):
     model.write_bytes(FIXTURES["int8_ds_cnn"].pte)
     entry = answer("compile", model, "--board", ALL_ON, "--keep-plan")
     assert entry["output"] == str(image)
-    (method,) = entry["methods"]
+    (method,) = entry["models"][0]["methods"]
     assert method["method"] == "forward" and not method["constant"]
     same = {"planned": [16000], "temp": 3780, "unplanned": 0}
     assert method["before"] == {"method_pool": 2588, **same}

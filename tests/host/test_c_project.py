@@ -12,7 +12,7 @@ import pytest
 from benchmark.bench_images import instructions_of
 from picotorch import Error
 from picotorch.host.boards.boards import board_names, full_board_names, load_board
-from picotorch.host.compile import c_project, c_sources
+from picotorch.host.compile import c_project, c_sources, commands
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.operators import known_operators
 from picotorch.host.run import running
@@ -280,7 +280,7 @@ def test_an_error_is_printed(tmp_path):
     path = tmp_path / "model/model_image.c"
     path.write_text(path.read_text().replace("0x324d5450", "0x304d5450"))
     build(tmp_path, *UNOPTIMISED)
-    with pytest.raises(AssertionError, match=r"error 35, subject 0, index -1"):
+    with pytest.raises(AssertionError, match=r"error 35, subject 0, index -1; make TEXTS=1 adds"):
         said(tmp_path, *UNOPTIMISED)
 
 
@@ -387,11 +387,18 @@ def test_the_command_writes_a_project_of_two_models(call, tmp_path):
     models = [tmp_path / "kws.pte", tmp_path / "more faces.pte"]
     status, out, _ = call("compile", *models, "--c", tmp_path / "a", "--json")
     assert status == 0
-    assert [entry["model"] for entry in json.loads(out)] == list(map(str, models))
+    found = json.loads(out)
+    assert [entry["model"] for entry in found["models"]] == list(map(str, models))
+    assert found["output"] == str(tmp_path / "a") and found["kept"] == []
     text = (tmp_path / "a" / "README.md").read_text()
     assert "`kws/`, `more_faces/`" in text and "| more_faces_run |" in text
     status, out, _ = call("compile", *models, "--c", tmp_path / "b", "--name", "one", "--name", "two")
-    assert status == 0 and f"{tmp_path}/more faces.pte: " in out
+    assert status == 0
+    for step in ("Planning memory", "Loading, and", "Comparing", "Measuring"):
+        assert [f"{model}: {step}" in out for model in models] == [True, True]
+    for heading in (f"{models[1]}: ", f"Flash of {models[1]}", f"RAM of {models[1]}",
+                    f"{tmp_path}/b/two: "):
+        assert heading in out
     assert sorted(path.name for path in (tmp_path / "b").iterdir() if path.is_dir()) == [
         "one", "picotorch", "two"]
     assert_error(call("compile", *models, "--c", tmp_path / "c", "--name", "one", "--name", "one"),
@@ -399,15 +406,113 @@ def test_the_command_writes_a_project_of_two_models(call, tmp_path):
     assert not (tmp_path / "c").exists()
 
 
-def test_files_that_may_be_changed_are_kept(tmp_path):
-    image, _ = write(tmp_path, "mlp")
-    (tmp_path / "main.c").write_text("// mine\n")
+def project_of(folder, *names):
+    """Write a project of models with these names; return the files that it kept."""
+    fixture = fixture_store.load("mlp")
+    return c_project.write([model_of(fixture, name) for name in names], folder)["kept"]
+
+
+def test_files_of_the_library_and_of_models_are_written_again(tmp_path):
+    project_of(tmp_path, "model")
     (tmp_path / "picotorch" / "old.c").write_text("")
     (tmp_path / "model/model.c").write_text("")
-    c_project.write([c_project.Model("model", image)], tmp_path)
-    assert (tmp_path / "main.c").read_text() == "// mine\n"
+    assert project_of(tmp_path, "model") == []
     assert not (tmp_path / "picotorch" / "old.c").exists()
     assert (tmp_path / "model/model.c").read_text() != ""
+
+
+def test_a_file_as_it_was_written_is_written_for_another_model(tmp_path):
+    project_of(tmp_path, "one")
+    assert project_of(tmp_path, "two") == []
+    assert not (tmp_path / "one").exists() or not list((tmp_path / "one").iterdir())
+    assert '#include "two/two.h"' in (tmp_path / "main.c").read_text()
+    build(tmp_path, *UNOPTIMISED)
+    assert (tmp_path / "build/host/two").exists()
+
+
+def test_a_file_that_the_user_changed_is_kept_and_the_new_one_is_beside_it(tmp_path):
+    main, new = tmp_path / "main.c", tmp_path / "main.c.new"
+    project_of(tmp_path, "one")
+    main.write_text("// mine\n" + main.read_text())
+    mine = main.read_text()
+    assert project_of(tmp_path, "one") == [] and not new.exists()  # it is for these models
+    for _ in range(2):  # until the user has removed it
+        assert project_of(tmp_path, "two") == ["main.c"]
+        assert main.read_text() == mine and '#include "two/two.h"' in new.read_text()
+    main.write_text("// mine\n" + new.read_text())
+    new.unlink()
+    assert project_of(tmp_path, "two") == [] and not new.exists()
+    build(tmp_path, *UNOPTIMISED)
+
+
+def test_a_new_file_that_the_user_takes_is_written_again(tmp_path):
+    project_of(tmp_path, "one")
+    (tmp_path / "Makefile").write_text("# mine\n")
+    assert project_of(tmp_path, "two") == ["Makefile"]
+    (tmp_path / "Makefile.new").rename(tmp_path / "Makefile")
+    assert project_of(tmp_path, "three") == []
+    build(tmp_path, *UNOPTIMISED)
+
+
+def test_the_command_says_what_it_kept(call, tmp_path):
+    model = tmp_path / "kws.pte"
+    shutil.copy(fixture_store.load("mlp").path, model)
+    arguments = ["compile", model, "--c", tmp_path / "project"]
+    assert "kept" not in call(*arguments)[1]
+    main = tmp_path / "project" / "main.c"
+    main.write_text("// mine\n")
+    assert json.loads(call(*arguments, "--name", "two", "--json")[1])["kept"] == ["main.c"]
+    out = call(*arguments, "--name", "two")[1]
+    assert (f"{main} has changes of yours and was kept: change it to what {main}.new has for this "
+            f"model, and remove {main}.new.") in out
+
+
+def test_no_file_outside_of_the_folder_is_removed(tmp_path):
+    folder = tmp_path / "project"
+    project_of(folder, "one")
+    outside = tmp_path / "precious.txt"
+    outside.write_text("precious")
+    with (folder / "picotorch/written.sha256").open("a") as file:
+        file.write(f"{'0' * 64}  ../precious.txt\n{'0' * 64}  {outside}\n")
+    project_of(folder, "two")
+    assert outside.exists()
+
+
+def test_files_of_the_users_own_are_not_compiled(tmp_path):
+    """Files with the name of an image's, in folders beside those of models."""
+    project_of(tmp_path, "one")
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "logo_image.c").write_text("#error mine\n")
+    build(tmp_path, *UNOPTIMISED)
+    if shutil.which("cmake") is not None:
+        sh("cmake", "-S", tmp_path, "-B", tmp_path / "build/cmake")
+        sh("cmake", "--build", tmp_path / "build/cmake", "-j2")
+
+
+@pytest.mark.parametrize(("options", "board"), [
+    (["--core", "cortex-m0plus"], "mps2-an385-m0plus"), (["--chip", "rp2040"], "mps2-an385-m0plus"),
+    (["--core", "cortex-m55"], "mps3-an547"), (["--board", "netduinoplus2"], "netduinoplus2"),
+    ([], "mps2-an386")])
+def test_the_readme_names_a_board_that_runs_the_image(options, board, call, tmp_path):
+    status, _, _ = call("compile", fixture_store.load("mlp").path, "--c", tmp_path / "p", *options)
+    assert status == 0
+    text = (tmp_path / "p" / "README.md").read_text()
+    assert re.findall(r"make run BOARD=(\S+)", text) == [board]
+    assert f"a {load_board(board).core} in QEMU" in text
+    assert "make TEXTS=1" in text
+
+
+def test_a_folder_of_something_else_is_refused_before_the_work(call, monkeypatch, tmp_path):
+    def works(*arguments):
+        raise AssertionError("it was compiled")
+
+    monkeypatch.setattr(commands.compiling, "compile_file", works)
+    (tmp_path / "thesis.txt").write_text("precious")
+    for folder, text in ((tmp_path, "has files that are not picotorch's; name a new folder"),
+                         (tmp_path / "thesis.txt" / "project", "Not a directory")):
+        assert_error(call("compile", fixture_store.load("mlp").path, "--c", folder), "AccessFailed",
+                     f"{folder}: {text}")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):

@@ -5,6 +5,7 @@ import xml.etree.ElementTree
 
 import pytest
 from picotorch.errors import INTERNAL, fail
+from picotorch.host.boards import chips
 from picotorch.host.compile import summary
 from picotorch.host.run import emulator
 from support import fixture_store
@@ -21,12 +22,15 @@ def path(name):
 
 @pytest.fixture
 def compiled(call, tmp_path):
-    """compiled(fixture, *options): (JSON, path of the image)"""
+    """compiled(fixture, *options): (JSON of the model, path of the image)"""
     def run(name, *options):
         image = tmp_path / "model.ptm"
         status, out, error = call("compile", path(name), "--keep-plan", "-o", image, "--json", *options)
         assert (status, error) == (0, "")
-        return json.loads(out), image
+        found = json.loads(out)
+        (entry,) = found["models"]
+        assert found == {"output": str(image), "core": entry["core"], "models": [entry]}
+        return entry, image
 
     return run
 
@@ -97,6 +101,12 @@ def test_a_run_that_fails_is_said_and_the_image_is_written(compiled, monkeypatch
     monkeypatch.setattr(summary.profiling, "profile", fails)
     entry, image = compiled("int8_ds_cnn")
     assert image.exists() and "the board is on fire" in entry["message"]
+
+
+@pytest.mark.parametrize("core", chips.CORES)
+def test_each_core_can_be_named(core, call, tmp_path):
+    status, _, error = call("compile", path("mlp"), "--core", core, "-o", tmp_path / "m.ptm")
+    assert (status, error) == (0, "")
 
 
 def test_target_options_exclude_each_other(call):

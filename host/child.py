@@ -1,10 +1,14 @@
-"""Start a program that ends with the block that it was started for."""
+"""Start a program that ends with the block that it was started for, or with the call."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
+
+_PATIENCE, _PAUSE = 2, 0.02  # seconds
 
 
 @contextlib.contextmanager
@@ -22,6 +26,39 @@ def started(command: Sequence[str], **options) -> Iterator[subprocess.Popen]:
 
 def _end(process):
     process.kill()
+    process.wait()
+
+
+def run(command: Sequence[str], **options) -> subprocess.CompletedProcess:
+    """Run a command that starts others, make for instance, without input. ctrl-C and SIGTERM end all
+    of them.
+
+    options: as subprocess.Popen takes them. Raises OSError where the program does not start.
+    """
+    with contextlib.ExitStack() as stack:
+        with _held_signals():
+            process = stack.enter_context(subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, process_group=0, **options))
+            stack.callback(_end_group, process)
+        output, errors = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _end_group(process):
+    """End what a process started where it did not end itself: make and compilers remove what they have
+    begun to write, if they are given the time."""
+    if process.returncode is not None:
+        return
+    end = time.monotonic() + _PATIENCE
+    with contextlib.suppress(ProcessLookupError):
+        try:
+            os.killpg(process.pid, signal.SIGTERM)
+            while time.monotonic() < end:
+                process.poll()  # else it stays in its group
+                os.killpg(process.pid, 0)
+                time.sleep(_PAUSE)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

@@ -18,7 +18,7 @@ import click
 from picotorch import PARTS, Program
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
-from .. import show
+from .. import child, show
 from ..operators import known_operators, needed_operators
 from ..size.elf import flash_bytes
 from . import selective
@@ -71,7 +71,7 @@ def tree_of(board: PortBoard) -> Path:
         raise fail(NOT_FOUND, f"needs a MicroPython tree with its submodules ({_list(board)})",
                    board.name, remedy=_how_to_get(board, "micropython"))
     command = [sys.executable, ROOT / "tools" / "get_micropython.py", "--ports"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = child.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         raise fail(NOT_FOUND, " ".join(done.stderr.split()), board.name)
     tree = Path(done.stdout.strip())
@@ -135,8 +135,8 @@ def _have_mpy_cross(tree, log):
 def _run(command, log):
     """Runs it with its output in the log. True for success."""
     with log.open("a") as file:
-        return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment(),
-                              stdin=subprocess.DEVNULL).returncode == 0
+        return child.run(command, stdout=file, stderr=subprocess.STDOUT,
+                         env=environment()).returncode == 0
 
 
 def _command(board, tree, folder, files, arguments):

@@ -17,7 +17,7 @@ import click
 from picotorch import Program
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
-from .. import show, twin
+from .. import child, show, twin
 from ..boards.boards import load_board
 from ..files import check_output, write
 from ..operators import FEATURES, known_operators, needed_features, needed_operators
@@ -156,8 +156,7 @@ def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firm
     """Does a step of setup_picotorch.py with what a folder selects. MemoryAllocationFailed where the
     linker found no room, Internal where that fails otherwise."""
     selection = [] if folder is None else ["--selection", folder]
-    done = subprocess.run([sys.executable, SETUP, *step, *selection], stdout=STDERR,
-                          stderr=subprocess.PIPE)
+    done = child.run([sys.executable, SETUP, *step, *selection], stdout=STDERR, stderr=subprocess.PIPE)
     with open(STDERR, "wb", closefd=False) as terminal:
         terminal.write(done.stderr)
     too_large = _OVERFLOW.search(done.stderr)

@@ -101,3 +101,30 @@ def test_a_signal_ends_the_emulator_and_removes_its_folder(tmp_path, command, nu
     assert process.returncode == 130 and error.endswith(b"Interrupted\n") and b"Trace" not in error
     assert not is_alive(emulator) and not list(children(process))
     assert {path.name for path in tmp_path.iterdir()} <= {"none"}
+
+
+# Starts others and waits for them, as make does; the last one leaves its parent.
+COMPILERS = """#!/bin/sh
+case "$*" in *--version*) exec /usr/bin/make "$@"; esac
+sh -c 'sleep 61 & sleep 62 & echo $$ $! $PPID >> "$PIDS.part"; mv "$PIDS.part" "$PIDS"; wait' &
+wait
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", [
+    ["firmware", "--board", "mps2-an386", "--models"], ["natmod", "--arch", "armv6m", "--models"]])
+def test_a_signal_ends_the_compilers(tmp_path, command, number):
+    make, pids = tmp_path / "make", tmp_path / "pids"
+    make.write_text(COMPILERS)
+    make.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    process = started(SCRIPT, *command, fixture_store.load("mlp").path, "--output", tmp_path / "fw.elf",
+                      env={**os.environ, "PATH": path, "PIDS": str(pids)})
+    while not pids.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and error.endswith(b"Interrupted\n") and b"Trace" not in error
+    assert not any(map(is_alive, map(int, pids.read_text().split())))

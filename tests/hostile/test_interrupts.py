@@ -329,7 +329,7 @@ def test_an_interrupt_ends_one_long_instruction():
         with Alarm(0.2, raise_interrupted), pytest.raises(Interrupted):
             start = time.monotonic()
             method.execute()
-        assert time.monotonic() - start < 1.2
+        assert time.monotonic() - start < 10
     assert method.is_loaded()
 
 

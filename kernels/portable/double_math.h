@@ -3,7 +3,7 @@
 //
 // Kernels call them through pt_float64. It is NULL in a selective build for models without float64
 // (PT_NO_FLOAT64, see registry.c), which leaves out all of them, 9 KB; operators refuse float64
-// there.
+// there by pt_check_math.
 //
 // The number beside a function is the largest error found, in ulp of the result.
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
@@ -48,9 +48,13 @@ typedef struct pt_float64_functions {
 
 extern const pt_float64_functions *const pt_float64;
 
-// True if `dtype` is one that mathematical functions are computed of.
-static inline bool pt_has_math(uint8_t dtype) {
-    return pt_is_floating(dtype) && (dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL);
+// Checks that this build has the mathematical functions of a floating dtype.
+static inline int pt_check_math(pt_context *c, uint8_t dtype) {
+    return dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                         "this build has no functions of float64; use a build with them or change "
+                         "the model");
 }
 
 #endif

@@ -1,7 +1,7 @@
 """Between numpy arrays, with the sizes PyTorch gives, and tensors stored in a program's dim order.
 
-What numpy has not is an array of its bits: bfloat16 and bits16 of uint16, the float8s of uint8,
-quantized types of their integers. to_bfloat16 and from_bfloat16 convert.
+What numpy has not is an array of its bits: bfloat16 and bits16 of uint16, complex32 of uint32, the
+float8s of uint8, quantized types of their integers. to_bfloat16 and from_bfloat16 convert.
 """
 
 import sys
@@ -9,17 +9,17 @@ import sys
 import numpy as np
 from picotorch import from_blob, schema
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
-from picotorch.tensor import BFLOAT16
+from picotorch.tensor import BFLOAT16, COMPLEX_HALF
 
 from .aligned import aligned_copy
 
 # numpy dtypes by ScalarType; types that are not here are seen as bytes
 DTYPES = {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
-          7: "float64", 11: "bool", 12: "int8", 14: "int32", 15: "uint16", 22: "uint16", 27: "uint16",
-          28: "uint32", 29: "uint64"}
+          7: "float64", 8: "uint32", 9: "complex64", 10: "complex128", 11: "bool", 12: "int8",
+          14: "int32", 15: "uint16", 22: "uint16", 27: "uint16", 28: "uint32", 29: "uint64"}
 # ScalarTypes by the names of torch and ml_dtypes, where numpy has none
-_NAMES = {"bfloat16": BFLOAT16, "bits16": 22, "float8_e5m2": 23, "float8_e4m3fn": 24,
-          "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26}
+_NAMES = {"complex32": COMPLEX_HALF, "bfloat16": BFLOAT16, "bits16": 22, "float8_e5m2": 23,
+          "float8_e4m3fn": 24, "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26}
 
 
 def numpy_dtype(info):
@@ -40,7 +40,11 @@ def from_bfloat16(bits):
 
 
 def as_numbers(array, scalar_type):
-    """An output as numbers that can be compared: those of bfloat16 as float32."""
+    """An output as real numbers that can be compared: those of bfloat16 as float32, of complex ones
+    real and imaginary part in a last dim."""
+    if scalar_type == COMPLEX_HALF or array.dtype.kind == "c":
+        part = np.dtype("float16") if scalar_type == COMPLEX_HALF else array.real.dtype
+        return np.ascontiguousarray(array).reshape(array.shape).view(part).reshape(*array.shape, 2)
     return from_bfloat16(array) if scalar_type == BFLOAT16 else array
 
 

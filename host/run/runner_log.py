@@ -1,5 +1,7 @@
 """What a run says: the lines that users of ExecuTorch's arm_executor_runner know."""
 
+import math
+
 import numpy as np
 from picotorch import BufferDataLoader, Program, Tensor, from_blob
 from picotorch.schema import ERROR_NAMES, KERNEL_TYPES_TENSOR
@@ -12,8 +14,10 @@ SHOWN = 16  # elements of an output
 
 _KINDS = {"Float": "float", "Double": "double", "Half": "half", "BFloat16": "bfloat16",
           "Bool": "bool", "Byte": "byte", "Char": "char", "Short": "short", "Int": "int",
-          "Long": "long"}
+          "Long": "long", "ComplexHalf": "complex half", "ComplexFloat": "complex float",
+          "ComplexDouble": "complex double"}
 _REAL = ("Float", "Double", "Half", "BFloat16")
+_COMPLEX = ("ComplexHalf", "ComplexFloat", "ComplexDouble")
 
 
 def log_of(request: Request, result: Result) -> list[str]:
@@ -99,9 +103,9 @@ def _stored(info, array: np.ndarray) -> Tensor:
 
 def _elements(i, tensor):
     kind = _KINDS.get(tensor.dtype)
-    count = len(tensor.data)
+    count = math.prod(tensor.sizes())
     if kind is None:
-        return [f"Output[{i}]: {count} bytes of {tensor.dtype}"]
+        return [f"Output[{i}]: {tensor.nbytes()} bytes of {tensor.dtype}"]
     lines = [f"Output[{i}][{k}]: ({kind}) {_text(tensor.dtype, tensor.number(k))}"
              for k in range(min(SHOWN, count))]
     if count > SHOWN:
@@ -112,4 +116,6 @@ def _elements(i, tensor):
 def _text(dtype, value):
     if dtype == "Bool":
         return "true" if value else "false"
+    if dtype in _COMPLEX:
+        return "{:f}{:+f}j".format(*value)
     return f"{value:f}" if dtype in _REAL else f"{value:d}"

@@ -11,11 +11,15 @@
 // is the one that shows it.
 static const char *typecodes(uint8_t dtype) {
     static const char codes[][2] = {
-        [PT_DTYPE_BYTE] = "B",   [PT_DTYPE_CHAR] = "b",   [PT_DTYPE_SHORT] = "h",
-        [PT_DTYPE_INT] = "i",    [PT_DTYPE_LONG] = "q",   [PT_DTYPE_HALF] = "He",
-        [PT_DTYPE_FLOAT] = "f",  [PT_DTYPE_DOUBLE] = "d", [PT_DTYPE_BOOL] = "B?",
-        [PT_DTYPE_QINT8] = "b",  [PT_DTYPE_QINT32] = "i", [PT_DTYPE_BFLOAT16] = "H",
-        [PT_DTYPE_BITS16] = "H", [PT_DTYPE_UINT16] = "H", [PT_DTYPE_UINT32] = "I",
+        [PT_DTYPE_BYTE] = "B",          [PT_DTYPE_CHAR] = "b",
+        [PT_DTYPE_SHORT] = "h",         [PT_DTYPE_INT] = "i",
+        [PT_DTYPE_LONG] = "q",          [PT_DTYPE_HALF] = "He",
+        [PT_DTYPE_FLOAT] = "f",         [PT_DTYPE_DOUBLE] = "d",
+        [PT_DTYPE_BOOL] = "B?",         [PT_DTYPE_COMPLEX_HALF] = "He",
+        [PT_DTYPE_COMPLEX_FLOAT] = "f", [PT_DTYPE_COMPLEX_DOUBLE] = "d",
+        [PT_DTYPE_QINT8] = "b",         [PT_DTYPE_QINT32] = "i",
+        [PT_DTYPE_BFLOAT16] = "H",      [PT_DTYPE_BITS16] = "H",
+        [PT_DTYPE_UINT16] = "H",        [PT_DTYPE_UINT32] = "I",
         [PT_DTYPE_UINT64] = "Q",
     };
     return dtype < sizeof(codes) / sizeof(*codes) && codes[dtype][0] ? codes[dtype]

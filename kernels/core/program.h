@@ -120,13 +120,13 @@ int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, ui
 uint32_t pt_name_position(pt_reader *r, uint32_t extra);
 // Reads instruction number `next` of the chain that a walk is in.
 void pt_read_instruction(pt_reader *r, pt_plan_walk *walk);
-// 4 for data of a dtype that lies at no multiple of 4, 8 for elements of 8 bytes at no multiple of
-// 8; else 0.
+// 4 for data of a dtype that lies at no multiple of 4, 8 for elements of 8 bytes or more at no
+// multiple of 8; else 0.
 static inline uint32_t pt_misplaced(uint32_t position, uint8_t dtype) {
     if (position & 3) {
         return 4;
     }
-    return position & 4 && pt_element_size(dtype) == 8 ? 8 : 0;
+    return position & 4 && pt_element_size(dtype) >= 8 ? 8 : 0;
 }
 
 #endif

@@ -34,7 +34,7 @@ static void copy_words(const row *r) {
     }
 }
 
-// Elements of 1, 2 or 8 bytes.
+// Elements of 1, 2, 8 or 16 bytes.
 static void copy_elements(const row *r, uint32_t size) {
     uint8_t *to = r->to;
     const uint8_t *from = r->from;
@@ -48,6 +48,10 @@ static void copy_elements(const row *r, uint32_t size) {
             word high = ((const word *)(const void *)from)[1];
             ((word *)(void *)to)[0] = low;
             ((word *)(void *)to)[1] = high;
+            if (size == 16) {
+                ((word *)(void *)to)[2] = ((const word *)(const void *)from)[2];
+                ((word *)(void *)to)[3] = ((const word *)(const void *)from)[3];
+            }
         }
     }
 }

@@ -88,6 +88,9 @@ typedef struct plane {
     int32_t in_column;
 } plane;
 
+typedef struct element_16 {
+    uint32_t parts[4];
+} __attribute__((may_alias)) element_16;
 typedef uint64_t __attribute__((may_alias, aligned(4))) element_8;
 typedef uint32_t __attribute__((may_alias)) element_4;
 typedef uint16_t __attribute__((may_alias)) element_2;
@@ -105,6 +108,7 @@ typedef uint8_t element_1;
         }                                                                                     \
     }
 
+COPY_ROWS(element_16)
 COPY_ROWS(element_8)
 COPY_ROWS(element_4)
 COPY_ROWS(element_2)
@@ -147,6 +151,9 @@ NOINLINE void copy_plane(const plane *p, uint8_t *out, const uint8_t *in, uint32
     void *to = out;
     const void *from = in;
     switch (size) {
+    case 16:
+        copy_rows_of_element_16(p, to, from, 0);
+        break;
     case 8:
         copy_rows_of_element_8(p, to, from, 0);
         break;

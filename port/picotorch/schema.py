@@ -4,9 +4,10 @@ KERNEL_TYPES_TENSOR = 5
 
 SCALAR_TYPE_NAMES = {
     0: "Byte", 1: "Char", 2: "Short", 3: "Int", 4: "Long", 5: "Half", 6: "Float", 7: "Double",
-    11: "Bool", 12: "QInt8", 13: "QUInt8", 14: "QInt32", 15: "BFloat16", 16: "QUInt4x2",
-    17: "QUInt2x4", 22: "Bits16", 23: "Float8_e5m2", 24: "Float8_e4m3fn", 25: "Float8_e5m2fnuz",
-    26: "Float8_e4m3fnuz", 27: "UInt16", 28: "UInt32", 29: "UInt64",
+    8: "ComplexHalf", 9: "ComplexFloat", 10: "ComplexDouble", 11: "Bool", 12: "QInt8", 13: "QUInt8",
+    14: "QInt32", 15: "BFloat16", 16: "QUInt4x2", 17: "QUInt2x4", 22: "Bits16", 23: "Float8_e5m2",
+    24: "Float8_e4m3fn", 25: "Float8_e5m2fnuz", 26: "Float8_e4m3fnuz", 27: "UInt16", 28: "UInt32",
+    29: "UInt64",
 }
 
 ERROR_NAMES = {

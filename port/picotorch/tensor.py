@@ -17,6 +17,7 @@ from .schema import SCALAR_TYPE_NAMES
 
 MAX_RANK = 16
 HALF, BFLOAT16 = 5, 15  # ScalarTypes
+COMPLEX_HALF, COMPLEX_DOUBLE = 8, 10  # the first and last complex ones
 
 # dtypes by the typecodes of buffers
 _CODES = b"BbhiqefdHIQ?"
@@ -88,7 +89,9 @@ class Tensor(_Arrays):
     """Sizes, dtype and elements: an output, an attribute, or made by from_blob.
 
     `data` is a memoryview of the elements where they lie, in the order of dim_order; those of float16
-    and bfloat16 as their bits, for which number(i) gives the value. A method points
+    and bfloat16 as their bits, for which number(i) gives the value. Of complex numbers it has the real
+    and the imaginary part of each, one behind the other, and number(i) is a tuple of the two: there are
+    builds of MicroPython without `complex`. A method points
     the Tensor of an output to where the output is at each get_output of its index; until the next one
     it is valid.
     """
@@ -113,7 +116,16 @@ class Tensor(_Arrays):
         return self.number(self._position(i)) if isinstance(i, tuple) else self.data[i]
 
     def __setitem__(self, i, value):
-        self.data[self._position(i) if isinstance(i, tuple) else i] = value
+        if not isinstance(i, tuple):
+            self.data[i] = value
+        elif self._is_complex():
+            at = 2 * self._position(i)
+            self.data[at], self.data[at + 1] = value
+        else:
+            self.data[self._position(i)] = value
+
+    def _is_complex(self):
+        return COMPLEX_HALF <= self._dtype <= COMPLEX_DOUBLE
 
     def _position(self, indexes):
         """Which element of the data has these indexes, one for each dim. Raises IndexError."""
@@ -200,14 +212,22 @@ class Tensor(_Arrays):
         return [self._nested(indexes + (i,)) for i in range(self._sizes[rank])]
 
     def number(self, i):
-        """Element i of the data as a number, that of float16 and bfloat16 too. May allocate."""
-        if self._dtype in (HALF, BFLOAT16):
+        """Element i as a number, that of float16 and bfloat16 too; of complex ones real and imaginary
+        part in a tuple. May allocate."""
+        if self._is_complex():
+            return self._part(2 * i), self._part(2 * i + 1)
+        return self._part(i)
+
+    def _part(self, i):
+        if self._dtype in (HALF, BFLOAT16, COMPLEX_HALF):
             return _picotorch.half(self.data[i], self._dtype)
         return self.data[i]
 
     def __repr__(self):
-        shown = ", ".join(["%g" % self.number(i) for i in range(min(6, len(self.data)))])
-        if len(self.data) > 6:
+        count = len(self.data) // 2 if self._is_complex() else len(self.data)
+        shown = "%g%+gj" if self._is_complex() else "%g"
+        shown = ", ".join([shown % self.number(i) for i in range(min(6, count))])
+        if count > 6:
             shown += ", ..."
         return "<Tensor %s %s [%s]>" % (self.dtype, list(self.sizes()), shown)
 

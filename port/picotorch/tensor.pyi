@@ -8,6 +8,8 @@ from .method import Method
 MAX_RANK: int
 HALF: int
 BFLOAT16: int
+COMPLEX_HALF: int
+COMPLEX_DOUBLE: int
 
 class TensorInfo:
     planned_buffer: int
@@ -52,7 +54,7 @@ class Tensor(_Arrays):
     def resize(self, sizes: Sequence[int]) -> None: ...
     def copy(self) -> Tensor: ...
     def tolist(self) -> Any: ...
-    def number(self, i: int) -> float: ...
+    def number(self, i: int) -> float | tuple[float, float]: ...
 
 def from_blob(
     buffer: ReadableBuffer,

@@ -1,7 +1,9 @@
 """Values of every kind in and out, tensors between methods, attributes and state: one script, on the
 twin and on the boards. Lists are in no exporter's signatures, so these programs are made here."""
 
+import numpy as np
 import pytest
+from picotorch import from_blob
 from support import fixture_store
 from support.flatbuffer_builder import bool_value, double_value, int_value, string_value
 from support.programs import call, plan, program, tensor
@@ -77,3 +79,20 @@ def test_a_large_int_is_named_while_the_heap_is_locked(board):
         "MemoryAllocationFailed (0x21): value 0: an int of more than 30 bits; ask for it with the "
         "heap unlocked",
         "1099511627776"]
+
+
+def test_complex_numbers():
+    z = np.array([[1 + 2j, 3 - 4j]], np.complex64)
+    tensor = from_blob(bytearray(z.tobytes()), [1, 2], "ComplexFloat")
+    assert list(tensor.data) == [1, 2, 3, -4]
+    assert tensor.number(1) == (3, -4) == tensor[0, 1]
+    assert tensor.tolist() == [[(1, 2), (3, -4)]]
+    assert (tensor.numpy() == z).all()
+    assert repr(tensor) == "<Tensor ComplexFloat [1, 2] [1+2j, 3-4j]>"
+    tensor[0, 0] = 5, 6
+    assert list(tensor.data) == [5, 6, 3, -4]
+    assert tensor.nbytes() == 16
+    tensor.resize([2, 1])
+    assert tensor[1, 0] == (3, -4)
+    halves = from_blob(np.array([1, -2], np.float16).tobytes(), [1], 8)
+    assert halves.number(0) == (1, -2)

@@ -321,6 +321,23 @@ def affine():
     yield name("mixed_mm"), (floats(2, 3), int8, scales, None, out(2, 4))
 
 
+def complex_floats(*sizes):
+    return (floats(*sizes) + 1j * floats(*sizes)).astype(np.complex64)
+
+
+def complexes():
+    z, real = complex_floats(3, 4), floats(3, 4)
+    for name in ("_conj_copy", "_conj_physical"):
+        yield f"aten::{name}.out", (z, out(3, 4, dtype=z.dtype))
+    for name in ("complex", "polar"):
+        yield f"aten::{name}.out", (real, MATRIX, out(3, 4, dtype=z.dtype))
+    yield "aten::view_as_real_copy.out", (z, out(3, 4, 2))
+    yield "aten::view_as_complex_copy.out", (floats(3, 4, 2), out(3, 4, dtype=z.dtype))
+    yield "aten::_fft_c2c.out", (z, [0, 1], 1, True, out(3, 4, dtype=z.dtype))
+    yield "aten::_fft_r2c.out", (real, [1], 0, True, out(3, 3, dtype=z.dtype))
+    yield "aten::_fft_c2r.out", (z, [0, 1], 2, 6, out(3, 6))
+
+
 FAMILIES = (unary, binary, reductions, copies, made, numbers, picked, put, products, images,
-            normalizations, cortex_m, affine)
+            normalizations, cortex_m, affine, complexes)
 EXAMPLES = {operator: arguments for family in FAMILIES for operator, arguments in family()}

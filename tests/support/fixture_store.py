@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from picotorch.host.tensors import from_bfloat16
+from picotorch.host.tensors import as_numbers, from_bfloat16
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures"
 
@@ -144,6 +144,8 @@ def assert_close(actual, expected, dtype):
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     if dtype == "bfloat16":
         actual, expected = from_bfloat16(actual), from_bfloat16(expected)
+    if expected.dtype.kind == "c":
+        actual, expected = as_numbers(actual, None), as_numbers(expected, None)
     if expected.dtype.kind != "f":
         assert (actual == expected).all()
         return

@@ -31,7 +31,8 @@ from support.records import OTHER, VALUE
 GUARD = 64
 AT_END = 19  # number of the memory that ends with its only tensor
 DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
-          "float64": 7, "bool": 11, "uint16": 27, "uint32": 28, "uint64": 29}
+          "float64": 7, "complex64": 9, "complex128": 10, "bool": 11, "uint16": 27, "uint32": 28,
+          "uint64": 29}
 CONTIGUOUS, CONSTANT, DYNAMIC = 0x20, 0x40, 0x80
 SPARE = 7  # elements by which an upper bound may be above what is needed: their bytes are a GUARD's
 

@@ -7,7 +7,17 @@ SHORT are the operators whose work is bounded, or one memcpy or memset.
 """
 
 import numpy as np
-from support.example_calls import BINARY, COMPARISONS, PREDICATES, UNARY, bools, floats, ints, out
+from support.example_calls import (
+    BINARY,
+    COMPARISONS,
+    PREDICATES,
+    UNARY,
+    bools,
+    complex_floats,
+    floats,
+    ints,
+    out,
+)
 from support.kernel_call import Tensor, channels_last
 
 SHORT = {
@@ -309,6 +319,21 @@ def affine():
     yield name("mixed_mm"), (floats(8, 256), int8(256, 256), floats(256), None, out(8, 256))
 
 
+def complexes():
+    z = complex_floats(512, 512)
+    for name in ("_conj_copy", "_conj_physical"):
+        yield f"aten::{name}.out", (z, like(z))
+    for name in ("complex", "polar"):
+        yield f"aten::{name}.out", (SQUARE, floats(512), like(z))
+    turned = Tensor(z, (1, 0))
+    yield "aten::view_as_real_copy.out", (turned, out(512, 512, 2))
+    yield "aten::view_as_complex_copy.out", (Tensor(floats(512, 512, 2), (2, 0, 1)), like(z))
+    prime = complex_floats(521)
+    yield "aten::_fft_c2c.out", (prime, [0], 0, True, like(prime))
+    yield "aten::_fft_r2c.out", (SQUARE, [1], 0, True, out(512, 257, dtype=z.dtype))
+    yield "aten::_fft_c2r.out", (z, [0, 1], 0, 1022, out(512, 1022))
+
+
 FAMILIES = (unary, binary, reductions, copies, made, picked, put, products, images, normalizations,
-            cortex_m, affine)
+            cortex_m, affine, complexes)
 LONG = {operator: arguments for family in FAMILIES for operator, arguments in family()}

@@ -2,6 +2,7 @@
 
 from . import (  # noqa: F401
     affine,
+    complexes,
     copies,
     cortex_m,
     elementwise,

@@ -51,6 +51,8 @@ _DTYPES = {
     "FLOAT8E5M2": "float8_e5m2",
     "FLOAT8E4M3FN": "float8_e4m3fn",
     "BITS16": "bits16",
+    "COMPLEX64": "complex64",
+    "COMPLEX128": "complex128",
 }
 _SIZES = {"bfloat16": 2, "bits16": 2, "float8_e5m2": 1, "float8_e4m3fn": 1}  # what numpy has not
 

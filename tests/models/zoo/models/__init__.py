@@ -27,6 +27,7 @@ from models.zoo.models import (  # noqa: F401
     refused,
     reported,
     shapes,
+    spectra,
     state,
     torchscript,
 )

@@ -1,0 +1,21 @@
+// Complex tensors: each element is a real and an imaginary part, which follow each other.
+#ifndef PT_PORTABLE_COMPLEX_H
+#define PT_PORTABLE_COMPLEX_H
+
+#include "element.h"
+
+enum {
+    PT_DTYPES_COMPLEX =
+        1 << PT_DTYPE_COMPLEX_HALF | 1 << PT_DTYPE_COMPLEX_FLOAT | 1 << PT_DTYPE_COMPLEX_DOUBLE,
+};
+
+static inline bool pt_is_complex(uint8_t dtype) {
+    return pt_dtype_in(dtype, PT_DTYPES_COMPLEX);
+}
+
+// The dtype of the parts of a complex dtype.
+static inline uint8_t pt_part_dtype(uint8_t dtype) {
+    return (uint8_t)(dtype - PT_DTYPE_COMPLEX_FLOAT + PT_DTYPE_FLOAT);
+}
+
+#endif

@@ -1,0 +1,290 @@
+// Fourier transforms: _fft_c2c, _fft_r2c, _fft_c2r, over any dims, as pass after pass along one.
+//
+// float32 is computed in float32, float64 in float64. The largest error found, relative to the
+// largest magnitude of the exact result, is 5e-7 in float32 for up to 4096 points whose factors are
+// 2, 3 and 5; a prime factor p adds about 1e-8 p (tests/kernels/test_fft.py).
+#include "../core/operator_arguments.h"
+#include "arguments.h"
+#include "complex.h"
+#include "double_math.h"
+
+// What lines are: complex, or real before or behind the transform.
+typedef enum kind { FFT_COMPLEX, FFT_FORTH, FFT_BACK } kind;
+
+// All lines along a dim.
+typedef struct pass {
+    kind kind;
+    bool inverse;
+    bool half;      // see fft_lines.h
+    bool root;      // divides by the root of
+    int32_t divide; // this; 0: by nothing
+    int32_t n;      // points of a line
+    const void *in;
+    void *out;
+    int32_t in_step, out_step;
+} pass;
+
+// Complex numbers that a line of n points is transformed as.
+static int32_t points_of(kind kind, int32_t n) {
+    return kind == FFT_COMPLEX || n % 2 ? n : n / 2;
+}
+
+static int32_t smallest_factor(int32_t n) {
+    if (n % 4 == 0) {
+        return 4;
+    }
+    if (n % 2 == 0) {
+        return 2;
+    }
+    for (int32_t factor = 3; factor <= n / factor; factor += 2) {
+        if (n % factor == 0) {
+            return factor;
+        }
+    }
+    return n;
+}
+
+#define PT_REAL float
+#define PT_LINE(name) name##_f32
+#define PT_SIN pt_sinf
+#define PT_COS pt_cosf
+#define PT_SQRT pt_sqrtf
+#include "fft_lines.h"
+#undef PT_REAL
+#undef PT_LINE
+#undef PT_SIN
+#undef PT_COS
+#undef PT_SQRT
+
+#define PT_REAL double
+#define PT_ANY_FACTOR // few models have it
+#define PT_LINE(name) name##_f64
+#define PT_SIN pt_float64->sin
+#define PT_COS pt_float64->cos
+#define PT_SQRT pt_float64->sqrt
+#include "fft_lines.h"
+
+// ---- the operators
+
+// A call. Arguments of the three stand at the same places: self, dim, normalization.
+typedef struct fft {
+    pt_tensor in, out;
+    kind kind;
+    uint32_t n_dims;
+    uint8_t dims[PT_MAX_RANK]; // the last one is real before or behind the transform
+    uint32_t last;             // dims[n_dims - 1]
+    int32_t n;                 // points along it
+} fft;
+
+enum { OUT = FFT_C2C_OUT, SELF = FFT_C2C_SELF, DIM = FFT_C2C_DIM };
+enum { BY_NOTHING, BY_ROOT, BY_ALL }; // values of normalization
+
+static int read_call(pt_context *c, const pt_ref *args, kind kind, fft *f) {
+    uint32_t dims, dim;
+    f->in = pt_get_tensor(c, args[SELF]);
+    f->out = pt_get_tensor(c, args[OUT]);
+    f->kind = kind;
+    PT_TRY(pt_read_dims(c, args[DIM], f->in.rank, &dims));
+    f->n_dims = pt_list_length(c, args[DIM]);
+    if (f->n_dims == 0 || f->in.rank == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a transform must have a dim");
+    }
+    for (uint32_t i = 0; i < f->n_dims; i++) {
+        PT_TRY(pt_read_dim(c, pt_list_int(c, args[DIM], i), f->in.rank, &dim));
+        f->dims[i] = (uint8_t)dim;
+        f->last = dim;
+    }
+    f->n = (kind == FFT_BACK ? &f->out : &f->in)->sizes[f->last];
+    return PT_ERROR_OK;
+}
+
+// Points of a line along a dim.
+static int32_t points_along(const fft *f, uint32_t dim) {
+    return dim == f->last ? f->n : f->in.sizes[dim];
+}
+
+// A complex tensor between the passes of FFT_BACK.
+static uint32_t bytes_between(const pt_context *c, const pt_ref *args, const fft *f) {
+    return f->kind == FFT_BACK && f->n_dims > 1
+               ? pt_capacity(c, args[SELF]) * pt_element_size(f->in.dtype)
+               : 0;
+}
+
+static uint32_t bytes_of_lines(const fft *f) {
+    const uint32_t pair = pt_element_size(f->kind == FFT_FORTH ? f->out.dtype : f->in.dtype);
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < f->n_dims; i++) {
+        const int32_t n = points_along(f, f->dims[i]);
+        const kind kind = i + 1 == f->n_dims ? f->kind : FFT_COMPLEX;
+        // An odd number takes more than a larger even one
+        const bool may_be_odd = (f->in.flags | f->out.flags) & PT_VALUE_DYNAMIC || n % 2;
+        const uint32_t pairs =
+            may_be_odd ? 3u * (uint32_t)n : (uint32_t)n / 2 + 2u * (uint32_t)points_of(kind, n);
+        most = pairs > most ? pairs : most;
+    }
+    return most * pair;
+}
+
+static int check_fft(pt_context *c, const pt_ref *args, fft *f, const int32_t *sizes) {
+    const uint8_t whole = f->kind == FFT_FORTH ? f->out.dtype : f->in.dtype;
+    const uint8_t wanted_in = f->kind == FFT_FORTH ? pt_part_dtype(whole) : whole;
+    const uint8_t wanted_out = f->kind == FFT_BACK ? pt_part_dtype(whole) : whole;
+    if ((whole != PT_DTYPE_COMPLEX_FLOAT && whole != PT_DTYPE_COMPLEX_DOUBLE) ||
+        f->in.dtype != wanted_in || f->out.dtype != wanted_out ||
+        !pt_has_math(pt_part_dtype(whole))) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no such transform of these dtypes");
+    }
+    const int64_t normalization = pt_get_int(c, args[FFT_C2C_NORMALIZATION]);
+    if (normalization < BY_NOTHING || normalization > BY_ALL) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "normalization must be 0, 1 or 2");
+    }
+    PT_TRY(pt_expect_sizes(c, args[OUT], f->in.rank, sizes));
+    for (uint32_t i = 0; i < f->n_dims; i++) {
+        if (points_along(f, f->dims[i]) < 1) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a transform must have a point");
+        }
+    }
+    const uint64_t bytes = (uint64_t)bytes_of_lines(f) + bytes_between(c, args, f);
+    if (bytes > UINT32_MAX) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the transform is too large");
+    }
+    pt_ask_scratch(c, (uint32_t)bytes);
+    return PT_ERROR_OK;
+}
+
+static void copy_sizes(const pt_tensor *t, int32_t *sizes) {
+    for (uint32_t d = 0; d < t->rank; d++) {
+        sizes[d] = t->sizes[d];
+    }
+}
+
+// The product of the points of all dims; with normalization by none 0.
+static void read_scale(const pt_context *c, const pt_ref *args, const fft *f, pass *p) {
+    const int64_t normalization = pt_get_int(c, args[FFT_C2C_NORMALIZATION]);
+    int32_t product = 1;
+    for (uint32_t i = 0; i < f->n_dims; i++) {
+        product *= points_along(f, f->dims[i]);
+    }
+    p->divide = normalization == BY_NOTHING ? 0 : product;
+    p->root = normalization == BY_ROOT;
+}
+
+// Along `dim`, from one tensor to another of the same rank, which may be the same tensor.
+static int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out,
+                     const pt_tensor *in) {
+    pt_walk w;
+    w.rank = in->rank;
+    w.operands = 2;
+    copy_sizes(in, w.sizes);
+    w.sizes[dim] = 1;
+    pt_strides(out, w.strides[0]);
+    pt_strides(in, w.strides[1]);
+    w.offset[0] = w.offset[1] = 0;
+    p->n = (p->kind == FFT_BACK ? out : in)->sizes[dim];
+    p->out = out->data;
+    p->in = in->data;
+    p->out_step = w.strides[0][dim];
+    p->in_step = w.strides[1][dim];
+    pt_walk_start(&w);
+    const uint8_t part = p->kind == FFT_BACK ? out->dtype : pt_part_dtype(out->dtype);
+    return part == PT_DTYPE_FLOAT ? run_pass_f32(c, p, &w) : run_pass_f64(c, p, &w);
+}
+
+// ---- complex to complex, as a whole or the passes over `n_dims` dims
+
+static int run_dims(pt_context *c, const fft *f, pass p, uint32_t n_dims, const pt_tensor *out,
+                    const pt_tensor *in) {
+    const int32_t divide = p.divide;
+    for (uint32_t i = 0; i < n_dims; i++) {
+        p.divide = i == 0 ? divide : 0;
+        PT_TRY(run_along(c, &p, f->dims[i], out, i == 0 ? in : out));
+    }
+    return PT_ERROR_OK;
+}
+
+static int c2c_check(pt_context *c, const pt_ref *args) {
+    fft f;
+    PT_TRY(read_call(c, args, FFT_COMPLEX, &f));
+    return check_fft(c, args, &f, f.in.sizes);
+}
+
+static int c2c_run(pt_context *c, const pt_ref *args) {
+    fft f;
+    PT_TRY(read_call(c, args, FFT_COMPLEX, &f));
+    if (pt_numel(&f.out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pass p = {.kind = FFT_COMPLEX, .inverse = !pt_get_bool(c, args[FFT_C2C_FORWARD])};
+    read_scale(c, args, &f, &p);
+    return run_dims(c, &f, p, f.n_dims, &f.out, &f.in);
+}
+
+const pt_kernel pt_aten__fft_c2c_out = PT_KERNEL(c2c_check, c2c_run);
+
+// ---- real to complex: the last dim, then the others
+
+static int r2c_check(pt_context *c, const pt_ref *args) {
+    fft f;
+    int32_t sizes[PT_MAX_RANK];
+    PT_TRY(read_call(c, args, FFT_FORTH, &f));
+    copy_sizes(&f.in, sizes);
+    if (pt_get_bool(c, args[FFT_R2C_ONESIDED])) {
+        sizes[f.last] = sizes[f.last] / 2 + 1;
+    }
+    return check_fft(c, args, &f, sizes);
+}
+
+static int r2c_run(pt_context *c, const pt_ref *args) {
+    fft f;
+    PT_TRY(read_call(c, args, FFT_FORTH, &f));
+    if (pt_numel(&f.out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pass p = {.kind = FFT_FORTH, .half = pt_get_bool(c, args[FFT_R2C_ONESIDED])};
+    read_scale(c, args, &f, &p);
+    PT_TRY(run_along(c, &p, f.last, &f.out, &f.in));
+    const pass others = {.kind = FFT_COMPLEX};
+    return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out);
+}
+
+const pt_kernel pt_aten__fft_r2c_out = PT_KERNEL(r2c_check, r2c_run);
+
+// ---- complex to real: the other dims, then the last
+
+static int c2r_check(pt_context *c, const pt_ref *args) {
+    fft f;
+    int32_t sizes[PT_MAX_RANK];
+    PT_TRY(read_call(c, args, FFT_BACK, &f));
+    copy_sizes(&f.in, sizes);
+    f.n = 2 * f.in.sizes[f.last] - 1; // the most that can be
+    if (c->checking != PT_CHECK_BOUNDS) {
+        const int64_t last = pt_get_int(c, args[FFT_C2R_LAST_DIM_SIZE]);
+        if (last < 1 || last > f.n) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                           "last_dim_size must be at least 1, and the input have "
+                           "last_dim_size / 2 + 1 coefficients");
+        }
+        f.n = (int32_t)last;
+    }
+    sizes[f.last] = f.n;
+    return check_fft(c, args, &f, sizes);
+}
+
+static int c2r_run(pt_context *c, const pt_ref *args) {
+    fft f;
+    PT_TRY(read_call(c, args, FFT_BACK, &f));
+    if (pt_numel(&f.out) == 0) {
+        return PT_ERROR_OK;
+    }
+    pt_tensor between = f.in;
+    if (f.n_dims > 1) {
+        const pass others = {.kind = FFT_COMPLEX, .inverse = true};
+        between.data = c->scratch + bytes_of_lines(&f);
+        PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in));
+    }
+    pass p = {.kind = FFT_BACK, .inverse = true};
+    read_scale(c, args, &f, &p);
+    return run_along(c, &p, f.last, &f.out, &between);
+}
+
+const pt_kernel pt_aten__fft_c2r_out = PT_KERNEL(c2r_check, c2r_run);

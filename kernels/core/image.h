@@ -10,6 +10,11 @@
 // bound and sizes of each dynamic tensor, in the order of their records. All is little-endian
 // and at multiples of 4, positions count from the image's start, and a vector is a uint32_t, how
 // many, and its items.
+//
+// Two things of the kernels belong to the version, too: the shortcuts in the records of their calls
+// (pt_note_shortcut), and the layout of what they prepare for each core (pt_ask_prepared). An image
+// with others is refused or gives wrong outputs: PT_IMAGE_MAGIC changes with them.
+// tests/core/image.lock has those of the fixtures.
 #ifndef PT_CORE_IMAGE_H
 #define PT_CORE_IMAGE_H
 

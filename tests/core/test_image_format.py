@@ -1,0 +1,26 @@
+"""What belongs to the version of images beside their records stays as it is within a version."""
+
+import pytest
+from support import image_format
+
+VERSION, LOCKED = image_format.locked()
+HOW = ("the shortcut of a call or what a kernel prepares has changed, so that images of this version "
+       "no longer run: change PT_IMAGE_MAGIC (kernels/core/image.h), and write the lock again as "
+       "support/image_format.py says")
+
+
+def test_the_lock_is_of_this_version():
+    assert VERSION == image_format.VERSION, HOW
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_shortcuts_and_prepared_forms_change_with_the_version_alone(name):
+    assert image_format.lines_of(name) == LOCKED[name], HOW
+
+
+def test_the_lock_has_shortcuts_and_forms_of_each_core():
+    rows = [line.split()[2:] for lines in LOCKED.values() for line in lines]
+    assert len(rows) > 200
+    assert sum(not set(calls) <= {"0", "-"} for calls, *_ in rows) > 50
+    for core in range(len(image_format.CORES)):
+        assert any(digests[core] != "-" for _, *digests in rows)

@@ -41,10 +41,9 @@ static inline bool pt_scales_fast(int32_t multiplier, int32_t shift) {
     return multiplier >= 0 && shift < 0 && shift >= -PT_MAX_SHIFT;
 }
 
-// What pt_scale adds: a half, and the output's offset. For a shift that is not fast any number:
-// where an image leaves the shifts out that its loops read, they are whatever is there.
+// What pt_scale adds: a half, and the output's offset.
 static inline int32_t pt_rounding(int32_t shift, int32_t offset) {
-    return (int32_t)((2 * (uint32_t)offset + 1) << (~(uint32_t)shift & 31));
+    return (2 * offset + 1) * (1 << (-shift - 1));
 }
 
 // The output, before it is limited, of the sum that is half of `doubled`; `right` is -shift.

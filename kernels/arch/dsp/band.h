@@ -69,4 +69,18 @@ void pt_begin_band(pt_band *b, int32_t outputs, void *block);
 // again: bands follow one another.
 void pt_fill_band(const pt_band *b, const int8_t *in, int32_t first);
 
+// What convolves: a build for another core only says how much scratch a board with the extension
+// needs.
+#if defined(PT_PATCHES_DSP)
+#define PT_BAND_FORM(convolve) convolve
+#else
+#define PT_BAND_FORM(convolve) pt_no_band
+
+static inline bool pt_no_band(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
+                              void *block, uint32_t room) {
+    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
+    return false;
+}
+#endif
+
 #endif

@@ -232,16 +232,8 @@ static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *
     return true;
 }
 
-#else
-
-static bool convolve(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out, void *block,
-                     uint32_t room) {
-    (void)g, (void)layer, (void)in, (void)out, (void)block, (void)room;
-    return false;
-}
-
 #endif
 
-const pt_wide pt_neighbours = {scratch, convolve};
+const pt_wide pt_neighbours = {scratch, PT_BAND_FORM(convolve)};
 
 #endif

@@ -4,12 +4,18 @@
 // infinite.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
+#include "double_rows.h"
 #include "element.h"
 #include "float_math.h"
 
 // Between n elements of a from i on, and of b from j on, to element `to` of out.
 static int store_distance(pt_context *c, const pt_tensor *out, int32_t to, const pt_tensor *a,
-                          int32_t i, const pt_tensor *b, int32_t j, int32_t n, float p) {
+                          int32_t i, const pt_tensor *b, int32_t j, int32_t n, double norm) {
+    if (a->dtype == PT_DTYPE_DOUBLE) {
+        return pt_float64->distance(c, (double *)out->data + to, (const double *)a->data + i,
+                                    (const double *)b->data + j, n, norm);
+    }
+    const float p = (float)norm;
     float sum = 0;
     PT_TRY(pt_count_elements(c, 1));
     for (int32_t k = 0; k < n; k++) {
@@ -39,7 +45,7 @@ static int check_points(pt_context *c, const pt_tensor *t, const pt_tensor *out,
     if (!(value >= 0)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "p must not be negative");
     }
-    if (!pt_is_floating(t->dtype) || t->dtype == PT_DTYPE_DOUBLE) {
+    if (!pt_has_math(t->dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
     }
     if (!(t->flags & out->flags & PT_VALUE_CONTIGUOUS)) {
@@ -91,7 +97,7 @@ static int run_cdist(pt_context *c, const pt_ref *args) {
     pt_tensor a = pt_get_tensor(c, args[CDIST_FORWARD_X1]);
     pt_tensor b = pt_get_tensor(c, args[CDIST_FORWARD_X2]);
     pt_tensor out = pt_get_tensor(c, args[CDIST_FORWARD_OUT]);
-    float p = (float)pt_get_double(c, args[CDIST_FORWARD_P]);
+    double p = pt_get_double(c, args[CDIST_FORWARD_P]);
     int32_t rows = a.sizes[a.rank - 2], columns = b.sizes[b.rank - 2], n = a.sizes[a.rank - 1];
     int32_t numel = pt_numel(&out), to = 0;
     for (int32_t batch = 0; to < numel; batch++) {
@@ -132,7 +138,7 @@ static int check_pdist(pt_context *c, const pt_ref *args) {
 static int run_pdist(pt_context *c, const pt_ref *args) {
     pt_tensor self = pt_get_tensor(c, args[PDIST_FORWARD_SELF]);
     pt_tensor out = pt_get_tensor(c, args[PDIST_FORWARD_OUT]);
-    float p = (float)pt_get_double(c, args[PDIST_FORWARD_P]);
+    double p = pt_get_double(c, args[PDIST_FORWARD_P]);
     int32_t rows = self.sizes[0], n = self.sizes[1], to = 0;
     for (int32_t i = 0; i < rows; i++) {
         for (int32_t j = i + 1; j < rows; j++) {

@@ -1,6 +1,8 @@
 // Exponential, logarithm, error function, square root and power in float64. The method is that of
 // float_math.c; the polynomials interpolate at Chebyshev nodes, in 400 bits.
 #include "double_bits.h"
+#include "double_rows.h"
+#include "grid_sampler.h"
 
 // ---- exponential
 
@@ -423,4 +425,8 @@ const pt_float64_functions pt_all_float64 = {
     .erfc = pt_erfc,
     .atan2 = pt_atan2,
     .pow = pt_pow,
+    .measure = pt_measure_doubles,
+    .normalize = pt_normalize_doubles,
+    .distance = pt_distance_of_doubles,
+    .sample = pt_sample_doubles,
 };

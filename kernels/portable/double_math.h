@@ -2,8 +2,8 @@
 // for doubles.
 //
 // Kernels call them through pt_float64. It is NULL in a selective build for models without float64
-// (PT_NO_FLOAT64, see registry.c), which leaves out all of them, 9 KB; operators refuse float64
-// there by pt_check_math.
+// (PT_NO_FLOAT64, see registry.c), which leaves out all of them, 12 KB; operators refuse float64
+// there.
 //
 // The number beside a function is the largest error found, in ulp of the result.
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
@@ -37,6 +37,13 @@ double pt_atanh(double x);           // 2.5
 double pt_sqrt(double x);            // 0.5, correctly rounded
 double pt_pow(double x, double y);   // 1.0
 
+// As which the value of such a function counts where the work of a kernel is counted: without an
+// FPU for doubles it takes up to 20,000 instructions.
+enum { PT_FLOAT64_STEPS = 256 };
+
+struct pt_double_rows;
+struct pt_sampling;
+
 typedef struct pt_float64_functions {
     double (*exp)(double), (*expm1)(double), (*log)(double), (*log2)(double), (*log10)(double);
     double (*log1p)(double), (*sqrt)(double), (*sin)(double), (*cos)(double), (*tan)(double);
@@ -44,17 +51,20 @@ typedef struct pt_float64_functions {
     double (*tanh)(double), (*asinh)(double), (*acosh)(double), (*atanh)(double);
     double (*sigmoid)(double), (*erf)(double), (*erfc)(double);
     double (*atan2)(double, double), (*pow)(double, double);
+    // those of double_rows.h
+    int (*measure)(struct pt_double_rows *, double eps);
+    int (*normalize)(const struct pt_double_rows *);
+    int (*distance)(pt_context *, double *out, const double *a, const double *b, int32_t n,
+                    double p);
+    // that of grid_sampler.h
+    int (*sample)(pt_context *, const struct pt_sampling *, int32_t n, int32_t row, int32_t column);
 } pt_float64_functions;
 
 extern const pt_float64_functions *const pt_float64;
 
-// Checks that this build has the mathematical functions of a floating dtype.
-static inline int pt_check_math(pt_context *c, uint8_t dtype) {
-    return dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL
-               ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                         "this build has no functions of float64; use a build with them or change "
-                         "the model");
+// True if `dtype` is one that mathematical functions are computed of.
+static inline bool pt_has_math(uint8_t dtype) {
+    return pt_is_floating(dtype) && (dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL);
 }
 
 #endif

@@ -1,17 +1,17 @@
-// Normalizations of float32, float16 and bfloat16: batch norm
+// Normalizations of floating dtypes: batch norm
 // (aten::_native_batch_norm_legit_no_training and, for instance norm,
 // _native_batch_norm_legit.no_stats), native_layer_norm and native_group_norm.
 #include "../arch/float_rows.h"
 #include "../core/operator_arguments.h"
 #include "arguments.h"
+#include "double_rows.h"
 #include "element.h"
 #include "float_math.h"
 
 static int check_float(pt_context *c, const pt_tensor *t) {
-    return t->dtype == PT_DTYPE_FLOAT || pt_is_half(t->dtype)
+    return pt_has_math(t->dtype)
                ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                         "a normalization takes float32, float16 and bfloat16");
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a normalization does not support this dtype");
 }
 
 // The parameters that are given, and the outputs, have the dtype of `in`.
@@ -207,6 +207,33 @@ static moments measure_and_store(slice *s, const pt_tensor *in, int32_t at, floa
     return m;
 }
 
+// The same of float64. The moments of an input that has not its own are in `r`.
+
+static pt_double_rows double_rows(const slice *s, const pt_tensor *out, const pt_tensor *in,
+                                  int32_t at, const pt_tensor *weight, const pt_tensor *bias,
+                                  int32_t parameter, int32_t repeat) {
+    const double *w = weight->data, *b = bias->data;
+    return (pt_double_rows){.c = s->c,
+                            .in = (const double *)in->data + at,
+                            .out = (double *)out->data + at,
+                            .weight = w ? w + parameter : NULL,
+                            .bias = b ? b + parameter : NULL,
+                            .repeat = repeat,
+                            .rows = s->rows,
+                            .row_step = s->row_step,
+                            .n = s->n,
+                            .step = s->step};
+}
+
+// Measures, writes the moments to element i of the outputs for them, and normalizes.
+static int normalize_double(pt_double_rows r, double eps, const pt_tensor *means,
+                            const pt_tensor *rstds, int32_t i) {
+    PT_TRY(pt_float64->measure(&r, eps));
+    ((double *)means->data)[i] = r.mean;
+    ((double *)rstds->data)[i] = r.rstd;
+    return pt_float64->normalize(&r);
+}
+
 // ---- batch norm, (batch, channels, ...)
 
 // True if all elements lie in the same order.
@@ -280,13 +307,21 @@ static int run_batch_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[IN]), out = pt_get_tensor(c, args[OUT]);
     const pt_tensor weight = parameter(c, args[WEIGHT]), bias = parameter(c, args[BIAS]);
     const pt_tensor mean = parameter(c, args[MEAN]), variance = parameter(c, args[VARIANCE]);
-    const float eps = (float)pt_get_double(c, args[EPS]);
+    const double exact_eps = pt_get_double(c, args[EPS]);
+    const float eps = (float)exact_eps;
     if (pt_numel(&in) == 0) {
         return PT_ERROR_OK;
     }
     slice s;
     const int32_t step = get_channel(c, &in, &s);
     for (int32_t i = 0; i < in.sizes[1]; i++) {
+        if (in.dtype == PT_DTYPE_DOUBLE) {
+            pt_double_rows r = double_rows(&s, &out, &in, i * step, &weight, &bias, i, s.n);
+            r.mean = ((const double *)mean.data)[i];
+            r.rstd = 1 / pt_float64->sqrt(((const double *)variance.data)[i] + exact_eps);
+            PT_TRY(pt_float64->normalize(&r));
+            continue;
+        }
         const float invstd = 1 / pt_sqrtf(load(&variance, i, 0) + eps);
         PT_TRY(normalize(&s, &out, &in, i * step, load(&mean, i, 0), invstd * load(&weight, i, 1),
                          load(&bias, i, 0)));
@@ -358,10 +393,16 @@ static int run_batch_norm_no_stats(pt_context *c, const pt_ref *args) {
     const pt_tensor weight = parameter(c, args[OWN_WEIGHT]), bias = parameter(c, args[OWN_BIAS]);
     const pt_tensor mean = pt_get_tensor(c, args[OWN_MEAN]);
     const pt_tensor invstd = pt_get_tensor(c, args[OWN_INVSTD]);
-    const float eps = (float)pt_get_double(c, args[OWN_EPS]);
+    const double exact_eps = pt_get_double(c, args[OWN_EPS]);
+    const float eps = (float)exact_eps;
     slice s = {.c = c};
     const int32_t step = pt_numel(&in) ? get_channel(c, &in, &s) : 0;
     for (int32_t i = 0; i < in.sizes[1]; i++) {
+        if (in.dtype == PT_DTYPE_DOUBLE) {
+            PT_TRY(normalize_double(double_rows(&s, &out, &in, i * step, &weight, &bias, i, s.n),
+                                    exact_eps, &mean, &invstd, i));
+            continue;
+        }
         const moments m = measure_and_store(&s, &in, i * step, eps, &mean, &invstd, i);
         PT_TRY(s.error);
         PT_TRY(normalize(&s, &out, &in, i * step, m.mean, m.rstd * load(&weight, i, 1),
@@ -441,11 +482,17 @@ static int run_layer_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor rstds = pt_get_tensor(c, args[NATIVE_LAYER_NORM_OUT2]);
     const pt_tensor weight = parameter(c, args[NATIVE_LAYER_NORM_WEIGHT]);
     const pt_tensor bias = parameter(c, args[NATIVE_LAYER_NORM_BIAS]);
-    const float eps = (float)pt_get_double(c, args[NATIVE_LAYER_NORM_EPS]);
+    const double exact_eps = pt_get_double(c, args[NATIVE_LAYER_NORM_EPS]);
+    const float eps = (float)exact_eps;
     const int32_t slices = pt_numel(&means);
     const int32_t n = slices ? pt_numel(&in) / slices : 0;
     slice s = {1, 0, n, 1, c, 0};
     for (int32_t i = 0; i < slices; i++) {
+        if (in.dtype == PT_DTYPE_DOUBLE) {
+            PT_TRY(normalize_double(double_rows(&s, &out, &in, i * n, &weight, &bias, 0, 1),
+                                    exact_eps, &means, &rstds, i));
+            continue;
+        }
         const moments m = measure_and_store(&s, &in, i * n, eps, &means, &rstds, i);
         PT_TRY(s.error);
         PT_TRY(scale_row(c, &out, &in, i * n, n, m, &weight, &bias));
@@ -496,13 +543,20 @@ static int run_group_norm(pt_context *c, const pt_ref *args) {
     const pt_tensor weight = parameter(c, args[NATIVE_GROUP_NORM_WEIGHT]);
     const pt_tensor bias = parameter(c, args[NATIVE_GROUP_NORM_BIAS]);
     const int32_t groups = (int32_t)pt_get_int(c, args[NATIVE_GROUP_NORM_GROUP]);
-    const float eps = (float)pt_get_double(c, args[NATIVE_GROUP_NORM_EPS]);
+    const double exact_eps = pt_get_double(c, args[NATIVE_GROUP_NORM_EPS]);
+    const float eps = (float)exact_eps;
     const bool empty = pt_numel(&in) == 0; // but it may have groups, of mean 0
     const int32_t channels = empty ? 0 : in.sizes[1] / groups;
     const int32_t area = empty ? 0 : pt_numel(&in) / in.sizes[0] / in.sizes[1];
     slice group = {1, 0, channels * area, 1, c, 0};
     const slice plane = {1, 0, area, 1, c, 0};
     for (int32_t i = 0; i < in.sizes[0] * groups; i++) {
+        if (in.dtype == PT_DTYPE_DOUBLE) {
+            PT_TRY(normalize_double(double_rows(&group, &out, &in, i * group.n, &weight, &bias,
+                                                i % groups * channels, area),
+                                    exact_eps, &means, &rstds, i));
+            continue;
+        }
         const moments m = measure_and_store(&group, &in, i * group.n, eps, &means, &rstds, i);
         PT_TRY(group.error);
         for (int32_t j = 0; j < channels; j++) {

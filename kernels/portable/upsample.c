@@ -119,7 +119,7 @@ const pt_kernel pt_aten_upsample_nearest2d_vec_out = PT_KERNEL(check_nearest, ru
 
 static int check_bilinear(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[UPSAMPLE_BILINEAR2D_VEC_INPUT]);
-    if (!pt_is_floating(in.dtype)) {
+    if (!pt_dtype_in(in.dtype, PT_DTYPES_ALL & ~PT_DTYPES_BOOL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
     }
     return check_upsample(c, &in, args[UPSAMPLE_BILINEAR2D_VEC_OUTPUT_SIZE],
@@ -154,7 +154,8 @@ typedef struct mixing {
     int32_t to[4], from[4]; // strides
 } mixing;
 
-// All images and channels of the pixel at `to`.
+// All images and channels of the pixel at `to`. Integers are cut, as ExecuTorch does; PyTorch
+// rounds them.
 #define MIX_PIXEL(type, load, store)                                                            \
     static type mix_##type(const pt_tensor *in, int32_t from, const between *x, int32_t step) { \
         return (1 - x->weight) * load(in->data, from + x->first * step, in->dtype) +            \

@@ -54,17 +54,30 @@ def test_layer_norm_of_a_long_row_far_from_zero():
     np.testing.assert_allclose(got, expected, atol=2e-4)
 
 
+def test_layer_norm_of_float64_far_from_zero():
+    x = np.random.default_rng(4).normal(size=(2, 5000)) + 1e6
+    got, mean, rstd = call(LAYER, x, [5000], None, None, 0.0, x * 0, x[:, :1] * 0, x[:, :1] * 0)
+    wide = x.astype(np.longdouble)
+    centred = wide - wide.mean(1, keepdims=True)
+    np.testing.assert_allclose(mean, wide.mean(1, keepdims=True).astype(float), rtol=3e-16)
+    np.testing.assert_allclose(rstd, 1 / np.sqrt((centred**2).mean(1, keepdims=True)).astype(float),
+                               rtol=1e-14)
+    np.testing.assert_allclose(got, (centred * rstd).astype(float), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape, inner", [((0, 3), [3]), ((2, 0), [0])])
-def test_empty_layer_norm(shape, inner):
-    out, mean, rstd = call(LAYER, ones(*shape), inner, None, None, EPS, ones(*shape),
-                           ones(shape[0], 1), ones(shape[0], 1))
+def test_empty_layer_norm(shape, inner, dtype):
+    x, one = ones(*shape).astype(dtype), ones(shape[0], 1).astype(dtype)
+    out, mean, rstd = call(LAYER, x, inner, None, None, EPS, x.copy(), one, one.copy())
     assert out.shape == shape
     assert (mean == 0).all() and np.isnan(rstd).all()
 
 
-def test_groups_without_elements_have_mean_0():
-    x = ones(3, 4, 0, 2**23)
-    _, mean, rstd = call(GROUP, x, None, None, 3, 4, 0, 2, EPS, x.copy(), ones(3, 2), ones(3, 2))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_groups_without_elements_have_mean_0(dtype):
+    x, one = ones(3, 4, 0, 2**23).astype(dtype), ones(3, 2).astype(dtype)
+    _, mean, rstd = call(GROUP, x, None, None, 3, 4, 0, 2, EPS, x.copy(), one, one.copy())
     assert (mean == 0).all() and np.isnan(rstd).all()
 
 
@@ -85,13 +98,13 @@ BAD, UNSUPPORTED = "InvalidArgument", "NotSupported"
     [
         (BATCH, BATCH_GOOD, {"x": C}, BAD, "has channels"),
         (BATCH, BATCH_GOOD, {"x": channels_last(X)}, UNSUPPORTED, "dim order"),
-        (BATCH, BATCH_GOOD, {"x": X.astype(np.float64)}, UNSUPPORTED, "float32"),
-        (BATCH, BATCH_GOOD, {"variance": D}, UNSUPPORTED, "float32"),
+        (BATCH, BATCH_GOOD, {"x": X.astype(np.float64)}, BAD, "one dtype"),
+        (BATCH, BATCH_GOOD, {"variance": D}, BAD, "one dtype"),
         (BATCH, BATCH_GOOD, {"mean": ones(3)}, BAD, "parameter"),
         (BATCH, BATCH_GOOD, {"bias": ones(1, 4)}, BAD, "parameter"),
         (BATCH, BATCH_GOOD, {"out": ones(2, 4, 4)}, BAD, "output"),
         (BATCH, BATCH_GOOD, {"save_mean": ones(4)}, BAD, "output"),
-        (BATCH, BATCH_GOOD, {"save_invstd": ones(0).astype(int)}, UNSUPPORTED, "float32"),
+        (BATCH, BATCH_GOOD, {"save_invstd": ones(0).astype(int)}, UNSUPPORTED, "this dtype"),
         (OWN, OWN_GOOD, {"training": False}, BAD, "in training"),
         (OWN, OWN_GOOD, {"weight": ones(3)}, BAD, "parameter"),
         (OWN, OWN_GOOD, {"out": channels_last(X)}, UNSUPPORTED, "dim order"),
@@ -104,7 +117,7 @@ BAD, UNSUPPORTED = "InvalidArgument", "NotSupported"
         (LAYER, LAYER_GOOD, {"x": channels_last(X)}, UNSUPPORTED, "contiguous"),
         (LAYER, LAYER_GOOD, {"out": channels_last(X)}, UNSUPPORTED, "contiguous"),
         (LAYER, LAYER_GOOD, {"weight": ones(3)}, BAD, "parameter"),
-        (LAYER, LAYER_GOOD, {"bias": ones(4, 3).astype(int)}, UNSUPPORTED, "float32"),
+        (LAYER, LAYER_GOOD, {"bias": ones(4, 3).astype(int)}, UNSUPPORTED, "this dtype"),
         (LAYER, LAYER_GOOD, {"out": ones(2, 3, 4)}, BAD, "output"),
         (LAYER, LAYER_GOOD, {"rstd": ones(2)}, BAD, "output"),
         (LAYER, LAYER_GOOD, {"weight": Tensor(ones(4, 3), (1, 0))}, UNSUPPORTED, "contiguous"),

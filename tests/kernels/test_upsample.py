@@ -23,9 +23,9 @@ def nearest(image, sizes, factors):
     return image
 
 
-def bilinear(image, sizes, factors, align):
-    image = image.astype(np.float64)
-    for axis, (size, scale) in list(enumerate(sizes_and_scales(image, sizes, factors), 2)):
+def bilinear(image, sizes, factors, align, wide=np.float64):
+    image = image.astype(wide)
+    for axis, (size, scale) in reversed(list(enumerate(sizes_and_scales(image, sizes, factors), 2))):
         n, places = image.shape[axis], np.arange(size, dtype=np.float32)
         if size == n:
             continue
@@ -36,8 +36,14 @@ def bilinear(image, sizes, factors, align):
         first = np.minimum(at.astype(int), n - 1)
         weight = np.minimum(at - first, 1).reshape([-1 if d == axis else 1 for d in range(4)])
         second = np.minimum(first + 1, n - 1)
+        weight = weight.astype(np.float32)
         image = image.take(first, axis) * (1 - weight) + image.take(second, axis) * weight
     return image
+
+
+def bilinear_cut(image, sizes, factors, align):
+    """Of integers: in float32, the same operations in the same order, cut."""
+    return bilinear(image, sizes, factors, align, np.float32).astype(image.dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16"])
@@ -62,6 +68,25 @@ def test_bilinear(sizes, factors, align, dtype):
         result = call("aten::upsample_bilinear2d.vec_out", Tensor(image, order), sizes, align, factors,
                       out)
         np.testing.assert_allclose(result, expected, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("sizes, factors", RESIZED)
+def test_bilinear_of_integers_is_cut(sizes, factors, align, dtype):
+    low = 0 if dtype == "uint8" else -99
+    image = np.random.default_rng(0).integers(low, 120, (2, 3, 5, 6)).astype(dtype)
+    expected = bilinear_cut(image, sizes, factors, align)
+    for order in ORDERS:
+        result = call("aten::upsample_bilinear2d.vec_out", Tensor(image, order), sizes, align, factors,
+                      Tensor(np.zeros_like(expected), order))
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_bilinear_refuses_bools():
+    x = np.ones((1, 1, 2, 2), bool)
+    with pytest.raises(KernelError, match="does not support this dtype"):
+        call("aten::upsample_bilinear2d.vec_out", x, [2, 2], False, None, x)
 
 
 IMAGE, OUT = np.ones((1, 2, 3, 3), np.float32), np.ones((1, 2, 6, 6), np.float32)

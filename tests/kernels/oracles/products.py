@@ -6,7 +6,7 @@ from test_distance import norm
 from test_grid_sampler import sample
 from test_matrix import DTYPES, random, wide
 from test_pooling import avg_pool, count_windows, max_pool, windows
-from test_upsample import bilinear, nearest
+from test_upsample import bilinear, bilinear_cut, nearest
 
 from .sample import Sample, oracle
 
@@ -89,17 +89,18 @@ def convolution(draw, operator):
 @oracle("aten::_cdist_forward.out", "aten::_pdist_forward.out")
 def distances(draw, operator):
     p, n = draw.pick(0.0, 0.5, 1.0, 2.0, 3.0, float("inf")), draw.int(0, 5)
-    rows, columns = draw.int(0, 6), draw.int(0, 6)
-    x = draw.small((rows, n), "float32") / np.float32(4)
+    near = {"float32": {"rtol": 2e-6, "atol": 1e-7}, "float64": {"rtol": 4e-15, "atol": 1e-15}}
+    rows, columns, dtype = draw.int(0, 6), draw.int(0, 6), draw.pick("float32", "float64")
+    x = draw.small((rows, n), dtype) / np.array(4, dtype)
     if "pdist" in operator:
         first, second = np.triu_indices(rows, 1)
         expected = norm(x[first] - x[second], p)
-        return Sample([x, p], np.asarray(expected, "float32"), 2e-6, 1e-7, order="contiguous")
+        return Sample([x, p], np.asarray(expected, dtype), **near[dtype], order="contiguous")
     batch = [draw.int(1, 3) for _ in range(draw.int(0, 2))]
-    x, y = (draw.small((*draw.narrowed(batch), m, n), "float32") / np.float32(4)
+    x, y = (draw.small((*draw.narrowed(batch), m, n), dtype) / np.array(4, dtype)
             for m in (rows, columns))
     expected = norm(x[..., :, None, :] - y[..., None, :, :], p)
-    return Sample([x, y, p, None], np.asarray(expected, "float32"), 2e-6, 1e-7, order="contiguous")
+    return Sample([x, y, p, None], np.asarray(expected, dtype), **near[dtype], order="contiguous")
 
 
 # ---- images
@@ -173,25 +174,27 @@ def resized(draw, x):
 @oracle("aten::upsample_nearest2d.vec_out", "aten::upsample_bilinear2d.vec_out")
 def upsample(draw, operator):
     near = "nearest" in operator
-    x, given = image(draw, ("float32", "float64", "int8", "int16") if near else
-                     ("float32", "float64"), ranks=(4,))
+    x, given = image(draw, ("float32", "float64", "int8", "int16"), ranks=(4,))
     sizes, scales = resized(draw, x)
     order = image_order(draw, 4)
     if near:
         return Sample([given, sizes, scales], nearest(x, sizes, scales), order=order)
     align = draw.chance()
+    if x.dtype.kind == "i":
+        return Sample([given, sizes, align, scales], bilinear_cut(x, sizes, scales, align), order=order)
     expected = np.asarray(bilinear(x, sizes, scales, align), x.dtype)
     return Sample([given, sizes, align, scales], expected, 1e-5, 3e-5, order)
 
 
 @oracle("aten::grid_sampler_2d.out")
 def grid_sampler(draw, operator):
-    x, given = image(draw, ("float32",), ranks=(4,))
+    x, given = image(draw, ranks=(4,))
     sizes = [draw.int(1, 3), draw.int(1, 3)]
-    grid = (draw.random.integers(-250, 250, (len(x), *sizes, 2)) / 125).astype("float32")
+    grid = (draw.random.integers(-250, 250, (len(x), *sizes, 2)) / 125).astype(x.dtype)
     mode, padding, align = draw.int(0, 2), draw.int(0, 2), draw.chance()
-    expected = np.zeros((*x.shape[:2], *sizes), "float32")
+    expected = np.zeros((*x.shape[:2], *sizes), x.dtype)
+    near = {"float32": (1e-4, 1e-3), "float64": (1e-11, 1e-11)}[x.dtype.name]
     for n, c, i, j in np.ndindex(*expected.shape):
-        at = grid[n, i, j].astype("float64")
+        at = grid[n, i, j]
         expected[n, c, i, j] = sample(x[n, c].astype("float64"), at[1], at[0], mode, padding, align)
-    return Sample([given, grid, mode, padding, align], expected, 1e-4, 1e-3, image_order(draw, 4))
+    return Sample([given, grid, mode, padding, align], expected, *near, image_order(draw, 4))

@@ -1,0 +1,27 @@
+// What operators compute of whole rows of float64. As the functions of double_math.h they are
+// called through pt_float64.
+#ifndef PT_PORTABLE_DOUBLE_ROWS_H
+#define PT_PORTABLE_DOUBLE_ROWS_H
+
+#include "double_math.h"
+
+// What is normalized together: `rows` rows of `n` elements, in element steps.
+typedef struct pt_double_rows {
+    pt_context *c;
+    const double *in;
+    double *out;
+    const double *weight, *bias; // or NULL
+    int32_t repeat;              // elements in a row that share a weight and a bias
+    int32_t rows, row_step, n, step;
+    double mean, rstd; // 1 / sqrt(variance + eps)
+} pt_double_rows;
+
+// Sets mean and rstd: 0 and NaN where there are no elements.
+int pt_measure_doubles(pt_double_rows *r, double eps);
+// out = (in - mean) * rstd * weight + bias
+int pt_normalize_doubles(const pt_double_rows *r);
+// *out = the p-norm of a - b, n elements
+int pt_distance_of_doubles(pt_context *c, double *out, const double *a, const double *b, int32_t n,
+                           double p);
+
+#endif

@@ -1,0 +1,22 @@
+// What grid_sampler_2d knows of a call.
+#ifndef PT_PORTABLE_GRID_SAMPLER_H
+#define PT_PORTABLE_GRID_SAMPLER_H
+
+#include "double_math.h"
+#include "element.h"
+
+enum { BILINEAR, NEAREST, BICUBIC }; // interpolation_mode
+enum { ZEROS, BORDER, REFLECTION };  // padding_mode
+
+typedef struct pt_sampling {
+    pt_tensor in, grid, out;
+    int32_t from[4], of_grid[4], to[4]; // strides
+    int32_t mode, padding;
+    bool align;
+} pt_sampling;
+
+// All channels of a pixel.
+int pt_sample_floats(pt_context *c, const pt_sampling *s, int32_t n, int32_t row, int32_t column);
+int pt_sample_doubles(pt_context *c, const pt_sampling *s, int32_t n, int32_t row, int32_t column);
+
+#endif

@@ -88,9 +88,6 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
     if (!PT_HAS_FUNCTION(op, o.compute)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
-    if (op->math) {
-        PT_TRY(pt_check_math(c, o.compute));
-    }
     if (at->alpha && !pt_is_floating(o.compute) &&
         pt_get_scalar(c, args[at->alpha]).type == PT_TYPE_DOUBLE) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "alpha of integer tensors must be an integer");
@@ -195,9 +192,11 @@ static void run_element(const pt_binary *op, const operands *o, pt_number alpha,
 static __attribute__((noinline)) int walk_elements(pt_context *c, const pt_binary *op,
                                                    const operands *o, pt_number alpha) {
     pt_walk w;
+    const int32_t steps = op->math && o->compute == PT_DTYPE_DOUBLE ? PT_FLOAT64_STEPS : 0;
     pt_walk_tensors(&w, 3, (const pt_tensor *const[]){&o->out, &o->a, &o->b});
     do {
         for (int32_t i = 0; i < w.n; i++) {
+            PT_TRY(pt_count_work(c, steps));
             run_element(op, o, alpha, w.offset[0] + i, w.offset[1] + i * w.strides[1][0],
                         w.offset[2] + i * w.strides[2][0]);
         }

@@ -102,8 +102,7 @@ int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_una
         !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
-    int error = op->math ? pt_check_math(c, compute) : PT_ERROR_OK;
-    error = error ? error : pt_check_result(c, compute, op->rule, &out);
+    int error = pt_check_result(c, compute, op->rule, &out);
     return error ? error : pt_expect_sizes(c, out_arg, in.rank, in.sizes);
 }
 
@@ -157,9 +156,11 @@ static __attribute__((noinline)) int walk_unary(pt_context *c, const pt_unary *o
                                                 const pt_tensor *out, const pt_tensor *in,
                                                 uint8_t compute, const pt_number *p) {
     pt_walk w;
+    const int32_t steps = op->math && compute == PT_DTYPE_DOUBLE ? PT_FLOAT64_STEPS : 0;
     pt_walk_tensors(&w, 2, (const pt_tensor *const[]){out, in});
     do {
         for (int32_t i = 0; i < w.n; i++) {
+            PT_TRY(pt_count_work(c, steps));
             int32_t j = w.offset[1] + i * w.strides[1][0];
             pt_number x = pt_load_number(in->data, j, in->dtype, compute);
             pt_store_number(out->data, w.offset[0] + i, out->dtype, apply_unary(op, compute, x, p),

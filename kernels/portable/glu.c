@@ -13,10 +13,9 @@ static int check_glu(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
-    if (!pt_is_floating(self.dtype)) {
+    if (!pt_has_math(self.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
     }
-    PT_TRY(pt_check_math(c, self.dtype));
     if (self.rank == 0 || self.sizes[dim] % 2 != 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the size of the dim must be even");
     }
@@ -27,16 +26,17 @@ static int check_glu(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[GLU_OUT], self.rank, sizes);
 }
 
-static void store_glu(const pt_tensor *out, int32_t to, const pt_tensor *self, int32_t from,
-                      int32_t gate) {
+static int store_glu(pt_context *c, const pt_tensor *out, int32_t to, const pt_tensor *self,
+                     int32_t from, int32_t gate) {
     if (self->dtype == PT_DTYPE_DOUBLE) {
         const double *x = (const double *)self->data + from;
         ((double *)out->data)[to] = x[0] * pt_float64->sigmoid(x[gate]);
-        return;
+        return pt_count_work(c, PT_FLOAT64_STEPS);
     }
     float x = pt_load_float(self->data, from, self->dtype);
     float y = pt_sigmoidf(pt_load_float(self->data, from + gate, self->dtype));
     pt_store_float(out->data, to, out->dtype, x * y);
+    return PT_ERROR_OK;
 }
 
 static int run_glu(pt_context *c, const pt_ref *args) {
@@ -57,8 +57,8 @@ static int run_glu(pt_context *c, const pt_ref *args) {
     pt_walk_start(&w);
     do {
         for (int32_t i = 0; i < w.n; i++) {
-            store_glu(&out, w.offset[0] + i * w.strides[0][0], &self,
-                      w.offset[1] + i * w.strides[1][0], gate);
+            PT_TRY(store_glu(c, &out, w.offset[0] + i * w.strides[0][0], &self,
+                             w.offset[1] + i * w.strides[1][0], gate));
         }
     } while (pt_walk_next(c, &w));
     return w.error;

@@ -42,10 +42,9 @@ enum { MOST_PLACES = 14 };
 static int softmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[SOFTMAX_SELF]);
     pt_tensor out = pt_get_tensor(c, args[SOFTMAX_OUT]);
-    if (!pt_is_floating(in.dtype) || out.dtype != in.dtype) {
+    if (!pt_has_math(in.dtype) || out.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "softmax supports floating dtypes only");
     }
-    PT_TRY(pt_check_math(c, in.dtype));
     if (pt_get_bool(c, args[SOFTMAX_HALF_TO_FLOAT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "half_to_float is not False");
     }
@@ -152,6 +151,7 @@ static int softmax_double(pt_context *c, bool logarithm, double *out, int32_t ou
     }
     int32_t at = 0;
     FOR_EACH(c, size, {
+        PT_TRY(pt_count_work(c, PT_FLOAT64_STEPS));
         const double e = pt_float64->exp(in[at * in_step] - max);
         out[at * out_step] = logarithm ? in[at * in_step] - max : e;
         sum += e;

@@ -57,6 +57,27 @@ def test_a_long_call_polls_and_can_be_ended(operator):
         assert (asked, ended.stage, ended.name) == (last, "run", schema.ERROR_NAMES[ENDED])
 
 
+WIDE = np.random.default_rng(0).uniform(0.1, 0.9, (64, 64))
+PAIRS = np.zeros((64, 64))
+
+
+@pytest.mark.parametrize("operator, arguments", [
+    ("aten::exp.out", (WIDE, WIDE * 0)),
+    ("aten::gelu.out", (WIDE, "none", WIDE * 0)),
+    ("aten::pow.Tensor_Tensor_out", (WIDE, WIDE, WIDE * 0)),
+    ("aten::pow.Tensor_Scalar_out", (WIDE, 2.5, WIDE * 0)),
+    ("aten::atan2.out", (WIDE, WIDE, WIDE * 0)),
+    ("aten::_softmax.out", (WIDE.reshape(-1), 0, False, WIDE.reshape(-1) * 0)),
+    ("aten::glu.out", (np.concatenate([WIDE, WIDE]), 0, WIDE * 0)),
+    ("aten::_cdist_forward.out", (WIDE, WIDE, 3.0, None, PAIRS)),
+])
+def test_functions_of_float64_poll_each_256_elements(operator, arguments):
+    """Without an FPU for doubles each takes up to 20,000 instructions."""
+    count, ended = poll_through(operator, arguments)
+    assert ended is None
+    assert count > WIDE.size / 256
+
+
 # ---- in parts
 
 CHANNELS_LAST = (0, 2, 3, 1)

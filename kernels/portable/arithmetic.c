@@ -193,16 +193,37 @@ PT_BINARY_F64(cube, ((void)y, x *x *x))
 PT_BINARY_ROW(root, ((void)y, pt_sqrtf(x)))
 PT_BINARY_F32(root, ((void)y, pt_sqrtf(x)))
 PT_BINARY_F64(root, ((void)y, pt_float64->sqrt(x)))
-static const pt_binary square_op = {square_row,   square_f32, square_f64, power_i64,
-                                    PT_RULE_SAME, false,      false};
-static const pt_binary cube_op = {cube_row,     cube_f32, cube_f64, power_i64,
-                                  PT_RULE_SAME, false,    false};
-static const pt_binary root_op = {root_row,     root_f32, root_f64, power_i64,
-                                  PT_RULE_SAME, false,    true};
+PT_BINARY_F32(inverse, ((void)y, 1 / x))
+PT_BINARY_F64(inverse, ((void)y, 1 / x))
+PT_BINARY_F32(inverse_square, ((void)y, 1 / (x * x)))
+PT_BINARY_F64(inverse_square, ((void)y, 1 / (x * x)))
+PT_BINARY_F32(inverse_root, ((void)y, 1 / pt_sqrtf(x)))
+PT_BINARY_F64(inverse_root, ((void)y, 1 / pt_float64->sqrt(x)))
 
-static const pt_binary *power_of(const pt_context *c, pt_ref exponent) {
-    double y = pt_get_double(c, exponent);
-    return y == 2.0 ? &square_op : y == 3.0 ? &cube_op : y == 0.5 ? &root_op : &power_op;
+// clang-format off
+static const struct {
+    float exponent;
+    pt_binary op;
+} powers[] = {
+    {2, {square_row, square_f32, square_f64, power_i64, PT_RULE_SAME, false, false}},
+    {3, {cube_row, cube_f32, cube_f64, power_i64, PT_RULE_SAME, false, false}},
+    {-1, {NULL, inverse_f32, inverse_f64, power_i64, PT_RULE_SAME, false, false}},
+    {-2, {NULL, inverse_square_f32, inverse_square_f64, power_i64, PT_RULE_SAME, false, false}},
+    {0.5f, {root_row, root_f32, root_f64, power_i64, PT_RULE_SAME, false, true}},
+    {-0.5f, {NULL, inverse_root_f32, inverse_root_f64, power_i64, PT_RULE_SAME, false, true}},
+};
+// clang-format on
+
+// As in PyTorch, float16 has a power where the others have a root: they differ for -0 and -inf.
+static const pt_binary *power_of(const pt_context *c, const pt_ref *args) {
+    const double y = pt_get_double(c, args[POW_TENSOR_SCALAR_EXPONENT]);
+    const bool half = pt_get_tensor(c, args[POW_TENSOR_SCALAR_SELF]).dtype == PT_DTYPE_HALF;
+    for (uint32_t i = 0; i < sizeof powers / sizeof *powers; i++) {
+        if (y == (double)powers[i].exponent && !(half && (y == 0.5 || y == -0.5))) {
+            return &powers[i].op;
+        }
+    }
+    return &power_op;
 }
 
 static int power_scalar_check(pt_context *c, const pt_ref *args) {
@@ -219,7 +240,7 @@ static int power_scalar_check(pt_context *c, const pt_ref *args) {
 }
 
 static int power_scalar_run(pt_context *c, const pt_ref *args) {
-    return pt_binary_run(c, args, power_of(c, args[POW_TENSOR_SCALAR_EXPONENT]), PT_FORM_SCALAR);
+    return pt_binary_run(c, args, power_of(c, args), PT_FORM_SCALAR);
 }
 
 const pt_kernel pt_aten_pow_Tensor_Scalar_out = PT_KERNEL(power_scalar_check, power_scalar_run);

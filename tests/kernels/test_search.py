@@ -55,10 +55,25 @@ def test_an_offset_beyond_the_matrix_takes_all_of_it():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_powers_that_need_no_logarithm_are_exact(dtype):
-    x = np.random.default_rng(0).uniform(0, 9, 500).astype(dtype)
-    for exponent, expected in ((2, x * x), (3, x * x * x), (0.5, np.sqrt(x))):
+    x = np.random.default_rng(0).uniform(0.1, 9, 500).astype(dtype)
+    for exponent, expected in ((2, x * x), (3, x * x * x), (0.5, np.sqrt(x)), (-1, 1 / x),
+                               (-2, 1 / (x * x)), (-0.5, 1 / np.sqrt(x))):
         found = call("aten::pow.Tensor_Scalar_out", x, exponent, np.zeros_like(x))
         np.testing.assert_array_equal(found, expected)
     odd = np.array([-0.0, -np.inf], dtype)
     found = call("aten::pow.Tensor_Scalar_out", odd, 0.5, np.zeros_like(odd))
     assert np.signbit(found[0]) and np.isnan(found[1])
+    found = call("aten::pow.Tensor_Scalar_out", odd, -0.5, np.zeros_like(odd))
+    assert found[0] == -np.inf and np.isnan(found[1])
+    found = call("aten::pow.Tensor_Scalar_out", odd, -1, np.zeros_like(odd))
+    assert found[0] == -np.inf and found[1] == 0 and np.signbit(found[1])
+
+
+def test_roots_of_float16_are_powers():
+    """As PyTorch: of -0 and -inf no sign is left."""
+    odd = np.array([-0.0, -np.inf, 2.25], "float16")
+    found = call("aten::pow.Tensor_Scalar_out", odd, 0.5, np.zeros_like(odd))
+    np.testing.assert_array_equal(found, np.array([0, np.inf, 1.5], "float16"))
+    assert not np.signbit(found[0])
+    found = call("aten::pow.Tensor_Scalar_out", odd[:2], -0.5, np.zeros_like(odd[:2]))
+    np.testing.assert_array_equal(found, np.array([np.inf, 0], "float16"))

@@ -105,6 +105,18 @@ int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices
                  : pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the output overlaps the indices");
 }
 
+pt_tensor pt_get_lanes(const pt_context *c, pt_ref arg) {
+    static const int32_t size = 1;
+    static const uint8_t dim = 0;
+    pt_tensor t = pt_get_tensor(c, arg);
+    if (t.rank == 0) {
+        t.rank = 1;
+        t.sizes = &size;
+        t.dim_order = &dim;
+    }
+    return t;
+}
+
 int pt_check_indices(pt_context *c, const pt_tensor *index, int32_t size, const pt_tensor *out) {
     int32_t n = pt_numel(index);
     for (int32_t i = 0; i < n; i++) {

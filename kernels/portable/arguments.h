@@ -29,6 +29,9 @@ int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from);
 // Refuses an output whose dtype differs from the input's.
 int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in);
 
+// The tensor `arg`, of one dim where it has none: gather and scatter take either for the other.
+pt_tensor pt_get_lanes(const pt_context *c, pt_ref arg);
+
 // For a run: the output must not share bytes with indices that have been checked and are read again
 // while it is written.
 int pt_check_apart(pt_context *c, const pt_tensor *out, const pt_tensor *indices);

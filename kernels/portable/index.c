@@ -127,9 +127,9 @@ const pt_kernel pt_aten_index_select_out = PT_KERNEL(check_index_select, run_ind
 // ---- gather: (self, dim, index, sparse_grad, out)
 
 static int check_gather(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[GATHER_SELF]);
-    pt_tensor index = pt_get_tensor(c, args[GATHER_INDEX]);
-    pt_tensor out = pt_get_tensor(c, args[GATHER_OUT]);
+    pt_tensor self = pt_get_lanes(c, args[GATHER_SELF]);
+    pt_tensor index = pt_get_lanes(c, args[GATHER_INDEX]);
+    pt_tensor out = pt_get_lanes(c, args[GATHER_OUT]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim);
     if (error) {
@@ -147,19 +147,20 @@ static int check_gather(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "index is larger than self outside the dim");
     }
     error = pt_check_same_dtype(c, &out, &self);
+    index = pt_get_tensor(c, args[GATHER_INDEX]);
     return error ? error : pt_expect_sizes(c, args[GATHER_OUT], index.rank, index.sizes);
 }
 
 static int run_gather(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[GATHER_SELF]);
-    pt_tensor index = pt_get_tensor(c, args[GATHER_INDEX]);
-    pt_tensor out = pt_get_tensor(c, args[GATHER_OUT]);
+    pt_tensor self = pt_get_lanes(c, args[GATHER_SELF]);
+    pt_tensor index = pt_get_lanes(c, args[GATHER_INDEX]);
+    pt_tensor out = pt_get_lanes(c, args[GATHER_OUT]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[GATHER_DIM]), self.rank, &dim);
     if (error || pt_numel(&index) == 0) {
         return error;
     }
-    error = pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
+    error = pt_check_indices(c, &index, self.sizes[dim], &out);
     if (error) {
         return error;
     }
@@ -168,11 +169,8 @@ static int run_gather(pt_context *c, const pt_ref *args) {
     w.operands = 3;
     w.offset[2] = 0;
     pt_strides(&index, w.strides[2]);
-    int32_t step = 0;
-    if (self.rank) {
-        step = w.strides[1][dim];
-        w.strides[1][dim] = 0;
-    }
+    const int32_t step = w.strides[1][dim];
+    w.strides[1][dim] = 0;
     pt_walk_start(&w);
     uint32_t size = pt_element_size(out.dtype);
     do {

@@ -15,9 +15,9 @@ static bool fits(const pt_tensor *index, const pt_tensor *t, int64_t dim) {
 }
 
 static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *source) {
-    pt_tensor self = pt_get_tensor(c, args[SCATTER_SRC_SELF]);
-    pt_tensor index = pt_get_tensor(c, args[SCATTER_SRC_INDEX]);
-    pt_tensor out = pt_get_tensor(c, args[SCATTER_SRC_OUT]);
+    pt_tensor self = pt_get_lanes(c, args[SCATTER_SRC_SELF]);
+    pt_tensor index = pt_get_lanes(c, args[SCATTER_SRC_INDEX]);
+    pt_tensor out = pt_get_lanes(c, args[SCATTER_SRC_OUT]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[SCATTER_SRC_DIM]), self.rank, &dim);
     error = error ? error : pt_check_same_dtype(c, &out, &self);
@@ -36,6 +36,7 @@ static int check_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sou
     if (source && source->dtype != self.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "src must have self's dtype");
     }
+    self = pt_get_tensor(c, args[SCATTER_SRC_SELF]);
     return pt_expect_sizes(c, args[SCATTER_SRC_OUT], self.rank, self.sizes);
 }
 
@@ -55,7 +56,7 @@ static int scatter(pt_context *c, const pt_tensor *out, const pt_tensor *index,
         w.sizes[d] = index->sizes[d];
         w.strides[2][d] = source->rank ? w.strides[2][d] : 0;
     }
-    int32_t step = index->rank ? w.strides[1][dim] : 0;
+    const int32_t step = w.strides[1][dim];
     w.strides[1][dim] = 0;
     w.offset[0] = w.offset[1] = w.offset[2] = 0;
     pt_walk_start(&w);
@@ -71,12 +72,12 @@ static int scatter(pt_context *c, const pt_tensor *out, const pt_tensor *index,
 }
 
 static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *source, combine *one) {
-    pt_tensor self = pt_get_tensor(c, args[SCATTER_SRC_SELF]);
-    pt_tensor index = pt_get_tensor(c, args[SCATTER_SRC_INDEX]);
-    pt_tensor out = pt_get_tensor(c, args[SCATTER_SRC_OUT]);
+    pt_tensor self = pt_get_lanes(c, args[SCATTER_SRC_SELF]);
+    pt_tensor index = pt_get_lanes(c, args[SCATTER_SRC_INDEX]);
+    pt_tensor out = pt_get_lanes(c, args[SCATTER_SRC_OUT]);
     uint32_t dim;
     int error = pt_read_dim(c, pt_get_int(c, args[SCATTER_SRC_DIM]), self.rank, &dim);
-    error = error ? error : pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out);
+    error = error ? error : pt_check_indices(c, &index, self.sizes[dim], &out);
     if (error) {
         return error;
     }
@@ -85,17 +86,17 @@ static int run_scatter(pt_context *c, const pt_ref *args, const pt_tensor *sourc
 }
 
 static int check_source(pt_context *c, const pt_ref *args) {
-    pt_tensor source = pt_get_tensor(c, args[SCATTER_SRC_SRC]);
+    pt_tensor source = pt_get_lanes(c, args[SCATTER_SRC_SRC]);
     return check_scatter(c, args, &source);
 }
 
 static int run_src(pt_context *c, const pt_ref *args) {
-    pt_tensor source = pt_get_tensor(c, args[SCATTER_SRC_SRC]);
+    pt_tensor source = pt_get_lanes(c, args[SCATTER_SRC_SRC]);
     return run_scatter(c, args, &source, pt_copy_element);
 }
 
 static int run_add(pt_context *c, const pt_ref *args) {
-    pt_tensor source = pt_get_tensor(c, args[SCATTER_SRC_SRC]);
+    pt_tensor source = pt_get_lanes(c, args[SCATTER_SRC_SRC]);
     return run_scatter(c, args, &source, pt_add_element);
 }
 
@@ -171,8 +172,8 @@ static bool is_wide(const pt_tensor *t, uint32_t by) {
 }
 
 static int check_reduce(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SELF]);
-    pt_tensor source = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SRC]);
+    pt_tensor self = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_SELF]);
+    pt_tensor source = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_SRC]);
     const pt_ref own[] = {args[SCATTER_REDUCE_TWO_SELF], args[SCATTER_REDUCE_TWO_DIM],
                           args[SCATTER_REDUCE_TWO_INDEX], args[SCATTER_REDUCE_TWO_SRC],
                           args[SCATTER_REDUCE_TWO_OUT]};
@@ -206,15 +207,15 @@ static int divide(pt_context *c, const pt_tensor *out, const int32_t *counts) {
 }
 
 static int run_reduce(pt_context *c, const pt_ref *args) {
-    pt_tensor self = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SELF]);
-    pt_tensor index = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_INDEX]);
-    pt_tensor source = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_SRC]);
-    pt_tensor out = pt_get_tensor(c, args[SCATTER_REDUCE_TWO_OUT]);
+    pt_tensor self = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_SELF]);
+    pt_tensor index = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_INDEX]);
+    pt_tensor source = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_SRC]);
+    pt_tensor out = pt_get_lanes(c, args[SCATTER_REDUCE_TWO_OUT]);
     const uint32_t by = read_reduction(c, args[SCATTER_REDUCE_TWO_REDUCE]);
     const bool include_self = pt_get_bool(c, args[SCATTER_REDUCE_TWO_INCLUDE_SELF]);
     uint32_t dim;
     PT_TRY(pt_read_dim(c, pt_get_int(c, args[SCATTER_REDUCE_TWO_DIM]), self.rank, &dim));
-    PT_TRY(pt_check_indices(c, &index, self.rank ? self.sizes[dim] : 1, &out));
+    PT_TRY(pt_check_indices(c, &index, self.sizes[dim], &out));
     if (pt_numel(&index) == 0) {
         return pt_copy_broadcast(c, &out, &self);
     }

@@ -22,6 +22,16 @@ def test_zero_dims():
     assert call("aten::gather.out", x, -1, np.zeros((), np.int64), False, out) == 7
 
 
+def test_gather_takes_no_dims_for_one():
+    x = np.array(7, np.float32)
+    row = np.array([5, 6], np.float32)
+    found = call("aten::gather.out", x, 0, np.zeros(3, np.int64), False, np.zeros(3, np.float32))
+    np.testing.assert_array_equal(found, [7, 7, 7])
+    assert call("aten::gather.out", row, 0, np.array(1), False, np.zeros((), np.float32)) == 6
+    with pytest.raises(KernelError, match="larger than self"):
+        call("aten::gather.out", x, 0, np.zeros((1, 1), np.int64), False, np.zeros((1, 1), np.float32))
+
+
 W, OUT = numbered((3, 2)), np.zeros((2, 2), np.float32)
 FIRST = np.zeros(2, np.int64)
 

@@ -19,6 +19,18 @@ def test_a_tensor_can_be_its_own_mask():
     np.testing.assert_array_equal(call("aten::index_put_", x, [x], np.array(False), False), [False] * 3)
 
 
+def test_scatter_takes_no_dims_for_one():
+    x, row, zero = np.array(5, np.float32), np.array([5, 6], np.float32), np.zeros((), np.int64)
+    one = np.array([3], np.float32)
+    assert call("aten::scatter.src_out", x, 0, zero[None], one, x.copy()) == 3
+    found = call("aten::scatter.src_out", row, 0, np.array(1), np.array(7, np.float32), row * 0)
+    np.testing.assert_array_equal(found, [5, 7])
+    found = call("aten::scatter_add.out", row, 0, np.array(1), one, row * 0)
+    np.testing.assert_array_equal(found, [5, 9])
+    found = call("aten::scatter_reduce.two_out", row, 0, zero, one, "mean", True, row * 0)
+    np.testing.assert_array_equal(found, [4, 6])
+
+
 # ---- refusals: nothing is written
 
 X, BIG = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)

@@ -40,7 +40,14 @@ def gather(draw, operator):
     index = indices(draw, x.shape[dim], shape)
     part = x[tuple(slice(None) if d == dim % x.ndim else slice(n) for d, n in enumerate(shape))]
     expected = np.take_along_axis(part, index.astype("int64"), dim)
-    return Sample([draw.tensor(x), dim, draw.tensor(index), False], expected, order="contiguous")
+    x, index = squeezed(draw, x), squeezed(draw, index)
+    return Sample([draw.tensor(x), dim, draw.tensor(index), False], expected.reshape(index.shape),
+                  order="contiguous")
+
+
+def squeezed(draw, x):
+    """What has one element in one dim may have no dims."""
+    return x.reshape(()) if x.shape == (1,) and draw.chance() else x
 
 
 def scattered(draw):
@@ -56,7 +63,7 @@ def scattered(draw):
 def scatter(draw, operator):
     """The last of equal indices in memory stays."""
     x, dim, index = scattered(draw)
-    expected, source = x.copy(), draw.small([n + 1 for n in index.shape], x.dtype)
+    expected, source = x.copy(), draw.small([n + draw.int(0, 1) for n in index.shape], x.dtype)
     for place in np.ndindex(*index.shape):
         to = list(place)
         to[dim] = index[place]
@@ -64,6 +71,8 @@ def scatter(draw, operator):
             expected[tuple(to)] += source[place]
         else:
             expected[tuple(to)] = 3 if "value" in operator else source[place]
+    x, index, source = squeezed(draw, x), squeezed(draw, index), squeezed(draw, source)
+    expected = expected.reshape(x.shape)
     what = 3 if "value" in operator else draw.tensor(source)
     index = draw.contiguous(index) if "src_out" in operator else draw.tensor(index)
     return Sample([draw.tensor(x), dim, index, what], expected)
@@ -95,6 +104,8 @@ def scatter_reduce(draw, operator):
     reduce = draw.pick("sum", "prod", "mean", "amax", "amin")
     include_self = draw.chance()
     expected = reduced_into(x, dim, index, source, reduce, include_self)
+    x, index, source = squeezed(draw, x), squeezed(draw, index), squeezed(draw, source)
+    expected = expected.reshape(x.shape)
     return Sample([draw.tensor(x), dim, draw.tensor(index), draw.tensor(source), reduce,
                    include_self], expected, rtol=1e-6 if reduce == "mean" else 0)
 

@@ -9,6 +9,11 @@ from executorch.runtime import Runtime
 from picotorch import runtime
 from picotorch.tensor import BFLOAT16
 
+# What numpy has not is an array of its bits: by ScalarType, the dtype and the integers of its size.
+_BITS = {BFLOAT16: (torch.bfloat16, torch.int16, np.uint16),
+         23: (torch.float8_e5m2, torch.uint8, np.uint8),
+         24: (torch.float8_e4m3fn, torch.uint8, np.uint8)}
+
 
 def run_executorch(pte: bytes, runs: list, data: bytes | None = None) -> list[list]:
     """Outputs of each run; runs: (method, inputs), one after the other on the same loaded methods."""
@@ -49,8 +54,9 @@ def _array(value):
     if not isinstance(value, torch.Tensor):
         return value
     value = value.detach()
-    if value.dtype == torch.bfloat16:
-        return value.view(torch.int16).numpy().view(np.uint16)
+    for dtype, integer, array in _BITS.values():
+        if value.dtype == dtype:
+            return value.view(integer).numpy().view(array)
     return value.numpy()
 
 
@@ -59,6 +65,7 @@ def _tensor(value, metadata, i):
         return [_tensor(item, metadata, i) for item in value]
     if not isinstance(value, np.ndarray):
         return value
-    if metadata.output_tensor_meta(i).dtype() == BFLOAT16:
-        return torch.from_numpy(value.view(np.int16).copy()).view(torch.bfloat16)
+    if metadata.output_tensor_meta(i).dtype() in _BITS:
+        dtype, integer, _ = _BITS[metadata.output_tensor_meta(i).dtype()]
+        return torch.from_numpy(value.copy()).view(integer).view(dtype)
     return torch.from_numpy(value.copy())

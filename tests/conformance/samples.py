@@ -69,6 +69,10 @@ class Operator:
         return [sample for sample in chosen if sample.expected() is not None]
 
 
+# Where the dim stands of operators that name any of equal elements, but none twice
+_DIMS = {"kthvalue": 2, "topk": 2, "sort": 1}
+
+
 class Sample:
     """A call of an operator: its tensors are inputs of the program, all else is constant."""
 
@@ -111,15 +115,19 @@ class Sample:
         return [output.detach().clone() for output in outputs] if outputs and tensors else None
 
     def comparable(self, outputs):
-        """Return outputs, those of kthvalue with the elements that its indices name in place of the
-        indices: PyTorch does not say which of equal elements it names."""
-        if not self.name.startswith("kthvalue ") or outputs is None:
-            return outputs
+        """Return outputs, those of kthvalue, topk and sort with the elements that the indices name in
+        place of the indices: PyTorch does not say which of equal elements they name."""
+        place = _DIMS.get(self.name.split(" ")[0])
         arguments, named = tree_unflatten(self.leaves, self.spec)
-        data, _, dim = [*arguments, named.get("dim", -1)][:3]
+        if place is None or outputs is None or named.get("stable"):
+            return outputs
+        data, dim = arguments[0], [*arguments, named.get("dim", -1)][place]
         values, indices = outputs
         places = indices if values.dim() == data.dim() else indices.unsqueeze(dim)
         if ((places < 0) | (places >= (data.shape or [1])[dim])).any():
+            return outputs
+        lanes = places.movedim(dim, -1) if places.dim() else places[None]
+        if any(len(lane.unique()) < len(lane) for lane in lanes.reshape(-1, max(lanes.shape[-1], 1))):
             return outputs
         return [values, data.gather(dim, places).reshape(values.shape)]
 

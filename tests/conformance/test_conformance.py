@@ -55,6 +55,20 @@ def test_kthvalue_may_name_any_of_equal_elements(installed):
     assert comparable(3, 1) == [3, 1] and comparable(0, -1) == [0, -1]  # no places: as they are
 
 
+def test_topk_names_each_of_equal_elements_once(installed):
+    import torch
+    from conformance.samples import Sample
+    from torch.testing._internal.opinfo.core import SampleInput
+
+    def comparable(*indices):
+        return sample.comparable([torch.tensor([2, 1]), torch.tensor(indices)])[1].tolist()
+
+    data = torch.tensor([1, 1, 2])
+    sample = Sample("topk int64 0", torch.int64, torch.topk, SampleInput(data, args=(2,)))
+    assert comparable(2, 0) == comparable(2, 1) == [2, 1]
+    assert comparable(2, 2) == [2, 2] and comparable(0, 2) == [1, 2]
+
+
 def test_an_operator_agrees(installed, tmp_path):
     import subprocess
 

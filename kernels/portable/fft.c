@@ -130,10 +130,10 @@ static int check_fft(pt_context *c, const pt_ref *args, fft *f, const int32_t *s
     const uint8_t wanted_in = f->kind == FFT_FORTH ? pt_part_dtype(whole) : whole;
     const uint8_t wanted_out = f->kind == FFT_BACK ? pt_part_dtype(whole) : whole;
     if ((whole != PT_DTYPE_COMPLEX_FLOAT && whole != PT_DTYPE_COMPLEX_DOUBLE) ||
-        f->in.dtype != wanted_in || f->out.dtype != wanted_out ||
-        !pt_has_math(pt_part_dtype(whole))) {
+        f->in.dtype != wanted_in || f->out.dtype != wanted_out) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no such transform of these dtypes");
     }
+    PT_TRY(pt_check_math(c, pt_part_dtype(whole)));
     const int64_t normalization = pt_get_int(c, args[FFT_C2C_NORMALIZATION]);
     if (normalization < BY_NOTHING || normalization > BY_ALL) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "normalization must be 0, 1 or 2");

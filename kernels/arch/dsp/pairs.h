@@ -22,8 +22,10 @@ enum { PT_PAIR_STEPS = 12, PT_PAIR_STEP_BYTES = 40 }; // that are unrolled, and 
     "smlad %[s2], r2, r8, %[s2]\n\t"     \
     "smlad %[s3], r3, r8, %[s3]\n\t"
 
-// Before all: from bytes of code to where the steps are entered.
+// Before all: from bytes of code to where the steps are entered. ADR counts from a multiple of 4: where
+// that is the assembler knows by the alignment alone, which -Os leaves at 2.
 #define FIND_ENTRANCE                    \
+    ".balign 4\n\t"                      \
     "ldr r1, %[enter]\n\t"               \
     "adr.w r0, 2f + 1\n\t"               \
     "add r0, r1\n\t"                     \

@@ -17,8 +17,10 @@ from .twin import is_image
 # What a build may be without beside operators, and the switch that leaves it out: .ptm or .pte files,
 # mathematical functions of float64, and forms of convolutions.
 FEATURES = {"images": "PT_NO_IMAGES", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
-            "winograd": "PT_NO_WINOGRAD", "neighbours": "PT_NO_NEIGHBOURS"}
-_WIDE = {"winograd": lib.PT_WIDE_WINOGRAD, "neighbours": lib.PT_WIDE_NEIGHBOURS}
+            "winograd": "PT_NO_WINOGRAD", "pointwise": "PT_NO_POINTWISE",
+            "neighbours": "PT_NO_NEIGHBOURS"}
+WIDE_FORMS = {"winograd": lib.PT_WIDE_WINOGRAD, "pointwise": lib.PT_WIDE_POINTWISE,
+              "neighbours": lib.PT_WIDE_NEIGHBOURS}
 LIST = Path(__file__).resolve().parent.parent / "kernels" / "core" / "operators.def"
 
 OUTPUTS = "OWCE"  # letters of a signature, see operators.def: tensors, or lists of them
@@ -106,5 +108,5 @@ def wide_forms(program: Program, data_map=None) -> set[str]:
         for name in program.method_names:
             wishes |= load_with_exact_memories(program, name, False, data_map).library.wishes()
     except Error:
-        return set(_WIDE)
-    return {name for name, form in _WIDE.items() if wishes >> form & 1}
+        return set(WIDE_FORMS)
+    return {name for name, form in WIDE_FORMS.items() if wishes >> form & 1}

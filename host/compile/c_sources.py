@@ -17,7 +17,7 @@ FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
 # Of the core what reads .pte and .ptd files, and what measures.
 _NOT_FOR_IMAGES = {f"core/{name}.c" for name in (
     "data", "program", "pte", "pte_load", "pte_state", "tracer", "verify")}
-_FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "neighbours")}
+_FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "neighbours")}
 
 _FLOAT64 = "pt_all_float64"
 

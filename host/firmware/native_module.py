@@ -19,7 +19,7 @@ from picotorch.errors import NOT_SUPPORTED, fail
 
 from .. import show, twin
 from ..files import write
-from ..operators import known_operators, needed_features, needed_operators
+from ..operators import WIDE_FORMS, known_operators, needed_features, needed_operators
 from ..size.firmware_map import sections
 from . import selective
 
@@ -70,7 +70,7 @@ class Kind:
 
 def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
     """The module that takes what these are; .pte files where there are none."""
-    features = needed_features(programs)
+    features = needed_features(programs) - WIDE_FORMS.keys()  # more code and temp memory: RAM, both
     if selective.only_images(programs):
         features -= {"programs"}
     return Kind(frozenset(features), small)

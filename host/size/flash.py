@@ -31,7 +31,8 @@ _USER = re.compile(r"/port/(?:module|bare)/\w+\.o$")
 _TABLES = (".rodata.operators", ".rodata.by_name")
 # What the registry refers to in a build with the feature.
 _FEATURES = {"pt_image_description": "images", "pt_all_float64": "float64",
-             "pt_winograd": "winograd", "pt_neighbours": "neighbours"}
+             "pt_winograd": "winograd", "pt_pointwise": "pointwise",
+             "pt_neighbours": "neighbours"}
 _WITH = " with "
 _ENTRY_BYTES = 12  # of an operator in the registry's table by number
 _PLACE_BYTES = 2  # in that by name

@@ -21,6 +21,12 @@ enum {
     PT_WIDE_PRODUCTS = 1 << 22, // most in a row: of more the caller makes parts
 };
 
+// Where loads issue beside products, as on a Cortex-M7 (those with float64 tell that they are), LDM
+// does not: there a step is 16 instructions that take 8 cycles, where the 10 with LDM take 13.
+#if defined(__ARM_ARCH_7EM__) && __ARM_FP & 8
+#define PT_LOADS_BESIDE
+#endif
+
 // Kernels of three columns at stride 1, by Winograd's F(2,3) along the rows: two outputs that are
 // neighbours in a row take four products where three columns take six.
 //
@@ -35,10 +41,18 @@ enum {
 // factors are int16, and sums may wrap around, since the outputs' do not.
 extern const pt_wide pt_winograd;
 
-// Any kernels: two patches that are neighbours, by two channels.
+// Single pixels, of which as many as there is room for share the weights of two channels.
+extern const pt_wide pt_pointwise;
+
+// Any other kernels: two patches that are neighbours, by two channels.
 extern const pt_wide pt_neighbours;
 
-// What both need. Without prepared weights the layer has to scale fast, too.
+// Patches that are pixels of the input.
+static inline bool pt_is_pointwise(const pt_geometry *g) {
+    return g->kernel[0] == 1 && g->kernel[1] == 1 && (g->padding[0] | g->padding[1]) == 0;
+}
+
+// What all need. Without prepared weights the layer has to scale fast, too.
 static inline bool pt_suits_bands(const pt_geometry *g, const pt_layer *layer) {
     return g->dilation[0] == 1 && g->dilation[1] == 1 && g->pixel == g->channels && g->out[0] > 0 &&
            layer->channels >= 2 &&

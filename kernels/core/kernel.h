@@ -102,7 +102,7 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain: none
 #else
 #define PT_HAS_WIDE 0
 #endif
-enum { PT_WIDE_WINOGRAD, PT_WIDE_NEIGHBOURS, PT_WIDE_FORMS };
+enum { PT_WIDE_WINOGRAD, PT_WIDE_POINTWISE, PT_WIDE_NEIGHBOURS, PT_WIDE_FORMS };
 extern const struct pt_wide *const pt_build_wide[PT_WIDE_FORMS]; // NULL: left out
 
 typedef struct pt_context {

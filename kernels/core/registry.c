@@ -4,7 +4,7 @@
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
 // PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
 // PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, and without convolutions
-// that gain by a form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_NEIGHBOURS.
+// that gain by a form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS.
 #include "record.h"
 
 #ifndef PT_OPERATORS
@@ -55,12 +55,17 @@ const struct pt_float64_functions *const pt_float64 = &pt_all_float64;
 #endif
 
 // As in arch/wide.h.
-extern const struct pt_wide pt_winograd, pt_neighbours;
+extern const struct pt_wide pt_winograd, pt_pointwise, pt_neighbours;
 
 #if PT_HAS_WIDE && !defined(PT_NO_WINOGRAD)
 #define WINOGRAD &pt_winograd
 #else
 #define WINOGRAD NULL
+#endif
+#if PT_HAS_WIDE && !defined(PT_NO_POINTWISE)
+#define POINTWISE &pt_pointwise
+#else
+#define POINTWISE NULL
 #endif
 #if PT_HAS_WIDE && !defined(PT_NO_NEIGHBOURS)
 #define NEIGHBOURS &pt_neighbours
@@ -68,7 +73,7 @@ extern const struct pt_wide pt_winograd, pt_neighbours;
 #define NEIGHBOURS NULL
 #endif
 
-const struct pt_wide *const pt_build_wide[] = {WINOGRAD, NEIGHBOURS};
+const struct pt_wide *const pt_build_wide[] = {WINOGRAD, POINTWISE, NEIGHBOURS};
 
 typedef struct operator_entry {
     const char *name;

@@ -206,7 +206,7 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     if (!error) {
         prepare_convolution(c, args, &x);
     }
-    if (PT_HAS_ANY_CORE && !error && !x.in_place) {
+    if (PT_HAS_ANY_CORE && !error) {
         pt_wish_wide(&x, 0);
     }
     return error;
@@ -398,10 +398,10 @@ static __attribute__((noinline)) int convolve_whole(const convolution *x, pt_lay
 // By the forms that take much scratch; apart, as convolve_at_once.
 static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_layer *layer,
                                                    const int8_t *in, int8_t *out, bool *done) {
+    pt_geometry geometry = geometry_of(x);
     layer->weights = x->is_left_out ? NULL : x->weights;
     for (int32_t i = 0; i < PT_WIDE_FORMS && !*done; i++) {
-        pt_geometry geometry = geometry_of(x);
-        if (pt_build_wide[i]) {
+        if (pt_build_wide[i] && pt_build_wide[i]->scratch(&geometry, layer)) {
             PT_TRY(pt_convolve_in_parts(x->c, pt_build_wide[i]->convolve, &geometry, layer, in, out,
                                         x->wide_bytes, x->wide, done));
         }
@@ -473,7 +473,7 @@ static int run_convolution(pt_context *c, const pt_ref *args, bool explicit_layo
     int error = read_convolution(c, args, explicit_layout, &x);
     void *scratch = get_memories(c, args, &x, &bytes);
     x.prepared = pt_prepares_for(c->core) == PT_CORE_PLAIN ? NULL : pt_prepared(c);
-    if (PT_HAS_WIDE && !error && !x.in_place) {
+    if (PT_HAS_WIDE && !error) {
         x.is_left_out = x.prepared && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);
         pt_take_wide(&x, 0);
     }

@@ -47,7 +47,8 @@ static int32_t outputs_of(const pt_band *b, uint32_t room) {
 }
 
 static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
-    if (g->out[1] < PATCHES || g->stride[1] > g->kernel[1] || !pt_suits_bands(g, layer)) {
+    if (pt_is_pointwise(g) || g->out[1] < PATCHES || g->stride[1] > g->kernel[1] ||
+        !pt_suits_bands(g, layer)) {
         return 0;
     }
     pt_band b = band_of(g, false);
@@ -160,7 +161,7 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
     pt_pair from = {(uintptr_t)b->values, 4 * (uintptr_t)(b->rows * b->words)};
     pt_pair row = {(uintptr_t)b->values, 4 * (uintptr_t)(b->g->stride[0] * b->words)};
     pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride};
-    uint32_t enter = pt_spare_code(steps);
+    uint32_t enter = pt_spare_code(steps, 8);
     int32_t s0, s1, s2, s3;
     __asm__ volatile(
         FIND_ENTRANCE
@@ -170,13 +171,11 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
         "ldrd %[s0], %[s2], [%[w]], #8\n\t"
         "mov %[s1], %[s0]\n\t"
         "mov %[s3], %[s2]\n\t"
+        FIRST_WORDS
         "ldr pc, %[enter]\n"
-        "2:\n\t"
-        ".rept 12\n\t"
-        PAIR_STEP
-        ".endr\n\t"
-        "ldr r0, %[w_end]\n\t"
-        "cmp %[w], r0\n\t"
+        PAIR_STEPS("8")
+        "ldr r2, %[w_end]\n\t"
+        "cmp %[w], r2\n\t"
         "bne 2b\n\t"
         "ldmia %[w], {r0-r5}\n\t"
         FINISH_PAIRS

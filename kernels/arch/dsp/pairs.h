@@ -5,9 +5,42 @@
 
 #include "loop.h"
 
-enum { PT_PAIR_STEPS = 12, PT_PAIR_STEP_BYTES = 40 }; // that are unrolled, and of one
-
 // clang-format off
+
+#ifdef PT_LOADS_BESIDE
+
+enum { PT_STEP_BYTES = 64 }; // of a step
+
+// The first words, in front of the first step: a step loads those of the next.
+#define FIRST_WORDS                          \
+    "ldr.w r0, [%[a]]\n\t"                   \
+    "ldr.w r4, [%[w]]\n\t"                   \
+    "ldr.w r1, [%[a], #4]\n\t"               \
+    "ldr.w r6, [%[w], #8]\n\t"
+
+#define PAIR_STEP                            \
+    "smlad %[s0], r0, r4, %[s0]\n\t"         \
+    "ldr.w r2, [%[a], #8]\n\t"               \
+    "smlad %[s1], r1, r4, %[s1]\n\t"         \
+    "ldr.w r5, [%[w], #4]\n\t"               \
+    "smlad %[s2], r0, r6, %[s2]\n\t"         \
+    "ldr.w r3, [%[a], #12]\n\t"              \
+    "smlad %[s3], r1, r6, %[s3]\n\t"         \
+    "ldr.w r8, [%[w], #12]\n\t"              \
+    "smlad %[s0], r2, r5, %[s0]\n\t"         \
+    "ldr.w r0, [%[a], #16]!\n\t"             \
+    "smlad %[s1], r3, r5, %[s1]\n\t"         \
+    "ldr.w r4, [%[w], #16]!\n\t"             \
+    "smlad %[s2], r2, r8, %[s2]\n\t"         \
+    "ldr.w r1, [%[a], #4]\n\t"               \
+    "smlad %[s3], r3, r8, %[s3]\n\t"         \
+    "ldr.w r6, [%[w], #8]\n\t"
+
+#else
+
+enum { PT_STEP_BYTES = 40 };
+
+#define FIRST_WORDS
 
 // Two words of each value with two of each channel.
 #define PAIR_STEP                        \
@@ -21,6 +54,15 @@ enum { PT_PAIR_STEPS = 12, PT_PAIR_STEP_BYTES = 40 }; // that are unrolled, and 
     "smlad %[s1], r3, r5, %[s1]\n\t"     \
     "smlad %[s2], r2, r8, %[s2]\n\t"     \
     "smlad %[s3], r3, r8, %[s3]\n\t"
+
+#endif
+
+// So many steps, one of which is entered. Behind them r2 and r3 are free, and no others if there are more.
+#define PAIR_STEPS(unrolled)             \
+    "2:\n\t"                             \
+    ".rept " unrolled "\n\t"             \
+    PAIR_STEP                            \
+    ".endr\n\t"
 
 // Before all: from bytes of code to where the steps are entered. ADR counts from a multiple of 4: where
 // that is the assembler knows by the alignment alone, which -Os leaves at 2.
@@ -73,8 +115,8 @@ enum { PT_PAIR_STEPS = 12, PT_PAIR_STEP_BYTES = 40 }; // that are unrolled, and 
 // clang-format on
 
 // Bytes of code in front of the entrance.
-static inline uint32_t pt_spare_code(int32_t steps) {
-    return (uint32_t)(PT_PAIR_STEPS - 1 - (steps - 1) % PT_PAIR_STEPS) * PT_PAIR_STEP_BYTES;
+static inline uint32_t pt_spare_code(int32_t steps, int32_t unrolled) {
+    return (uint32_t)(unrolled - 1 - (steps - 1) % unrolled) * PT_STEP_BYTES;
 }
 
 // The multiplier, right shift and rounding of channel o.

@@ -240,6 +240,7 @@ static void transform_values(const pt_band *b, const int8_t *x, int32_t pixel, u
 #define ADD(m)                            \
     "ldrd r0, r1, %[" m "]\n\t"           \
     "strd r0, r1, %[current]\n\t"         \
+    FIRST_WORDS                           \
     "ldr pc, %[enter]\n"
 
 #define NEXT_VALUES                       \
@@ -282,7 +283,7 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
     pt_pair last = {(uintptr_t)(out + (b->g->out[1] - PATCHES) * layer->out_stride),
                     (uintptr_t)(b->g->out[1] * layer->out_stride)};
     pt_pair left = {(uintptr_t)rows, 4 * (uintptr_t)(b->blocks * block - depth)}; // rows; to the next m
-    uint32_t enter = pt_spare_code(depth / 4);
+    uint32_t enter = pt_spare_code(depth / 4, 12);
     int32_t s0, s1, s2, s3;
     __asm__ volatile(
         FIND_ENTRANCE
@@ -298,14 +299,11 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
         "mov %[s1], %[s0]\n\t"
         "mov %[s3], %[s2]\n\t"
         ADD("m1")
-        "2:\n\t"
-        ".rept 12\n\t"
-        PAIR_STEP
-        ".endr\n\t"
-        "ldrd r0, r1, %[current]\n\t"
-        "cmp %[w], r0\n\t"
+        PAIR_STEPS("12")
+        "ldrd r2, r3, %[current]\n\t"
+        "cmp %[w], r2\n\t"
         "bne 2b\n\t"
-        "bx r1\n"
+        "bx r3\n"
         "3:\n\t"
         KEEP("%[s0]", "%[s1]", "%[s2]", "%[s3]")
         "mov %[s0], #0\n\t"

@@ -55,6 +55,15 @@ def test_kthvalue_may_name_any_of_equal_elements(installed):
     assert comparable(3, 1) == [3, 1] and comparable(0, -1) == [0, -1]  # no places: as they are
 
 
+def test_the_list_of_operators_is_that_of_the_runtime(installed):
+    """docs/operators.md has a row for each of them."""
+    from executorch.runtime import Runtime
+
+    path = FOLDER.parent / "kernels" / "executorch_operators.txt"
+    listed = path.read_text().split()
+    assert sorted(set(Runtime.get().operator_registry.operator_names)) == listed
+
+
 def test_topk_names_each_of_equal_elements_once(installed):
     import torch
     from conformance.samples import Sample

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Write the tables of docs/operators.md: each operator, the dtypes that its kernel takes, and why it
+refuses the others. Kernels are called to find out."""
+
+import dataclasses
+import itertools
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [] if str(ROOT / "tests") in sys.path else [str(ROOT / "tests")]
+
+from picotorch.host.operators import OUTPUTS, built_operators, operator_signature  # noqa: E402
+from support.example_calls import EXAMPLES  # noqa: E402
+from support.kernel_call import DTYPES, Call, KernelError, Tensor  # noqa: E402
+
+PAGE = ROOT / "docs" / "operators.md"
+# What ExecuTorch's runtime registers, as pip installs it: tests/conformance compares
+EXECUTORCH = Path(__file__).with_name("executorch_operators.txt").read_text().split()
+PLACE = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+BFLOAT16 = 15
+GROUPS = {"integers": ("uint8", "int8", "int16", "int32", "int64"),
+          "floats": ("float16", "bfloat16", "float32", "float64")}
+ALL = ("bool", *GROUPS["integers"], *GROUPS["floats"], "complex64")
+MAIN = {"aten::where.self_out": 1}  # the tensor whose dtype counts, if it is not the first
+# Operators without a kernel
+MISSING = {
+    "aten::_upsample_bilinear2d_aa.out": "not yet",
+    "aten::convolution_backward.out": "a gradient: picotorch runs models, it does not train them",
+    "aten::max_pool2d_with_indices_backward.grad_input":
+        "a gradient: picotorch runs models, it does not train them",
+    "aten::rand.out": "no random numbers: each run gives the same",
+    "aten::randn.out": "no random numbers: each run gives the same",
+}
+
+
+def array_of(value):
+    return value.array if isinstance(value, Tensor) else value
+
+
+def is_tensor(value):
+    return isinstance(value, np.ndarray | Tensor)
+
+
+def tensors(arguments):
+    """All tensors among the arguments, those of lists, too."""
+    for argument in arguments:
+        yield from filter(is_tensor, argument if isinstance(argument, list | tuple) else [argument])
+
+
+def cast(value, dtype):
+    """A tensor or array with its elements in a dtype, none of which becomes 0."""
+    array = array_of(value)
+    array = array if dtype == "complex64" else array.real
+    if dtype == "bfloat16":
+        bits = (array.astype("float32").view("uint32") >> 16).astype("uint16")
+        changed = {"array": bits, "dtype": BFLOAT16}
+    else:
+        whole = dtype not in GROUPS["floats"] and dtype != "complex64"
+        array = np.ceil(array) if whole and array.dtype.kind == "f" else array
+        changed = {"array": array.astype(dtype), "dtype": DTYPES[dtype]}
+    return (dataclasses.replace(value, **changed) if isinstance(value, Tensor)
+            else Tensor(**changed))
+
+
+def converted(arguments, dtype_of):
+    """The arguments, with tensors in the dtypes that `dtype_of` gives; None leaves one as it is."""
+    made = {}
+
+    def convert(value):
+        if isinstance(value, list | tuple) and any(map(is_tensor, value)):
+            return [convert(item) for item in value]
+        if not is_tensor(value):
+            return value
+        if id(value) not in made:
+            dtype = dtype_of(value)
+            new = cast(value, dtype) if dtype else value
+            alias = getattr(new, "alias", None)
+            made[id(value)] = new if alias is None else dataclasses.replace(new, alias=convert(alias))
+        return made[id(value)]
+
+    return [convert(argument) for argument in arguments]
+
+
+def refusal(operator, dtype):
+    """Why an operator does not take a dtype, by the words of its error; None where it takes it."""
+    arguments = EXAMPLES[operator]
+    signature = operator_signature(built_operators()[operator])
+    main = list(tensors(arguments))[MAIN.get(operator, 0)]
+    own = array_of(main).dtype
+    outputs = [id(tensor) for argument, letter in zip(arguments, signature, strict=True)
+               if letter in OUTPUTS for tensor in tensors([argument])]
+    whole = [int(np.ceil(one)) if isinstance(one, float) else one for one in arguments]
+    if dtype == "bool":
+        whole = [bool(one) if isinstance(one, float) else one for one in arguments]
+    reasons = []
+    for of_output, only_main, given in itertools.product((dtype, None, "int64"), (False, True),
+                                                         (arguments, whole)):
+        def dtype_of(tensor, of_output=of_output, only_main=only_main):
+            if tensor is main:
+                return dtype
+            if array_of(tensor).dtype != own:
+                return None
+            return of_output if id(tensor) in outputs else None if only_main else dtype
+
+        try:
+            Call(operator, converted(given, dtype_of)).run()
+            return None
+        except KernelError as error:
+            reasons.append(error.reason)
+    return reasons[0]
+
+
+def listed(dtypes):
+    """The names of dtypes, in groups where all of one are there."""
+    left = [dtype for dtype in ALL if dtype in dtypes]
+    if len(left) == len(ALL):
+        return "all"
+    for group, members in GROUPS.items():
+        if set(members) <= set(left):
+            place = left.index(members[0])
+            left = [one for one in left if one not in members]
+            left.insert(place, group)
+    return ", ".join(left)
+
+
+def row(operator):
+    if operator not in EXAMPLES:
+        return f"| `{operator}` | – | no kernel: {MISSING[operator]} |"
+    if not list(tensors(EXAMPLES[operator])):
+        return f"| `{operator}` | numbers | |"
+    refused = {dtype: refusal(operator, dtype) for dtype in ALL}
+    taken = [dtype for dtype, reason in refused.items() if reason is None]
+    reasons = dict.fromkeys(reason for reason in refused.values() if reason is not None)
+    words = "; ".join(f"{listed([d for d in ALL if refused[d] == reason])}: {reason}"
+                      for reason in reasons)
+    return f"| `{operator}` | {listed(taken)} | {words} |"
+
+
+def table(operators):
+    head = ["| operator | takes | refuses |", "| --- | --- | --- |"]
+    return "\n".join([*head, *map(row, operators), ""])
+
+
+def page():
+    """The text of the page, with new tables."""
+    known = sorted(built_operators())
+    places = {
+        "executorch": [name for name in EXECUTORCH if not name.startswith("executorch_prim::")],
+        "numbers": [name for name in EXECUTORCH if name.startswith("executorch_prim::")],
+        "others": [name for name in known if name not in EXECUTORCH and name.startswith("aten::")],
+    }
+    texts = {place: table(operators) for place, operators in places.items()}
+    texts["dialects"] = "".join(f"- `{name}`\n" for name in known
+                                if name not in EXECUTORCH and not name.startswith("aten::"))
+    return PLACE.sub(lambda found: found[1] + texts[found[2]] + found[3], PAGE.read_text())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,24 @@
+"""docs/operators.md says what the kernels take."""
+
+import numpy as np
+from operators_page import ALL, EXECUTORCH, MISSING, PAGE, cast, listed, page, refusal
+from picotorch.host.operators import built_operators
+
+
+def test_the_page_is_up_to_date():
+    assert PAGE.read_text() == page(), "tests/kernels/operators_page.py writes it"
+
+
+def test_every_operator_of_executorch_has_a_kernel_or_a_reason():
+    missing = set(EXECUTORCH) - built_operators().keys()
+    assert missing == set(MISSING)
+    assert len(EXECUTORCH) == 240
+
+
+def test_what_is_probed():
+    assert refusal("aten::add.out", "bfloat16") is None
+    assert refusal("aten::exp.out", "int8") is None  # to float32
+    assert "dtype" in refusal("aten::gelu.out", "int8")
+    assert listed(ALL) == "all"
+    assert listed(["int8", "float32", "float16", "bfloat16", "float64"]) == "int8, floats"
+    assert cast(np.float32([0.25]), "int8").array.tolist() == [1]

@@ -88,6 +88,9 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
     if (!PT_HAS_FUNCTION(op, o.compute)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
+    if (op->math && o.compute == PT_DTYPE_DOUBLE) {
+        PT_TRY(pt_check_math(c, o.compute, PT_REASON_DTYPE));
+    }
     if (at->alpha && !pt_is_floating(o.compute) &&
         pt_get_scalar(c, args[at->alpha]).type == PT_TYPE_DOUBLE) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "alpha of integer tensors must be an integer");

@@ -9,9 +9,6 @@ enum {
         1 << PT_DTYPE_COMPLEX_HALF | 1 << PT_DTYPE_COMPLEX_FLOAT | 1 << PT_DTYPE_COMPLEX_DOUBLE,
 };
 
-#define PT_REASON_NO_FLOAT64 \
-    "this build has no functions of float64; use a build with them or change the model"
-
 static inline bool pt_is_complex(uint8_t dtype) {
     return pt_dtype_in(dtype, PT_DTYPES_COMPLEX);
 }

@@ -45,9 +45,7 @@ static int check_points(pt_context *c, const pt_tensor *t, const pt_tensor *out,
     if (!(value >= 0)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "p must not be negative");
     }
-    if (!pt_has_math(t->dtype)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
-    }
+    PT_TRY(pt_check_math(c, t->dtype, PT_REASON_DTYPE));
     if (!(t->flags & out->flags & PT_VALUE_CONTIGUOUS)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
     }

@@ -3,7 +3,7 @@
 //
 // Kernels call them through pt_float64. It is NULL in a selective build for models without float64
 // (PT_NO_FLOAT64, see registry.c), which leaves out all of them, 12 KB; operators refuse float64
-// there.
+// there: pt_check_math.
 //
 // The number beside a function is the largest error found, in ulp of the result.
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
@@ -62,9 +62,21 @@ typedef struct pt_float64_functions {
 
 extern const pt_float64_functions *const pt_float64;
 
+#define PT_REASON_DTYPE "the operator does not support this dtype"
+
 // True if `dtype` is one that mathematical functions are computed of.
 static inline bool pt_has_math(uint8_t dtype) {
     return pt_is_floating(dtype) && (dtype != PT_DTYPE_DOUBLE || pt_float64 != NULL);
+}
+
+// Refuses other dtypes with a reason of the operator's, and float64 for what this build lacks.
+static inline int pt_check_math(pt_context *c, uint8_t dtype, const char *reason) {
+    return pt_has_math(dtype)
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                         dtype != PT_DTYPE_DOUBLE ? reason
+                                                  : "this build has no functions of float64; use a "
+                                                    "build with them or change the model");
 }
 
 #endif

@@ -102,6 +102,9 @@ int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_una
         !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
     }
+    if (op->math && compute == PT_DTYPE_DOUBLE) {
+        PT_TRY(pt_check_math(c, compute, PT_REASON_DTYPE));
+    }
     int error = pt_check_result(c, compute, op->rule, &out);
     return error ? error : pt_expect_sizes(c, out_arg, in.rank, in.sizes);
 }

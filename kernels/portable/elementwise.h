@@ -26,7 +26,6 @@ typedef enum pt_rule {
     PT_RULE_PREDICATE, // the result is bool
 } pt_rule;
 
-#define PT_REASON_DTYPE "the operator does not support this dtype"
 #define PT_REASON_BROADCAST "the sizes of the operands do not broadcast"
 #define PT_REASON_CAST "the result cannot be cast to the output's dtype"
 
@@ -39,11 +38,11 @@ bool pt_can_cast(uint8_t from, uint8_t to);
 // Checks that a result can be cast to the output.
 int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, const pt_tensor *out);
 
-// True if an operator has a function for the dtype that it is to compute in, in this build.
-#define PT_HAS_FUNCTION(op, compute)                                                            \
-    (!((compute) == PT_DTYPE_BOOL && (op)->rule == PT_RULE_NUMBER) &&                           \
-     ((compute) == PT_DTYPE_FLOAT    ? (op)->f32 != NULL                                        \
-      : (compute) == PT_DTYPE_DOUBLE ? (op)->f64 != NULL && (!(op)->math || pt_float64 != NULL) \
+// True if an operator has a function for the dtype that it is to compute in.
+#define PT_HAS_FUNCTION(op, compute)                                  \
+    (!((compute) == PT_DTYPE_BOOL && (op)->rule == PT_RULE_NUMBER) && \
+     ((compute) == PT_DTYPE_FLOAT    ? (op)->f32 != NULL              \
+      : (compute) == PT_DTYPE_DOUBLE ? (op)->f64 != NULL              \
                                      : (op)->i64 != NULL))
 
 // An integer cut to what `dtype` holds: operands are cast to the dtype that is computed in, and so

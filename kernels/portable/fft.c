@@ -133,9 +133,7 @@ static int check_fft(pt_context *c, const pt_ref *args, fft *f, const int32_t *s
         f->in.dtype != wanted_in || f->out.dtype != wanted_out) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no such transform of these dtypes");
     }
-    if (whole == PT_DTYPE_COMPLEX_DOUBLE && pt_float64 == NULL) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_NO_FLOAT64);
-    }
+    PT_TRY(pt_check_math(c, pt_part_dtype(whole), PT_REASON_DTYPE));
     const int64_t normalization = pt_get_int(c, args[FFT_C2C_NORMALIZATION]);
     if (normalization < BY_NOTHING || normalization > BY_ALL) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "normalization must be 0, 1 or 2");

@@ -13,9 +13,7 @@ static int check_glu(pt_context *c, const pt_ref *args) {
     if (error) {
         return error;
     }
-    if (!pt_has_math(self.dtype)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
-    }
+    PT_TRY(pt_check_math(c, self.dtype, PT_REASON_DTYPE));
     if (self.rank == 0 || self.sizes[dim] % 2 != 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the size of the dim must be even");
     }

@@ -11,9 +11,7 @@ static int check_sampler(pt_context *c, const pt_ref *args) {
     pt_tensor out = pt_get_tensor(c, args[GRID_SAMPLER_2D_OUT]);
     int64_t mode = pt_get_int(c, args[GRID_SAMPLER_2D_INTERPOLATION_MODE]);
     int64_t padding = pt_get_int(c, args[GRID_SAMPLER_2D_PADDING_MODE]);
-    if (!pt_has_math(in.dtype)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the operator does not support this dtype");
-    }
+    PT_TRY(pt_check_math(c, in.dtype, PT_REASON_DTYPE));
     if (grid.dtype != in.dtype || in.rank != 4 || grid.rank != 4 || grid.sizes[3] != 2 ||
         grid.sizes[0] != in.sizes[0] || in.sizes[2] < 1 || in.sizes[3] < 1) {
         return pt_fail(
@@ -46,7 +44,7 @@ static int run_sampler(pt_context *c, const pt_ref *args) {
         for (int32_t row = 0; row < s.out.sizes[2]; row++) {
             for (int32_t column = 0; column < s.out.sizes[3]; column++) {
                 PT_TRY((s.in.dtype == PT_DTYPE_DOUBLE ? pt_float64->sample
-                                                      : pt_sample_floats)(c, &s, n, row, column));
+                                                      : sample_pixel)(c, &s, n, row, column));
             }
         }
     }

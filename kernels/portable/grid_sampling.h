@@ -7,13 +7,11 @@ typedef double real;
 #define REAL(function) function
 #define LOAD pt_load_double
 #define STORE pt_store_double
-#define SAMPLE_PIXEL pt_sample_doubles
 #else
 typedef float real;
 #define REAL(function) function##f
 #define LOAD pt_load_float
 #define STORE pt_store_float
-#define SAMPLE_PIXEL pt_sample_floats
 #endif
 
 // As PyTorch, which rounds each step of float16 and bfloat16.
@@ -115,7 +113,8 @@ static real sample(const pt_sampling *s, int32_t plane, real y, real x) {
 }
 
 // All channels of a pixel.
-int SAMPLE_PIXEL(pt_context *c, const pt_sampling *s, int32_t n, int32_t row, int32_t column) {
+static int sample_pixel(pt_context *c, const pt_sampling *s, int32_t n, int32_t row,
+                        int32_t column) {
     const int32_t neighbours = s->mode == BICUBIC ? 16 : 4;
     int32_t at = n * s->of_grid[0] + row * s->of_grid[1] + column * s->of_grid[2];
     real x = LOAD(s->grid.data, at, s->grid.dtype);

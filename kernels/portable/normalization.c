@@ -9,9 +9,7 @@
 #include "float_math.h"
 
 static int check_float(pt_context *c, const pt_tensor *t) {
-    return pt_has_math(t->dtype)
-               ? PT_ERROR_OK
-               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a normalization does not support this dtype");
+    return pt_check_math(c, t->dtype, "a normalization does not support this dtype");
 }
 
 // The parameters that are given, and the outputs, have the dtype of `in`.

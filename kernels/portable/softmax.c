@@ -42,9 +42,10 @@ enum { MOST_PLACES = 14 };
 static int softmax_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[SOFTMAX_SELF]);
     pt_tensor out = pt_get_tensor(c, args[SOFTMAX_OUT]);
-    if (!pt_has_math(in.dtype) || out.dtype != in.dtype) {
+    if (!pt_is_floating(in.dtype) || out.dtype != in.dtype) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "softmax supports floating dtypes only");
     }
+    PT_TRY(pt_check_math(c, in.dtype, PT_REASON_DTYPE));
     if (pt_get_bool(c, args[SOFTMAX_HALF_TO_FLOAT])) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "half_to_float is not False");
     }

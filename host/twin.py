@@ -41,8 +41,8 @@ def open_program(model: bytes) -> Program:
 
 
 def is_image(model: bytes) -> bool:
-    """True for the bytes of an image, which picotorch compile wrote."""
-    return bytes(model[:4]) == lib.PT_IMAGE_MAGIC.to_bytes(4, "little")
+    """True for the bytes of an image, which picotorch compile wrote, this one or another version."""
+    return bytes(model[:3]) == lib.PT_IMAGE_MAGIC.to_bytes(4, "little")[:3]
 
 
 def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:

@@ -12,15 +12,19 @@ static int bad(pt_error *error, uint8_t subject, uint32_t index, const char *wha
 }
 
 static int damaged(pt_error *error, const char *what) {
-    return bad(error, PT_SUBJECT_NONE, (uint32_t)PT_NO_INDEX, what);
+    return bad(error, PT_SUBJECT_IMAGE, (uint32_t)PT_NO_INDEX, what);
 }
 
 // ---- opening
 
 bool pt_begins_image(const void *data, uint32_t size) {
     const uint8_t *id = data; // the file may not be aligned
-    return size >= 4 &&
-           (id[0] | id[1] << 8 | id[2] << 16 | (uint32_t)id[3] << 24) == PT_IMAGE_MAGIC;
+    return size >= 3 && (id[0] | id[1] << 8 | id[2] << 16) == (PT_IMAGE_MAGIC & 0xFFFFFF);
+}
+
+static bool is_this_version(const void *data, uint32_t size) {
+    const uint8_t *id = data;
+    return size >= 4 && id[3] == PT_IMAGE_MAGIC >> 24;
 }
 
 void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]) {
@@ -43,7 +47,7 @@ void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_
 static int check_header(const pt_program *image, pt_error *error) {
     const pt_image_header *header = pt_header_of(image);
     if (image->size < sizeof(*header) + 4 || header->size > image->size) {
-        return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
+        return pt_report_bytes(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_IMAGE, PT_NO_INDEX,
                                image->size < sizeof(*header) + 4 ? (uint32_t)sizeof(*header) + 4
                                                                  : header->size,
                                image->size, "the image is longer than its file");
@@ -58,7 +62,11 @@ int pt_image_open(pt_program *image, const void *data, uint32_t size, pt_verific
     *image =
         (pt_program){.owner = image->owner, .data = data, .size = size, .format = &pt_image_format};
     if (!pt_begins_image(data, size)) {
-        return damaged(error, "it does not begin with PTM2: not an image of this version");
+        return damaged(error, "it does not begin with PTM: not an image");
+    }
+    if (!is_this_version(data, size)) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_IMAGE, PT_NO_INDEX,
+                         "is of another version; compile it again with this picotorch");
     }
     PT_TRY(pt_check_file(data, size, PT_SUBJECT_PROGRAM, error));
     PT_TRY(check_header(image, error));

@@ -89,6 +89,7 @@ static inline uint32_t pt_vector(const pt_program *image, uint32_t position, con
     return *vector;
 }
 
+// True for an image of any version.
 bool pt_begins_image(const void *data, uint32_t size);
 // Adds up the words between two positions.
 void pt_sum_image(const pt_program *image, uint32_t start, uint32_t end, uint32_t sums[2]);

@@ -33,6 +33,7 @@ DELEGATE_INVALID_HANDLE = 0x32
 
 # What to do: by codes, where nothing else is said, and by the attributes of which `need` finds none
 _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
+             "image": "compile it again or copy it again",
              INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program",
              "buffer": "give FileDataLoader(path) or BufferDataLoader(buffer)",
              "libraries": "give a FlatTensorDataMap or MergedDataMap",
@@ -86,6 +87,8 @@ class Error(Exception):
         parts = self._parts()
         if not remedy and len(parts) > 1:
             return parts[1]
+        if self.subject == "image":
+            remedy = self.subject
         return _REMEDIES.get(remedy or self.code, remedy)
 
     @property
@@ -105,9 +108,13 @@ class Error(Exception):
         more = self.source.explain(self) if self.source is not None else ""
         if self._kind == SUBJECT_KERNEL:  # the instruction, then what its kernel did not like
             what, more = more, what
-        parts += [part for part in (what, more) if part]
+        if what:
+            parts.append(what)
+        if more:
+            parts.append(more)
         text = ": ".join(parts)
-        return "; ".join([part for part in (text, self.remedy) if part])
+        remedy = self.remedy
+        return text + "; " + remedy if text and remedy else text or remedy
 
     def __str__(self):
         return "%s (0x%02X): %s" % (self.name, self.code, self.message)

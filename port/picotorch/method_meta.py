@@ -62,7 +62,7 @@ class MethodMeta:
 
     def unplanned_attributes(self):
         """TensorInfo of the mutable buffers for which set_attribute_data_ptr has to give memory."""
-        found = [self.attribute_tensor_meta(i) for i in range(self.num_attributes())]
+        found = map(self.attribute_tensor_meta, range(self.num_attributes()))
         return [info for info in found if _needs_memory(info)]
 
     def is_output_dynamic(self, index):

@@ -326,7 +326,7 @@ class ValueList:
         return self._method.library.item(self._value, i, kept)
 
     def __repr__(self):
-        return repr([item for item in self])
+        return repr(list(self))
 
 
 def new_kept(method):

@@ -22,7 +22,7 @@ from .errors import (
 from .memory import buffer_size
 from .method_meta import MethodMeta
 
-_BYTES = ord("B")
+_BYTES = 66  # "B"
 _UINT32 = 28  # ScalarType
 
 

@@ -80,9 +80,9 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
     assert sum(line.startswith("output ") for line in wanted) == 5
     assert wanted.count("None") == 5 and wanted.count("heap 0") == 6
     damaged, short, other, lacks, program = lines[len(wanted) :]
-    again = "export the program again or copy it again"
+    again = "compile it again or copy it again"
     assert damaged.startswith("damaged InvalidProgram (0x23)") and damaged.endswith(again)
-    assert short.startswith("short InvalidProgram (0x23): program: ")
+    assert short.startswith("short InvalidProgram (0x23): image: ")
     assert "1000B available" in short and short.endswith(again)
     assert other.startswith("for_another_core NotSupported (0x10): program")
     assert small or "compile it for this one, or with --no-prepare" in other

@@ -313,3 +313,21 @@ def test_damaged_data_is_refused(call, tmp_path):
     image[-100] ^= 1
     (tmp_path / "model.ptm").write_bytes(image)
     assert_error(call("run", tmp_path / "model.ptm"), "InvalidProgram", "checksum of its data")
+
+
+@pytest.mark.parametrize("begin", [b"PTM1", b"PTM3", b"PTM\0", b"PTM"])
+def test_an_image_of_another_version_is_called_so(begin, call, tmp_path):
+    image = begin + compiled("add_1").pte[4:] if len(begin) == 4 else begin
+    (tmp_path / "model.ptm").write_bytes(image)
+    for command in ("run", "size", "inspect"):
+        assert_error(call(command, tmp_path / "model.ptm"), "NotSupported",
+                     "model.ptm: image: is of another version; compile it again with this picotorch")
+    assert_usage(call("compile", tmp_path / "model.ptm"), "is an image already")
+
+
+def test_what_to_do_about_a_damaged_image_is_to_compile_it(call, tmp_path):
+    image = compiled("add_1").pte
+    for damaged in (image[:-20], image[:60] + b"x" + image[61:], image[:-1] + b"x", image[:20]):
+        (tmp_path / "model.ptm").write_bytes(damaged)
+        assert_error(call("run", tmp_path / "model.ptm"), "InvalidProgram",
+                     "; compile it again or copy it again")

@@ -280,7 +280,7 @@ def test_an_error_is_printed(tmp_path):
     path = tmp_path / "model/model_image.c"
     path.write_text(path.read_text().replace("0x324d5450", "0x304d5450"))
     build(tmp_path, *UNOPTIMISED)
-    with pytest.raises(AssertionError, match=r"error 35, subject 0, index -1; make TEXTS=1 adds"):
+    with pytest.raises(AssertionError, match=r"error 16, subject 40, index -1; make TEXTS=1 adds"):
         said(tmp_path, *UNOPTIMISED)
 
 

@@ -41,9 +41,10 @@ static inline bool pt_scales_fast(int32_t multiplier, int32_t shift) {
     return multiplier >= 0 && shift < 0 && shift >= -PT_MAX_SHIFT;
 }
 
-// What pt_scale adds: a half, and the output's offset.
+// What pt_scale adds: a half, and the output's offset. For a shift that is not fast any number:
+// where an image leaves the shifts out that its loops read, they are whatever is there.
 static inline int32_t pt_rounding(int32_t shift, int32_t offset) {
-    return (2 * offset + 1) * (1 << (-shift - 1));
+    return (int32_t)((2 * (uint32_t)offset + 1) << (~(uint32_t)shift & 31));
 }
 
 // The output, before it is limited, of the sum that is half of `doubled`; `right` is -shift.

@@ -21,6 +21,8 @@ from picotorch.host.tensors import numpy_dtype, to_stored
 from picotorch.host.twin import open_program
 from support import benchmark_store, fixture_store
 from support.calling import assert_error
+from support.flatbuffer_builder import bool_value, int_value
+from support.programs import call, plan, program, tensor
 
 MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
@@ -282,6 +284,26 @@ def test_an_error_is_printed(tmp_path):
     build(tmp_path, *UNOPTIMISED)
     with pytest.raises(AssertionError, match=r"error 16, subject 40, index -1; make TEXTS=1 adds"):
         said(tmp_path, *UNOPTIMISED)
+
+
+@pytest.mark.parametrize(("operator", "arguments"), [
+    ("aten::exp.out", [0, 1]), ("aten::pow.Tensor_Tensor_out", [0, 0, 1]),
+    ("aten::_softmax.out", [0, 2, 3, 1])])
+def test_a_build_without_float64_says_so(operator, arguments, tmp_path):
+    """That it has no functions of float64, and not that its operators do not support them."""
+    x, out = (tensor([4], offset, dtype=7) for offset in (0, 32))
+    made = program(plan([x, out, int_value(0), bool_value(False)], [call(0, *arguments, arguments[-1])],
+                        [operator], [0], [1], [64]))
+    c_project.write([c_project.Model("model", compile_image(made).data)], tmp_path)
+    options = [*UNOPTIMISED, "TEXTS=1", "CHECKS=1"]
+    build(tmp_path, *options)
+    said(tmp_path, *options)
+    path = tmp_path / "picotorch/core/operators.def"
+    path.write_text("#define PT_NO_FLOAT64\n" + path.read_text())
+    build(tmp_path, *options)
+    with pytest.raises(AssertionError, match="error 16, subject .*: this build has no functions of "
+                       "float64; use a build with them or change the model"):
+        said(tmp_path, *options)
 
 
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])

@@ -1,6 +1,8 @@
 """Method.load(..., prepare=True): the pool that it needs, a pool that is too small, and several methods
 in one pool; and for other cores on the twin, to the bytes of the boards."""
 
+import subprocess
+
 import numpy as np
 import pytest
 from picotorch import (
@@ -14,6 +16,7 @@ from picotorch import (
 )
 from picotorch.host import twin
 from picotorch.host.boards.boards import load_board
+from picotorch.host.compile import c_sources
 from picotorch.host.run import running
 from picotorch.host.run.request import Request
 from picotorch.host.size import sizing
@@ -154,3 +157,29 @@ def test_cores_of_one_kind_have_one_form():
 def test_a_core_without_a_form_has_zeros_behind_the_references(core):
     result = twin.run(for_core(NAME, core))
     assert 0 < len(result.pool[-result.prepared :].rstrip(b"\0")) < 256
+
+
+ROUNDING = """
+#include "arch/scale.h"
+#include <stdio.h>
+int main(void) {
+    static const int32_t shifts[] = {INT32_MIN, 0x324D5450, -33, -32, -21, 0, 1, 31, INT32_MAX};
+    for (uint32_t i = 0; i < sizeof(shifts) / 4; i++) {
+        (void)pt_rounding(shifts[i], -128), (void)pt_rounding(shifts[i], 127);
+    }
+    for (int32_t shift = -1; shift >= -PT_MAX_SHIFT; shift--) {
+        printf("%d %d\\n", pt_rounding(shift, -128), pt_rounding(shift, 127));
+    }
+    return 0;
+}
+"""
+
+
+def test_the_rounding_of_any_shift_is_a_number(tmp_path):
+    """Loops read shifts from an image that may leave them out: no shift is undefined."""
+    (tmp_path / "main.c").write_text(ROUNDING)
+    subprocess.check_call(["gcc", "-std=c99", "-fsanitize=undefined", "-fno-sanitize-recover=all",
+                           "-static-libubsan", f"-I{c_sources.KERNELS}", "-o", tmp_path / "main",
+                           tmp_path / "main.c"])
+    lines = subprocess.check_output([tmp_path / "main"], text=True).splitlines()
+    assert lines == [f"{-255 * 2 ** (n - 1)} {255 * 2 ** (n - 1)}" for n in range(1, 21)]

@@ -144,9 +144,9 @@ static void make_table(const pt_layer *layer, int32_t first, int32_t n, finish *
     for (const finish *end = table + n; table != end; table++) {
         int32_t shift = *shifts++;
         table->multiplier = *multipliers++;
-        table->right = -shift;
+        table->right = (int32_t) - (uint32_t)shift;
         table->rounding = pt_rounding(shift, output->range.offset);
-        table->bias = bias && table + 1 != end ? 2 * *++bias : 0;
+        table->bias = bias && table + 1 != end ? (int32_t)(2 * (uint32_t) * ++bias) : 0;
     }
 }
 
@@ -161,7 +161,8 @@ static int32_t multiply_sixes(const pt_layer *layer, const int8_t *patches, int3
         return 0;
     }
     for (int32_t first = 0; first < layer->channels; first += channels) {
-        int32_t left = layer->channels - first, bias = 2 * pt_bias_of(&layer->output, first);
+        int32_t left = layer->channels - first;
+        int32_t bias = (int32_t)(2 * (uint32_t)pt_bias_of(&layer->output, first));
         channels = left < most ? left : most;
         make_table(layer, first, channels, table);
         for (int32_t i = 0; i < last + PATCHES; i += PATCHES) {

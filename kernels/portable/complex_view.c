@@ -159,8 +159,11 @@ static int complex_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_complex_out = PT_KERNEL(from_two_check, complex_run);
 
 static int polar_check(pt_context *c, const pt_ref *args) {
-    PT_TRY(pt_check_math(c, pt_get_tensor(c, args[POLAR_ABS]).dtype, PT_REASON_DTYPE));
-    return from_two_check(c, args);
+    PT_TRY(from_two_check(c, args));
+    const uint8_t dtype = pt_get_tensor(c, args[POLAR_ABS]).dtype;
+    return dtype == PT_DTYPE_FLOAT || dtype == PT_DTYPE_DOUBLE
+               ? pt_check_math(c, dtype, PT_REASON_DTYPE)
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);
 }
 
 static int polar_run(pt_context *c, const pt_ref *args) {

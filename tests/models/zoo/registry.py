@@ -81,6 +81,7 @@ class Model:
     torchscript: the program is made of TorchScript, by picotorch export.
     constant_methods: values by the names of methods that only return them; each is run once.
     shares_memory: the methods are run in the same planned buffers, as they share mutable buffers.
+    trained: the module keeps its parameters.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -101,6 +102,7 @@ class Model:
     torchscript: bool = False
     constant_methods: dict[str, object] = field(default_factory=dict)
     shares_memory: bool = False
+    trained: bool = False
 
     def partitioners(self) -> list:
         """New partitioners, in the order of their use."""
@@ -137,12 +139,14 @@ class Fixture:
     refused: tuple[str, ...] = ()
 
     def model(self) -> Model:
-        """Build the model, with seeded parameters and statistics."""
+        """Build the model, with seeded parameters and statistics where it is not trained."""
         data = Data(self.name)
         torch.manual_seed(data.seed)
         model = self.build(data)
         for module, _ in model.methods().values():
-            randomize(module.eval(), data)
+            module.eval()
+            if not model.trained:
+                randomize(module, data)
         return model
 
 

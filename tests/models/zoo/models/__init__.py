@@ -12,6 +12,7 @@ from models.zoo.models import (  # noqa: F401
     elementwise,
     external_data,
     halves,
+    keywords,
     matrices,
     memory,
     mlperf_tiny,

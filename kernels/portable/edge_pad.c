@@ -1,7 +1,9 @@
 // Padding with the tensor's own elements: replication_pad and reflection_pad in one to three dims.
+// A negative padding cuts.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "copy.h"
+#include <string.h>
 
 // (self, padding, out); padding: before and after, from the last dim on
 typedef struct edges {
@@ -28,7 +30,8 @@ static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
         int64_t after = pt_list_int(c, args[REPLICATION_PAD1D_PADDING], 2 * i + 1);
         int32_t *size = &sizes[self.rank - 1 - i];
         int64_t most = e.reflects ? *size - 1 : *size ? INT32_MAX : 0;
-        if (before < 0 || after < 0 || before > most || after > most ||
+        if (before < -INT32_MAX || after < -INT32_MAX || before > most || after > most ||
+            *size + before + after < (before < 0 || after < 0) ||
             *size + before + after > INT32_MAX) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a padding is out of range");
         }
@@ -64,6 +67,49 @@ static int copy_inside(pt_context *c, const pt_ref *args, edges e, const pt_tens
     return pt_copy_run(c, &w, out, self);
 }
 
+// Where element `at` of a padded dim comes from.
+static int32_t source_of(int32_t at, int32_t size, edges e) {
+    const int32_t last = size - 1;
+    if (at < 0) {
+        return e.reflects ? -at : 0;
+    }
+    return at <= last ? at : e.reflects ? 2 * last - at : last;
+}
+
+// Element by element: what is cut on one side may be reflected on the other.
+static int copy_each(pt_context *c, const pt_ref *args, edges e, const pt_tensor *self,
+                     const pt_tensor *out) {
+    int32_t from[PT_MAX_RANK], to[PT_MAX_RANK], index[PT_MAX_RANK] = {0};
+    pt_strides(self, from);
+    pt_strides(out, to);
+    const size_t size = pt_element_size(out->dtype);
+    const int32_t n = pt_numel(out);
+    for (int32_t i = 0; i < n; i++) {
+        int32_t at = 0, source = 0;
+        PT_TRY(pt_count_elements(c, 1));
+        for (uint32_t d = 0; d < out->rank; d++) {
+            const uint32_t behind = out->rank - 1 - d;
+            const int32_t before = behind < e.dims ? padding(c, args, 2 * behind) : 0;
+            at += index[d] * to[d];
+            source += source_of(index[d] - before, self->sizes[d], e) * from[d];
+        }
+        memmove((uint8_t *)out->data + (size_t)at * size,
+                (const uint8_t *)self->data + (size_t)source * size, size);
+        for (uint32_t d = out->rank; d-- > 0 && ++index[d] == out->sizes[d];) {
+            index[d] = 0;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static bool cuts(const pt_context *c, const pt_ref *args, edges e) {
+    bool any = false;
+    for (uint32_t i = 0; i < 2 * e.dims; i++) {
+        any |= padding(c, args, i) < 0;
+    }
+    return any;
+}
+
 // First what is inside, then dim by dim what is before and behind: what a dim takes from places
 // that are not padded yet, the dims after it write once more.
 static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
@@ -71,6 +117,9 @@ static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     pt_tensor out = pt_get_tensor(c, args[REPLICATION_PAD1D_OUT]);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
+    }
+    if (cuts(c, args, e)) {
+        return copy_each(c, args, e, &self, &out);
     }
     PT_TRY(copy_inside(c, args, e, &self, &out));
     for (uint32_t i = 0; i < e.dims; i++) {

@@ -20,7 +20,10 @@ def check(operator, x, arguments, expected, data):
 X, IMAGE = np.ones((2, 3), np.float32), np.ones((4, 2, 3), np.float32)
 REFUSED = [
     ("reflection_pad1d", X, [[3, 0]], "a padding is out of range"),
-    ("replication_pad1d", X, [[-1, 0]], "a padding is out of range"),
+    ("replication_pad1d", X, [[-3, 0]], "a padding is out of range"),
+    ("replication_pad1d", X, [[1, -4]], "a padding is out of range"),
+    ("reflection_pad1d", X, [[-(2**63), 2**63 - 1]], "a padding is out of range"),
+    ("reflection_pad1d", X, [[-(2**40), 2]], "a padding is out of range"),
     ("replication_pad1d", X[:, :0], [[1, 0]], "a padding is out of range"),
     ("replication_pad1d", X, [[2**31 - 1, 0]], "a padding is out of range"),
     ("replication_pad1d", X, [[1]], "padding must have two items for each dim"),
@@ -38,6 +41,14 @@ REFUSED = [
     ("diagonal_copy", X, [0, 1, -1], "a diagonal is one of two dims"),
     ("diagonal_copy", X[0], [0, 0, 0], "a diagonal is one of two dims"),
 ]
+
+
+def test_what_is_cut_on_one_side_is_reflected_on_the_other():
+    x = np.arange(5, dtype=np.float32)[None]
+    found = call("aten::reflection_pad1d.out", x, [-3, 3], np.zeros((1, 5), np.float32))
+    assert found.tolist() == [[3, 4, 3, 2, 1]]
+    found = call("aten::replication_pad1d.out", x, [2, -4], np.zeros((1, 3), np.float32))
+    assert found.tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize("operator, x, arguments, reason", REFUSED)

@@ -158,7 +158,7 @@ def copies():
     for name in ("reflection", "replication"):
         yield f"aten::{name}_pad1d.out", (SQUARE, [1, 2], out(512, 515))
         yield f"aten::{name}_pad2d.out", (IMAGE, [1, 2, 0, 3], out(4, 16, 67, 67))
-        yield f"aten::{name}_pad3d.out", (IMAGE, [1, 0, 0, 2, 1, 1], out(4, 18, 66, 65))
+        yield f"aten::{name}_pad3d.out", (IMAGE, [1, 0, 0, 2, -1, 1], out(4, 16, 66, 65))
     for name in ("_clone_dim_order", "_to_dim_order_copy"):
         yield (f"dim_order_ops::{name}.out",
                (IMAGE, False, [0, 2, 3, 1], channels_last(like(IMAGE))))

@@ -310,9 +310,16 @@ def pads_of_edges(draw, operator):
     dims, reflects = int(operator[-6]), "reflection" in operator
     shape = [draw.int(1, 4) for _ in range(dims + draw.int(1, 2))]
     x = draw.values(shape, draw.pick(*DTYPES))
-    pads = [[draw.int(0, n - 1 if reflects else 3) for _ in range(2)] for n in shape[-dims:]]
-    expected = np.pad(x, [(0, 0)] * (x.ndim - dims) + pads, "reflect" if reflects else "edge")
-    return Sample([draw.tensor(x), [p for pair in pads[::-1] for p in pair]], expected)
+    pads, cuts = [(0, 0)] * (x.ndim - dims), draw.chance()
+    for n in shape[-dims:]:
+        most = n - 1 if reflects else 3
+        before = draw.int(1 - n - most if cuts else 0, most)
+        pads.append((before, draw.int(1 - n - before if cuts else 0, most)))
+    expected = np.pad(x, [(max(before, 0), max(after, 0)) for before, after in pads],
+                      "reflect" if reflects else "edge")
+    expected = expected[tuple(slice(max(-before, 0), size - max(-after, 0))
+                              for size, (before, after) in zip(expected.shape, pads, strict=True))]
+    return Sample([draw.tensor(x), [p for pair in pads[: -dims - 1 : -1] for p in pair]], expected)
 
 
 # ---- made of numbers

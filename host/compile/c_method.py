@@ -29,15 +29,16 @@ def constant_of(meta: MethodMeta) -> int | float | None:
 
 
 class CMethod:
-    """A method, number `index` of its program, and what it needs in C."""
+    """A method, number `index` of its program, and what it needs in C. temp: bytes of temp memory,
+    where that is more than it needs."""
 
-    def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str):
+    def __init__(self, program: Program, index: int, meta: MethodMeta, prefix: str, temp: int = 0):
         self.index, self.meta, self.prefix = index, meta, prefix
         self.name = meta.name()
         loaded = load_with_exact_memories(program, self.name)
         report = loaded.memory_report()
         self.pool = report["method_pool"]["used"]
-        self.temp = report["temp"]["used"]
+        self.temp = max(report["temp"]["used"], temp)
         self.planned = [meta.memory_planned_buffer_size(i)
                         for i in range(meta.num_memory_planned_buffers())]
         method = loaded.library._m

@@ -36,6 +36,9 @@ from . import c_files, c_project, compiling, summary
 @click.option("--name", "names", multiple=True, metavar="NAME",
               help="With --c: what the model's functions begin with; repeat it for each model.  "
                    "[default: the name of its file]")
+@click.option("--least-temp", is_flag=True,
+              help="With --c: take the least temp memory that does. By default it is that with which "
+                   "the kernels are fastest, if the chip's RAM has room for it or no chip is named.")
 @click.option("--no-prepare", is_flag=True,
               help="Store no prepared weights: takes less flash, runs slower, on any core.")
 @click.option("--int8-io", is_flag=True,
@@ -44,8 +47,8 @@ from . import c_files, c_project, compiling, summary
 @click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
               help="Draw the planned memory before and after, as SVG or PNG.")
 @options.as_json
-def compile_command(models, board, chip, core, files, output, folder, names, no_prepare, int8_io,
-                    keep_plan, memory_map, as_json):
+def compile_command(models, board, chip, core, files, output, folder, names, least_temp, no_prepare,
+                    int8_io, keep_plan, memory_map, as_json):
     """Compile MODEL ahead of time to an image, which runs from flash without a loader.
 
     An image holds the records that loading the program would write to the pool, the constants, and
@@ -64,7 +67,7 @@ def compile_command(models, board, chip, core, files, output, folder, names, no_
       picotorch compile model.pte --core cortex-m4 --c project
       picotorch compile kws.pte faces.pte --c project
     """
-    _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan)
+    _check_options(models, board, chip, core, output, folder, names, least_temp, int8_io, keep_plan)
     target = load_board(board) if board else chip
     core = target.core if target else core or "cortex-m4"
     programs = [_read(model) for model in models]
@@ -75,29 +78,36 @@ def compile_command(models, board, chip, core, files, output, folder, names, no_
     elif not output:
         output = compiling.default_output(models[0])
         check_output(output)
-    data, entries, images, drawings = running.read_data(files), [], [], []
+    data, entries, images, drawings, shown = running.read_data(files), [], [], [], []
     for model, program in zip(models, programs, strict=True):
         steps = Steps(None if as_json else functools.partial(click.echo, nl=False),
                       f"{show.printable(str(model))}: " if len(models) > 1 else "")
         with about(model):
             image, entry = compiling.compile_file(program, str(model), data, core, not no_prepare,
                                                   int8_io, keep_plan, steps)
-        with steps.step("Measuring on an emulated board"):
-            summary.add_measured(entry, image, core, target and target.clock_hz)
         if memory_map is not None:
             drawings += compiling.drawings(program, image, str(model))
         entries.append(entry)
-        images.append(image.data)
+        images.append(image)
+        shown.append(steps)
+    if folder:
+        methods = [method for entry in entries for method in entry["methods"]]
+        compiling.choose_temp(methods, chip, least_temp)
+    for entry, image, steps in zip(entries, images, shown, strict=True):
+        with steps.step("Measuring on an emulated board"):
+            summary.add_measured(entry, image, core, target and target.clock_hz)
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw_all(drawings))
     found = {"output": str(folder or output), "core": core, "models": entries}
     if folder:
         board = board or fitting.board_with(core).name
-        projects = [c_project.Model(name, image, note=f"{model.name} for {core}", board=board)
-                    for name, image, model in zip(names, images, models, strict=True)]
+        projects = [
+            c_project.Model(name, image.data, note=f"{model.name} for {core}", board=board, temp={
+                method["method"]: method["after"]["temp"] for method in entry["methods"]})
+            for name, image, model, entry in zip(names, images, models, entries, strict=True)]
         found["kept"] = c_project.write(projects, folder)["kept"]
     else:
-        write(output, images[0])
+        write(output, images[0].data)
     for entry, name in zip(entries, names, strict=True):
         entry["output"] = str(folder / name if folder else output)
     show.entry(found, as_json, summary.show_text)
@@ -105,7 +115,7 @@ def compile_command(models, board, chip, core, files, output, folder, names, no_
         show.wrote(memory_map)
 
 
-def _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan):
+def _check_options(models, board, chip, core, output, folder, names, least_temp, int8_io, keep_plan):
     """Raise UsageError for options that contradict each other."""
     if folder and output:
         raise click.UsageError("Give --output or --c, not both.")
@@ -114,6 +124,8 @@ def _check_options(models, board, chip, core, output, folder, names, int8_io, ke
                                f"{', '.join(map(str, models))}.")
     if names and not folder:
         raise click.UsageError("--name is for --c.")
+    if least_temp and not folder:
+        raise click.UsageError("--least-temp is for --c.")
     if names and len(names) != len(models):
         raise click.UsageError(f"Give --name once for each of the {len(models)} models.")
     if sum(map(bool, (board, chip, core))) > 1:

@@ -3,16 +3,20 @@
 import itertools
 from pathlib import Path
 
+from _picotorch import CORES
+from _picotorch_c import lib
 from picotorch import Error, MethodMeta
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, fail
 from picotorch.module import load_with_exact_memories
 
 from .. import inputs, twin
+from ..boards.chips import Chip
 from ..export import exporting
 from ..export.steps import Steps
 from ..instructions import read_instructions
 from ..run.parity import same_bits
 from ..run.request import Request
+from ..size import fitting
 from ..size.sizing import unplanned_bytes
 from ..values import Values
 from .image_writer import Image, compile_image
@@ -30,7 +34,7 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
             program, notes = _plan(model, name, int8_io)
     with steps.step("Loading, and storing what loading made"):
         image = compile_image(program, data, core if prepare else PLAIN)
-    methods = [_method(model, image.data, data, method) for method in image.methods]
+    methods = [_method(model, image.data, data, method, core) for method in image.methods]
     entry = {"model": name, "model_bytes": len(model) + sum(map(len, data)), "core": core,
              "bytes": len(image.data), "flash": vars(image.parts), "notes": notes,
              "methods": methods}
@@ -40,11 +44,15 @@ def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare:
     return image, entry
 
 
-def _method(model, image, data, method):
-    """constant: it has no instructions. time, slowest: for summary.add_measured."""
-    meta = twin.open_program(image).method_meta(method)
+def _method(model, image, data, method, core):
+    """constant: it has no instructions. temp_least, temp_fastest: bytes of temp memory that do, and
+    those with which it is fastest. time, other_temp, slowest: for summary.add_measured, with
+    temp_measured or all that the board has."""
+    meta, after = twin.open_program(image).method_meta(method), _need(image, [], method)
+    fastest = _fastest_temp(image, method, core, after["temp"])
     return {"method": method, "constant": not read_instructions(meta, Values(meta.program, meta.plan)),
-            "before": _need(model, data, method), "after": _need(image, [], method), "time": None,
+            "before": _need(model, data, method), "after": after, "temp_least": after["temp"],
+            "temp_fastest": fastest, "temp_measured": None, "time": None, "other_temp": None,
             "slowest": []}
 
 
@@ -68,6 +76,25 @@ def _need(file, data, name):
     return {"method_pool": report["method_pool"]["used"],
             "planned": [one["used"] for one in report["planned"]], "temp": report["temp"]["used"],
             "unplanned": unplanned_bytes(opened.method_meta(name))}
+
+
+def _fastest_temp(image, method, core, least):
+    if CORES.get(core) != lib.PT_CORE_DSP:
+        return least
+    return max(load_with_exact_memories(twin.open_program(image), method).library.wished_temp(), least)
+
+
+def choose_temp(methods: list[dict], chip: Chip | None, least: bool) -> None:
+    """Let methods of a C project have the temp memory with which they are fastest, if the RAM of the
+    chip has room for all of them then, or no chip is known. methods: of compile_file's entries."""
+    needs = [method["after"] | {"temp": method["temp_fastest"]} for method in methods]
+    memories = {f"{name} {i}": size for i, need in enumerate(needs)
+                for name, size in fitting.memories_of(need).items()}
+    parts = fitting.parts_of_ram(memories, "c", None)
+    least = least or bool(chip and fitting.fit(chip, parts, {})["lacks"])
+    for method, need in zip(methods, needs, strict=True):
+        method["after"] = method["after"] if least else need
+        method["temp_measured"] = method["after"]["temp"]
 
 
 def _run(file, data, name, method, given, need):

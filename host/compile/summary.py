@@ -1,11 +1,14 @@
 """The summary of an image: flash and RAM by part, the time of a run, and the slowest instructions."""
 
+from dataclasses import replace
+
 from picotorch import Error
 
 from .. import show
 from ..inputs import random_inputs
 from ..operators import needed_features, needed_operators
 from ..profile import profiling
+from ..run import running
 from ..run.request import Request
 from ..size import cycles, fitting
 from ..size.flash import flash_of_operators
@@ -33,18 +36,32 @@ def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> 
         if method["constant"]:
             continue
         try:
-            method |= _measured(program.method_meta(method["method"]), image, board, core, clock_hz)
+            method |= _measured(program.method_meta(method["method"]), method, image, board, core,
+                                clock_hz)
         except Error as error:
             entry["message"] = str(error)
 
 
-def _measured(meta, image, board, core, clock_hz):
+def _measured(meta, method, image, board, core, clock_hz):
     request = Request(image.data, meta.name(), random_inputs(meta), meta.name())
-    profile, _ = profiling.profile(request, board.name)
+    temp = method["temp_measured"] or board.arenas["temp"].size
+    profile, _ = profiling.profile(request, board.name, temp)
     rows = sorted(profile["instructions"], key=lambda row: -row["ticks"])[:_SLOWEST]
     return {"time": cycles.estimate(core, clock_hz, profile["total"], image.parts.prepared),
+            "temp_measured": temp, "other_temp": _with_other_temp(request, board, method),
             "slowest": [{key: row[key] for key in ("index", "call", "shapes", "ticks", "share")}
                         for row in rows]}
+
+
+def _with_other_temp(request, board, method):
+    """What a run takes with the temp memory that was not measured: None where there is no choice."""
+    least, fastest = method["temp_least"], method["temp_fastest"]
+    if least == fastest:
+        return None
+    other = fastest if method["temp_measured"] == least else least
+    result = running.run(replace(request, temp_size=other, executions=1), board.name)
+    running.check_result(result)
+    return {"temp": other, "instructions": result.instructions["execute"]}
 
 
 # ---- for people
@@ -113,6 +130,10 @@ def _show_time(method, of_method, entry):
                  f"{time['most_ms']:.3g})")
     show.line(cost)
     show.line(f"Counted on {entry['measured_on']}; cycles and milliseconds are estimates.")
+    other = method["other_temp"]
+    if other:
+        show.line(f"This is with {method['temp_measured']:,} B of temp memory; with {other['temp']:,} "
+                  f"B it takes {other['instructions']:,} instructions.")
     show.table(["slowest", "operator", "instructions>", "share>"], [
         [row["index"], row["call"], f"{row['ticks']:,}", f"{100 * row['share']:.1f} %"]
         for row in method["slowest"]])

@@ -22,14 +22,16 @@ _LOOKED_INTO = 16  # items of a list: many instructions may name one long list
 SORTED = ("order", "share")
 
 
-def profile(request: Request, board: str) -> tuple[dict, list[Execution]]:
+def profile(request: Request, board: str, temp: int | None = None) -> tuple[dict, list[Execution]]:
     """The profile as plain data, and the executions it comes from. The method gets all the pool and
-    scratch that the board has.
+    scratch that the board has, or `temp` bytes of scratch.
 
     Raises the Error of a run that failed.
     """
     request.executions = EXECUTIONS if board == running.HOST else 1
     request.pool_size = request.temp_size = HOST_MEMORY if board == running.HOST else None
+    if temp is not None:
+        request.temp_size = temp
     result = running.run(request, board)
     running.check_result(result)
     meta = open_program(request.model).method_meta(request.method)

@@ -45,6 +45,40 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call,
     assert method["time"]["ms"] == pytest.approx(1.69 * profile["total"] / 168e3, abs=1e-3)
 
 
+def project(call, folder, *options):
+    """The JSON of the method, with the first of whose bytes of temp memory a C project was written."""
+    status, out, error = call("compile", path("int8_resnet8"), "--keep-plan", "--c", folder, "--name",
+                              "net", "--json", *options)
+    assert (status, error) == (0, "")
+    (method,) = json.loads(out)["models"][0]["methods"]
+    assert f"NET_TEMP_BYTES = {method['after']['temp']}," in (folder / "net/net.h").read_text()
+    return method
+
+
+def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room(call, tmp_path):
+    fast = project(call, tmp_path / "fast")
+    slow = project(call, tmp_path / "slow", "--least-temp")
+    assert fast["after"]["temp"] == fast["temp_fastest"] > fast["temp_least"] == slow["after"]["temp"]
+    times = [method["time"]["instructions"] for method in (fast, slow)]
+    assert times[0] < 0.85 * times[1]
+    assert fast["other_temp"]["temp"] == slow["after"]["temp"]
+    assert fast["other_temp"]["instructions"] == pytest.approx(times[1], rel=0.01)
+    assert slow["other_temp"]["instructions"] == pytest.approx(times[0], rel=0.01)
+
+
+@pytest.mark.parametrize("chip, option", [("stm32f411", "temp_fastest"), ("nrf52832", "temp_least")])
+def test_the_chip_decides(chip, option, call, tmp_path):
+    method = project(call, tmp_path / "net", "--chip", chip)
+    assert method["after"]["temp"] == method[option]
+
+
+def test_where_more_temp_memory_gains_nothing_there_is_no_choice(call, compiled, tmp_path):
+    for core in ("cortex-m3", "cortex-m55"):
+        (method,) = compiled("int8_ds_cnn", "--core", core)[0]["methods"]
+        assert method["temp_fastest"] == method["temp_least"] and method["other_temp"] is None
+    assert_usage(call("compile", path("add_1"), "--least-temp"), "--least-temp is for --c.")
+
+
 def test_flash_by_part(call, compiled):
     entry, image = compiled("int8_ds_cnn")
     assert entry["flash"]["constants"] > 5_000 and entry["flash"]["prepared"] > 30_000

@@ -40,8 +40,11 @@ void reset(void) {
     leave(main());
 }
 
-__attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
-    [0] = (void (*)(void))stack_top,
-    [1] = reset,
-    [2 ... 15] = fault,
+__attribute__((section(".vectors"), used)) static const struct {
+    const uint32_t *stack;
+    void (*handlers[15])(void);
+} vectors = {
+    stack_top,
+    {reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault,
+     fault, fault},
 };

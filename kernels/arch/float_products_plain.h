@@ -9,9 +9,10 @@
 #define NOINLINE static __attribute__((noinline))
 
 // Stores the sums of a block, with the bias of each row.
-static inline __attribute__((always_inline)) void
-store_block(const pt_products *p, const float sum[][8], const float *bias, float *out,
-            const int rows, const int columns, const int32_t out_column) {
+static inline __attribute__((always_inline)) void store_block(const pt_products *p, float sum[][8],
+                                                              const float *bias, float *out,
+                                                              const int rows, const int columns,
+                                                              const int32_t out_column) {
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 8

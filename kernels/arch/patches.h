@@ -46,7 +46,7 @@ typedef struct pt_layer {
     bool scales_fast;      // pt_scale and pt_saturate_int8 take all sums to the outputs
     bool by_depth;         // words of the block are pairs of values, not of patches
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
-#ifdef PT_ANY_CORE
+#if PT_HAS_ANY_CORE
     int8_t *restored; // room for the weights of a channel
 #endif
 } pt_layer;

@@ -59,7 +59,7 @@ void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t 
 // Keeps room at the end of the scratch to restore a channel where there is something prepared.
 // Returns the bytes that are left of at least pt_least_scratch.
 static inline uint32_t pt_keep_room(pt_layer *layer, void *scratch, uint32_t bytes) {
-#ifdef PT_ANY_CORE
+#if PT_HAS_ANY_CORE
     bytes -= layer->prepared ? (uint32_t)layer->depth : 0;
     layer->restored = (int8_t *)scratch + bytes;
 #else

@@ -46,7 +46,7 @@ pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant) {
     return takes ? PT_USES_PREPARED : PT_USES_BOTH;
 }
 
-#if defined(PT_ANY_CORE)
+#if PT_HAS_ANY_CORE
 
 // ---- layers
 

@@ -51,7 +51,7 @@ static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
     return useful && outputs < (1 << 24) / PT_MAX_ROW ? 2 * (uint32_t)depth * (uint32_t)outputs : 0;
 }
 
-#if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || defined(PT_ANY_CORE)
+#if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || PT_HAS_ANY_CORE
 
 // One row x. False, with nothing done, where it has to be computed otherwise, to the same bytes.
 // `row_sum` is w_offset times the sum over k of x[k] + x_offset.

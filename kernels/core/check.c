@@ -182,7 +182,7 @@ int pt_check_instruction(pt_context *c, uint32_t position) {
     pt_instruction *instruction = pt_instruction_at(c, position);
     c->reason = NULL;
     c->argument = -1;
-#ifdef PT_ANY_CORE
+#if PT_HAS_ANY_CORE
     c->replaced = 0;
     c->uses_plain = false;
 #endif

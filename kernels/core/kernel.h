@@ -97,7 +97,7 @@ enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain: none
 
 // Forms of convolutions that take much scratch, see arch/wide.h. Those that a build may have: cores
 // with the DSP extension, and the host, which says how much they take.
-#if (defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)) || defined(PT_ANY_CORE)
+#if (defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)) || PT_HAS_ANY_CORE
 #define PT_HAS_WIDE 1
 #else
 #define PT_HAS_WIDE 0
@@ -120,7 +120,7 @@ typedef struct pt_context {
     uint32_t prepared_needed; // bytes that they asked for together, or that are left there
     uint8_t *prepare_at;      // where the next check prepares; NULL while they only ask
     pt_ref prepared;          // a copy of the method's
-#ifdef PT_ANY_CORE
+#if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
     uint8_t wishes; // see pt_wish_scratch: 1 << PT_WIDE_...
@@ -288,7 +288,7 @@ void *pt_ask_prepared(pt_context *c, uint32_t bytes);
 // For a check: with `bytes` of scratch there, and by a form of PT_WIDE_..., a run is faster on the
 // cores that have it. It looks at c->scratch_size.
 static inline void pt_wish_scratch(pt_context *c, uint8_t form, uint32_t bytes) {
-#ifdef PT_ANY_CORE
+#if PT_HAS_ANY_CORE
     c->wishes |= (uint8_t)(1u << form);
     c->scratch_wished = bytes > c->scratch_wished ? bytes : c->scratch_wished;
 #else
@@ -306,7 +306,7 @@ typedef enum pt_prepared_use {
 // For a check that asks for memory: what a run on c->core reads of argument i. An image does
 // without the rest.
 static inline void pt_note_use(pt_context *c, uint32_t i, pt_prepared_use use) {
-#ifdef PT_ANY_CORE
+#if PT_HAS_ANY_CORE
     c->replaced |= use == PT_USES_PREPARED ? 1u << i : 0;
     c->uses_plain |= use == PT_USES_PLAIN;
 #else

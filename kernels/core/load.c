@@ -78,7 +78,7 @@ int pt_check_calls(pt_method *m, bool prepares, pt_error *error) {
     m->c.prepares = prepares;
     m->c.prepared_needed = 0;
     m->c.scratch_needed = 0;
-#ifdef PT_ANY_CORE
+#if PT_HAS_ANY_CORE
     m->c.scratch_wished = 0;
     m->c.wishes = 0;
 #endif

@@ -7,7 +7,10 @@ enum { N = 8, ROUNDS = 16 };
 // A method of up to N instructions that do nothing, as a pool has it.
 typedef struct idle {
     pt_method_record method;
-    pt_instruction instructions[N];
+    struct {
+        uint16_t kernel;
+        uint8_t n_args, op;
+    } instructions[N]; // each a pt_instruction without arguments
 } idle;
 
 // The least of `ROUNDS` times that the execution takes.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from _picotorch import CORES
 from _picotorch_c import ffi, lib
 from picotorch.errors import NOT_SUPPORTED, fail
+from picotorch.memory import LIMIT
 
 from .. import twin
 from . import unwritten
@@ -432,6 +433,8 @@ def compile_image(model, data=(), core=None):
     header = ffi.sizeof("pt_image_header")
     tables.put(header, struct.pack(f"<{1 + count}I", count, *positions))
     image.data = _finish(tables.bytes(), blocks.bytes(), number, count)
+    if len(image.data) > LIMIT:
+        raise fail(NOT_SUPPORTED, "images above 128 MiB", remedy="run the program itself")
     image.parts.header = start
     image.parts.records = len(tables) - start
     return image

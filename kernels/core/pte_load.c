@@ -299,9 +299,12 @@ static int allocate(loader *l) {
     return PT_ERROR_OK;
 }
 
+// Data files, and what of the program is beyond a reference's reach.
 static int bind_files(loader *l, const pt_memories *memories) {
-    uint32_t first = PT_MEMORY_PLANNED + l->m->n_planned;
-    if (first + memories->n_data > PT_MEMORIES) {
+    const pt_program *program = l->plan->program;
+    uint32_t first = PT_MEMORY_PLANNED + l->m->n_planned, end = first + memories->n_data;
+    uint32_t n_further = pt_further_memories(program);
+    if (end + n_further > PT_MEMORIES) {
         return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX,
                              "too many planned buffers and data files");
     }
@@ -309,7 +312,12 @@ static int bind_files(loader *l, const pt_memories *memories) {
         const pt_data *file = memories->data[i];
         pt_bind(l->c, first + i, (uint8_t *)(uintptr_t)file->data, file->size);
     }
-    l->m->first_external = l->m->end_external = (uint8_t)(first + memories->n_data);
+    for (uint32_t i = 0; i < n_further; i++) {
+        uint32_t start = (i + 1) * PT_MEMORY_LIMIT;
+        pt_bind(l->c, end + i, (uint8_t *)(uintptr_t)(program->data + start),
+                program->size - start);
+    }
+    l->m->first_external = l->m->end_external = (uint8_t)(end + n_further);
     return PT_ERROR_OK;
 }
 
@@ -364,7 +372,12 @@ static int constant_data(loader *l, const pt_tensor_table *t, uint32_t index, pt
                    misplaced == 4 ? "has constant data not aligned to 4 bytes"
                                   : "has constant data not aligned to 8 bytes");
     }
-    *data = pt_make_ref(PT_MEMORY_PROGRAM, position);
+    uint32_t further = position / PT_MEMORY_LIMIT, memory = PT_MEMORY_PROGRAM;
+    if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && further > 0) {
+        memory = l->m->first_external - pt_further_memories(l->plan->program) + further - 1;
+        position %= PT_MEMORY_LIMIT;
+    }
+    *data = pt_make_ref(memory, position);
     return PT_ERROR_OK;
 }
 

@@ -73,8 +73,9 @@ static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_v
 
 int pt_pte_reset(pt_method *m, pt_error *error) {
     pt_reader r = pt_program_reader(m->plan.program);
-    pt_data_search search =
-        pt_data_search_start(m->data, m->first_external - PT_MEMORY_PLANNED - m->n_planned);
+    uint32_t n_files =
+        m->first_external - PT_MEMORY_PLANNED - m->n_planned - pt_further_memories(m->plan.program);
+    pt_data_search search = pt_data_search_start(m->data, n_files);
     pt_values values;
     pt_start_values(&values, &r, &m->plan);
     for (uint32_t i = 0; i < values.n; i++) {

@@ -77,8 +77,8 @@ static inline int read_dim_order(uint32_t rank, const uint8_t *order) {
     return (int)rank;
 }
 
-static inline int count_bytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes, uint32_t *nbytes,
-                              pt_error *error) {
+static inline int count_bytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes, uint32_t limit,
+                              uint32_t *nbytes, pt_error *error) {
     uint32_t product = pt_element_size(dtype);
     bool is_empty = false;
     if (product == 0) {
@@ -90,7 +90,7 @@ static inline int count_bytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes
         uint64_t exact = (uint64_t)product * size; // a negative size is above any limit
         if (size == 0) {
             is_empty = true;
-        } else if (exact > PT_MEMORY_LIMIT) {
+        } else if (exact > limit) {
             return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
                              "a tensor has a negative size or more than 128 MiB");
         } else {
@@ -113,7 +113,7 @@ int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, ui
         return refuse_dim_order(error);
     }
     *flags = (uint8_t)found;
-    return count_bytes(dtype, rank, sizes, nbytes, error);
+    return count_bytes(dtype, rank, sizes, PT_MEMORY_LIMIT, nbytes, error);
 }
 
 int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
@@ -132,7 +132,9 @@ int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
         return refuse_dim_order(error);
     }
     t->flags = (uint8_t)flags;
-    return count_bytes(t->dtype, rank, sizes, &t->nbytes, error);
+    bool is_constant = t->constant && !t->allocation;
+    return count_bytes(t->dtype, rank, sizes, is_constant ? PT_PROGRAM_LIMIT : PT_MEMORY_LIMIT,
+                       &t->nbytes, error);
 }
 
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,

@@ -157,6 +157,11 @@ conformance: build/conformance/installed ## Export programs and compare the twin
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	build/conformance/bin/python -m pytest -q tests/host/test_new_user.py -k "quick_start or export"
 
+.PHONY: architectures
+architectures: build/conformance/architectures ## Export architectures of transformers and timm, compare the twin and a board with ExecuTorch
+	@$(SETUP) firmware --board mps2-an386 --variant run
+	build/conformance/bin/python tests/architectures/run.py
+
 .PHONY: export-check
 export-check: build/conformance/installed ## Test picotorch export with PyTorch: five networks, to int8 for three cores
 	@for board in mps2-an385-m0plus mps2-an386 mps3-an547; do $(SETUP) firmware --board $$board --variant run; done
@@ -172,6 +177,10 @@ build/conformance/installed: pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt) | 
 	$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch_cpu.txt 2>/dev/null || \
 		$(CONFORMANCE_PIP) --require-hashes -r $(REQUIREMENTS)/torch.txt
 	$(CONFORMANCE_PIP) -e .
+	@touch $@
+
+build/conformance/architectures: $(REQUIREMENTS)/architectures.txt build/conformance/installed
+	$(CONFORMANCE_PIP) --require-hashes -r $<
 	@touch $@
 
 .PHONY: fuzz

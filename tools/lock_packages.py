@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Write the versions and hashes of all Python packages that make installs: tools/requirements/*.txt.
 
-  tools.txt      to build picotorch, to run it, to test it          make python
-  export.txt     besides, ExecuTorch's exporter without PyTorch     make conformance
-  torch_cpu.txt  PyTorch without CUDA, where pip finds it           make conformance
-  torch.txt      else PyTorch as the index has it, with CUDA        make conformance
-  fuzz.txt       atheris                                            make fuzz
+  tools.txt          to build picotorch, to run it, to test it          make python
+  export.txt         besides, ExecuTorch's exporter without PyTorch     make conformance
+  torch_cpu.txt      PyTorch without CUDA, where pip finds it           make conformance
+  torch.txt          else PyTorch as the index has it, with CUDA        make conformance
+  architectures.txt  timm and transformers                              make architectures
+  fuzz.txt           atheris                                            make fuzz
 
 Each version has the SHA-256 of all its files, for every platform and Python from 3.11 on, so that pip
 (--require-hashes) takes no other. Needs uv (pip install uv), which asks the package index.
@@ -73,7 +74,8 @@ def main():
     parser.add_argument("--upgrade", action="store_true", help="take newer versions")
     upgrade = parser.parse_args().upgrade
     FOLDER.mkdir(exist_ok=True)
-    tools, export, torch = (FOLDER / f"{name}.txt" for name in ("tools", "export", "torch"))
+    tools, export, torch, built = (FOLDER / f"{name}.txt" for name in
+                                   ("tools", "export", "torch", "architectures"))
     test = entries(resolve(["test"], [tools], upgrade))
     every = entries(resolve(["test", "export"], [tools, export, torch], upgrade))
     every += entries(files_of(WITHOUT_DEPENDENCIES))
@@ -81,6 +83,9 @@ def main():
     write(tools, test)
     write(export, [entry for entry in besides if not TORCH.match(entry)])
     write(torch, [entry for entry in besides if TORCH.match(entry)])
+    further = entries(resolve(["test", "export", "architectures"], [tools, export, torch, built],
+                              upgrade))
+    write(built, [entry for entry in further if entry not in every])
     write(FOLDER / "torch_cpu.txt", [TORCH_CPU])
     write(FOLDER / "fuzz.txt", entries(files_of(FUZZ)))
 

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 
@@ -14,12 +15,13 @@ SECONDS = 240.0  # for one job
 
 @dataclass
 class Job:
-    """An operator's samples, or a model of the zoo."""
+    """An operator's samples, or a model of the zoo, or what `run` (name, group, bench) gives."""
 
     name: str
     group: str
     operator: object = None
     counts: dict | None = None
+    run: Callable | None = None
     alone: bool = False
     skip: list = field(default_factory=list)
 
@@ -50,7 +52,7 @@ def _work(connection):
         if job is None:
             return
         try:
-            results = ([run_model(job.name, job.group, bench)] if job.operator is None else
+            results = ([(job.run or run_model)(job.name, job.group, bench)] if job.operator is None else
                        run_operator(job.operator, job.counts, bench, job.alone, job.skip))
             for entry in results:
                 connection.send(("result", entry))

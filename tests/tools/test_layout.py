@@ -51,4 +51,4 @@ def test_helpers_lie_in_support(folder):
 
 def test_every_test_lies_in_a_folder_that_says_what_it_shows():
     found = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
-    assert found == {*BY_WHAT_THEY_SHOW, "conformance", "benchmark"}
+    assert found == {*BY_WHAT_THEY_SHOW, "architectures", "conformance", "benchmark"}

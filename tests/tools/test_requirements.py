@@ -26,7 +26,7 @@ def locked(*names):
 
 
 @pytest.mark.reliability
-@pytest.mark.parametrize("name", ["tools", "export", "torch", "torch_cpu"])
+@pytest.mark.parametrize("name", ["tools", "export", "torch", "torch_cpu", "architectures"])
 def test_each_package_has_one_version_and_hashes(name):
     entries = locked(name)
     for requirement, hashes in entries:
@@ -42,6 +42,7 @@ def test_each_package_has_one_version_and_hashes(name):
     (["tools"], PROJECT["project"]["dependencies"]),
     (["tools"], PROJECT["project"]["optional-dependencies"]["test"]),
     (["tools", "export", "torch"], PROJECT["project"]["optional-dependencies"]["export"]),
+    (["architectures"], PROJECT["project"]["optional-dependencies"]["architectures"]),
 ])
 def test_what_the_project_asks_for_is_there(names, wanted):
     found = {}
@@ -55,7 +56,7 @@ def test_what_the_project_asks_for_is_there(names, wanted):
 def test_the_makefile_installs_nothing_else():
     text = (REPOSITORY / "Makefile").read_text()
     installs = re.findall(r"^\t.*(?:pip install|CONFORMANCE_PIP\)).*$", text, flags=re.MULTILINE)
-    assert len(installs) == 5
+    assert len(installs) == 6
     assert all(re.search(r"--require-hashes -r| -e \.$", line) for line in installs)
 
 

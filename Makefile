@@ -190,7 +190,7 @@ fuzz: python ## Fuzz loader and core with sanitizers (MINUTES=5, JOBS=1, FUZZ_TA
 .PHONY: pages
 pages: all-firmware ## Run the commands that pages of docs/ show, and write what they print
 	.venv/bin/python tools/pages.py $(shell grep -l '```console' docs/*.md)
-	.venv/bin/python tests/kernels/operators_page.py
+	.venv/bin/python tests/support/operators_page.py
 
 ##@ Before a commit
 

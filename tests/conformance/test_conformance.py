@@ -59,7 +59,7 @@ def test_the_list_of_operators_is_that_of_the_runtime(installed):
     """docs/operators.md has a row for each of them."""
     from executorch.runtime import Runtime
 
-    path = FOLDER.parent / "kernels" / "executorch_operators.txt"
+    path = FOLDER.parent / "support" / "executorch_operators.txt"
     listed = path.read_text().split()
     assert sorted(set(Runtime.get().operator_registry.operator_names)) == listed
 

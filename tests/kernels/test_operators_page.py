@@ -1,12 +1,12 @@
 """docs/operators.md says what the kernels take."""
 
 import numpy as np
-from operators_page import ALL, EXECUTORCH, MISSING, PAGE, cast, listed, page, refusal
 from picotorch.host.operators import built_operators
+from support.operators_page import ALL, EXECUTORCH, MISSING, PAGE, cast, listed, page, refusal
 
 
 def test_the_page_is_up_to_date():
-    assert PAGE.read_text() == page(), "tests/kernels/operators_page.py writes it"
+    assert PAGE.read_text() == page(), "tests/support/operators_page.py writes it"
 
 
 def test_every_operator_of_executorch_has_a_kernel_or_a_reason():

@@ -70,7 +70,9 @@ class Blocks:
                 first = int(address, 16) if first is None else first
             elif line.startswith("IN:"):
                 first = None
-            elif line.startswith("Stopped"):
+            elif line.startswith("Stopped"):  # the block before did not run
+                starts -= before is not None and self.names[before] == "pt_counter_start" \
+                    and self._starts_counter(before)
                 before = None
 
     def _starts_counter(self, key):

@@ -18,11 +18,10 @@ from picotorch.errors import (
     fail,
 )
 from picotorch.method_meta import MethodMeta
-from picotorch.tensor import BFLOAT16
 
 from . import program_schema as schema
 from .npz import read_npz
-from .tensors import as_array, numpy_dtype, to_bfloat16
+from .tensors import BFLOAT16, as_array, numpy_dtype, to_bfloat16
 from .values import TENSOR, Values, kind_name
 
 SEED = 0

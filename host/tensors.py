@@ -9,10 +9,10 @@ import sys
 import numpy as np
 from picotorch import from_blob, schema
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
-from picotorch.tensor import BFLOAT16, COMPLEX_HALF
 
 from .aligned import aligned_copy
 
+HALF, COMPLEX_HALF, BFLOAT16 = 5, 8, 15  # ScalarTypes
 # numpy dtypes by ScalarType; types that are not here are seen as bytes
 DTYPES = {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
           7: "float64", 8: "uint32", 9: "complex64", 10: "complex128", 11: "bool", 12: "int8",

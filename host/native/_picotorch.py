@@ -116,11 +116,13 @@ def element_size(dtype):
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
 
 
-def half(bits, dtype):
-    """The number that the bits of a float16 or bfloat16 are."""
+def number(item, dtype):
+    """The number that an item of a tensor's data is: of float16 and bfloat16 the item is its bits."""
     if dtype == lib.PT_DTYPE_BFLOAT16:
-        return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
-    return struct.unpack("<e", struct.pack("<H", bits))[0]
+        return struct.unpack("<f", struct.pack("<I", item << 16))[0]
+    if dtype in (lib.PT_DTYPE_HALF, lib.PT_DTYPE_COMPLEX_HALF):
+        return struct.unpack("<e", struct.pack("<H", item))[0]
+    return item
 
 
 def has_operator(number):

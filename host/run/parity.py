@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 from picotorch.errors import INVALID_ARGUMENT, fail
-from picotorch.tensor import BFLOAT16, HALF
 
 from .. import show
 from ..boards.boards import board_names, load_board
 from ..inputs import random_inputs, read_inputs
 from ..npz import read_npz
-from ..tensors import as_numbers
+from ..tensors import BFLOAT16, HALF, as_numbers
 from ..twin import open_program
 from ..values import TENSOR
 from . import running

@@ -61,11 +61,15 @@ static mp_obj_t module_element_size(mp_obj_t dtype_in) {
     return pt_small_int(dtype >= 0 && dtype < 256 ? pt_element_size((uint8_t)dtype) : 0);
 }
 
-// The number that the bits of a float16 or bfloat16 are.
-static mp_obj_t module_half(mp_obj_t bits_in, mp_obj_t dtype) {
-    uint16_t bits = (uint16_t)mp_obj_get_int(bits_in);
-    float number = dtype == MP_OBJ_NEW_SMALL_INT(PT_DTYPE_BFLOAT16) ? pt_bfloat16_to_float(bits)
-                                                                    : pt_half_to_float(bits);
+// The number that an item of a tensor's data is: of float16 and bfloat16 the item is its bits.
+static mp_obj_t module_number(mp_obj_t item, mp_obj_t dtype_in) {
+    mp_int_t dtype = mp_obj_get_int(dtype_in);
+    bool is_half = dtype == PT_DTYPE_HALF || dtype == PT_DTYPE_COMPLEX_HALF;
+    if (!is_half && dtype != PT_DTYPE_BFLOAT16) {
+        return item;
+    }
+    uint16_t bits = (uint16_t)mp_obj_get_int(item);
+    float number = is_half ? pt_half_to_float(bits) : pt_bfloat16_to_float(bits);
     return pt_float((double)number, mp_const_none);
 }
 
@@ -99,7 +103,7 @@ static const mp_rom_map_elem_t globals_table[] = {
     PT_1(module, clear_traceback),
     PT_0(module, text),
     PT_1(module, element_size),
-    PT_2(module, half),
+    PT_2(module, number),
     PT_1(module, has_operator),
     PT_2(module, argument_name),
     CONSTANT(VALUES, PT_VALUES),

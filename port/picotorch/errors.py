@@ -87,9 +87,7 @@ class Error(Exception):
         parts = self._parts()
         if not remedy and len(parts) > 1:
             return parts[1]
-        if self.subject == "image":
-            remedy = self.subject
-        return _REMEDIES.get(remedy or self.code, remedy)
+        return _REMEDIES.get("image" if self.subject == "image" else remedy or self.code, remedy)
 
     @property
     def message(self):
@@ -108,10 +106,9 @@ class Error(Exception):
         more = self.source.explain(self) if self.source is not None else ""
         if self._kind == SUBJECT_KERNEL:  # the instruction, then what its kernel did not like
             what, more = more, what
-        if what:
-            parts.append(what)
-        if more:
-            parts.append(more)
+        for part in what, more:
+            if part:
+                parts.append(part)
         text = ": ".join(parts)
         remedy = self.remedy
         return text + "; " + remedy if text and remedy else text or remedy

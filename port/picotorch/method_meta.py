@@ -77,9 +77,8 @@ class MethodMeta:
                  and _needs_memory(self.output_tensor_meta(i))]
         if not found:
             return found
-        others = {value: True for value in self._library.views(self.plan)}
-        for i in range(self.num_inputs()):
-            others[self.input_value(i)] = True
+        others = list(self._library.views(self.plan))
+        others.extend(map(self.input_value, range(self.num_inputs())))
         return [i for i in found if self.output_value(i) not in others]
 
     # ---- quantized inputs and outputs
@@ -116,7 +115,7 @@ class MethodMeta:
         if plan < 0 or library.count(plan, _OUTPUTS) != 1:
             return None
         number = library.item(plan, _OUTPUTS, 0)[2]
-        return number if isinstance(number, int) or isinstance(number, float) else None
+        return number if isinstance(number, (int, float)) else None
 
     # ---- attributes: tensors with a fully qualified name
 

@@ -80,7 +80,7 @@ def _data_map(sources):
     if sources is None:
         return None
     data = part("data")
-    if not (isinstance(sources, list) or isinstance(sources, tuple)):
+    if not isinstance(sources, (list, tuple)):
         return data.FlatTensorDataMap.load(_loader(sources))
     return data.MergedDataMap.load([data.FlatTensorDataMap.load(_loader(source)) for source in sources])
 

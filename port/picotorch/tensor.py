@@ -16,12 +16,10 @@ from .memory import BYTE, buffer_size
 from .schema import SCALAR_TYPE_NAMES
 
 MAX_RANK = 16
-HALF, BFLOAT16 = 5, 15  # ScalarTypes
-COMPLEX_HALF, COMPLEX_DOUBLE = 8, 10  # the first and last complex ones
 
 # dtypes by the typecodes of buffers
-_CODES = b"BbhiqefdHIQ?"
-_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 27, 28, 29, 11)
+_CODES = "BbhiqefdHIQ?"
+_DTYPES = b"\0\1\2\3\4\5\6\7\x1b\x1c\x1d\x0b"
 _NOTHING = bytearray(0)
 _Arrays = getattr(_picotorch, "Arrays", object)  # of the host: numpy()
 
@@ -125,7 +123,7 @@ class Tensor(_Arrays):
             self.data[self._position(i)] = value
 
     def _is_complex(self):
-        return COMPLEX_HALF <= self._dtype <= COMPLEX_DOUBLE
+        return 8 <= self._dtype <= 10  # ComplexHalf, ComplexFloat, ComplexDouble
 
     def _position(self, indexes):
         """Which element of the data has these indexes, one for each dim. Raises IndexError."""
@@ -214,22 +212,21 @@ class Tensor(_Arrays):
     def number(self, i):
         """Element i as a number, that of float16 and bfloat16 too; of complex ones real and imaginary
         part in a tuple. May allocate."""
+        number = _picotorch.number
+        data = self.data
+        dtype = self._dtype
         if self._is_complex():
-            return self._part(2 * i), self._part(2 * i + 1)
-        return self._part(i)
-
-    def _part(self, i):
-        if self._dtype in (HALF, BFLOAT16, COMPLEX_HALF):
-            return _picotorch.half(self.data[i], self._dtype)
-        return self.data[i]
+            return number(data[2 * i], dtype), number(data[2 * i + 1], dtype)
+        return number(data[i], dtype)
 
     def __repr__(self):
-        count = len(self.data) // 2 if self._is_complex() else len(self.data)
-        shown = "%g%+gj" if self._is_complex() else "%g"
+        pairs = self._is_complex()
+        count = len(self.data) >> pairs
+        shown = "%g%+gj" if pairs else "%g"
         shown = ", ".join([shown % self.number(i) for i in range(min(6, count))])
         if count > 6:
             shown += ", ..."
-        return "<Tensor %s %s [%s]>" % (self.dtype, list(self.sizes()), shown)
+        return "<Tensor %s %s [%s]>" % (self.dtype, list(self._sizes), shown)
 
 
 def from_blob(buffer, sizes, dtype=None, dim_order=None):
@@ -253,10 +250,10 @@ def _dtype_of(buffer, dtype):
     """ScalarType of a dtype, or of the buffer's elements for None."""
     if dtype is None:
         code = _picotorch.buffer(buffer)[0]
-        for i in range(len(_CODES)):
-            if _CODES[i] == code:
-                return _DTYPES[i]
-    elif isinstance(dtype, int) or isinstance(dtype, str):
+        i = _CODES.find(chr(code))
+        if i >= 0:
+            return _DTYPES[i]
+    elif isinstance(dtype, (int, str)):
         for number in SCALAR_TYPE_NAMES:
             if dtype in (number, SCALAR_TYPE_NAMES[number]) and _picotorch.element_size(number):
                 return number

@@ -6,10 +6,6 @@ from _typeshed import ReadableBuffer
 from .method import Method
 
 MAX_RANK: int
-HALF: int
-BFLOAT16: int
-COMPLEX_HALF: int
-COMPLEX_DOUBLE: int
 
 class TensorInfo:
     planned_buffer: int

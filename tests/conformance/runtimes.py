@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from executorch.runtime import Runtime
 from picotorch import runtime
-from picotorch.tensor import BFLOAT16
+from picotorch.host.tensors import BFLOAT16
 
 # What numpy has not is an array of its bits: by ScalarType, the dtype and the integers of its size.
 _BITS = {BFLOAT16: (torch.bfloat16, torch.int16, np.uint16),

@@ -34,6 +34,14 @@ NOT_IN_HALVES = {name for name in EXAMPLES if name.startswith("cortex_m::")} | {
         ("choose_qparams", "Tensor_out"), ("choose_qparams_per_token_asymmetric", "out")]}
 
 
+def is_complex(argument):
+    array = getattr(argument, "array", argument)
+    return isinstance(array, np.ndarray) and array.dtype.kind == "c"
+
+
+NOT_IN_HALVES |= {name for name in EXAMPLES if any(map(is_complex, EXAMPLES[name]))}
+
+
 def has_floats(operator):
     """Views are of any dtype: they do not count."""
     def found(argument):
@@ -43,6 +51,8 @@ def has_floats(operator):
 
 
 OPERATORS = [name for name in EXAMPLES if has_floats(name) and name not in NOT_IN_HALVES]
+# It rounds positions, too, as PyTorch does: see test_grid_sampler.py.
+ROUNDED_ONCE = [name for name in OPERATORS if name != "aten::grid_sampler_2d.out"]
 
 # What adds to elements of the output one after the other rounds each sum, as PyTorch does.
 ADDING = ("aten::index_put.out", "aten::index_put_", "aten::scatter_add.out")
@@ -159,7 +169,7 @@ def test_which_operators_take_them():
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", ROUNDED_ONCE)
 def test_computed_in_float32_and_rounded_once(operator, dtype):
     assert_rounded(operator, EXAMPLES[operator], dtype)
 
@@ -170,7 +180,7 @@ def redraw(operator, dtype, seed):
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", ROUNDED_ONCE)
 def test_random_numbers(operator, dtype):
     for seed in range(5):
         assert_rounded(operator, redraw(operator, dtype, seed), dtype)

@@ -203,8 +203,10 @@ class Program:
             function.below[to] = below
 
     def _resolve(self, function):
-        """From addresses to functions. One that does not end, of libgcc's, goes on with the next."""
-        function.calls = {self.function_at(a) for a in function.calls}
+        """From addresses to functions. One that does not end, of libgcc's, goes on with the next; a bl
+        into the function itself is a jump, of Thumb-1, which is too far for b."""
+        function.calls = {self.function_at(a) for a in function.calls
+                          if a == function.start or self.function_at(a) != function.start}
         function.jumps = {self.function_at(a) for a in function.jumps} - {function.start}
         ends = re.match(r"(b|b\.n|b\.w|bx|bl|blx|udf|mov) |pop.*pc|ldm.*pc|ldr\S* pc", function.last)
         following = bisect_right(self.starts, function.start)

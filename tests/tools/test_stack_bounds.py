@@ -49,6 +49,7 @@ int other(int x);
 __attribute__((noipa)) int root(int x) { char a[8]; use(a); return x ? other(x - 1) + a[0] : 1; }
 __attribute__((noipa)) int other(int x) { char a[8]; use(a); return root(x) + a[0]; }
 """
+FAR = "int root(int x) { volatile int a; while (x) { x--;" + 1500 * " a = x;" + " } return a; }"
 DYNAMIC = CALLS + "int root(int x) { char a[x]; use(a); return a[x / 2]; }"
 
 
@@ -97,6 +98,16 @@ def test_recursion_is_found(tmp_path, core):
     program, _ = program_of(tmp_path, RECURSION, core)
     (cycle,) = program.cycles([program.named("root")])
     assert [program.functions[at].name for at in cycle] == ["root", "other"]
+
+
+def test_a_far_jump_is_no_recursion(tmp_path):
+    """On Armv6-M it is a bl into the function."""
+    program, frames = program_of(tmp_path, FAR, "cortex-m0plus")
+    listing = subprocess.run([OBJDUMP, "-d", tmp_path / "one.elf"], text=True,
+                             stdout=subprocess.PIPE).stdout
+    assert re.search(r"\tbl\t.*<root\+", listing)
+    assert not program.cycles([program.named("root")])
+    assert bound(program) == frames["root"]
 
 
 @every_core

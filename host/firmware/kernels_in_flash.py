@@ -18,6 +18,7 @@ from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
 from .. import show
 from ..files import write
 from ..operators import FEATURES, known_operators, needed_features, needed_operators
+from ..twin import open_program
 from . import mpy, native_module, rp2, uf2
 from .frozen_models import check_names
 
@@ -68,7 +69,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     if firmware:
         check_firmware(firmware.read_bytes(), board)
     names = sorted(needed_operators(programs) if programs else known_operators())
-    kind = native_module.Kind(frozenset(needed_features(programs) if programs else FEATURES))
+    kind = native_module.Kind(frozenset(_features(programs, models)))
     folder = native_module.select(names, board, kind)
     module = native_module.make(room.arch, folder, "--flash", hex(room.start))
     kernels = (folder / "kernels.bin").read_bytes()
@@ -88,6 +89,15 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     return {"output": str(output), "board": board, "models": list(programs), "operators": names,
             "module": native_module.heap_of(module), "kernels": len(kernels),
             "frozen": {name: len(data) for name, _, data in laid_out}, "free": room.end - end}
+
+
+def _features(programs, models):
+    """Those of operators.FEATURES for the programs. With all kernels float64 is not among them, 14 KB,
+    unless one of the models needs it."""
+    if programs:
+        return needed_features(programs)
+    return FEATURES.keys() - {"float64"} | needed_features(
+        {name: open_program(data) for name, data in models})
 
 
 def check_firmware(file: bytes, board: str) -> None:

@@ -171,7 +171,8 @@ def test_a_firmware_that_reaches_to_the_kernels_is_refused():
 
 def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(Error, match=r"RPI_PICO: \d+B requested, 294912B available: too large"):
-        kernels_in_flash.build(BOARD, {}, [("model", bytes(100_000))], None, tmp_path)
+        large = (FOLDER / "resnet8" / "model.pte").read_bytes()
+        kernels_in_flash.build(BOARD, {}, [("model", large)], None, tmp_path)
     assert not list(tmp_path.glob("*.uf2"))
 
 

@@ -59,15 +59,18 @@ static void look_at_text(pt_text text) {
 static uint32_t float_size(uint8_t dtype, uint64_t *infinity) {
     switch (dtype) {
     case PT_DTYPE_HALF:
+    case PT_DTYPE_COMPLEX_HALF: // two of them
         *infinity = 0x7C00;
         return 2;
     case PT_DTYPE_BFLOAT16:
         *infinity = 0x7F80;
         return 2;
     case PT_DTYPE_FLOAT:
+    case PT_DTYPE_COMPLEX_FLOAT:
         *infinity = 0x7F800000;
         return 4;
     case PT_DTYPE_DOUBLE:
+    case PT_DTYPE_COMPLEX_DOUBLE:
         *infinity = 0x7FF0000000000000;
         return 8;
     default:

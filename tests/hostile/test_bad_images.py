@@ -765,8 +765,8 @@ TRANSFORMS = ("fft2", "rfft", "stft")
 
 
 def _comparable(name, result):
-    """The result; of a transform without its outputs. It adds NaNs, and the compiler decides which of two
-    is the sum: it shows where another word makes the output one of integers."""
+    """The result; of a transform without its outputs. It adds NaNs, and the compiler decides which of
+    two is the sum: it shows where another word makes the output one of integers."""
     return replace(result, digest="") if name.split()[0] in TRANSFORMS else result
 
 

@@ -32,10 +32,12 @@ enum { PT_REF_OFFSET_BITS = 25 };
 #define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
 // The most bytes of a .pte file. Constants that lie beyond a reference's reach are in further
 // memories, one for each PT_MEMORY_LIMIT bytes. Only a host has such files.
+#ifndef PT_PROGRAM_LIMIT
 #if UINTPTR_MAX > UINT32_MAX
 #define PT_PROGRAM_LIMIT (1u << 30)
 #else
 #define PT_PROGRAM_LIMIT PT_MEMORY_LIMIT
+#endif
 #endif
 enum { PT_ALIGNMENT = 8 }; // bytes, of every memory that is handed over
 

@@ -81,7 +81,7 @@ def sizes():
 
 @kind("bundled", "bundled: types", (*INVALID, "NotSupported"))
 def types():
-    yield from changed("Tensor.scalar_type", (8, 21, 30, 127, -1), slice(3))
+    yield from changed("Tensor.scalar_type", (18, 21, 30, 127, -1), slice(3))
     part = bundled_parts()
     for table in part.places_of_tables:
         for field in table.fields:

@@ -44,6 +44,9 @@ static int32_t smallest_factor(int32_t n) {
     return n;
 }
 
+// Inlined into one another stages would keep all their values on the stack at once.
+#define NOINLINE static __attribute__((noinline))
+
 #define PT_REAL float
 #define PT_LINE(name) name##_f32
 #define PT_SIN pt_sinf

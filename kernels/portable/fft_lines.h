@@ -96,7 +96,7 @@ typedef struct STAGE {
         return PT_ERROR_OK;         \
     }
 
-static void PT_LINE(stage_2)(const STAGE *s) {
+NOINLINE void PT_LINE(stage_2)(const STAGE *s) {
     const int32_t far = s->groups * s->stride;
     const PAIR *x = s->x;
     PAIR *y = s->y;
@@ -110,7 +110,7 @@ static void PT_LINE(stage_2)(const STAGE *s) {
     }
 }
 
-static void PT_LINE(stage_3)(const STAGE *s) {
+NOINLINE void PT_LINE(stage_3)(const STAGE *s) {
     const int32_t far = s->groups * s->stride, stride = s->stride;
     const PT_REAL sin = (PT_REAL)0x1.bb67ae8584caap-1; // of a third of a turn
     const PAIR *x = s->x;
@@ -129,7 +129,7 @@ static void PT_LINE(stage_3)(const STAGE *s) {
     }
 }
 
-static void PT_LINE(stage_4)(const STAGE *s) {
+NOINLINE void PT_LINE(stage_4)(const STAGE *s) {
     const int32_t far = s->groups * s->stride, stride = s->stride;
     const PAIR *x = s->x;
     PAIR *y = s->y;
@@ -150,7 +150,7 @@ static void PT_LINE(stage_4)(const STAGE *s) {
     }
 }
 
-static void PT_LINE(stage_5)(const STAGE *s) {
+NOINLINE void PT_LINE(stage_5)(const STAGE *s) {
     const int32_t far = s->groups * s->stride, stride = s->stride;
     // Of a fifth of a turn, and of two
     const PT_REAL cos_1 = (PT_REAL)0x1.3c6ef372fe950p-2, sin_1 = (PT_REAL)0x1.e6f0e134454ffp-1;
@@ -200,7 +200,7 @@ static PAIR PT_LINE(sum_of)(const STAGE *s, const PAIR *x, int32_t k) {
     return sum;
 }
 
-static int PT_LINE(stage_of_factor)(pt_context *c, const STAGE *s) {
+NOINLINE int PT_LINE(stage_of_factor)(pt_context *c, const STAGE *s) {
     const PAIR *x = s->x;
     PAIR *y = s->y;
     for (int32_t p = 0; p < s->groups; p++, y += (s->radix - 1) * s->stride) {

@@ -6,27 +6,36 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 _PATIENCE, _PAUSE = 2, 0.02  # seconds
 
 
-@contextlib.contextmanager
-def started(command: Sequence[str], **options) -> Iterator[subprocess.Popen]:
-    """Give the process of a command; when the block ends, kill it and wait for it.
+def _kill(process):
+    process.kill()
+    process.wait()
 
-    options: as subprocess.Popen takes them. Raises OSError where the program does not start.
+
+def kill_group(process: subprocess.Popen) -> None:
+    """Kill a process that leads a group, and what it started there, and wait for it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@contextlib.contextmanager
+def started(command: Sequence[str], end: Callable[[subprocess.Popen], None] = _kill,
+            **options) -> Iterator[subprocess.Popen]:
+    """Give the process of a command; when the block ends, end it.
+
+    end: ends it and waits for it, kills it by default; options: as subprocess.Popen takes them. Raises
+    OSError where the program does not start.
     """
     with contextlib.ExitStack() as stack:
         with _held_signals():  # Popen leaves its process alone when it is interrupted
             process = stack.enter_context(subprocess.Popen(command, **options))
-            stack.callback(_end, process)
+            stack.callback(end, process)
         yield process
-
-
-def _end(process):
-    process.kill()
-    process.wait()
 
 
 def run(command: Sequence[str], **options) -> subprocess.CompletedProcess:
@@ -35,11 +44,7 @@ def run(command: Sequence[str], **options) -> subprocess.CompletedProcess:
 
     options: as subprocess.Popen takes them. Raises OSError where the program does not start.
     """
-    with contextlib.ExitStack() as stack:
-        with _held_signals():
-            process = stack.enter_context(subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, process_group=0, **options))
-            stack.callback(_end_group, process)
+    with started(command, _end_group, stdin=subprocess.DEVNULL, process_group=0, **options) as process:
         output, errors = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
@@ -50,16 +55,15 @@ def _end_group(process):
     if process.returncode is not None:
         return
     end = time.monotonic() + _PATIENCE
-    with contextlib.suppress(ProcessLookupError):
-        try:
+    try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
             while time.monotonic() < end:
                 process.poll()  # else it stays in its group
                 os.killpg(process.pid, 0)
                 time.sleep(_PAUSE)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    finally:
+        kill_group(process)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ import contextlib
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from picotorch import Error
 from picotorch.errors import INTERNAL, NOT_SUPPORTED, fail
 from picotorch.memory import LIMIT
 
-from .. import show
+from .. import child, show
 from ..npz import storable
 from . import building, confined, modules, torchscript
 from .building import Wishes
@@ -67,19 +66,12 @@ def _request(data, given, wishes):
 def _ask(words, folder, request, tell):
     """The last message of the process, None where it gave none. Ends it in any case."""
     folders = dict.fromkeys(("TMPDIR", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"), folder)
-    process = subprocess.Popen(words, cwd=folder, env=os.environ | folders, start_new_session=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL)
-    try:
-        with contextlib.suppress(BrokenPipeError):
+    with child.started(words, child.kill_group, cwd=folder, env=os.environ | folders,
+                       start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL) as process:
+        with contextlib.suppress(BrokenPipeError), process.stdin:
             process.stdin.write(request)
-            process.stdin.close()
         return _last_message(process.stdout, tell)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
 
 
 def _last_message(lines, tell):

@@ -35,13 +35,14 @@ from picotorch.host.profile import etdump
 from picotorch.host.profile.etdump import Execution
 from picotorch.host.run.request import read_events
 from picotorch.host.tensors import from_bfloat16, to_bfloat16
-from picotorch.host.twin import open_data, output, planned_sizes, set_inputs
+from picotorch.host.twin import open_data, output, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.memory import buffer_size
 from picotorch.module import load_with_exact_memories
 
 from .metadata import MethodMeta, TensorInfo
 from .registry import BackendRegistry, OperatorRegistry
+from .shared_state import methods_that_share
 
 __all__ = ["BackendRegistry", "Method", "MethodMeta", "OperatorRegistry", "Program", "Runtime",
            "TensorInfo", "Verification", "from_bfloat16", "to_bfloat16"]
@@ -129,17 +130,21 @@ class Program:
         return set(self._program.method_names)
 
     def load_method(self, name: str) -> Method:
-        """The method, in memories of exactly the bytes that it needs. Raises NotFound,
-        OperatorMissing, NotSupported, InvalidProgram, InvalidExternalData."""
+        """The method, in memories of exactly the bytes that it needs. Methods that were exported to
+        share mutable buffers are loaded together, and share them. Raises NotFound, OperatorMissing,
+        NotSupported, InvalidProgram, InvalidExternalData."""
         need(name, str, "name")
         if name not in self._methods:
-            meta = self._program.method_meta(name)
-            planned_sizes(meta, {})  # refuses what no microcontroller has
-            trace = None if self._executions is None else Trace(meta, self._executions)
-            self._methods[name] = Method(load_with_exact_memories(
-                self._program, name, data_map=self._data_map,
-                event_tracer=trace and trace.tracer), trace)
+            self._methods |= {each: self._load(each, planned)
+                              for each, planned in methods_that_share(self._program, name).items()}
         return self._methods[name]
+
+    def _load(self, name, planned):
+        meta = self._program.method_meta(name)
+        trace = None if self._executions is None else Trace(meta, self._executions)
+        return Method(load_with_exact_memories(
+            self._program, name, data_map=self._data_map, event_tracer=trace and trace.tracer,
+            planned=planned), trace)
 
     def metadata(self, method_name: str) -> MethodMeta:
         """Describe a method without loading it. Raises NotFound."""

@@ -11,7 +11,8 @@ from support import fixture_store
 from support.fixture_store import assert_close
 
 NAMES = ["add2_5", "argmax_argmin", "channels_last_network", "constant_output", "counter", "ds_cnn",
-         "same_output_twice", "two_methods", "unplanned_input", "unplanned_io", "zero_dim"]
+         "same_output_twice", "shared_buffer", "two_methods", "unplanned_input", "unplanned_io",
+         "zero_dim"]
 
 
 def load(name, method="forward"):
@@ -34,6 +35,23 @@ def test_runs_follow_one_another_on_the_same_methods(name):
         signatures = fixture.methods[run.method]["outputs"]
         for output, wanted, signature in zip(outputs, run.expected, signatures, strict=True):
             assert_close(run.sampled(output), wanted, signature.get("dtype"))
+
+
+def test_a_method_that_is_first_used_later_finds_the_state_that_it_shares():
+    program = Runtime.get().load_program(fixture_store.load("shared_buffer").path)
+    ones = np.ones(3, np.float32)
+    program.load_method("add").execute([ones])
+    (output,) = program.load_method("multiply").execute([3 * ones])
+    assert output.tolist() == [4, 4, 4]
+    (output,) = program.load_method("add").execute([ones])
+    assert output.tolist() == [4, 4, 4]
+
+
+def test_another_load_of_the_program_has_a_state_of_its_own():
+    ones = np.ones(3, np.float32)
+    path = fixture_store.load("shared_buffer").path
+    outputs = [Runtime.get().load_program(path).load_method("add").execute([ones]) for _ in range(2)]
+    assert [output.tolist() for (output,) in outputs] == [[1, 1, 1]] * 2
 
 
 @pytest.mark.parametrize("as_source", [

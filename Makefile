@@ -126,9 +126,10 @@ twin-speed: python ## Measure how long the models take on the host twin, by each
 	.venv/bin/python tests/benchmark/twin_speed.py
 
 .PHONY: performance
-performance: all-firmware ## Measure everything in docs/performance.md and write its tables
+performance: all-firmware ## Measure everything in docs/performance.md, and write its tables and the sizes in docs/images.md
 	.venv/bin/python tests/benchmark/bench.py
 	.venv/bin/python tests/benchmark/bench_images.py
+	.venv/bin/python tests/benchmark/bench_c_project.py
 	.venv/bin/python tests/benchmark/bench_ops.py --totals
 	.venv/bin/python tests/benchmark/bench_ops.py --totals --prepare pool --output build/bench_ops_pool.json
 	.venv/bin/python tests/benchmark/cycles.py

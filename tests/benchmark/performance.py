@@ -1,8 +1,9 @@
-"""Writes the tables of docs/performance.md: what bench, bench_images, bench_ops and cycles measured.
+"""Writes the tables of docs/performance.md, and of sizes in docs/images.md: what the files beside this
+one measured.
 
     make performance        # measures all of it, then this
 
-Between the comments <!-- name --> and <!-- end --> of the document each table is replaced.
+Between the comments <!-- name --> and <!-- end --> of a document each table is replaced.
 """
 
 import json
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support import benchmark_store  # noqa: E402
 
-DOCUMENT = ROOT / "docs/performance.md"
+DOCUMENT, IMAGES = ROOT / "docs/performance.md", ROOT / "docs/images.md"
 BOARDS = {"mps2-an385-m0plus": "M0+", "mps2-an385": "M3", "mps2-an386": "M4F", "mps2-an500": "M7",
           "mps2-an505": "M33", "mps3-an547": "M55"}
 FLOAT_MODELS = ["ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder"]
@@ -180,11 +181,33 @@ def twin_speed(found):
                     *(f"{kind}, times as fast" for kind in kinds[1:])], rows))
 
 
+def project_builds(found):
+    return grid(["bytes of flash", "with prepared weights", "without"],
+                [[name if name == "as it is" else f"`{name}`", number(build["prepared"]),
+                  number(build["plain"])] for name, build in found["builds"].items()])
+
+
+def project_switches(found):
+    uses = {"PT_NO_CHECKS": "images of the project's own; not with `CHECKS=1`",
+            "PT_NO_TEXTS": "errors as numbers; not with `TEXTS=1`",
+            "PT_NO_DYNAMIC": "models that only call kernels, and whose sizes do not change"}
+    rows = [[f"`{name}`", uses[name], number(size)] for name, size in found["switches"].items()]
+    return grid(["switch", "for", "bytes"], rows, left=2)
+
+
 def replace(text, name, content):
     pattern = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not pattern.search(text):
-        raise click.ClickException(f"{DOCUMENT.name} has no place for {name!r}")
+        raise click.ClickException(f"no document has a place for {name!r}")
     return pattern.sub(lambda match: f"{match[1]}\n{content}\n\n{match[2]}", text)
+
+
+def write(document, contents):
+    text = document.read_text()
+    for name, content in contents:
+        text = replace(text, name, content)
+    document.write_text(text)
+    click.echo(f"written to {document.relative_to(ROOT)}")
 
 
 @click.command(help=__doc__)
@@ -193,8 +216,7 @@ def main():
     estimates = read("cycles")
     int8 = selected(bench, benchmark_store.NAMES)
     images = selected(read("bench_images"), benchmark_store.NAMES)
-    text = DOCUMENT.read_text()
-    for name, content in [
+    write(DOCUMENT, [
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
         ("fp32 models", models(selected(bench, FLOAT_MODELS), estimates)),
         ("image instructions", image_instructions(images, int8)), ("image bytes", image_bytes(images)),
@@ -203,10 +225,10 @@ def main():
         ("shapes", operators(plain, prepared, True)),
         ("cycles", cycles(estimates)),
         ("twin", twin_speed(read("twin_speed"))),
-    ]:
-        text = replace(text, name, content)
-    DOCUMENT.write_text(text)
-    click.echo(f"written to {DOCUMENT.relative_to(ROOT)}")
+    ])
+    project = read("bench_c_project")
+    write(IMAGES, [("project builds", project_builds(project)),
+                   ("project switches", project_switches(project))])
 
 
 if __name__ == "__main__":

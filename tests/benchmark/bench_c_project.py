@@ -2,7 +2,7 @@
 
     python tests/benchmark/bench_c_project.py               # table, and build/bench_c_project.json
 
-builds: with the switches of its Makefile, with the weights that the core's kernels prepared and without.
+builds: with the switches of its Makefile, with weights prepared for the core and without.
 switches: what a build grows by without one of those in the project's config.h.
 """
 

@@ -51,7 +51,7 @@ def mpremote(port):
     """call(arguments) -> what mpremote prints; status: the exit status to expect."""
     def call(*arguments, status=0):
         command = [sys.executable, "-m", "mpremote", "connect", port, *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout
 

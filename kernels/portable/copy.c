@@ -34,12 +34,16 @@ static void copy_words(const row *r) {
     }
 }
 
-// Elements of 1, 2, 8 or 16 bytes.
+// Elements of any size.
 static void copy_elements(const row *r, uint32_t size) {
     uint8_t *to = r->to;
     const uint8_t *from = r->from;
     for (int32_t n = r->n; n > 0; n--, from += r->from_step, to += r->to_step) {
-        if (size == 1) {
+        if (!PT_HAS_OWN_LOOPS) {
+            for (uint32_t i = 0; i < size; i++) {
+                to[i] = from[i];
+            }
+        } else if (size == 1) {
             *to = *from;
         } else if (size == 2) {
             *(half_word *)(void *)to = *(const half_word *)(const void *)from;
@@ -77,7 +81,7 @@ static int copy_row(pt_context *c, const row *r, uint32_t size) {
     for (int32_t left = r->n;; left -= PT_PIECE) {
         piece.n = left < PT_PIECE ? left : PT_PIECE;
         PT_TRY(pt_count_work(c, piece.n));
-        if (size == 4) {
+        if (PT_HAS_OWN_LOOPS && size == 4) {
             copy_words(&piece);
         } else {
             copy_elements(&piece, size);

@@ -1,5 +1,7 @@
 """Upsampling against numpy, by ExecuTorch's rules of positions, in any dim order."""
 
+import itertools
+
 import numpy as np
 import pytest
 from support.kernel_call import KernelError, Tensor, call
@@ -46,6 +48,31 @@ def bilinear_cut(image, sizes, factors, align):
     return bilinear(image, sizes, factors, align, np.float32).astype(image.dtype)
 
 
+def means(n, size, factor, align):
+    """Weights of n input places for each of `size` output places, by PyTorch's rules."""
+    if n == size:
+        return np.eye(n, dtype=np.float32)
+    scale = 1 / factor if factor else n / size
+    if align:
+        scale = (n - 1) / (size - 1) if size > 1 else 0
+    scale, half = np.float32(scale), np.float32(0.5)
+    reach = max(scale, np.float32(1))
+    center = scale * (np.arange(size, dtype=np.float32) + half)
+    places = np.arange(n, dtype=np.float32)
+    weights = np.maximum(1 - abs((places - center[:, None] + half) * (1 / reach)), 0)
+    inside = ((places >= np.trunc(center - reach + half)[:, None]) &
+              (places < np.trunc(center + reach + half)[:, None]))
+    weights = np.where(inside, weights, 0)
+    return weights / weights.cumsum(1)[:, -1:]  # added one after the other
+
+
+def antialiased(image, sizes, align, factors=(None, None)):
+    """In float64, as all is that follows from weights in float32."""
+    rows, columns = (means(n, size, factor, align) for n, size, factor in
+                     zip(image.shape[2:], sizes, factors, strict=True))
+    return rows.astype("float64") @ image.astype("float64") @ columns.T.astype("float64")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16"])
 @pytest.mark.parametrize("sizes, factors", RESIZED)
 def test_nearest(sizes, factors, dtype):
@@ -81,6 +108,69 @@ def test_bilinear_of_integers_is_cut(sizes, factors, align, dtype):
         result = call("aten::upsample_bilinear2d.vec_out", Tensor(image, order), sizes, align, factors,
                       Tensor(np.zeros_like(expected), order))
         np.testing.assert_array_equal(result, expected)
+
+
+AA = "aten::_upsample_bilinear2d_aa.out"
+
+
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("shape, sizes, factors", [
+    ((2, 3, 5, 6), [7, 12], [None, None]), ((2, 3, 5, 6), [3, 2], [None, None]),
+    ((1, 2, 64, 50), [3, 1], [None, None]), ((1, 2, 50, 64), [1, 9], [None, None]),
+    ((1, 1, 5, 6), [5, 9], [None, 1.5]), ((1, 1, 9, 40), [4, 13], [0.5, 0.33]),
+    ((1, 3, 20, 7), [20, 7], [0.7, None]),
+])
+def test_antialiased(shape, sizes, factors, align):
+    image = np.random.default_rng(0).normal(size=shape)
+    for dtype, order in itertools.product(("float32", "float64"), ORDERS):
+        given = image.astype(dtype)
+        expected = antialiased(given, sizes, align, factors)
+        out = Tensor(np.zeros_like(expected, dtype), ORDERS[order == ORDERS[0]])
+        result = call(AA, Tensor(given, order), sizes, align, *factors, out)
+        near = 1e-6 if dtype == "float32" else 1e-14
+        np.testing.assert_allclose(result, expected, 4 * near, 4 * near)
+
+
+def test_antialiased_means_of_all_that_an_output_covers():
+    """Worked out by hand: the fifth of six for the second output, the second of four for the third."""
+    image = np.array([[[[0, 0, 0, 0, 0, 0, 3, 0, 0]]]], np.float32)
+    result = call(AA, image, [1, 3], False, None, None, np.zeros((1, 1, 1, 3), np.float32))
+    np.testing.assert_allclose(result[0, 0, 0], [0, 1 / 3, 0.75], 1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 0.01, 1e300])
+def test_antialiased_by_a_scale_that_leads_out_of_the_image(factor):
+    """Of the last pixel, or of any equally: nothing is read beside them."""
+    image = np.full((1, 1, 4, 5), 2, np.float32)
+    result = call(AA, image, [3, 7], False, factor, factor, np.zeros((1, 1, 3, 7), np.float32))
+    np.testing.assert_allclose(result, 2)
+
+
+def test_equal_sizes_are_copied():
+    image = np.array([[[[1, np.inf, 2, np.nan]]]], np.float32)
+    np.testing.assert_array_equal(call(AA, image, [1, 4], False, 2.0, 0.3, np.zeros_like(image)), image)
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({0: np.zeros((3, 4), np.float32)}, "4 dims"),
+    ({0: np.zeros((1, 1, 3, 3), np.uint8)}, "only floats"),
+    ({0: np.zeros((1, 1, 0, 3), np.float32)}, "height and width"),
+    ({1: [2]}, "two sizes"),
+    ({1: [2, 2, 2]}, "two sizes"),
+    ({1: [0, 2]}, "an output size is out of range"),
+    ({1: [2, 2**40]}, "an output size is out of range"),
+    ({3: 1e-300}, "a scale is out of range"),
+    ({5: np.zeros((1, 1, 2, 2), np.float64)}, "dtype must be the input's"),
+    ({5: np.zeros((1, 1, 2, 3), np.float32)}, "sizes differ from those"),
+])
+def test_antialiased_refuses(change, reason):
+    arguments = [np.zeros((1, 1, 3, 3), np.float32), [2, 2], False, None, None,
+                 np.zeros((1, 1, 2, 2), np.float32)]
+    for i, value in change.items():
+        arguments[i] = value
+    with pytest.raises(KernelError, match=reason) as error:
+        call(AA, *arguments)
+    assert error.value.stage == "check"
 
 
 def test_bilinear_refuses_bools():

@@ -84,7 +84,7 @@ def test_registries():
     assert runtime is Runtime.get()
     names = runtime.operator_registry.operator_names
     assert {"aten::add.out", "aten::convolution.out"} <= names
-    assert "aten::_upsample_bilinear2d_aa.out" not in names
+    assert "aten::_upsample_bicubic2d_aa.out" not in names
     assert runtime.backend_registry.registered_backend_names == []
     assert not runtime.backend_registry.is_available("XnnpackBackend")
 
@@ -153,7 +153,7 @@ def test_what_there_is_not():
     assert error_of(program.metadata, "nix").name == "NotFound"
     error = error_of(load, "missing_operators")
     assert error.name == "OperatorMissing"
-    assert "aten::_upsample_bilinear2d_aa.out" in error.message
+    assert "aten::_upsample_bicubic2d_aa.out" in error.message
     assert "aten::rand.out" in error.message
 
 

@@ -255,7 +255,8 @@ def images():
 
     yield "aten::upsample_nearest2d.vec_out", (IMAGE, [7, 12], None, out(2, 4, 7, 12))
     yield "aten::upsample_bilinear2d.vec_out", (IMAGE, None, False, [1.5, 2.0], out(2, 4, 7, 12))
-
+    yield ("aten::_upsample_bilinear2d_aa.out",
+           (IMAGE, [2, 7], False, None, None, out(2, 4, 2, 7)))
 
     grid = np.asarray(RNG.uniform(-1.5, 1.5, (2, 3, 2, 2)), np.float32)
     yield "aten::grid_sampler_2d.out", (IMAGE, grid, 0, 2, False, out(2, 4, 3, 2))

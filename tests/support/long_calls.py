@@ -217,6 +217,8 @@ def images():
     yield "aten::upsample_nearest2d.vec_out", (IMAGE, [60, 70], None, out(4, 16, 60, 70))
     yield ("aten::upsample_bilinear2d.vec_out",
            (IMAGE, [60, 70], False, None, out(4, 16, 60, 70)))
+    yield ("aten::_upsample_bilinear2d_aa.out",
+           (IMAGE, [40, 40], False, None, None, out(4, 16, 40, 40)))
     grid = floats(4, 32, 32, 2)
     yield "aten::grid_sampler_2d.out", (IMAGE, grid, 0, 2, False, out(4, 16, 32, 32))
     yield ("aten::_cdist_forward.out",

@@ -6,7 +6,7 @@ from test_distance import norm
 from test_grid_sampler import sample
 from test_matrix import DTYPES, random, wide
 from test_pooling import avg_pool, count_windows, max_pool, windows
-from test_upsample import bilinear, bilinear_cut, nearest
+from test_upsample import antialiased, bilinear, bilinear_cut, nearest
 
 from .sample import Sample, oracle
 
@@ -184,6 +184,20 @@ def upsample(draw, operator):
         return Sample([given, sizes, align, scales], bilinear_cut(x, sizes, scales, align), order=order)
     expected = np.asarray(bilinear(x, sizes, scales, align), x.dtype)
     return Sample([given, sizes, align, scales], expected, 1e-5, 3e-5, order)
+
+
+@oracle("aten::_upsample_bilinear2d_aa.out")
+def antialias(draw, operator):
+    x, given = image(draw, ranks=(4,))
+    sizes, align = [draw.int(1, 14), draw.int(1, 14)], draw.chance()
+    factors = [None, None]
+    if draw.chance():
+        factors = [draw.pick(2.0, 1.5, 0.7, 0.3, 1.0), draw.pick(2.0, 1.15, 0.5, None)]
+        sizes = [max(1, int(n * (factor or 1))) for n, factor in
+                 zip(x.shape[2:], factors, strict=True)]
+    expected = antialiased(x, sizes, align, factors).astype(x.dtype)
+    near = 4e-6 if x.dtype == "float32" else 1e-14
+    return Sample([given, sizes, align, *factors], expected, near, 9 * near, image_order(draw, 4))
 
 
 @oracle("aten::grid_sampler_2d.out")

@@ -104,6 +104,21 @@ def upsample(data: Data) -> Model:
 
 
 @fixture
+def antialias(data: Data) -> Model:
+    """Antialiased resizing to less than a half, and to more."""
+    return Model(
+        Function(
+            lambda x: tuple(
+                F.interpolate(x, size, mode="bilinear", antialias=True, align_corners=align)
+                for size, align in [((5, 4), False), ((24, 7), False), ((3, 20), True)]
+            )
+        ),
+        (data.floats(1, 3, 16, 18),),
+        edge=NOT_CORE,
+    )
+
+
+@fixture
 def grid_sample(data: Data) -> Model:
     """aten::grid_sampler_2d with every interpolation and padding."""
     modes = [("bilinear", "zeros"), ("nearest", "border"), ("bicubic", "reflection")]

@@ -3,29 +3,33 @@
 import torch
 import torch.nn.functional as F
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-from models.zoo.registry import Data, Function, Model, fixture
+from models.zoo.registry import NOT_CORE, Data, Function, Model, fixture
 from torch import nn
 
 
 def antialiased(image: torch.Tensor) -> torch.Tensor:
-    return F.interpolate(image, (2, 2), mode="bilinear", antialias=True)
+    return F.interpolate(image, (2, 2), mode="bicubic", antialias=True)
 
 
-@fixture(refused=("aten::rand.out", "aten::_upsample_bilinear2d_aa.out"))
+@fixture(refused=("aten::rand.out", "aten::_upsample_bicubic2d_aa.out"))
 def missing_operators(data: Data) -> Model:
     """Two operators without a kernel, between two that have one."""
     return Model(
         Function(lambda x, image: (torch.relu(x) + 0 * torch.rand(2, 3), antialiased(image) + 1)),
         (data.floats(2, 3), data.floats(1, 1, 3, 3)),
+        edge=NOT_CORE,
+        executorch_fails=True,
     )
 
 
-@fixture(refused=("aten::_upsample_bilinear2d_aa.out",))
+@fixture(refused=("aten::_upsample_bicubic2d_aa.out",))
 def missing_in_one_method(data: Data) -> Model:
     """A method that runs beside one with an operator without a kernel."""
     return Model(
         {"forward": Function(torch.relu), "resize": Function(antialiased)},
         {"forward": (data.floats(2, 3),), "resize": (data.floats(1, 1, 3, 3),)},
+        edge=NOT_CORE,
+        executorch_fails=True,
     )
 
 

@@ -1,5 +1,6 @@
 """The operators that picotorch knows, and those that programs need."""
 
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +16,16 @@ from .tensors import numpy_dtype
 from .twin import is_image
 
 # What a build may be without beside operators, and the switch that leaves it out: .ptm or .pte files,
-# mathematical functions of float64, and forms of convolutions.
+# mathematical functions of float64, arithmetic of complex numbers, and forms of convolutions.
 FEATURES = {"images": "PT_NO_IMAGES", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
-            "winograd": "PT_NO_WINOGRAD", "pointwise": "PT_NO_POINTWISE",
+            "complex": "PT_NO_COMPLEX", "winograd": "PT_NO_WINOGRAD", "pointwise": "PT_NO_POINTWISE",
             "neighbours": "PT_NO_NEIGHBOURS"}
 WIDE_FORMS = {"winograd": lib.PT_WIDE_WINOGRAD, "pointwise": lib.PT_WIDE_POINTWISE,
               "neighbours": lib.PT_WIDE_NEIGHBOURS}
-LIST = Path(__file__).resolve().parent.parent / "kernels" / "core" / "operators.def"
+_CORE = Path(__file__).resolve().parent.parent / "kernels" / "core"
+LIST = _CORE / "operators.def"
+FEATURE_KERNELS = _CORE / "feature_kernels.h"
+_COMPLEX = (8, 9, 10)  # scalar types
 
 OUTPUTS = "OWCE"  # letters of a signature, see operators.def: tensors, or lists of them
 WRITTEN = OUTPUTS + "NA"  # all results
@@ -61,17 +65,29 @@ def operator_signature(number: int) -> str:
     return ffi.string(lib.pt_operator_signature(number)).decode()
 
 
+@functools.cache
+def feature_kernels() -> dict[str, dict[str, str]]:
+    """By feature: the symbols of kernels that others replace in a build with it, and of those."""
+    text = FEATURE_KERNELS.read_text()
+    blocks = dict(re.findall(r"(?s)#ifndef (\w+)\n(.*?)#endif", text))
+    return {name: dict(re.findall(r"#define pt_(\w+) pt_(\w+)", blocks.get(switch, "")))
+            for name, switch in FEATURES.items()}
+
+
+def _tensors(programs):
+    """All tensors of all methods of the programs."""
+    for program in programs.values():
+        library = program.library
+        for plan in range(len(program.method_names)):
+            for i in range(library.count(plan, _picotorch.VALUES)):
+                if library.item(plan, _picotorch.VALUES, i)[1] == schema.KERNEL_TYPES_TENSOR:
+                    yield TensorInfo(library.tensor(plan, _picotorch.VALUES, i))
+
+
 def has_float64(programs: dict[str, Program]) -> bool:
     """True where a method of these programs computes float64; scales of quantization are constants."""
-    return any(_computes_float64(program.library, plan) for program in programs.values()
-               for plan in range(len(program.method_names)))
-
-
-def _computes_float64(library, plan):
-    values = range(library.count(plan, _picotorch.VALUES))
-    tensors = (TensorInfo(library.tensor(plan, _picotorch.VALUES, i)) for i in values
-               if library.item(plan, _picotorch.VALUES, i)[1] == schema.KERNEL_TYPES_TENSOR)
-    return any(numpy_dtype(tensor) == "float64" and not tensor.is_constant() for tensor in tensors)
+    return any(numpy_dtype(tensor) == "float64" and not tensor.is_constant()
+               for tensor in _tensors(programs))
 
 
 def needed_operators(programs: dict[str, Program]) -> list[str]:
@@ -97,6 +113,8 @@ def needed_features(programs: dict[str, Program]) -> set[str]:
         features.add("images")
     if has_float64(programs):
         features.add("float64")
+    if any(tensor.scalar_type() in _COMPLEX for tensor in _tensors(programs)):
+        features.add("complex")
     return features
 
 

@@ -32,6 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATORS = ROOT / "kernels" / "core" / "operators.def"
+FEATURE_KERNELS = OPERATORS.with_name("feature_kernels.h")
 SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml")]
 # What MicroPython's interpreter calls on the way to a function of the module, and words for arguments.
 INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
@@ -49,6 +50,7 @@ VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
 CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_prepare", "pt_place_unplanned")
 
 _OPERATOR = re.compile(r'^PT_OPERATOR\(\d+, "([^"]+)", (\w+), .*\)$', re.MULTILINE)
+_REPLACED = re.compile(r"#define (pt_\w+) (pt_\w+)")
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
 # not those of a branch future, as which objdump shows the loops of MVE
@@ -222,9 +224,7 @@ class Program:
     @cached_property
     def _kernels(self):
         """Addresses of the records of kernels, which lead to other operators' functions."""
-        return {self.image.symbols[f"pt_{symbol}"][0]
-                for _, symbol in _OPERATOR.findall(OPERATORS.read_text())
-                if f"pt_{symbol}" in self.image.symbols}
+        return {place for records in kernel_records(self.image).values() for place in records}
 
     @cached_property
     def _polls(self):
@@ -317,14 +317,36 @@ def _register_bytes(registers):
     return total
 
 
+def kernel_records(image):
+    """{operator: addresses of its kernel, and of the one that this stands for} of those linked."""
+    others = dict(_REPLACED.findall(FEATURE_KERNELS.read_text()))
+    found = {name: [image.symbols[one] for one in (others.get(f"pt_{symbol}"), f"pt_{symbol}")
+                    if one in image.symbols]
+             for name, symbol in _OPERATOR.findall(OPERATORS.read_text())}
+    return {name: [place for place, _ in records] for name, records in found.items() if records}
+
+
 def kernel_functions(program):
-    """{operator: (check, run)} of the operators that are linked."""
+    """{operator: [(check, run)]} of the operators that are linked, and behind it that of the kernel
+    which these call where they do."""
     found = {}
-    for name, symbol in _OPERATOR.findall(OPERATORS.read_text()):
-        if f"pt_{symbol}" in program.image.symbols:
-            record = program.image.symbols[f"pt_{symbol}"][0]
-            found[name] = tuple(program.function_at(program.image.word(record + i)) for i in (0, 4))
+    for name, (record, *others) in kernel_records(program.image).items():
+        found[name] = [_functions_of(program, record)]
+        words = program.functions[found[name][0][1]].words
+        found[name] += [_functions_of(program, other) for other in others
+                        if any(other <= word < other + 8 for word in words)]
     return found
+
+
+def _functions_of(program, record):
+    return tuple(program.function_at(program.image.word(record + i)) for i in (0, 4))
+
+
+def kernel_bound(program, functions):
+    """The bound of a kernel's function, which may end with a call of the one behind it."""
+    own, *others = functions
+    frame = program.functions[own].frame
+    return max([program.bound(own), *(frame + program.bound(other) for other in others)])
 
 
 def schema_depth():
@@ -350,7 +372,8 @@ def _table_depth(schema, table, outer):
 def check_recursion(program, kernels):
     """Raises BoundError for recursion, in kernels and core, that has no known end."""
     core = [program.named(name) for name in (*CORE, "pt_verify")]
-    for cycle in program.cycles([*core, *(f for pair in kernels.values() for f in pair)]):
+    functions = (f for pairs in kernels.values() for pair in pairs for f in pair)
+    for cycle in program.cycles([*core, *functions]):
         names = [program.functions[at].name for at in cycle]
         if not all(name in program.rounds for name in names):
             raise BoundError(f"recursion: {' calls '.join([*names, names[0]])}")
@@ -376,8 +399,9 @@ def bounds(program):
             frames("write_records") + program.bound(program.named("pt_place_unplanned"))),
         "verify": call + frames("program_open", "pt_program_open")
         + program.bound(program.named("pt_verify")),
-        "kernels": {name: {"check": program.bound(check), "run": program.bound(run)}
-                    for name, (check, run) in kernels.items()},
+        "kernels": {name: dict(zip(("check", "run"), (kernel_bound(program, functions)
+                                                      for functions in zip(*pairs, strict=True)),
+                                   strict=True)) for name, pairs in kernels.items()},
     }
 
 

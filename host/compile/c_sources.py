@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from ..operators import FEATURES, known_operators
+from ..operators import FEATURES, feature_kernels, known_operators
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 FOLDERS = ("core", "portable", "quantized", "cortex_m", "arch")
@@ -35,7 +35,10 @@ def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURE
     known = known_operators()
     found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_IMAGES
     left_out = {path for name, path in _FEATURES.items() if name not in features}
-    new = {_kernel_file(known[name].symbol) for name in operators}
+    symbols = {known[name].symbol for name in operators}
+    for name in features:
+        symbols |= {feature_kernels()[name].get(symbol, symbol) for symbol in symbols}
+    new = {_kernel_file(symbol) for symbol in symbols}
     new |= _definitions()[_FLOAT64] if "float64" in features else set()
     while new:
         found |= new
@@ -48,9 +51,10 @@ def needed_by(path: str) -> frozenset[str]:
     """The sources outside of the core whose functions this one, outside of the core, may call."""
     headers = (header for header in _headers(path) if not header.startswith("core/"))
     text = _text(path) + "".join(_PROTOTYPE.sub("", _text(header)) for header in headers)
-    definitions = _definitions()
-    return frozenset(other for name in set(re.findall(r"\bpt_\w+", text))
-                     for other in definitions.get(name, ())) - {path}
+    definitions, names = _definitions(), set(re.findall(r"\bpt_\w+", text))
+    kernels = {_kernel_file(symbol) for others in feature_kernels().values() for symbol in others
+               if f"pt_{symbol}" in names}
+    return frozenset(kernels.union(*(definitions.get(name, ()) for name in names)) - {path})
 
 
 @functools.cache

@@ -92,11 +92,11 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
 
 
 def _features(programs, models):
-    """Those of operators.FEATURES for the programs. With all kernels float64 is not among them, 14 KB,
-    unless one of the models needs it."""
+    """Those of operators.FEATURES for the programs. With all kernels neither float64, 14 KB, nor
+    complex is among them, unless one of the models needs it."""
     if programs:
         return needed_features(programs)
-    return FEATURES.keys() - {"float64"} | needed_features(
+    return FEATURES.keys() - {"float64", "complex"} | needed_features(
         {name: open_program(data) for name, data in models})
 
 

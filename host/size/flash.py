@@ -16,7 +16,15 @@ from pathlib import Path
 
 from .. import cache
 from ..boards.boards import Board, load_board
-from ..operators import FEATURES, LIST, known_operators, needed_features, needed_operators
+from ..operators import (
+    FEATURE_KERNELS,
+    FEATURES,
+    LIST,
+    feature_kernels,
+    known_operators,
+    needed_features,
+    needed_operators,
+)
 from ..run import emulator
 from ..twin import open_program
 from .firmware_map import linked_objects, sections
@@ -147,7 +155,9 @@ def table_of(board: Board, variant: str = "run", firmware: Path | None = None) -
     for name, needed in symbols.items():
         reached[name] = linked.reach(needed)
         for feature in FEATURES:
-            more = linked.reach(needed, [feature]) - reached[name]
+            others = [f"pt_{feature_kernels()[feature][symbol[3:]]}" for symbol in needed
+                      if symbol[3:] in feature_kernels()[feature]]
+            more = linked.reach([*needed, *others], [feature]) - reached[name]
             reached |= {name + _WITH + feature: more} if more else {}
     users = defaultdict(list)
     for name in sorted(reached):
@@ -169,8 +179,8 @@ def _table(board, variant, firmware):
 @functools.lru_cache(maxsize=16)
 def _table_of_built(board, variant, path, built):
     """Find the table of the firmware as it was built."""
-    parts = [Path(__file__).read_bytes(), LIST.read_bytes(), board.encode(), variant.encode(),
-             str(path.absolute()).encode(), str(built).encode()]
+    parts = [Path(__file__).read_bytes(), LIST.read_bytes(), FEATURE_KERNELS.read_bytes(),
+             board.encode(), variant.encode(), str(path.absolute()).encode(), str(built).encode()]
     return cache.remembered("flash", parts, lambda: table_of(load_board(board), variant, path))
 
 

@@ -3,8 +3,9 @@
 // A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
 // PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
-// PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, and without convolutions
-// that gain by a form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS.
+// PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, without complex tensors,
+// PT_NO_COMPLEX, and without convolutions that gain by a form of arch/wide.h, PT_NO_WINOGRAD,
+// PT_NO_POINTWISE, PT_NO_NEIGHBOURS.
 #include "record.h"
 
 #ifndef PT_OPERATORS
@@ -13,6 +14,8 @@
 
 #define PT_OPERATOR(number, name, symbol, signature, arguments) extern const pt_kernel pt_##symbol;
 #define PT_NO_OPERATOR
+#include PT_OPERATORS
+#include "feature_kernels.h" // which a list with switches decides on
 #include PT_OPERATORS
 #undef PT_NO_OPERATOR
 #undef PT_OPERATOR

@@ -28,6 +28,8 @@ int pt_read_view_sizes(pt_context *c, pt_ref arg, const pt_tensor *of, uint32_t 
 int pt_check_copy(pt_context *c, const pt_tensor *to, const pt_tensor *from);
 // Refuses an output whose dtype differs from the input's.
 int pt_check_same_dtype(pt_context *c, const pt_tensor *out, const pt_tensor *in);
+// Refuses an output whose dim order is not that of the list `list`, unless it is None.
+int pt_check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg);
 
 // The tensor `arg`, of one dim where it has none: gather and scatter take either for the other.
 pt_tensor pt_get_lanes(const pt_context *c, pt_ref arg);

@@ -63,7 +63,7 @@ static int to_copy_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__to_copy_out = PT_KERNEL(to_copy_check, to_copy_run);
 
 // _clone_dim_order, _to_dim_order_copy: (self, non_blocking, dim_order, out)
-static int check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
+int pt_check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
     if (pt_is_none(list)) {
         return PT_ERROR_OK;
     }
@@ -78,15 +78,16 @@ static int check_dim_order(pt_context *c, pt_ref list, pt_ref to_arg) {
 
 static int to_dim_order_copy_check(pt_context *c, const pt_ref *args) {
     int error = check_copy(c, args[TO_DIM_ORDER_COPY_SELF], args[TO_DIM_ORDER_COPY_OUT]);
-    return error
-               ? error
-               : check_dim_order(c, args[TO_DIM_ORDER_COPY_DIM_ORDER], args[TO_DIM_ORDER_COPY_OUT]);
+    return error ? error
+                 : pt_check_dim_order(c, args[TO_DIM_ORDER_COPY_DIM_ORDER],
+                                      args[TO_DIM_ORDER_COPY_OUT]);
 }
 
 static int clone_dim_order_check(pt_context *c, const pt_ref *args) {
     int error = check_same_dtype(c, args[CLONE_DIM_ORDER_SELF], args[CLONE_DIM_ORDER_OUT]);
-    return error ? error
-                 : check_dim_order(c, args[CLONE_DIM_ORDER_DIM_ORDER], args[CLONE_DIM_ORDER_OUT]);
+    return error
+               ? error
+               : pt_check_dim_order(c, args[CLONE_DIM_ORDER_DIM_ORDER], args[CLONE_DIM_ORDER_OUT]);
 }
 
 // Also expand_copy: (self, size, implicit, out)

@@ -172,35 +172,69 @@ static void read_scale(const pt_context *c, const pt_ref *args, const fft *f, pa
     p->root = normalization == BY_ROOT;
 }
 
-// Along `dim`, from one tensor to another of the same rank, which may be the same tensor.
-static int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out,
-                     const pt_tensor *in) {
-    pt_walk w;
-    w.rank = in->rank;
-    w.operands = 2;
-    copy_sizes(in, w.sizes);
-    w.sizes[dim] = 1;
-    pt_strides(out, w.strides[0]);
-    pt_strides(in, w.strides[1]);
-    w.offset[0] = w.offset[1] = 0;
+// Sets up a pass along `dim`, from one tensor to another of the same rank, which may be the same
+// tensor.
+static void start_along(pass *p, pt_walk *w, uint32_t dim, const pt_tensor *out,
+                        const pt_tensor *in) {
+    w->rank = in->rank;
+    w->operands = 2;
+    copy_sizes(in, w->sizes);
+    w->sizes[dim] = 1;
+    pt_strides(out, w->strides[0]);
+    pt_strides(in, w->strides[1]);
+    w->offset[0] = w->offset[1] = 0;
     p->n = (p->kind == FFT_BACK ? out : in)->sizes[dim];
     p->out = out->data;
     p->in = in->data;
-    p->out_step = w.strides[0][dim];
-    p->in_step = w.strides[1][dim];
-    pt_walk_start(&w);
-    const uint8_t part = p->kind == FFT_BACK ? out->dtype : pt_part_dtype(out->dtype);
-    return part == PT_DTYPE_FLOAT ? run_pass_f32(c, p, &w) : run_pass_f64(c, p, &w);
+    p->out_step = w->strides[0][dim];
+    p->in_step = w->strides[1][dim];
+    pt_walk_start(w);
 }
+
+NOINLINE int run_float32(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out,
+                         const pt_tensor *in) {
+    pt_walk w;
+    start_along(p, &w, dim, out, in);
+    return run_pass_f32(c, p, &w);
+}
+
+NOINLINE int run_float64(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out,
+                         const pt_tensor *in) {
+    pt_walk w;
+    start_along(p, &w, dim, out, in);
+    return run_pass_f64(c, p, &w);
+}
+
+// The functions of a kernel have a copy each: without float64, and `wide`, with it.
+#define TWICE static inline __attribute__((always_inline))
+
+TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, const pt_tensor *in,
+                    const bool wide) {
+    const pt_tensor *whole = p->kind == FFT_FORTH ? out : in;
+    return wide && whole->dtype == PT_DTYPE_COMPLEX_DOUBLE ? run_float64(c, p, dim, out, in)
+                                                           : run_float32(c, p, dim, out, in);
+}
+
+// The kernel of an operator, and that of a build with float64: see core/feature_kernels.h. The
+// check of the first refuses float64, since pt_float64 is NULL.
+#define FFT_KERNELS(name)                                                            \
+    static int name##_run(pt_context *c, const pt_ref *args) {                       \
+        return run_##name(c, args, false);                                           \
+    }                                                                                \
+    static int name##_run_wide(pt_context *c, const pt_ref *args) {                  \
+        return run_##name(c, args, true);                                            \
+    }                                                                                \
+    const pt_kernel pt_aten__fft_##name##_out = PT_KERNEL(name##_check, name##_run); \
+    const pt_kernel pt_wide_fft_##name##_out = PT_KERNEL(name##_check, name##_run_wide);
 
 // ---- complex to complex, as a whole or the passes over `n_dims` dims
 
-static int run_dims(pt_context *c, const fft *f, pass p, uint32_t n_dims, const pt_tensor *out,
-                    const pt_tensor *in) {
+TWICE int run_dims(pt_context *c, const fft *f, pass p, uint32_t n_dims, const pt_tensor *out,
+                   const pt_tensor *in, const bool wide) {
     const int32_t divide = p.divide;
     for (uint32_t i = 0; i < n_dims; i++) {
         p.divide = i == 0 ? divide : 0;
-        PT_TRY(run_along(c, &p, f->dims[i], out, i == 0 ? in : out));
+        PT_TRY(run_along(c, &p, f->dims[i], out, i == 0 ? in : out, wide));
     }
     return PT_ERROR_OK;
 }
@@ -211,7 +245,7 @@ static int c2c_check(pt_context *c, const pt_ref *args) {
     return check_fft(c, args, &f, f.in.sizes);
 }
 
-static int c2c_run(pt_context *c, const pt_ref *args) {
+TWICE int run_c2c(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
     PT_TRY(read_call(c, args, FFT_COMPLEX, &f));
     if (pt_numel(&f.out) == 0) {
@@ -219,10 +253,10 @@ static int c2c_run(pt_context *c, const pt_ref *args) {
     }
     pass p = {.kind = FFT_COMPLEX, .inverse = !pt_get_bool(c, args[FFT_C2C_FORWARD])};
     read_scale(c, args, &f, &p);
-    return run_dims(c, &f, p, f.n_dims, &f.out, &f.in);
+    return run_dims(c, &f, p, f.n_dims, &f.out, &f.in, wide);
 }
 
-const pt_kernel pt_aten__fft_c2c_out = PT_KERNEL(c2c_check, c2c_run);
+FFT_KERNELS(c2c)
 
 // ---- real to complex: the last dim, then the others
 
@@ -237,7 +271,7 @@ static int r2c_check(pt_context *c, const pt_ref *args) {
     return check_fft(c, args, &f, sizes);
 }
 
-static int r2c_run(pt_context *c, const pt_ref *args) {
+TWICE int run_r2c(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
     PT_TRY(read_call(c, args, FFT_FORTH, &f));
     if (pt_numel(&f.out) == 0) {
@@ -245,12 +279,12 @@ static int r2c_run(pt_context *c, const pt_ref *args) {
     }
     pass p = {.kind = FFT_FORTH, .half = pt_get_bool(c, args[FFT_R2C_ONESIDED])};
     read_scale(c, args, &f, &p);
-    PT_TRY(run_along(c, &p, f.last, &f.out, &f.in));
+    PT_TRY(run_along(c, &p, f.last, &f.out, &f.in, wide));
     const pass others = {.kind = FFT_COMPLEX};
-    return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out);
+    return run_dims(c, &f, others, f.n_dims - 1, &f.out, &f.out, wide);
 }
 
-const pt_kernel pt_aten__fft_r2c_out = PT_KERNEL(r2c_check, r2c_run);
+FFT_KERNELS(r2c)
 
 // ---- complex to real: the other dims, then the last
 
@@ -273,7 +307,7 @@ static int c2r_check(pt_context *c, const pt_ref *args) {
     return check_fft(c, args, &f, sizes);
 }
 
-static int c2r_run(pt_context *c, const pt_ref *args) {
+TWICE int run_c2r(pt_context *c, const pt_ref *args, const bool wide) {
     fft f;
     PT_TRY(read_call(c, args, FFT_BACK, &f));
     if (pt_numel(&f.out) == 0) {
@@ -283,11 +317,11 @@ static int c2r_run(pt_context *c, const pt_ref *args) {
     if (f.n_dims > 1) {
         const pass others = {.kind = FFT_COMPLEX, .inverse = true};
         between.data = c->scratch + bytes_of_lines(&f);
-        PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in));
+        PT_TRY(run_dims(c, &f, others, f.n_dims - 1, &between, &f.in, wide));
     }
     pass p = {.kind = FFT_BACK, .inverse = true};
     read_scale(c, args, &f, &p);
-    return run_along(c, &p, f.last, &f.out, &between);
+    return run_along(c, &p, f.last, &f.out, &between, wide);
 }
 
-const pt_kernel pt_aten__fft_c2r_out = PT_KERNEL(c2r_check, c2r_run);
+FFT_KERNELS(c2r)

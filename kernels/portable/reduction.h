@@ -22,6 +22,9 @@ typedef struct pt_reduction {
 // `index_to` of the indices.
 typedef void pt_reduce_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to);
 
+// Of a floating or integral input and output, see sums.c.
+pt_reduce_one pt_sum_one, pt_mean_one;
+
 // The dims to reduce, as a set: a list, all if it is None or empty.
 int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims);
 // The same of one dim, all if it is None.

@@ -94,7 +94,7 @@ static uint64_t load_integer(const pt_reduction *r, int32_t at) {
                                          : (uint64_t)pt_load_int(r->in.data, at, r->in.dtype);
 }
 
-static void sum_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+void pt_sum_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     if (in_float(r)) {
         pt_store_float(r->out.data, to, r->out.dtype, sum_float(r, from));
@@ -114,7 +114,7 @@ static void sum_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to)
     pt_store_int(r->out.data, to, r->out.dtype, (int64_t)sum);
 }
 
-static void mean_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
+void pt_mean_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to) {
     (void)index_to;
     int32_t n = r->lines * r->n;
     if (in_float(r)) {
@@ -271,7 +271,7 @@ static int sum_check(pt_context *c, const pt_ref *args) {
 }
 
 static int sum_run(pt_context *c, const pt_ref *args) {
-    return run_over_dims(c, args, sum_one);
+    return run_over_dims(c, args, pt_sum_one);
 }
 
 static int mean_check(pt_context *c, const pt_ref *args) {
@@ -279,7 +279,7 @@ static int mean_check(pt_context *c, const pt_ref *args) {
 }
 
 static int mean_run(pt_context *c, const pt_ref *args) {
-    return run_over_dims(c, args, mean_one);
+    return run_over_dims(c, args, pt_mean_one);
 }
 
 const pt_kernel pt_aten_sum_IntList_out = PT_KERNEL(sum_check, sum_run);
@@ -300,7 +300,7 @@ static int prod_all_check(pt_context *c, const pt_ref *args) {
 }
 
 static int mean_all_run(pt_context *c, const pt_ref *args) {
-    return reduce(c, args[MEAN_DTYPE_SELF], args[MEAN_DTYPE_OUT], ALL_DIMS, false, mean_one);
+    return reduce(c, args[MEAN_DTYPE_SELF], args[MEAN_DTYPE_OUT], ALL_DIMS, false, pt_mean_one);
 }
 
 static int prod_all_run(pt_context *c, const pt_ref *args) {
@@ -392,7 +392,7 @@ static int var_mean_check(pt_context *c, const pt_ref *args) {
 static int var_mean_run(pt_context *c, const pt_ref *args) {
     const pt_ref mean[] = {args[VAR_MEAN_CORRECTION_SELF], args[VAR_MEAN_CORRECTION_DIM],
                            args[VAR_MEAN_CORRECTION_KEEPDIM], 0, args[VAR_MEAN_CORRECTION_OUT1]};
-    int error = run_over_dims(c, mean, mean_one);
+    int error = run_over_dims(c, mean, pt_mean_one);
     return error ? error : var_correction_run(c, args);
 }
 

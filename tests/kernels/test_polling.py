@@ -8,7 +8,7 @@ from picotorch import schema
 from picotorch.host.operators import built_operators
 from support.board_call import Case, assert_same
 from support.kernel_call import Call, KernelError, Tensor
-from support.long_calls import LONG, SHORT
+from support.long_calls import LONG, LONG_COMPLEX, SHORT
 
 ENDED = 0x14  # an error code that no kernel returns
 
@@ -47,13 +47,13 @@ def test_all_operators_are_here():
     assert not set(LONG) & (SHORT | numbers)
 
 
-@pytest.mark.parametrize("operator", sorted(LONG))
-def test_a_long_call_polls_and_can_be_ended(operator):
-    count, ended = poll_through(operator, LONG[operator])
+@pytest.mark.parametrize("operator, arguments", sorted(LONG.items()) + LONG_COMPLEX)
+def test_a_long_call_polls_and_can_be_ended(operator, arguments):
+    count, ended = poll_through(operator, arguments)
     assert ended is None
     assert count > 3  # the first is the executor's
     for last in (2, 3, count):
-        asked, ended = poll_through(operator, LONG[operator], last)
+        asked, ended = poll_through(operator, arguments, last)
         assert (asked, ended.stage, ended.name) == (last, "run", schema.ERROR_NAMES[ENDED])
 
 

@@ -336,6 +336,18 @@ def complexes():
     yield "aten::_fft_c2r.out", (z, [0, 1], 0, 1022, out(512, 1022))
 
 
+def arithmetic_of_complexes():
+    z = complex_floats(512, 512)
+    yield "aten::add.out", (z, z, 1, like(z))
+    yield "aten::mul.Scalar_out", (z, 2.5, like(z))
+    yield "aten::abs.out", (z, out(512, 512))
+    yield "aten::_to_copy.out", (SQUARE, False, None, like(z))
+    yield "aten::sum.IntList_out", (z, None, False, None, out(dtype=z.dtype))
+    yield "aten::mm.out", (complex_floats(64, 64), complex_floats(64, 64), like(z[:64, :64]))
+    yield "aten::mm.out", (z.reshape(1, -1), z.reshape(-1, 1), out(1, 1, dtype=z.dtype))
+
+
 FAMILIES = (unary, binary, reductions, copies, made, picked, put, products, images, normalizations,
             cortex_m, affine, complexes)
 LONG = {operator: arguments for family in FAMILIES for operator, arguments in family()}
+LONG_COMPLEX = list(arithmetic_of_complexes())

@@ -62,6 +62,8 @@ class Sample:
             elif not isinstance(wanted, np.ndarray):
                 assert type(one) is type(wanted)
                 assert one == wanted or (one != one and wanted != wanted), (one, wanted)
+            elif wanted.dtype.kind == "c":
+                pairs += [(one.real, wanted.real), (one.imag, wanted.imag)]
             elif self.rtol or self.atol:
                 np.testing.assert_allclose(one, wanted, self.rtol, self.atol)
             else:

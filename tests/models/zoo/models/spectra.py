@@ -66,3 +66,29 @@ def made_complex(data: Data) -> Model:
 
     return Model(Function(compute), (data.floats(3, 5), data.floats(3, 5)), edge=NOT_CORE,
                  executorch_crashes=True)
+
+
+@fixture
+def spectral_filter(data: Data) -> Model:
+    """A filter layer: the spectrum of a signal times complex weights, and back; and its size."""
+    weights = _complex(data, 25)
+
+    def transform(x):
+        spectrum = torch.fft.rfft(x, norm="ortho") * weights
+        return torch.fft.irfft(spectrum, norm="ortho"), spectrum.abs()
+
+    return Model(Function(transform), (data.floats(6, 48),), edge=NOT_CORE)
+
+
+@fixture
+def complex_arithmetic(data: Data) -> Model:
+    """Arithmetic of complex numbers, with real ones and with plain numbers; sums and products of
+    matrices. ExecuTorch has no kernels for some of it."""
+    def compute(x, y, z):
+        return (torch.add(x, y, alpha=2), x - z, x * y, x * z, x / y, y / 2.5, 3 - x, -x, x == y,
+                x != x.mean(0), x.sum(-1), x @ y.permute(1, 0),
+                torch.bmm(x.expand(2, 3, 4), y.permute(1, 0).expand(2, 4, 3).clone()),
+                z.to(torch.complex64) + x.to(torch.complex128))
+
+    return Model(Function(compute), (_complex(data, 3, 4), _complex(data, 3, 4), data.floats(3, 4)),
+                 edge=NOT_CORE, executorch_crashes=True)

@@ -27,7 +27,7 @@ LIST = _CORE / "operators.def"
 FEATURE_KERNELS = _CORE / "feature_kernels.h"
 _COMPLEX = (8, 9, 10)  # scalar types
 
-OUTPUTS = "OWCE"  # letters of a signature, see operators.def: tensors, or lists of them
+OUTPUTS = "OoWCE"  # letters of a signature, see operators.def: tensors, or lists of them
 WRITTEN = OUTPUTS + "NA"  # all results
 CHANGED, NOT_FILLED = "C", "E"
 

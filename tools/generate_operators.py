@@ -29,7 +29,7 @@ NOTICE = """\
 #define PT_OPERATOR_ARGUMENTS_H
 """
 ENTRY = re.compile(r'PT_OPERATOR\((\d+), "([\w:.]+)", (\w+), "(\w*)", "([\w ]*)"\)')
-OUTPUTS = "OWCENA"
+OUTPUTS = "OoWCENA"
 NUMBERS = 1 << 16  # what an instruction in a pool has room for
 
 
@@ -46,7 +46,8 @@ class Operator:
         base, _, overload = self.name.partition("::")[2].partition(".")
         outputs = {name for name, letter in zip(self.arguments, self.signature, strict=True)
                    if letter in OUTPUTS} | {"out", "default"}
-        words = [word for word in overload.split("_") if word and word not in outputs]
+        words = [] if overload in outputs else overload.split("_")
+        words = [word for word in words if word and word not in outputs]
         return "_".join([base.lstrip("_"), *words]).upper()
 
 

@@ -232,6 +232,8 @@ class _Method:
         if kind == lib.PT_TYPE_DOUBLE_LIST:
             items = [lib.pt_list_double(c, ref, i) for i in range(count)]
             return "bytes", other, (count, struct.pack(f"<{count}d", *items))
+        if kind == lib.PT_TYPE_BOOL_LIST:
+            return "bytes", other, (count, bytes(lib.pt_list_bool(c, ref, i) for i in range(count)))
         raise fail(NOT_SUPPORTED, f"an argument of KernelTypes {kind}", self._of.meta.name())
 
     def _add_signature(self, index):

@@ -68,7 +68,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     check_names(models)
     if firmware:
         check_firmware(firmware.read_bytes(), board)
-    names = sorted(needed_operators(programs) if programs else known_operators())
+    names = sorted(needed_operators(programs) if programs else _all_but_rare(models))
     kind = native_module.Kind(frozenset(_features(programs, models)))
     folder = native_module.select(names, board, kind)
     module = native_module.make(room.arch, folder, "--flash", hex(room.start))
@@ -89,6 +89,13 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     return {"output": str(output), "board": board, "models": list(programs), "operators": names,
             "module": native_module.heap_of(module), "kernels": len(kernels),
             "frozen": {name: len(data) for name, _, data in laid_out}, "free": room.end - end}
+
+
+def _all_but_rare(models):
+    """All operators but gradients, 3 KB, unless one of the models needs them."""
+    opened = {name: open_program(data) for name, data in models}
+    return {name for name in known_operators() if "_backward" not in name} | {
+        *needed_operators(opened)}
 
 
 def _features(programs, models):

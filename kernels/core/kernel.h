@@ -246,6 +246,7 @@ const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 uint32_t pt_list_length(const pt_context *c, pt_ref arg);
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
 double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i); // of a list of doubles
+bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);     // of a list of bools
 // The first ints of a list, at most `most`; returns the list's length.
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values);
 // Item i of a list of tensors as an argument: for pt_is_none and pt_get_tensor.

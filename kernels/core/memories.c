@@ -51,13 +51,14 @@ bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *
 }
 
 static uint32_t memory_of(const pt_context *c, pt_ref tensor) {
-    return ((const pt_value *)(const void *)pt_at(c, tensor))->data >> PT_REF_OFFSET_BITS;
+    return pt_is_none(tensor)
+               ? PT_MEMORY_NONE
+               : ((const pt_value *)(const void *)pt_at(c, tensor))->data >> PT_REF_OFFSET_BITS;
 }
 
 static bool list_lies_in(const pt_context *c, pt_ref list, uint32_t memory) {
     for (uint32_t i = 0; i < pt_list_length(c, list); i++) {
-        pt_ref item = pt_list_item(c, list, i);
-        if (!pt_is_none(item) && memory_of(c, item) == memory) {
+        if (memory_of(c, pt_list_item(c, list, i)) == memory) {
             return true;
         }
     }
@@ -69,7 +70,7 @@ static bool kernel_writes_to(const pt_context *c, const pt_instruction *instruct
     const char *signature = pt_operator_signature(instruction->kernel);
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         pt_ref arg = instruction->args[i];
-        char letter = signature[i];
+        uint32_t letter = signature[i] & ~0x20u; // an output may be None
         if (((letter == 'O' || letter == 'C' || letter == 'X') && memory_of(c, arg) == memory) ||
             (letter == 'W' && list_lies_in(c, arg, memory))) {
             return true;

@@ -186,6 +186,11 @@ double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i) {
                         : items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
+bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i) {
+    return (PT_HAS_IMAGES && pt_is_record(arg) ? pt_at(c, record(c, arg)->data)
+                                               : items_of(pt_at(c, arg)) + 4)[i] != 0;
+}
+
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t most, int64_t *values) {
     const uint8_t *items = pt_is_record(arg) ? NULL : items_of(pt_at(c, arg));
     const uint8_t *program = items ? values_of(c) : NULL;

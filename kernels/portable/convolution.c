@@ -1,4 +1,5 @@
 // aten::convolution: 1-d and 2-d, in any dim order.
+#include "convolution.h"
 #include "../core/operator_arguments.h"
 #include "products.h"
 
@@ -57,7 +58,8 @@ static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, axis 
 
 // The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed. False
 // where no output is to be computed.
-NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, convolution *v) {
+NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, bool transposed,
+                               convolution *v) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const pt_tensor out = pt_get_tensor(c, args[CONVOLUTION_OUT]);
@@ -70,7 +72,7 @@ NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, convolut
         pt_is_none(args[CONVOLUTION_BIAS]) ? NULL : pt_get_tensor(c, args[CONVOLUTION_BIAS]).data;
     v->out = out.data;
     v->dtype = in.dtype;
-    v->transposed = pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]);
+    v->transposed = transposed;
     v->groups = (int32_t)pt_get_int(c, args[CONVOLUTION_GROUPS]);
     v->batch = in.sizes[0];
     v->in_channels = in.sizes[1] / v->groups;
@@ -426,9 +428,13 @@ NOINLINE int convolve(pt_context *c, const convolution *v) {
     return PT_ERROR_OK;
 }
 
-static int run_convolution(pt_context *c, const pt_ref *args) {
+int pt_run_convolution(pt_context *c, const pt_ref *args, bool transposed) {
     convolution v;
-    return read_convolution(c, args, &v) ? convolve(c, &v) : PT_ERROR_OK;
+    return read_convolution(c, args, transposed, &v) ? convolve(c, &v) : PT_ERROR_OK;
+}
+
+static int run_convolution(pt_context *c, const pt_ref *args) {
+    return pt_run_convolution(c, args, pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]));
 }
 
 const pt_kernel pt_aten_convolution_out = PT_KERNEL(check_convolution, run_convolution);

@@ -34,7 +34,7 @@ def package(firmware, tmp_path_factory):
     """All kernels and int8 ds_cnn."""
     folder = tmp_path_factory.mktemp("package")
     entry = kernels_in_flash.build(BOARD, {}, [("model", MODEL.read_bytes())], firmware, folder)
-    assert len(entry["operators"]) == len(known_operators())
+    assert entry["operators"] == sorted(name for name in known_operators() if "_backward" not in name)
     return folder
 
 

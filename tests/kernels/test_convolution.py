@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from support.kernel_call import KernelError, Tensor, call
+from support.kernel_call import Call, KernelError, Tensor, call
 
 OPERATOR = "aten::convolution.out"
 CHANNELS_LAST = {1: (0, 2, 1), 2: (0, 2, 3, 1)}
@@ -46,6 +46,32 @@ def reference(x, w, bias, stride, padding, dilation, transposed, output_padding,
     if bias is not None:
         out += bias.astype(wide).reshape(-1, *[1] * len(stride))
     return out
+
+
+def backward_reference(grad, x, w, stride, padding, dilation, transposed, groups):
+    """The gradients of input, weight and bias, tap by tap, in float64."""
+    grad, x, w = (each.astype(np.float64) for each in (grad, x, w))
+    to_x, to_w = np.zeros_like(x), np.zeros_like(w)
+    narrow, to_narrow = (x, to_x) if transposed else (grad, None)
+    broad, to_broad = (grad, None) if transposed else (x, to_x)
+    rows, columns = len(w) // groups, w.shape[1]
+    for tap in itertools.product(*map(range, w.shape[2:])):
+        for place in itertools.product(*map(range, narrow.shape[2:])):
+            other = [p * s - pad + k * d for p, s, pad, k, d in
+                     zip(place, stride, padding, tap, dilation, strict=True)]
+            if any(o < 0 or o >= size for o, size in zip(other, broad.shape[2:], strict=True)):
+                continue
+            for g in range(groups):
+                own = slice(g * rows, (g + 1) * rows)
+                one = slice(None), own, *place
+                two = slice(None), slice(g * columns, (g + 1) * columns), *other
+                to_w[(own, slice(None), *tap)] += narrow[one].T @ broad[two]
+                taps = w[(own, slice(None), *tap)]
+                if transposed:
+                    to_narrow[one] += broad[two] @ taps.T
+                else:
+                    to_broad[two] += narrow[one] @ taps
+    return to_x, to_w, grad.sum((0, *range(2, grad.ndim)))
 
 
 def convolve(x, w, bias, stride, padding, dilation, transposed, output_padding, groups,
@@ -182,3 +208,81 @@ def test_refusals(changes, name, reason):
         call(OPERATOR, *{**GOOD, **changes}.values())
     assert (refusal.value.stage, refusal.value.name) == ("check", name)
     assert reason in refusal.value.reason
+
+
+# ---- gradients
+
+BACKWARD = "aten::convolution_backward.out"
+
+
+def backward_arguments(mask=(True, True, True), **changed):
+    """A call with the arguments of 2 groups, some of them changed."""
+    ones = {"grad": np.ones((1, 4, 3, 3), np.float32), "x": np.ones((1, 2, 5, 5), np.float32),
+            "w": np.ones((4, 1, 3, 3), np.float32), "bias_sizes": [4], "stride": [1, 1],
+            "padding": [0, 0], "dilation": [1, 1], "transposed": False, "output_padding": [0, 0],
+            "groups": 2, "mask": list(mask), "to_x": np.zeros((1, 2, 5, 5), np.float32),
+            "to_w": np.zeros((4, 1, 3, 3), np.float32), "to_bias": np.zeros(4, np.float32)}
+    return list((ones | changed).values())
+
+
+def backward(*mask, **changed):
+    return call(BACKWARD, *backward_arguments(*mask, **changed))
+
+
+def test_a_gradient_that_is_not_asked_for_is_not_written():
+    """Its output gets no sizes either, if it is dynamic."""
+    arguments = backward_arguments([False, True, False])
+    one = Call(BACKWARD, arguments)
+    one.run()
+    to_x, to_w, to_bias = map(one.result, arguments[-3:])
+    assert not to_x.any() and not to_bias.any() and (to_w == 9).all()
+
+
+@pytest.mark.parametrize("name", ["to_x", "to_w", "to_bias"])
+def test_a_gradient_that_is_not_asked_for_may_be_none(name):
+    names = ["to_x", "to_w", "to_bias"]
+    given = backward([one != name for one in names], **{name: None})
+    left = [one for one in names if one != name]
+    for result, expected in zip(given, [dict(zip(names, backward(), strict=True))[one] for one in left],
+                                strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_gradients_where_a_batch_is_empty():
+    to_x, to_w, to_bias = backward(grad=np.ones((0, 4, 3, 3), np.float32),
+                                   x=np.ones((0, 2, 5, 5), np.float32),
+                                   to_x=np.zeros((0, 2, 5, 5), np.float32),
+                                   to_w=np.ones((4, 1, 3, 3), np.float32),
+                                   to_bias=np.ones(4, np.float32))
+    assert to_x.size == 0 and not to_w.any() and not to_bias.any()
+
+
+def test_gradients_where_there_are_no_outputs():
+    to_x, _, _ = backward(grad=np.ones((1, 0, 3, 3), np.float32), w=np.ones((0, 1, 3, 3), np.float32),
+                          bias_sizes=[0], to_x=np.ones((1, 2, 5, 5), np.float32),
+                          to_w=np.ones((0, 1, 3, 3), np.float32), to_bias=np.ones(0, np.float32))
+    assert not to_x.any()
+
+
+@pytest.mark.parametrize(("changed", "words"), [
+    ({"mask": [True, True]}, "the output mask must have three items"),
+    ({"to_w": None}, "a gradient that is asked for needs an output of the input's dtype"),
+    ({"to_bias": np.zeros(4)}, "a gradient that is asked for needs an output of the input's dtype"),
+    ({"grad": np.ones((1, 4, 3, 3))}, "weight and output need the input's dtype"),
+    ({"grad": np.ones((1, 4, 3, 4), np.float32)}, "the output's sizes differ from those computed"),
+    ({"to_bias": np.zeros(2, np.float32)}, "the output's sizes differ from those computed"),
+    ({"groups": 3}, "the groups do not divide the channels"),
+])
+def test_gradients_refuse(changed, words):
+    with pytest.raises(KernelError) as error:
+        backward(**changed)
+    assert (error.value.name, error.value.stage) == ("InvalidArgument", "check")
+    assert words in error.value.reason
+
+
+def test_there_are_no_gradients_of_integers():
+    whole = {name: np.ones(sizes, np.int32) for name, sizes in {
+        "grad": (1, 4, 3, 3), "x": (1, 2, 5, 5), "w": (4, 1, 3, 3), "to_x": (1, 2, 5, 5),
+        "to_w": (4, 1, 3, 3), "to_bias": 4}.items()}
+    with pytest.raises(KernelError, match="NotSupported in check: no gradients of this dtype"):
+        backward(**whole)

@@ -5,7 +5,7 @@ import pytest
 import test_float_math
 from support.board_call import BOARDS, Case, assert_same, call_on_board
 from support.kernel_call import Tensor
-from test_convolution import CHANNELS_LAST, OPERATOR, out_size, random
+from test_convolution import BACKWARD, CHANNELS_LAST, OPERATOR, out_size, random
 
 # The board with vectors, which take subnormal numbers for 0.
 HELIUM = "mps3-an547"
@@ -55,6 +55,21 @@ def random_convolution(rng):
 def test_convolutions(board):
     rng = np.random.default_rng(5)
     assert_same(board, [random_convolution(rng) for _ in range(250)])
+
+
+def gradients_of(case, rng):
+    """The call that gives all gradients of a call of a convolution, in its dim orders."""
+    x, w, bias, *given, out = case.arguments
+    grad = Tensor(random(rng, out.array.shape), out.dim_order)
+    outputs = [Tensor(np.zeros_like(one.array), one.dim_order) for one in (x, w)]
+    return Case(BACKWARD, grad, x, w, None, *given, [True] * 3, *outputs,
+                np.zeros(out.array.shape[1], np.float32))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_gradients_of_convolutions(board):
+    rng = np.random.default_rng(6)
+    assert_same(board, [gradients_of(random_convolution(rng), rng) for _ in range(100)])
 
 
 def padded_lines():

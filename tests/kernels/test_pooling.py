@@ -8,6 +8,7 @@ from support.kernel_call import KernelError, call
 
 AVG, MAX = "aten::avg_pool2d.out", "aten::max_pool2d_with_indices.out"
 ADAPTIVE = "aten::_adaptive_avg_pool2d.out"
+BACKWARD = "aten::max_pool2d_with_indices_backward.grad_input"
 
 
 def count_windows(size, kernel, stride, padding, dilation, ceil_mode):
@@ -170,3 +171,58 @@ def test_huge_images_of_no_channels_take_no_time():
 def test_avg_pool2d_of_the_lowest_integer_by_minus_one_wraps():
     x = np.full((1, 1, 1), -(2**63), np.int64)
     assert call(AVG, x, [1], [], [0], False, False, -1, np.zeros_like(x)) == x
+
+
+# ---- the gradient
+
+
+def backward(**changed):
+    """That of one image of 4x4, in windows of 2x2 whose last elements are the greatest."""
+    given = {"grad": np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2), "x": IMAGE, "kernel": [2, 2],
+             "stride": [], "padding": [0], "dilation": [1], "ceil": False,
+             "indices": np.array([5, 7, 13, 15]).reshape(1, 1, 2, 2), "out": IMAGE}
+    return call(BACKWARD, *(given | changed).values())
+
+
+def test_the_gradient_goes_to_the_greatest():
+    np.testing.assert_array_equal(backward()[0, 0, 1::2, 1::2], [[0, 1], [2, 3]])
+    assert backward().sum() == 6
+
+
+def test_gradients_that_meet_are_added():
+    assert backward(indices=np.full((1, 1, 2, 2), 6))[0, 0, 1, 2] == 6
+
+
+def test_the_gradients_of_float16_are_added_as_such():
+    grad = np.array([2048, 1, 1, 1], np.float16).reshape(1, 1, 2, 2)
+    half = IMAGE.astype(np.float16)
+    got = backward(grad=grad, x=half, indices=np.zeros((1, 1, 2, 2), np.int64), out=half)
+    assert got[0, 0, 0, 0] == 2048  # 2049 is none of float16
+
+
+def test_no_image_has_no_gradient():
+    none = np.zeros((0, 1, 4, 4), np.float32)
+    got = backward(grad=none[..., :2, :2], x=none, out=none, indices=np.zeros((0, 1, 2, 2), np.int64))
+    assert got.shape == none.shape
+
+
+@pytest.mark.parametrize("index", [-1, 16, 2**40])
+def test_an_index_beyond_the_image_is_refused(index):
+    with pytest.raises(KernelError, match="InvalidArgument in run: an index is out of range"):
+        backward(indices=np.array([5, 7, 13, index]).reshape(1, 1, 2, 2))
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({"x": IMAGE.astype(np.int32)}, "no gradients of this dtype"),
+    ({"grad": np.zeros((1, 1, 2, 2))}, "dtype must be the input's"),
+    ({"grad": np.zeros((1, 1, 2, 3), np.float32)}, "sizes differ from those"),
+    ({"indices": np.zeros((1, 1, 2, 2), np.int32)}, "indices must be int64"),
+    ({"indices": np.zeros((1, 1, 2, 3), np.int64)}, "sizes differ from those"),
+    ({"out": IMAGE.astype(np.float64)}, "dtype must be the input's"),
+    ({"out": np.zeros((1, 1, 4, 5), np.float32)}, "sizes differ from those"),
+    ({"kernel": [5]}, "larger than the input"),
+])
+def test_the_gradient_refuses(change, reason):
+    with pytest.raises(KernelError, match=reason) as error:
+        backward(**change)
+    assert error.value.stage == "check"

@@ -100,7 +100,8 @@ class Case:
         signature = operator_signature(built_operators()[operator])
         assert len(signature) == len(arguments), (signature, len(arguments))
         self.call = Call(operator, arguments)
-        outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in OUTPUTS]
+        outputs = [a for a, letter in zip(arguments, signature, strict=True)
+                   if letter in OUTPUTS and a is not None]
         self.outputs = [t for a in outputs for t in (a if isinstance(a, list) else [a])]
         if spare is not None:
             make_outputs_dynamic(self.call, signature, arguments, spare)

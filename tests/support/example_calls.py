@@ -243,6 +243,9 @@ def products():
     yield "aten::mm.out", (MATRIX, floats(4, 5), out(3, 5))
     yield ("aten::convolution.out",
            (IMAGE, floats(3, 4, 3, 3), floats(3), [2, 1], [1], [1], False, [0, 0], 1, out(2, 3, 3, 6)))
+    yield ("aten::convolution_backward.out",
+           (floats(2, 3, 3, 6), IMAGE, floats(3, 4, 3, 3), [3], [2, 1], [1], [1], False, [0, 0], 1,
+            [True] * 3, *outs((2, 4, 5, 6), (3, 4, 3, 3), (3,))))
 
 
 def images():
@@ -251,6 +254,9 @@ def images():
            (IMAGE, [2, 2], [], [0], False, True, None, out(2, 4, 2, 3)))
     yield ("aten::max_pool2d_with_indices.out",
            (IMAGE, [2, 2], [1], [0], [1], False, out(2, 4, 4, 5), out(2, 4, 4, 5, dtype=np.int64)))
+    yield ("aten::max_pool2d_with_indices_backward.grad_input",
+           (floats(2, 4, 4, 5), IMAGE, [2, 2], [1], [0], [1], False, ints(2, 4, 4, 5, high=30),
+            out(2, 4, 5, 6)))
 
 
     yield "aten::upsample_nearest2d.vec_out", (IMAGE, [7, 12], None, out(2, 4, 7, 12))

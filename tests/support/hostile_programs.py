@@ -39,7 +39,7 @@ MAKE = {bool: bool_value, int: int_value, float: double_value, str: string_value
 WRITERS = ("executorch_prim::add.Scalar", "executorch_prim::lt.Scalar", "executorch_prim::mul.Scalar",
            "executorch_prim::sub.Scalar", "executorch_prim::floordiv.int",
            "executorch_prim::truediv.Scalar")
-OUTPUTS = "OWNA"
+OUTPUTS = "OoWNA"
 
 
 class Assembly:

@@ -378,7 +378,8 @@ def call(operator, *arguments, prepare=False):
     assert number is not None, f"{operator} is not in operators.def"
     signature = operator_signature(number)
     assert len(signature) == len(arguments), (signature, len(arguments))
-    outputs = [a for a, letter in zip(arguments, signature, strict=True) if letter in WRITTEN]
+    outputs = [a for a, letter in zip(arguments, signature, strict=True)
+               if letter in WRITTEN and a is not None]
     one = Call(operator, arguments, prepare)
     written = {id(t) for a in outputs for t in (a if isinstance(a, list) else [a])}
     written &= one.tensors.keys()  # all but variables
@@ -398,7 +399,7 @@ def outputs_of(signature, arguments):
     """The output tensors among the arguments, and whether each of them is no input, too."""
     def tensors(letters):
         for argument, letter in zip(arguments, signature, strict=True):
-            if letter in letters:
+            if letter in letters and argument is not None:
                 yield from argument if isinstance(argument, (list, tuple)) else [argument]
 
     inputs = {id(tensor) for tensor in tensors("TVUtvu")}

@@ -205,6 +205,10 @@ def products():
     yield "aten::mm.out", (a, b, like(a))
     yield ("aten::convolution.out",
            (IMAGE, floats(8, 16, 3, 3), floats(8), [1], [1], [1], False, [0, 0], 1, out(4, 8, 64, 64)))
+    yield ("aten::convolution_backward.out",
+           (floats(4, 8, 64, 64), IMAGE, floats(8, 16, 3, 3), [8], [1], [1], [1], False, [0, 0], 1,
+            [True] * 3, like(IMAGE), out(8, 16, 3, 3), out(8)))
+
 
 
 def images():
@@ -214,6 +218,8 @@ def images():
     indices = out(4, 16, 57, 57, dtype=np.int64)
     yield ("aten::max_pool2d_with_indices.out",
            (IMAGE, [8, 8], [1], [0], [1], False, out(4, 16, 57, 57), indices))
+    yield ("aten::max_pool2d_with_indices_backward.grad_input",
+           (floats(4, 16, 57, 57), IMAGE, [8, 8], [1], [0], [1], False, indices, like(IMAGE)))
     yield "aten::upsample_nearest2d.vec_out", (IMAGE, [60, 70], None, out(4, 16, 60, 70))
     yield ("aten::upsample_bilinear2d.vec_out",
            (IMAGE, [60, 70], False, None, out(4, 16, 60, 70)))

@@ -29,9 +29,6 @@ ALL = ("bool", *GROUPS["integers"], *GROUPS["floats"], "complex64")
 MAIN = {"aten::where.self_out": 1}  # the tensor whose dtype counts, if it is not the first
 # Operators without a kernel
 MISSING = {
-    "aten::convolution_backward.out": "a gradient: picotorch runs models, it does not train them",
-    "aten::max_pool2d_with_indices_backward.grad_input":
-        "a gradient: picotorch runs models, it does not train them",
     "aten::rand.out": "no random numbers: each run gives the same",
     "aten::randn.out": "no random numbers: each run gives the same",
 }

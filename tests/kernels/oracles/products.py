@@ -1,7 +1,8 @@
 """Oracles of matrix products, convolutions, distances, and of what works on images."""
 
 import numpy as np
-from test_convolution import CHANNELS_LAST, reference
+from support.kernel_call import Tensor
+from test_convolution import CHANNELS_LAST, backward_reference, reference
 from test_distance import norm
 from test_grid_sampler import sample
 from test_matrix import DTYPES, random, wide
@@ -86,6 +87,21 @@ def convolution(draw, operator):
                   *given], expected, dtype, order="any")
 
 
+@oracle("aten::convolution_backward.out")
+def convolution_backward(draw, operator):
+    forward = convolution(draw, "aten::convolution.out")
+    x, w, _, stride, padding, dilation, transposed, extra, groups = forward.arguments
+    dtype = draw.pick("float32", "float32", "float64")
+    x, w = (Tensor(random(draw.random, each.array.shape, dtype), each.dim_order,
+                   shift=8 * draw.int(0, 1)) for each in (x, w))
+    grad = random(draw.random, forward.expected.shape, dtype)
+    expected = backward_reference(grad, x.array, w.array, stride, padding, dilation, transposed, groups)
+    near = {"float32": (1e-5, 1e-4), "float64": (1e-13, 1e-12)}[dtype]
+    sizes = draw.pick(None, [grad.shape[1]])
+    return Sample([draw.tensor(grad), x, w, sizes, stride, padding, dilation, transposed, extra, groups,
+                   [True] * 3], [one.astype(dtype) for one in expected], *near)
+
+
 @oracle("aten::_cdist_forward.out", "aten::_pdist_forward.out")
 def distances(draw, operator):
     p, n = draw.pick(0.0, 0.5, 1.0, 2.0, 3.0, float("inf")), draw.int(0, 5)
@@ -150,6 +166,21 @@ def maximum(draw, operator):
     expected = max_pool(x, kernel, stride, padding, dilation, ceil)
     return Sample([given, kernel, stride, padding, dilation, ceil], list(expected),
                   order=image_order(draw, x.ndim))
+
+
+@oracle("aten::max_pool2d_with_indices_backward.grad_input")
+def maximum_backward(draw, operator):
+    x, given = image(draw)
+    (kernel, stride, padding, dilation), ceil = window(draw, x, True)
+    out, indices = max_pool(x, kernel, stride, padding, dilation, ceil)
+    grad, expected = draw.small(out.shape, x.dtype), np.zeros_like(x)
+    flat = expected.reshape(-1, x.shape[-2] * x.shape[-1])
+    for plane, (places, values) in enumerate(zip(indices.reshape(len(flat), -1),
+                                                 grad.reshape(len(flat), -1), strict=True)):
+        np.add.at(flat[plane], places, values)
+    order = image_order(draw, x.ndim)
+    return Sample([draw.tensor(grad, order), given, kernel, stride, padding, dilation, ceil,
+                   draw.tensor(indices, order)], expected)
 
 
 @oracle("aten::_adaptive_avg_pool2d.out")

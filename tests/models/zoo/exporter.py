@@ -33,6 +33,7 @@ from picotorch.host.export import building, torchscript
 from picotorch.host.export.building import Wishes
 from picotorch.host.export.exporting import export_file
 from picotorch.host.export.steps import Steps
+from torch.export.experimental import _export_forward_backward
 
 _DTYPES = {
     "BYTE": "uint8",
@@ -72,6 +73,8 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
         name: torch.export.export(module, inputs, dynamic_shapes=_dynamic_shapes(model, module))
         for name, (module, inputs) in model.methods().items()
     }
+    if model.gradients:
+        exported = {name: _export_forward_backward(one) for name, one in exported.items()}
     edge = to_edge(exported, constant_methods=model.constant_methods or None,
                    compile_config=EdgeCompileConfig(**model.edge))
     for partitioner in model.partitioners():

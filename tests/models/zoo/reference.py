@@ -61,7 +61,16 @@ def run_eager(model: Model) -> list[list]:
     for name, value in model.constant_methods.items():
         modules[name] = lambda value=value: value
     with torch.backends.mkldnn.flags(enabled=False):
-        return [_call_eager(modules[name], copy.deepcopy(inputs)) for name, inputs in model.runs()]
+        call = _differentiate if model.gradients else _call_eager
+        return [call(modules[name], copy.deepcopy(inputs)) for name, inputs in model.runs()]
+
+
+def _differentiate(module: torch.nn.Module, inputs: tuple) -> list:
+    """The loss, its gradients by the parameters, and these."""
+    parameters = [*module.parameters()]
+    loss = module(*inputs)
+    return [_detached(value) for value in
+            [loss, *torch.autograd.grad(loss, parameters), *parameters]]
 
 
 def _call_eager(module: torch.nn.Module, inputs: tuple) -> list:

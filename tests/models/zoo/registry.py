@@ -82,6 +82,8 @@ class Model:
     constant_methods: values by the names of methods that only return them; each is run once.
     shares_memory: the methods are run in the same planned buffers, as they share mutable buffers.
     trained: the module keeps its parameters.
+    gradients: the exporter's joint graph: the method gives the loss, which is the module's only output,
+        then its gradients by the parameters, then the parameters.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -103,6 +105,7 @@ class Model:
     constant_methods: dict[str, object] = field(default_factory=dict)
     shares_memory: bool = False
     trained: bool = False
+    gradients: bool = False
 
     def partitioners(self) -> list:
         """New partitioners, in the order of their use."""

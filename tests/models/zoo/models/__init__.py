@@ -31,6 +31,7 @@ from models.zoo.models import (  # noqa: F401
     spectra,
     state,
     torchscript,
+    training,
 )
 from models.zoo.registry import FIXTURES
 

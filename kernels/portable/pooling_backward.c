@@ -1,0 +1,77 @@
+// The gradient of aten::max_pool2d_with_indices: that of each output goes to its window's greatest
+// element. In any dim order.
+#include "../core/operator_arguments.h"
+#include "arguments.h"
+#include "element.h"
+#include <string.h>
+
+extern const pt_kernel pt_aten_max_pool2d_with_indices_out;
+
+static int check_backward(pt_context *c, const pt_ref *args) {
+    const pt_ref self = args[MAX_POOL2D_WITH_INDICES_BACKWARD_SELF];
+    const pt_ref out = args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_INPUT];
+    const pt_tensor in = pt_get_tensor(c, self), to = pt_get_tensor(c, out);
+    if (!pt_is_floating(in.dtype)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no gradients of this dtype");
+    }
+    // Those of the pooling itself, which has found the output and the indices
+    pt_ref pooling[MAX_POOL2D_WITH_INDICES_INDICES + 1];
+    for (uint32_t i = 0; i < MAX_POOL2D_WITH_INDICES_OUT; i++) {
+        pooling[i] = args[MAX_POOL2D_WITH_INDICES_BACKWARD_SELF + i];
+    }
+    pooling[MAX_POOL2D_WITH_INDICES_OUT] = args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_OUTPUT];
+    pooling[MAX_POOL2D_WITH_INDICES_INDICES] = args[MAX_POOL2D_WITH_INDICES_BACKWARD_INDICES];
+    PT_TRY(pt_aten_max_pool2d_with_indices_out.check(c, pooling));
+    PT_TRY(pt_check_same_dtype(c, &to, &in));
+    return pt_expect_sizes(c, out, in.rank, in.sizes);
+}
+
+// Strides of (N, C, H, W), 0 for a batch that is not there.
+static void image_strides(const pt_tensor *t, int32_t *strides) {
+    strides[0] = 0;
+    pt_strides(t, strides + 4 - t->rank);
+}
+
+static void add(const pt_tensor *out, int32_t i, const pt_tensor *grad, int32_t j) {
+    if (out->dtype == PT_DTYPE_DOUBLE) {
+        ((double *)out->data)[i] += ((const double *)grad->data)[j];
+    } else {
+        const float sum = pt_load_float(out->data, i, out->dtype);
+        pt_store_float(out->data, i, out->dtype, sum + pt_load_float(grad->data, j, out->dtype));
+    }
+}
+
+static int run_backward(pt_context *c, const pt_ref *args) {
+    const pt_tensor grad = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_OUTPUT]);
+    const pt_tensor indices = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_INDICES]);
+    const pt_tensor out = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_BACKWARD_GRAD_INPUT]);
+    const int32_t *last = grad.sizes + grad.rank, width = out.sizes[out.rank - 1];
+    int32_t from[4], index[4], to[4];
+    image_strides(&grad, from);
+    image_strides(&indices, index);
+    image_strides(&out, to);
+    if (pt_numel(&out) == 0) {
+        return PT_ERROR_OK;
+    }
+    PT_TRY(pt_check_indices(c, &indices, width * out.sizes[out.rank - 2], &out));
+    memset(out.data, 0, pt_nbytes(&out));
+    const int32_t batch = grad.rank == 4 ? grad.sizes[0] : 1;
+    for (int32_t n = 0; n < batch; n++) {
+        for (int32_t k = 0; k < last[-3]; k++) {
+            for (int32_t y = 0; y < last[-2]; y++) {
+                PT_TRY(pt_count_product(c, last[-1], 2));
+                for (int32_t x = 0; x < last[-1]; x++) {
+                    const int32_t place =
+                        (int32_t)((const int64_t *)indices.data)[n * index[0] + k * index[1] +
+                                                                 y * index[2] + x * index[3]];
+                    add(&out, n * to[0] + k * to[1] + place / width * to[2] + place % width * to[3],
+                        &grad, n * from[0] + k * from[1] + y * from[2] + x * from[3]);
+                }
+            }
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_max_pool2d_with_indices_backward_grad_input =
+    PT_KERNEL(check_backward, run_backward);

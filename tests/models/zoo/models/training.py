@@ -1,0 +1,29 @@
+"""What training runs: gradients, and random numbers."""
+
+import torch
+from models.zoo.registry import Data, Model, fixture
+from torch import nn
+
+
+@fixture
+def training_step(data: Data) -> Model:
+    """The loss of a small CNN and its gradients: the exporter's joint graph, which gives the
+    parameters, too. The first convolution gives no gradient of its input. ExecuTorch 1.5.1 adds the
+    gradient of the pooling to what its memory holds."""
+
+    class Network(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.entry = nn.Conv2d(1, 4, 3, padding=1)
+            self.pool = nn.MaxPool2d(2)
+            self.grouped = nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2)
+            self.classifier = nn.Linear(6 * 2 * 2, 3)
+            self.loss = nn.CrossEntropyLoss()
+
+        def forward(self, x, labels):
+            x = self.pool(torch.relu(self.entry(x)))
+            x = torch.relu(self.grouped(x))
+            return self.loss(self.classifier(x.flatten(1)), labels)
+
+    return Model(Network(), (data.floats(2, 1, 8, 8), data.integers(2, low=0, high=3)), gradients=True,
+                 executorch_fails=True)

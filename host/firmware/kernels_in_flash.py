@@ -6,6 +6,7 @@ are in picotorch_models.mpy. What no check on the board can see is a firmware th
 damaged, so the firmware's file is compared here.
 """
 
+import re
 import shutil
 import zlib
 from dataclasses import dataclass
@@ -92,10 +93,10 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
 
 
 def _all_but_rare(models):
-    """All operators but gradients, 3 KB, unless one of the models needs them."""
+    """All operators but gradients and random numbers, 3 KB, unless one of the models needs them."""
     opened = {name: open_program(data) for name, data in models}
-    return {name for name in known_operators() if "_backward" not in name} | {
-        *needed_operators(opened)}
+    return {name for name in known_operators()
+            if not re.search("_backward|::randn?[.]", name)} | {*needed_operators(opened)}
 
 
 def _features(programs, models):

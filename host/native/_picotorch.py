@@ -705,6 +705,9 @@ class Method(_Caller):
     def reset_state(self):
         self._change(lib.pt_reset_state)
 
+    def seed(self, seed):
+        self._change(lib.pt_seed, (seed + 2**31 & 0xFFFFFFFF) - 2**31)
+
     def restart(self):
         self._change(lib.pt_restart)
 

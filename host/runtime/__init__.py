@@ -91,6 +91,10 @@ class Method:
                 raise fail(INVALID_ARGUMENT, "is not contiguous", "input", i,
                            remedy="give numpy.ascontiguousarray of it")
 
+    def manual_seed(self, seed: int) -> None:
+        """Begins the random numbers of a seed, whose low 32 bits count."""
+        self._method.library.seed(seed)
+
     @property
     def metadata(self) -> MethodMeta:
         return MethodMeta(self._meta)

@@ -75,6 +75,7 @@ typedef struct pt_tracer {
     uint64_t mask;     // of the bits that the clock has
     uint64_t last;     // when the last instruction ended
     uint32_t overhead; // ticks that measuring takes, of each call
+    uint32_t random;   // nothing of the tracer's, but here it takes no memory: see pt_random
 } pt_tracer;
 
 // ---- context
@@ -193,6 +194,23 @@ static inline int pt_count_work(pt_context *c, int32_t steps) {
 
 // The same for `a` times `b` steps, which may be any number; both are at least 0.
 int pt_count_product(pt_context *c, int32_t a, int32_t b);
+
+// ---- random numbers
+
+// Scatters all bits: the last part of MurmurHash3, by Austin Appleby, which is in the public
+// domain.
+static inline uint32_t pt_scatter_bits(uint32_t x) {
+    x = (x ^ x >> 16) * 0x85EBCA6B;
+    x = (x ^ x >> 13) * 0xC2B2AE35;
+    return x ^ x >> 16;
+}
+
+// The next 32 random bits of a method, the same on every machine. A counter with scattered bits, as
+// in SplitMix (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), of 32
+// bits: all values come once in 2^32. A loaded method begins with that of seed 0, 0.
+static inline uint32_t pt_random(pt_context *c) {
+    return pt_scatter_bits(c->tracer.random += 0x9E3779B9);
+}
 
 // ---- the arguments of a kernel
 

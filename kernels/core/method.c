@@ -222,6 +222,12 @@ pt_usage pt_get_usage(const pt_method *m) {
 
 // ---- state
 
+int pt_seed(pt_method *m, uint32_t seed, pt_error *error) {
+    PT_TRY(pt_check_loaded(m, error));
+    m->c.tracer.random = pt_scatter_bits(seed);
+    return PT_ERROR_OK;
+}
+
 void pt_clear_planned(const pt_method *m) {
     for (uint32_t i = PT_MEMORY_PLANNED; i < (uint32_t)PT_MEMORY_PLANNED + m->n_planned; i++) {
         if (m->c.memory_size[i] > 0) { // one of no bytes may be NULL

@@ -374,6 +374,10 @@ enum { POW_TENSOR_TENSOR_SELF, POW_TENSOR_TENSOR_EXPONENT, POW_TENSOR_TENSOR_OUT
 enum { PROD_INT_SELF, PROD_INT_DIM, PROD_INT_KEEPDIM, PROD_INT_DTYPE, PROD_INT_OUT };
 // aten::prod.out
 enum { PROD_SELF, PROD_DTYPE, PROD_OUT };
+// aten::rand.out
+enum { RAND_SIZE, RAND_OUT };
+// aten::randn.out
+enum { RANDN_SIZE, RANDN_OUT };
 // aten::reciprocal.out
 enum { RECIPROCAL_SELF, RECIPROCAL_OUT };
 // aten::reflection_pad1d.out

@@ -413,7 +413,11 @@ int pt_execute(pt_method *method, pt_error *error);
 int pt_step(pt_method *method, pt_error *error);
 // Back to the first instruction.
 int pt_restart(pt_method *method, pt_error *error);
-// Buffers get their initial values again, or zero. All is as after load: inputs have to be set.
+// Random numbers of the following executions start again, as they do from load with a seed of 0.
+// Without it each execution continues them.
+int pt_seed(pt_method *method, uint32_t seed, pt_error *error);
+// Buffers get their initial values again, or zero. All is as after load, but for random numbers:
+// inputs have to be set.
 int pt_reset_state(pt_method *method, pt_error *error);
 
 // InvalidState where the method is not loaded.

@@ -41,7 +41,9 @@ static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
     c.records = (uint8_t *)&pool;
     pt_start(&c);
     uint64_t none = time_of(&c, clock, mask);
-    c.tracer = (pt_tracer){events, clock, mask, 0, 0};
+    c.tracer.events = events;
+    c.tracer.clock = clock;
+    c.tracer.mask = mask;
     uint64_t none_traced = time_of(&c, clock, mask);
     pool.method.n_instructions = N;
     uint64_t all_traced = time_of(&c, clock, mask);
@@ -52,5 +54,8 @@ static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
 }
 
 void pt_set_tracer(pt_context *c, pt_event *events, uint64_t (*clock)(void), uint64_t mask) {
-    c->tracer = (pt_tracer){events, clock, mask, 0, events ? overhead(clock, mask) : 0};
+    c->tracer.events = events;
+    c->tracer.clock = clock;
+    c->tracer.mask = mask;
+    c->tracer.overhead = events ? overhead(clock, mask) : 0;
 }

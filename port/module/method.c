@@ -381,6 +381,14 @@ static mp_obj_t method_reset_state(mp_obj_t self) {
     return call(self, pt_reset_state);
 }
 
+// pt_seed, which kernels in flash have no entry for.
+static mp_obj_t method_seed(mp_obj_t self, mp_obj_t seed) {
+    method_check(self);
+    ((method *)MP_OBJ_TO_PTR(self))->m.c.tracer.random =
+        pt_scatter_bits((uint32_t)mp_obj_get_int(seed));
+    return mp_const_none;
+}
+
 static mp_obj_t method_usage(mp_obj_t self) {
     pt_usage usage = pt_get_usage(&((method *)MP_OBJ_TO_PTR(self))->m);
     mp_obj_t items[] = {pt_small_int(usage.pool), pt_small_int(usage.prepared),
@@ -403,6 +411,7 @@ static const mp_rom_map_elem_t method_locals_table[] = {
     PT_VAR(pt_method, item, 4, 4),
     PT_1(method, restart),
     PT_1(method, reset_state),
+    PT_2(method, seed),
     PT_VAR(method, load, LOAD_ARGUMENTS, LOAD_ARGUMENTS),
     PT_1(method, unload),
     PT_1(method, end),

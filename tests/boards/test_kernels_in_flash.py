@@ -34,7 +34,9 @@ def package(firmware, tmp_path_factory):
     """All kernels and int8 ds_cnn."""
     folder = tmp_path_factory.mktemp("package")
     entry = kernels_in_flash.build(BOARD, {}, [("model", MODEL.read_bytes())], firmware, folder)
-    assert entry["operators"] == sorted(name for name in known_operators() if "_backward" not in name)
+    rare = {"aten::convolution_backward.out", "aten::rand.out", "aten::randn.out",
+            "aten::max_pool2d_with_indices_backward.grad_input"}
+    assert set(entry["operators"]) == known_operators().keys() - rare
     return folder
 
 

@@ -145,13 +145,12 @@ def test_refusals(operator, good, changes, name, reason):
 
 def test_dropout_in_inference_is_a_copy():
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
-    for p, train in ((0.5, False), (0.5, None), (0.0, True)):
+    for p, train in ((0.5, False), (0.0, None), (0.0, True)):
         out, mask = call("aten::native_dropout.out", x, p, train, np.zeros_like(x),
                          np.zeros(x.shape, bool))
         assert (out == x).all() and mask.all()
-    for p, train, reason in ((0.5, True, "no random numbers"), (1.5, False, "a probability")):
-        with pytest.raises(KernelError, match=reason):
-            call("aten::native_dropout.out", x, p, train, np.zeros_like(x), np.zeros(x.shape, bool))
+    with pytest.raises(KernelError, match="a probability"):
+        call("aten::native_dropout.out", x, 1.5, False, np.zeros_like(x), np.zeros(x.shape, bool))
 
 
 def test_batch_norm_with_an_argument_for_training():

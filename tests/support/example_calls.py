@@ -188,6 +188,8 @@ def made():
     yield "aten::full.out", ([2, 3], 0.5, out(2, 3))
     yield "aten::full_like.out", (X, 0.5, None, out(2, 3, 4))
     yield "aten::ones.out", ([2, 3], out(2, 3))
+    yield "aten::rand.out", ([2, 3], out(2, 3))
+    yield "aten::randn.out", ([2, 3], out(2, 3))
     yield "aten::scalar_tensor.out", (0.5, out())
     yield "aten::zeros.out", ([2, 3], out(2, 3))
 

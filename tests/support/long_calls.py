@@ -23,7 +23,7 @@ from support.kernel_call import Tensor, channels_last
 SHORT = {
     *(f"aten::{name}.out" for name in ("alias_copy", "clone", "detach_copy", "lift_fresh_copy")),
     *(f"aten::{name}.out" for name in ("empty", "full", "full_like", "ones", "scalar_tensor", "zeros")),
-    "aten::fill.Scalar_out", "aten::native_dropout.out", "aten::view_copy.out",
+    "aten::fill.Scalar_out", "aten::view_copy.out",
     "aten::unsqueeze_copy.out", "aten::squeeze_copy.dim_out", "aten::squeeze_copy.dims_out",
     "dim_order_ops::_empty_dim_order.out", "et_copy::_d2h_copy.out", "et_copy::_h2d_copy.out",
     "aten::_local_scalar_dense", "aten::sym_numel", "aten::sym_size.int",
@@ -168,6 +168,9 @@ def made():
     yield "aten::arange.out", (N, out(N))
     yield "aten::arange.start_out", (0, 2 * N, 2, out(N))
     yield "aten::fill.Tensor_out", (X, floats(), like(X, np.int64))
+    for name in ("rand", "randn"):
+        yield f"aten::{name}.out", ([N], out(N))
+    yield "aten::native_dropout.out", (X, 0.5, True, like(X), like(X, bool))
 
 
 def picked():

@@ -27,11 +27,6 @@ GROUPS = {"integers": ("uint8", "int8", "int16", "int32", "int64"),
           "floats": ("float16", "bfloat16", "float32", "float64")}
 ALL = ("bool", *GROUPS["integers"], *GROUPS["floats"], "complex64")
 MAIN = {"aten::where.self_out": 1}  # the tensor whose dtype counts, if it is not the first
-# Operators without a kernel
-MISSING = {
-    "aten::rand.out": "no random numbers: each run gives the same",
-    "aten::randn.out": "no random numbers: each run gives the same",
-}
 
 
 def array_of(value):
@@ -125,8 +120,6 @@ def listed(dtypes):
 
 
 def row(operator):
-    if operator not in EXAMPLES:
-        return f"| `{operator}` | – | no kernel: {MISSING[operator]} |"
     if not list(tensors(EXAMPLES[operator])):
         return f"| `{operator}` | numbers | |"
     refused = {dtype: refusal(operator, dtype) for dtype in ALL}

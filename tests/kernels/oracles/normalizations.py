@@ -94,5 +94,5 @@ def group_norm(draw, operator):
 
 @oracle("aten::native_dropout.out")
 def dropout(draw, operator):
-    x, (p, train) = random(draw.random, draw.shape()), draw.pick((0.5, False), (0.5, None), (0.0, True))
+    x, (p, train) = random(draw.random, draw.shape()), draw.pick((0.5, False), (0.0, None), (0.0, True))
     return Sample([draw.contiguous(x), p, train], [x, np.ones(x.shape, bool)], order="contiguous")

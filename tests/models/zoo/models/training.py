@@ -1,7 +1,7 @@
 """What training runs: gradients, and random numbers."""
 
 import torch
-from models.zoo.registry import Data, Model, fixture
+from models.zoo.registry import Data, Function, Model, fixture
 from torch import nn
 
 
@@ -27,3 +27,16 @@ def training_step(data: Data) -> Model:
 
     return Model(Network(), (data.floats(2, 1, 8, 8), data.integers(2, low=0, high=3)), gradients=True,
                  executorch_fails=True)
+
+
+@fixture
+def random_numbers(data: Data) -> Model:
+    """What is true of random numbers, whichever they are: of rand, randn and a dropout in training.
+    ExecuTorch 1.5.1 does not scale what dropout keeps."""
+    def compute(x):
+        dropped, mask = torch.ops.aten.native_dropout(x, 0.25, True)
+        uniform, normal = torch.rand(5, 7), torch.randn(5, 7)
+        return ((uniform >= 0) & (uniform < 1), normal * normal < 64,
+                torch.where(mask, dropped - x / 0.75, dropped).abs() < 1e-6)
+
+    return Model(Function(compute), (data.floats(4, 6),), executorch_fails=True)

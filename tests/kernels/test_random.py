@@ -1,0 +1,162 @@
+"""rand, randn and native_dropout in training: which numbers come, their statistics, whose they are."""
+
+import numpy as np
+import pytest
+from picotorch import Error
+from picotorch.runtime import Runtime
+from support.board_call import BOARDS, Case, assert_same
+from support.kernel_call import DTYPES, KernelError, Tensor, call, channels_last
+from support.programs import call as instruction
+from support.programs import plan, program, tensor
+
+RAND, RANDN, DROPOUT = "aten::rand.out", "aten::randn.out", "aten::native_dropout.out"
+
+
+def scatter(x):
+    """As pt_scatter_bits: of MurmurHash3."""
+    x = x.astype(np.uint64)
+    x = (x ^ x >> np.uint64(16)) * np.uint64(0x85EBCA6B) & np.uint64(0xFFFFFFFF)
+    x = (x ^ x >> np.uint64(13)) * np.uint64(0xC2B2AE35) & np.uint64(0xFFFFFFFF)
+    return x ^ x >> np.uint64(16)
+
+
+def bits(n, seed=0, first=0):
+    """Numbers `first` to `first + n - 1` of a seed."""
+    counts = np.arange(first + 1, first + n + 1, dtype=np.uint64) * np.uint64(0x9E3779B9)
+    return scatter((scatter(np.array(seed)) + counts) & np.uint64(0xFFFFFFFF))
+
+
+def uniform(*arguments):
+    return ((bits(*arguments) >> np.uint64(8)) / 2**24).astype(np.float32)
+
+
+def rand(sizes, dtype=np.float32, operator=RAND):
+    return call(operator, list(sizes), np.zeros(sizes, dtype))
+
+
+def test_the_first_bits():
+    assert [hex(one) for one in bits(3)] == ["0x92ca2f0e", "0x3cd6e3f3", "0x1b147dcc"]
+
+
+def test_rand_gives_the_numbers_of_seed_0():
+    np.testing.assert_array_equal(rand((4, 5)), uniform(20).reshape(4, 5))
+    np.testing.assert_array_equal(rand((3,), np.float64), uniform(3))
+
+
+def test_randn_gives_box_and_mullers():
+    u = uniform(2 * 1000).astype(float).reshape(-1, 2)
+    expected = np.sqrt(-2 * np.log(1 - u[:, 0])) * np.cos(2 * np.pi * u[:, 1])
+    np.testing.assert_allclose(rand((1000,), operator=RANDN), expected, 1e-4, 1e-5)
+
+
+def test_statistics():
+    u, n = rand((100000,)).astype(float), rand((100000,), operator=RANDN).astype(float)
+    assert abs(u.mean() - 1 / 2) < 0.003 and abs(u.var() - 1 / 12) < 0.001
+    assert abs(n.mean()) < 0.01 and abs(n.var() - 1) < 0.02 and abs((n**4).mean() - 3) < 0.1
+    assert np.histogram(u, 64, (0, 1))[0].std() < 60  # 40 of independent ones
+    assert abs(np.corrcoef(u[:-1], u[1:])[0, 1]) < 0.01
+    assert abs(np.corrcoef(u, uniform(100000, 1))[0, 1]) < 0.01
+
+
+@pytest.mark.parametrize(("code", "unit"), [(DTYPES["float16"], 2**-11), (15, 2**-8)])
+def test_halves_stay_below_1(code, unit):
+    n = 20000
+    stored = call(RAND, [n], Tensor(np.zeros(n, np.uint16), dtype=code))
+    values = (stored.view(np.float16) if unit == 2**-11
+              else (stored.astype(np.uint32) << 16).view(np.float32)).astype(float)
+    np.testing.assert_array_equal(values, np.floor(bits(n) / 2**32 / unit) * unit)
+    assert values.max() < 1
+
+
+def test_dropout_in_training():
+    x = np.random.default_rng(1).normal(size=(3, 4, 5)).astype(np.float32)
+    for train in (True, None):
+        out, mask = call(DROPOUT, x, 0.25, train, np.zeros_like(x), np.zeros(x.shape, bool))
+        np.testing.assert_array_equal(mask.ravel(), uniform(60) >= 0.25)
+        np.testing.assert_array_equal(out, x * np.where(mask, np.float32(1 / 0.75), 0))
+    assert 0.7 < call(DROPOUT, np.ones(5000, np.float32), 0.25, True, np.zeros(5000, np.float32),
+                      np.zeros(5000, bool))[1].mean() < 0.8
+
+
+def test_dropout_of_all_and_of_nothing():
+    x = np.array([1, np.nan, np.inf], np.float32)
+    out, mask = call(DROPOUT, x, 1.0, True, np.zeros_like(x), np.zeros(3, bool))
+    np.testing.assert_array_equal(out, [0, np.nan, np.nan])
+    assert not mask.any()
+    none = np.zeros((0, 2), np.float32)
+    assert call(DROPOUT, none, 0.5, True, none, np.zeros((0, 2), bool))[0].shape == (0, 2)
+
+
+def test_dropout_in_any_dim_order():
+    """The output decides: its elements are drawn for as they lie in memory."""
+    x = np.random.default_rng(1).normal(size=(2, 3, 4, 5))
+    out, mask = call(DROPOUT, x, 0.5, True, channels_last(np.zeros_like(x)), np.zeros(x.shape, bool))
+    np.testing.assert_array_equal(mask.transpose(0, 2, 3, 1).ravel(), uniform(120) >= 0.5)
+    np.testing.assert_array_equal(out, np.where(mask, 2 * x, 0))
+
+
+@pytest.mark.parametrize(("operator", "arguments", "words"), [
+    (RAND, [[2], np.zeros(2, np.int32)], "NotSupported in check: random numbers are floats"),
+    (RANDN, [[2], np.zeros(2, bool)], "NotSupported in check: random numbers are floats"),
+    (RAND, [[-2], np.zeros(2, np.float32)], "InvalidArgument in check"),
+    (RAND, [[3], np.zeros(2, np.float32)], "InvalidArgument in check: the output's sizes differ"),
+    (DROPOUT, [np.zeros(2, np.int32), 0.5, True, np.zeros(2, np.int32), np.zeros(2, bool)],
+     "NotSupported in check: a dropout in training takes floats only"),
+])
+def test_refusals(operator, arguments, words):
+    with pytest.raises(KernelError, match=words):
+        call(operator, *arguments)
+
+
+def random_cases():
+    rng = np.random.default_rng(3)
+    for dtype in (np.float32, np.float64):
+        yield from (Case(name, [40, 50], np.zeros((40, 50), dtype)) for name in (RAND, RANDN))
+        for p in (0.1, 0.5, 1.0):
+            x = rng.normal(size=(7, 9)).astype(dtype)
+            yield Case(DROPOUT, x, p, True, np.zeros_like(x), np.zeros(x.shape, bool))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_draw_the_same(board):
+    assert_same(board, list(random_cases()))
+
+
+# ---- whose they are
+
+
+@pytest.fixture
+def method():
+    """A method whose output are 6 random numbers, and which has no inputs."""
+    values = [tensor([6], 0), {"val": ("IntList", {"items": [2]})}, {"val": ("Int", {"int_val": 6})}]
+    made = program(plan(values, [instruction(0, 1, 0, 0)], [RAND], [], [0], [32]))
+    return Runtime.get().load_program(made).load_method("forward")
+
+
+def draw(method):
+    return np.asarray(method.execute([])[0]).copy()
+
+
+def test_each_execution_continues(method):
+    np.testing.assert_array_equal(draw(method), uniform(6))
+    np.testing.assert_array_equal(draw(method), uniform(6, 0, 6))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 2**31, 2**32 - 1])
+def test_a_seed_begins_its_sequence(method, seed):
+    for _ in range(2):
+        draw(method)
+        method.manual_seed(seed)
+        np.testing.assert_array_equal(draw(method), uniform(6, seed))
+
+
+def test_a_method_that_is_not_loaded_takes_no_seed(method):
+    method._method.unload()
+    with pytest.raises(Error, match="not loaded"):
+        method.manual_seed(1)
+
+
+def test_reset_state_leaves_random_numbers_alone(method):
+    draw(method)
+    method._method.reset_state()
+    np.testing.assert_array_equal(draw(method), uniform(6, 0, 6))

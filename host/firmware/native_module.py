@@ -78,7 +78,7 @@ def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
 
 def _core_of(arch, small):
     """That of the loops of a module."""
-    return CORES[_CORE_OF[arch]] if arch in _CORE_OF and not small else lib.PT_CORE_PLAIN
+    return lib.PT_CORE_PLAIN if small else CORES.get(_CORE_OF.get(arch), lib.PT_CORE_PLAIN)
 
 
 def _runs(program, arch, small):

@@ -451,7 +451,6 @@ CORES = {
     "cortex-m0": lib.PT_CORE_V6M,
     "cortex-m0plus": lib.PT_CORE_V6M,
     "cortex-m1": lib.PT_CORE_V6M,
-    "cortex-m3": lib.PT_CORE_V7M,
     "cortex-m4": lib.PT_CORE_DSP,
     "cortex-m7": lib.PT_CORE_DSP,
     "cortex-m33": lib.PT_CORE_DSP,

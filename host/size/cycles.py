@@ -8,7 +8,7 @@ bus, which are the chip's.
 
 CYCLES_PER_INSTRUCTION = {
     "cortex-m0plus": (1.27, 1.34, 1.41),
-    "cortex-m3": (1.90, 3.08, 3.83),
+    "cortex-m3": (1.40, 1.57, 1.93),
     "cortex-m4": (1.37, 1.5, 1.66),
     "cortex-m7": (0.84, 0.97, 1.07),
     "cortex-m33": (1.24, 1.33, 1.43),
@@ -16,7 +16,7 @@ CYCLES_PER_INSTRUCTION = {
 }
 PREPARED = {
     "cortex-m0plus": (1.33, 1.37, 1.41),
-    "cortex-m3": (1.90, 3.16, 4.15),
+    "cortex-m3": (1.40, 1.57, 1.93),
     "cortex-m4": (1.47, 1.69, 2.01),
     "cortex-m7": (0.95, 1.08, 1.21),
     "cortex-m33": (1.32, 1.49, 1.72),

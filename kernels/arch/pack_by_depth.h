@@ -1,30 +1,28 @@
-// Packing of patches whose words are two values: the sum of the first and 2^shift times the second.
+// Packing of patches whose words are two values: the sum of the first and 2^16 times the second.
 // Words lie in the order [two values][patch].
 #ifndef PT_ARCH_PACK_BY_DEPTH_H
 #define PT_ARCH_PACK_BY_DEPTH_H
 
 #include <stdint.h>
 
-enum { PT_SHIFT_V6M = 16, PT_SHIFT_V7M = 23 };
-
-// A row of `count` values, `offset` added, from value k of patch i of two on.
-static inline void pt_pack_row_by_depth(uint32_t *block, int32_t i, int32_t k, int32_t shift,
-                                        int32_t offset, const int8_t *values, int32_t count) {
-    uint32_t *to = block + (k & ~1) + i, offsets = (uint32_t)offset + ((uint32_t)offset << shift);
+// A row of `count` values from value k of patch i of two on.
+static inline void pt_pack_row_by_depth(uint32_t *block, int32_t i, int32_t k, const int8_t *values,
+                                        int32_t count) {
+    uint32_t *to = block + (k & ~1) + i;
     const int8_t *end = values + count;
     if (k & 1 && count > 0) {
-        *to += (uint32_t)(*values++ + offset) << shift;
+        *to += (uint32_t)*values++ << 16;
         to += 2;
     }
     for (; end - values > 3; values += 4, to += 4) {
-        to[0] = (uint32_t)values[0] + ((uint32_t)values[1] << shift) + offsets;
-        to[2] = (uint32_t)values[2] + ((uint32_t)values[3] << shift) + offsets;
+        to[0] = (uint32_t)values[0] + ((uint32_t)values[1] << 16);
+        to[2] = (uint32_t)values[2] + ((uint32_t)values[3] << 16);
     }
     for (; end - values > 1; values += 2, to += 2) {
-        *to = (uint32_t)values[0] + ((uint32_t)values[1] << shift) + offsets;
+        *to = (uint32_t)values[0] + ((uint32_t)values[1] << 16);
     }
     if (values != end) {
-        *to = (uint32_t)(*values + offset);
+        *to = (uint32_t)*values;
     }
 }
 
@@ -35,12 +33,11 @@ static inline void pt_double_patch_by_depth(uint32_t *block, int32_t depth) {
     }
 }
 
-// Weights: the sum of a second one and 2^shift times the first, up to a multiple of four weights.
-static inline uint32_t *pt_pair_weights(const int8_t *weights, int32_t depth, int32_t shift,
-                                        uint32_t *to) {
+// Weights: the sum of a second one and 2^16 times the first, up to a multiple of four weights.
+static inline uint32_t *pt_pair_weights(const int8_t *weights, int32_t depth, uint32_t *to) {
     for (int32_t k = 0; k < ((depth + 3) & ~3); k += 2) {
         uint32_t first = k < depth ? (uint32_t)weights[k] : 0;
-        *to++ = (first << shift) + (k + 1 < depth ? (uint32_t)weights[k + 1] : 0);
+        *to++ = (first << 16) + (k + 1 < depth ? (uint32_t)weights[k + 1] : 0);
     }
     return to;
 }

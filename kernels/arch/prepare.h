@@ -9,7 +9,6 @@
 
 // pt_layer_bytes of a layer, whose channels are all of it or of a group.
 void pt_prepare_layer_v6m(const pt_layer *layer, void *to);
-void pt_prepare_layer_v7m(const pt_layer *layer, void *to);
 void pt_prepare_layer_dsp(const pt_layer *layer, void *to);
 // pt_prepared_rows bytes of the rows of w.
 void pt_prepare_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
@@ -28,9 +27,6 @@ static inline void pt_prepare_layer(uint8_t core, const pt_layer *layer, void *t
     case PT_CORE_V6M:
         pt_prepare_layer_v6m(layer, to);
         break;
-    case PT_CORE_V7M:
-        pt_prepare_layer_v7m(layer, to);
-        break;
     case PT_CORE_DSP:
         pt_prepare_layer_dsp(layer, to);
         break;
@@ -47,9 +43,8 @@ static inline void pt_prepare_rows(uint8_t core, const pt_linear *p, const int8_
 
 // ---- for a build with PT_ANY_CORE
 
-// What the loops of a core read of a layer. in_rows: patches lie in a row in the input; bytes: of
-// scratch.
-pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows, uint32_t bytes);
+// What the loops of a core read of a layer. in_rows: patches lie in a row in the input.
+pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows);
 // The same of rows, whose addends are read all the same; `constant` when these cannot change.
 pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant);
 // The products of n patches, `stride` bytes apart, with what is prepared.

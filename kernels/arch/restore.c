@@ -18,7 +18,7 @@ static bool has_lowest_pair(const pt_layer *layer) {
     return false;
 }
 
-pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows, uint32_t bytes) {
+pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows) {
     const pt_range *range = &layer->output.range;
     int32_t depth = layer->depth;
     bool takes;
@@ -26,10 +26,6 @@ pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows, 
     case PT_CORE_V6M:
         takes = pt_v6m_takes_prepared(depth) && !pt_narrows(range) &&
                 range->offset == (int8_t)range->offset && !has_lowest_pair(layer);
-        return takes ? PT_USES_PREPARED : PT_USES_PLAIN;
-    case PT_CORE_V7M:
-        takes =
-            pt_v7m_takes_prepared(depth) && !pt_narrows(range) && !pt_v7m_takes_six(depth, bytes);
         return takes ? PT_USES_PREPARED : PT_USES_PLAIN;
     case PT_CORE_DSP:
         takes =
@@ -63,11 +59,10 @@ static int32_t half_of(uint32_t value) {
 }
 
 // Weights by twos, see pt_pair_weights. Returns the end, the sum of the weights in *sum.
-static const uint32_t *restore_pairs(const uint32_t *words, int32_t depth, int32_t shift,
-                                     int8_t *weights, uint32_t *sum) {
+static const uint32_t *restore_pairs(const uint32_t *words, int32_t depth, int8_t *weights,
+                                     uint32_t *sum) {
     for (int32_t k = 0; k < ((depth + 3) & ~3); k += 2, words++) {
-        int32_t second = (int32_t)(*words << (32 - shift)) >> (32 - shift);
-        int32_t first = (int32_t)(*words - (uint32_t)second) >> shift;
+        int32_t second = (int16_t)*words, first = (int32_t)(*words - (uint32_t)second) >> 16;
         *sum += (uint32_t)first + (uint32_t)second;
         if (k < depth) {
             weights[k] = (int8_t)first;
@@ -82,18 +77,10 @@ static const uint32_t *restore_pairs(const uint32_t *words, int32_t depth, int32
 static channel restore_v6m(const pt_layer *layer, int32_t o, int8_t *weights) {
     const uint32_t *words = layer->prepared;
     uint32_t sum = 0;
-    words = restore_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, PT_SHIFT_V6M,
-                          weights, &sum);
+    words =
+        restore_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, weights, &sum);
     return (channel){(int32_t)(words[0] - (uint32_t)layer->offset * sum), (int32_t)words[2],
                      (int32_t)words[1]};
-}
-
-static channel restore_v7m(const pt_layer *layer, int32_t o, int8_t *weights) {
-    const uint32_t *words = layer->prepared;
-    uint32_t sum = 0;
-    words = restore_pairs(words + o * ((layer->depth + 3) / 4 * 2 + 4), layer->depth, PT_SHIFT_V7M,
-                          weights, &sum);
-    return (channel){half_of(words[0]), (int32_t)words[1], negative(words[2])};
 }
 
 static channel restore_dsp(const pt_layer *layer, int32_t o, int8_t *weights) {
@@ -114,9 +101,8 @@ static channel restore(const pt_layer *layer, int32_t o, int8_t *weights) {
         memcpy(weights, layer->weights + o * layer->depth, (size_t)layer->depth);
         return (channel){pt_bias_of(output, o), output->multipliers[o], output->shifts[o]};
     }
-    return layer->core == PT_CORE_V6M   ? restore_v6m(layer, o, weights)
-           : layer->core == PT_CORE_V7M ? restore_v7m(layer, o, weights)
-                                        : restore_dsp(layer, o, weights);
+    return layer->core == PT_CORE_V6M ? restore_v6m(layer, o, weights)
+                                      : restore_dsp(layer, o, weights);
 }
 
 void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t stride, int32_t n,

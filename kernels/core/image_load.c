@@ -122,7 +122,8 @@ static int take_prepared(pt_method *m, pt_error *error) {
     pt_context *c = &m->c;
     uint8_t core = pt_header_of(m->plan.program)->core;
     c->core = core & (uint8_t)~PT_IMAGE_OWN_CORE;
-    bool is_own = PT_HAS_ANY_CORE ? c->core <= PT_CORE_DSP : c->core == PT_CORE;
+    bool is_own = c->core == PT_CORE ||
+                  (PT_HAS_ANY_CORE && (c->core == PT_CORE_V6M || c->core == PT_CORE_DSP));
     c->prepared = is_own ? pt_record_of(c)->prepared : 0;
     return is_own || !(core & PT_IMAGE_OWN_CORE)
                ? PT_ERROR_OK

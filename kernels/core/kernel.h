@@ -92,13 +92,11 @@ enum {
 };
 
 // Cores by the form that kernels give to weights which they prepare.
-enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain: none
+enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_DSP = 3 }; // plain: none
 
 // The core that a build is for.
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_CORE PT_CORE_DSP
-#elif defined(PT_LOOPS_V7M)
-#define PT_CORE PT_CORE_V7M
 #elif defined(PT_LOOPS_V6M)
 #define PT_CORE PT_CORE_V6M
 #else

@@ -159,16 +159,13 @@ static bool has_constant_weights(const pt_context *c, const pt_ref *args, bool *
 }
 
 // For those who write images: what is the same for all groups.
-static void note_use(pt_context *c, const pt_ref *args, const convolution *x) {
-    pt_tensor scratch = pt_get_tensor(c, args[QUANTIZED_CONV2D_SCRATCH]);
-    uint32_t bytes = pt_nbytes(&scratch);
+static void note_use(pt_context *c, const convolution *x) {
     pt_layer layer = layer_of(x);
     layer.channels = x->outputs;
-    bytes = bytes < pt_least_scratch(x->depth) ? useful_scratch(x) : bytes;
-    pt_prepared_use use = pt_layer_use(c->core, &layer, x->in_place, bytes);
+    pt_prepared_use use = pt_layer_use(c->core, &layer, x->in_place);
     for (int32_t g = 1; g < x->groups; g++) {
         pt_skip_channels(&layer);
-        use = use == pt_layer_use(c->core, &layer, x->in_place, bytes) ? use : PT_USES_BOTH;
+        use = use == pt_layer_use(c->core, &layer, x->in_place) ? use : PT_USES_BOTH;
     }
     for (uint32_t i = 0; i < sizeof(prepared_arguments); i++) {
         pt_note_use(c, prepared_arguments[i], use);
@@ -185,7 +182,7 @@ static void prepare_convolution(pt_context *c, const pt_ref *args, const convolu
         return;
     }
     if (PT_HAS_ANY_CORE) {
-        note_use(c, args, x);
+        note_use(c, x);
     }
     layer.channels = x->outputs;
     uint32_t bytes = pt_layer_bytes(x->depth, x->outputs);

@@ -238,7 +238,7 @@ def test_an_image_for_another_core_that_leaves_weights_out_is_refused(core):
         result.message
 
 
-@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 @pytest.mark.parametrize("name", ["int8_convolutions", "int8_resnet8"])
 def test_the_twin_runs_what_is_prepared(name, core):
     """Where that is wrong, the outputs are."""

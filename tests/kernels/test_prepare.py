@@ -143,7 +143,7 @@ def test_cores_differ_in_what_is_prepared_alone():
     parts = [result.pool[len(records) :] for result in results[1:]]
     assert all(result.pool[: len(records)] == records for result in results)
     assert [len(part) for part in parts] == [results[0].prepared] * 4
-    assert len(set(parts)) == 4
+    assert len(set(parts)) == 3  # nothing for M3 and M55
     assert len({result.outputs[0].tobytes() for result in results}) == 1
 
 
@@ -153,7 +153,7 @@ def test_cores_of_one_kind_have_one_form():
     assert len(set(pools)) == 1
 
 
-@pytest.mark.parametrize("core", ("cortex-m55", "cortex-m23", "of no name"))
+@pytest.mark.parametrize("core", ("cortex-m3", "cortex-m55", "cortex-m23", "of no name"))
 def test_a_core_without_a_form_has_zeros_behind_the_references(core):
     result = twin.run(for_core(NAME, core))
     assert 0 < len(result.pool[-result.prepared :].rstrip(b"\0")) < 256

@@ -18,7 +18,7 @@ from support import fixture_store
 
 LOCK = Path(__file__).resolve().parents[1] / "core" / "image.lock"
 VERSION = lib.PT_IMAGE_MAGIC.to_bytes(4, "little").decode()
-CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4")
+CORES = ("cortex-m0plus", "cortex-m4")
 
 
 def line_of(name: str, method: str, program, data_map) -> str:

@@ -105,7 +105,7 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
     uint32_t *to = pt_pair_at(layer, i, k);
     for (; rows > 0; rows--, values += step) {
         if (layer->by_depth) {
-            pt_pack_row_by_depth(layer->block, i, k, PT_SHIFT_V6M, 0, values, count);
+            pt_pack_row_by_depth(layer->block, i, k, values, count);
             k += count;
         } else if (layer->width > 2) {
             for (int32_t j = 0; j < count; j++, k++) {
@@ -122,7 +122,7 @@ void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
     int8_t zero_point = (int8_t)-layer->offset;
     for (; count > 0; count--, k++) {
         if (layer->by_depth) {
-            pt_pack_row_by_depth(layer->block, i, k, PT_SHIFT_V6M, 0, &zero_point, 1);
+            pt_pack_row_by_depth(layer->block, i, k, &zero_point, 1);
         } else {
             pack_value(pt_pair_at(layer, i, k), i, zero_point);
         }
@@ -239,8 +239,7 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
     for (int32_t done = 0; done < n; done += taken) {
         done = done + taken < n ? done : n - taken;
         for (int32_t i = 0; i < taken && layer->by_depth; i++) {
-            pt_pack_row_by_depth(layer->block, i, 0, PT_SHIFT_V6M, 0, patches + (done + i) * stride,
-                                 layer->depth);
+            pt_pack_row_by_depth(layer->block, i, 0, patches + (done + i) * stride, layer->depth);
         }
         for (int32_t i = 0; i < taken && !layer->by_depth; i += 2) {
             const int8_t *row = patches + (done + i) * stride;

@@ -23,7 +23,7 @@ void pt_prepare_layer_v6m(const pt_layer *layer, void *to) {
     uint32_t *words = to, all_fit = 1;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
         uint32_t sum = sum_weights(w, layer->depth, &all_fit);
-        words = pt_pair_weights(w, layer->depth, PT_SHIFT_V6M, words);
+        words = pt_pair_weights(w, layer->depth, words);
         *words++ = (uint32_t)pt_bias_of(output, o) + (uint32_t)layer->offset * sum;
         *words++ = (uint32_t)output->shifts[o];
         *words++ = (uint32_t)output->multipliers[o];

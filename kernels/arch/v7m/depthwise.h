@@ -149,11 +149,12 @@ static __attribute__((noinline)) void pt_widen(const pt_pixels *pixels, const in
     "mla r1, r5, r10, r1\n\t"       \
     "add %[row], r11\n\t"
 
-#define PT_OUTPUT(sum)                  \
-    "add r10, r6, " sum ", asr #31\n\t" \
-    "mov r9, #0x80000000\n\t"           \
-    "smlal r9, r10, " sum ", r4\n\t"    \
-    "asr " sum ", r10, r5\n\t"          \
+#define PT_OUTPUT(sum)                      \
+    "smull r9, r10, " sum ", r4\n\t"        \
+    "add " sum ", r6, " sum ", asr #31\n\t" \
+    "lsls r9, r9, #1\n\t"                   \
+    "adc " sum ", r10, " sum "\n\t"         \
+    "asr " sum ", r5\n\t"                   \
     "ssat " sum ", #8, " sum "\n\t"
 
 // clang-format off

@@ -1,146 +1,148 @@
-// ARMv7-M: a SMLAL makes two products, and adds them in 64 bits, of which the low PT_PAIR_SHIFT are
-// the first patch's.
+// ARMv7-M: a MLA makes two products, of values of two patches with one weight. Two of them, with
+// the next value and weight, and PT_HALVES beside them fit into 16 bits each, without a sign. All
+// are added in 32 bits, and the sums of the second patch alone beside it. MLA takes 2 cycles,
+// SMLAL 7.
 #ifndef PT_ARCH_V7M_PRODUCTS_H
 #define PT_ARCH_V7M_PRODUCTS_H
 
 #include "../offsets.h"
 
-// Pairs of patches, channels and outputs of a layer.
+// Patches, channels and outputs of a layer.
 typedef struct pt_pairs {
     const int32_t *bias, *multipliers, *shifts; // of the next channel
-    int32_t bias_step;                          // bytes to the bias of the one after it
+    int32_t rounding;                           // the output's offset and a half, doubled
     int8_t *out;
     int32_t out_step; // bytes between the outputs of patches
     const uint32_t *patches;
     int32_t depth;
-    int32_t rounding; // the output's offset and a half, doubled
     const int8_t *weights, *end;
-    int32_t left;      // of the depth
-    int32_t firsts[2]; // what has been taken out of sums
+    int32_t first[2]; // of sums, of all and of the second patch: what takes the PT_HALVES out
 } pt_pairs;
 
 PT_OFFSET(pt_pairs, bias, 0);
 PT_OFFSET(pt_pairs, multipliers, 4);
 PT_OFFSET(pt_pairs, shifts, 8);
-PT_OFFSET(pt_pairs, bias_step, 12);
+PT_OFFSET(pt_pairs, rounding, 12);
 PT_OFFSET(pt_pairs, out, 16);
 PT_OFFSET(pt_pairs, out_step, 20);
 PT_OFFSET(pt_pairs, patches, 24);
 PT_OFFSET(pt_pairs, depth, 28);
-PT_OFFSET(pt_pairs, rounding, 32);
-PT_OFFSET(pt_pairs, weights, 36);
-PT_OFFSET(pt_pairs, end, 40);
-PT_OFFSET(pt_pairs, left, 44);
-PT_OFFSET(pt_pairs, firsts, 48);
+PT_OFFSET(pt_pairs, weights, 32);
+PT_OFFSET(pt_pairs, end, 36);
+PT_OFFSET(pt_pairs, first, 40);
+
+// Two products are from -32,512 to 32,768.
+enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
 
 // clang-format off
 
-// Eight values of `step` a time, the rest one by one. r12 counts.
-#define PT_LOOP(eight, one) \
-    "subs r12, #8\n\t"      \
-    "blo 2f\n"              \
-    "1:\n\t"                \
-    eight                   \
-    "subs r12, #8\n\t"      \
-    "bhs 1b\n"              \
-    "2:\n\t"                \
-    "adds r12, #8\n\t"      \
-    "beq 4f\n"              \
-    "3:\n\t"                \
-    one                     \
-    "subs r12, #1\n\t"      \
-    "bne 3b\n"              \
-    "4:\n\t"
+// r12 counts the depth: eight values a time, then two, then the last.
+#define PT_LOOP(eight, two, one) \
+    "subs r12, #8\n\t"           \
+    "blo 2f\n"                   \
+    "1:\n\t"                     \
+    eight                        \
+    "subs r12, #8\n\t"           \
+    "bhs 1b\n"                   \
+    "2:\n\t"                     \
+    "adds r12, #6\n\t"           \
+    "bmi 4f\n"                   \
+    "3:\n\t"                     \
+    two                          \
+    "subs r12, #2\n\t"           \
+    "bpl 3b\n"                   \
+    "4:\n\t"                     \
+    "adds r12, #2\n\t"           \
+    "beq 5f\n\t"                 \
+    one                          \
+    "5:\n\t"
+
+// Two products of a pair in `a` and `b`, to the sums of both.
+#define PT_ADD(a, b, v, w, all, second)      \
+    "mla " a ", " a ", " v ", lr\n\t"        \
+    "mla " a ", " b ", " w ", " a "\n\t"     \
+    "add " all ", " all ", " a "\n\t"        \
+    "add " second ", " second ", " a ", lsr #16\n\t"
 
 // Parameters of the next channel: r8 output, r9 rounding, r10 right shifts, r11 multiplier, r12
-// step between outputs, r7 bias.
-#define PT_NEXT_CHANNEL                   \
-    "ldmia.w %[p], {r6, r8, r9, r10}\n\t" \
-    "ldr r7, [r6]\n\t"                    \
-    "add r6, r6, r10\n\t"                 \
-    "ldr r11, [r8], #4\n\t"               \
-    "ldr r12, [r9], #4\n\t"               \
-    "stmia.w %[p], {r6, r8, r9}\n\t"      \
-    "ldr r9, [%[p], #32]\n\t"             \
-    "mvn r10, r12\n\t"                    \
-    "lsl r9, r9, r10\n\t"                 \
-    "add r10, r10, #1\n\t"                \
-    "ldrd r8, r12, [%[p], #16]\n\t"
+// step between outputs, r7 doubled bias.
+#define PT_NEXT_CHANNEL                 \
+    "ldmia.w lr, {r6, r8, r9, r10}\n\t" \
+    "ldr r7, [r6], #4\n\t"              \
+    "ldr r11, [r8], #4\n\t"             \
+    "ldr r12, [r9], #4\n\t"             \
+    "stmia.w lr, {r6, r8, r9}\n\t"      \
+    "lsls r7, r7, #1\n\t"               \
+    "mvn r6, r12\n\t"                   \
+    "lsl r9, r10, r6\n\t"               \
+    "add r10, r6, #1\n\t"               \
+    "ldrd r8, r12, [lr, #16]\n\t"
+
+// The sums of a pair, doubled, with the bias.
+#define PT_SPLIT(all, second)                            \
+    "sub " all ", " all ", " second ", lsl #16\n\t"      \
+    "add " second ", r7, " second ", lsl #1\n\t"         \
+    "add " all ", r7, " all ", lsl #1\n\t"
 
 // As pt_scale, of a doubled sum. r6 and r7 are free.
 #define PT_SCALE_TO(sum, to)             \
-    "mov.w r6, #0x80000000\n\t"          \
-    "add.w r7, r9, " sum ", asr #31\n\t" \
-    "smlal r6, r7, " sum ", r11\n\t"     \
+    "smull r6, r7, " sum ", r11\n\t"     \
+    "add " sum ", r9, " sum ", asr #31\n\t" \
+    "lsls r6, r6, #1\n\t"                \
+    "adc r7, r7, " sum "\n\t"            \
     "asr.w r7, r7, r10\n\t"              \
     "ssat r7, #8, r7\n\t"                \
     "strb.w r7, [" to "]\n\t"
 
-// ---- three pairs, a channel at a time
+// ---- three pairs, a channel at a time: r11 patches, r7 weights
 
-#define PT_STEP_BY(multiply)         \
-    "ldmia.w r11!, {r6, r8, r9}\n\t" \
-    "ldrsb.w r10, [r7], #1\n\t"      \
-    multiply " r0, r1, r6, r10\n\t"  \
-    multiply " r2, r3, r8, r10\n\t"  \
-    multiply " r4, r5, r9, r10\n\t"
+// Value `k` of those that are unrolled, with the weights in r9 and r10.
+#define PT_PAIRS(k)                            \
+    "ldr.w r6, [r11, #12 * " k "]\n\t"         \
+    "ldr.w r8, [r11, #12 * " k " + 4]\n\t"     \
+    PT_ADD("r6", "r8", "r9", "r10", "r0", "r1") \
+    "ldrd r6, r8, [r11, #12 * " k " + 8]\n\t"  \
+    PT_ADD("r6", "r8", "r9", "r10", "r2", "r3") \
+    "ldrd r6, r8, [r11, #12 * " k " + 16]\n\t" \
+    PT_ADD("r6", "r8", "r9", "r10", "r4", "r5")
 
-#define PT_STEP PT_STEP_BY("smlal")
+#define PT_TWO(k)                       \
+    "ldrsb.w r9, [r7, #" k "]\n\t"      \
+    "ldrsb.w r10, [r7, #" k " + 1]\n\t" \
+    PT_PAIRS(k)
 
-#define PT_SEVEN_STEPS \
-    PT_STEP            \
-    PT_STEP            \
-    PT_STEP            \
-    PT_STEP            \
-    PT_STEP            \
-    PT_STEP            \
-    PT_STEP
-
-// clang-format on
-
-// The sums of a pair, doubled, with the doubled bias in r6. The borrow of a negative first sum is
-// the carry of the shift.
-#define PT_SPLIT(low, high)                  \
-    "lsrs.w r7, " low ", #23\n\t"            \
-    "adc " high ", r7, " high ", lsl #9\n\t" \
-    "lsl " low ", " low ", #9\n\t"           \
-    "add " low ", r6, " low ", asr #8\n\t"   \
-    "add " high ", r6, " high ", lsl #1\n\t"
-
-// The outputs of patches 0 to 5, for a depth of at most PT_CHUNK. r7 has the weights.
-static inline void pt_multiply_3x1(pt_pairs *p) {
-    // clang-format off
+// The outputs of patches 0 to 5.
+static inline void pt_multiply_3x1(const pt_pairs *pairs) {
+    register const pt_pairs *p __asm__("lr") = pairs;
     __asm__ volatile(
-        "ldr r7, [%[p], #36]\n"
+        "push {lr}\n"
         "0:\n\t"
-        "ldrd r11, r12, [%[p], #24]\n\t"
-        "subs r12, #8\n\t"
-        "blo 5f\n\t"
-        PT_STEP_BY("smull")
-        PT_SEVEN_STEPS
-        "subs r12, #8\n\t"
-        "blo 2f\n"
-        "1:\n\t"
-        PT_STEP
-        PT_SEVEN_STEPS
-        "subs r12, #8\n\t"
-        "bhs 1b\n"
-        "2:\n\t"
-        "adds r12, #8\n\t"
-        "beq 4f\n"
-        "3:\n\t"
-        PT_STEP
-        "subs r12, #1\n\t"
-        "bne 3b\n"
-        "4:\n\t"
-        "str r7, [%[p], #36]\n\t"
+        "ldrd r0, r1, [lr, #40]\n\t"
+        "ldr r7, [lr, #32]\n\t"
+        "ldrd r11, r12, [lr, #24]\n\t"
+        "mov r2, r0\n\t"
+        "mov r3, r1\n\t"
+        "mov r4, r0\n\t"
+        "mov r5, r1\n\t"
+        "mov lr, %[halves]\n\t"
+        PT_LOOP(
+            PT_TWO("0") PT_TWO("2") PT_TWO("4") PT_TWO("6")
+            "adds r7, #8\n\t"
+            "add r11, #96\n\t",
+            PT_TWO("0")
+            "adds r7, #2\n\t"
+            "add r11, #24\n\t",
+            "ldrsb.w r9, [r7], #1\n\t"
+            "mov r10, #0\n\t"
+            PT_PAIRS("0"))
+        "ldr lr, [sp]\n\t"
+        "str r7, [lr, #32]\n\t"
         PT_NEXT_CHANNEL
-        "lsls r6, r7, #1\n\t"
-        "add r7, r8, #1\n\t"
-        "str r7, [%[p], #16]\n\t"
         PT_SPLIT("r0", "r1")
         PT_SPLIT("r2", "r3")
         PT_SPLIT("r4", "r5")
+        "add r7, r8, #1\n\t"
+        "str r7, [lr, #16]\n\t"
         PT_SCALE_TO("r0", "r8")
         PT_SCALE_TO("r1", "r8, r12")
         PT_SCALE_TO("r2", "r8, r12, lsl #1")
@@ -148,242 +150,95 @@ static inline void pt_multiply_3x1(pt_pairs *p) {
         "add r8, r8, r12\n\t"
         PT_SCALE_TO("r3", "r8, r12, lsl #1")
         PT_SCALE_TO("r5", "r8, r12, lsl #2")
-        "ldrd r7, r6, [%[p], #36]\n\t"
+        "ldrd r7, r6, [lr, #32]\n\t"
         "cmp r7, r6\n\t"
         "bne 0b\n\t"
-        "b 6f\n"
-        "5:\n\t" // less than eight values
-        "movs r0, #0\n\t"
-        "movs r1, #0\n\t"
-        "movs r2, #0\n\t"
-        "movs r3, #0\n\t"
-        "movs r4, #0\n\t"
-        "movs r5, #0\n\t"
-        "b 2b\n"
-        "6:"
-        :
-        : [p] "r"(p)
+        "add sp, #4"
+        : "+r"(p)
+        : [halves] "i"(PT_HALVES)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "cc",
         "memory");
-    // clang-format on
 }
 
-#undef PT_STEP_BY
-#undef PT_STEP
-#undef PT_SEVEN_STEPS
-#undef PT_SPLIT
+#undef PT_PAIRS
+#undef PT_TWO
 
-// ---- a pair, two channels at a time
+// ---- a pair, two channels at a time: r11 patches, r7 and r10 weights
 
-#define PT_STEP(a)                \
-    "ldrsb.w r9, [r10], #1\n\t"   \
-    "smlal r0, r1, " a ", r9\n\t" \
-    "ldrsb.w r9, [r7], #1\n\t"    \
-    "smlal r2, r3, " a ", r9\n\t"
-
-// clang-format off
-
-#define PT_FOUR_STEPS                    \
-    "ldmia.w r11!, {r4, r5, r6, r8}\n\t" \
-    PT_STEP("r4")                        \
-    PT_STEP("r5")                        \
-    PT_STEP("r6")                        \
-    PT_STEP("r8")
-
-// clang-format on
-
-// Takes the first sum out of a sum, to one of p->firsts.
-#define PT_TAKE_FIRST(low, high, at) \
-    "sbfx r4, " low ", #0, #23\n\t"  \
-    "ldr r5, [%[p], #" at "]\n\t"    \
-    "add r5, r5, r4\n\t"             \
-    "str r5, [%[p], #" at "]\n\t"    \
-    "subs " low ", " low ", r4\n\t"  \
-    "sbc " high ", " high ", r4, asr #31\n\t"
-
-#define PT_SPLIT(low, high, first)           \
-    "lsrs.w r6, " low ", #23\n\t"            \
-    "adc " high ", r6, " high ", lsl #9\n\t" \
-    "sbfx " low ", " low ", #0, #23\n\t"     \
-    "add " low ", " low ", " first "\n\t"
-
-#define PT_DOUBLE(sum)             \
-    "add " sum ", " sum ", r7\n\t" \
-    "lsl " sum ", " sum ", #1\n\t"
+#define PT_TWO(k)                               \
+    "ldr.w r4, [r11, #4 * " k "]\n\t"           \
+    "ldr.w r5, [r11, #4 * " k " + 4]\n\t"       \
+    "ldrsb.w r6, [r7, #" k "]\n\t"              \
+    "ldrsb.w r8, [r7, #" k " + 1]\n\t"          \
+    "mla r6, r4, r6, lr\n\t"                    \
+    "mla r6, r5, r8, r6\n\t"                    \
+    "ldrsb.w r8, [r10, #" k "]\n\t"             \
+    "ldrsb.w r9, [r10, #" k " + 1]\n\t"         \
+    "add r0, r0, r6\n\t"                        \
+    "add r1, r1, r6, lsr #16\n\t"               \
+    PT_ADD("r4", "r5", "r8", "r9", "r2", "r3")
 
 // The outputs of patches 0 and 1, of an even number of channels.
-static inline void pt_multiply_1x2(pt_pairs *p) {
-    // clang-format off
+static inline void pt_multiply_1x2(const pt_pairs *pairs) {
+    register const pt_pairs *p __asm__("lr") = pairs;
     __asm__ volatile(
+        "push {lr}\n"
         "0:\n\t"
-        "ldr r10, [%[p], #36]\n\t"
-        "ldrd r11, r12, [%[p], #24]\n\t"
-        "add r7, r10, r12\n\t"
-        "movs r0, #0\n\t"
-        "movs r1, #0\n\t"
-        "movs r2, #0\n\t"
-        "movs r3, #0\n\t"
-        "strd r0, r1, [%[p], #48]\n"
-        "5:\n\t" // a chunk of the depth
-        "subs.w r4, r12, %[chunk]\n\t"
-        "str r4, [%[p], #44]\n\t"
-        "it hi\n\t"
-        "movhi r12, %[chunk]\n\t"
-        PT_LOOP(PT_FOUR_STEPS PT_FOUR_STEPS, "ldr.w r4, [r11], #4\n\t" PT_STEP("r4"))
-        "ldr r12, [%[p], #44]\n\t"
-        "cmp r12, #0\n\t"
-        "ble 6f\n\t"
-        PT_TAKE_FIRST("r0", "r1", "48")
-        PT_TAKE_FIRST("r2", "r3", "52")
-        "b 5b\n"
-        "6:\n\t"
-        "str r7, [%[p], #36]\n\t"
-        "ldrd r4, r5, [%[p], #48]\n\t"
-        PT_SPLIT("r0", "r1", "r4")
-        PT_SPLIT("r2", "r3", "r5")
+        "ldrd r0, r1, [lr, #40]\n\t"
+        "ldr r7, [lr, #32]\n\t"
+        "ldrd r11, r12, [lr, #24]\n\t"
+        "mov r2, r0\n\t"
+        "mov r3, r1\n\t"
+        "add r10, r7, r12\n\t"
+        "mov lr, %[halves]\n\t"
+        PT_LOOP(
+            PT_TWO("0") PT_TWO("2") PT_TWO("4") PT_TWO("6")
+            "adds r7, #8\n\t"
+            "add r10, #8\n\t"
+            "add r11, #32\n\t",
+            PT_TWO("0")
+            "adds r7, #2\n\t"
+            "add r10, #2\n\t"
+            "add r11, #8\n\t",
+            "ldr.w r4, [r11]\n\t"
+            "ldrsb.w r6, [r7], #1\n\t"
+            "ldrsb.w r8, [r10], #1\n\t"
+            "mla r6, r4, r6, lr\n\t"
+            "mla r8, r4, r8, lr\n\t"
+            "add r0, r0, r6\n\t"
+            "add r1, r1, r6, lsr #16\n\t"
+            "add r2, r2, r8\n\t"
+            "add r3, r3, r8, lsr #16\n\t")
+        "ldr lr, [sp]\n\t"
+        "str r10, [lr, #32]\n\t"
         PT_NEXT_CHANNEL
-        PT_DOUBLE("r0")
-        PT_DOUBLE("r1")
+        PT_SPLIT("r0", "r1")
         PT_SCALE_TO("r0", "r8")
         PT_SCALE_TO("r1", "r8, r12")
         PT_NEXT_CHANNEL
-        PT_DOUBLE("r2")
-        PT_DOUBLE("r3")
+        PT_SPLIT("r2", "r3")
         "add r8, r8, #1\n\t"
         PT_SCALE_TO("r2", "r8")
         PT_SCALE_TO("r3", "r8, r12")
         "add r8, r8, #1\n\t"
-        "str r8, [%[p], #16]\n\t"
-        "ldrd r7, r6, [%[p], #36]\n\t"
+        "str r8, [lr, #16]\n\t"
+        "ldrd r7, r6, [lr, #32]\n\t"
         "cmp r7, r6\n\t"
-        "bne 0b"
-        :
-        : [p] "r"(p), [chunk] "i"(PT_CHUNK)
+        "bne 0b\n\t"
+        "add sp, #4"
+        : "+r"(p)
+        : [halves] "i"(PT_HALVES)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
         "r12", "cc", "memory");
-    // clang-format on
 }
 
-#undef PT_STEP
-#undef PT_FOUR_STEPS
-#undef PT_TAKE_FIRST
-#undef PT_SPLIT
-#undef PT_DOUBLE
+// clang-format on
+
+#undef PT_TWO
 #undef PT_LOOP
+#undef PT_ADD
 #undef PT_NEXT_CHANNEL
-#undef PT_SCALE_TO
-
-// ---- a pair with prepared weights, a channel at a time
-
-typedef struct pt_prepared_pair {
-    const uint32_t *patches;
-    int32_t fours; // values
-    int8_t *out;
-    int32_t out_step;
-    const uint32_t *channel, *end; // prepared
-    int32_t left;                  // of the fours
-    int32_t unused;
-    int32_t sums[2]; // of the chunks before
-} pt_prepared_pair;
-
-PT_OFFSET(pt_prepared_pair, patches, 0);
-PT_OFFSET(pt_prepared_pair, fours, 4);
-PT_OFFSET(pt_prepared_pair, out, 8);
-PT_OFFSET(pt_prepared_pair, out_step, 12);
-PT_OFFSET(pt_prepared_pair, channel, 16);
-PT_OFFSET(pt_prepared_pair, end, 20);
-PT_OFFSET(pt_prepared_pair, left, 24);
-PT_OFFSET(pt_prepared_pair, sums, 32);
-
-#define PT_FOUR                          \
-    "ldmia.w r11!, {r4, r5, r6, r8}\n\t" \
-    "ldrd r9, r10, [r7], #8\n\t"         \
-    "smlal r0, r1, r4, r9\n\t"           \
-    "smlal r2, r3, r5, r9\n\t"           \
-    "smlal r0, r1, r6, r10\n\t"          \
-    "smlal r2, r3, r8, r10\n\t"
-
-// The sum in bits 23 to 45, with the borrow of a negative one below in the carry.
-#define PT_MIDDLE(low, high)                 \
-    "lsrs.w r4, " low ", #23\n\t"            \
-    "adc " high ", r4, " high ", lsl #9\n\t" \
-    "sbfx " high ", " high ", #0, #23\n\t"
-
-#define PT_SCALE_TO(sum, to)             \
-    "mov.w r0, #0x80000000\n\t"          \
-    "add.w r2, r8, " sum ", asr #31\n\t" \
-    "smlal r0, r2, " sum ", r5\n\t"      \
-    "asr.w r2, r2, r6\n\t"               \
-    "ssat r2, #8, r2\n\t"                \
-    "strb.w r2, [" to "]\n\t"
-
-// The outputs of patches 0 and 1.
-static inline void pt_multiply_prepared(pt_prepared_pair *p) {
-    // clang-format off
-    __asm__ volatile(
-        "ldr r7, [%[p], #16]\n"
-        "0:\n\t"
-        "ldrd r11, r12, [%[p]]\n\t"
-        "movs r1, #0\n\t"
-        "movs r3, #0\n\t"
-        "strd r1, r3, [%[p], #32]\n"
-        "5:\n\t" // a chunk of the depth
-        "movs r0, #0\n\t"
-        "movs r1, #0\n\t"
-        "movs r2, #0\n\t"
-        "movs r3, #0\n\t"
-        "subs.w r4, r12, %[chunk]\n\t"
-        "str r4, [%[p], #24]\n\t"
-        "it hi\n\t"
-        "movhi r12, %[chunk]\n\t"
-        "subs r12, #4\n\t"
-        "blo 2f\n"
-        "1:\n\t"
-        PT_FOUR
-        PT_FOUR
-        PT_FOUR
-        PT_FOUR
-        "subs r12, #4\n\t"
-        "bhs 1b\n"
-        "2:\n\t"
-        "adds r12, #4\n\t"
-        "beq 4f\n"
-        "3:\n\t"
-        PT_FOUR
-        "subs r12, #1\n\t"
-        "bne 3b\n"
-        "4:\n\t"
-        PT_MIDDLE("r0", "r1")
-        PT_MIDDLE("r2", "r3")
-        "ldrd r4, r5, [%[p], #32]\n\t"
-        "add r1, r1, r4\n\t"
-        "add r3, r3, r5\n\t"
-        "ldr r12, [%[p], #24]\n\t"
-        "cmp r12, #0\n\t"
-        "ble 6f\n\t"
-        "strd r1, r3, [%[p], #32]\n\t"
-        "b 5b\n"
-        "6:\n\t"
-        "ldmia.w r7!, {r4, r5, r6, r8}\n\t"
-        "ldrd r9, r10, [%[p], #8]\n\t"
-        "add r1, r4, r1, lsl #1\n\t"
-        "add r3, r4, r3, lsl #1\n\t"
-        PT_SCALE_TO("r1", "r9")
-        PT_SCALE_TO("r3", "r9, r10")
-        "add r9, r9, #1\n\t"
-        "str r9, [%[p], #8]\n\t"
-        "ldr r4, [%[p], #20]\n\t"
-        "cmp r7, r4\n\t"
-        "bne 0b"
-        :
-        : [p] "r"(p), [chunk] "i"(PT_CHUNK / 4)
-        : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
-        "r12", "cc", "memory");
-    // clang-format on
-}
-
-#undef PT_FOUR
-#undef PT_MIDDLE
+#undef PT_SPLIT
 #undef PT_SCALE_TO
 
 #endif

@@ -155,9 +155,9 @@ def table_of(board: Board, variant: str = "run", firmware: Path | None = None) -
     for name, needed in symbols.items():
         reached[name] = linked.reach(needed)
         for feature in FEATURES:
-            others = [f"pt_{feature_kernels()[feature][symbol[3:]]}" for symbol in needed
-                      if symbol[3:] in feature_kernels()[feature]]
-            more = linked.reach([*needed, *others], [feature]) - reached[name]
+            others = [f"pt_{other}" for symbol in needed
+                      if (other := feature_kernels()[feature].get(symbol.removeprefix("pt_")))]
+            more = linked.reach([*needed, *filter(linked.has, others)], [feature]) - reached[name]
             reached |= {name + _WITH + feature: more} if more else {}
     users = defaultdict(list)
     for name in sorted(reached):

@@ -113,6 +113,11 @@ def test_the_module_of_one_model_is_small(call, package):
         assert (output / "armv7emsp" / path).is_file() and name.endswith(".mpy")
 
 
+def test_a_small_module_with_all_kernels():
+    module = native_module.link("armv7emsp", None, native_module.Kind(small=True))
+    assert native_module.heap_of(module) <= 190 * 1024
+
+
 def test_texts_of_errors_are_read_from_the_file(models, tmp_path):
     """Where it is no longer there an error has its name, number, subject and sizes."""
     script = """

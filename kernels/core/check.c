@@ -107,13 +107,16 @@ static bool has_item(const pt_context *c, pt_ref list, pt_ref tensor) {
     return false;
 }
 
-bool pt_is_input(const pt_context *c, pt_ref arg) {
+bool pt_is_elsewhere(const pt_context *c, pt_ref arg) {
     const pt_instruction *instruction = pt_instruction_at(c, c->position);
     const char *signature = pt_operator_signature(instruction->kernel);
+    uint32_t outputs = 0;
     for (uint32_t i = 0; i < instruction->n_args; i++) {
         bool is_list = signature[i] == 'V' || signature[i] == 'U';
         bool is_tensor = signature[i] == 'T' || signature[i] == 't';
-        if ((is_tensor && instruction->args[i] == arg) ||
+        bool is_output = signature[i] == 'O' || signature[i] == 'o';
+        outputs += is_output && instruction->args[i] == arg;
+        if ((is_tensor && instruction->args[i] == arg) || outputs == 2 ||
             (is_list && has_item(c, instruction->args[i], arg))) {
             return true;
         }

@@ -229,8 +229,9 @@ int pt_check_instruction(pt_context *c, uint32_t position);
 int pt_check_kinds(pt_context *c, const pt_instruction *instruction);
 // True for a number that instructions write.
 bool pt_is_variable(const pt_context *c, pt_ref arg);
-// True when the next instruction, a kernel call, reads the tensor `arg`.
-bool pt_is_input(const pt_context *c, pt_ref arg);
+// True when the next instruction, a kernel call, reads its output `arg`, too, or has it as two
+// outputs.
+bool pt_is_elsewhere(const pt_context *c, pt_ref arg);
 // Checks all instructions of the method. c->instruction is the first one that is refused.
 int pt_check_method(pt_context *c);
 // To the first instruction of the method.

@@ -182,9 +182,9 @@ int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *siz
                                                : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, REASON_RANK);
     }
     const pt_value *value = record(c, arg);
-    if (flags & PT_VALUE_DYNAMIC && !has_sizes(c, value, rank, sizes) && pt_is_input(c, arg)) {
+    if (flags & PT_VALUE_DYNAMIC && !has_sizes(c, value, rank, sizes) && pt_is_elsewhere(c, arg)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                       "an input that is also the output would get other sizes");
+                       "an input or output that is also the output would get other sizes");
     }
     if (pt_resize_tensor(c, arg, rank, sizes) == PT_ERROR_OK) {
         return PT_ERROR_OK;

@@ -4,7 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from picotorch import Error
+from picotorch.runtime import Runtime
 from support.kernel_call import Call, KernelError, Tensor, call
+from support.programs import call as instruction
+from support.programs import plan, program, tensor
 
 OPERATOR = "aten::convolution.out"
 CHANNELS_LAST = {1: (0, 2, 1), 2: (0, 2, 3, 1)}
@@ -286,3 +290,18 @@ def test_there_are_no_gradients_of_integers():
         "to_w": (4, 1, 3, 3), "to_bias": 4}.items()}
     with pytest.raises(KernelError, match="NotSupported in check: no gradients of this dtype"):
         backward(**whole)
+
+
+def test_one_output_for_two_gradients_of_other_sizes_is_refused():
+    """A dynamic tensor in place of both would have the sizes of the second as the first is written."""
+    n, number = 40, {"val": ("Int", {"int_val": 1})}
+    lists = [{"val": ("IntList", {"items": [item]})} for item in (4, 5)]
+    values = [tensor([n, 1, 1, 1], 0), tensor([n, 2, 1, 1], 512), tensor([1, 2, 3, 3], 1024),
+              {"val": ("Null", {})}, number, {"val": ("Int", {"int_val": 0})}, *lists,
+              {"val": ("Bool", {"bool_val": False})},
+              {"val": ("BoolList", {"items": [True, True, False]})},
+              tensor([n, 2, 1, 1], 2048, shape_dynamism=1)]
+    both = instruction(0, 0, 1, 2, 3, 6, 6, 6, 8, 7, 4, 9, 10, 10, 3, 3)
+    pte = program(plan(values, [both], ["aten::convolution_backward.out"], [], [10], [2048 + 8 * n]))
+    with pytest.raises(Error, match="that is also the output would get other sizes"):
+        Runtime.get().load_program(pte).load_method("forward").execute([])

@@ -86,7 +86,7 @@ def _tensors(programs):
 
 def has_float64(programs: dict[str, Program]) -> bool:
     """True where a method of these programs computes float64; scales of quantization are constants."""
-    return any(numpy_dtype(tensor) == "float64" and not tensor.is_constant()
+    return any(numpy_dtype(tensor) in ("float64", "complex128") and not tensor.is_constant()
                for tensor in _tensors(programs))
 
 

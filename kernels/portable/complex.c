@@ -93,7 +93,11 @@ static bool is_complex(const pt_context *c, pt_ref arg) {
 #define COMPLEX_KERNEL(symbol, real, at_check, at_run, complex_check, complex_run) \
     extern const pt_kernel real;                                                   \
     static int symbol##_check(pt_context *c, const pt_ref *args) {                 \
-        return (at_check) ? complex_check : real.check(c, args);                   \
+        if (!(at_check)) {                                                         \
+            return real.check(c, args);                                            \
+        }                                                                          \
+        PT_TRY(complex_check);                                                     \
+        return pt_note_shortcut(c, 0);                                             \
     }                                                                              \
     static int symbol##_run(pt_context *c, const pt_ref *args) {                   \
         return !pt_shortcut(c) && (at_run) ? complex_run : real.run(c, args);      \
@@ -293,6 +297,7 @@ static int run_sum(pt_context *c, const pt_ref *args, pt_reduce_one *one) {
     parts in, out;
     uint32_t dims;
     PT_TRY(pt_read_dims_or_all(c, args[MEAN_DIM], r.in.rank, &dims));
+    dims = r.in.rank ? dims : 0; // dim 0 of the parts is no dim of the tensor
     make_parts(&r.in, &in);
     make_parts(&r.out, &out);
     return pt_reduce(c, &r, dims, pt_get_bool(c, args[MEAN_KEEPDIM]), one);

@@ -373,7 +373,7 @@ def dim_order_of_sizes(image):
 
 @case("add_1", "NotSupported .*dtype|is in the wrong place")
 def dtype_without_bytes(image):
-    image["kind", 0] = image["kind", 0] & ~0xFF0000 | 8 << 16
+    image["kind", 0] = image["kind", 0] & ~0xFF0000 | 18 << 16
 
 
 @case("add_1", "negative size or more than 128 MiB")
@@ -431,6 +431,12 @@ def static_call_that_is_dynamic(image):
 @case("add_1", "not the shortcut of its arguments")
 def shortcut_of_other_arguments(image):
     image.data[next(image.instructions()) + 3] = 2 << 4
+
+
+@case("complex_arithmetic", "not the shortcut of its arguments")
+def shortcut_of_real_numbers_for_complex_ones(image):
+    for at in image.instructions():
+        image.data[at + 3] |= 1 << 4
 
 
 @case("dynamic_batch", "is of an unknown kind")

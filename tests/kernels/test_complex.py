@@ -8,9 +8,11 @@ from picotorch.host.twin import open_program
 from support.board_call import BOARDS, Case, assert_same
 from support.fixture_store import load
 from support.kernel_call import KernelError, Tensor, call
+from support.programs import call as instruction
+from support.programs import plan, program, tensor
 
 INF, NAN = np.inf, np.nan
-COMPLEX_HALF = 8
+COMPLEX_HALF, COMPLEX_DOUBLE = 8, 10
 
 
 def numbers(*parts, dtype="float32"):
@@ -186,3 +188,19 @@ def test_a_kernel_of_a_feature_stands_for_one_that_an_operator_has():
                                            ("int8_ds_cnn", False)])
 def test_models_with_complex_tensors_need_it(name, has):
     assert ("complex" in needed_features({name: open_program(load(name).pte)})) is has
+
+
+@pytest.mark.parametrize("dims", [None, [], [0], [-1]], ids=str)
+@pytest.mark.parametrize("operator", ["aten::sum.IntList_out", "aten::mean.out"])
+def test_one_number_without_dims_is_its_own_sum(operator, dims):
+    result = call(operator, np.array(3 + 4j, np.complex64), dims, False, None, out())
+    assert result == np.complex64(3 + 4j)
+
+
+def test_complex128_needs_functions_of_float64():
+    number = {"val": ("Int", {"int_val": 0})}
+    values = [tensor([4], 0, dtype=COMPLEX_DOUBLE), tensor([4], 64, dtype=COMPLEX_DOUBLE),
+              {"val": ("IntList", {"items": [3]})}, number, {"val": ("Bool", {"bool_val": True})}]
+    transform = instruction(0, 0, 2, 3, 4, 1, 1)
+    pte = program(plan(values, [transform], ["aten::_fft_c2c.out"], [0], [1], [128]))
+    assert needed_features({"model": open_program(pte)}) >= {"complex", "float64"}

@@ -92,7 +92,8 @@ class Method:
                            remedy="give numpy.ascontiguousarray of it")
 
     def manual_seed(self, seed: int) -> None:
-        """Begins the random numbers of a seed, whose low 32 bits count."""
+        """Begin the random numbers of a seed, whose low 32 bits count."""
+        need(seed, int, "seed")
         self._method.library.seed(seed)
 
     @property

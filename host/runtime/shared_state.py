@@ -4,40 +4,59 @@ MemoryPlanningPass(share_mutable_buffers=True) puts them into a planned buffer a
 same place in each method. The first holds what an execution computes: no two methods share it here.
 """
 
+from collections.abc import Iterable
+from itertools import pairwise
+
 from picotorch import HierarchicalAllocator, MethodMeta, Program
 from picotorch.host.twin import planned_sizes
 from picotorch.host.values import TENSOR, Values
 
+Buffer = tuple[int, int]  # which planned buffer, and its bytes
+
 
 def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAllocator]:
-    """The planned buffers of method `name`, and of each that shares some of them.
+    """The planned buffers of method `name`, and of all that share some of them with it, or with one of
+    these.
 
     Raises NotFound, InvalidProgram; NotSupported for buffers that no microcontroller has.
     """
-    shared = _after_the_first(_layouts(program.method_meta(name)))
-    memories: dict[tuple, bytearray] = {}
-    found = {}
-    for each in dict.fromkeys((name, *(program.method_names if shared else ()))):
-        layouts = _layouts(program.method_meta(each))
-        if each == name or shared & _after_the_first(layouts):
-            found[each] = HierarchicalAllocator([
-                memories.setdefault(layout if layout in shared else (each, i), bytearray(layout[1]))
-                for i, layout in enumerate(layouts)])
-    return found
+    buffers = {name: _buffers(program.method_meta(name))}
+    if len(buffers[name]) > 1:
+        buffers |= {each: _buffers(program.method_meta(each)) for each in program.method_names}
+    shared = _shared(buffers.values())
+    joined, more = {name}, {name}
+    while more:
+        reached = shared & set().union(*(buffers[each] for each in joined))
+        more = {each for each, own in buffers.items() if reached & own.keys()} - joined
+        joined |= more
+    memories = {buffer: bytearray(buffer[1]) for buffer in shared}
+    return {each: HierarchicalAllocator([memories.get(buffer) or bytearray(buffer[1])
+                                         for buffer in buffers[each]]) for each in joined}
 
 
-def _after_the_first(layouts):
-    return {layout for layout in layouts[1:] if layout[2]}
-
-
-def _layouts(meta: MethodMeta) -> list[tuple]:
-    """(index, bytes, places and dtypes of its tensors) of each planned buffer."""
+def _buffers(meta: MethodMeta) -> dict[Buffer, set]:
+    """The planned buffers of a method in order, with (place, bytes, dtype) of their tensors."""
     sizes = planned_sizes(meta, {})
-    tensors: list[set] = [set() for _ in sizes]
+    found: dict[Buffer, set] = {(i, size): set() for i, size in enumerate(sizes)}
     values = Values(meta.program, meta.plan)
     for value in range(len(values)):
         if values.kind(value) == TENSOR:
             info = values.tensor(value)
             if info.is_memory_planned():
-                tensors[info.planned_buffer].add((info.offset, info.nbytes(), info.scalar_type()))
-    return [(i, size, frozenset(tensors[i])) for i, size in enumerate(sizes)]
+                i = info.planned_buffer
+                found[i, sizes[i]].add((info.offset, info.nbytes(), info.scalar_type()))
+    return found
+
+
+def _shared(methods: Iterable[dict[Buffer, set]]) -> set[Buffer]:
+    """Those after the first in which no two different tensors have a place in common."""
+    tensors: dict[Buffer, set] = {}
+    for buffers in methods:
+        for buffer, own in buffers.items():
+            tensors.setdefault(buffer, set()).update(own)
+    return {buffer for buffer, all_of_it in tensors.items()
+            if buffer[0] > 0 and all_of_it and _apart(sorted(all_of_it))}
+
+
+def _apart(places):
+    return all(place + nbytes <= following for (place, nbytes, _), (following, *_) in pairwise(places))

@@ -9,6 +9,9 @@ from picotorch import Error
 from picotorch.runtime import Runtime, Verification
 from support import fixture_store
 from support.fixture_store import assert_close
+from support.programs import call as instruction
+from support.programs import plan, tensor
+from support.programs import program as built
 
 NAMES = ["add2_5", "argmax_argmin", "channels_last_network", "constant_output", "counter", "ds_cnn",
          "same_output_twice", "shared_buffer", "two_methods", "unplanned_input", "unplanned_io",
@@ -52,6 +55,49 @@ def test_another_load_of_the_program_has_a_state_of_its_own():
     path = fixture_store.load("shared_buffer").path
     outputs = [Runtime.get().load_program(path).load_method("add").execute([ones]) for _ in range(2)]
     assert [output.tolist() for (output,) in outputs] == [[1, 1, 1]] * 2
+
+
+def adds(name, buffers, sizes):
+    """A method that adds its input to what lies at the begin of the first of the planned buffers, and
+    uses the others, too."""
+    one, no = {"val": ("Int", {"int_val": 1})}, {"val": ("Bool", {"bool_val": False})}
+    values = [tensor([4], 0), tensor([4], 0, buffers[0]), tensor([4], 16), one, no,
+              *(tensor([4], 0, other) for other in buffers[1:])]
+    return plan(values, [instruction(0, 1, 0, 3, 2, 2), instruction(1, 1, 2, 4)],
+                ["aten::add.out", "aten::copy_"], [0], [2], sizes) | {"name": name}
+
+
+def counts(program, *names):
+    ones = np.ones(4, np.float32)
+    return [program.load_method(name).execute([ones])[0][0] for name in names]
+
+
+def test_a_method_may_use_a_part_of_the_shared_state():
+    both = adds("both", [2], [64, 32])
+    both["values"].append(tensor([4], 16, 2))
+    program = Runtime.get().load_program(built(both, adds("one", [2], [64, 32])))
+    assert counts(program, "both", "one", "both") == [1, 2, 3]
+
+
+def test_methods_share_through_others():
+    """a and c have no buffer in common, but each has one with b."""
+    methods = adds("a", [2], [64, 16, 0]), adds("b", [2, 3], [64, 16, 16]), adds("c", [3], [64, 0, 16])
+    program = Runtime.get().load_program(built(*methods))
+    b = program.load_method("b")
+    assert counts(program, "b", "a", "c", "b") == [1, 2, 1, 3]
+    assert program.load_method("b") is b
+
+
+def test_a_buffer_whose_places_are_used_twice_is_not_shared():
+    halves = adds("halves", [2], [64, 16])
+    halves["values"].append(tensor([2], 8, 2))
+    program = Runtime.get().load_program(built(halves, adds("whole", [2], [64, 16])))
+    assert counts(program, "halves", "whole", "halves") == [1, 1, 2]
+
+
+@pytest.mark.parametrize("seed", [None, 1.5, "1"], ids=str)
+def test_a_seed_is_an_integer(seed):
+    assert error_of(load("random_numbers").manual_seed, seed).name == "InvalidType"
 
 
 @pytest.mark.parametrize("as_source", [

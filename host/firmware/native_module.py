@@ -29,8 +29,7 @@ SELECTED = BUILD / "selected"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
 # By the number that sys.implementation._mpy has for them.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
-_CORE_OF = {"armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
-            "armv7emdp": "cortex-m7"}
+_CORE_OF = {"armv6m": "cortex-m0plus", "armv7emsp": "cortex-m4", "armv7emdp": "cortex-m7"}
 _THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
 HEAP_BESIDE = 48 * 1024  # bytes of heap for the runtime and the memories of a small model
 # By what is in the path of an object in the linker's map; the first that fits.

@@ -49,7 +49,7 @@ def _method(model, image, data, method, core):
     those with which it is fastest. time, other_temp, slowest: for summary.add_measured, with
     temp_measured or all that the board has."""
     meta, after = twin.open_program(image).method_meta(method), _need(image, [], method)
-    fastest = _fastest_temp(image, method, core, after["temp"])
+    fastest = fastest_temp(image, method, core, after["temp"])
     return {"method": method, "constant": not read_instructions(meta, Values(meta.program, meta.plan)),
             "before": _need(model, data, method), "after": after, "temp_least": after["temp"],
             "temp_fastest": fastest, "temp_measured": None, "time": None, "other_temp": None,
@@ -78,7 +78,8 @@ def _need(file, data, name):
             "unplanned": unplanned_bytes(opened.method_meta(name))}
 
 
-def _fastest_temp(image, method, core, least):
+def fastest_temp(image: bytes, method: str, core: str | None, least: int) -> int:
+    """Bytes of temp memory with which a method of an image is fastest; least: those that do."""
     if CORES.get(core) != lib.PT_CORE_DSP:
         return least
     return max(load_with_exact_memories(twin.open_program(image), method).library.wished_temp(), least)

@@ -5,9 +5,10 @@
 
 The project of picotorch compile --c is built for each board. To open: instructions of model_open with
 the image trusted but for its header, with all of it checked (walk), and with the kernels' own checks,
-too (strict). Execute: with the weights that the core's kernels prepared, in flash; counted, and the
-stack measured, with the firmware without MicroPython. Flash and RAM: those of the whole program but for
-the inputs that its main.c holds. besides: RAM that is neither planned nor temp memory, nor stack. Of
+too (strict). Execute: with the weights that the core's kernels prepared, in flash, and the temp memory
+with which they are fastest; counted, and the stack measured, with the firmware without MicroPython.
+Flash and RAM: those of the whole program but for the inputs that its main.c holds, with the least temp
+memory (--least-temp). besides: RAM that is neither planned nor temp memory, nor stack. Of
 ExecuTorch (bench_anchor.json): the program is part of its flash; of its RAM method pool, planned
 memory and stack are known. x: ratio to it.
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import click
 from picotorch.host.boards import boards
-from picotorch.host.compile import c_project, image_writer
+from picotorch.host.compile import c_project, compiling, image_writer
 from picotorch.host.run import emulated, emulator
 from picotorch.host.run.request import Request
 from rich.console import Console
@@ -94,6 +95,15 @@ def instructions_to_open(folder, board):
     return found
 
 
+def run(image, model, board, temp):
+    """Instructions of an execution with so much temp memory, and bytes of the stack."""
+    result = emulated.run(Request(image, model.name, model.inputs, pool_size=0, temp_size=temp,
+                                  bare=True), board)
+    if result.code:
+        raise RuntimeError(f"{model.name} on {board.name}: {result.message}")
+    return result.instructions["execute"], max(result.stack.values())
+
+
 def measure(name, board, folder):
     """The figures of one model on one board."""
     model = benchmark_store.load(name)
@@ -102,19 +112,18 @@ def measure(name, board, folder):
     project = [c_project.Model("model", image.data, {"forward": model.inputs})]
     (method,) = c_project.write(project, folder)["methods"]
     flash, ram = sizes(make(folder, board))
-    result = emulated.run(Request(image.data, name, model.inputs, pool_size=0, temp_size=method["temp"],
-                                  bare=True), board)
-    if result.code:
-        raise RuntimeError(f"{name} on {board.name}: {result.message}")
-    planned = sum(method["planned"])
-    stack = max(result.stack.values())
+    least, planned = method["temp"], sum(method["planned"])
+    fastest = compiling.fastest_temp(image.data, "forward", board.core, least)
+    execute, stack = run(image.data, model, board, least)
+    fastest_execute, fastest_stack = run(image.data, model, board, fastest)
     return {
         "open": instructions_to_open(folder, board),
-        "execute": result.instructions["execute"],
+        "execute": fastest_execute, "execute_least": execute,
         "image": len(image.data), "prepared": image.parts.prepared,
         "constants": image_writer.compile_image(program).parts.constants,  # image's own may be fewer
-        "planned": planned, "temp": method["temp"], "stack": stack,
-        "besides": ram - planned - method["temp"], "ram": ram + stack,
+        "planned": planned, "temp": least, "stack": stack, "besides": ram - planned - least,
+        "ram": ram + stack, "temp_fastest": fastest,
+        "ram_fastest": ram + fastest - least + fastest_stack,
         "flash": flash - sum(-(-array.nbytes // 4) * 4 for array in model.inputs),
     }
 

@@ -133,9 +133,12 @@ def image_bytes(entries):
         rows.append([e["model"], core_of(e), number(e["image"]), ratio(e["image_to_data"]),
                      number(e["flash"]), ratio(against.get("flash")), number(e["planned"]),
                      number(e["temp"]), number(e["besides"]), ratio(against.get("besides")),
-                     number(e["stack"]), number(e["ram"]), ratio(against.get("ram"))])
+                     number(e["stack"]), number(e["ram"]), ratio(against.get("ram")),
+                     number(e["temp_fastest"]), number(e["ram_fastest"]),
+                     f"{e['execute'] / e['execute_least']:.3f}"])
     return grid(["model", "core", "image", "of its data", "flash", "ratio", "planned", "temp",
-                 "besides", "ratio", "stack", "RAM", "ratio"], rows, left=2)
+                 "besides", "ratio", "stack", "RAM", "ratio", "fastest temp", "RAM with it",
+                 "instructions with it"], rows, left=2)
 
 
 def one_of_operator(plain, prepared):

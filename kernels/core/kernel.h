@@ -75,7 +75,7 @@ typedef struct pt_tracer {
     uint64_t mask;     // of the bits that the clock has
     uint64_t last;     // when the last instruction ended
     uint32_t overhead; // ticks that measuring takes, of each call
-    uint32_t random;   // nothing of the tracer's, but here it takes no memory: see pt_random
+    uint32_t random;   // not the tracer's: it fills padding here, see pt_random
 } pt_tracer;
 
 // ---- context
@@ -205,7 +205,7 @@ static inline uint32_t pt_scatter_bits(uint32_t x) {
 
 // The next 32 random bits of a method, the same on every machine. A counter with scattered bits, as
 // in SplitMix (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), of 32
-// bits: all values come once in 2^32. A loaded method begins with that of seed 0, 0.
+// bits: all values come once in 2^32. A loaded method begins with seed 0, whose counter is 0.
 static inline uint32_t pt_random(pt_context *c) {
     return pt_scatter_bits(c->tracer.random += 0x9E3779B9);
 }

@@ -221,6 +221,13 @@ def test_parity_with_the_twin_by_the_command(port, call):
     assert "agree" in stdout
 
 
+def test_a_run_by_the_command(port, call):
+    model = FOLDER / "int8_ds_cnn" / "model.pte"
+    status, stdout, stderr = call("run", model, "--port", port, "--json")
+    assert status == 0, stdout + stderr
+    assert json.loads(stdout)["outputs"]
+
+
 def test_a_model_is_run_by_its_path_in_a_line(mpremote):
     code = ("from picotorch import Module; from array import array; "
             "print(Module('/rom/model.pte').forward(array('f', [0.5] * 490)).sizes())")

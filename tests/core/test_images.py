@@ -198,6 +198,16 @@ def test_a_benchmark_model_takes_no_pool(name, target):
     assert same_bits(result.outputs[0], model.expected[0])
 
 
+def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
+    """Without prepared weights: they are twice the model."""
+    model = benchmark_store.load("int8_deep_autoencoder")
+    image = image_writer.compile_image(model.pte("netduinoplus2"), (), None).data
+    result = running.run(Request(image, model.name, model.inputs, pool_size=0, temp_size=None),
+                         "netduinoplus2")
+    assert (result.code, result.message, result.method_pool.used) == (0, "", 0)
+    assert same_bits(result.outputs[0], model.expected[0])
+
+
 def test_what_is_prepared_in_the_image_saves_instructions():
     """As many as in the pool, where the pool has room for it."""
     model = benchmark_store.load("int8_ds_cnn")

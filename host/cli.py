@@ -158,7 +158,7 @@ def _drop_output():
 
 
 def _colour():
-    """Return False where the user wants no colours (no-color.org), else None: on a terminal only."""
+    """Return False where NO_COLOR is set (no-color.org), else None: on a terminal only."""
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 

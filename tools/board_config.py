@@ -97,7 +97,7 @@ extern unsigned char pt_job_start[], pt_job_end[]; /* of the linker */
 
 {stm32}#define PT_COUNTER_ADDRESS {counter_address:#010x}u
 #define PT_COUNTER_PRESCALER {prescaler}u
-/* So many instructions take so many ticks. */
+/* This many instructions take this many ticks. */
 #define PT_COUNTER_INSTRUCTIONS {instructions}u
 #define PT_COUNTER_INSTRUCTIONS_TICKS {instructions_ticks}u
 
@@ -186,7 +186,7 @@ def check(board):
 
 
 def mpu_regions(memory):
-    """Return (address, size) of the regions that cover a memory, as the MPU wants them.
+    """Return (address, size) of the regions that cover a memory, as the MPU takes them.
 
     The size of a region is a power of two and its address a multiple of it.
     """

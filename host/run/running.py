@@ -1,4 +1,4 @@
-"""Runs a request where the user wants it, on the twin or on a board. Every failure is an Error.
+"""Run a request on the twin or on a board. Every failure is an Error.
 
 What only boards need is imported for a run there.
 """

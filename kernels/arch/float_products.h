@@ -56,7 +56,7 @@ typedef struct pt_tap_walk {
 } pt_tap_walk;
 
 // `a`, `b` and `out` are those of the block's first output, `bias` that of its first row; `walk` is
-// what the block wants to know of the taps, a pt_tap_walk for most.
+// what the block needs to know of the taps, a pt_tap_walk for most.
 typedef void pt_block_function(const pt_products *p, void *walk, const float *a, const float *b,
                                const float *bias, float *out, uint32_t edges);
 

@@ -295,7 +295,7 @@ struct pt_method;
 
 // What executes the parts of a program that its exporter handed to a delegate. Each function gets
 // the method and the number of the delegate: `method->delegates->owner` is the caller's.
-// To fail it returns an error's code, and says more in `error` if it wants to.
+// To fail it returns an error's code, and may say more in `error`.
 typedef struct pt_delegates {
     void *owner;
     uint32_t most;           // delegates of a method

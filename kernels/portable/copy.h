@@ -1,5 +1,5 @@
 // The one mechanism that moves elements between tensors: whole tensors or parts of them, between
-// dim orders, broadcast, converted to another dtype. What copies wants tensors of the same dtype;
+// dim orders, broadcast, converted to another dtype. Copies need tensors of the same dtype;
 // only what converts links the code for it. What returns an error code polls.
 #ifndef PT_PORTABLE_COPY_H
 #define PT_PORTABLE_COPY_H

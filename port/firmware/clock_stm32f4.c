@@ -31,7 +31,7 @@
 #define VCO_MHZ (2 * PT_CLOCK_CORE_HZ / MHZ)
 #define USB_MHZ 48u
 
-_Static_assert(PT_CLOCK_CRYSTAL_HZ % MHZ == 0, "the PLL wants 1 MHz");
+_Static_assert(PT_CLOCK_CRYSTAL_HZ % MHZ == 0, "the PLL needs 1 MHz");
 _Static_assert(VCO_MHZ >= 100 && VCO_MHZ <= 432, "the PLL's oscillator has 100 to 432 MHz");
 
 /* More polls than a crystal takes to start, 2 ms, and fewer than anybody notices. */

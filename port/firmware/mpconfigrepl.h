@@ -18,7 +18,7 @@
 #define MICROPY_PY_MACHINE_INCLUDEFILE "machine_reset.h"
 
 // Characters that the console keeps until they are read, a power of two: raw paste mode lets a
-// client send so many ahead.
+// client send this many bytes ahead.
 #define MICROPY_REPL_STDIN_BUFFER_MAX (1024)
 
 // There is no clock that knows the date.

@@ -26,7 +26,7 @@ static void check_range(mp_int_t offset, mp_int_t size) {
     }
 }
 
-/* Flash that wants commands, and an emulator's, stays as it is whatever is written. */
+/* Flash that needs commands, and an emulator's, stays as it is whatever is written. */
 static void check_written(bool is_written) {
     if (!is_written) {
         mp_raise_msg(&mp_type_OSError, MP_ERROR_TEXT("ROMFS cannot be written on this board"));

@@ -27,7 +27,7 @@ static int breakpoint(uint32_t operation, const void *parameters) {
 }
 
 /* A debugger that takes no semihosting stops the core at a breakpoint, and may have left that
- * switched on: the REPL, which wants no host, does not ask then. Where no debugger is, an emulator
+ * switched on: the REPL, which needs no host, does not ask then. Where no debugger is, an emulator
  * answers, or there is a HardFault. */
 void pt_semihosting_init(void) {
     if (PT_DHCSR & PT_DHCSR_C_DEBUGEN) {

@@ -445,7 +445,7 @@ def test_an_input_that_is_the_output_keeps_its_sizes():
                    {"val": ("TensorList", {"items": [0, 0]})}, int_value(0)],
                   [call(0, 2, 3, 0, 0)], ["aten::cat.out"], [0], [0], [512])
     set_x(method, np.ones((8, 4), np.float32))
-    with pytest.raises(Error, match=r"InvalidArgument \(0x12\): .*an input that is also the output"):
+    with pytest.raises(Error, match=r"InvalidArgument .*an input or output that is also the output"):
         method.execute()
     assert sizes_of(method, 0) == [8, 4]
 

@@ -51,11 +51,14 @@ def has_floats(operator):
 
 
 OPERATORS = [name for name in EXAMPLES if has_floats(name) and name not in NOT_IN_HALVES]
-# It rounds positions, too, as PyTorch does: see test_grid_sampler.py.
-ROUNDED_ONCE = [name for name in OPERATORS if name != "aten::grid_sampler_2d.out"]
+# One rounds positions, too, as PyTorch does, the other draws as many bits as the dtype holds: they are
+# tested in test_grid_sampler.py and test_random.py.
+NOT_ROUNDED_ONCE = ("aten::grid_sampler_2d.out", "aten::rand.out")
+ROUNDED_ONCE = [name for name in OPERATORS if name not in NOT_ROUNDED_ONCE]
 
 # What adds to elements of the output one after the other rounds each sum, as PyTorch does.
-ADDING = ("aten::index_put.out", "aten::index_put_", "aten::scatter_add.out")
+ADDING = ("aten::index_put.out", "aten::index_put_", "aten::scatter_add.out",
+          "aten::max_pool2d_with_indices_backward.grad_input")
 EPSILON = {HALF: 2.0**-11, BFLOAT16: 2.0**-8}
 
 

@@ -8,26 +8,9 @@ from support.board_call import BOARDS, Case, assert_same
 from support.kernel_call import DTYPES, KernelError, Tensor, call, channels_last
 from support.programs import call as instruction
 from support.programs import plan, program, tensor
+from support.random_numbers import normal, random_bits, uniform
 
 RAND, RANDN, DROPOUT = "aten::rand.out", "aten::randn.out", "aten::native_dropout.out"
-
-
-def scatter(x):
-    """As pt_scatter_bits: of MurmurHash3."""
-    x = x.astype(np.uint64)
-    x = (x ^ x >> np.uint64(16)) * np.uint64(0x85EBCA6B) & np.uint64(0xFFFFFFFF)
-    x = (x ^ x >> np.uint64(13)) * np.uint64(0xC2B2AE35) & np.uint64(0xFFFFFFFF)
-    return x ^ x >> np.uint64(16)
-
-
-def bits(n, seed=0, first=0):
-    """Numbers `first` to `first + n - 1` of a seed."""
-    counts = np.arange(first + 1, first + n + 1, dtype=np.uint64) * np.uint64(0x9E3779B9)
-    return scatter((scatter(np.array(seed)) + counts) & np.uint64(0xFFFFFFFF))
-
-
-def uniform(*arguments):
-    return ((bits(*arguments) >> np.uint64(8)) / 2**24).astype(np.float32)
 
 
 def rand(sizes, dtype=np.float32, operator=RAND):
@@ -35,7 +18,7 @@ def rand(sizes, dtype=np.float32, operator=RAND):
 
 
 def test_the_first_bits():
-    assert [hex(one) for one in bits(3)] == ["0x92ca2f0e", "0x3cd6e3f3", "0x1b147dcc"]
+    assert [hex(one) for one in random_bits(3)] == ["0x92ca2f0e", "0x3cd6e3f3", "0x1b147dcc"]
 
 
 def test_rand_gives_the_numbers_of_seed_0():
@@ -44,9 +27,7 @@ def test_rand_gives_the_numbers_of_seed_0():
 
 
 def test_randn_gives_box_and_mullers():
-    u = uniform(2 * 1000).astype(float).reshape(-1, 2)
-    expected = np.sqrt(-2 * np.log(1 - u[:, 0])) * np.cos(2 * np.pi * u[:, 1])
-    np.testing.assert_allclose(rand((1000,), operator=RANDN), expected, 1e-4, 1e-5)
+    np.testing.assert_allclose(rand((1000,), operator=RANDN), normal(1000), 1e-4, 1e-5)
 
 
 def test_statistics():
@@ -64,7 +45,7 @@ def test_halves_stay_below_1(code, unit):
     stored = call(RAND, [n], Tensor(np.zeros(n, np.uint16), dtype=code))
     values = (stored.view(np.float16) if unit == 2**-11
               else (stored.astype(np.uint32) << 16).view(np.float32)).astype(float)
-    np.testing.assert_array_equal(values, np.floor(bits(n) / 2**32 / unit) * unit)
+    np.testing.assert_array_equal(values, np.floor(random_bits(n) / 2**32 / unit) * unit)
     assert values.max() < 1
 
 

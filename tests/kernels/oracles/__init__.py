@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     complexes,
     copies,
     cortex_m,
+    drawn,
     elementwise,
     normalizations,
     numbers,

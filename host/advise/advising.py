@@ -180,7 +180,7 @@ def _slow_first_layer(method):
         if image[1] == 1 and kernel[-1] > 1 and products <= _FEW_PRODUCTS:
             found.append(one)
     if found:
-        yield _advice("int8 does not speed up a convolution of one channel with a small kernel",
+        yield _advice("int8 hardly speeds up a convolution of one channel with a small kernel",
                       found, 0,
                       "compute fewer outputs, by a larger stride; use padding=0; or give it more "
                       "channels: several frames, or 2x2 pixels as 4 channels")

@@ -93,10 +93,11 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
 
 
 def _all_but_rare(models):
-    """All operators but gradients and random numbers, 3 KB, unless one of the models needs them."""
+    """All operators but gradients, random numbers, bags of embeddings and histograms, unless one of the
+    models needs them."""
     opened = {name: open_program(data) for name, data in models}
-    return {name for name in known_operators()
-            if not re.search("_backward|::randn?[.]", name)} | {*needed_operators(opened)}
+    rare = re.compile("_backward|::rand|embedding_bag|::histc")
+    return {name for name in known_operators() if not rare.search(name)} | {*needed_operators(opened)}
 
 
 def _features(programs, models):

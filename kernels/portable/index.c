@@ -63,6 +63,150 @@ static int run_embedding(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_embedding_out = PT_KERNEL(check_embedding, run_embedding);
 
+// ---- embedding_bag: (weight, indices, offsets, scale_grad_by_freq, mode, sparse,
+// per_sample_weights, include_last_offset, padding_idx, out0 .. out3). Of the outputs only the
+// first is written: the others are for gradients.
+
+enum { BAG_SUM, BAG_MEAN, BAG_MAX };
+
+// How many bags there are; offsets has one more where the last one's end is among them.
+static int32_t bags_of(const pt_context *c, const pt_ref *args, const pt_tensor *offsets) {
+    return offsets->sizes[0] - pt_get_bool(c, args[EMBEDDING_BAG_INCLUDE_LAST_OFFSET]);
+}
+
+static int check_bag_lists(pt_context *c, const pt_ref *args, int64_t mode) {
+    const pt_tensor indices = pt_get_tensor(c, args[EMBEDDING_BAG_INDICES]);
+    const pt_tensor offsets = pt_get_tensor(c, args[EMBEDDING_BAG_OFFSETS]);
+    const pt_ref factors = args[EMBEDDING_BAG_PER_SAMPLE_WEIGHTS];
+    PT_TRY(check_index_dtype(c, &indices));
+    PT_TRY(check_index_dtype(c, &offsets));
+    if (indices.rank != 1 || offsets.rank != 1 || bags_of(c, args, &offsets) < 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices and offsets must have 1 dim");
+    }
+    if (!pt_is_none(factors)) {
+        const pt_tensor t = pt_get_tensor(c, factors);
+        const pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]);
+        if (mode != BAG_SUM || t.rank != 1 || t.sizes[0] != indices.sizes[0] ||
+            t.dtype != weight.dtype) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                           "per_sample_weights must be one for each index, of a sum");
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+// As PyTorch's exporter sizes them: [indices] or nothing, [bags] or [offsets], [bags, columns] of a
+// maximum or [bags].
+static int size_other_outputs(pt_context *c, const pt_ref *args, int64_t mode, bool forward_only) {
+    const pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]);
+    const pt_tensor offsets = pt_get_tensor(c, args[EMBEDDING_BAG_OFFSETS]);
+    const bool is_fast = mode == BAG_SUM && pt_get_int(c, args[EMBEDDING_BAG_PADDING_IDX]) < 0 &&
+                         (weight.dtype == PT_DTYPE_FLOAT || weight.dtype == PT_DTYPE_HALF);
+    const int32_t places = is_fast ? 0 : pt_get_tensor(c, args[EMBEDDING_BAG_INDICES]).sizes[0];
+    const int32_t greatest[2] = {bags_of(c, args, &offsets), weight.sizes[1]};
+    PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT1], 1, &places));
+    PT_TRY(
+        pt_expect_sizes(c, args[EMBEDDING_BAG_OUT2], 1, forward_only ? offsets.sizes : greatest));
+    return pt_expect_sizes(c, args[EMBEDDING_BAG_OUT3], mode == BAG_MAX ? 2 : 1, greatest);
+}
+
+static int check_bags(pt_context *c, const pt_ref *args, bool forward_only) {
+    const pt_tensor weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]);
+    const pt_tensor out = pt_get_tensor(c, args[EMBEDDING_BAG_OUT0]);
+    const int64_t mode = pt_get_int(c, args[EMBEDDING_BAG_MODE]);
+    if (weight.rank != 2 || !pt_is_floating(weight.dtype)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight must have 2 dims, of floats");
+    }
+    if (!(weight.flags & out.flags & PT_VALUE_CONTIGUOUS)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the tensors must be contiguous");
+    }
+    if (mode < BAG_SUM || mode > BAG_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "mode must be a sum, a mean or a maximum");
+    }
+    PT_TRY(check_bag_lists(c, args, mode));
+    PT_TRY(pt_check_same_dtype(c, &out, &weight));
+    const pt_tensor offsets = pt_get_tensor(c, args[EMBEDDING_BAG_OFFSETS]);
+    const int32_t sizes[2] = {bags_of(c, args, &offsets), weight.sizes[1]};
+    PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT0], 2, sizes));
+    return size_other_outputs(c, args, mode, forward_only);
+}
+
+static int check_embedding_bag(pt_context *c, const pt_ref *args) {
+    return check_bags(c, args, false);
+}
+
+static int check_forward_only(pt_context *c, const pt_ref *args) {
+    return check_bags(c, args, true);
+}
+
+typedef struct bag {
+    pt_tensor weight, indices, factors, out;
+    int64_t mode, padding;
+    int32_t first, end; // among the indices
+} bag;
+
+// Element `column` of the bag: of float64 in double, of all others in float32.
+static double reduce_bag(const bag *b, int32_t column) {
+    const bool is_double = b->weight.dtype == PT_DTYPE_DOUBLE;
+    double sum = 0;
+    int32_t count = 0;
+    for (int32_t i = b->first; i < b->end; i++) {
+        const int64_t row = pt_load_int(b->indices.data, i, b->indices.dtype);
+        if (row == b->padding) {
+            continue;
+        }
+        const int32_t at = (int32_t)row * b->weight.sizes[1] + column;
+        double x = pt_load_double(b->weight.data, at, b->weight.dtype);
+        if (b->factors.data) {
+            x *= pt_load_double(b->factors.data, i, b->weight.dtype);
+            x = is_double ? x : (double)(float)x;
+        }
+        if (b->mode != BAG_MAX) {
+            sum = is_double ? sum + x : (double)((float)sum + (float)x);
+        } else if (count == 0 || x > sum) { // a NaN counts only as the first one, as in PyTorch
+            sum = x;
+        }
+        count++;
+    }
+    return b->mode != BAG_MEAN || count == 0 ? sum
+           : is_double                       ? sum / count
+                                             : (double)((float)sum / (float)count);
+}
+
+static int run_embedding_bag(pt_context *c, const pt_ref *args) {
+    bag b = {.weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]),
+             .indices = pt_get_tensor(c, args[EMBEDDING_BAG_INDICES]),
+             .out = pt_get_tensor(c, args[EMBEDDING_BAG_OUT0]),
+             .mode = pt_get_int(c, args[EMBEDDING_BAG_MODE]),
+             .padding = pt_get_int(c, args[EMBEDDING_BAG_PADDING_IDX])};
+    const pt_tensor offsets = pt_get_tensor(c, args[EMBEDDING_BAG_OFFSETS]);
+    const pt_ref factors = args[EMBEDDING_BAG_PER_SAMPLE_WEIGHTS];
+    const int32_t n = b.indices.sizes[0], bags = b.out.sizes[0], columns = b.out.sizes[1];
+    if (!pt_is_none(factors)) {
+        b.factors = pt_get_tensor(c, factors);
+    }
+    PT_TRY(pt_check_indices(c, &b.indices, b.weight.sizes[0], &b.out));
+    PT_TRY(pt_check_indices(c, &offsets, n + 1, &b.out));
+    for (int32_t i = 0; i < bags; i++) {
+        const int32_t end =
+            i + 1 < offsets.sizes[0] ? (int32_t)pt_load_int(offsets.data, i + 1, offsets.dtype) : n;
+        b.first = (int32_t)pt_load_int(offsets.data, i, offsets.dtype);
+        b.end = end;
+        if ((i == 0 && b.first != 0) || b.first > end) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "offsets do not rise from 0");
+        }
+        for (int32_t k = 0; k < columns; k++) {
+            PT_TRY(pt_count_product(c, end - b.first + 1, PT_ELEMENT_STEPS));
+            pt_store_double(b.out.data, i * columns + k, b.out.dtype, reduce_bag(&b, k));
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten__embedding_bag_out = PT_KERNEL(check_embedding_bag, run_embedding_bag);
+const pt_kernel pt_aten__embedding_bag_forward_only_out =
+    PT_KERNEL(check_forward_only, run_embedding_bag);
+
 // ---- index_select: (self, dim, index, out)
 
 static int check_index_select(pt_context *c, const pt_ref *args) {

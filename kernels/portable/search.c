@@ -1,4 +1,4 @@
-// Looks for elements among others: isin, searchsorted.
+// Looks for elements among others: isin, searchsorted, bucketize.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "element.h"
@@ -78,20 +78,9 @@ static bool is_right(const pt_context *c, const pt_ref *args) {
                             : pt_string_is(c, side, right_side);
 }
 
-static int check_searchsorted(pt_context *c, const pt_ref *args) {
-    pt_tensor sorted = pt_get_tensor(c, args[SEARCHSORTED_TENSOR_SORTED_SEQUENCE]);
-    pt_tensor self = pt_get_tensor(c, args[SEARCHSORTED_TENSOR_SELF]);
-    pt_ref side = args[SEARCHSORTED_TENSOR_SIDE];
-    const bool narrow = pt_get_bool(c, args[SEARCHSORTED_TENSOR_OUT_INT32]);
+static int check_search(pt_context *c, pt_ref sequence, pt_ref values, pt_ref narrow, pt_ref to) {
+    pt_tensor sorted = pt_get_tensor(c, sequence), self = pt_get_tensor(c, values);
     PT_TRY(check_compared(c, &sorted, &self));
-    if (!pt_is_none(args[SEARCHSORTED_TENSOR_SORTER])) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a sorter is not supported: sort the sequence");
-    }
-    if (!pt_is_none(side) && !pt_string_is(c, side, right_side) &&
-        (!pt_string_is(c, side, left_side) || pt_get_bool(c, args[SEARCHSORTED_TENSOR_RIGHT]))) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
-                       "side is not left or right, or contradicts right");
-    }
     bool fits = sorted.rank == 1 || (sorted.rank > 0 && sorted.rank == self.rank);
     for (uint32_t d = 0; fits && sorted.rank > 1 && d + 1 < sorted.rank; d++) {
         fits = sorted.sizes[d] == self.sizes[d];
@@ -100,11 +89,25 @@ static int check_searchsorted(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the sorted sequence has neither one dim nor the leading sizes of self");
     }
-    if (pt_get_tensor(c, args[SEARCHSORTED_TENSOR_OUT]).dtype !=
-        (narrow ? PT_DTYPE_INT : PT_DTYPE_LONG)) {
+    if (pt_get_tensor(c, to).dtype != (pt_get_bool(c, narrow) ? PT_DTYPE_INT : PT_DTYPE_LONG)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must be int64, or int32 as asked");
     }
-    return pt_expect_sizes(c, args[SEARCHSORTED_TENSOR_OUT], self.rank, self.sizes);
+    return pt_expect_sizes(c, to, self.rank, self.sizes);
+}
+
+static int check_searchsorted(pt_context *c, const pt_ref *args) {
+    pt_ref side = args[SEARCHSORTED_TENSOR_SIDE];
+    if (!pt_is_none(args[SEARCHSORTED_TENSOR_SORTER])) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a sorter is not supported: sort the sequence");
+    }
+    if (!pt_is_none(side) && !pt_string_is(c, side, right_side) &&
+        (!pt_string_is(c, side, left_side) || pt_get_bool(c, args[SEARCHSORTED_TENSOR_RIGHT]))) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "side is not left or right, or contradicts right");
+    }
+    return check_search(c, args[SEARCHSORTED_TENSOR_SORTED_SEQUENCE],
+                        args[SEARCHSORTED_TENSOR_SELF], args[SEARCHSORTED_TENSOR_OUT_INT32],
+                        args[SEARCHSORTED_TENSOR_OUT]);
 }
 
 // The first of `n` sorted elements, from `first` on and `step` apart, before which element `at` of
@@ -124,11 +127,10 @@ static int32_t find_place(const pt_tensor *sorted, int32_t first, int32_t step, 
     return low;
 }
 
-static int run_searchsorted(pt_context *c, const pt_ref *args) {
-    pt_tensor sorted = pt_get_tensor(c, args[SEARCHSORTED_TENSOR_SORTED_SEQUENCE]);
-    pt_tensor self = pt_get_tensor(c, args[SEARCHSORTED_TENSOR_SELF]);
-    pt_tensor out = pt_get_tensor(c, args[SEARCHSORTED_TENSOR_OUT]);
-    const bool right = is_right(c, args);
+static int search(pt_context *c, pt_ref sequence, pt_ref values, pt_ref to, bool right) {
+    pt_tensor sorted = pt_get_tensor(c, sequence);
+    pt_tensor self = pt_get_tensor(c, values);
+    pt_tensor out = pt_get_tensor(c, to);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
@@ -157,4 +159,27 @@ static int run_searchsorted(pt_context *c, const pt_ref *args) {
     return w.error;
 }
 
+static int run_searchsorted(pt_context *c, const pt_ref *args) {
+    return search(c, args[SEARCHSORTED_TENSOR_SORTED_SEQUENCE], args[SEARCHSORTED_TENSOR_SELF],
+                  args[SEARCHSORTED_TENSOR_OUT], is_right(c, args));
+}
+
 const pt_kernel pt_aten_searchsorted_Tensor_out = PT_KERNEL(check_searchsorted, run_searchsorted);
+
+// ---- bucketize: (self, boundaries, out_int32, right, out)
+
+static int check_bucketize(pt_context *c, const pt_ref *args) {
+    const pt_tensor boundaries = pt_get_tensor(c, args[BUCKETIZE_TENSOR_BOUNDARIES]);
+    if (boundaries.rank != 1) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "boundaries must have 1 dim");
+    }
+    return check_search(c, args[BUCKETIZE_TENSOR_BOUNDARIES], args[BUCKETIZE_TENSOR_SELF],
+                        args[BUCKETIZE_TENSOR_OUT_INT32], args[BUCKETIZE_TENSOR_OUT]);
+}
+
+static int run_bucketize(pt_context *c, const pt_ref *args) {
+    return search(c, args[BUCKETIZE_TENSOR_BOUNDARIES], args[BUCKETIZE_TENSOR_SELF],
+                  args[BUCKETIZE_TENSOR_OUT], pt_get_bool(c, args[BUCKETIZE_TENSOR_RIGHT]));
+}
+
+const pt_kernel pt_aten_bucketize_Tensor_out = PT_KERNEL(check_bucketize, run_bucketize);

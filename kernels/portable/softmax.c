@@ -1,4 +1,4 @@
-// Softmax and its logarithm, cumulated sums and products: operators along one dim.
+// Softmax and its logarithm, cumulated sums, products and sums of exponentials: along one dim.
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "double_math.h"
@@ -266,7 +266,10 @@ static int log_softmax_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten__softmax_out = PT_KERNEL(softmax_check, softmax_run);
 const pt_kernel pt_aten__log_softmax_out = PT_KERNEL(softmax_check, log_softmax_run);
 
-// ---- cumsum, cumprod
+// ---- cumsum, cumprod, logcumsumexp
+
+typedef int cumulate_function(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
+                              int32_t j, int32_t size, const int32_t steps[2]);
 
 // Of integers, bool too, the result is int64 unless dtype says otherwise; of floats it is a float.
 static int check_cumulated(pt_context *c, const pt_ref *args) {
@@ -312,43 +315,96 @@ static int cumulate_lane(pt_context *c, const pt_tensor *out, int32_t i, const p
     return PT_ERROR_OK;
 }
 
+static int sum_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in, int32_t j,
+                    int32_t size, const int32_t steps[2]) {
+    return cumulate_lane(c, out, i, in, j, size, steps, false);
+}
+
+static int multiply_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
+                         int32_t j, int32_t size, const int32_t steps[2]) {
+    return cumulate_lane(c, out, i, in, j, size, steps, true);
+}
+
 static __attribute__((noinline)) int cumulate_walk(pt_context *c, const pt_tensor *out,
                                                    const pt_tensor *in, uint32_t place,
-                                                   bool multiplies) {
+                                                   cumulate_function *lane) {
     pt_walk w;
     int32_t steps[2];
     walk_lanes(&w, out, in, place, steps);
     do {
         for (int32_t i = 0; i < w.n; i++) {
-            PT_TRY(cumulate_lane(c, out, w.offset[0] + i * w.strides[0][0], in,
-                                 w.offset[1] + i * w.strides[1][0], out->sizes[place], steps,
-                                 multiplies));
+            PT_TRY(lane(c, out, w.offset[0] + i * w.strides[0][0], in,
+                        w.offset[1] + i * w.strides[1][0], out->sizes[place], steps));
         }
     } while (pt_walk_next(c, &w));
     return w.error;
 }
 
-static int cumulate(pt_context *c, const pt_ref *args, bool multiplies) {
+static int cumulate(pt_context *c, const pt_ref *args, pt_ref to, cumulate_function *lane) {
     pt_tensor in = pt_get_tensor(c, args[CUMSUM_SELF]);
-    pt_tensor out = pt_get_tensor(c, args[CUMSUM_OUT]);
+    pt_tensor out = pt_get_tensor(c, to);
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
     if (out.rank > 0) {
-        return cumulate_walk(c, &out, &in, place_of(&in, pt_get_int(c, args[CUMSUM_DIM])),
-                             multiplies);
+        return cumulate_walk(c, &out, &in, place_of(&in, pt_get_int(c, args[CUMSUM_DIM])), lane);
     }
     pt_convert_element(out.data, 0, out.dtype, in.data, 0, in.dtype);
     return PT_ERROR_OK;
 }
 
 static int cumsum_run(pt_context *c, const pt_ref *args) {
-    return cumulate(c, args, false);
+    return cumulate(c, args, args[CUMSUM_OUT], sum_lane);
 }
 
 static int cumprod_run(pt_context *c, const pt_ref *args) {
-    return cumulate(c, args, true);
+    return cumulate(c, args, args[CUMSUM_OUT], multiply_lane);
 }
 
 const pt_kernel pt_aten_cumsum_out = PT_KERNEL(check_cumulated, cumsum_run);
 const pt_kernel pt_aten_cumprod_out = PT_KERNEL(check_cumulated, cumprod_run);
+
+static int check_logcumsumexp(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[LOGCUMSUMEXP_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[LOGCUMSUMEXP_OUT]);
+    if (!pt_is_floating(in.dtype) || out.dtype != in.dtype) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "logcumsumexp supports floating dtypes only");
+    }
+    PT_TRY(pt_check_math(c, in.dtype, PT_REASON_DTYPE));
+    return check_lanes(c, &in, args[LOGCUMSUMEXP_DIM], args[LOGCUMSUMEXP_OUT]);
+}
+
+// exp(x), x <= 0, and log(x), as exact as the dtype.
+static double exponential(double x, uint8_t dtype) {
+    return dtype == PT_DTYPE_DOUBLE ? pt_float64->exp(x) : (double)pt_expf((float)x);
+}
+
+static double logarithm_of(double x, uint8_t dtype) {
+    return dtype == PT_DTYPE_DOUBLE ? pt_float64->log(x) : (double)pt_logf((float)x);
+}
+
+// The sum is kept divided by the exponential of the greatest element so far.
+static int logcumsumexp_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
+                             int32_t j, int32_t size, const int32_t steps[2]) {
+    double sum = 0, greatest = -__builtin_inf();
+    for (; size > 0; size--, i += steps[0], j += steps[1]) {
+        PT_TRY(pt_count_elements(c, 1));
+        const double x = pt_load_double(in->data, j, in->dtype);
+        if (x == greatest) { // also where both are infinite
+            sum += 1;
+        } else if (x > greatest) {
+            sum = sum * exponential(greatest - x, in->dtype) + 1;
+            greatest = x;
+        } else {
+            sum += exponential(x - greatest, in->dtype);
+        }
+        pt_store_double(out->data, i, out->dtype, greatest + logarithm_of(sum, in->dtype));
+    }
+    return PT_ERROR_OK;
+}
+
+static int logcumsumexp_run(pt_context *c, const pt_ref *args) {
+    return cumulate(c, args, args[LOGCUMSUMEXP_OUT], logcumsumexp_lane);
+}
+
+const pt_kernel pt_aten_logcumsumexp_out = PT_KERNEL(check_logcumsumexp, logcumsumexp_run);

@@ -1,4 +1,4 @@
-// Functions of one operand without parameters.
+// Functions of one operand without parameters, and rounding to decimals.
 #include "elementwise.h"
 
 // ---- of floating numbers: integers are taken as float32
@@ -61,3 +61,29 @@ SAME(floor, pt_floorf(x), pt_floor(x), x, PT_RULE_SAME)
 SAME(ceil, pt_ceilf(x), pt_ceil(x), x, PT_RULE_SAME)
 SAME(trunc, pt_truncf(x), pt_trunc(x), x, PT_RULE_SAME)
 SAME(round, pt_rintf(x), pt_rint(x), x, PT_RULE_SAME)
+
+// To p[0] decimals, or below 0 to a power of ten: as PyTorch, by a product and a quotient that are
+// rounded, too.
+static double power_of_ten(double exponent) {
+    enum { INFINITE = 309 };
+    const double size = exponent < 0 ? -exponent : exponent;
+    double power = 1;
+    for (int32_t i = 0; i < INFINITE && i < size; i++) {
+        power *= 10;
+    }
+    return power;
+}
+
+static float round_decimals_f32(float x, const pt_number *p) {
+    const float power = (float)power_of_ten((double)p[0].f32);
+    return p[0].f32 < 0 ? pt_rintf(x / power) * power : pt_rintf(x * power) / power;
+}
+
+static double round_decimals_f64(double x, const pt_number *p) {
+    const double power = power_of_ten(p[0].f64);
+    return p[0].f64 < 0 ? pt_rint(x / power) * power : pt_rint(x * power) / power;
+}
+
+static const pt_unary round_decimals_op = {NULL, round_decimals_f32, round_decimals_f64,
+                                           NULL, PT_RULE_FLOATING,   false};
+PT_UNARY_KERNEL(aten_round_decimals_out, round_decimals_op, 1)

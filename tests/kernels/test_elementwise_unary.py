@@ -117,6 +117,22 @@ def test_clamp(bounds, dtype):
                                       expected)
 
 
+def rounded(x, decimals):
+    """To decimals, as PyTorch does: the same bits."""
+    power = np.array(float(f"1e{abs(decimals)}")).astype(x.dtype)
+    return np.asarray(np.rint(x / power) * power if decimals < 0 else np.rint(x * power) / power)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("decimals, expected", [
+    (0, [2, -4, 1234]), (1, [2.2, -3.8, 1234.5]), (-2, [0, 0, 1200]), (-400, [np.nan] * 3)])
+def test_round_to_decimals(decimals, expected, dtype):
+    """Halves of the product to even."""
+    x = np.array([2.25, -3.75, 1234.5], dtype)
+    result = call("aten::round.decimals_out", x, decimals, np.zeros_like(x))
+    np.testing.assert_array_equal(result, np.array(expected, dtype))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_leaky_relu(dtype):
     x = operand(3, (50,), dtype)

@@ -51,9 +51,9 @@ def has_floats(operator):
 
 
 OPERATORS = [name for name in EXAMPLES if has_floats(name) and name not in NOT_IN_HALVES]
-# One rounds positions, too, as PyTorch does, the other draws as many bits as the dtype holds: they are
+# One rounds positions, too, as PyTorch does, the others draw as many bits as the dtype holds: they are
 # tested in test_grid_sampler.py and test_random.py.
-NOT_ROUNDED_ONCE = ("aten::grid_sampler_2d.out", "aten::rand.out")
+NOT_ROUNDED_ONCE = ("aten::grid_sampler_2d.out", "aten::rand.out", "aten::rand_like.out")
 ROUNDED_ONCE = [name for name in OPERATORS if name not in NOT_ROUNDED_ONCE]
 
 # What adds to elements of the output one after the other rounds each sum, as PyTorch does.

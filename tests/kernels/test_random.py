@@ -11,6 +11,7 @@ from support.programs import plan, program, tensor
 from support.random_numbers import normal, random_bits, uniform
 
 RAND, RANDN, DROPOUT = "aten::rand.out", "aten::randn.out", "aten::native_dropout.out"
+RANDINT, RANDPERM = "aten::randint.low_out", "aten::randperm.out"
 
 
 def rand(sizes, dtype=np.float32, operator=RAND):
@@ -37,6 +38,14 @@ def test_statistics():
     assert np.histogram(u, 64, (0, 1))[0].std() < 60  # 40 of independent ones
     assert abs(np.corrcoef(u[:-1], u[1:])[0, 1]) < 0.01
     assert abs(np.corrcoef(u, uniform(100000, 1))[0, 1]) < 0.01
+
+
+def test_statistics_of_integers():
+    n = call(RANDINT, -2, 5, [70000], np.zeros(70000, np.int64))
+    assert abs(np.bincount(n + 2) - 10000).max() < 400
+    order = call(RANDPERM, 50000, np.zeros(50000, np.int32))
+    assert sorted(order) == list(range(50000))
+    assert abs(np.corrcoef(order, np.arange(50000))[0, 1]) < 0.02
 
 
 @pytest.mark.parametrize(("code", "unit"), [(DTYPES["float16"], 2**-11), (15, 2**-8)])
@@ -81,6 +90,16 @@ def test_dropout_in_any_dim_order():
     (RANDN, [[2], np.zeros(2, bool)], "NotSupported in check: random numbers are floats"),
     (RAND, [[-2], np.zeros(2, np.float32)], "InvalidArgument in check"),
     (RAND, [[3], np.zeros(2, np.float32)], "InvalidArgument in check: the output's sizes differ"),
+    ("aten::rand_like.out", [np.zeros(2), None, np.zeros(2, np.int64)], "random numbers are floats"),
+    (RANDINT, [3, 3, [2], np.zeros(2, np.int64)], "low is not below high"),
+    (RANDINT, [-2, 3, [2], np.zeros(2, np.uint8)], "the output's dtype does not hold them"),
+    (RANDINT, [0, 257, [2], np.zeros(2, np.uint8)], "the output's dtype does not hold them"),
+    (RANDINT, [-2**63, 2**63 - 1, [2], np.zeros(2, np.int64)],
+     "NotSupported in check: random integers of more than 32 bits"),
+    (RANDPERM, [3, np.zeros(3, np.float32)], "NotSupported in check: random permutations are integers"),
+    (RANDPERM, [-1, np.zeros(0, np.int64)], "n is below 0"),
+    (RANDPERM, [129, np.zeros(129, np.int8)], "the output's dtype does not hold n - 1"),
+    (RANDPERM, [3, np.zeros(4, np.int64)], "the output's sizes differ"),
     (DROPOUT, [np.zeros(2, np.int32), 0.5, True, np.zeros(2, np.int32), np.zeros(2, bool)],
      "NotSupported in check: a dropout in training takes floats only"),
 ])

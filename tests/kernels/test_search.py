@@ -1,4 +1,4 @@
-"""searchsorted, isin, scatter_reduce and their like in the cases where PyTorch decides."""
+"""searchsorted, isin, scatter_reduce, embedding_bag, histc: the cases in which PyTorch decides."""
 
 import numpy as np
 import pytest
@@ -77,3 +77,79 @@ def test_roots_of_float16_are_powers():
     assert not np.signbit(found[0])
     found = call("aten::pow.Tensor_Scalar_out", odd[:2], -0.5, np.zeros_like(odd[:2]))
     np.testing.assert_array_equal(found, np.array([np.inf, 0], "float16"))
+
+
+BAG = "aten::_embedding_bag_forward_only.out"
+WEIGHT = np.ones((3, 2), np.float32)
+
+
+def bags(indices, offsets, mode=0, weight=WEIGHT, factors=None):
+    n, rows = len(offsets), len(indices)
+    outputs = [np.zeros((n, 2), weight.dtype), np.zeros(0 if mode == 0 else rows, np.int64),
+               np.zeros(n, np.int64), np.zeros((n, 2) if mode == 2 else n, np.int64)]
+    return call(BAG, weight, np.int64(indices), np.int64(offsets), False, mode, False, factors, False,
+                -1, *outputs)[0]
+
+
+def test_a_nan_is_the_greatest_of_a_bag_only_as_its_first():
+    weight = np.float32([[NAN, 1], [2, NAN], [3, 0]])
+    np.testing.assert_array_equal(bags([0, 1, 2, 1, 2], [0, 3, 5], 2, weight)[:2],
+                                  [[NAN, 1], [3, NAN]])
+
+
+@pytest.mark.parametrize("indices, offsets, words", [
+    ([3], [0], "InvalidArgument in run: an index is out of range"),
+    ([-1], [0], "InvalidArgument in run: an index is out of range"),
+    ([0, 1], [0, 3], "InvalidArgument in run: an index is out of range"),
+    ([0, 1], [1], "offsets do not rise from 0"),
+    ([0, 1], [0, 2, 1], "offsets do not rise from 0")])
+def test_bags_that_are_none(indices, offsets, words):
+    with pytest.raises(KernelError, match=words):
+        bags(indices, offsets)
+
+
+@pytest.mark.parametrize("mode, factors, words", [
+    (3, None, "mode must be a sum, a mean or a maximum"), (-1, None, "mode must be"),
+    (1, np.ones(2, np.float32), "per_sample_weights must be one for each index, of a sum"),
+    (0, np.ones(3, np.float32), "per_sample_weights must be one for each index, of a sum"),
+    (0, np.ones(2), "per_sample_weights must be one for each index, of a sum")])
+def test_bags_are_refused(mode, factors, words):
+    with pytest.raises(KernelError, match=words):
+        bags([0, 1], [0], mode, factors=factors)
+
+
+HISTC = "aten::histc.out"
+
+
+def test_the_histogram_of_equal_numbers_and_of_none():
+    """The range is one to each side; of none it is -1 to 1, as in PyTorch."""
+    for x, expected in (([2, 2], [0, 0, 2, 0]), ([], [0, 0, 0, 0]), ([0, 3], [1, 0, 0, 1])):
+        assert call(HISTC, np.float32(x), 4, 0, 0, np.zeros(4, np.float32)).tolist() == expected
+
+
+@pytest.mark.parametrize("x, bins, low, high, words", [
+    ([1, NAN], 4, 0, 0, "the range is not finite"), ([1, -np.inf], 4, 0, 0, "the range is not finite"),
+    ([1], 4, -np.inf, 0, "the range is not finite"), ([1], 4, NAN, 0.5, "the range is not finite"),
+    ([1], 4, -1e308, 1e308, "the range is not finite"), ([1], 4, 1, 0, "min is above max"),
+    ([1], 0, 0, 1, "bins must be above 0"), ([1], -1, 0, 1, "bins must be above 0")])
+def test_histograms_are_refused(x, bins, low, high, words):
+    with pytest.raises(KernelError, match=words):
+        call(HISTC, np.float32(x), bins, low, high, np.zeros(max(bins, 0), np.float32))
+
+
+def test_a_histogram_over_its_own_numbers_stays_inside():
+    """Elements change while they are counted."""
+    x = np.float32([0, 1, 2, 3])
+    assert len(call(HISTC, x, 4, 0, 3, x)) == 4
+
+
+def test_boundaries_have_one_dim():
+    with pytest.raises(KernelError, match="boundaries must have 1 dim"):
+        call("aten::bucketize.Tensor_out", np.zeros((2, 3)), np.zeros((2, 3)), False, False,
+             np.zeros((2, 3), np.int64))
+
+
+def test_logcumsumexp_of_infinite_numbers():
+    x = np.float32([-np.inf, 1, np.inf, 2, -np.inf, NAN, np.inf])
+    found = call("aten::logcumsumexp.out", x, 0, np.zeros_like(x))
+    np.testing.assert_array_equal(found, [-np.inf, 1, np.inf, np.inf, np.inf, NAN, NAN])

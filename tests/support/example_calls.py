@@ -64,6 +64,7 @@ def unary():
     yield "aten::hardtanh.out", (X, 0.25, 0.5, out(2, 3, 4))
     yield "aten::leaky_relu.out", (X, 0.25, out(2, 3, 4))
     yield "aten::logit.out", (X, 0.25, out(2, 3, 4))
+    yield "aten::round.decimals_out", (X, 1, out(2, 3, 4))
     yield "aten::glu.out", (X, 2, out(2, 3, 2))
 
 
@@ -112,6 +113,8 @@ def reductions():
     yield "aten::any.out", (X, -1, True, out(2, 3, 1, dtype=bool))
     for name in ("cumsum", "cumprod"):
         yield f"aten::{name}.out", (X, 1, None, out(2, 3, 4))
+    yield "aten::logcumsumexp.out", (X, 1, out(2, 3, 4))
+    yield "aten::histc.out", (X, 5, 0, 1.0, out(5))
     found = [out(2, 4), out(2, 4, dtype=np.int64)]
     yield "aten::kthvalue.values", (X, 2, 1, False, *found)
     yield "aten::median.dim_values", (X, 1, False, *found)
@@ -190,6 +193,11 @@ def made():
     yield "aten::ones.out", ([2, 3], out(2, 3))
     yield "aten::rand.out", ([2, 3], out(2, 3))
     yield "aten::randn.out", ([2, 3], out(2, 3))
+    yield "aten::rand_like.out", (X, None, out(2, 3, 4))
+    yield "aten::randn_like.out", (X, None, out(2, 3, 4))
+    yield "aten::randint.out", (9, [2, 3], out(2, 3, dtype=np.int64))
+    yield "aten::randint.low_out", (-9, 9, [2, 3], out(2, 3, dtype=np.int64))
+    yield "aten::randperm.out", (7, out(7, dtype=np.int64))
     yield "aten::scalar_tensor.out", (0.5, out())
     yield "aten::zeros.out", ([2, 3], out(2, 3))
 
@@ -213,6 +221,11 @@ def numbers():
 
 def picked():
     yield "aten::embedding.out", (MATRIX, ints(2, 3, high=3), -1, False, False, out(2, 3, 4))
+    bags = [out(3, dtype=np.int64) for _ in range(2)]
+    for name in ("_embedding_bag", "_embedding_bag_forward_only"):
+        yield f"aten::{name}.out", (
+            MATRIX, ints(6, high=3), np.int64([0, 2, 2]), False, 0, False, floats(6), False, 1,
+            out(3, 4), out(6, dtype=np.int64), *bags)
     yield "aten::gather.out", (MATRIX, 0, ints(2, 3, high=3), False, out(2, 3))
     yield "aten::index.Tensor_out", (X, [None, INDEX, ints(3, 1, high=4)], out(2, 3, 2))
     yield "aten::index_select.out", (X, 1, INDEX, out(2, 2, 4))
@@ -235,6 +248,7 @@ def put():
     sequence = np.sort(floats(9))
     yield "aten::searchsorted.Tensor_out", (sequence, X, False, False, None, None,
                                             out(2, 3, 4, dtype=np.int64))
+    yield "aten::bucketize.Tensor_out", (X, sequence, False, False, out(2, 3, 4, dtype=np.int64))
 
 
 def products():

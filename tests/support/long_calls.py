@@ -57,6 +57,7 @@ def unary():
     yield "aten::gelu.out", (X, "none", like(X))
     yield "aten::hardtanh.out", (X, 0.25, 0.5, like(X))
     yield "aten::leaky_relu.out", (X, 0.25, like(X))
+    yield "aten::round.decimals_out", (X, 2, like(X))
     yield "aten::logit.out", (X, 0.25, like(X))
     yield "aten::glu.out", (X, 2, out(64, 64, 32))
 
@@ -106,6 +107,8 @@ def reductions():
     yield "aten::any.out", (nothing, -1, True, out(64, 64, 1, dtype=bool))
     for name in ("cumsum", "cumprod"):
         yield f"aten::{name}.out", (floats(N), 0, None, out(N))
+    yield "aten::logcumsumexp.out", (floats(N), 0, out(N))
+    yield "aten::histc.out", (floats(N), 10, 0.0, 1.0, out(10))
     yield "aten::kthvalue.values", (floats(N), 3, 0, False, out(), out(dtype=np.int64))
     yield "aten::median.dim_values", (floats(N), 0, False, out(), out(dtype=np.int64))
     yield "aten::median.out", (X, out())
@@ -170,12 +173,21 @@ def made():
     yield "aten::fill.Tensor_out", (X, floats(), like(X, np.int64))
     for name in ("rand", "randn"):
         yield f"aten::{name}.out", ([N], out(N))
+    for name in ("rand_like", "randn_like"):
+        yield f"aten::{name}.out", (floats(N), None, out(N))
+    yield "aten::randint.out", (9, [N], out(N, dtype=np.int64))
+    yield "aten::randint.low_out", (-9, 9, [N], out(N, dtype=np.int64))
+    yield "aten::randperm.out", (N, out(N, dtype=np.int64))
     yield "aten::native_dropout.out", (X, 0.5, True, like(X), like(X, bool))
 
 
 def picked():
     places = ints(N, high=3)
     yield "aten::embedding.out", (floats(3, 1), places, -1, False, False, out(N, 1))
+    for name in ("_embedding_bag", "_embedding_bag_forward_only"):
+        yield f"aten::{name}.out", (
+            floats(3, 1), places, np.int64([0]), False, 1, False, None, False, -1, out(1, 1),
+            out(N, dtype=np.int64), out(1, dtype=np.int64), out(1, dtype=np.int64))
     yield "aten::gather.out", (floats(3), 0, places, False, out(N))
     yield "aten::index.Tensor_out", (floats(3), [places], out(N))
     yield "aten::index_select.out", (floats(3), 0, places, out(N))
@@ -197,6 +209,7 @@ def put():
                                            out(512, dtype=bool))
     yield "aten::searchsorted.Tensor_out", (floats(8), floats(N), False, False, None, None,
                                             out(N, dtype=np.int64))
+    yield "aten::bucketize.Tensor_out", (floats(N), floats(8), False, False, out(N, dtype=np.int64))
 
 
 def products():

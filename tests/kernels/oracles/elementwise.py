@@ -5,7 +5,7 @@ import math
 import numpy as np
 from support.pytorch_dtypes import DTYPES, INTEGERS, INTEGRAL, floating, result_dtype
 from test_elementwise_binary import PREDICATES, SAME, add, trunc_divide
-from test_elementwise_unary import OPERATORS, clamp
+from test_elementwise_unary import OPERATORS, clamp, rounded
 
 from .sample import Sample, oracle
 
@@ -81,6 +81,12 @@ def elu(draw, operator):
 def leaky_relu(draw, operator):
     x, slope = operand(draw, ["float32", "float64"]), draw.pick(0.1, 0.0, -2.5, 3)
     return Sample([draw.tensor(x), slope], np.where(x > 0, x, x * x.dtype.type(slope)))
+
+
+@oracle("aten::round.decimals_out")
+def round_decimals(draw, operator):
+    x, decimals = operand(draw, FLOATS), draw.pick(0, 1, 2, 3, -1, -2, 12, -40, 400)
+    return Sample([draw.tensor(x), decimals], rounded(x, decimals))
 
 
 @oracle("aten::logit.out")

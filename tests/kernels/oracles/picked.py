@@ -1,5 +1,7 @@
 """Oracles of what reads or writes where indices and masks point."""
 
+import itertools
+
 import numpy as np
 from support.pytorch_dtypes import DTYPES
 
@@ -21,6 +23,41 @@ def embedding(draw, operator):
     index = indices(draw, len(weight), draw.shape(most=3))
     return Sample([draw.contiguous(weight), draw.contiguous(index), -1, False, False], weight[index],
                   order="contiguous")
+
+
+def bag_of(rows, mode, dtype):
+    """The sum, mean or maximum of rows: in the dtype, of float16 in float32."""
+    dtype = np.float32 if dtype == np.float16 else dtype
+    if mode == 2 and len(rows):
+        return rows.max(0)
+    total = np.zeros(rows.shape[1], dtype)
+    for row in rows:
+        total += row
+    return total / dtype(len(rows)) if mode == 1 and len(rows) else total
+
+
+@oracle("aten::_embedding_bag.out", "aten::_embedding_bag_forward_only.out")
+def embedding_bag(draw, operator):
+    """Bags, some of them empty, of rows but those of padding. Only the first output is written."""
+    dtype = np.dtype(draw.pick("float16", "float32", "float64")).type
+    weight = draw.normal((draw.int(1, 9), draw.int(0, 5)), dtype)
+    index = indices(draw, len(weight), (draw.int(0, 9),))
+    ends = np.sort([draw.int(0, len(index)) for _ in range(draw.int(0, 4))]).astype(index.dtype)
+    mode, padding, last = draw.int(0, 2), draw.pick(-1, draw.int(0, 9)), draw.chance()
+    offsets = np.concatenate([[0], ends, [len(index)] if last else []])
+    offsets = offsets.astype(draw.pick("int32", "int64"))
+    wide = weight.astype(np.float32) if dtype == np.float16 else weight
+    factors = draw.normal((len(index),), dtype) if mode == 0 and draw.chance() else None
+    rows = wide[index] if factors is None else wide[index] * factors[:, None].astype(wide.dtype)
+    kept, edges = index != padding, [0, *ends, len(index)]
+    bags = [bag_of(rows[a:b][kept[a:b]], mode, dtype) for a, b in itertools.pairwise(edges)]
+    fast = mode == 0 and padding < 0 and dtype != np.float64
+    others = [(0 if fast else len(index),), offsets.shape if "only" in operator else (len(bags),),
+              (len(bags), weight.shape[1]) if mode == 2 else (len(bags),)]
+    expected = [np.array(bags, wide.dtype).reshape(len(bags), -1).astype(dtype),
+                *(np.full(shape, 77, "int64") for shape in others)]
+    return Sample([draw.contiguous(weight), draw.contiguous(index), offsets, draw.chance(), mode,
+                   draw.chance(), factors, last, padding], expected, order="contiguous")
 
 
 @oracle("aten::index_select.out")
@@ -132,6 +169,16 @@ def searchsorted(draw, operator):
         own = sequence if sequence.ndim == 1 else sequence[place[:-1]]
         expected[place] = np.searchsorted(own, x[place], "right" if right else "left")
     return Sample([draw.tensor(sequence), draw.tensor(x), narrow, right, side, None], expected)
+
+
+@oracle("aten::bucketize.Tensor_out")
+def bucketize(draw, operator):
+    x = draw.small(draw.shape(), draw.pick("float32", "float64", "int8", "int64"))
+    boundaries = np.sort(draw.small((draw.int(0, 7),), x.dtype))
+    narrow, right = draw.chance(), draw.chance()
+    places = np.searchsorted(boundaries, x, "right" if right else "left")
+    return Sample([draw.tensor(x), draw.tensor(boundaries), narrow, right],
+                  np.asarray(places).astype("int32" if narrow else "int64"))
 
 
 @oracle("aten::tril_indices.out", "aten::triu_indices.out")

@@ -137,6 +137,36 @@ def cumulated(draw, operator):
     return Sample([draw.tensor(given), dim, CODES.get(to)], expected)
 
 
+@oracle("aten::logcumsumexp.out")
+def logcumsumexp(draw, operator):
+    x = draw.normal(draw.shape(least=1), draw.pick("float16", "float32", "float64")) * 9
+    x = np.where(x > 12, draw.pick(-np.inf, 3), x).astype(x.dtype)
+    dim = draw.dim(x.ndim)
+    with np.errstate(all="ignore"):
+        expected = np.logaddexp.accumulate(x.astype("float64"), dim).astype(x.dtype)
+    precision = {"float16": 1e-3, "float32": 2e-6, "float64": 1e-14}[str(x.dtype)]
+    return Sample([draw.tensor(x), dim], expected, precision, precision)
+
+
+@oracle("aten::histc.out")
+def histc(draw, operator):
+    """Numbers that a float32 holds, in bins whose ends it holds, too."""
+    x = draw.small(draw.shape(), draw.pick("float16", "float32", "float64")) / 2
+    x = np.where(x == 2, np.nan, x).astype(x.dtype)
+    low, bins = draw.pick(-1, -1.0, -9), draw.pick(1, 2, 4, 8)
+    high = low + draw.pick(1, 2.0, 8)
+    if x.size and draw.chance():
+        x = np.nan_to_num(x, nan=1)
+        low = high = draw.pick(0, 0.5)
+        ends = (x.min(), x.max()) if x.min() < x.max() else (x.min() - 1, x.max() + 1)
+    else:
+        ends = low, high
+    kept = x[(x >= ends[0]) & (x <= ends[1])].astype("float32")
+    places = (kept - np.float32(ends[0])) * np.float32(bins) / np.float32(ends[1] - ends[0])
+    counts = np.bincount(np.minimum(places.astype(int), bins - 1), minlength=bins)
+    return Sample([draw.tensor(x), bins, low, high], counts.astype(x.dtype))
+
+
 def ordered(draw, dtypes, smallest=0):
     """x, some of it NaN, a dim, and a function that gives the indices of the order along it."""
     x = draw.small(draw.shape(least=1, smallest=smallest), draw.pick(*dtypes))

@@ -211,6 +211,54 @@ def searches(data: Data) -> Model:
 
 
 @fixture
+def counted(data: Data) -> Model:
+    """aten::bucketize, aten::histc, aten::logcumsumexp and aten::round to decimals, which ExecuTorch
+    has no kernels for."""
+    return Model(
+        Function(
+            lambda s, x: (
+                torch.bucketize(x, s),
+                torch.histc(x, 5, -1, 1),
+                torch.logcumsumexp(x, 1),
+                x.round(decimals=2),
+                (x * 100).round(decimals=-1),
+            )
+        ),
+        (data.floats(7).sort().values, data.floats(2, 5)),
+        edge=NOT_CORE,
+        executorch_fails=True,
+    )
+
+
+@fixture
+def embedding_bag(data: Data) -> Model:
+    """Sums, weighted ones too, means and maxima of rows, which ExecuTorch has no kernel for."""
+
+    class Bags(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sums, self.means, self.maxima = (
+                torch.nn.EmbeddingBag(9, 4, mode=mode, padding_idx=padding)
+                for mode, padding in (("sum", None), ("mean", 2), ("max", None))
+            )
+
+        def forward(self, rows, starts, factors):
+            return (
+                self.sums(rows, starts, factors),
+                self.means(rows, starts),
+                self.maxima(rows, starts),
+                self.sums(rows.reshape(2, 4)),
+            )
+
+    return Model(
+        Bags(),
+        (data.integers(8, low=0, high=9), torch.tensor([0, 3, 3, 5]), data.floats(8)),
+        edge=NOT_CORE,
+        executorch_fails=True,
+    )
+
+
+@fixture
 def triangles(data: Data) -> Model:
     """aten::tril_indices and aten::triu_indices, which ExecuTorch has no kernels for."""
 

@@ -1,7 +1,7 @@
 """What training runs: gradients, and random numbers."""
 
 import torch
-from models.zoo.registry import Data, Function, Model, fixture
+from models.zoo.registry import NOT_CORE, Data, Function, Model, fixture
 from torch import nn
 
 
@@ -40,3 +40,15 @@ def random_numbers(data: Data) -> Model:
                 torch.where(mask, dropped - x / 0.75, dropped).abs() < 1e-6)
 
     return Model(Function(compute), (data.floats(4, 6),), executorch_fails=True)
+
+
+@fixture
+def random_integers(data: Data) -> Model:
+    """What is true of randint, randperm and random numbers in the sizes of a tensor."""
+    def compute(x):
+        numbers, order = torch.randint(-3, 4, (5, 7)), torch.randperm(9)
+        likes = torch.rand_like(x), torch.randn_like(x)
+        return ((numbers >= -3) & (numbers < 4), torch.randint(5, (6,)) < 5, order.sort().values,
+                (likes[0] >= 0) & (likes[0] < 1), likes[1] * likes[1] < 64)
+
+    return Model(Function(compute), (data.floats(4, 6),), edge=NOT_CORE, executorch_fails=True)

@@ -1,0 +1,78 @@
+// histc: (self, bins, min, max, out): how many elements lie in each of `bins` parts of the range
+// from min to max, its ends included. Where both are the same, the range is that of the elements.
+#include "../core/operator_arguments.h"
+#include "element.h"
+
+static int check_histc(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[HISTC_SELF]);
+    const int64_t bins = pt_get_int(c, args[HISTC_BINS]);
+    if (!pt_is_floating(self.dtype) || pt_get_tensor(c, args[HISTC_OUT]).dtype != self.dtype) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "histc supports floating dtypes only");
+    }
+    if (bins <= 0 || bins > INT32_MAX) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "bins must be above 0");
+    }
+    const int32_t size = (int32_t)bins;
+    return pt_expect_sizes(c, args[HISTC_OUT], 1, &size);
+}
+
+static double number(const pt_context *c, pt_ref arg) {
+    const pt_scalar s = pt_get_scalar(c, arg);
+    return s.type == PT_TYPE_DOUBLE ? s.as.d : (double)s.as.i;
+}
+
+static int find_range(pt_context *c, const pt_tensor *self, double *low, double *high) {
+    const int32_t n = pt_numel(self);
+    if (*low == *high && n > 0) {
+        *low = *high = pt_load_double(self->data, 0, self->dtype);
+        for (int32_t i = 0; i < n; i++) {
+            const double x = pt_load_double(self->data, i, self->dtype);
+            PT_TRY(pt_count_elements(c, 1));
+            *low = x < *low || x != x ? x : *low; // a NaN stays
+            *high = x > *high ? x : *high;
+        }
+    }
+    if (!(*high - *low < __builtin_inf())) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the range is not finite");
+    }
+    if (*low > *high) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "min is above max");
+    }
+    if (*low == *high) {
+        *low -= 1;
+        *high += 1;
+    }
+    return PT_ERROR_OK;
+}
+
+// The bin of an element in the range; computed as PyTorch does, in the dtype but for halves.
+static int32_t bin_of(double x, double low, double high, int32_t bins, uint8_t dtype) {
+    const double place =
+        dtype == PT_DTYPE_DOUBLE
+            ? (x - low) * bins / (high - low)
+            : (double)(((float)x - (float)low) * (float)bins / ((float)high - (float)low));
+    return place < bins ? (int32_t)place : bins - 1;
+}
+
+static int run_histc(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[HISTC_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[HISTC_OUT]);
+    const int32_t n = pt_numel(&self), bins = out.sizes[0];
+    double low = number(c, args[HISTC_MIN]), high = number(c, args[HISTC_MAX]);
+    PT_TRY(find_range(c, &self, &low, &high));
+    for (int32_t i = 0; i < bins; i++) {
+        PT_TRY(pt_count_work(c, 1));
+        pt_store_int(out.data, i, out.dtype, 0);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        const double x = pt_load_double(self.data, i, self.dtype);
+        PT_TRY(pt_count_elements(c, 1));
+        if (x >= low && x <= high) {
+            const int32_t at = bin_of(x, low, high, bins, self.dtype);
+            pt_store_double(out.data, at, out.dtype, pt_load_double(out.data, at, out.dtype) + 1);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten_histc_out = PT_KERNEL(check_histc, run_histc);

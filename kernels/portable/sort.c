@@ -1,5 +1,5 @@
-// What puts the elements along a dim in order: topk, sort, kthvalue, median. Of equal elements the
-// first comes first, a NaN counts as greater than all.
+// What puts the elements along a dim in order: topk, sort, kthvalue, median, unique. Of equal
+// elements the first comes first, a NaN counts as greater than all.
 //
 // A heap keeps the first k of n elements in the order, by their indices, the last of them on top:
 // n log k comparisons, and no memory but that of the indices.
@@ -348,3 +348,95 @@ static int run_median(pt_context *c, const pt_ref *args) {
 }
 
 const pt_kernel pt_aten_median_out = PT_KERNEL(check_median, run_median);
+
+// ---- unique: (self, sorted, return_inverse, return_counts, out, inverse, counts). Always sorted;
+// what is not asked for has no elements. The output gets its size when it runs.
+
+static int check_unique(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[UNIQUE2_SELF]);
+    const pt_tensor out = pt_get_tensor(c, args[UNIQUE2_OUT0]);
+    const pt_tensor inverse = pt_get_tensor(c, args[UNIQUE2_OUT1]);
+    const int32_t n = pt_numel(&self), none = 0;
+    PT_TRY(pt_check_same_dtype(c, &out, &self));
+    if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL) || n > INT32_MAX / (int32_t)sizeof(int64_t)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
+    }
+    if (out.rank != 1 || inverse.dtype != PT_DTYPE_LONG ||
+        pt_get_tensor(c, args[UNIQUE2_OUT2]).dtype != PT_DTYPE_LONG) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       "the output must have 1 dim, the others must be int64");
+    }
+    pt_ask_scratch(c, (uint32_t)n * (uint32_t)sizeof(int64_t));
+    if (!pt_get_bool(c, args[UNIQUE2_RETURN_COUNTS])) {
+        PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT2], 1, &none));
+    }
+    if (!pt_get_bool(c, args[UNIQUE2_RETURN_INVERSE])) {
+        return pt_expect_sizes(c, args[UNIQUE2_OUT1], 1, &none);
+    }
+    PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT1], self.rank, self.sizes));
+    const pt_tensor sized = pt_get_tensor(c, args[UNIQUE2_OUT1]);
+    return pt_same_dim_order(&self, &sized)
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the inverse has another dim order");
+}
+
+static bool are_equal(const pt_tensor *t, int32_t i, int32_t j) {
+    return pt_is_floating(t->dtype)
+               ? pt_load_double(t->data, i, t->dtype) == pt_load_double(t->data, j, t->dtype)
+               : pt_load_int(t->data, i, t->dtype) == pt_load_int(t->data, j, t->dtype);
+}
+
+// Puts the indices of n elements in order, each times two, plus one where the element differs from
+// the one before; *groups becomes how many do.
+static int group(pt_context *c, const pt_tensor *self, int64_t *order, int32_t n, int32_t *groups) {
+    const lane l = {self->data, 0, 1, n, self->dtype, false};
+    heap h = {order, 1, 0};
+    PT_TRY(keep_first(c, &h, &l, n));
+    PT_TRY(order_heap(c, &h, &l));
+    *groups = 0;
+    for (int32_t i = 0; i < n; i++) {
+        PT_TRY(pt_count_elements(c, 1));
+        const int32_t at = (int32_t)order[i];
+        const bool differs = i == 0 || !are_equal(self, (int32_t)(order[i - 1] / 2), at);
+        order[i] = (int64_t)at * 2 + differs;
+        *groups += differs;
+    }
+    return PT_ERROR_OK;
+}
+
+static int run_unique(pt_context *c, const pt_ref *args) {
+    const pt_tensor self = pt_get_tensor(c, args[UNIQUE2_SELF]);
+    int64_t *order = (int64_t *)(void *)c->scratch;
+    const bool inverts = pt_get_bool(c, args[UNIQUE2_RETURN_INVERSE]);
+    const bool counts = pt_get_bool(c, args[UNIQUE2_RETURN_COUNTS]);
+    const int32_t n = pt_numel(&self);
+    int32_t groups, last = -1;
+    PT_TRY(group(c, &self, order, n, &groups));
+    PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT0], 1, &groups));
+    if (counts) {
+        PT_TRY(pt_expect_sizes(c, args[UNIQUE2_OUT2], 1, &groups));
+    }
+    const pt_tensor out = pt_get_tensor(c, args[UNIQUE2_OUT0]);
+    int64_t *const inverse = pt_get_tensor(c, args[UNIQUE2_OUT1]).data;
+    int64_t *const numbers = pt_get_tensor(c, args[UNIQUE2_OUT2]).data;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t at = (int32_t)(order[i] / 2);
+        PT_TRY(pt_count_elements(c, 1));
+        if (order[i] & 1) {
+            last++;
+            pt_convert_element(out.data, last, out.dtype, self.data, at, self.dtype);
+            if (counts) {
+                numbers[last] = 0;
+            }
+        }
+        if (counts) {
+            numbers[last]++;
+        }
+        if (inverts) {
+            inverse[at] = last;
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_aten__unique2_out = PT_KERNEL(check_unique, run_unique);

@@ -153,3 +153,18 @@ def test_logcumsumexp_of_infinite_numbers():
     x = np.float32([-np.inf, 1, np.inf, 2, -np.inf, NAN, np.inf])
     found = call("aten::logcumsumexp.out", x, 0, np.zeros_like(x))
     np.testing.assert_array_equal(found, [-np.inf, 1, np.inf, np.inf, np.inf, NAN, NAN])
+
+
+def test_an_output_that_lies_over_its_numbers_keeps_what_was_found():
+    """The order was found before: elements that change are not compared again."""
+    x = np.float32([2, 1, 2, 1])
+    outputs = [np.zeros(2, np.float32), np.zeros(0, np.int64), np.zeros(2, np.int64)]
+    found = call("aten::_unique2.out", x, True, False, True, *outputs)
+    assert [one.tolist() for one in found] == [[1, 2], [], [2, 2]]
+
+
+@pytest.mark.parametrize("n, words", [(1, "the output's sizes differ|sizes"), (3, "sizes")])
+def test_unique_numbers_that_are_more_or_fewer(n, words):
+    with pytest.raises(KernelError, match=words):
+        call("aten::_unique2.out", np.float32([2, 1, 2]), True, False, False, np.zeros(n, np.float32),
+             np.zeros(0, np.int64), np.zeros(0, np.int64))

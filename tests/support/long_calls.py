@@ -199,6 +199,8 @@ def put():
     yield "aten::index_put_", (out(N), [mask], floats(N), False)
     yield "aten::masked_scatter.out", (floats(N), mask, floats(N), out(N))
     yield "aten::masked_select.out", (floats(N), mask, out(N))
+    yield "aten::_unique2.out", (np.ones(N, np.int32), True, False, True, out(1, dtype=np.int32),
+                                 out(0, dtype=np.int64), out(1, dtype=np.int64))
     yield "aten::nonzero.out", (np.ones(N), out(N, 1, dtype=np.int64))
     yield "aten::repeat_interleave.Tensor_out", (np.array([1, N - 1]), N, out(N, dtype=np.int64))
     yield "aten::scatter.src_out", (floats(3), 0, places, floats(N), out(3))

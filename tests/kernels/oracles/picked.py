@@ -260,6 +260,20 @@ def masked_scatter(draw, operator):
     return Sample([draw.tensor(x), draw.tensor(mask), source], expected)
 
 
+@oracle("aten::_unique2.out")
+def unique(draw, operator):
+    """Sorted in any case; each NaN is one of its own."""
+    x = draw.small(draw.shape(), draw.pick("bool", "uint8", "int64", "float16", "float32", "float64"))
+    if x.dtype.kind == "f":
+        x = np.where(x == 4, np.nan, x).astype(x.dtype)
+    inverts, counts = draw.chance(), draw.chance()
+    found, inverse, numbers = np.unique(x, return_inverse=True, return_counts=True, equal_nan=False)
+    inverse = inverse.reshape(x.shape).astype("int64") if inverts else np.zeros(0, "int64")
+    numbers = numbers.astype("int64") if counts else np.zeros(0, "int64")
+    return Sample([draw.contiguous(x), draw.chance(), inverts, counts], [found, inverse, numbers],
+                  order="contiguous")
+
+
 @oracle("aten::nonzero.out")
 def nonzero(draw, operator):
     x = draw.small(draw.shape(), draw.pick("bool", *ADDED))

@@ -259,6 +259,18 @@ def embedding_bag(data: Data) -> Model:
 
 
 @fixture
+def unique(data: Data) -> Model:
+    """Different numbers, how often each comes, and which each element is: aten::_unique2, which
+    ExecuTorch has no kernel for."""
+    return Model(
+        Function(lambda x: torch.unique(x, return_inverse=True, return_counts=True)),
+        (data.integers(4, 5, low=0, high=9),),
+        edge=NOT_CORE,
+        executorch_fails=True,
+    )
+
+
+@fixture
 def triangles(data: Data) -> Model:
     """aten::tril_indices and aten::triu_indices, which ExecuTorch has no kernels for."""
 

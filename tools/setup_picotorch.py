@@ -7,6 +7,7 @@
   micropython   the MicroPython source tree
   firmware      the firmware of each board, to run a model and with a prompt
   ports         the MicroPython source tree with its own ports unix, qemu and rp2
+  riscv         compiler and emulator for tests on RISC-V
   rp2           the firmware of Raspberry Pi Pico and Pico 2, and an emulator of the first
 
 A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
@@ -254,6 +255,11 @@ def set_up_packages(_):
     have(all_needs())
 
 
+def set_up_risc_v(_):
+    emulator = "qemu-system-riscv32"
+    have([*needs_of_risc_v(), Need(emulator, "qemu-system-misc", has_program(emulator))])
+
+
 def have(needs):
     """Install the packages of those Needs that are missing. SetupError where that does not work."""
     missing = [need for need in needs if not need.is_there()]
@@ -427,6 +433,7 @@ STEPS = {
     "micropython": set_up_micropython,
     "firmware": set_up_firmware,
     "ports": set_up_ports,
+    "riscv": set_up_risc_v,
     "rp2": set_up_rp2,
     "natmod": set_up_natmod,
 }

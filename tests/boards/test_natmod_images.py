@@ -16,7 +16,8 @@ from support import fixture_store, stock
 from test_natmod import TARGETS
 
 SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
-CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4"}
+CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
+         "rv32imc": None}
 LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the image of "casts"
 MOST_FAST_BYTES, MOST_SMALL_BYTES = 62_000, 40_960  # of int8 ds_cnn's module on armv7emsp
 
@@ -73,6 +74,7 @@ def twin_lines(models, folder):
 def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
     """Outputs of an int8 and an fp32 image with the heap locked, and after a failure; then what is
     refused, each by its name. What to do is among the texts, which a small module has not."""
+    stock.need(target)
     models = models_for(arch, small)
     lines = stock.run(target, SCRIPT.read_text(), files(arch, small), models, tmp_path)
     wanted = twin_lines(models, tmp_path)

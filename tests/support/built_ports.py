@@ -48,11 +48,17 @@ def run_unix(program, *arguments):
     return ended.stdout.splitlines()
 
 
-def run_qemu(firmware, script, machine="mps2-an385", options=()):
+def need(*programs):
+    """Skips the test where one of them is not installed."""
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+
+
+def run_qemu(firmware, script, machine="mps2-an385", options=(), emulator="qemu-system-arm"):
     """The lines that a script prints at the raw REPL of the qemu port."""
-    if shutil.which("qemu-system-arm") is None:
-        pytest.skip("qemu-system-arm is not installed")
-    command = ["qemu-system-arm", "-machine", machine, "-nographic", "-monitor", "null",
+    need(emulator)
+    command = [emulator, "-machine", machine, "-nographic", "-monitor", "null",
                "-serial", "stdio", "-semihosting", *options, "-kernel", firmware]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)

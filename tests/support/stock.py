@@ -4,13 +4,12 @@
 """
 
 import os
-import shutil
 import struct
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from picotorch.host.firmware import mpy, native_module, ports, romfs, rp2, selective, uf2
 from support import built_ports
 
@@ -19,16 +18,37 @@ BUILD = REPOSITORY / "build" / "stock"
 AN386 = REPOSITORY / "tests" / "boards" / "ports" / "MPS2_AN386"
 PICO = REPOSITORY / "tests" / "boards" / "ports" / "RPI_PICO"
 HEAP = 1 << 20  # what MicroPython has to itself on the emulated boards
-ROM = 0x21000000  # RAM of these boards that MicroPython leaves alone
 ROM_SIZE = 1 << 20
 _JOBS = f"-j{os.cpu_count() or 1}"
 
+# Debian's compiler has no library under the name with _zicsr; ISA 2.2 has its instructions without it.
+_RV32 = ["RV32_ARCH=rv32imac", "RV32_ABI=ilp32 -misa-spec=2.2"]
 # port, what make is told, the program
 _BUILDS = {
     "unix": ("unix", ["VARIANT=standard", "MICROPY_PY_BTREE=0", "MICROPY_PY_FFI=0",
                       "MICROPY_PY_SSL=0"], "micropython"),
     "mps2-an385": ("qemu", ["BOARD=MPS2_AN385"], "firmware.elf"),
     "mps2-an386": ("qemu", ["BOARD=MPS2_AN386", f"BOARD_DIR={AN386}"], "firmware.elf"),
+    "virt-rv32": ("qemu", ["BOARD=VIRT_RV32", *_RV32], "firmware.elf"),
+}
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """An emulated machine, RAM of it that MicroPython leaves alone, and what builds and runs it."""
+
+    name: str
+    rom: int = 0x21000000
+    emulator: str = "qemu-system-arm"
+    compiler: str = "arm-none-eabi-gcc"
+    options: tuple[str, ...] = ()
+
+
+_MACHINES = {
+    "mps2-an385": _Machine("mps2-an385"),
+    "mps2-an386": _Machine("mps2-an386"),
+    "virt-rv32": _Machine("virt", 0x81000000, "qemu-system-riscv32", "riscv64-unknown-elf-gcc",
+                          ("-bios", "none")),
 }
 
 
@@ -78,6 +98,12 @@ def make_module(arch):
 # ---- runs
 
 
+def need(name):
+    """Skips the test where a program is not installed that builds or runs this."""
+    if name in _MACHINES:
+        built_ports.need(_MACHINES[name].emulator, _MACHINES[name].compiler)
+
+
 def run(name, script, files, models, folder):
     """The lines that a script prints with these files in its path; models: {name: bytes}, in the
     module picotorch_models."""
@@ -106,11 +132,10 @@ def _in_folders(files):
 
 
 def _run_emulated(name, script, files, models, folder):
-    if shutil.which("qemu-system-arm") is None:
-        pytest.skip("qemu-system-arm is not installed")
+    machine = _MACHINES[name]
     lines, blob = ["import uctypes\n"], b""
     for model, data in models.items():
-        lines.append(f"{model} = memoryview(uctypes.bytearray_at({ROM + ROM_SIZE + len(blob)}, "
+        lines.append(f"{model} = memoryview(uctypes.bytearray_at({machine.rom + ROM_SIZE + len(blob)}, "
                      f"{len(data)}))\n")
         blob += data.ljust(-(-len(data) // 128) * 128, b"\0")
     image = romfs.build(_in_folders(files | {"picotorch_models.py": "".join(lines).encode()}))
@@ -118,11 +143,12 @@ def _run_emulated(name, script, files, models, folder):
     rom = folder / "rom.img"
     rom.write_bytes(struct.pack(f"{ROM_SIZE}s", image) + blob)
     start = ("import vfs, sys, uctypes\n"
-             f"vfs.mount(vfs.VfsRom(uctypes.bytearray_at({ROM}, {ROM_SIZE})), '/rom')\n"
+             f"vfs.mount(vfs.VfsRom(uctypes.bytearray_at({machine.rom}, {ROM_SIZE})), '/rom')\n"
              "sys.path[:] = ['/rom']\n")
     (folder / "script.py").write_text(start + script)
-    loader = ["-device", f"loader,file={rom},addr={ROM},force-raw=on"]
-    return built_ports.run_qemu(build(name), folder / "script.py", name, loader)
+    loader = ["-device", f"loader,file={rom},addr={machine.rom},force-raw=on"]
+    return built_ports.run_qemu(build(name), folder / "script.py", machine.name,
+                                [*machine.options, *loader], machine.emulator)
 
 
 if __name__ == "__main__":

@@ -235,7 +235,8 @@ class Link:
 
     def _not_opened(self):
         if "://" in self.port:
-            return fail(ACCESS_FAILED, "nothing answers there", self.name,
+            server = "no server of RFC 2217" if self.port.startswith("rfc2217:") else "nothing"
+            return fail(ACCESS_FAILED, f"{server} answers there", self.name,
                         remedy="start what listens there first")
         if not os.path.exists(self.port):
             return fail(ACCESS_FAILED, "there is no such port", self.name,

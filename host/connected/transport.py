@@ -7,6 +7,7 @@ import time
 
 from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
+from serial import SerialException
 
 
 class NoAnswer(TransportError):
@@ -22,7 +23,10 @@ class Transport(SerialTransport):
 
     def __init__(self, device: str, patience: float):
         super().__init__(device, timeout=patience)
-        self.serial.write_timeout = patience
+        if device.startswith("rfc2217:"):  # whose writes have a limit of their own, and take no other
+            self._read, self.serial.read = self.serial.read, self._read_or_raise
+        else:
+            self.serial.write_timeout = patience
         connection = getattr(self.serial, "_socket", None)
         if connection is not None:  # small messages must not wait for more of them
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -30,11 +34,25 @@ class Transport(SerialTransport):
     @contextlib.contextmanager
     def patience(self, seconds: float):
         """Another one for what is done within."""
-        before, self.serial.timeout = self.serial.timeout, seconds
+        before = self.serial.timeout
+        self._wait_for(seconds)
         try:
             yield
         finally:
-            self.serial.timeout = before
+            self._wait_for(before)
+
+    def _wait_for(self, seconds):
+        """A port of RFC 2217 negotiates all of its settings anew whenever one is set."""
+        if seconds != self.serial.timeout:
+            self.serial.timeout = seconds
+
+    def _read_or_raise(self, size=1):
+        """Of a port of RFC 2217, which gives nothing at once where its server has hung up."""
+        end = time.monotonic() + self.serial.timeout
+        data = self._read(size)
+        if not data and time.monotonic() < end:
+            raise SerialException("the server hung up")
+        return data
 
     def read_until(self, min_num_bytes, ending, timeout=None, data_consumer=None, timeout_overall=None):
         """All up to `ending`. Raises NoAnswer after timeout_overall, by default patience, also where

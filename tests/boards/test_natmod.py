@@ -10,8 +10,8 @@ from support import built_ports, fixture_store, stock
 
 NAMES = ("int8_ds_cnn", "ds_cnn")
 TARGETS = (("x64", "unix"), ("armv6m", "mps2-an385"), ("armv7m", "mps2-an385"),
-           ("armv7emsp", "mps2-an386"), ("armv7m", "mps2-an386"),
-           ("rv32imc", "virt-rv32"))
+           ("armv7emsp", "mps2-an386"), ("armv7m", "mps2-an386"), ("armv7emsp", "mps2-an386-hard"),
+           ("armv7emdp", "mps2-an500"), ("rv32imc", "virt-rv32"))
 SCRIPTS = stock.REPOSITORY / "tests" / "boards" / "ports"
 
 

@@ -17,7 +17,7 @@ from test_natmod import TARGETS
 
 SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "images.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
-         "rv32imc": None}
+         "armv7emdp": "cortex-m7", "rv32imc": None}
 LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the image of "casts"
 MOST_FAST_BYTES, MOST_SMALL_BYTES = 62_000, 40_960  # of int8 ds_cnn's module on armv7emsp
 

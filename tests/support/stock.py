@@ -15,12 +15,14 @@ from support import built_ports
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "stock"
-AN386 = REPOSITORY / "tests" / "boards" / "ports" / "MPS2_AN386"
+FPU = REPOSITORY / "tests" / "boards" / "ports" / "MPS2_FPU"
 PICO = REPOSITORY / "tests" / "boards" / "ports" / "RPI_PICO"
 HEAP = 1 << 20  # what MicroPython has to itself on the emulated boards
 ROM_SIZE = 1 << 20
 _JOBS = f"-j{os.cpu_count() or 1}"
 
+_FPU = ["BOARD=MPS2_FPU", f"BOARD_DIR={FPU}"]
+_M4F = "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"
 # Debian's compiler has no library under the name with _zicsr; ISA 2.2 has its instructions without it.
 _RV32 = ["RV32_ARCH=rv32imac", "RV32_ABI=ilp32 -misa-spec=2.2"]
 # port, what make is told, the program
@@ -28,7 +30,13 @@ _BUILDS = {
     "unix": ("unix", ["VARIANT=standard", "MICROPY_PY_BTREE=0", "MICROPY_PY_FFI=0",
                       "MICROPY_PY_SSL=0"], "micropython"),
     "mps2-an385": ("qemu", ["BOARD=MPS2_AN385"], "firmware.elf"),
-    "mps2-an386": ("qemu", ["BOARD=MPS2_AN386", f"BOARD_DIR={AN386}"], "firmware.elf"),
+    # Floats pass in integer registers, as in rp2; in those of the FPU, as in stm32, nrf, samd, mimxrt
+    "mps2-an386": ("qemu", [*_FPU, "QEMU_MACHINE=mps2-an386", f"CPU={_M4F} -mfloat-abi=softfp"],
+                   "firmware.elf"),
+    "mps2-an386-hard": ("qemu", [*_FPU, "QEMU_MACHINE=mps2-an386", f"CPU={_M4F} -mfloat-abi=hard"],
+                        "firmware.elf"),
+    "mps2-an500": ("qemu", [*_FPU, "QEMU_MACHINE=mps2-an500",
+                            "CPU=-mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard"], "firmware.elf"),
     "virt-rv32": ("qemu", ["BOARD=VIRT_RV32", *_RV32], "firmware.elf"),
 }
 
@@ -47,6 +55,8 @@ class _Machine:
 _MACHINES = {
     "mps2-an385": _Machine("mps2-an385"),
     "mps2-an386": _Machine("mps2-an386"),
+    "mps2-an386-hard": _Machine("mps2-an386"),
+    "mps2-an500": _Machine("mps2-an500", 0x60000000),
     "virt-rv32": _Machine("virt", 0x81000000, "qemu-system-riscv32", "riscv64-unknown-elf-gcc",
                           ("-bios", "none")),
 }

@@ -21,9 +21,10 @@ from . import flash_tools
               help="The folder on the board, for example /flash/models.  [default: its start folder]")
 @click.option("--romfs", "to_romfs", is_flag=True,
               help="Copy into the ROMFS partition, where it is used in place; other files there stay.")
+@options.data
 @click.option("--force", is_flag=True, help="Copy even if the heap has no room for a run.")
 @options.as_json
-def deploy(model, port, folder, to_romfs, force, as_json):
+def deploy(model, port, folder, to_romfs, files, force, as_json):
     """Copy MODEL to a connected board, and check the copy.
 
     If the board has no picotorch, the native module and the runtime are copied first: the module that
@@ -31,7 +32,7 @@ def deploy(model, port, folder, to_romfs, force, as_json):
     of MODEL. A module that lacks operators of MODEL is replaced by one with the operators of both. Free
     space and heap are checked before. A file of the same name is replaced only when the copy is
     complete and checked; picotorch run --port then finds it by name and content. In ROMFS the data is
-    aligned, so that a run uses it in place.
+    aligned, so that a run uses it in place. Data files are copied beside MODEL.
 
     \b
     Examples:
@@ -43,8 +44,9 @@ def deploy(model, port, folder, to_romfs, force, as_json):
 
     data = running.read_program(model)
     methods = None if force else open_program(data).method_names
+    further = list(zip(files, running.read_data(files), strict=True))
     with _Progress(as_json) as progress:
-        entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress)
+        entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further)
     show.entry(entry, as_json, deploying.show_text)
 
 

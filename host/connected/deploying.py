@@ -2,6 +2,7 @@
 
 import shlex
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from picotorch.errors import (
@@ -28,41 +29,48 @@ _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
 
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
-           methods: list[str] | None, tell: Tell) -> dict:
+           methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = ()) -> dict:
     """Copies a model, and picotorch where the board has none or its native module lacks kernels; what
     was done, as plain data. `methods`: whose memories the heap must have room for, None for no matter.
-    Raises Error; then a file that was there before is still there, but a ROMFS that was begun is
-    empty."""
+    `data`: the model's data files, which are copied beside it. Raises Error; then a file that was there
+    before is still there, but a ROMFS that was begun is empty."""
+    files = {path.name: model}
+    for other, content in data:
+        if other.name in files:
+            raise fail(INVALID_ARGUMENT, "is the name of two files", other.name, remedy="rename one")
+        files[other.name] = content
     port = resolve(port)
     programs = {str(path): open_program(model)}
     operators = needed_operators(programs)
     with Link(port) as link:
         found = installing.find(link)
         if not installing.is_needed(found, operators, link.name):
-            return _deploy(link, model, path, folder, to_romfs, methods, tell)
+            return _deploy(link, files, path, folder, to_romfs, methods, tell)
     with Link(port) as link:
         installed = installing.install(link, found, operators, tell, needed_features(programs))
     with Link(port) as link:
-        entry = _deploy(link, model, path, folder, to_romfs, methods, tell)
+        entry = _deploy(link, files, path, folder, to_romfs, methods, tell)
     lacked = sorted(set(operators) - found.operators) if found.operators else []
     return {**entry, "installed": installed, "lacked": lacked}
 
 
-def _deploy(link, model, path, folder, to_romfs, methods, tell):
+def _deploy(link, files, path, folder, to_romfs, methods, tell):
     found = begin(link)
     free = found.heap_free["before"]
     if methods is not None:
-        _check_heap(link, model, path, methods, 0 if to_romfs else len(model), free, found.machine)
+        _check_heap(files, path, methods, to_romfs, free, found.machine)
     copy = _into_romfs if to_romfs else _into_files
-    entry = copy(link, model, path.name, folder, tell)
-    return {"model": str(path), "port": link.port, "machine": found.machine, "bytes": len(model),
-            "heap_free": free, "installed": [], "lacked": [], **entry}
+    (model, *data), in_place = copy(link, files, folder, tell)
+    return {"model": str(path), "port": link.port, "machine": found.machine,
+            "bytes": len(files[path.name]), "heap_free": free, "installed": [], "lacked": [],
+            "path": model, "data": data, "in_place": in_place}
 
 
-def _check_heap(link, model, path, methods, in_heap, free, machine):
-    needed = in_heap + SPARE + max(
-        (memory_of(with_memories(Request(model, str(path), [], method, None, temp_size=None)))
-         for method in methods), default=0)
+def _check_heap(files, path, methods, to_romfs, free, machine):
+    in_heap = 0 if to_romfs else sum(map(len, files.values()))
+    model, *data = files.values()
+    runs = (Request(model, str(path), [], name, None, temp_size=None, data=data) for name in methods)
+    needed = in_heap + SPARE + max((memory_of(with_memories(run)) for run in runs), default=0)
     if needed > free:
         remedy = ("deploy it with --romfs, where it is used in place" if in_heap
                   else "take a smaller model, or a board with more memory")
@@ -73,46 +81,54 @@ def _check_heap(link, model, path, methods, in_heap, free, machine):
 # ---- files
 
 
-def _into_files(link: Link, data: bytes, name: str, folder: str | None, tell: Tell) -> dict:
-    """Under another name first, which becomes the file's when all is there."""
+def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
+                ) -> tuple[list[str], bool]:
+    """Each under another name first, which becomes the file's when all is there. Their paths, and
+    whether they are used in place."""
     folder = (folder or "").rstrip("/")
-    path = f"{folder}/{name}" if folder else name
+    paths = {f"{folder}/{name}" if folder else name: data for name, data in files.items()}
     if folder:
         do(link, "making the folder", "make_folder", folder)
-    remove_part(link, path)
+    for path in paths:
+        remove_part(link, path)
     free = free_in(link, folder or ".")
     if free is None:
         raise fail(NOT_FOUND, "the firmware has no file system", link.name,
                    remedy="deploy with --romfs, or flash a firmware that has one")
-    if len(data) > free:
-        raise fail(MEMORY_ALLOCATION_FAILED, "", "file system", requested=len(data), available=free,
+    needed = sum(map(len, paths.values()))
+    if needed > free:
+        raise fail(MEMORY_ALLOCATION_FAILED, "", "file system", requested=needed, available=free,
                    remedy="remove files there, or deploy with --romfs")
-    copy_file(link, data, path, tell)
-    return {"path": path, "in_place": False}
+    for path, data in paths.items():
+        copy_file(link, data, path, tell)
+    return list(paths), False
 
 
 # ---- ROMFS
 
 
-def _into_romfs(link: Link, data: bytes, name: str, folder: str | None, tell: Tell) -> dict:
-    """A new image with the files that are in it, and this one. Its first block is written last: where
+def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
+                ) -> tuple[list[str], bool]:
+    """A new image with the files that are in it, and these. Its first block is written last: where
     that does not happen the board finds no ROMFS, rather than half of one."""
     partition = do(link, "looking for a ROMFS", "open_rom")
     if partition is None:
         raise fail(NOT_FOUND, "has no ROMFS partition", link.name,
                    remedy="deploy without --romfs, or flash a firmware that has one")
     size, block, in_place = partition
-    path = "/".join([*filter(None, (folder or "").removeprefix("/rom").split("/")), name])
-    files = _rom_files(link, size)
-    others = bool(files)
-    _put(files, path, data, link.name)
-    image = romfs.build(files)
+    folders = [*filter(None, (folder or "").removeprefix("/rom").split("/"))]
+    paths = {"/".join([*folders, name]): data for name, data in files.items()}
+    rom = _rom_files(link, size)
+    others = bool(rom)
+    for path, data in paths.items():
+        _put(rom, path, data, link.name)
+    image = romfs.build(rom)
     if len(image) > size:
         raise fail(MEMORY_ALLOCATION_FAILED, "", "ROMFS", requested=len(image), available=size,
                    remedy="with its other files there is too little room: remove some (mpremote romfs)"
                    if others else "take a smaller model")
     _write_rom(link, image, size, block, tell)
-    return {"path": "/rom/" + path, "in_place": in_place}
+    return ["/rom/" + path for path in paths], in_place
 
 
 def _put(files, path, data, board):
@@ -167,4 +183,6 @@ def show_text(entry: dict) -> None:
     how = "used in place" if entry["in_place"] else "read into the heap"
     show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
               f"checked; a run has it {how}")
+    for path in entry["data"]:
+        show.line(f"{path} is there, too")
     show.line(shlex.join(["picotorch", "run", entry["model"], "--port", entry["port"]]))

@@ -106,6 +106,44 @@ def test_a_model_in_romfs_is_used_in_place(call, board, tmp_path):
     assert call("parity", MODEL, "--port", board.port)[0] == 0
 
 
+def test_an_image_is_sent_or_used_in_place(call, board, tmp_path):
+    image = tmp_path / "model.ptm"
+    assert call("compile", MODEL, "--core", "cortex-m4", "--keep-plan", "--output", image)[0] == 0
+    assert call("run", image, "--port", board.port)[0] == 0
+    assert call("deploy", image, "--port", board.port, "--romfs")[0] == 0
+    status, out, _ = call("run", image, "--port", board.port, "--json")
+    found = json.loads(out)["connected"]
+    assert (status, found["model_at"], found["in_place"]) == (0, "/rom/model.ptm", True)
+    status, out, _ = call("parity", image, "--port", board.port, "--json")
+    (compared,) = json.loads(out)["boards"]
+    assert (status, compared["outputs"], compared["pool"]) == (0, [], None)
+
+
+@pytest.mark.parametrize("place, to", [("/ext", ["--to", "/ext"]), ("/rom", ["--romfs"])])
+def test_data_files_are_deployed_beside_the_model(call, board, place, to):
+    folder = FIXTURES / "external_two_files"
+    model, weights = folder / "model.pte", sorted(folder.glob("*.ptd"))
+    data = [word for file in weights for word in ("--data", file)]
+    status, out, _ = call("deploy", model, *data, "--port", board.port, *to, "--json")
+    entry = json.loads(out)
+    assert (status, entry["path"]) == (0, f"{place}/model.pte") and len(weights) == 2
+    assert entry["data"] == [f"{place}/{file.name}" for file in weights]
+    with link.Link(board.port) as conversation:
+        for path, file in zip(entry["data"], weights, strict=True):
+            assert files.is_there(conversation, path, file.read_bytes())
+
+
+def test_data_files_that_are_missing_or_have_one_name(call, board, tmp_path):
+    folder = FIXTURES / "external_weights"
+    failed = call("deploy", folder / "model.pte", "--port", board.port)
+    assert_error(failed, "InvalidState", "no data file was given: 0.weight; give its .ptd file")
+    (weights,) = folder.glob("*.ptd")
+    data = tmp_path / "model.pte"
+    data.write_bytes(weights.read_bytes())
+    failed = call("deploy", folder / "model.pte", "--data", data, "--port", board.port)
+    assert_error(failed, "InvalidArgument", "model.pte: is the name of two files", "rename one")
+
+
 def test_a_file_that_the_board_has_no_room_for(call, board, tmp_path):
     large = tmp_path / "large.pte"
     large.write_bytes(SMALL.read_bytes() + bytes(40_000_000))

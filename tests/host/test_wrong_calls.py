@@ -119,7 +119,7 @@ CONTRADICTIONS = [
     *(([name, MODEL, *BOARD, *BOARD], ["--board"]) for name in ("run", "parity", "profile", "size")),
     *(([name, MODEL, option, MODEL], [option, MODEL])
       for name, option in (("run", "--data"), ("parity", "--data"), ("profile", "--data"),
-                           ("size", "--data"), ("compile", "--data"))),
+                           ("size", "--data"), ("compile", "--data"), ("deploy", "--data"))),
     (["run", MODEL, "--firmware", "{}/text.pte"], ["--firmware"]),
     (["run", MODEL, *BOARD, "--firmware", "{}/text.pte"], ["text.pte"]),
     (["run", MODEL, "--bare"], ["--bare"]),

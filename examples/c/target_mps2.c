@@ -2,7 +2,8 @@
 #include "target.h"
 #include <stdint.h>
 
-extern uint32_t stack_top[], data_load[], data_start[], data_end[], bss_start[], bss_end[];
+extern uint32_t stack_top[], data_load[], data_start[], data_end[];
+extern uint64_t bss_start[], bss_end[]; // at multiples of 16 bytes
 void reset(void);
 
 static void call_host(uint32_t operation, const void *parameters) {
@@ -34,8 +35,8 @@ void reset(void) {
     for (uint32_t *to = data_start, *from = data_load; to < data_end;) {
         *to++ = *from++;
     }
-    for (uint32_t *to = bss_start; to < bss_end;) {
-        *to++ = 0;
+    for (uint64_t *to = bss_start; to < bss_end; to += 2) {
+        to[0] = to[1] = 0;
     }
     leave(main());
 }

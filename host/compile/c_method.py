@@ -160,6 +160,15 @@ static int give(pt_method *method, uint32_t i, void *data, uint8_t dtype, uint8_
 }
 """
 
+_UNCLEARED = """// Memory that is written before it is read: start-up need not clear it. A linker script
+// that lists these sections before .bss keeps them apart; any other has them in .bss.
+#ifdef __ELF__
+#define UNCLEARED(name) __attribute__((section(".bss.uncleared." #name))) name
+#else
+#define UNCLEARED(name) name
+#endif
+"""
+
 _OUTPUT = """// An output, valid after a run.
 static pt_value_view output(const pt_method *method, uint32_t i) {
     pt_value_view view = {0};
@@ -180,9 +189,9 @@ def source(name: str, methods: list[CMethod]) -> str:
     text = "\n".join(body)
     temp = max(method.temp for method in methods)
     lines = [f"// The methods of {name}, and their memories. {MARK}.", f'#include "{name}.h"', "",
-             "static pt_program program;"]
+             _UNCLEARED, "static pt_program program;"]
     if temp:
-        lines.append(f"static uint64_t temp[{-(-temp // 8)}];"
+        lines.append(f"static uint64_t UNCLEARED(temp)[{-(-temp // 8)}];"
                      + (" // of whichever method runs" if len(methods) > 1 else ""))
     lines.append("")
     for helper, call in ((_CONSTANT, "set_constant("), (_GIVE, "return give("), (_OUTPUT, " output(")):
@@ -194,8 +203,8 @@ def source(name: str, methods: list[CMethod]) -> str:
 def _memories(method):
     prefix = method.prefix
     lines = [f"// ---- {comment(method.name)}", "", f"pt_method {prefix}_method;",
-             f"static uint64_t {prefix}_pool[{max(-(-method.pool // 8), 1)}];"]
-    lines += [f"static uint64_t {method.memory(i)}[{-(-size // 8)}];"
+             f"static uint64_t UNCLEARED({prefix}_pool)[{max(-(-method.pool // 8), 1)}];"]
+    lines += [f"static uint64_t UNCLEARED({method.memory(i)})[{-(-size // 8)}];"
               for i, size in enumerate(method.planned) if size]
     lines += [f"static uint64_t {memory}[{-(-size // 8)}];"
               for _, memory, size in method.unplanned]

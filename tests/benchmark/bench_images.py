@@ -3,14 +3,14 @@
     python tests/benchmark/bench_images.py                   # table, and build/bench_images.json
     python tests/benchmark/bench_images.py --board mps2-an386 --model int8_ds_cnn
 
-The project of picotorch compile --c is built for each board. To open: instructions of model_open with
-the image trusted but for its header, with all of it checked (walk), and with the kernels' own checks,
-too (strict). Execute: with the weights that the core's kernels prepared, in flash, and the temp memory
-with which they are fastest; counted, and the stack measured, with the firmware without MicroPython.
-Flash and RAM: those of the whole program but for the inputs that its main.c holds, with the least temp
-memory (--least-temp). besides: RAM that is neither planned nor temp memory, nor stack. Of
-ExecuTorch (bench_anchor.json): the program is part of its flash; of its RAM method pool, planned
-memory and stack are known. x: ratio to it.
+The project of picotorch compile --c is built for each board. Start: instructions from reset to
+model_open. To open: those of model_open with the image trusted but for its header, with all of it
+checked (walk), and with the kernels' own checks, too (strict). Execute: with the weights that the
+core's kernels prepared, in flash, and the temp memory with which they are fastest; counted, and the
+stack measured, with the firmware without MicroPython. Flash and RAM: those of the whole program but
+for the inputs that its main.c holds, with the least temp memory (--least-temp). besides: RAM that is
+neither planned nor temp memory, nor stack. Of ExecuTorch (bench_anchor.json): the program is part of
+its flash; of its RAM method pool, planned memory and stack are known. x: ratio to it.
 """
 
 import json
@@ -45,10 +45,11 @@ _TRACE = re.compile(r"Trace .*\] ?(\w*)$")
 
 
 def instructions_of(function, firmware, board):
-    """Instructions from the first call of a function to its end: the emulator logs each."""
+    """Instructions from reset to the first call of a function, and from there to its end: the emulator
+    logs each."""
     command = emulator.emulator_command(board, firmware)
     command += ["-singlestep", "-d", "exec,nochain", "-D", "/dev/stdout"]
-    count, caller, before = 0, None, None
+    count, start, caller, before = 0, 0, None, None
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, errors="replace") as log:
         for line in log.stdout:
@@ -56,11 +57,11 @@ def instructions_of(function, firmware, board):
             if not found:
                 continue
             if found[1] == function and caller is None:
-                caller = before
+                start, caller = count, before
             elif caller and found[1] == caller:
                 log.kill()
-                return count
-            count, before = count + bool(caller), found[1]
+                return start, count - start
+            count, before = count + 1, found[1]
     raise RuntimeError(f"{function} of {firmware} did not return")
 
 
@@ -85,14 +86,15 @@ def sizes(program):
 
 
 def instructions_to_open(folder, board):
-    """By what of the image is checked. The project's model.c is as it was, afterwards."""
+    """By what of the image is checked, and those before it is opened. The project's model.c is as it
+    was, afterwards."""
     path = folder / "model/model.c"
     source, found = path.read_text(), {}
     for name, (verification, switches) in OPENED.items():
         path.write_text(source.replace("PT_VERIFY_STRICT", f"PT_VERIFY_{verification}"))
-        found[name] = instructions_of("model_open", make(folder, board, *switches), board)
+        start, found[name] = instructions_of("model_open", make(folder, board, *switches), board)
     path.write_text(source)
-    return found
+    return {"open": found, "start": start}
 
 
 def run(image, model, board, temp):
@@ -117,7 +119,7 @@ def measure(name, board, folder):
     execute, stack = run(image.data, model, board, least)
     fastest_execute, fastest_stack = run(image.data, model, board, fastest)
     return {
-        "open": instructions_to_open(folder, board),
+        **instructions_to_open(folder, board),
         "execute": fastest_execute, "execute_least": execute,
         "image": len(image.data), "prepared": image.parts.prepared,
         "constants": image_writer.compile_image(program).parts.constants,  # image's own may be fewer
@@ -149,8 +151,8 @@ def table(entries):
     drawn = Table(title="Images: instructions, and bytes; x: ratio to ExecuTorch's runtime")
     for heading in ("model", "core"):
         drawn.add_column(heading, no_wrap=True)
-    for heading in ("trusted", "walk", "x", "strict", "execute", "x", "image", "/data", "flash", "x",
-                    "planned", "temp", "besides", "x", "stack", "RAM", "x"):
+    for heading in ("start", "trusted", "walk", "x", "strict", "execute", "x", "image", "/data",
+                    "flash", "x", "planned", "temp", "besides", "x", "stack", "RAM", "x"):
         drawn.add_column(heading, justify="right", no_wrap=True)
     for e in entries:
         drawn.add_row(*cells(e))
@@ -160,8 +162,8 @@ def table(entries):
 def cells(e):
     """The cells of an entry's row, as text."""
     ratio = {key: shown(e.get("ratio", {}).get(key)) for key in COMPARED}
-    trusted, walk, strict = (f"{count:,}" for count in e["open"].values())
-    return [e["model"], e["core"], trusted, walk, ratio["load"], strict, f"{e['execute']:,}",
+    start, trusted, walk, strict = (f"{count:,}" for count in (e["start"], *e["open"].values()))
+    return [e["model"], e["core"], start, trusted, walk, ratio["load"], strict, f"{e['execute']:,}",
             ratio["execute"], f"{e['image']:,}",
             shown(e["image_to_data"]), f"{e['flash']:,}", ratio["flash"], f"{e['planned']:,}",
             f"{e['temp']:,}", f"{e['besides']:,}", ratio["besides"], f"{e['stack']:,}", f"{e['ram']:,}",

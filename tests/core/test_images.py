@@ -97,13 +97,14 @@ def test_boards_give_the_bytes_of_the_twin(name, board):
 
 
 def loaded_in_dirty_memory(program, data_map, name):
-    """A method whose planned memory was not zero before load."""
+    """A method whose memories were not zero before load."""
     meta = program.method_meta(name)
     planned = [aligned(size) for size in planned_sizes(meta, {})]
-    for memory in planned:
+    pool, temp = aligned(1 << 16), aligned(1 << 20)
+    for memory in (*planned, pool, temp):
         memory[:] = b"\x7f" * len(memory)
-    manager = MemoryManager(MemoryAllocator(aligned(1 << 16)), HierarchicalAllocator(planned),
-                            MemoryAllocator(aligned(1 << 20), "temp memory"))
+    manager = MemoryManager(MemoryAllocator(pool), HierarchicalAllocator(planned),
+                            MemoryAllocator(temp, "temp memory"))
     method = Method(manager, max(meta.num_outputs(), 1), 0, 0)
     method.load(program, name, data_map=data_map)
     return method
@@ -123,7 +124,7 @@ def in_dirty_memory(program, data_map, name, runs):
 
 
 @pytest.mark.parametrize("name", [name for name in LOADED if not FIXTURES[name].backends])
-def test_planned_memory_need_not_be_zero(name):
+def test_memories_need_not_be_zero(name):
     """Loading an image clears only what the method reads before it writes it."""
     fixture = FIXTURES[name]
     program, data_map = open_program(fixture.pte), open_data(fixture.data)

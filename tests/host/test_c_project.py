@@ -32,7 +32,7 @@ MOST_FLASH = 77 * 1024  # of MODEL on a Cortex-M4F, everything included
 MOST_SMALL = 69 * 1024  # for size, by link-time optimisation
 MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
 MOST_RAM = 600  # besides planned buffers and temp memory, that of main.c included
-# Instructions of model_open of MODEL on a Cortex-M4F, by what of the image is verified.
+# Instructions from reset to the end of model_open, by what of the image is verified: MODEL, M4F.
 MOST_INSTRUCTIONS = {"MINIMAL": 3_000, "RECORDS": 20_000, "STRICT": 52_000}
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
@@ -197,9 +197,49 @@ def test_it_is_loaded_in_few_instructions(verification, project, tmp_path):
     path.write_text(path.read_text().replace("PT_VERIFY_STRICT", f"PT_VERIFY_{verification}"))
     checks = [] if verification == "MINIMAL" else ["CHECKS=1"]
     build(folder, "BOARD=mps2-an386", "BUILD=build/this", *checks)
-    count = instructions_of("model_open", folder / "build/this/model", load_board("mps2-an386"))
-    print(f"{verification}: {count}")
-    assert 1_000 < count < MOST_INSTRUCTIONS[verification]
+    start, count = instructions_of("model_open", folder / "build/this/model", load_board("mps2-an386"))
+    print(f"{verification}: {start} + {count}")
+    assert 20 < start and 1_000 < count
+    assert start + count < MOST_INSTRUCTIONS[verification]
+
+
+# In reset() of target_mps2.c: all memory that it does not clear.
+CLEAR = "    for (uint64_t *to = bss_start;"
+FILL = """    for (uint32_t *to = data_end; to < (uint32_t *)bss_start;) {
+        *to++ = 0x7fc0a5a5;
+    }
+"""
+
+
+@pytest.mark.parametrize("name", [MODEL, "gru_stateful", "dynamic_batch", "unplanned_state"])
+def test_memory_that_start_up_does_not_clear_may_hold_anything(name, tmp_path):
+    image, fixture = write(tmp_path, name)
+    path = tmp_path / "target_mps2.c"
+    assert path.read_text().count(CLEAR) == 1
+    path.write_text(path.read_text().replace(CLEAR, FILL + CLEAR))
+    options = ["BOARD=mps2-an386", "SMALL=1"]
+    build(tmp_path, *options)
+    assert_same(said(tmp_path, *options), expected(image, fixture))
+    rows = sh("arm-none-eabi-size", "-A", tmp_path / "build/mps2-an386-small/model")
+    left = {name: int(size) for name, size in re.findall(r"(?m)^(\.\w+) +(\d+)", rows)}
+    methods = c_project.write([c_project.Model("model", image)], tmp_path / "another")["methods"]
+    planned = sum(sum(method["planned"]) for method in methods)
+    assert left[".uncleared"] >= planned + max(method["temp"] for method in methods)
+    assert left[".bss"] < MOST_RAM + 64
+
+
+def test_another_linker_script_clears_all_memory(tmp_path):
+    image, fixture = write(tmp_path, MODEL)
+    path = tmp_path / "mps2.ld"
+    text = "".join(line for line in path.read_text().splitlines(True) if ".uncleared" not in line)
+    assert text != path.read_text()
+    path.write_text(text)
+    options = ["BOARD=mps2-an386", "SMALL=1"]
+    build(tmp_path, *options)
+    assert_same(said(tmp_path, *options), expected(image, fixture))
+    listed = sh("arm-none-eabi-nm", tmp_path / "build/mps2-an386-small/model")
+    at = {name: int(address, 16) for address, name in re.findall(r"(?m)^(\w+) \w (\w+)$", listed)}
+    assert at["bss_start"] <= at["model_planned_0"] < at["bss_end"]
 
 
 def test_a_changed_setting_builds_what_needs_it(project, tmp_path):

@@ -29,6 +29,7 @@ from .tensors import as_tensor, from_stored, output_array
 
 BOARD = "host"
 
+_LARGEST = 8 * LIMIT  # bytes of all planned buffers
 _TENSOR = schema.KERNEL_TYPES_TENSOR
 
 
@@ -110,12 +111,12 @@ def planned_sizes(meta: MethodMeta, asked: dict[int, int]) -> list[int]:
         if not 0 <= index < count:
             raise fail(INVALID_ARGUMENT, f"the method has {count}, counted from 0",
                        "planned buffer", index, remedy="name one of them")
-    sizes, left = [], LIMIT
+    sizes, left = [], _LARGEST
     for i in range(count):
         sizes.append(asked.get(i, meta.memory_planned_buffer_size(i)))
         if sizes[i] > left:
             raise fail(MEMORY_ALLOCATION_FAILED, "", "planned buffer", i, sizes[i], left,
-                       "no microcontroller has that much")
+                       "the twin has no more")
         left -= sizes[i]
     return sizes
 

@@ -427,7 +427,11 @@ def compile_image(model, data=(), core=None):
     number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
     for i in range(count):
         name = program.get_method_name(i)
-        writer = _Method(load(program, name, data_map, core), tables, blocks)
+        method = load(program, name, data_map, core)
+        if any(size > LIMIT for size in method.planned_sizes()):
+            raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
+                       remedy="run the program itself")
+        writer = _Method(method, tables, blocks)
         positions.append(writer.write())
         if writer.is_for_one_core():
             number |= lib.PT_IMAGE_OWN_CORE

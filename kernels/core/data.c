@@ -134,10 +134,14 @@ int pt_data_open(pt_data *file, const void *data, uint32_t size, pt_verification
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_DATA_FILE, PT_NO_INDEX,
                          "no header FH01: not a .ptd file; give a .ptd file");
     }
-    PT_TRY(pt_check_file(data, size, PT_SUBJECT_DATA_FILE, error));
+    PT_TRY(pt_check_large_file(data, size, PT_SUBJECT_DATA_FILE, error));
     header h;
     PT_TRY(read_header(file, &h, error));
     file->tables = (uint32_t)(h.tables + h.tables_size);
+    if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && file->tables > PT_MEMORY_LIMIT) {
+        return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_DATA_FILE, PT_NO_INDEX,
+                         "tables above 128 MiB");
+    }
     if (verification == PT_VERIFY_STRICT) {
         int32_t position = pt_verify(file->data, file->tables, PT_FORMAT_FLAT_TENSOR);
         if (position >= 0) {
@@ -208,6 +212,7 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
         .sizes = pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SIZES),
         .dim_order = pt_field_follow(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_DIM_ORDER),
         .dtype = (uint8_t)pt_field_u8(&r, &layout, PT_SLOT_FLAT_TENSOR_TENSOR_LAYOUT_SCALAR_TYPE),
+        .location = PT_TENSOR_DATA_LOCATION_EXTERNAL,
     };
     int code = pt_measure_tensor(&r, &t, error);
     if (r.bad) {

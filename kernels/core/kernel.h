@@ -30,8 +30,9 @@ typedef uint32_t pt_ref;
 
 enum { PT_REF_OFFSET_BITS = 25 };
 #define PT_MEMORY_LIMIT (4u << PT_REF_OFFSET_BITS)
-// The most bytes of a .pte file. Constants that lie beyond a reference's reach are in further
-// memories, one for each PT_MEMORY_LIMIT bytes. Only a host has such files.
+// The most bytes of a .pte file, of a .ptd file and of a planned buffer. What lies beyond a
+// reference's reach is in further memories, one for each PT_MEMORY_LIMIT bytes. Only a host has so
+// much.
 #ifndef PT_PROGRAM_LIMIT
 #if UINTPTR_MAX > UINT32_MAX
 #define PT_PROGRAM_LIMIT (1u << 30)

@@ -1,6 +1,7 @@
 // What is asked of memories that are handed over: that they are large enough, aligned and apart,
 // and which are written.
 #include "memories.h"
+#include "format.h"
 #include "record.h"
 #include "report.h"
 
@@ -32,12 +33,24 @@ static uint32_t words_of(const pt_context *c, pt_ref tensor, const pt_value *val
     return (pt_capacity(c, tensor) * pt_element_size(value->type) + 3) / 4;
 }
 
-// In references, which tell before all memories are known: those share no bytes.
+// True where two tensors share bytes of a memory, one of them in a further memory of it perhaps.
+static bool share_bytes(const pt_context *c, const pt_value *x, uint32_t x_words, const pt_value *y,
+                        uint32_t y_words) {
+    return c->memory[x->data >> PT_REF_OFFSET_BITS] && c->memory[y->data >> PT_REF_OFFSET_BITS] &&
+           overlap(pt_at(c, x->data), 4 * x_words, pt_at(c, y->data), 4 * y_words);
+}
+
+// In references, which tell before all memories are known: those share no bytes, but for further
+// ones.
 bool pt_is_apart(const pt_context *c, uint32_t place, uint32_t n, const pt_ref *args) {
     const pt_value *x = (const pt_value *)(const void *)pt_at(c, args[place]);
     uint32_t words = words_of(c, args[place], x);
     for (uint32_t i = 0; i < n && words > 0; i++) {
         const pt_value *y = pt_tensor_record(c, args[i]);
+        if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && y && i != place &&
+            share_bytes(c, x, words, y, words_of(c, args[i], y))) {
+            return false;
+        }
         if (!y || i == place || y->data >> PT_REF_OFFSET_BITS != x->data >> PT_REF_OFFSET_BITS ||
             y->data >= x->data + words) {
             continue;
@@ -174,9 +187,10 @@ int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subj
 static int check_planned(pt_method *m, const pt_memories *memories, uint32_t i, pt_error *error) {
     uint32_t size = 0;
     PT_TRY(pt_plan_buffer(&m->plan, i, &size, error));
-    if (size > PT_MEMORY_LIMIT) {
+    bool is_image = PT_HAS_IMAGES && m->plan.program->format->number == PT_FORMAT_IMAGE;
+    if (size > (is_image ? PT_MEMORY_LIMIT : PT_PROGRAM_LIMIT)) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PLANNED_BUFFER, (int32_t)i,
-                         "more than 128 MiB");
+                         "is too large");
     }
     if (i >= memories->n_planned) {
         return size == 0 ? PT_ERROR_OK

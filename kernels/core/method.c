@@ -163,8 +163,14 @@ static int report_unready(const pt_method *m, pt_error *error) {
 }
 
 bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
-    return memory == PT_MEMORY_PROGRAM ||
-           (memory >= (uint32_t)PT_MEMORY_PLANNED + m->n_planned && memory < m->first_external);
+    const pt_context *c = &m->c;
+    uint32_t first = PT_MEMORY_PLANNED + m->n_planned;
+    if (memory < first || memory >= m->first_external) {
+        return memory == PT_MEMORY_PROGRAM;
+    }
+    // It may be a further one of a planned buffer.
+    return PT_PROGRAM_LIMIT == PT_MEMORY_LIMIT ||
+           !pt_find_overlap(c, c->memory[memory], c->memory_size[memory], PT_MEMORY_PLANNED, first);
 }
 
 // ---- executing

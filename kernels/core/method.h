@@ -35,6 +35,22 @@ int pt_report_busy(const pt_method *m, pt_error *error);
 int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *error);
 // The code that a delegate answers with, in the error, too: Internal for what is none.
 int pt_take_code(pt_error *error, int code);
+// How many more a memory of so many bytes takes, see PT_PROGRAM_LIMIT.
+static inline uint32_t pt_further_memories(uint32_t size) {
+    return size > 0 ? (size - 1) / PT_MEMORY_LIMIT : 0;
+}
+// Refers to a position in a memory: beyond a reference's reach it lies in a further one, and one at
+// the end, of no bytes, anywhere.
+static inline pt_ref pt_refer(const pt_method *m, uint32_t memory, uint32_t position) {
+    uint32_t offset = position % PT_MEMORY_LIMIT, further = m->first_external;
+    if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && position > offset) {
+        const uint8_t *start = m->c.memory[memory] + (position - offset);
+        while (--further > memory && m->c.memory[further] != start) {
+        }
+        return pt_make_ref(further, offset);
+    }
+    return pt_make_ref(memory, position);
+}
 // Where a tensor with elements, value number `value`, lies in planned memory. InvalidProgram,
 // NotSupported.
 int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, uint32_t value,

@@ -144,7 +144,7 @@ int pt_plan_find(pt_plan *plan, const pt_program *program, const char *name, uin
                  pt_error *error);
 pt_text pt_plan_name(const pt_plan *plan);
 uint32_t pt_plan_count(const pt_plan *plan, pt_what what);
-// Bytes of a planned buffer. InvalidArgument, InvalidProgram, NotSupported above 128 MiB.
+// Bytes of a planned buffer, at most UINT32_MAX. InvalidArgument, InvalidProgram.
 int pt_plan_buffer(const pt_plan *plan, uint32_t i, uint32_t *size, pt_error *error);
 
 // A value as the program has it.

@@ -125,8 +125,7 @@ int pt_program_open(pt_program *p, const void *data, uint32_t size, pt_verificat
         return bad(error, PT_SUBJECT_PROGRAM, PT_NO_INDEX,
                    "no file identifier ET12: not a .pte file");
     }
-    bool is_large = size > PT_MEMORY_LIMIT && size <= PT_PROGRAM_LIMIT;
-    PT_TRY(pt_check_file(data, is_large ? PT_MEMORY_LIMIT : size, PT_SUBJECT_PROGRAM, error));
+    PT_TRY(pt_check_large_file(data, size, PT_SUBJECT_PROGRAM, error));
     PT_TRY(read_header(p, error));
     if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && p->tables > PT_MEMORY_LIMIT) {
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_PROGRAM, PT_NO_INDEX,

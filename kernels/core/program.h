@@ -15,9 +15,11 @@ bool pt_segment_at(pt_reader *r, uint32_t segments, uint32_t i, uint32_t rest, u
                    uint32_t *size);
 // InvalidArgument for a file that is not aligned to 8, NotSupported above 128 MiB.
 int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error);
-// The memories that a program takes besides its own, see PT_PROGRAM_LIMIT.
-static inline uint32_t pt_further_memories(const pt_program *p) {
-    return PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT ? p->size / PT_MEMORY_LIMIT : 0;
+// The same of one that may have PT_PROGRAM_LIMIT bytes.
+static inline int pt_check_large_file(const void *data, uint32_t size, uint8_t subject,
+                                      pt_error *error) {
+    bool is_large = size > PT_MEMORY_LIMIT && size <= PT_PROGRAM_LIMIT;
+    return pt_check_file(data, is_large ? PT_MEMORY_LIMIT : size, subject, error);
 }
 // Position in the file of constant `index`, of `size` bytes.
 int pt_find_constant(const pt_program *p, pt_reader *r, uint32_t index, uint32_t size,
@@ -114,8 +116,8 @@ static inline uint32_t pt_tensor_at(pt_reader *r, pt_values *values, uint32_t i)
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
                    pt_error *error);
 // Works out flags and bytes of sizes, dim order and dtype. InvalidProgram for no permutation of the
-// dims, and for sizes that, but for those of 0, make more than 128 MiB (those of a constant of the
-// program: than PT_PROGRAM_LIMIT) or that are negative;
+// dims, and for sizes that are negative or, but for those of 0, make too many bytes: more than
+// PT_PROGRAM_LIMIT or, but for constants, more than PT_MEMORY_LIMIT elements;
 // NotSupported for more than 16 dims and for a dtype without whole bytes.
 int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error);
 // The same of at most 16 sizes, and a dim order of as many.

@@ -299,26 +299,42 @@ static int allocate(loader *l) {
     return PT_ERROR_OK;
 }
 
-// Data files, and what of the program is beyond a reference's reach.
+static int refuse_memories(loader *l) {
+    return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX,
+                         "too many planned buffers and data files");
+}
+
 static int bind_files(loader *l, const pt_memories *memories) {
-    const pt_program *program = l->plan->program;
     uint32_t first = PT_MEMORY_PLANNED + l->m->n_planned, end = first + memories->n_data;
-    uint32_t n_further = pt_further_memories(program);
-    if (end + n_further > PT_MEMORIES) {
-        return not_supported(l, PT_SUBJECT_NONE, PT_NO_INDEX,
-                             "too many planned buffers and data files");
+    if (end > PT_MEMORIES) {
+        return refuse_memories(l);
     }
     for (uint32_t i = 0; i < memories->n_data; i++) {
         const pt_data *file = memories->data[i];
         pt_bind(l->c, first + i, (uint8_t *)(uintptr_t)file->data, file->size);
     }
-    for (uint32_t i = 0; i < n_further; i++) {
-        uint32_t start = (i + 1) * PT_MEMORY_LIMIT;
-        pt_bind(l->c, end + i, (uint8_t *)(uintptr_t)(program->data + start),
-                program->size - start);
-    }
-    l->m->first_external = l->m->end_external = (uint8_t)(end + n_further);
+    l->m->first_external = (uint8_t)end;
     return PT_ERROR_OK;
+}
+
+// What lies beyond a reference's reach in the memories from number `first` to below `end`.
+static int bind_further(loader *l, uint32_t first, uint32_t end) {
+    pt_context *c = l->c;
+    for (uint32_t i = first; i < end; i++) {
+        for (uint32_t at = PT_MEMORY_LIMIT; at < c->memory_size[i]; at += PT_MEMORY_LIMIT) {
+            if (l->m->first_external >= PT_MEMORIES) {
+                return refuse_memories(l);
+            }
+            pt_bind(c, l->m->first_external++, c->memory[i] + at, c->memory_size[i] - at);
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+static int bind_all_further(loader *l) {
+    uint32_t end = l->m->first_external;
+    PT_TRY(bind_further(l, PT_MEMORY_PROGRAM, PT_MEMORY_PROGRAM + 1));
+    return bind_further(l, PT_MEMORY_PLANNED, end);
 }
 
 static NOT_INLINED int bind(loader *l, const pt_memories *memories) {
@@ -326,6 +342,10 @@ static NOT_INLINED int bind(loader *l, const pt_memories *memories) {
             l->plan->program->size);
     PT_TRY(bind_files(l, memories));
     PT_TRY(pt_bind_memories(l->m, memories, l->error));
+    if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT) {
+        PT_TRY(bind_all_further(l));
+    }
+    l->m->end_external = l->m->first_external;
     pt_clear_planned(l->m);
     l->c->records = l->c->memory[PT_MEMORY_POOL];
     return PT_ERROR_OK;
@@ -372,19 +392,14 @@ static int constant_data(loader *l, const pt_tensor_table *t, uint32_t index, pt
                    misplaced == 4 ? "has constant data not aligned to 4 bytes"
                                   : "has constant data not aligned to 8 bytes");
     }
-    uint32_t further = position / PT_MEMORY_LIMIT, memory = PT_MEMORY_PROGRAM;
-    if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && further > 0) {
-        memory = l->m->first_external - pt_further_memories(l->plan->program) + further - 1;
-        position %= PT_MEMORY_LIMIT;
-    }
-    *data = pt_make_ref(memory, position);
+    *data = pt_refer(l->m, PT_MEMORY_PROGRAM, position);
     return PT_ERROR_OK;
 }
 
 static int external_data(loader *l, const pt_tensor_table *t, uint32_t index, pt_ref *data) {
     uint32_t file = 0, position = 0;
     PT_TRY(pt_find_external(&l->search, &l->r, t, true, index, &file, &position, l->error));
-    *data = pt_make_ref(PT_MEMORY_PLANNED + l->m->n_planned + file, position);
+    *data = pt_refer(l->m, PT_MEMORY_PLANNED + l->m->n_planned + file, position);
     return PT_ERROR_OK;
 }
 

@@ -25,7 +25,7 @@ int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, 
                          misplaced == 4 ? "planned memory not aligned to 4 bytes"
                                         : "planned memory not aligned to 8 bytes");
     }
-    *data = pt_make_ref(memory, offset);
+    *data = pt_refer(m, memory, offset);
     return PT_ERROR_OK;
 }
 
@@ -71,11 +71,22 @@ static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_v
     return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, place), index, error);
 }
 
+// The data files: what lies between planned buffers and external memories, but for further ones.
+static uint32_t count_files(const pt_method *m) {
+    const uint32_t *size = m->c.memory_size;
+    uint32_t first = PT_MEMORY_PLANNED + m->n_planned, end = m->first_external;
+    if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT) {
+        end -= pt_further_memories(size[PT_MEMORY_PROGRAM]);
+        for (uint32_t i = PT_MEMORY_PLANNED; i < end; i++) {
+            end -= pt_further_memories(size[i]);
+        }
+    }
+    return end - first;
+}
+
 int pt_pte_reset(pt_method *m, pt_error *error) {
     pt_reader r = pt_program_reader(m->plan.program);
-    uint32_t n_files =
-        m->first_external - PT_MEMORY_PLANNED - m->n_planned - pt_further_memories(m->plan.program);
-    pt_data_search search = pt_data_search_start(m->data, n_files);
+    pt_data_search search = pt_data_search_start(m->data, count_files(m));
     pt_values values;
     pt_start_values(&values, &r, &m->plan);
     for (uint32_t i = 0; i < values.n; i++) {

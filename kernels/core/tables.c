@@ -92,7 +92,7 @@ static inline int count_bytes(uint8_t dtype, uint32_t rank, const uint8_t *sizes
             is_empty = true;
         } else if (exact > limit) {
             return pt_report(error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_NONE, PT_NO_INDEX,
-                             "a tensor has a negative size or more than 128 MiB");
+                             "a tensor has a negative size or is too large");
         } else {
             product = (uint32_t)exact;
         }
@@ -116,6 +116,17 @@ int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, ui
     return count_bytes(dtype, rank, sizes, PT_MEMORY_LIMIT, nbytes, error);
 }
 
+// The most bytes of a tensor. What kernels make has no more elements than it may have on a board.
+static uint32_t limit_of(const pt_tensor_table *t) {
+    bool is_constant =
+        !t->allocation && (t->constant || t->location == PT_TENSOR_DATA_LOCATION_EXTERNAL);
+    if (PT_PROGRAM_LIMIT == PT_MEMORY_LIMIT || is_constant) {
+        return PT_PROGRAM_LIMIT;
+    }
+    uint64_t most = (uint64_t)PT_MEMORY_LIMIT * pt_element_size(t->dtype);
+    return most < PT_PROGRAM_LIMIT ? (uint32_t)most : PT_PROGRAM_LIMIT;
+}
+
 int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
     uint32_t rank, dims;
     const uint8_t *sizes = pt_items(r, t->sizes, 4, &rank);
@@ -132,9 +143,7 @@ int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
         return refuse_dim_order(error);
     }
     t->flags = (uint8_t)flags;
-    bool is_constant = t->constant && !t->allocation;
-    return count_bytes(t->dtype, rank, sizes, is_constant ? PT_PROGRAM_LIMIT : PT_MEMORY_LIMIT,
-                       &t->nbytes, error);
+    return count_bytes(t->dtype, rank, sizes, limit_of(t), &t->nbytes, error);
 }
 
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,

@@ -1,46 +1,69 @@
-"""Programs above 128 MiB, which only a host has: constants beyond a reference's reach lie in further
-memories."""
+"""Programs, data files and planned buffers above 128 MiB, which only a host has: what is beyond a
+reference's reach lies in further memories."""
 
 import struct
 
 import numpy as np
 import pytest
-from picotorch import Error, Module
+from picotorch import Error, HierarchicalAllocator, MemoryAllocator, MemoryManager, Module
 from picotorch.host.compile import image_writer
 from picotorch.host.run import running
+from picotorch.host.run.job import Job
 from picotorch.host.run.request import Request
 from picotorch.host.twin import open_data, open_program
-from support import fixture_store, taken_apart
+from picotorch.module import load_with_exact_memories
+from support import fixture_store, flatbuffer_builder, programs, taken_apart
+from support.targets import aligned, run_script
 
 REACH = 1 << 27
 TABLES_SIZE, SEGMENT_BASE = 16, 24  # positions of fields of the header
+DATA_TABLES, DATA_TABLES_SIZE, DATA_SEGMENT_BASE = 16, 24, 32  # of a data file
+BEYOND = "planned buffer 0: is too large"
 
 
-def spread(pte, base):
-    """A program with its segments at `base` of the file, and zeros in front of them."""
-    before = struct.unpack_from("<Q", pte, SEGMENT_BASE)[0]
-    file = bytearray(base) + pte[before:]
-    file[:before] = pte[:before]
-    struct.pack_into("<Q", file, SEGMENT_BASE, base)
-    return bytes(file)
+def spread(file, base, field=SEGMENT_BASE):
+    """A file with its segments at `base`, and zeros in front of them."""
+    before = struct.unpack_from("<Q", file, field)[0]
+    found = bytearray(base) + file[before:]
+    found[:before] = file[:before]
+    struct.pack_into("<Q", found, field, base)
+    return bytes(found)
 
 
-def run(fixture, pte, **memories):
-    """The result of the first run of a fixture, of a program like its own."""
+def planned_later(pte, by, change=lambda plan: None):
+    """A program whose first planned buffer begins with `by` bytes that no tensor takes."""
+    def change_all(tables):
+        for plan in tables["execution_plan"]:
+            plan["non_const_buffer_sizes"][1] += by
+            tensors = [table for kind, table in (value["val"] for value in plan["values"])
+                       if kind == "Tensor"]
+            for place in (tensor.get("allocation_info") for tensor in tensors):
+                if place and place["memory_id"] == 1:
+                    place["memory_offset_low"] = place.get("memory_offset_low", 0) + by
+            change(plan)
+
+    return taken_apart.program(pte).edited(change_all)
+
+
+def run(fixture, pte, data=None, **memories):
+    """The result of the first run of a fixture, of a program and data files like its own."""
     first = fixture.runs[0]
-    return running.run(Request(pte, fixture.name, first.inputs, first.method, data=fixture.data,
-                               **memories), running.HOST)
+    return running.run(Request(pte, fixture.name, first.inputs, first.method,
+                               data=data or fixture.data, **memories), running.HOST)
+
+
+def check_same(result, same):
+    assert result.code == 0, result.message
+    for output, expected in zip(result.outputs, same.outputs, strict=True):
+        np.testing.assert_array_equal(output, expected)
+    assert len(result.pool) == len(same.pool)
 
 
 @pytest.mark.parametrize("base", [REACH - 128, 2 * REACH])
 @pytest.mark.parametrize("name", ["ds_cnn", "dynamic_unplanned_io", "external_some"])
 def test_constants_lie_anywhere(name, base):
     fixture = fixture_store.load(name)
-    result, same = run(fixture, spread(fixture.pte, base)), run(fixture, fixture.pte)
-    assert result.code == 0, result.message
-    for output, expected in zip(result.outputs, same.outputs, strict=True):
-        np.testing.assert_array_equal(output, expected)
-    assert len(result.pool) == len(same.pool)
+    check_same(run(fixture, spread(fixture.pte, base)), run(fixture, fixture.pte))
 
 
 def test_initial_values_lie_anywhere():
@@ -80,6 +103,97 @@ def test_a_constant_may_be_larger_than_a_reference_reaches():
     np.testing.assert_array_equal(result.outputs[0], fixture.runs[0].expected[0])
 
 
+# ---- data files
+
+
+@pytest.mark.parametrize("base", [REACH - 64, 2 * REACH])
+@pytest.mark.parametrize("name", ["external_two_files", "external_state"])
+def test_external_tensors_lie_anywhere(name, base):
+    fixture = fixture_store.load(name)
+    data = [spread(file, base, DATA_SEGMENT_BASE) for file in fixture.data]
+    check_same(run(fixture, fixture.pte, data), run(fixture, fixture.pte))
+
+
+def test_a_tensor_of_a_data_file_may_be_larger_than_a_reference_reaches():
+    rows = REACH // 32 + 1
+    layout = {"scalar_type": programs.FLOAT, "sizes": [rows, 8], "dim_order": [0, 1]}
+    weights = np.zeros((rows, 8), np.float32)
+    weights[-1] = range(8)
+    data = flatbuffer_builder.build_data(
+        {"version": 0, "segments": [{"offset": 0, "size": weights.nbytes}],
+         "named_data": [{"key": "w", "segment_index": 0, "tensor_layout": layout}]},
+        weights.tobytes())
+    values = [programs.external_tensor([rows, 8]), flatbuffer_builder.int_value(0),
+              flatbuffer_builder.int_value(rows - 1), programs.tensor([8], 0)]
+    found = programs.plan(values, [programs.call(0, 0, 1, 2, 3, 3)], ["aten::select_copy.int_out"],
+                          [], [3], [32])
+    method = load_with_exact_memories(open_program(programs.program(found)), "forward",
+                                      data_map=open_data([data]))
+    method.execute()
+    assert list(method.get_output(0).data) == list(range(8))
+
+
+# ---- planned buffers
+
+
+@pytest.mark.parametrize("by", [REACH - 64, 2 * REACH])
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "mixed_unplanned", "dynamic_batch"])
+def test_planned_tensors_lie_anywhere(name, by):
+    fixture = fixture_store.load(name)
+    check_same(run(fixture, planned_later(fixture.pte, by)), run(fixture, fixture.pte))
+
+
+def test_state_beyond_the_reach():
+    fixture = fixture_store.load("counter_initialized")
+    method = Module(planned_later(fixture.pte, REACH)).load_method("forward")
+    for _ in range(2):
+        for one in fixture.runs:
+            method.set_input(one.inputs[0], 0)
+            method.execute()
+            np.testing.assert_array_equal(method.get_output(0).numpy(), one.expected[0])
+            assert not method.get_output(0).data.readonly
+        method.reset_state()
+
+
+def test_all_three_are_beyond_the_reach():
+    fixture = fixture_store.load("external_some")
+    pte = spread(planned_later(fixture.pte, REACH - 16), REACH - 32)
+    data = [spread(file, REACH - 64, DATA_SEGMENT_BASE) for file in fixture.data]
+    check_same(run(fixture, pte, data), run(fixture, fixture.pte))
+
+
+def in_place(count):
+    """x = relu(x), of so many floats, planned."""
+    x = [programs.tensor([count], 0), programs.tensor([count], 0)]
+    return programs.program(programs.plan(x, [programs.call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1],
+                                          [4 * count]))
+
+
+def test_a_planned_tensor_may_be_larger_than_a_reference_reaches():
+    x = np.zeros(REACH // 4 + 16, np.float32)
+    x[-2:] = 7, -7
+    method = load_with_exact_memories(open_program(in_place(len(x))), "forward")
+    method.set_input(x, 0)
+    method.execute()
+    assert list(method.get_output(0).data[-3:]) == [0, 7, 0]
+
+
+@pytest.mark.parametrize("by", [0, REACH - 8064])
+def test_scratch_lies_apart_from_other_tensors_in_further_memories(by):
+    """The output of an instruction begins at 8000, in reach; its scratch is put in the middle of it."""
+    def change(plan):
+        args = plan["chains"][0]["instructions"][1]["instr_args"][1]["args"]
+        out, scratch = (plan["values"][args[i]]["val"][1] for i in (-1, -3))
+        scratch["sizes"] = [64]
+        scratch["allocation_info"]["memory_offset_low"] = (
+            out["allocation_info"]["memory_offset_low"] + 64)
+
+    fixture = fixture_store.load("int8_ds_cnn")
+    result = run(fixture, planned_later(fixture.pte, by, change))
+    assert "instruction 1" in result.message
+    assert "the scratch overlaps another tensor" in result.message
+
+
 def test_an_image_keeps_what_the_program_needs():
     fixture = fixture_store.load("ds_cnn")
     image = image_writer.compile_image(spread(fixture.pte, REACH))
@@ -87,6 +201,17 @@ def test_an_image_keeps_what_the_program_needs():
 
 
 # ---- what is refused
+
+
+def sized(*sizes):
+    """relu_plan with planned buffers of these sizes."""
+    return programs.program(programs.relu_plan() | {"non_const_buffer_sizes": [0, *sizes]})
+
+
+def manager(sizes):
+    """Memories whose planned buffers take no memory until something is written there."""
+    planned = HierarchicalAllocator([aligned(size) for size in sizes])
+    return MemoryManager(MemoryAllocator(aligned(4096)), planned)
 
 
 def test_a_pool_too_small():
@@ -114,10 +239,62 @@ def test_a_constant_outside_the_file():
         open_program(pte[:-64])
 
 
-def test_a_data_file_beyond_the_reach():
-    data = fixture_store.load("external_weights").data[0]
-    with pytest.raises(Error, match="NotSupported.*134217736B requested.*.*files above 128 MiB"):
-        open_data([data + bytes(REACH + 8 - len(data))])
+def test_tables_of_a_data_file_beyond_the_reach():
+    data = bytearray(spread(fixture_store.load("external_weights").data[0], REACH + 4096,
+                            DATA_SEGMENT_BASE))
+    start = struct.unpack_from("<Q", data, DATA_TABLES)[0]
+    struct.pack_into("<Q", data, DATA_TABLES_SIZE, REACH + 8 - start)
+    with pytest.raises(Error, match="NotSupported.*data file: tables above 128 MiB"):
+        open_data([bytes(data)])
+
+
+def test_an_image_with_a_planned_buffer_beyond_the_reach():
+    pte = planned_later(fixture_store.load("add_1").pte, REACH)
+    with pytest.raises(Error, match="NotSupported.*images of planned buffers above 128 MiB"):
+        image_writer.compile_image(pte)
+
+
+def test_more_further_memories_than_references_have():
+    sizes = [(1 << 30) - 16] * 4
+    with pytest.raises(Error, match="NotSupported.*too many planned buffers and data files"):
+        open_program(sized(*sizes)).load_method("forward", manager(sizes))
+
+
+@pytest.mark.parametrize("size", [(1 << 30) + 8, (1 << 32) + 32, 1 << 62])
+def test_a_planned_buffer_above_a_gibibyte(size):
+    with pytest.raises(Error, match=f"NotSupported.*{BEYOND}"):
+        open_program(sized(size)).load_method("forward", manager([64]))
+
+
+@pytest.mark.parametrize("offset, high", [(REACH, 0), (2 * REACH - 4, 0), (0xFFFFFFF8, 0), (0, 1)])
+def test_a_planned_tensor_outside_its_buffer(offset, high):
+    value = programs.tensor([4], offset)
+    value["val"][1]["allocation_info"]["memory_offset_high"] = high
+    plan = programs.relu_plan() | {"non_const_buffer_sizes": [0, REACH + 8]}
+    plan["values"] = [value, programs.tensor([4], 16)]
+    with pytest.raises(Error, match="InvalidProgram.*value 0: lies outside the planned buffers"):
+        load_with_exact_memories(open_program(programs.program(plan)), "forward")
+
+
+@pytest.mark.parametrize("sizes, dtype", [
+    ([REACH + 1], 1), ([REACH + 1], programs.FLOAT), ([(1 << 26) + 1], 10), ([1 << 16, 1 << 16], 1),
+    ([0, REACH + 1], 1), ([1 << 30] * 4, programs.FLOAT)])
+def test_a_planned_tensor_of_too_many_elements_or_bytes(sizes, dtype):
+    plan = programs.relu_plan()
+    plan["values"] = [programs.tensor(sizes, 0, dtype=dtype), programs.tensor([4], 16)]
+    with pytest.raises(Error, match="InvalidProgram.*a tensor has a negative size or is too large"):
+        load_with_exact_memories(open_program(programs.program(plan)), "forward")
+
+
+def test_a_board_stays_within_the_reach():
+    """With what the twin takes."""
+    plan = programs.relu_plan()
+    plan["values"] = [programs.tensor([REACH // 4 + 1], 0), programs.tensor([4], 16)]
+    job = Job({"model0": sized(REACH + 8), "model1": programs.program(plan)})
+    lines = run_script("damaged.py", job, "mps2-an386").lines
+    assert BEYOND in lines[0]
+    assert "NotSupported" in lines[0]
+    assert "InvalidProgram (0x23): a tensor has a negative size or is too large" in lines[1]
 
 
 def test_a_file_of_a_gibibyte():

@@ -376,7 +376,7 @@ def dtype_without_bytes(image):
     image["kind", 0] = image["kind", 0] & ~0xFF0000 | 18 << 16
 
 
-@case("add_1", "negative size or more than 128 MiB")
+@case("add_1", "negative size or is too large")
 def sizes_that_overflow(image):
     image["sizes", 0] = ref(IMAGE, image.add(*[0x7FFFFFFF] * 4))
 

@@ -208,19 +208,19 @@ def negative_size():
     return relu_of(tensor([-4], 0))
 
 
-@case("InvalidProgram (0x23): a tensor has a negative size or more than 128 MiB")
+@case("InvalidProgram (0x23): a tensor has a negative size or is too large")
 def number_of_elements_overflows():
     return relu_of(tensor([65536, 65536], 0))
 
 
-@case("InvalidProgram (0x23): a tensor has a negative size or more than 128 MiB")
+@case("InvalidProgram (0x23): a tensor has a negative size or is too large")
 def number_of_elements_overflows_to_zero():
     return relu_of(tensor([1 << 30, 1 << 30, 1 << 30, 1 << 30], 0))
 
 
-@case("InvalidProgram (0x23): a tensor has a negative size or more than 128 MiB")
+@case("InvalidProgram (0x23): a tensor has a negative size or is too large")
 def bytes_overflow():
-    return relu_of(tensor([(1 << 25) + 1], 0))
+    return relu_of(tensor([(1 << 27) + 1], 0))
 
 
 @case("NotSupported (0x10): tensors of more than 16 dims")
@@ -308,12 +308,12 @@ def planned_buffer_of_negative_size():
     return relu(non_const_buffer_sizes=[0, -32])
 
 
-@case("NotSupported (0x10): planned buffer 0: more than 128 MiB")
-def planned_buffer_beyond_what_a_reference_reaches():
-    return relu(non_const_buffer_sizes=[0, (1 << 27) + 8])
+@case("NotSupported (0x10): planned buffer 0: is too large")
+def planned_buffer_beyond_what_references_reach():
+    return relu(non_const_buffer_sizes=[0, (1 << 30) + 8])
 
 
-@case("NotSupported (0x10): planned buffer 0: more than 128 MiB")
+@case("NotSupported (0x10): planned buffer 0: is too large")
 def planned_buffer_of_64_bits():
     return relu(non_const_buffer_sizes=[0, 1 << 40])
 

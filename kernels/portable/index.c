@@ -145,33 +145,39 @@ typedef struct bag {
     int32_t first, end; // among the indices
 } bag;
 
-// Element `column` of the bag: of float64 in double, of all others in float32.
-static double reduce_bag(const bag *b, int32_t column) {
-    const bool is_double = b->weight.dtype == PT_DTYPE_DOUBLE;
-    double sum = 0;
-    int32_t count = 0;
-    for (int32_t i = b->first; i < b->end; i++) {
-        const int64_t row = pt_load_int(b->indices.data, i, b->indices.dtype);
-        if (row == b->padding) {
-            continue;
-        }
-        const int32_t at = (int32_t)row * b->weight.sizes[1] + column;
-        double x = pt_load_double(b->weight.data, at, b->weight.dtype);
-        if (b->factors.data) {
-            x *= pt_load_double(b->factors.data, i, b->weight.dtype);
-            x = is_double ? x : (double)(float)x;
-        }
-        if (b->mode != BAG_MAX) {
-            sum = is_double ? sum + x : (double)((float)sum + (float)x);
-        } else if (count == 0 || x > sum) { // a NaN counts only as the first one, as in PyTorch
-            sum = x;
-        }
-        count++;
-    }
-    return b->mode != BAG_MEAN || count == 0 ? sum
-           : is_double                       ? sum / count
-                                             : (double)((float)sum / (float)count);
+// True if index i of the bag counts; *at becomes where its element of the column is.
+static bool is_in_bag(const bag *b, int32_t i, int32_t column, int32_t *at) {
+    const int64_t row = pt_load_int(b->indices.data, i, b->indices.dtype);
+    *at = (int32_t)row * b->weight.sizes[1] + column;
+    return row != b->padding;
 }
+
+// An element of the bag's output, computed in `type`. A NaN is the greatest only as the first one,
+// as in PyTorch. The count is a floating number, too: GCC 12 converts integers under a condition to
+// instructions that its assembler refuses for Cortex-M55.
+#define REDUCE_BAG(name, type, load)                                       \
+    static type name(const bag *b, int32_t column) {                       \
+        type result = 0, count = 0;                                        \
+        for (int32_t i = b->first, at; i < b->end; i++) {                  \
+            if (!is_in_bag(b, i, column, &at)) {                           \
+                continue;                                                  \
+            }                                                              \
+            type x = load(b->weight.data, at, b->weight.dtype);            \
+            if (b->factors.data) {                                         \
+                x *= load(b->factors.data, i, b->weight.dtype);            \
+            }                                                              \
+            if (b->mode != BAG_MAX) {                                      \
+                result += x;                                               \
+            } else if (count == 0 || x > result) {                         \
+                result = x;                                                \
+            }                                                              \
+            count += 1;                                                    \
+        }                                                                  \
+        return b->mode == BAG_MEAN && count > 0 ? result / count : result; \
+    }
+
+REDUCE_BAG(reduce_floats, float, pt_load_float)
+REDUCE_BAG(reduce_doubles, double, pt_load_double)
 
 static int run_embedding_bag(pt_context *c, const pt_ref *args) {
     bag b = {.weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]),
@@ -197,7 +203,11 @@ static int run_embedding_bag(pt_context *c, const pt_ref *args) {
         }
         for (int32_t k = 0; k < columns; k++) {
             PT_TRY(pt_count_product(c, end - b.first + 1, PT_ELEMENT_STEPS));
-            pt_store_double(b.out.data, i * columns + k, b.out.dtype, reduce_bag(&b, k));
+            if (b.out.dtype == PT_DTYPE_DOUBLE) {
+                pt_store_double(b.out.data, i * columns + k, b.out.dtype, reduce_doubles(&b, k));
+            } else {
+                pt_store_float(b.out.data, i * columns + k, b.out.dtype, reduce_floats(&b, k));
+            }
         }
     }
     return PT_ERROR_OK;

@@ -16,10 +16,11 @@ from .tensors import numpy_dtype
 from .twin import is_image
 
 # What a build may be without beside operators, and the switch that leaves it out: .ptm or .pte files,
-# mathematical functions of float64, arithmetic of complex numbers, and forms of convolutions.
+# mathematical functions of float64, arithmetic of complex numbers, 3-d convolutions, and forms of
+# convolutions.
 FEATURES = {"images": "PT_NO_IMAGES", "programs": "PT_NO_PROGRAMS", "float64": "PT_NO_FLOAT64",
-            "complex": "PT_NO_COMPLEX", "winograd": "PT_NO_WINOGRAD", "pointwise": "PT_NO_POINTWISE",
-            "neighbours": "PT_NO_NEIGHBOURS"}
+            "complex": "PT_NO_COMPLEX", "volumes": "PT_NO_VOLUMES", "winograd": "PT_NO_WINOGRAD",
+            "pointwise": "PT_NO_POINTWISE", "neighbours": "PT_NO_NEIGHBOURS"}
 WIDE_FORMS = {"winograd": lib.PT_WIDE_WINOGRAD, "pointwise": lib.PT_WIDE_POINTWISE,
               "neighbours": lib.PT_WIDE_NEIGHBOURS}
 _CORE = Path(__file__).resolve().parent.parent / "kernels" / "core"
@@ -90,6 +91,23 @@ def has_float64(programs: dict[str, Program]) -> bool:
                for tensor in _tensors(programs))
 
 
+def has_volumes(program: Program) -> bool:
+    """True where a method of the program has a 3-d convolution."""
+    library = program.library
+    for name in program.method_names:
+        meta = program.method_meta(name)
+        plan = library.plan(meta.plan)
+        walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
+        convolutions = [i for i in range(meta.num_operators())
+                        if meta.operator_name(i) == "aten::convolution.out"]
+        while convolutions and lib.pt_plan_walk_next(walk):
+            if walk.kind == schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL and walk.target in convolutions:
+                image = lib.pt_plan_walk_argument(walk, 0)
+                if len(TensorInfo(library.tensor(meta.plan, _picotorch.VALUES, image)).sizes()) == 5:
+                    return True
+    return False
+
+
 def needed_operators(programs: dict[str, Program]) -> list[str]:
     """The operators of all methods of the programs, sorted. `programs` is by file name.
 
@@ -115,6 +133,8 @@ def needed_features(programs: dict[str, Program]) -> set[str]:
         features.add("float64")
     if any(tensor.scalar_type() in _COMPLEX for tensor in _tensors(programs)):
         features.add("complex")
+    if any(map(has_volumes, programs.values())):
+        features.add("volumes")
     return features
 
 

@@ -101,11 +101,11 @@ def _all_but_rare(models):
 
 
 def _features(programs, models):
-    """Those of operators.FEATURES for the programs. With all kernels neither float64, 14 KB, nor
-    complex is among them, unless one of the models needs it."""
+    """Those of operators.FEATURES for the programs. With all kernels neither float64, 14 KB, complex
+    nor volumes is among them, unless one of the models needs it."""
     if programs:
         return needed_features(programs)
-    return FEATURES.keys() - {"float64", "complex"} | needed_features(
+    return FEATURES.keys() - {"float64", "complex", "volumes"} | needed_features(
         {name: open_program(data) for name, data in models})
 
 

@@ -1,6 +1,6 @@
-// Kernels that a build with a feature has in the place of others: they take more dtypes, and are
-// those others where none of these is there. The registry names them; so does the host, which reads
-// this file.
+// Kernels that a build with a feature has in the place of others: they take more dtypes or ranks,
+// and are those others where none of these is there. The registry names them; so does the host,
+// which reads this file.
 #ifndef PT_NO_FLOAT64
 #define pt_aten__fft_c2c_out pt_wide_fft_c2c_out
 #define pt_aten__fft_c2r_out pt_wide_fft_c2r_out
@@ -28,4 +28,7 @@
 #define pt_aten_sub_out pt_complex_sub_out
 #define pt_aten_sum_IntList_out pt_complex_sum_IntList_out
 #define pt_dim_order_ops__to_dim_order_copy_out pt_complex_to_dim_order_copy_out
+#endif
+#ifndef PT_NO_VOLUMES
+#define pt_aten_convolution_out pt_volume_convolution_out
 #endif

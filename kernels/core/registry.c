@@ -4,8 +4,8 @@
 // of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
 // PT_NO_OPERATOR instead. One for images only, or for .pte files only, says so: PT_NO_PROGRAMS,
 // PT_NO_IMAGES. So does one for models without float64, PT_NO_FLOAT64, without complex tensors,
-// PT_NO_COMPLEX, and without convolutions that gain by a form of arch/wide.h, PT_NO_WINOGRAD,
-// PT_NO_POINTWISE, PT_NO_NEIGHBOURS.
+// PT_NO_COMPLEX, without 3-d convolutions, PT_NO_VOLUMES, and without convolutions that gain by a
+// form of arch/wide.h, PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_NEIGHBOURS.
 #include "record.h"
 
 #ifndef PT_OPERATORS

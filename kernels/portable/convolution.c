@@ -1,48 +1,13 @@
-// aten::convolution: 1-d and 2-d, in any dim order.
+// aten::convolution: 1-d and 2-d, in any dim order; and slices of 3-d ones.
 #include "convolution.h"
 #include "../core/operator_arguments.h"
 #include "products.h"
 
 // Their frames do not add up in one.
-#define NOINLINE static __attribute__((noinline))
+#define NOINLINE __attribute__((noinline))
 
 // Strides, paddings and dilations stay below this, so that positions fit in 32 bits.
 #define PARAMETER_LIMIT (1 << 24)
-
-// One spatial dim of a convolution; steps count elements.
-typedef struct axis {
-    int32_t in;
-    int32_t kernel;
-    int32_t out;
-    int32_t stride;
-    int32_t padding;
-    int32_t dilation;
-    int32_t in_step;
-    int32_t kernel_step;
-    int32_t out_step;
-} axis;
-
-// A convolution over two spatial dims; one of rank 3 has a first one of size 1.
-typedef struct convolution {
-    const char *in;
-    const char *weight;
-    const char *bias; // NULL for none
-    char *out;
-    uint8_t dtype;
-    bool transposed;
-    int32_t batch;
-    int32_t groups;
-    int32_t in_channels;  // a group
-    int32_t out_channels; // a group
-    int32_t in_batch_step;
-    int32_t in_channel_step;
-    int32_t out_batch_step;
-    int32_t out_channel_step;
-    int32_t weight_in_step;  // between weights of neighbouring input channels
-    int32_t weight_out_step; // between weights of neighbouring output channels
-    int32_t weight_group_step;
-    axis axes[2];
-} convolution;
 
 // Item `i` of a list with one item for all spatial dims or one for each; none stands for `missing`.
 static int64_t parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t missing) {
@@ -50,16 +15,15 @@ static int64_t parameter(const pt_context *c, pt_ref list, uint32_t i, int32_t m
     return length == 0 ? missing : pt_list_int(c, list, length == 1 ? 0 : i);
 }
 
-static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, axis *x) {
+static void read_axis(const pt_context *c, const pt_ref *args, uint32_t i, pt_axis *x) {
     x->stride = (int32_t)parameter(c, args[CONVOLUTION_STRIDE], i, 1);
     x->padding = (int32_t)parameter(c, args[CONVOLUTION_PADDING], i, 0);
     x->dilation = (int32_t)parameter(c, args[CONVOLUTION_DILATION], i, 1);
 }
 
-// The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed. False
-// where no output is to be computed.
-NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, bool transposed,
-                               convolution *v) {
+// The weights of a group: (out, in / groups, ...), or (in, out / groups, ...) if transposed.
+NOINLINE bool pt_read_convolution(const pt_context *c, const pt_ref *args, bool transposed,
+                                  pt_aten_convolution *v) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const pt_tensor out = pt_get_tensor(c, args[CONVOLUTION_OUT]);
@@ -73,12 +37,13 @@ NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, bool tra
     v->out = out.data;
     v->dtype = in.dtype;
     v->transposed = transposed;
+    v->to_float = false;
     v->groups = (int32_t)pt_get_int(c, args[CONVOLUTION_GROUPS]);
     v->batch = in.sizes[0];
     v->in_channels = in.sizes[1] / v->groups;
     v->out_channels = out.sizes[1] / v->groups;
 
-    int32_t in_steps[4], weight_steps[4], out_steps[4];
+    int32_t in_steps[5], weight_steps[5], out_steps[5];
     pt_strides(&in, in_steps);
     pt_strides(&weight, weight_steps);
     pt_strides(&out, out_steps);
@@ -92,9 +57,9 @@ NOINLINE bool read_convolution(const pt_context *c, const pt_ref *args, bool tra
         v->transposed ? v->in_channels * v->weight_in_step : v->out_channels * v->weight_out_step;
 
     const uint32_t dims = in.rank - 2u;
-    v->axes[0] = (axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
+    v->axes[PT_AXIS_HEIGHT] = (pt_axis){.in = 1, .kernel = 1, .out = 1, .stride = 1, .dilation = 1};
     for (uint32_t i = 0; i < dims; i++) {
-        axis *x = &v->axes[i + 2 - dims];
+        pt_axis *x = &v->axes[i + 3 - dims];
         read_axis(c, args, i, x);
         x->in = in.sizes[i + 2];
         x->kernel = weight.sizes[i + 2];
@@ -112,9 +77,6 @@ static int check_tensors(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const pt_tensor out = pt_get_tensor(c, args[CONVOLUTION_OUT]);
-    if (in.rank != 3 && in.rank != 4) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input of a convolution has 3 or 4 dims");
-    }
     if (weight.rank != in.rank || out.rank != in.rank) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "weight and output need the input's rank");
     }
@@ -211,11 +173,12 @@ static int check_output_padding(pt_context *c, const pt_ref *args, uint32_t i) {
     return PT_ERROR_OK;
 }
 
-static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels) {
+static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels, int32_t *sizes) {
     const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
     const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
     const bool transposed = pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]);
-    int32_t sizes[4] = {in.sizes[0], out_channels};
+    sizes[0] = in.sizes[0];
+    sizes[1] = out_channels;
     for (uint32_t i = 0; i < in.rank - 2u; i++) {
         const int error = transposed ? check_output_padding(c, args, i) : PT_ERROR_OK;
         if (error) {
@@ -231,7 +194,7 @@ static int check_out(pt_context *c, const pt_ref *args, int32_t out_channels) {
     return pt_expect_sizes(c, args[CONVOLUTION_OUT], in.rank, sizes);
 }
 
-static int check_convolution(pt_context *c, const pt_ref *args) {
+int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes) {
     int32_t out_channels = 0;
     int error = check_tensors(c, args);
     if (!error) {
@@ -240,33 +203,31 @@ static int check_convolution(pt_context *c, const pt_ref *args) {
     if (!error) {
         error = check_channels(c, args, &out_channels);
     }
-    return error ? error : check_out(c, args, out_channels);
+    return error ? error : check_out(c, args, out_channels, sizes);
+}
+
+static int check_convolution(pt_context *c, const pt_ref *args) {
+    const uint8_t rank = pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank;
+    if (rank != 3 && rank != 4) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input of a convolution has 3 or 4 dims");
+    }
+    int32_t sizes[4];
+    return pt_check_convolution(c, args, sizes);
 }
 
 // ---- run
-
-// Neighbouring outputs along an axis that see the same part of the kernel.
-typedef struct segment {
-    int32_t start; // the first output
-    int32_t length;
-    int32_t taps;        // how many kernel positions they see
-    int32_t kernel;      // the first of them
-    int32_t kernel_step; // between them; 0 if there is only one
-    int32_t in;          // where the first output sees the first of them
-    int32_t in_step;     // between them; 0 if there is only one
-} segment;
 
 static int32_t ceil_divide(int32_t a, int32_t b) {
     return (a + b - 1) / b;
 }
 
 // The segment that starts at output `o`.
-static segment forward_segment(const axis *x, int32_t o) {
+static pt_segment forward_segment(const pt_axis *x, int32_t o) {
     const int32_t start = o * x->stride - x->padding;
     const int32_t left = start < 0 ? ceil_divide(-start, x->dilation) : 0;
     const int32_t room = start < x->in ? ceil_divide(x->in - start, x->dilation) : 0;
     const int32_t end = room < x->kernel ? room : x->kernel;
-    segment s = {.start = o, .length = 1};
+    pt_segment s = {.start = o, .length = 1};
     if (left < end) {
         s.taps = end - left;
         s.kernel = left;
@@ -288,8 +249,8 @@ static segment forward_segment(const axis *x, int32_t o) {
 
 // The segment of the one output `o` of a transposed convolution: kernel position k sees input i
 // where o + padding = i * stride + k * dilation.
-static segment transposed_segment(const axis *x, int32_t o) {
-    segment s = {.start = o, .length = 1};
+static pt_segment transposed_segment(const pt_axis *x, int32_t o) {
+    pt_segment s = {.start = o, .length = 1};
     for (int32_t k = 0; k < x->kernel; k++) {
         const int32_t position = o + x->padding - k * x->dilation;
         if (position < 0 || position % x->stride != 0 || position / x->stride >= x->in) {
@@ -307,9 +268,9 @@ static segment transposed_segment(const axis *x, int32_t o) {
     return s;
 }
 
-NOINLINE void find_segment(const convolution *v, uint32_t i, int32_t o, segment *s) {
+NOINLINE void pt_find_taps(const pt_aten_convolution *v, uint32_t i, int32_t o, pt_segment *s) {
     if (v->in_channels == 0) { // the kernel has no elements, and may have any size
-        *s = (segment){.start = o, .length = v->axes[i].out - o};
+        *s = (pt_segment){.start = o, .length = v->axes[i].out - o};
         return;
     }
     *s = v->transposed ? transposed_segment(&v->axes[i], o) : forward_segment(&v->axes[i], o);
@@ -322,9 +283,9 @@ static void set_tap(pt_products *p, uint32_t level, int32_t taps, int32_t a_step
 }
 
 // Orders the taps as the weights lie in memory, so that the innermost are neighbours there.
-static void set_taps(const convolution *v, const segment *s, pt_products *p) {
-    const axis *y = &v->axes[0];
-    const axis *x = &v->axes[1];
+static void set_taps(const pt_aten_convolution *v, const pt_segment *s, pt_products *p) {
+    const pt_axis *y = &v->axes[PT_AXIS_HEIGHT];
+    const pt_axis *x = &v->axes[PT_AXIS_WIDTH];
     const bool pointwise = y->kernel == 1 && x->kernel == 1;
     const bool channels_inside = pointwise || v->weight_in_step < x->kernel_step;
     const uint32_t level = channels_inside ? 0 : 1;
@@ -339,7 +300,7 @@ static void set_taps(const convolution *v, const segment *s, pt_products *p) {
     }
 }
 
-static pt_line make_line(const axis *x, const segment *s) {
+static pt_line make_line(const pt_axis *x, const pt_segment *s) {
     pt_line l = {s->length, 0, x->out_step};
     if (l.length > 1) {
         l.b_step = x->stride * x->in_step;
@@ -364,14 +325,16 @@ static void arrange_lines(pt_products *p) {
 }
 
 // The outputs that see the same part of the kernel: of segment s[0] and s[1] along the two axes.
-NOINLINE int run_segments(pt_context *c, const convolution *v, const segment *s, bool padded) {
-    const axis *y = &v->axes[0];
-    const axis *x = &v->axes[1];
+NOINLINE static int run_segments(pt_context *c, const pt_aten_convolution *v, const pt_segment *s,
+                                 bool padded) {
+    const pt_axis *y = &v->axes[PT_AXIS_HEIGHT];
+    const pt_axis *x = &v->axes[PT_AXIS_WIDTH];
     const int32_t size = (int32_t)pt_element_size(v->dtype);
+    const int32_t out_size = v->to_float ? (int32_t)sizeof(float) : size;
     const char *weight =
         v->weight + (s[0].kernel * y->kernel_step + s[1].kernel * x->kernel_step) * size;
     const char *in = v->in + (s[0].in * y->in_step + s[1].in * x->in_step) * size;
-    char *out = v->out + (s[0].start * y->out_step + s[1].start * x->out_step) * size;
+    char *out = v->out + (s[0].start * y->out_step + s[1].start * x->out_step) * out_size;
     pt_products p;
     const bool depthwise = v->out_channels == 1;
     p.rows = depthwise ? v->groups : v->out_channels;
@@ -381,7 +344,7 @@ NOINLINE int run_segments(pt_context *c, const convolution *v, const segment *s,
     p.lines = make_line(y, &s[0]);
     p.columns = make_line(x, &s[1]);
     p.padded = padded;
-    p.to_float = false;
+    p.to_float = v->to_float;
     set_taps(v, s, &p);
     if (!padded) {
         arrange_lines(&p);
@@ -391,8 +354,8 @@ NOINLINE int run_segments(pt_context *c, const convolution *v, const segment *s,
             p.a = weight + g * v->weight_group_step * size;
             p.b = in + (n * v->in_batch_step + g * v->in_channels * v->in_channel_step) * size;
             p.bias = v->bias ? v->bias + g * v->out_channels * size : NULL;
-            p.out =
-                out + (n * v->out_batch_step + g * v->out_channels * v->out_channel_step) * size;
+            p.out = out +
+                    (n * v->out_batch_step + g * v->out_channels * v->out_channel_step) * out_size;
             PT_TRY(pt_sum_products(c, &p, v->dtype));
         }
     }
@@ -400,27 +363,28 @@ NOINLINE int run_segments(pt_context *c, const convolution *v, const segment *s,
 }
 
 // True where a whole padded line can be done at once, see pt_products.
-static bool has_padded_lines(const convolution *v) {
+static bool has_padded_lines(const pt_aten_convolution *v) {
     enum { MOST = 1 << 20 }; // products of a block's rows in a line, between which nobody polls
-    const axis *x = &v->axes[1];
-    return (int64_t)v->in_channels * v->axes[0].kernel * x->in * 12 <= MOST &&
+    const pt_axis *x = &v->axes[PT_AXIS_WIDTH];
+    return (int64_t)v->in_channels * v->axes[PT_AXIS_HEIGHT].kernel * x->in * 12 <= MOST &&
            v->dtype == PT_DTYPE_FLOAT && !v->transposed && v->out_channels >= 4 && x->kernel == 3 &&
            x->stride == 1 && x->dilation == 1 && x->padding == 1 && x->in >= 4 && x->in_step == 1 &&
            x->kernel_step == 1 && x->out_step == 1;
 }
 
-NOINLINE int convolve(pt_context *c, const convolution *v) {
+NOINLINE int pt_convolve_plane(pt_context *c, const pt_aten_convolution *v) {
     const bool padded = has_padded_lines(v);
-    segment s[2];
-    for (int32_t y = 0; y < v->axes[0].out; y += s[0].length) {
-        PT_TRY(pt_count_work(c, v->axes[0].kernel));
-        find_segment(v, 0, y, &s[0]);
-        for (int32_t x = 0; x < v->axes[1].out; x += s[1].length) {
+    pt_segment s[2];
+    for (int32_t y = 0; y < v->axes[PT_AXIS_HEIGHT].out; y += s[0].length) {
+        PT_TRY(pt_count_work(c, v->axes[PT_AXIS_HEIGHT].kernel));
+        pt_find_taps(v, PT_AXIS_HEIGHT, y, &s[0]);
+        for (int32_t x = 0; x < v->axes[PT_AXIS_WIDTH].out; x += s[1].length) {
             if (padded) {
-                s[1] = (segment){.length = v->axes[1].out, .taps = 3, .kernel_step = 1};
+                s[1] =
+                    (pt_segment){.length = v->axes[PT_AXIS_WIDTH].out, .taps = 3, .kernel_step = 1};
             } else {
-                PT_TRY(pt_count_work(c, v->axes[1].kernel));
-                find_segment(v, 1, x, &s[1]);
+                PT_TRY(pt_count_work(c, v->axes[PT_AXIS_WIDTH].kernel));
+                pt_find_taps(v, PT_AXIS_WIDTH, x, &s[1]);
             }
             PT_TRY(run_segments(c, v, s, padded));
         }
@@ -429,8 +393,8 @@ NOINLINE int convolve(pt_context *c, const convolution *v) {
 }
 
 int pt_run_convolution(pt_context *c, const pt_ref *args, bool transposed) {
-    convolution v;
-    return read_convolution(c, args, transposed, &v) ? convolve(c, &v) : PT_ERROR_OK;
+    pt_aten_convolution v;
+    return pt_read_convolution(c, args, transposed, &v) ? pt_convolve_plane(c, &v) : PT_ERROR_OK;
 }
 
 static int run_convolution(pt_context *c, const pt_ref *args) {

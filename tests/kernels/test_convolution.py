@@ -5,13 +5,16 @@ import itertools
 import numpy as np
 import pytest
 from picotorch import Error
+from picotorch.host.operators import needed_features, needed_operators
+from picotorch.host.twin import open_program
 from picotorch.runtime import Runtime
+from support.halves import HALVES, as_dtype, from_bits, rounded
 from support.kernel_call import Call, KernelError, Tensor, call
 from support.programs import call as instruction
 from support.programs import plan, program, tensor
 
 OPERATOR = "aten::convolution.out"
-CHANNELS_LAST = {1: (0, 2, 1), 2: (0, 2, 3, 1)}
+CHANNELS_LAST = {1: (0, 2, 1), 2: (0, 2, 3, 1), 3: (0, 2, 3, 4, 1)}
 
 
 def out_size(size, kernel, stride, padding, dilation, transposed, output_padding):
@@ -159,6 +162,100 @@ def test_empty(shape):
         x, w = x[:, :0], w[:, :0]  # no input channels: only the bias is left
     got = convolve(x, w, np.float32([1, 2, 3]), [1], [0], [1], False, [0], 1)
     np.testing.assert_array_equal(got, np.broadcast_to(np.float32([[[1], [2], [3]]]), got.shape))
+
+
+# ---- volumes
+
+VOLUME = {"x": np.ones((1, 2, 4, 5, 6), np.float32), "w": np.ones((4, 2, 3, 3, 3), np.float32),
+          "bias": np.ones(4, np.float32), "stride": [1, 1, 1], "padding": [0, 0, 0],
+          "dilation": [1, 1, 1], "transposed": False, "output_padding": [0, 0, 0], "groups": 1,
+          "out": np.zeros((1, 4, 2, 3, 4), np.float32)}
+
+
+@pytest.mark.parametrize("padding", [[4, 1, 1], [4, 0, 4]], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.int16])
+@pytest.mark.parametrize("bias", [True, False])
+def test_slices_that_no_input_reaches_are_the_bias(padding, dtype, bias):
+    """Also where lines are padded, which is a loop of its own."""
+    rng = np.random.default_rng(3)
+    x, w = random(rng, (2, 3, 2, 4, 5), dtype), random(rng, (5, 3, 2, 3, 3), dtype)
+    added = random(rng, 5, dtype) if bias else None
+    arguments = (x, w, added, [1] * 3, padding, [1] * 3, False, [0] * 3, 1)
+    got, expected = convolve(*arguments), reference(*arguments)
+    if dtype == np.float32:
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+    else:
+        np.testing.assert_array_equal(got, expected.astype(dtype))
+    assert (got[:, :, 0] == (0 if added is None else added[:, None, None])).all()
+
+
+def test_volumes_of_no_channels_are_the_bias():
+    x, w = np.ones((1, 0, 2, 3, 4), np.float32), np.ones((3, 0, 2, 2, 2), np.float32)
+    got = convolve(x, w, np.float32([1, 2, 3]), [1], [0], [1], False, [0], 1)
+    assert got.shape == (1, 3, 1, 2, 3) and (got == [[[[[1]]], [[[2]]], [[[3]]]]]).all()
+    assert convolve(x[:0], w, None, [1], [0], [1], False, [0], 1).size == 0
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_volumes_of_halves_are_rounded_once(dtype):
+    """The float32 result of the same numbers, rounded; where sums were rounded at each tap of the depth
+    it would be another."""
+    rng = np.random.default_rng(4)
+    given = [rounded(random(rng, shape), dtype) for shape in ((1, 4, 7, 5, 6), (6, 4, 5, 3, 3), (6,))]
+    lists = [1] * 3, [2, 1, 1], [1] * 3, False, [0] * 3, 1
+    wanted = convolve(*given, *lists)
+    got = call(OPERATOR, *(as_dtype(one, dtype) for one in (*given, *lists, np.zeros_like(wanted))))
+    np.testing.assert_array_equal(from_bits(got, dtype), rounded(wanted, dtype))
+
+
+@pytest.mark.parametrize(("changes", "name", "reason"), [
+    ({"x": VOLUME["x"][None]}, "NotSupported", "3 or 4 dims"),
+    ({"w": VOLUME["w"][0]}, "InvalidArgument", "rank"),
+    ({"stride": [1, 1]}, "InvalidArgument", "one item"),
+    ({"padding": [-1, 0, 0]}, "InvalidArgument", "out of range"),
+    ({"dilation": [0, 1, 1]}, "InvalidArgument", "out of range"),
+    ({"groups": 3}, "InvalidArgument", "groups"),
+    ({"bias": np.ones(3, np.float32)}, "InvalidArgument", "bias"),
+    ({"x": VOLUME["x"].astype(bool)}, "NotSupported", "dtype"),
+    ({"dilation": [2, 1, 1]}, "InvalidArgument", "kernel"),
+    ({"out": np.zeros((1, 4, 3, 3, 4), np.float32)}, "InvalidArgument", "sizes"),
+    ({"transposed": True, "output_padding": [1, 0, 0], "w": VOLUME["w"].reshape(2, 4, 3, 3, 3)},
+     "InvalidArgument", "output padding"),
+])
+def test_volumes_refuse(changes, name, reason):
+    call(OPERATOR, *VOLUME.values())
+    with pytest.raises(KernelError) as refusal:
+        call(OPERATOR, *{**VOLUME, **changes}.values())
+    assert (refusal.value.stage, refusal.value.name) == ("check", name)
+    assert reason in refusal.value.reason
+
+
+def test_volumes_ask_for_a_slice_of_temp_memory():
+    """One of the output, in float32 two of halves; none where the kernel is flat."""
+    def scratch(**changes):
+        one = Call(OPERATOR, {**VOLUME, **changes}.values())
+        assert one.check() == 0
+        return one.context.scratch_needed()
+
+    assert scratch() == 4 * 3 * 4 * 4
+    flat = {"w": VOLUME["w"][:, :, :1], "out": np.zeros((1, 4, 4, 3, 4), np.float32)}
+    assert scratch(**flat) == 0
+
+
+@pytest.mark.parametrize(("image", "needs"), [([1, 1, 2, 3], False), ([1, 1, 1, 2, 3], True)])
+def test_a_program_with_a_3d_convolution_needs_volumes(image, needs):
+    """One with a 2-d convolution beside tensors of 5 dims does not."""
+    lists = [{"val": ("IntList", {"items": [item]})} for item in (3, 4)]
+    numbers = [{"val": ("Int", {"int_val": i})} for i in (1, 0)]
+    values = [tensor(image, 0), tensor([1] * len(image), 512), {"val": ("Null", {})}, *numbers, *lists,
+              {"val": ("Bool", {"bool_val": False})}, tensor(image, 1024),
+              tensor([1, 1, 1, 2, 3], 1536), tensor([1, 1, 1, 2, 3], 2048)]
+    calls = [instruction(0, 0, 1, 2, 5, 6, 5, 7, 6, 3, 8, 8), instruction(1, 9, 2, 10, 10)]
+    pte = program(plan(values, calls, ["aten::convolution.out", "aten::clone.out"], [0, 1, 9], [8, 10],
+                       [4096]))
+    opened = {"": open_program(pte)}
+    assert needed_operators(opened) == ["aten::clone.out", "aten::convolution.out"]
+    assert ("volumes" in needed_features(opened)) is needs
 
 
 X, W = np.ones((1, 2, 5, 5), np.float32), np.ones((4, 2, 3, 3), np.float32)

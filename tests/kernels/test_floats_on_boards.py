@@ -23,9 +23,9 @@ def convolution(x, w, bias, stride, padding, dilation, groups=1, transposed=Fals
                 [0] * dims, groups, given[2])
 
 
-def random_convolution(rng):
+def random_convolution(rng, dims=None, widest=20):
     """Any geometry, with channels and widths around the sizes of blocks."""
-    dims = int(rng.choice([1, 2, 2, 2]))
+    dims = dims or int(rng.choice([1, 2, 2, 2]))
 
     def each(*choices):
         return [int(i) for i in rng.choice(choices, dims)]
@@ -39,7 +39,8 @@ def random_convolution(rng):
         kernel = [kernel[0]] * dims
     stride, dilation, padding = each(1, 1, 2, 3), each(1, 1, 1, 2), each(0, 1, 1, 2)
     size = [max(int(n), d * (k - 1) + 1 - 2 * p)
-            for n, d, k, p in zip(rng.integers(1, 20, dims), dilation, kernel, padding, strict=True)]
+            for n, d, k, p in zip(rng.integers(1, widest, dims), dilation, kernel, padding,
+                                  strict=True)]
     if transposed:
         padding = [min(p, ((i - 1) * s + d * (k - 1)) // 2) for p, i, s, d, k in
                    zip(padding, size, stride, dilation, kernel, strict=True)]
@@ -55,6 +56,12 @@ def random_convolution(rng):
 def test_convolutions(board):
     rng = np.random.default_rng(5)
     assert_same(board, [random_convolution(rng) for _ in range(250)])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_volumes(board):
+    rng = np.random.default_rng(8)
+    assert_same(board, [random_convolution(rng, 3, 8) for _ in range(80)])
 
 
 def gradients_of(case, rng):

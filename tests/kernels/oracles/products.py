@@ -59,15 +59,15 @@ def dot(draw, operator):
 
 
 @oracle("aten::convolution.out")
-def convolution(draw, operator):
-    dims, transposed, groups = draw.int(1, 2), draw.chance(), draw.pick(1, 1, 2, 3)
+def convolution(draw, operator, dims=None):
+    dims, transposed, groups = dims or draw.int(1, 3), draw.chance(), draw.pick(1, 1, 2, 3)
 
     def each(low, high):
         return [draw.int(low, high) for _ in range(dims)]
 
     c_in, c_out = draw.int(1, 5), draw.int(1, 9)
     kernel, stride, dilation, padding = each(1, 4), each(1, 3), each(1, 3), each(0, 3)
-    size = [draw.int(max(1, d * (k - 1) + 1 - 2 * p), 11)
+    size = [draw.int(max(1, d * (k - 1) + 1 - 2 * p), 11 if dims < 3 else 10)
             for d, k, p in zip(dilation, kernel, padding, strict=True)]
     extra = [0] * dims
     if transposed:
@@ -89,7 +89,7 @@ def convolution(draw, operator):
 
 @oracle("aten::convolution_backward.out")
 def convolution_backward(draw, operator):
-    forward = convolution(draw, "aten::convolution.out")
+    forward = convolution(draw, "aten::convolution.out", draw.int(1, 2))
     x, w, _, stride, padding, dilation, transposed, extra, groups = forward.arguments
     dtype = draw.pick("float32", "float32", "float64")
     x, w = (Tensor(random(draw.random, each.array.shape, dtype), each.dim_order,

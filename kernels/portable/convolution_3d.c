@@ -1,0 +1,172 @@
+// aten::convolution with three spatial dims, too, in any dim order: a slice of the output is the
+// sum of 2-d convolutions of slices of the input, one for each tap along the depth.
+#include "../core/operator_arguments.h"
+#include "convolution.h"
+#include "copy.h"
+
+// Their frames do not add up in one.
+#define NOINLINE __attribute__((noinline))
+
+// Where sums over height and width go; steps count elements.
+typedef struct slice {
+    char *data;
+    uint8_t dtype;
+    int32_t channel_step, y_step, x_step;
+} slice;
+
+typedef struct volume {
+    pt_aten_convolution taps; // the 2-d convolution of one tap, of one image
+    const char *in, *weight, *bias;
+    int32_t channels; // of the output
+    slice out;
+    slice first; // the sums of the first tap, to which those of the others are added: out itself
+                 // or, since float16 and bfloat16 are summed as float32, scratch
+    slice next;  // those of another tap: scratch
+} volume;
+
+// ---- check
+
+static int check_volume(pt_context *c, const pt_ref *args) {
+    if (pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank != 5) {
+        return pt_aten_convolution_out.check(c, args);
+    }
+    const pt_tensor weight = pt_get_tensor(c, args[CONVOLUTION_WEIGHT]);
+    int32_t sizes[5];
+    PT_TRY(pt_check_convolution(c, args, sizes));
+    if (weight.sizes[2] > 1) {
+        sizes[2] = 1;
+        const uint32_t most = pt_capacity(c, args[CONVOLUTION_OUT]), all = pt_product(sizes + 1, 4);
+        pt_ask_scratch(c, (all < most ? all : most) * (pt_is_half(weight.dtype)
+                                                           ? 2 * (uint32_t)sizeof(float)
+                                                           : pt_element_size(weight.dtype)));
+    }
+    return PT_ERROR_OK;
+}
+
+// ---- run
+
+// A slice in scratch, in the order (channel, height, width), behind `before` others.
+static slice scratch_slice(const pt_context *c, const volume *u, int32_t before) {
+    const int32_t width = u->taps.axes[PT_AXIS_WIDTH].out,
+                  image = u->taps.axes[PT_AXIS_HEIGHT].out * width;
+    const uint8_t dtype = pt_is_half(u->taps.dtype) ? PT_DTYPE_FLOAT : u->taps.dtype;
+    const size_t bytes = (size_t)u->channels * (size_t)image * pt_element_size(dtype);
+    return (slice){(char *)c->scratch + (size_t)before * bytes, dtype, image, width, 1};
+}
+
+NOINLINE static bool read_volume(const pt_context *c, const pt_ref *args, volume *u) {
+    pt_aten_convolution *v = &u->taps;
+    if (!pt_read_convolution(c, args, pt_get_bool(c, args[CONVOLUTION_TRANSPOSED]), v)) {
+        return false;
+    }
+    u->in = v->in;
+    u->weight = v->weight;
+    u->bias = v->bias;
+    u->channels = v->groups * v->out_channels;
+    u->out = (slice){v->out, v->dtype, v->out_channel_step, v->axes[PT_AXIS_HEIGHT].out_step,
+                     v->axes[PT_AXIS_WIDTH].out_step};
+    u->next = scratch_slice(c, u, 0);
+    u->first = u->out.dtype == u->next.dtype || v->axes[PT_AXIS_DEPTH].kernel == 1
+                   ? u->out
+                   : scratch_slice(c, u, 1);
+    v->batch = 1;
+    return true;
+}
+
+static void add_row(const slice *to, const slice *from, const pt_walk *w) {
+    const int32_t to_step = w->strides[0][0], from_step = w->strides[1][0];
+    int32_t i = w->offset[0], j = w->offset[1];
+    if (to->dtype == PT_DTYPE_FLOAT) {
+        float *sum = (float *)(void *)to->data + i;
+        const float *more = (const float *)(const void *)from->data + j;
+        for (int32_t n = w->n; n > 0; n--, sum += to_step, more += from_step) {
+            *sum += *more;
+        }
+        return;
+    }
+    const pt_tensor sums = {.data = to->data, .dtype = to->dtype};
+    const pt_tensor more = {.data = from->data, .dtype = from->dtype};
+    for (int32_t n = w->n; n > 0; n--, i += to_step, j += from_step) {
+        pt_add_element(&sums, i, &more, j);
+    }
+}
+
+static void round_row(const slice *to, const slice *from, const pt_walk *w) {
+    int32_t i = w->offset[0], j = w->offset[1];
+    for (int32_t n = w->n; n > 0; n--, i += w->strides[0][0], j += w->strides[1][0]) {
+        pt_convert_element(to->data, i, to->dtype, from->data, j, from->dtype);
+    }
+}
+
+// Does something with the rows of two slices.
+NOINLINE static int for_rows(pt_context *c, const volume *u, const slice *to, const slice *from,
+                             void (*row)(const slice *, const slice *, const pt_walk *)) {
+    pt_walk w = {
+        .rank = 3,
+        .operands = 2,
+        .sizes = {u->channels, u->taps.axes[PT_AXIS_HEIGHT].out, u->taps.axes[PT_AXIS_WIDTH].out},
+        .strides = {{to->channel_step, to->y_step, to->x_step},
+                    {from->channel_step, from->y_step, from->x_step}}};
+    pt_walk_start(&w);
+    do {
+        row(to, from, &w);
+    } while (pt_walk_next(c, &w));
+    return w.error;
+}
+
+NOINLINE static int run_tap(pt_context *c, volume *u, const slice *to) {
+    pt_aten_convolution *v = &u->taps;
+    v->out = to->data;
+    v->to_float = to->dtype != v->dtype;
+    v->out_channel_step = to->channel_step;
+    v->axes[PT_AXIS_HEIGHT].out_step = to->y_step;
+    v->axes[PT_AXIS_WIDTH].out_step = to->x_step;
+    return pt_convolve_plane(c, v);
+}
+
+// The slice at depth `z`, of an image from element `in` on, to element `out`.
+static int run_slice(pt_context *c, volume *u, int32_t z, int32_t in, int32_t out) {
+    pt_aten_convolution *v = &u->taps;
+    const pt_axis *depth = &v->axes[PT_AXIS_DEPTH];
+    const int32_t size = (int32_t)pt_element_size(v->dtype), in_channels = v->in_channels;
+    slice to = u->out;
+    to.data += out * size;
+    const slice first = u->first.data == u->out.data ? to : u->first;
+    pt_segment s;
+    PT_TRY(pt_count_work(c, depth->kernel));
+    pt_find_taps(v, PT_AXIS_DEPTH, z, &s);
+    if (s.taps == 0) { // no input, only the bias
+        v->in_channels = 0;
+    }
+    for (int32_t k = 0; k == 0 || k < s.taps; k++) {
+        v->in = u->in + (in + (s.in + k * s.in_step) * depth->in_step) * size;
+        v->weight = u->weight + (s.kernel + k * s.kernel_step) * depth->kernel_step * size;
+        v->bias = k == 0 ? u->bias : NULL;
+        PT_TRY(run_tap(c, u, k == 0 ? &first : &u->next));
+        if (k > 0) {
+            PT_TRY(for_rows(c, u, &first, &u->next, add_row));
+        }
+    }
+    v->in_channels = in_channels;
+    return first.data == to.data ? PT_ERROR_OK : for_rows(c, u, &to, &first, round_row);
+}
+
+static int run_volume(pt_context *c, const pt_ref *args) {
+    const pt_tensor in = pt_get_tensor(c, args[CONVOLUTION_INPUT]);
+    volume u;
+    if (in.rank != 5) {
+        return pt_aten_convolution_out.run(c, args);
+    }
+    if (!read_volume(c, args, &u)) {
+        return PT_ERROR_OK;
+    }
+    for (int32_t n = 0; n < in.sizes[0]; n++) {
+        for (int32_t z = 0; z < u.taps.axes[PT_AXIS_DEPTH].out; z++) {
+            PT_TRY(run_slice(c, &u, z, n * u.taps.in_batch_step,
+                             n * u.taps.out_batch_step + z * u.taps.axes[PT_AXIS_DEPTH].out_step));
+        }
+    }
+    return PT_ERROR_OK;
+}
+
+const pt_kernel pt_volume_convolution_out = PT_KERNEL(check_volume, run_volume);

@@ -1,15 +1,11 @@
 // Average and max pooling over the last two dims of (C, H, W) and (N, C, H, W), in any dim order.
+#include "pooling.h"
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "extrema.h"
 
 enum { HEIGHT, WIDTH };
 enum { PARAMETER_LIMIT = 1 << 28 }; // sums of two and a size stay in int32
-
-typedef struct pooling {
-    int32_t kernel[2], stride[2], padding[2], dilation[2];
-    bool ceil_mode;
-} pooling;
 
 // What every window of one call has in common: sizes, and strides along N, C, H, W.
 typedef struct planes {
@@ -22,11 +18,6 @@ typedef struct planes {
     int32_t in_strides[4], out_strides[4], index_strides[4];
 } planes;
 
-// Taps of a window that lie inside the input, along one dim.
-typedef struct span {
-    int32_t first, taps;
-} span;
-
 // One window: taps[HEIGHT] rows of taps[WIDTH] elements, in each channel of each image.
 typedef struct window {
     int32_t from, to, index_to; // offsets in the first channel of the first image
@@ -38,46 +29,41 @@ typedef struct window {
 
 // ---- parameters
 
-// Reads one or two values between `lowest` and the limit; an empty list stands for `if_empty`.
-static bool read_pair(const pt_context *c, pt_ref list, const int32_t *if_empty, int32_t lowest,
-                      int32_t *pair) {
-    uint32_t n = pt_list_length(c, list);
-    if (n == 0 && if_empty) {
-        pair[HEIGHT] = if_empty[HEIGHT];
-        pair[WIDTH] = if_empty[WIDTH];
-        return true;
-    }
-    if (n != 1 && n != 2) {
+bool pt_read_spatial(const pt_context *c, pt_ref list, uint32_t dims, const int32_t *if_empty,
+                     int32_t lowest, int32_t *sizes) {
+    const uint32_t n = pt_list_length(c, list);
+    if (n != 1 && n != dims && !(n == 0 && if_empty)) {
         return false;
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        int64_t value = pt_list_int(c, list, n == 2 ? i : 0);
+    for (uint32_t i = 0; i < dims; i++) {
+        const int64_t value = n == 0 ? if_empty[i] : pt_list_int(c, list, n == 1 ? 0 : i);
         if (value < lowest || value > PARAMETER_LIMIT) {
             return false;
         }
-        pair[i] = (int32_t)value;
+        sizes[i] = (int32_t)value;
     }
     return true;
 }
 
-// Reads kernel_size, stride and padding, of avg_pool2d or max_pool2d.
-static int read_pooling(pt_context *c, const pt_ref *args, pooling *p) {
-    if (!read_pair(c, args[AVG_POOL2D_KERNEL_SIZE], NULL, 1, p->kernel)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "kernel_size must be one or two sizes");
+int pt_read_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling *p) {
+    if (!pt_read_spatial(c, args[AVG_POOL2D_KERNEL_SIZE], dims, NULL, 1, p->kernel)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "kernel_size must be one size or one a dim");
     }
-    if (!read_pair(c, args[AVG_POOL2D_STRIDE], p->kernel, 1, p->stride)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "stride must be one or two steps, or empty");
+    if (!pt_read_spatial(c, args[AVG_POOL2D_STRIDE], dims, p->kernel, 1, p->stride)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "stride must be one step, one a dim or none");
     }
-    if (!read_pair(c, args[AVG_POOL2D_PADDING], NULL, 0, p->padding)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding must be one or two sizes");
+    if (!pt_read_spatial(c, args[AVG_POOL2D_PADDING], dims, NULL, 0, p->padding)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding must be one size or one a dim");
     }
-    p->dilation[HEIGHT] = p->dilation[WIDTH] = 1;
+    for (uint32_t d = 0; d < dims; d++) {
+        p->dilation[d] = 1;
+    }
     return PT_ERROR_OK;
 }
 
 // Number of windows along a dim, 0 or less if none fits: at most one more than the size where
 // padding is at most half of what the kernel reaches over, and 2^29 where it is not.
-static int64_t count_windows(const pooling *p, uint32_t d, int32_t size) {
+static int64_t count_windows(const pt_pooling *p, uint32_t d, int32_t size) {
     int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1);
     int64_t room = size + 2 * (int64_t)p->padding[d] - reach - 1;
     if (room < 0 && !p->ceil_mode) {
@@ -91,7 +77,7 @@ static int64_t count_windows(const pooling *p, uint32_t d, int32_t size) {
     return n;
 }
 
-static span taps_inside(const pooling *p, uint32_t d, int32_t o, int32_t size) {
+pt_pool_span pt_taps_inside(const pt_pooling *p, uint32_t d, int32_t o, int32_t size) {
     int32_t dilation = p->dilation[d], taps = p->kernel[d];
     int32_t first = o * p->stride[d] - p->padding[d];
     if (first < 0) {
@@ -101,17 +87,30 @@ static span taps_inside(const pooling *p, uint32_t d, int32_t o, int32_t size) {
     }
     int32_t room = size - first; // places from the first tap to the end
     room = room <= 0 ? 0 : dilation == 1 ? room : (room - 1) / dilation + 1;
-    return (span){first, taps < room ? taps : room};
+    return (pt_pool_span){first, taps < room ? taps : room};
+}
+
+int32_t pt_padded_taps(const pt_pooling *p, uint32_t d, int32_t o, int32_t size) {
+    int32_t room = size + 2 * p->padding[d] - o * p->stride[d];
+    return p->kernel[d] < room ? p->kernel[d] : room;
+}
+
+pt_pool_span pt_adaptive_span(int32_t o, int32_t count, int32_t size) {
+    int64_t first = (int64_t)o * size / count;
+    int64_t end = ((int64_t)(o + 1) * size + count - 1) / count;
+    return (pt_pool_span){(int32_t)first, (int32_t)(end - first)};
 }
 
 // ---- checks
 
-static int check_image(pt_context *c, const pt_tensor *in, uint32_t dtypes) {
-    if (in->rank != 3 && in->rank != 4) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have 3 or 4 dims");
+int pt_check_pooled(pt_context *c, const pt_tensor *in, uint32_t dims, uint32_t dtypes) {
+    if (in->rank != dims + 1 && in->rank != dims + 2) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
+                       dims == 2 ? "the input must have 3 or 4 dims"
+                                 : "the input must have 4 or 5 dims");
     }
-    if (in->sizes[in->rank - 2] == 0 || in->sizes[in->rank - 1] == 0) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the input must have height and width");
+    if (pt_product(in->sizes + in->rank - dims, dims) == 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a spatial dim of the input is 0");
     }
     if (!pt_dtype_in(in->dtype, dtypes)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no pooling of this dtype");
@@ -119,41 +118,49 @@ static int check_image(pt_context *c, const pt_tensor *in, uint32_t dtypes) {
     return PT_ERROR_OK;
 }
 
-static int expect_image(pt_context *c, const pt_tensor *in, const int32_t *size, pt_ref out) {
-    int32_t sizes[4];
+int pt_expect_pooled(pt_context *c, const pt_tensor *in, uint32_t dims, const int32_t *size,
+                     pt_ref out) {
+    int32_t sizes[5];
     for (uint32_t d = 0; d < in->rank; d++) {
-        sizes[d] = d + 2 < in->rank ? in->sizes[d] : size[d + 2 - in->rank];
+        sizes[d] = d + dims < in->rank ? in->sizes[d] : size[d + dims - in->rank];
     }
     return pt_expect_sizes(c, out, in->rank, sizes);
 }
 
-static int check_windows(pt_context *c, const pooling *p, const pt_tensor *in, pt_ref out_arg) {
-    int32_t size[2];
-    for (uint32_t d = 0; d < 2; d++) {
-        int32_t in_size = in->sizes[in->rank - 2 + d];
+int pt_check_windows(pt_context *c, const pt_pooling *p, uint32_t dims, const pt_tensor *in,
+                     pt_ref out) {
+    const int32_t *in_size = in->sizes + in->rank - dims;
+    int32_t size[3];
+    for (uint32_t d = 0; d < dims; d++) {
         int64_t reach = (int64_t)p->dilation[d] * (p->kernel[d] - 1) + 1;
         if (p->padding[d] > reach / 2) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "padding is above half the kernel");
         }
-        int64_t n = count_windows(p, d, in_size);
+        int64_t n = count_windows(p, d, in_size[d]);
         if (n < 1) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the kernel is larger than the input");
         }
         size[d] = (int32_t)n;
     }
-    int error = expect_image(c, in, size, out_arg);
+    int error = pt_expect_pooled(c, in, dims, size, out);
     if (error || pt_numel(in) == 0) {
         return error; // no window is computed, however many there are
     }
-    for (uint32_t d = 0; d < 2; d++) {
+    for (uint32_t d = 0; d < dims; d++) {
         // Without dilation, half the kernel is the most that lies in the padding
         for (int32_t o = 0; p->dilation[d] > 1 && o < size[d]; o++) {
-            if (taps_inside(p, d, o, in->sizes[in->rank - 2 + d]).taps < 1) {
+            if (pt_taps_inside(p, d, o, in_size[d]).taps < 1) {
                 return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "a window lies in the padding alone");
             }
         }
     }
     return PT_ERROR_OK;
+}
+
+int pt_check_index_output(pt_context *c, pt_ref indices) {
+    return pt_get_tensor(c, indices).dtype == PT_DTYPE_LONG
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
 }
 
 // ---- the walk over windows
@@ -179,7 +186,7 @@ static void start_planes(planes *s, const pt_tensor *in, const pt_tensor *out) {
 }
 
 // Sets taps and offsets of the window at (y, x) of the output.
-static void place_window(const planes *s, window *w, const int32_t *at, const span *spans) {
+static void place_window(const planes *s, window *w, const int32_t *at, const pt_pool_span *spans) {
     w->from = w->to = 0;
     for (uint32_t d = 0; d < 2; d++) {
         w->first[d] = spans[d].first;
@@ -263,30 +270,22 @@ static int average(pt_context *c, const planes *s, const window *w) {
 
 // avg_pool2d: (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
 // out)
-static int avg_pool2d_check(pt_context *c, const pt_ref *args) {
+int pt_check_average(pt_context *c, const pt_ref *args, uint32_t dims) {
     pt_tensor in = pt_get_tensor(c, args[AVG_POOL2D_SELF]);
     pt_tensor out = pt_get_tensor(c, args[AVG_POOL2D_OUT]);
-    pooling p = {.ceil_mode = pt_get_bool(c, args[AVG_POOL2D_CEIL_MODE])};
-    int error = check_image(c, &in, PT_DTYPES_FLOATING | 1 << PT_DTYPE_LONG);
-    if (error) {
-        return error;
-    }
-    error = read_pooling(c, args, &p);
-    if (error) {
-        return error;
-    }
+    pt_pooling p = {.ceil_mode = pt_get_bool(c, args[AVG_POOL2D_CEIL_MODE])};
+    PT_TRY(pt_check_pooled(c, &in, dims, PT_DTYPES_FLOATING | 1 << PT_DTYPE_LONG));
+    PT_TRY(pt_read_pooling(c, args, dims, &p));
     if (!pt_is_none(args[AVG_POOL2D_DIVISOR_OVERRIDE]) &&
         pt_get_int(c, args[AVG_POOL2D_DIVISOR_OVERRIDE]) == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "divisor_override must not be 0");
     }
-    error = pt_check_same_dtype(c, &out, &in);
-    return error ? error : check_windows(c, &p, &in, args[AVG_POOL2D_OUT]);
+    PT_TRY(pt_check_same_dtype(c, &out, &in));
+    return pt_check_windows(c, &p, dims, &in, args[AVG_POOL2D_OUT]);
 }
 
-// Taps of a window along a dim that lie in the input or in the padding around it.
-static int32_t padded_taps(const pooling *p, uint32_t d, int32_t o, int32_t size) {
-    int32_t room = size + 2 * p->padding[d] - o * p->stride[d];
-    return p->kernel[d] < room ? p->kernel[d] : room;
+static int avg_pool2d_check(pt_context *c, const pt_ref *args) {
+    return pt_check_average(c, args, 2);
 }
 
 static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
@@ -295,23 +294,23 @@ static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    pooling p = {.ceil_mode = false};
+    pt_pooling p = {.ceil_mode = false};
     bool with_padding = pt_get_bool(c, args[AVG_POOL2D_COUNT_INCLUDE_PAD]);
     int64_t divisor = pt_is_none(args[AVG_POOL2D_DIVISOR_OVERRIDE])
                           ? 0
                           : pt_get_int(c, args[AVG_POOL2D_DIVISOR_OVERRIDE]);
-    int error = read_pooling(c, args, &p);
+    int error = pt_read_pooling(c, args, 2, &p);
     planes s;
     window w = {.dilation = {1, 1}};
     start_planes(&s, &in, &out);
     int32_t at[2];
     for (at[HEIGHT] = 0; at[HEIGHT] < s.out_size[HEIGHT]; at[HEIGHT]++) {
         for (at[WIDTH] = 0; at[WIDTH] < s.out_size[WIDTH]; at[WIDTH]++) {
-            span spans[2];
+            pt_pool_span spans[2];
             int64_t taps = 1;
             for (uint32_t d = 0; d < 2; d++) {
-                spans[d] = taps_inside(&p, d, at[d], s.in_size[d]);
-                taps *= with_padding ? padded_taps(&p, d, at[d], s.in_size[d]) : spans[d].taps;
+                spans[d] = pt_taps_inside(&p, d, at[d], s.in_size[d]);
+                taps *= with_padding ? pt_padded_taps(&p, d, at[d], s.in_size[d]) : spans[d].taps;
             }
             place_window(&s, &w, at, spans);
             w.divisor = divisor ? divisor : taps;
@@ -324,27 +323,21 @@ static int avg_pool2d_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_avg_pool2d_out = PT_KERNEL(avg_pool2d_check, avg_pool2d_run);
 
 // _adaptive_avg_pool2d: (self, output_size, out)
-static int adaptive_avg_pool2d_check(pt_context *c, const pt_ref *args) {
+int pt_check_adaptive(pt_context *c, const pt_ref *args, uint32_t dims) {
     pt_tensor in = pt_get_tensor(c, args[ADAPTIVE_AVG_POOL2D_SELF]);
     pt_tensor out = pt_get_tensor(c, args[ADAPTIVE_AVG_POOL2D_OUT]);
-    int32_t size[2];
-    int error = check_image(c, &in, PT_DTYPES_FLOATING);
-    if (error) {
-        return error;
+    const pt_ref list = args[ADAPTIVE_AVG_POOL2D_OUTPUT_SIZE];
+    int32_t size[3];
+    PT_TRY(pt_check_pooled(c, &in, dims, PT_DTYPES_FLOATING));
+    if (pt_list_length(c, list) != dims || !pt_read_spatial(c, list, dims, NULL, 0, size)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_size must be one size a dim");
     }
-    if (pt_list_length(c, args[ADAPTIVE_AVG_POOL2D_OUTPUT_SIZE]) != 2 ||
-        !read_pair(c, args[ADAPTIVE_AVG_POOL2D_OUTPUT_SIZE], NULL, 0, size)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "output_size must be two sizes");
-    }
-    error = pt_check_same_dtype(c, &out, &in);
-    return error ? error : expect_image(c, &in, size, args[ADAPTIVE_AVG_POOL2D_OUT]);
+    PT_TRY(pt_check_same_dtype(c, &out, &in));
+    return pt_expect_pooled(c, &in, dims, size, args[ADAPTIVE_AVG_POOL2D_OUT]);
 }
 
-// Window o of `count` that together cover `size`, as evenly as possible.
-static span adaptive_span(int32_t o, int32_t count, int32_t size) {
-    int64_t first = (int64_t)o * size / count;
-    int64_t end = ((int64_t)(o + 1) * size + count - 1) / count;
-    return (span){(int32_t)first, (int32_t)(end - first)};
+static int adaptive_avg_pool2d_check(pt_context *c, const pt_ref *args) {
+    return pt_check_adaptive(c, args, 2);
 }
 
 static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
@@ -358,9 +351,10 @@ static int adaptive_avg_pool2d_run(pt_context *c, const pt_ref *args) {
     start_planes(&s, &in, &out);
     int32_t at[2];
     for (at[HEIGHT] = 0; at[HEIGHT] < s.out_size[HEIGHT]; at[HEIGHT]++) {
-        span spans[2] = {adaptive_span(at[HEIGHT], s.out_size[HEIGHT], s.in_size[HEIGHT])};
+        pt_pool_span spans[2] = {
+            pt_adaptive_span(at[HEIGHT], s.out_size[HEIGHT], s.in_size[HEIGHT])};
         for (at[WIDTH] = 0; at[WIDTH] < s.out_size[WIDTH]; at[WIDTH]++) {
-            spans[WIDTH] = adaptive_span(at[WIDTH], s.out_size[WIDTH], s.in_size[WIDTH]);
+            spans[WIDTH] = pt_adaptive_span(at[WIDTH], s.out_size[WIDTH], s.in_size[WIDTH]);
             place_window(&s, &w, at, spans);
             w.divisor = (int64_t)spans[HEIGHT].taps * spans[WIDTH].taps;
             PT_TRY(average(c, &s, &w));
@@ -448,38 +442,29 @@ static int take_greatest(pt_context *c, const planes *s, const window *w) {
 
 // max_pool2d_with_indices: (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices).
 // An index counts the elements of a plane, row by row.
-static int read_max_pooling(pt_context *c, const pt_ref *args, pooling *p) {
+int pt_read_max_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling *p) {
     p->ceil_mode = pt_get_bool(c, args[MAX_POOL2D_WITH_INDICES_CEIL_MODE]);
-    int error = read_pooling(c, args, p);
-    if (error == PT_ERROR_OK &&
-        !read_pair(c, args[MAX_POOL2D_WITH_INDICES_DILATION], NULL, 1, p->dilation)) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dilation must be one or two steps");
+    PT_TRY(pt_read_pooling(c, args, dims, p));
+    if (!pt_read_spatial(c, args[MAX_POOL2D_WITH_INDICES_DILATION], dims, NULL, 1, p->dilation)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dilation must be one step or one a dim");
     }
-    return error;
+    return PT_ERROR_OK;
+}
+
+int pt_check_max(pt_context *c, const pt_ref *args, uint32_t dims) {
+    pt_tensor in = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_SELF]);
+    pt_tensor out = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_OUT]);
+    pt_pooling p;
+    PT_TRY(pt_check_pooled(c, &in, dims, PT_DTYPES_ALL));
+    PT_TRY(pt_read_max_pooling(c, args, dims, &p));
+    PT_TRY(pt_check_same_dtype(c, &out, &in));
+    PT_TRY(pt_check_index_output(c, args[MAX_POOL2D_WITH_INDICES_INDICES]));
+    PT_TRY(pt_check_windows(c, &p, dims, &in, args[MAX_POOL2D_WITH_INDICES_OUT]));
+    return pt_check_windows(c, &p, dims, &in, args[MAX_POOL2D_WITH_INDICES_INDICES]);
 }
 
 static int max_pool2d_check(pt_context *c, const pt_ref *args) {
-    pt_tensor in = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_SELF]);
-    pt_tensor out = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_OUT]);
-    pt_tensor indices = pt_get_tensor(c, args[MAX_POOL2D_WITH_INDICES_INDICES]);
-    pooling p;
-    int error = check_image(c, &in, PT_DTYPES_ALL);
-    if (error) {
-        return error;
-    }
-    error = read_max_pooling(c, args, &p);
-    if (error) {
-        return error;
-    }
-    error = pt_check_same_dtype(c, &out, &in);
-    if (error) {
-        return error;
-    }
-    if (indices.dtype != PT_DTYPE_LONG) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices must be int64");
-    }
-    error = check_windows(c, &p, &in, args[MAX_POOL2D_WITH_INDICES_OUT]);
-    return error ? error : check_windows(c, &p, &in, args[MAX_POOL2D_WITH_INDICES_INDICES]);
+    return pt_check_max(c, args, 2);
 }
 
 static int max_pool2d_run(pt_context *c, const pt_ref *args) {
@@ -489,17 +474,17 @@ static int max_pool2d_run(pt_context *c, const pt_ref *args) {
     if (pt_numel(&out) == 0) {
         return PT_ERROR_OK;
     }
-    pooling p;
-    int error = read_max_pooling(c, args, &p);
+    pt_pooling p;
+    int error = pt_read_max_pooling(c, args, 2, &p);
     planes s = {.indices = indices.data};
     start_planes(&s, &in, &out);
     image_strides(&indices, s.index_strides);
     window w = {.dilation = {p.dilation[HEIGHT], p.dilation[WIDTH]}};
     int32_t at[2];
     for (at[HEIGHT] = 0; at[HEIGHT] < s.out_size[HEIGHT]; at[HEIGHT]++) {
-        span spans[2] = {taps_inside(&p, HEIGHT, at[HEIGHT], s.in_size[HEIGHT])};
+        pt_pool_span spans[2] = {pt_taps_inside(&p, HEIGHT, at[HEIGHT], s.in_size[HEIGHT])};
         for (at[WIDTH] = 0; at[WIDTH] < s.out_size[WIDTH]; at[WIDTH]++) {
-            spans[WIDTH] = taps_inside(&p, WIDTH, at[WIDTH], s.in_size[WIDTH]);
+            spans[WIDTH] = pt_taps_inside(&p, WIDTH, at[WIDTH], s.in_size[WIDTH]);
             place_window(&s, &w, at, spans);
             w.index_to = at[HEIGHT] * s.index_strides[2] + at[WIDTH] * s.index_strides[3];
             PT_TRY(take_greatest(c, &s, &w));

@@ -1,4 +1,4 @@
-"""avg_pool2d, _adaptive_avg_pool2d and max_pool2d_with_indices against windows of numpy."""
+"""Pools over two and three dims against windows of numpy, which oracles use, too; what they refuse."""
 
 import math
 
@@ -18,41 +18,47 @@ def count_windows(size, kernel, stride, padding, dilation, ceil_mode):
 
 
 def windows(shape, kernel, stride, padding, dilation, ceil_mode):
-    """Output (y, x) with the taps inside the input: (y, x), rows, columns."""
+    """Places in the output with the taps inside the input: (z, y, x), slices, rows, columns."""
+    sizes = shape[-len(kernel):]
     counts = [count_windows(*v, ceil_mode)
-              for v in zip(shape[-2:], kernel, stride, padding, dilation, strict=True)]
+              for v in zip(sizes, kernel, stride, padding, dilation, strict=True)]
     for at in np.ndindex(*counts):
-        yield at, *[[p for p in (at[d] * stride[d] - padding[d] + i * dilation[d]
-                                 for i in range(kernel[d])) if 0 <= p < shape[-2 + d]]
-                    for d in (0, 1)]
+        yield at, *[[p for p in (o * s - pad + i * d for i in range(k)) if 0 <= p < n]
+                    for o, n, k, s, pad, d in zip(at, sizes, kernel, stride, padding, dilation,
+                                                  strict=True)]
 
 
 def zeros(x, places, dtype=None):
     last = places[-1]
-    return np.zeros((*x.shape[:-2], last[0] + 1, last[1] + 1), dtype or x.dtype)
+    return np.zeros((*x.shape[:-len(last)], *[i + 1 for i in last]), dtype or x.dtype)
 
 
 def avg_pool(x, kernel, stride, padding, ceil_mode, count_pad, divisor):
-    places = list(windows(x.shape, kernel, stride, padding, (1, 1), ceil_mode))
+    dims = len(kernel)
+    places = list(windows(x.shape, kernel, stride, padding, [1] * dims, ceil_mode))
     out = zeros(x, [p[0] for p in places])
-    for (y, z), rows, columns in places:
+    for at, *taps in places:
         size = [min(a * s - p + k, n + p) - (a * s - p)
-                for a, s, p, k, n in zip((y, z), stride, padding, kernel, x.shape[-2:], strict=True)]
-        taps = size[0] * size[1] if count_pad else len(rows) * len(columns)
-        total = x[..., rows, :][..., columns].sum((-2, -1), dtype=np.float64)
-        out[..., y, z] = total / (divisor or taps)
+                for a, s, p, k, n in zip(at, stride, padding, kernel, x.shape[-dims:], strict=True)]
+        count = math.prod(size if count_pad else map(len, taps))
+        total = x[..., *np.ix_(*taps)].sum(tuple(range(-dims, 0)), dtype=np.float64)
+        out[..., *at] = total / (divisor or count)
     return out
+
+
+def greatest(x, taps):
+    """The first greatest element at these places of each channel, and its index there."""
+    plane = np.arange(math.prod(x.shape[-len(taps):])).reshape(x.shape[-len(taps):])
+    flat = x[..., *np.ix_(*taps)].reshape(*x.shape[:-len(taps)], -1)
+    best = flat.argmax(-1)
+    return np.take_along_axis(flat, best[..., None], -1)[..., 0], plane[np.ix_(*taps)].reshape(-1)[best]
 
 
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
     places = list(windows(x.shape, kernel, stride, padding, dilation, ceil_mode))
     out, indices = zeros(x, [p[0] for p in places]), zeros(x, [p[0] for p in places], np.int64)
-    for (y, z), rows, columns in places:
-        flat = x[..., rows, :][..., columns].reshape(*x.shape[:-2], -1)
-        best = flat.argmax(-1)
-        out[..., y, z] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
-        plane = np.arange(x.shape[-2] * x.shape[-1]).reshape(x.shape[-2:])
-        indices[..., y, z] = plane[rows, :][:, columns].reshape(-1)[best]
+    for at, *taps in places:
+        out[..., *at], indices[..., *at] = greatest(x, taps)
     return out, indices
 
 
@@ -99,7 +105,7 @@ HALF = np.zeros((1, 1, 2, 2), np.float32)
 
 @pytest.mark.parametrize("change, reason", [
     ({0: np.zeros((4, 4), np.float32)}, "3 or 4 dims"),
-    ({0: np.zeros((1, 1, 0, 4), np.float32)}, "height and width"),
+    ({0: np.zeros((1, 1, 0, 4), np.float32)}, "a spatial dim of the input is 0"),
     ({0: np.zeros((1, 1, 4, 4), np.int32)}, "no pooling of this dtype"),
     ({1: [0, 2]}, "kernel_size"),
     ({1: [2, 2, 2]}, "kernel_size"),
@@ -226,3 +232,99 @@ def test_the_gradient_refuses(change, reason):
     with pytest.raises(KernelError, match=reason) as error:
         backward(**change)
     assert error.value.stage == "check"
+
+
+# ---- volumes
+
+AVG3D, MAX3D = "aten::avg_pool3d.out", "aten::max_pool3d_with_indices.out"
+VOLUME = np.zeros((1, 1, 4, 4, 4), np.float32)
+EIGHTH, PLACES = np.zeros((1, 1, 2, 2, 2), np.float32), np.zeros((1, 1, 2, 2, 2), np.int64)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_max_pool3d_finds_the_last_nan(dtype):
+    x = np.full((1, 2, 2, 2), -np.inf, dtype)
+    x[0, 0, 1, 1] = x[0, 1, 0, 1] = np.nan
+    outputs = [np.zeros((1, 1, 1, 1), kind) for kind in (dtype, np.int64)]
+    value, index = call(MAX3D, x, [2], [], [0], [1], False, *outputs)
+    assert np.isnan(value.item()) and index.item() == 5
+    value, index = call("aten::adaptive_max_pool3d.out", x, [1, 1, 1], *outputs)
+    assert np.isnan(value.item()) and index.item() == 5
+    value, index = call("aten::adaptive_max_pool3d.out", x[..., :1], [1, 1, 1], *outputs)
+    assert value.item() == -np.inf and index.item() == 0
+
+
+def test_avg_pool3d_of_int64_cuts_the_quotient_and_wraps():
+    x, out = np.full((1, 1, 1, 2), -7, np.int64), np.zeros((1, 1, 1, 1), np.int64)
+    assert call(AVG3D, x, [1, 1, 2], [], [0], False, True, 4, out).item() == -3
+    x[:] = -(2**63), 0
+    assert call(AVG3D, x, [1, 1, 2], [], [0], False, False, -1, out).item() == -(2**63)
+
+
+def test_max_pool3d_of_one_tap_has_any_dilation():
+    x = np.arange(2 * 3 * 18, dtype=np.float32).reshape(1, 2, 3, 18)
+    value, index = call(MAX3D, x, [1], [1], [0], [2**27 + 1], False, np.zeros_like(x),
+                        np.zeros(x.shape, np.int64))
+    assert (value == x).all() and (index == np.arange(2 * 3 * 18).reshape(x.shape)).all()
+
+
+def test_no_volumes():
+    x, y = np.zeros((2, 0, 400, 400, 400), np.float32), np.zeros((2, 0, 9, 9, 9), np.float32)
+    assert call(AVG3D, x, [1], [], [0], False, False, None, x.copy()).shape == x.shape
+    assert call("aten::_adaptive_avg_pool3d.out", y, [400] * 3, x.copy()).shape == x.shape
+    assert call("aten::adaptive_max_pool3d.out", y, [9, 0, 9], y[..., :0, :],
+                y[..., :0, :].astype(np.int64))[0].size == 0
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({0: VOLUME[0, 0]}, "the input must have 4 or 5 dims"),
+    ({0: VOLUME[None]}, "the input must have 4 or 5 dims"),
+    ({0: np.zeros((1, 1, 4, 0, 4), np.float32)}, "a spatial dim of the input is 0"),
+    ({0: VOLUME.astype(np.uint16)}, "no pooling of this dtype"),
+    ({1: [2, 2]}, "kernel_size"),
+    ({1: [2, 2, 0]}, "kernel_size"),
+    ({2: [1, 1]}, "stride"),
+    ({3: [0, 0]}, "padding must"),
+    ({3: [0, 0, 2]}, "half the kernel"),
+    ({1: [2, 2, 5]}, "larger than the input"),
+    ({4: [1, 1]}, "dilation"),
+    ({6: EIGHTH.astype(np.float64)}, "dtype must be the input's"),
+    ({6: EIGHTH[..., :1]}, "sizes differ from those"),
+    ({7: PLACES.astype(np.int32)}, "indices must be int64"),
+    ({7: PLACES[:, :, :1]}, "sizes differ from those"),
+])
+def test_max_pool3d_refuses(change, reason):
+    arguments = [VOLUME, [2] * 3, [2] * 3, [0] * 3, [1] * 3, False, EIGHTH, PLACES]
+    call(MAX3D, *arguments)
+    for i, value in change.items():
+        arguments[i] = value
+    with pytest.raises(KernelError, match=reason) as error:
+        call(MAX3D, *arguments)
+    assert error.value.stage == "check"
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({0: VOLUME.astype(np.int32)}, "no pooling of this dtype"),
+    ({6: 0}, "divisor_override"),
+    ({7: EIGHTH[..., :1]}, "sizes differ from those"),
+])
+def test_avg_pool3d_refuses(change, reason):
+    arguments = [VOLUME, [2] * 3, [2] * 3, [0] * 3, False, True, None, EIGHTH]
+    call(AVG3D, *arguments)
+    for i, value in change.items():
+        arguments[i] = value
+    with pytest.raises(KernelError, match=reason):
+        call(AVG3D, *arguments)
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    ([IMAGE[0, 0], [2, 2], HALF, PLACES[:, :, 0]], "3 or 4 dims"),
+    ([IMAGE, [2, 2, 2], HALF, PLACES[:, :, 0]], "output_size"),
+    ([IMAGE.astype(np.int64), [2, 2], HALF, PLACES[:, :, 0]], "no pooling of this dtype"),
+    ([IMAGE, [2, 2], HALF[..., :1], PLACES[:, :, 0]], "sizes differ from those"),
+    ([IMAGE, [2, 2], HALF, HALF], "indices must be int64"),
+    ([IMAGE, [2, 2], HALF, PLACES[:, :, 0, :1]], "sizes differ from those"),
+])
+def test_adaptive_max_pool2d_refuses(arguments, reason):
+    with pytest.raises(KernelError, match=reason):
+        call("aten::adaptive_max_pool2d.out", *arguments)

@@ -268,6 +268,17 @@ def products():
 
 def images():
     yield "aten::_adaptive_avg_pool2d.out", (IMAGE, [2, 3], out(2, 4, 2, 3))
+    volume = floats(2, 3, 4, 5, 6)
+    yield "aten::_adaptive_avg_pool3d.out", (volume, [2, 3, 4], out(2, 3, 2, 3, 4))
+    yield ("aten::adaptive_max_pool2d.out",
+           (IMAGE, [2, 3], out(2, 4, 2, 3), out(2, 4, 2, 3, dtype=np.int64)))
+    yield ("aten::adaptive_max_pool3d.out",
+           (volume, [2, 3, 4], out(2, 3, 2, 3, 4), out(2, 3, 2, 3, 4, dtype=np.int64)))
+    yield ("aten::avg_pool3d.out",
+           (volume, [2, 2, 3], [], [0, 1, 1], False, True, None, out(2, 3, 2, 3, 2)))
+    yield ("aten::max_pool3d_with_indices.out",
+           (volume, [2, 2, 3], [1], [0], [1], False, out(2, 3, 3, 4, 4),
+            out(2, 3, 3, 4, 4, dtype=np.int64)))
     yield ("aten::avg_pool2d.out",
            (IMAGE, [2, 2], [], [0], False, True, None, out(2, 4, 2, 3)))
     yield ("aten::max_pool2d_with_indices.out",

@@ -233,6 +233,17 @@ def images():
     yield "aten::_adaptive_avg_pool2d.out", (IMAGE, [2, 3], out(4, 16, 2, 3))
     yield ("aten::avg_pool2d.out",
            (IMAGE, [8, 8], [], [0], False, True, None, out(4, 16, 8, 8)))
+    volume = floats(4, 16, 16, 16, 16)
+    yield "aten::_adaptive_avg_pool3d.out", (volume, [2, 3, 4], out(4, 16, 2, 3, 4))
+    yield ("aten::adaptive_max_pool2d.out",
+           (IMAGE, [2, 3], out(4, 16, 2, 3), out(4, 16, 2, 3, dtype=np.int64)))
+    yield ("aten::adaptive_max_pool3d.out",
+           (volume, [2, 3, 4], out(4, 16, 2, 3, 4), out(4, 16, 2, 3, 4, dtype=np.int64)))
+    yield ("aten::avg_pool3d.out",
+           (volume, [4, 4, 4], [], [0], False, True, None, out(4, 16, 4, 4, 4)))
+    yield ("aten::max_pool3d_with_indices.out",
+           (volume, [3, 3, 3], [1], [0], [1], False, out(4, 16, 14, 14, 14),
+            out(4, 16, 14, 14, 14, dtype=np.int64)))
     indices = out(4, 16, 57, 57, dtype=np.int64)
     yield ("aten::max_pool2d_with_indices.out",
            (IMAGE, [8, 8], [1], [0], [1], False, out(4, 16, 57, 57), indices))

@@ -6,7 +6,7 @@ from test_convolution import CHANNELS_LAST, backward_reference, reference
 from test_distance import norm
 from test_grid_sampler import sample
 from test_matrix import DTYPES, random, wide
-from test_pooling import avg_pool, count_windows, max_pool, windows
+from test_pooling import avg_pool, count_windows, greatest, max_pool, windows
 from test_upsample import antialiased, bilinear, bilinear_cut, nearest
 
 from .sample import Sample, oracle
@@ -122,50 +122,59 @@ def distances(draw, operator):
 # ---- images
 
 
-def image_order(draw, rank):
-    return draw.pick(tuple(range(rank)), (0, 2, 3, 1) if rank == 4 else (1, 2, 0))
+def image_order(draw, rank, dims=2):
+    """Contiguous, or channels last."""
+    channel = rank - dims - 1
+    return draw.pick(tuple(range(rank)), (*range(channel), *range(channel + 1, rank), channel))
 
 
-def image(draw, dtypes=("float32", "float64"), ranks=(3, 4)):
+def image(draw, dtypes=("float32", "float64"), ranks=(3, 4), dims=2):
     rank = draw.pick(*ranks)
-    shape = [draw.int(1, 3) for _ in range(rank - 2)] + [draw.int(1, 9), draw.int(1, 9)]
+    shape = [draw.int(1, 3) for _ in range(rank - dims)] + [draw.int(1, 9 if dims == 2 else 6)
+                                                            for _ in range(dims)]
     x = np.asarray(draw.random.normal(size=shape) * 9).astype(draw.pick(*dtypes))
-    return x, draw.tensor(x, image_order(draw, rank))
+    return x, draw.tensor(x, image_order(draw, rank, dims))
 
 
-def window(draw, x, dilated):
+def pooled(draw, operator, dtypes=("float32", "float64")):
+    """The spatial dims of a pooling, an input, and an order of its output."""
+    dims = 3 if "pool3d" in operator else 2
+    x, given = image(draw, dtypes, (dims + 1, dims + 2), dims)
+    return dims, x, given, image_order(draw, x.ndim, dims)
+
+
+def window(draw, x, dilated, dims=2):
     """kernel, stride, padding, dilation, ceil mode: each window has a tap inside of the input."""
     ceil, each = draw.chance(), []
-    for size in x.shape[-2:]:
+    for size in x.shape[-dims:]:
         kernel, stride = draw.int(1, min(4, size)), draw.int(1, 4)
         padding = draw.int(0, kernel // 2)
         reach = (size + 2 * padding - 1) // max(kernel - 1, 1)
         each.append((kernel, stride, padding, draw.int(1, max(1, min(4, reach))) if dilated else 1))
     given = [list(values) for values in zip(*each, strict=True)]
-    if any(not (rows and columns) for _, rows, columns in windows(x.shape, *given, ceil)):
-        given[2:] = [0, 0], [1, 1]
+    if any(not all(taps) for _, *taps in windows(x.shape, *given, ceil)):
+        given[2:] = [0] * dims, [1] * dims
         ceil = False
-    assert all(count_windows(*v, ceil) > 0 for v in zip(x.shape[-2:], *given, strict=True))
+    assert all(count_windows(*v, ceil) > 0 for v in zip(x.shape[-dims:], *given, strict=True))
     return given, ceil
 
 
-@oracle("aten::avg_pool2d.out")
+@oracle("aten::avg_pool2d.out", "aten::avg_pool3d.out")
 def average(draw, operator):
-    x, given = image(draw)
-    (kernel, stride, padding, _), ceil = window(draw, x, False)
+    dims, x, given, order = pooled(draw, operator)
+    (kernel, stride, padding, _), ceil = window(draw, x, False, dims)
     count_pad, divisor = draw.chance(), draw.pick(None, 3, -5)
     expected = avg_pool(x, kernel, stride, padding, ceil, count_pad, divisor)
     return Sample([given, kernel, stride, padding, ceil, count_pad, divisor], expected, 1e-5, 1e-5,
-                  image_order(draw, x.ndim))
+                  order)
 
 
-@oracle("aten::max_pool2d_with_indices.out")
+@oracle("aten::max_pool2d_with_indices.out", "aten::max_pool3d_with_indices.out")
 def maximum(draw, operator):
-    x, given = image(draw, ("float32", "float64", "int8", "uint8", "int64"))
-    (kernel, stride, padding, dilation), ceil = window(draw, x, True)
+    dims, x, given, order = pooled(draw, operator, ("float32", "float64", "int8", "uint8", "int64"))
+    (kernel, stride, padding, dilation), ceil = window(draw, x, True, dims)
     expected = max_pool(x, kernel, stride, padding, dilation, ceil)
-    return Sample([given, kernel, stride, padding, dilation, ceil], list(expected),
-                  order=image_order(draw, x.ndim))
+    return Sample([given, kernel, stride, padding, dilation, ceil], list(expected), order=order)
 
 
 @oracle("aten::max_pool2d_with_indices_backward.grad_input")
@@ -183,16 +192,23 @@ def maximum_backward(draw, operator):
                    draw.tensor(indices, order)], expected)
 
 
-@oracle("aten::_adaptive_avg_pool2d.out")
+@oracle(*(f"aten::{name}{dims}d.out" for name in ("_adaptive_avg_pool", "adaptive_max_pool")
+          for dims in (2, 3)))
 def adaptive(draw, operator):
-    x, given = image(draw)
-    size = [draw.int(1, 11), draw.int(1, 11)]
-    expected = np.zeros((*x.shape[:-2], *size), x.dtype)
-    for y, z in np.ndindex(*size):
-        rows, columns = [slice(i * n // s, -(-(i + 1) * n // s))
-                         for i, n, s in zip((y, z), x.shape[-2:], size, strict=True)]
-        expected[..., y, z] = x[..., rows, columns].mean((-2, -1))
-    return Sample([given, size], expected, 1e-5, 1e-5, image_order(draw, x.ndim))
+    dims, x, given, order = pooled(draw, operator)
+    size = [draw.int(1, 11 if dims == 2 else 7) for _ in range(dims)]
+    expected = np.zeros((*x.shape[:-dims], *size), x.dtype)
+    indices = np.zeros(expected.shape, np.int64)
+    for at in np.ndindex(*size):
+        taps = [range(i * n // s, -(-(i + 1) * n // s))
+                for i, n, s in zip(at, x.shape[-dims:], size, strict=True)]
+        if "max" in operator:
+            expected[..., *at], indices[..., *at] = greatest(x, taps)
+        else:
+            expected[..., *at] = x[..., *np.ix_(*taps)].mean(tuple(range(-dims, 0)))
+    if "max" in operator:
+        return Sample([given, size], [expected, indices], order=order)
+    return Sample([given, size], expected, 1e-5, 1e-5, order)
 
 
 def resized(draw, x):

@@ -1,0 +1,48 @@
+// What poolings over two and over three spatial dims share.
+#ifndef PT_PORTABLE_POOLING_H
+#define PT_PORTABLE_POOLING_H
+
+#include "../core/kernel.h"
+
+// Of each spatial dim, outermost first.
+typedef struct pt_pooling {
+    int32_t kernel[3], stride[3], padding[3], dilation[3];
+    bool ceil_mode;
+} pt_pooling;
+
+// Taps of a window that lie inside the input, along one dim.
+typedef struct pt_pool_span {
+    int32_t first, taps;
+} pt_pool_span;
+
+// Reads a size for each of the `dims` spatial dims, or one for all, between `lowest` and 2^28; an
+// empty list stands for `if_empty`. False for another list.
+bool pt_read_spatial(const pt_context *c, pt_ref list, uint32_t dims, const int32_t *if_empty,
+                     int32_t lowest, int32_t *sizes);
+// Reads kernel_size, stride and padding of avg_pool or max_pool, which begin alike.
+int pt_read_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling *p);
+// The same of max_pool, and the rest of its parameters.
+int pt_read_max_pooling(pt_context *c, const pt_ref *args, uint32_t dims, pt_pooling *p);
+
+// Refuses an input that has not `dims` spatial dims, behind channels and perhaps a batch.
+int pt_check_pooled(pt_context *c, const pt_tensor *in, uint32_t dims, uint32_t dtypes);
+// The output is to have the input's sizes but for the spatial ones.
+int pt_expect_pooled(pt_context *c, const pt_tensor *in, uint32_t dims, const int32_t *sizes,
+                     pt_ref out);
+int pt_check_windows(pt_context *c, const pt_pooling *p, uint32_t dims, const pt_tensor *in,
+                     pt_ref out);
+// All checks of an operator of these arguments.
+int pt_check_average(pt_context *c, const pt_ref *args, uint32_t dims);
+int pt_check_max(pt_context *c, const pt_ref *args, uint32_t dims);
+int pt_check_adaptive(pt_context *c, const pt_ref *args, uint32_t dims);
+// Refuses indices that are not int64.
+int pt_check_index_output(pt_context *c, pt_ref indices);
+
+// Of window `o` along dim `d`, where the input has `size`.
+pt_pool_span pt_taps_inside(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);
+// Its taps in the input or in the padding around it.
+int32_t pt_padded_taps(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);
+// Window o of `count` that together cover `size`, as evenly as possible.
+pt_pool_span pt_adaptive_span(int32_t o, int32_t count, int32_t size);
+
+#endif

@@ -32,6 +32,7 @@ from models.zoo.models import (  # noqa: F401
     state,
     torchscript,
     training,
+    volumes,
 )
 from models.zoo.registry import FIXTURES
 

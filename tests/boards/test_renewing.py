@@ -1,5 +1,6 @@
 """picotorch deploy of a model whose operators the board's native module has not."""
 
+import json
 import zlib
 
 import pytest
@@ -141,3 +142,19 @@ def test_on_stock_micropython(call, monkeypatch, tmp_path):
             status, out, err = call("parity", model, "--port", port)
             assert status == 0 and "method pool: " in out, out + err
         assert "_picotorch.mpy.part" not in on_pico.mpremote(port)("fs", "ls", ":/lib")
+
+
+def test_an_image_on_stock_micropython(call, monkeypatch, tmp_path):
+    """An emulated Pico: the heap has room for int8 ds_cnn, its native module and its memories."""
+    monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
+    firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
+    model, image = FOLDER / "int8_ds_cnn" / "model.pte", tmp_path / "model.ptm"
+    assert call("compile", model, "--no-prepare", "--keep-plan", "--output", image)[0] == 0
+    with pico.emulated(firmware) as port:
+        status, out, err = call("deploy", image, "--port", port)
+        assert status == 0 and f"{MODULE} is installed" in out, err
+        status, out, err = call("run", image, "--port", port, "--json")
+        found = json.loads(out)["connected"]
+        assert (status, found["model_at"]) == (0, "model.ptm"), err
+        assert found["heap_free"]["set up"] >= 56_000
+        assert call("parity", image, "--port", port)[0] == 0

@@ -5,6 +5,7 @@ import collections
 import difflib
 import functools
 import os
+import re
 from pathlib import Path
 
 import click
@@ -57,7 +58,7 @@ class Choice(click.Choice):
             self.fail(error.message.rstrip(".") + "." + did_you_mean(value, self.choices), param, ctx)
 
     def get_missing_message(self, param, ctx=None):
-        return f"Choose from: {', '.join(self.choices)}"
+        return f"Choose from: {', '.join(self.choices)}."
 
     @staticmethod
     def key(value):
@@ -69,11 +70,20 @@ class Command(click.Command):
     def parse_args(self, ctx, args):
         if not ctx.resilient_parsing:
             self._check_given(ctx, list(args))
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            text = f"{error.format_message()} {self._example()}".rstrip()
+            raise click.UsageError(text, ctx) from None
         if not ctx.resilient_parsing:
             self._check_keys(ctx)
             self._check_files(ctx)
         return rest
+
+    def _example(self):
+        """Return the first example of the help, as a sentence; "" without any."""
+        found = re.search(r"Examples?:\n\s*(.+)", self.help or "")
+        return f"For example: {found[1].strip()}" if found else ""
 
     def _check_given(self, ctx, args):
         """Raise UsageError for an option given twice and for an empty value."""
@@ -81,6 +91,10 @@ class Command(click.Command):
             given, _, order = self.make_parser(ctx).parse_args(args=args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx  # whose usage is shown
+            for parameter in self.params:
+                is_its = getattr(error, "option_name", None) in parameter.opts
+                if is_its and "requires an argument" in error.message:
+                    error.message = f"{error.message.rstrip('.')}: {parameter.make_metavar(ctx)}."
             raise
         for parameter, count in collections.Counter(order).items():
             values = given.get(parameter.name)

@@ -120,14 +120,21 @@ def _check_options(models, board, chip, core, output, folder, names, least_temp,
     if folder and output:
         raise click.UsageError("Give --output or --c, not both.")
     if len(models) > 1 and not folder:
-        raise click.UsageError("An image has one model: give --c for a project with "
-                               f"{', '.join(map(str, models))}.")
+        if len(models) == 2 and models[1].suffix == ".ptm" and not output:
+            raise click.UsageError(f"{models[1]} is no program: if the image gets this name, "
+                                   f"write -o {models[1]}.")
+        raise click.UsageError(f"An image has one model, and {', '.join(map(str, models))} are given: "
+                               "compile each by itself, or give --c FOLDER for a C project with all.")
+    if output and output.suffix.lower() in (".pte", ".bpte", ".ptd"):
+        raise click.UsageError(f"{output} is the name of a program or its data: give the image one "
+                               "that ends in .ptm.")
     if names and not folder:
         raise click.UsageError("--name is for --c.")
     if least_temp and not folder:
         raise click.UsageError("--least-temp is for --c.")
     if names and len(names) != len(models):
-        raise click.UsageError(f"Give --name once for each of the {len(models)} models.")
+        raise click.UsageError(f"--name is given {len(names)} times for {len(models)} "
+                               f"model{'s' if len(models) > 1 else ''}: give one for each.")
     if sum(map(bool, (board, chip, core))) > 1:
         raise click.UsageError("Give one of --board, --chip and --core, not both.")
     if int8_io and keep_plan:

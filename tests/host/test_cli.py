@@ -288,7 +288,15 @@ def test_interrupt(call, monkeypatch):
 
 @pytest.mark.parametrize("arguments, words", [
     (["nix"], "No such command 'nix'"),
-    (["run"], "Missing argument 'MODEL'"),
+    (["run"], "Missing argument 'MODEL'. For example: picotorch run model.pte\n"),
+    (["completion"], "Choose from: bash, zsh, fish. For example: picotorch completion bash"),
+    (["compile"], "Missing argument 'MODEL...'. For example: picotorch compile model.pte --board"),
+    (["compile", "m.pte", "-o"], "Option '-o' requires an argument: OUT.PTM."),
+    (["compile", "m.pte", "-o", "other.pte"], "give the image one that ends in .ptm"),
+    (["compile", "m.pte", "out.ptm"], "out.ptm is no program: if the image gets this name, write -o"),
+    (["compile", "a.pte", "b.pte", "-o", "o.ptm"], "compile each by itself, or give --c FOLDER"),
+    (["compile", "a.pte", "--c", "p", "--name", "a", "--name", "b"],
+     "--name is given 2 times for 1 model: give one for each"),
     (["run", "m.pte", "--nix"], "No such option"),
     (["run", "m.pte", "--board", "nix"], "'nix' is not one of 'host', '"),
     (["run", "m.pte", "--pool-size", "-1"], "--pool-size"),

@@ -23,7 +23,7 @@ def _declare_operators_of_torchvision():
 
 _declare_operators_of_torchvision()
 
-from architectures import from_timm, from_transformers  # noqa: E402
+from architectures import from_timm, from_transformers, large  # noqa: E402
 from conformance.cases import Bench, result  # noqa: E402
 from executorch.exir import EdgeCompileConfig, to_edge  # noqa: E402
 from picotorch.host.run import parity  # noqa: E402
@@ -48,7 +48,7 @@ ON_BOARD = ("transformers: bert", "transformers: albert", "transformers: gpt2", 
 def export(name):
     """The .pte file, with portable operators, and the inputs."""
     torch.manual_seed(SEED)
-    model, inputs = ARCHITECTURES[name]()
+    model, inputs = (ARCHITECTURES | large.ARCHITECTURES)[name]()
     with torch.no_grad():
         for parameter in model.parameters():  # many begin as zeros, and make all outputs zero
             parameter += 0.02 * torch.randn_like(parameter)

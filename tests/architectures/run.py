@@ -23,14 +23,18 @@ sys.path.insert(0, str(ROOT / "tests"))
 _EXAMPLES = """examples:
   tests/architectures/run.py                         all of them
   tests/architectures/run.py --only 'timm: *vit*'    those of this name
+  tests/architectures/run.py --large --jobs 1        those in full size, one after the other
 """
 AGREES = ("same",)
+SECONDS = 1200.0  # for one, at most
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="PATTERN", action="append", help="those of this name")
+    parser.add_argument("--large", action="store_true",
+                        help="those in full size, of which each takes minutes and some GB of memory")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
                         help="processes (default: one for each core)")
     parser.add_argument("--json", type=Path, metavar="OUT.JSON",
@@ -55,12 +59,13 @@ def main():
     try:
         import torch
         from architectures.agreement import ARCHITECTURES, examine, export
+        from architectures.large import ARCHITECTURES as LARGE
         from conformance.workers import Job, run_jobs
     except ImportError as error:
         print(f"architectures: {error}; make architectures installs what it needs", file=sys.stderr)
         return 2
     torch.set_num_threads(1)
-    names = [name for name in ARCHITECTURES
+    names = [name for name in (LARGE if arguments.large else ARCHITECTURES)
              if any(fnmatch.fnmatch(name, pattern) for pattern in arguments.only or ["*"])]
     if arguments.list or not names:
         print("\n".join(names) or "architectures: none of this name; --list shows all")
@@ -76,7 +81,7 @@ def main():
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 
     jobs = [Job(name, name.partition(":")[0], run=examine) for name in names]
-    run_jobs(jobs, max(1, arguments.jobs), take, lambda: None)
+    run_jobs(jobs, max(1, arguments.jobs), take, lambda: None, SECONDS)
     agree = [entry for entry in results if entry["status"] in AGREES]
     on_board = [entry for entry in agree if entry["boards"]]
     print(f"{len(agree)} of {len(names)} architectures agree, {len(on_board)} of them on a board, in "

@@ -81,7 +81,7 @@ class _Worker:
         self.connection.close()
 
 
-def run_jobs(jobs, count, on_result, on_done):
+def run_jobs(jobs, count, on_result, on_done, seconds=SECONDS):
     """Runs the jobs on `count` processes; on_result(entry) and on_done() are called as they end."""
     waiting = list(reversed(jobs))
     workers = [_Worker() for _ in range(min(count, len(jobs)))]
@@ -95,7 +95,7 @@ def run_jobs(jobs, count, on_result, on_done):
                 return
             wait([worker.connection for worker in busy], timeout=5.0)
             for worker in busy:
-                if not _take(worker, on_result, on_done):
+                if not _take(worker, on_result, on_done, seconds):
                     again = _died(worker, on_result)
                     waiting += again
                     if not again:
@@ -107,7 +107,7 @@ def run_jobs(jobs, count, on_result, on_done):
             worker.end()
 
 
-def _take(worker, on_result, on_done):
+def _take(worker, on_result, on_done, seconds):
     """Takes what a worker sent; False where it died or takes too long."""
     try:
         while worker.connection.poll():
@@ -126,7 +126,7 @@ def _take(worker, on_result, on_done):
                 return True
     except (EOFError, ConnectionResetError):
         return False
-    return time.monotonic() - worker.started < SECONDS
+    return time.monotonic() - worker.started < seconds
 
 
 def _died(worker, on_result):

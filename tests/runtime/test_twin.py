@@ -155,7 +155,7 @@ def test_flipped_bytes_give_a_result_or_a_named_error():
 
 def test_planned_buffers_of_absurd_size_are_not_made():
     fixture = fixture_store.load("add_1")
-    result = twin.run(request(fixture, planned_sizes={0: (1 << 27) + 1}))
+    result = twin.run(request(fixture, planned_sizes={0: (1 << 30) + 1}))
     assert result.status == "MemoryAllocationFailed"
 
 

@@ -235,7 +235,7 @@ class Link:
 
     def _not_opened(self):
         if "://" in self.port:
-            server = "no server of RFC 2217" if self.port.startswith("rfc2217:") else "nothing"
+            server = "no server of RFC 2217" if self.port.lower().startswith("rfc2217:") else "nothing"
             return fail(ACCESS_FAILED, f"{server} answers there", self.name,
                         remedy="start what listens there first")
         if not os.path.exists(self.port):

@@ -23,7 +23,7 @@ class Transport(SerialTransport):
 
     def __init__(self, device: str, patience: float):
         super().__init__(device, timeout=patience)
-        if device.startswith("rfc2217:"):  # whose writes have a limit of their own, and take no other
+        if device.lower().startswith("rfc2217:"):  # whose writes have a limit of their own
             self._read, self.serial.read = self.serial.read, self._read_or_raise
         else:
             self.serial.write_timeout = patience

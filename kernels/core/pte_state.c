@@ -46,7 +46,7 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
     } else {
         return PT_ERROR_OK;
     }
-    search->copied += t->nbytes;            // both are at most the limit
+    search->copied += t->nbytes;            // no more than 2^31
     if (search->copied > PT_MEMORY_LIMIT) { // many tensors may have one long initial value
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
                          "initial values of more than 128 MiB together");

@@ -209,7 +209,9 @@ int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes) {
 static int check_convolution(pt_context *c, const pt_ref *args) {
     const uint8_t rank = pt_get_tensor(c, args[CONVOLUTION_INPUT]).rank;
     if (rank != 3 && rank != 4) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input of a convolution has 3 or 4 dims");
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       rank == 5 ? "this build has no 3-d convolutions; use a build for this model"
+                                 : "the input of a convolution has 3 to 5 dims");
     }
     int32_t sizes[4];
     return pt_check_convolution(c, args, sizes);

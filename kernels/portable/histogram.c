@@ -10,7 +10,7 @@ static int check_histc(pt_context *c, const pt_ref *args) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "histc supports floating dtypes only");
     }
     if (bins <= 0 || bins > INT32_MAX) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "bins must be above 0");
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "bins must be above 0 and at most 2^31 - 1");
     }
     const int32_t size = (int32_t)bins;
     return pt_expect_sizes(c, args[HISTC_OUT], 1, &size);
@@ -59,6 +59,10 @@ static int run_histc(pt_context *c, const pt_ref *args) {
     const pt_tensor out = pt_get_tensor(c, args[HISTC_OUT]);
     const int32_t n = pt_numel(&self), bins = out.sizes[0];
     double low = number(c, args[HISTC_MIN]), high = number(c, args[HISTC_MAX]);
+    if (self.dtype != PT_DTYPE_DOUBLE) { // an element at an end is in the range
+        low = (float)low;
+        high = (float)high;
+    }
     PT_TRY(find_range(c, &self, &low, &high));
     for (int32_t i = 0; i < bins; i++) {
         PT_TRY(pt_count_work(c, 1));

@@ -80,8 +80,11 @@ static int check_bag_lists(pt_context *c, const pt_ref *args, int64_t mode) {
     const pt_ref factors = args[EMBEDDING_BAG_PER_SAMPLE_WEIGHTS];
     PT_TRY(check_index_dtype(c, &indices));
     PT_TRY(check_index_dtype(c, &offsets));
-    if (indices.rank != 1 || offsets.rank != 1 || bags_of(c, args, &offsets) < 0) {
+    if (indices.rank != 1 || offsets.rank != 1) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "indices and offsets must have 1 dim");
+    }
+    if (bags_of(c, args, &offsets) < 0) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the last offset is missing");
     }
     if (!pt_is_none(factors)) {
         const pt_tensor t = pt_get_tensor(c, factors);

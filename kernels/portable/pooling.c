@@ -280,6 +280,9 @@ int pt_check_average(pt_context *c, const pt_ref *args, uint32_t dims) {
         pt_get_int(c, args[AVG_POOL2D_DIVISOR_OVERRIDE]) == 0) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "divisor_override must not be 0");
     }
+    if (dims == 3 && (int64_t)p.kernel[0] * p.kernel[1] > INT64_MAX / p.kernel[2]) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the kernel is too large");
+    }
     PT_TRY(pt_check_same_dtype(c, &out, &in));
     return pt_check_windows(c, &p, dims, &in, args[AVG_POOL2D_OUT]);
 }

@@ -71,11 +71,13 @@ const pt_kernel pt_aten_randn_like_out = PT_KERNEL(check_like, run_randn_like);
 
 // ---- integers
 
-// Whether the dtype holds v; floating ones round it.
+// Whether the dtype holds v; floating ones may round it, but not to infinity.
 static bool holds(uint8_t dtype, int64_t v) {
     uint64_t element;
     pt_store_int(&element, 0, dtype, v);
-    return pt_is_floating(dtype) || pt_load_int(&element, 0, dtype) == v;
+    return pt_is_floating(dtype) ? pt_load_double(&element, 0, dtype) < __builtin_inf() &&
+                                       pt_load_double(&element, 0, dtype) > -__builtin_inf()
+                                 : pt_load_int(&element, 0, dtype) == v;
 }
 
 // From 0 to below `range`, all as often but for one part in 2^32.
@@ -96,7 +98,7 @@ static int check_integers(pt_context *c, const pt_ref *args, int64_t low, pt_ref
                        "low is not below high, or the output's dtype does not hold them");
     }
     if ((uint64_t)high - (uint64_t)low > (uint64_t)1 << 32) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "random integers of more than 32 bits");
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "high - low is above 2^32");
     }
     PT_TRY(pt_read_sizes(c, args[RANDINT_SIZE], 0, &rank, sizes));
     return pt_expect_sizes(c, out, rank, sizes);

@@ -358,8 +358,11 @@ static int check_unique(pt_context *c, const pt_ref *args) {
     const pt_tensor inverse = pt_get_tensor(c, args[UNIQUE2_OUT1]);
     const int32_t n = pt_numel(&self), none = 0;
     PT_TRY(pt_check_same_dtype(c, &out, &self));
-    if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL) || n > INT32_MAX / (int32_t)sizeof(int64_t)) {
+    if (!pt_dtype_in(self.dtype, PT_DTYPES_ALL)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "elements of this dtype are not compared");
+    }
+    if (n > INT32_MAX / (int32_t)sizeof(int64_t)) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "too many elements");
     }
     if (out.rank != 1 || inverse.dtype != PT_DTYPE_LONG ||
         pt_get_tensor(c, args[UNIQUE2_OUT2]).dtype != PT_DTYPE_LONG) {

@@ -67,9 +67,10 @@ SAME(round, pt_rintf(x), pt_rint(x), x, PT_RULE_SAME)
 static double power_of_ten(double exponent) {
     enum { INFINITE = 309 };
     const double size = exponent < 0 ? -exponent : exponent;
-    double power = 1;
-    for (int32_t i = 0; i < INFINITE && i < size; i++) {
-        power *= 10;
+    double power = 1, square = 10;
+    for (uint32_t n = size < INFINITE ? (uint32_t)size : INFINITE; n > 0; n >>= 1) {
+        power = n & 1 ? power * square : power;
+        square *= square;
     }
     return power;
 }

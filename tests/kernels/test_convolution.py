@@ -209,7 +209,7 @@ def test_volumes_of_halves_are_rounded_once(dtype):
 
 
 @pytest.mark.parametrize(("changes", "name", "reason"), [
-    ({"x": VOLUME["x"][None]}, "NotSupported", "3 or 4 dims"),
+    ({"x": VOLUME["x"][None]}, "NotSupported", "3 to 5 dims"),
     ({"w": VOLUME["w"][0]}, "InvalidArgument", "rank"),
     ({"stride": [1, 1]}, "InvalidArgument", "one item"),
     ({"padding": [-1, 0, 0]}, "InvalidArgument", "out of range"),
@@ -268,7 +268,7 @@ RANGE = "out of range"
 @pytest.mark.parametrize(
     "changes, name, reason",
     [
-        ({"x": X[0, 0]}, "NotSupported", "3 or 4 dims"),
+        ({"x": X[0, 0]}, "NotSupported", "3 to 5 dims"),
         ({"x": X[0]}, "InvalidArgument", "rank"),
         ({"w": W[..., 0]}, "InvalidArgument", "rank"),
         ({"out": OUT[0]}, "InvalidArgument", "rank"),

@@ -328,3 +328,9 @@ def test_avg_pool3d_refuses(change, reason):
 def test_adaptive_max_pool2d_refuses(arguments, reason):
     with pytest.raises(KernelError, match=reason):
         call("aten::adaptive_max_pool2d.out", *arguments)
+
+
+def test_a_kernel_whose_taps_do_not_fit_in_64_bits():
+    with pytest.raises(KernelError, match="InvalidArgument in check: the kernel is too large"):
+        call(AVG3D, np.zeros((1, 3, 3, 3), np.float32), [2**28], [1], [2**27], False, True, None,
+             np.zeros((1, 4, 4, 4), np.float32))

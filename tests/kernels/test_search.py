@@ -127,6 +127,13 @@ def test_the_histogram_of_equal_numbers_and_of_none():
         assert call(HISTC, np.float32(x), 4, 0, 0, np.zeros(4, np.float32)).tolist() == expected
 
 
+@pytest.mark.parametrize("x, low, high, expected", [
+    ([0.7, 0.9], 0.7, 1, [1, 0, 1, 0]), ([0.3, 0.1], 0, 0.3, [0, 1, 0, 1])])
+def test_elements_at_the_ends_of_a_histogram_count(x, low, high, expected):
+    """The ends are float32s, too, as in PyTorch."""
+    assert call(HISTC, np.float32(x), 4, low, high, np.zeros(4, np.float32)).tolist() == expected
+
+
 @pytest.mark.parametrize("x, bins, low, high, words", [
     ([1, NAN], 4, 0, 0, "the range is not finite"), ([1, -np.inf], 4, 0, 0, "the range is not finite"),
     ([1], 4, -np.inf, 0, "the range is not finite"), ([1], 4, NAN, 0.5, "the range is not finite"),

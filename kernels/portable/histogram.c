@@ -45,14 +45,25 @@ static int find_range(pt_context *c, const pt_tensor *self, double *low, double 
     return PT_ERROR_OK;
 }
 
-// The bin of an element in the range; computed as PyTorch does, in the dtype but for halves.
-static int32_t bin_of(double x, double low, double high, int32_t bins, uint8_t dtype) {
-    const double place =
-        dtype == PT_DTYPE_DOUBLE
-            ? (x - low) * bins / (high - low)
-            : (double)(((float)x - (float)low) * (float)bins / ((float)high - (float)low));
-    return place < bins ? (int32_t)place : bins - 1;
+// GCC 12 converts under a condition to instructions that its assembler refuses for Cortex-M55: the
+// conversions of floats are apart.
+#define APART static __attribute__((noinline))
+
+APART double rounded(double x) {
+    return (float)x;
 }
+
+// The bin of an element in the range, computed in the dtype as PyTorch does, of halves in float32.
+#define BIN_OF(name, type)                                                                \
+    APART int32_t name(double x, double low, double high, int32_t bins) {                 \
+        const type place = ((type)x - (type)low) * (type)bins / ((type)high - (type)low); \
+        const type most = 0x7FFFFF80; /* which an int32_t and a float hold */             \
+        const int32_t bin = (int32_t)(place < most ? place : most);                       \
+        return bin < bins ? bin : bins - 1;                                               \
+    }
+
+BIN_OF(bin_of_float, float)
+BIN_OF(bin_of_double, double)
 
 static int run_histc(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[HISTC_SELF]);
@@ -60,8 +71,8 @@ static int run_histc(pt_context *c, const pt_ref *args) {
     const int32_t n = pt_numel(&self), bins = out.sizes[0];
     double low = number(c, args[HISTC_MIN]), high = number(c, args[HISTC_MAX]);
     if (self.dtype != PT_DTYPE_DOUBLE) { // an element at an end is in the range
-        low = (float)low;
-        high = (float)high;
+        low = rounded(low);
+        high = rounded(high);
     }
     PT_TRY(find_range(c, &self, &low, &high));
     for (int32_t i = 0; i < bins; i++) {
@@ -72,7 +83,8 @@ static int run_histc(pt_context *c, const pt_ref *args) {
         const double x = pt_load_double(self.data, i, self.dtype);
         PT_TRY(pt_count_elements(c, 1));
         if (x >= low && x <= high) {
-            const int32_t at = bin_of(x, low, high, bins, self.dtype);
+            const int32_t at = self.dtype == PT_DTYPE_DOUBLE ? bin_of_double(x, low, high, bins)
+                                                             : bin_of_float(x, low, high, bins);
             pt_store_double(out.data, at, out.dtype, pt_load_double(out.data, at, out.dtype) + 1);
         }
     }

@@ -9,6 +9,7 @@ import _picotorch
 from _picotorch_c import ffi, lib
 from picotorch import Error, Program, TensorInfo
 from picotorch.errors import OPERATOR_MISSING, fail
+from picotorch.method_meta import MethodMeta
 from picotorch.module import load_with_exact_memories
 
 from . import program_schema as schema
@@ -94,16 +95,15 @@ def has_float64(programs: dict[str, Program]) -> bool:
 def has_volumes(program: Program) -> bool:
     """True where a method of the program has a 3-d convolution."""
     library = program.library
-    for name in program.method_names:
-        meta = program.method_meta(name)
-        plan = library.plan(meta.plan)
+    for number in range(len(program.method_names)):
+        meta, plan = MethodMeta(program, number), library.plan(number)
         walk = ffi.new("pt_plan_walk *", lib.pt_plan_walk_start(plan))
         convolutions = [i for i in range(meta.num_operators())
                         if meta.operator_name(i) == "aten::convolution.out"]
         while convolutions and lib.pt_plan_walk_next(walk):
             if walk.kind == schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL and walk.target in convolutions:
                 image = lib.pt_plan_walk_argument(walk, 0)
-                if len(TensorInfo(library.tensor(meta.plan, _picotorch.VALUES, image)).sizes()) == 5:
+                if len(TensorInfo(library.tensor(number, _picotorch.VALUES, image)).sizes()) == 5:
                     return True
     return False
 

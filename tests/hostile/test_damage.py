@@ -58,5 +58,7 @@ def test_a_board_says_the_same_of_damaged_programs(name, board):
     for part in (programs[::2], programs[1::2]):  # the heap holds the names of as many
         job = Job({f"model{i}": program for i, (_, program) in enumerate(part)})
         wanted = run_script("damaged.py", Job(dict(job._sections)), HOST)
-        assert run_script("damaged.py", job, board).lines == wanted.lines
+        lines = run_script("damaged.py", job, board).lines
+        assert [pair for pair in zip(lines, wanted.lines, strict=True)
+                if not damage.ends_alike(*pair)] == []
         assert len(wanted.lines) == len(part)

@@ -10,7 +10,7 @@ import test_event_tracer
 import test_misuse
 import test_values
 from picotorch.host.run.job import Job
-from support import board32, fixture_store
+from support import board32, damage, fixture_store
 from support.fixture_jobs import job_of, script_of
 from support.targets import HOST, SCRIPTS, run_script
 
@@ -58,4 +58,4 @@ def test_kept_programs_end_as_on_the_twin():
         lines = board32.run_script("damaged.py", Job(dict(named))).lines
         # an int of more than 30 bits is read with the heap unlocked
         assert [(line, other) for line, other in zip(lines, wanted, strict=True)
-                if line != other and "heap unlocked" not in line] == []
+                if not damage.ends_alike(line, other) and "heap unlocked" not in line] == []

@@ -79,5 +79,13 @@ def main():
     print(json.dumps({"counts": counts, "wrong": wrong}))
 
 
+def ends_alike(line, on_twin):
+    """True where damaged.py printed the same of a file at 32 bits and on the twin. Above 128 MiB
+    it is too large for the first alone: the twin then refuses it for its next fault."""
+    number = line.split(" ")[0]
+    refused = on_twin.startswith((f"{number} InvalidProgram", f"{number} NotSupported"))
+    return line == on_twin or ("is too large" in line and refused)
+
+
 if __name__ == "__main__":
     main()

@@ -66,4 +66,4 @@ def test_every_file_is_in_the_index():
 
 def test_fixtures_are_small():
     paths = fixture_store.FOLDER.rglob("*")
-    assert sum(path.stat().st_size for path in paths if path.is_file()) < 4.5e6
+    assert sum(path.stat().st_size for path in paths if path.is_file()) < 4.7e6

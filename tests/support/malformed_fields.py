@@ -113,7 +113,7 @@ def overflow():
     """2**32 elements, as many bytes, one element more than these; so many that 64 bits overflow."""
     for sizes in ([65536, 65536], [2**30], [2**30 + 1], [2**31 - 1, 2], [2**30, 4], [2**30, 5],
                   [65536, 65537], [2**16, 2**16, 2**16, 2**16], [2**31 - 1] * 3, [2**30] * 16,
-                  [2**25 + 1], [2**31 - 1] * 16):
+                  [2**28 + 1], [2**31 - 1] * 16):
         for name in (*TENSORS[:2], "linear_5", "unplanned_io", "dynamic_unplanned_io"):
             for place, data in edits(name, "Tensor", lambda tensor, sizes=sizes: tensor.update(
                     sizes=sizes, dim_order=bytes(range(len(sizes)))), slice(3)):

@@ -294,7 +294,7 @@ def planned_size():
         sizes = part.tables["execution_plan"][0]["non_const_buffer_sizes"]
         for i in range(1, len(sizes)):
             place = ("execution_plan", 0, "non_const_buffer_sizes", i)
-            for value in (-1, -(2**31), -(2**63), 0, 1, sizes[i] // 2, 2**27 + 8, 2**31, 2**32,
+            for value in (-1, -(2**31), -(2**63), 0, 1, sizes[i] // 2, 2**30 + 8, 2**31, 2**32,
                           2**32 + sizes[i], 2**63 - 1):
                 yield name, f"buffer {i}: {value}", part.changed(place, value)
         place = ("execution_plan", 0, "non_const_buffer_sizes")

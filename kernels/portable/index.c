@@ -182,6 +182,23 @@ static bool is_in_bag(const bag *b, int32_t i, int32_t column, int32_t *at) {
 REDUCE_BAG(reduce_floats, float, pt_load_float)
 REDUCE_BAG(reduce_doubles, double, pt_load_double)
 
+// Where bag i begins among the n indices; n behind the last.
+static int32_t bag_start(const pt_tensor *offsets, int32_t i, int32_t n) {
+    return i < offsets->sizes[0] ? (int32_t)pt_load_int(offsets->data, i, offsets->dtype) : n;
+}
+
+static int check_bag_starts(pt_context *c, const pt_tensor *offsets, int32_t bags, int32_t n) {
+    int32_t last = 0;
+    for (int32_t i = 0; i <= bags; i++) {
+        const int32_t start = bag_start(offsets, i, n);
+        if (i == 0 ? start != 0 && bags > 0 : start < last) {
+            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "offsets do not rise from 0");
+        }
+        last = start;
+    }
+    return PT_ERROR_OK;
+}
+
 static int run_embedding_bag(pt_context *c, const pt_ref *args) {
     bag b = {.weight = pt_get_tensor(c, args[EMBEDDING_BAG_WEIGHT]),
              .indices = pt_get_tensor(c, args[EMBEDDING_BAG_INDICES]),
@@ -196,16 +213,12 @@ static int run_embedding_bag(pt_context *c, const pt_ref *args) {
     }
     PT_TRY(pt_check_indices(c, &b.indices, b.weight.sizes[0], &b.out));
     PT_TRY(pt_check_indices(c, &offsets, n + 1, &b.out));
+    PT_TRY(check_bag_starts(c, &offsets, bags, n));
     for (int32_t i = 0; i < bags; i++) {
-        const int32_t end =
-            i + 1 < offsets.sizes[0] ? (int32_t)pt_load_int(offsets.data, i + 1, offsets.dtype) : n;
-        b.first = (int32_t)pt_load_int(offsets.data, i, offsets.dtype);
-        b.end = end;
-        if ((i == 0 && b.first != 0) || b.first > end) {
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "offsets do not rise from 0");
-        }
+        b.first = bag_start(&offsets, i, n);
+        b.end = bag_start(&offsets, i + 1, n);
         for (int32_t k = 0; k < columns; k++) {
-            PT_TRY(pt_count_product(c, end - b.first + 1, PT_ELEMENT_STEPS));
+            PT_TRY(pt_count_product(c, b.end - b.first + 1, PT_ELEMENT_STEPS));
             if (b.out.dtype == PT_DTYPE_DOUBLE) {
                 pt_store_double(b.out.data, i * columns + k, b.out.dtype, reduce_doubles(&b, k));
             } else {

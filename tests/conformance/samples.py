@@ -39,7 +39,8 @@ _ALSO = (
     "nn.functional.upsample_bilinear", "nn.functional.upsample_nearest",
 )
 # Without values of their own, or random
-_NOT = ("empty", "empty_strided", "empty_permuted", "bernoulli", "normal", "multinomial")
+_NOT = ("empty", "empty_strided", "empty_permuted", "bernoulli", "normal", "multinomial",
+        "rand_like", "randn", "randn_like", "randint", "randint_like")
 _NOT_NAMESPACES = ("_refs", "linalg", "masked.", "fft", "special", "sparse", "torch.ops")
 
 

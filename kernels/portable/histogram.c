@@ -49,21 +49,27 @@ static int find_range(pt_context *c, const pt_tensor *self, double *low, double 
 // conversions of floats are apart.
 #define APART static __attribute__((noinline))
 
-APART double rounded(double x) {
-    return (float)x;
+APART float in_dtype(double x, uint8_t dtype) {
+    float stored;
+    pt_store_float(&stored, 0, dtype, (float)x);
+    return pt_load_float(&stored, 0, dtype);
 }
 
-// The bin of an element in the range, computed in the dtype as PyTorch does, of halves in float32.
-#define BIN_OF(name, type)                                                                \
-    APART int32_t name(double x, double low, double high, int32_t bins) {                 \
-        const type place = ((type)x - (type)low) * (type)bins / ((type)high - (type)low); \
-        const type most = 0x7FFFFF80; /* which an int32_t and a float hold */             \
-        const int32_t bin = (int32_t)(place < most ? place : most);                       \
-        return bin < bins ? bin : bins - 1;                                               \
-    }
+// The bin of an element in the range. As in PyTorch each step is rounded to the dtype.
+APART int32_t bin_of_float(double x, double low, double high, int32_t bins, uint8_t dtype) {
+    const float beyond = in_dtype((float)x - (float)low, dtype);
+    const float times = in_dtype(beyond * in_dtype(bins, dtype), dtype);
+    const float place = in_dtype(times / in_dtype((float)high - (float)low, dtype), dtype);
+    const float most = 0x7FFFFF80; // which an int32_t and a float hold
+    const int32_t bin = (int32_t)(place < most ? place : most);
+    return bin < bins ? bin : bins - 1;
+}
 
-BIN_OF(bin_of_float, float)
-BIN_OF(bin_of_double, double)
+APART int32_t bin_of_double(double x, double low, double high, int32_t bins) {
+    const double place = (x - low) * bins / (high - low);
+    const int32_t bin = (int32_t)(place < INT32_MAX ? place : INT32_MAX);
+    return bin < bins ? bin : bins - 1;
+}
 
 static int run_histc(pt_context *c, const pt_ref *args) {
     const pt_tensor self = pt_get_tensor(c, args[HISTC_SELF]);
@@ -71,10 +77,14 @@ static int run_histc(pt_context *c, const pt_ref *args) {
     const int32_t n = pt_numel(&self), bins = out.sizes[0];
     double low = number(c, args[HISTC_MIN]), high = number(c, args[HISTC_MAX]);
     if (self.dtype != PT_DTYPE_DOUBLE) { // an element at an end is in the range
-        low = rounded(low);
-        high = rounded(high);
+        low = in_dtype(low, PT_DTYPE_FLOAT);
+        high = in_dtype(high, PT_DTYPE_FLOAT);
     }
     PT_TRY(find_range(c, &self, &low, &high));
+    if (pt_is_half(self.dtype)) {
+        low = in_dtype(low, self.dtype);
+        high = in_dtype(high, self.dtype);
+    }
     for (int32_t i = 0; i < bins; i++) {
         PT_TRY(pt_count_work(c, 1));
         pt_store_int(out.data, i, out.dtype, 0);
@@ -83,8 +93,9 @@ static int run_histc(pt_context *c, const pt_ref *args) {
         const double x = pt_load_double(self.data, i, self.dtype);
         PT_TRY(pt_count_elements(c, 1));
         if (x >= low && x <= high) {
-            const int32_t at = self.dtype == PT_DTYPE_DOUBLE ? bin_of_double(x, low, high, bins)
-                                                             : bin_of_float(x, low, high, bins);
+            const int32_t at = self.dtype == PT_DTYPE_DOUBLE
+                                   ? bin_of_double(x, low, high, bins)
+                                   : bin_of_float(x, low, high, bins, self.dtype);
             pt_store_double(out.data, at, out.dtype, pt_load_double(out.data, at, out.dtype) + 1);
         }
     }

@@ -25,6 +25,8 @@ def _difference(a, b):
         return "" if a == b or (a != a and b != b) else f"{a!r} and {b!r}"
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return f"{_kind(a)} and {_kind(b)}"
+    if a.is_complex():
+        a, b = torch.view_as_real(a), torch.view_as_real(b)
     if not a.is_floating_point():
         return _where(a, b, a != b)
     wide, other = a.double(), b.double()

@@ -9,6 +9,7 @@ bytes that are asked for; here a new one is returned.
 
 import collections
 import functools
+import math
 import operator
 import struct
 import threading
@@ -685,6 +686,14 @@ class Method(_Caller):
     def attribute(self, name, kept):
         """The parameter or buffer of a name: the Tensor of a Kept, pointed to it."""
         return self._show(self.ask(lib.pt_attribute, name), kept.tensor)
+
+    def tensor(self, value):
+        """(dtype, sizes, dim order, bytes), now, of value number `value`, a tensor that is written."""
+        c = ffi.addressof(self._m, "c")
+        t = lib.pt_get_tensor(c, lib.pt_find_value(c, value))
+        sizes = ffi.unpack(t.sizes, t.rank)
+        nbytes = math.prod(sizes) * element_size(t.dtype)
+        return t.dtype, sizes, list(ffi.unpack(t.dim_order, t.rank)), bytes(ffi.buffer(t.data, nbytes))
 
     # ---- executing
 

@@ -12,7 +12,7 @@ from ..inspect import memory_map as memory_map_module
 from ..run import running
 from ..run.request import Request
 from ..twin import open_program
-from . import etdump, profiling
+from . import etdump, intermediate, profiling
 
 
 @command("profile")
@@ -34,9 +34,11 @@ from . import etdump, profiling
               help="Draw the planned memory over the instructions, as SVG or PNG.")
 @click.option("--etdump", "etdump_path", type=OutputFile(), metavar="OUT.ETDP",
               help="Write an ETDump for the Inspector of executorch.devtools.")
+@click.option("--debug-buffer", type=OutputFile(), metavar="OUT.BIN",
+              help="With --etdump: write what each instruction computes, for the Inspector.")
 @options.as_json
 def profile_command(model, method, board, port, patience, firmware, bare, inputs, sizes, seed, quantize,
-                    prepare, files, sort, memory_map, etdump_path, as_json):
+                    prepare, files, sort, memory_map, etdump_path, debug_buffer, as_json):
     """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
     processor cycles or time on a connected board.
 
@@ -47,6 +49,8 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
       picotorch profile model.pte --memory-map memory.svg
     """
     options.check_run(firmware, bare, board, quantize, inputs, sizes)
+    if debug_buffer is not None and etdump_path is None:
+        raise click.UsageError("--debug-buffer needs --etdump: the ETDump says where each value is")
     if port is not None and board != running.HOST:
         raise click.UsageError("give --board or --port, not both")
     board = board if port is None else running.PORT + port
@@ -58,9 +62,12 @@ def profile_command(model, method, board, port, patience, firmware, bare, inputs
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
     entry, executions = profiling.profile(request, board)
+    if debug_buffer is not None:
+        executions, values = intermediate.with_values(executions, request)
+        write(debug_buffer, values)
     if etdump_path is not None:
         write(etdump_path, etdump.to_bytes(executions))
     show.entry(entry, as_json, profiling.show_text, sort)
-    for path in (memory_map, etdump_path):
+    for path in (memory_map, etdump_path, debug_buffer):
         if path is not None and not as_json:
             show.wrote(path)

@@ -23,7 +23,6 @@ from picotorch.errors import (
     INVALID_ARGUMENT,
     INVALID_STATE,
     INVALID_TYPE,
-    NOT_SUPPORTED,
     fail,
     need,
 )
@@ -31,7 +30,7 @@ from picotorch.host.aligned import aligned_copy
 from picotorch.host.files import read_file, write
 from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
-from picotorch.host.profile import etdump
+from picotorch.host.profile import etdump, intermediate
 from picotorch.host.profile.etdump import Execution
 from picotorch.host.run.request import read_events
 from picotorch.host.tensors import from_bfloat16, to_bfloat16
@@ -104,31 +103,44 @@ class Method:
         return repr(self._method)
 
 
-class Trace:
-    """Adds what each execution of a method takes to the executions of the program."""
+class Record:
+    """What is kept of a program's executions, and the buffer for what instructions compute, if any."""
 
-    def __init__(self, meta: picotorch.MethodMeta, executions: list[Execution]):
+    def __init__(self, debug_buffer_size: int):
+        self.executions: list[Execution] = []
+        self.buffer = intermediate.DebugBuffer(debug_buffer_size) if debug_buffer_size else None
+
+
+class Trace:
+    """Adds what each execution of a method takes and computes to the record of the program."""
+
+    def __init__(self, meta: picotorch.MethodMeta, record: Record):
         self.tracer = picotorch.EventTracer(bytearray(picotorch.EventTracer.nbytes(meta)))
-        self._instructions = read_instructions(meta, Values(meta.program, meta.plan))
-        self._executions = executions
+        self._values = Values(meta.program, meta.plan)
+        self._instructions = read_instructions(meta, self._values)
+        self._record = record
 
     def execute(self, method: picotorch.Method) -> None:
         self.tracer.reset()
+        found, buffer = (), self._record.buffer
         try:
-            method.execute()
+            if buffer is None:
+                method.execute()
+            else:
+                found = intermediate.execute(method, self._instructions, self._values, buffer)
         finally:
             events = read_events(self.tracer.buffer)
-            self._executions.append(Execution(self._instructions, events))
+            self._record.executions.append(Execution(self._instructions, events, *found))
 
 
 class Program:
     """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
 
-    def __init__(self, program: picotorch.Program, data_map=None, enable_etdump: bool = False):
+    def __init__(self, program: picotorch.Program, data_map=None, record: Record | None = None):
         self._program = program
         self._data_map = data_map
         self._methods: dict[str, Method] = {}
-        self._executions: list[Execution] | None = [] if enable_etdump else None
+        self._record = record
 
     @property
     def method_names(self) -> set[str]:
@@ -146,7 +158,7 @@ class Program:
 
     def _load(self, name, planned):
         meta = self._program.method_meta(name)
-        trace = None if self._executions is None else Trace(meta, self._executions)
+        trace = None if self._record is None else Trace(meta, self._record)
         return Method(load_with_exact_memories(
             self._program, name, data_map=self._data_map, event_tracer=trace and trace.tracer,
             planned=planned), trace)
@@ -157,14 +169,17 @@ class Program:
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
         """Writes what each instruction of all executions took, in nanoseconds, as an ETDump for
-        executorch.devtools. There are no intermediate outputs that would go into a debug buffer.
+        executorch.devtools; and with a debug buffer what each computed.
 
         Raises InvalidState, AccessFailed.
         """
-        if self._executions is None:
+        if self._record is None:
             raise fail(INVALID_STATE, "nothing is recorded", "etdump",
                        remedy="load the program with enable_etdump=True")
-        write(_path(etdump_path, "etdump_path"), etdump.to_bytes(self._executions))
+        paths = _path(etdump_path, "etdump_path"), _path(debug_buffer_path, "debug_buffer_path")
+        write(paths[0], etdump.to_bytes(self._record.executions))
+        if self._record.buffer is not None:
+            write(paths[1], bytes(self._record.buffer.data))
 
     def __repr__(self):
         return repr(self._program)
@@ -194,15 +209,14 @@ class Runtime:
         """A program from a path, its bytes or a file object; data_path: of the .ptd file of its
         external tensors, or of several.
 
-        enable_etdump: what each execution takes is kept for write_etdump_result_to_file. Raises
-        AccessFailed, InvalidProgram; NotFound, InvalidExternalData of a .ptd file; NotSupported for
-        intermediate outputs.
+        enable_etdump: what each execution takes is kept for write_etdump_result_to_file, and in
+        debug_buffer_size bytes what each instruction computes: execute raises MemoryAllocationFailed
+        where they are too few. Raises AccessFailed, InvalidProgram, InvalidArgument; NotFound,
+        InvalidExternalData of a .ptd file.
         """
         need(verification, Verification, "verification")
         need(debug_buffer_size, int, "debug_buffer_size")
-        if debug_buffer_size:
-            raise fail(NOT_SUPPORTED, "recording intermediate outputs", "etdump",
-                       remedy="leave debug_buffer_size 0")
+        record = Record(debug_buffer_size)
         found = _read(data)
         buffer_size(found, "program")
         loader = picotorch.BufferDataLoader(aligned_copy(found))
@@ -210,7 +224,7 @@ class Runtime:
             data_path = [] if data_path is None else [data_path]
         files = [read_file(_path(path, "data_path")) for path in data_path]
         return Program(picotorch.Program.load(loader, verification.value), open_data(files),
-                       enable_etdump is True)
+                       record if enable_etdump is True else None)
 
 
 def _path(value, subject):

@@ -313,6 +313,15 @@ def test_the_etdump_has_its_identifier_and_size(call, tmp_path):
     assert data.count(b"Method::execute\0") == 1
 
 
+def test_the_debug_buffer_has_what_instructions_compute(call, tmp_path):
+    written = tmp_path / "out.etdp", tmp_path / "out.bin"
+    assert call("profile", path("mlp"), "--etdump", written[0], "--debug-buffer", written[1])[0] == 0
+    loaded = Runtime.get().load_program(path("mlp"), enable_etdump=True, debug_buffer_size=1 << 20)
+    loaded.load_method("forward").execute(random_inputs(meta_of(path("mlp").read_bytes()), 0))
+    assert written[1].read_bytes() == bytes(loaded._record.buffer.data)
+    assert_usage(call("profile", path("mlp"), "--debug-buffer", written[1]), "--etdump")
+
+
 @needs_executorch
 def test_the_inspector_sees_the_counts_of_a_board(call, tmp_path):
     written = tmp_path / "out.etdp"
@@ -354,4 +363,4 @@ def test_the_runtime_records_what_is_executed(tmp_path):
     written = tmp_path / "out.etdp"
     loaded.write_etdump_result_to_file(written, tmp_path / "debug.bin")
     assert written.read_bytes()[8:12] == b"ED00"
-    assert len(loaded._executions) == len(runs)
+    assert len(loaded._record.executions) == len(runs)

@@ -156,11 +156,14 @@ images: all-firmware ## Run every fixture and benchmark model as an image on eve
 size: all-firmware ## Print the bytes of the core, of each kernel family and of the firmware
 	.venv/bin/python tools/size_report.py
 
+# Tests of these files that are skipped where torch and executorch are not installed
+NEEDS_TORCH = tests/host/test_new_user.py tests/host/test_profile.py $(addprefix tests/runtime/test_,intermediate_outputs.py runtime.py)
+
 .PHONY: conformance
 conformance: build/conformance/installed ## Export programs and compare the twin with ExecuTorch's runtime (CONFORMANCE=quick: a part)
 	build/conformance/bin/python tests/conformance/run.py $(if $(filter quick,$(CONFORMANCE)),--quick)
 	@$(SETUP) firmware --board mps2-an386 --variant run
-	build/conformance/bin/python -m pytest -q tests/host/test_new_user.py -k "quick_start or export"
+	build/conformance/bin/python -m pytest -q $(NEEDS_TORCH) -k "quick_start or export or inspector or executorch_ or of_torch"
 
 .PHONY: architectures
 architectures: build/conformance/architectures ## Export architectures of transformers and timm, compare the twin and a board with ExecuTorch

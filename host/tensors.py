@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 from picotorch import from_blob, schema
-from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, fail
+from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, fail
 
 from .aligned import aligned_copy
 
@@ -72,6 +72,23 @@ def as_array(value, scalar_type):
     if isinstance(value, np.ndarray):
         return value.view(bits)
     return value.view(getattr(sys.modules["torch"], bits)).numpy()
+
+
+def is_torch(value):
+    """True for a tensor of torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def as_torch(array, scalar_type):
+    """An output as a tensor of torch, which has its own bytes. Quantized types stay integers."""
+    try:
+        import torch
+    except ImportError:
+        raise fail(NOT_FOUND, "is not installed", "torch", remedy="install it or take arrays") from None
+    name = next((name for name, number in _NAMES.items() if number == scalar_type), array.dtype.name)
+    flat = torch.from_numpy(np.array(array, order="C").reshape(-1).view("uint8"))
+    return flat.view(getattr(torch, name)).reshape(array.shape)
 
 
 def as_tensor(array, info):

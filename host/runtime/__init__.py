@@ -1,11 +1,12 @@
-"""The interface of executorch.runtime, with numpy arrays.
+"""The interface of executorch.runtime, with tensors of torch or numpy arrays.
 
     from picotorch.runtime import Runtime, Verification
     program = Runtime.get().load_program("model.pte")
     outputs = program.load_method("forward").execute([x])
 
-numpy has no bfloat16: outputs of it are arrays of its bits (uint16), which from_bfloat16 makes float32;
-inputs are the same (to_bfloat16), or tensors of torch, or arrays of ml_dtypes.
+Outputs are tensors of torch where an input is one, else numpy arrays. numpy has no bfloat16: such an
+output is an array of its bits (uint16), which from_bfloat16 makes float32; such an input is the same
+(to_bfloat16), or an array of ml_dtypes.
 
 Every error is a picotorch.Error with ExecuTorch's code and name.
 """
@@ -33,7 +34,7 @@ from picotorch.host.instructions import read_instructions
 from picotorch.host.profile import etdump, intermediate
 from picotorch.host.profile.etdump import Execution
 from picotorch.host.run.request import read_events
-from picotorch.host.tensors import from_bfloat16, to_bfloat16
+from picotorch.host.tensors import as_torch, from_bfloat16, is_torch, to_bfloat16
 from picotorch.host.twin import open_data, output, set_inputs
 from picotorch.host.values import TENSOR, Values
 from picotorch.memory import buffer_size
@@ -62,8 +63,9 @@ class Method:
         self._meta = method.method_meta()
         self._trace = trace
 
-    def execute(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs for these inputs: new arrays; numbers, bools and None as such.
+    def execute(self, inputs: Sequence[Any], *, torch: bool | None = None) -> list[Any]:
+        """The outputs for these inputs: new arrays; numbers, bools and None as such. With `torch` they
+        are tensors of torch; without a word about it, if an input is one.
 
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
@@ -72,6 +74,8 @@ class Method:
         """
         if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
             raise fail(INVALID_TYPE, "are not a list or tuple", "inputs", remedy="give a list of them")
+        if not isinstance(torch, bool | None):
+            raise fail(INVALID_TYPE, "is neither None nor a bool", "torch", remedy="leave it out")
         checked = checked_inputs(self._meta, inputs)
         self._check_contiguous(checked)
         set_inputs(self._method, self._meta, checked)
@@ -79,7 +83,15 @@ class Method:
             self._method.execute()
         else:
             self._trace.execute(self._method)
-        return [output(self._method, self._meta, i) for i in range(self._meta.num_outputs())]
+        if torch is None:
+            torch = any(map(is_torch, inputs))
+        return [self._output(i, torch) for i in range(self._meta.num_outputs())]
+
+    def _output(self, i, torch):
+        value = output(self._method, self._meta, i)
+        if torch and self._meta.output_tag(i) == TENSOR:
+            return as_torch(value, self._meta.output_tensor_meta(i).scalar_type())
+        return value
 
     def _check_contiguous(self, inputs):
         for i, array in enumerate(inputs):

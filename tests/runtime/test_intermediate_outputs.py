@@ -134,7 +134,7 @@ def _tensor(tensor, data):
 
 @needs_executorch
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"symbolic_sizes", "channels_last_network"}))
-def test_the_events_are_those_of_executorch(name, tmp_path):
+def test_the_events_are_those_of_executorch_runtime(name, tmp_path):
     import torch
     from executorch.runtime import Runtime as ExecuTorchRuntime
 

@@ -1,6 +1,8 @@
 """picotorch.runtime: the interface of executorch.runtime."""
 
+import importlib.util
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -228,3 +230,46 @@ def test_nothing_is_recorded_without_being_asked_for():
     path = fixture_store.load("add_1").path
     program = Runtime.get().load_program(path, debug_buffer_size=1000)
     assert error_of(program.write_etdump_result_to_file, "a", "b").name == "InvalidState"
+
+
+# ---- torch
+
+needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
+
+
+def as_array(tensor):
+    import torch
+
+    if tensor.dtype == torch.bfloat16:
+        tensor = tensor.view(torch.uint16)
+    return tensor.numpy()
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["any_all", "argmax_argmin", "bfloat16_mlp", "complex_numbers",
+                                  "empty_tensors", "mlp", "zero_dim"])
+def test_outputs_are_tensors_of_torch_where_an_input_is_one(name):
+    import torch
+
+    run = fixture_store.load(name).runs[0]
+    method = load(name, run.method)
+    arrays = method.execute(run.inputs)
+    is_bfloat16 = [method.metadata.input_tensor_meta(i).dtype() == 15 for i in range(len(run.inputs))]
+    inputs = [torch.from_numpy(value).view(torch.bfloat16) if half else torch.from_numpy(value)
+              for value, half in zip(run.inputs, is_bfloat16, strict=True)]
+    for outputs in (method.execute(inputs), method.execute(run.inputs, torch=True)):
+        assert all(isinstance(output, torch.Tensor) for output in outputs)
+        for output, array in zip(outputs, arrays, strict=True):
+            np.testing.assert_array_equal(as_array(output), array)
+            assert output.shape == array.shape
+    assert all(isinstance(output, np.ndarray) for output in method.execute(inputs, torch=False))
+    assert any(output.dtype == torch.bfloat16 for output in outputs) == (name == "bfloat16_mlp")
+
+
+def test_tensors_of_torch_that_are_asked_for_need_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    method = load("mlp")
+    inputs = fixture_store.load("mlp").runs[0].inputs
+    error = error_of(method.execute, inputs, torch=True)
+    assert error.name == "NotFound" and "torch" in str(error)
+    assert error_of(method.execute, inputs, torch="yes").name == "InvalidType"

@@ -236,7 +236,7 @@ CALLS = {
     "runtime.Program.metadata": (host_program, {"method_name": lambda: "encode"}),
     "runtime.Program.write_etdump_result_to_file": (host_program, {
         "etdump_path": lambda: "events", "debug_buffer_path": lambda: "outputs"}),
-    "runtime.Method.execute": (host_method, {"inputs": lambda: [X]}),
+    "runtime.Method.execute": (host_method, {"inputs": lambda: [X], "torch": lambda: None}),
     **{f"runtime.MethodMeta.{name}": (lambda: host_method().metadata, {"index": lambda: 0})
        for name in ("input_tensor_meta", "output_tensor_meta", "input_quantization",
                     "output_quantization", "attribute_tensor_meta")},

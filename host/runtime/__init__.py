@@ -33,6 +33,7 @@ from picotorch.host.inputs import checked_inputs
 from picotorch.host.instructions import read_instructions
 from picotorch.host.profile import etdump, intermediate
 from picotorch.host.profile.etdump import Execution
+from picotorch.host.run import bundled
 from picotorch.host.run.request import read_events
 from picotorch.host.tensors import as_torch, from_bfloat16, is_torch, to_bfloat16
 from picotorch.host.twin import open_data, output, set_inputs
@@ -218,8 +219,8 @@ class Runtime:
         debug_buffer_size: int = 0,
         data_path: Path | str | Sequence[Path | str] | None = None,
     ) -> Program:
-        """A program from a path, its bytes or a file object; data_path: of the .ptd file of its
-        external tensors, or of several.
+        """A program from the path, bytes or file object of a .pte or .bpte file; data_path: of the .ptd
+        file of its external tensors, or of several.
 
         enable_etdump: what each execution takes is kept for write_etdump_result_to_file, and in
         debug_buffer_size bytes what each instruction computes: execute raises MemoryAllocationFailed
@@ -231,7 +232,7 @@ class Runtime:
         record = Record(debug_buffer_size)
         found = _read(data)
         buffer_size(found, "program")
-        loader = picotorch.BufferDataLoader(aligned_copy(found))
+        loader = picotorch.BufferDataLoader(aligned_copy(bundled.program_of(found)))
         if not isinstance(data_path, list | tuple):
             data_path = [] if data_path is None else [data_path]
         files = [read_file(_path(path, "data_path")) for path in data_path]

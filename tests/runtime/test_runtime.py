@@ -127,6 +127,14 @@ def test_metadata():
     assert error_of(meta.output_tensor_meta, -1).name == "InvalidArgument"
 
 
+def test_a_bundled_program_is_one():
+    path = Path(__file__).parents[1] / "models/bundled/passing.bpte"
+    for source in (path, path.read_bytes()):
+        program = Runtime.get().load_program(source)
+        assert program.load_method("forward").metadata.num_inputs() > 0
+    assert error_of(Runtime.get().load_program, path.read_bytes()[:99]).name == "InvalidProgram"
+
+
 def test_registries():
     runtime = Runtime.get()
     assert runtime is Runtime.get()

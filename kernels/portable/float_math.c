@@ -21,19 +21,38 @@ static double double_with_sign(double x, double sign) {
 // Adding it rounds to an integer, which is then in the low bits.
 #define ROUNDER 0x1.8p+23f
 
+// The constants of reduced_exp, in its order.
+static const float exp_constants[9] = {
+    LOG2_E,         ROUNDER,        LN2_HIGH,       LN2_LOW,        0x1.6a1a6ep-10f,
+    0x1.123fc6p-7f, 0x1.555916p-5f, 0x1.55548ap-3f, 0x1.fffffcp-2f,
+};
+
 // e^(x + low) = 2^n (1 + q) with n in the low bits of *n, |q| < 0.42. |x| < 2^8, low is small.
 // e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2; the fit's error is 3.3e-9.
 static inline __attribute__((always_inline)) float reduced_exp(float x, float low, uint32_t *n) {
-    float t = x * LOG2_E + ROUNDER;
-    float k = t - ROUNDER;
-    float r = (x - k * LN2_HIGH) - (k * LN2_LOW - low);
-    float p = 0x1.6a1a6ep-10f;
-    p = p * r + 0x1.123fc6p-7f;
-    p = p * r + 0x1.555916p-5f;
-    p = p * r + 0x1.55548ap-3f;
-    p = p * r + 0x1.fffffcp-2f;
+    const float *at = exp_constants;
+#if defined(__arm__) && defined(__ARM_FP)
+    // All by one instruction, where gcc takes one for each.
+    register float log2_e __asm__("s4"), rounder __asm__("s5"), ln2_high __asm__("s6");
+    register float ln2_low __asm__("s7"), p __asm__("s8"), c3 __asm__("s9"), c2 __asm__("s10");
+    register float c1 __asm__("s11"), c0 __asm__("s12");
+    __asm__("vldm %[at], {s4-s12}"
+            : "=t"(log2_e), "=t"(rounder), "=t"(ln2_high), "=t"(ln2_low), "=t"(p), "=t"(c3),
+              "=t"(c2), "=t"(c1), "=t"(c0)
+            : [at] "r"(at), "m"(*(const float(*)[9])at));
+#else
+    float log2_e = at[0], rounder = at[1], ln2_high = at[2], ln2_low = at[3];
+    float p = at[4], c3 = at[5], c2 = at[6], c1 = at[7], c0 = at[8];
+#endif
+    float t = x * log2_e + rounder;
+    float k = t - rounder;
+    float r = (x - k * ln2_high) - (k * ln2_low - low);
+    float q = p * r + c3;
+    q = q * r + c2;
+    q = q * r + c1;
+    q = q * r + c0;
     *n = to_bits(t);
-    return p * (r * r) + r;
+    return q * (r * r) + r;
 }
 
 // e^(x + low) where the result may lie outside the normal numbers.
@@ -54,7 +73,7 @@ static __attribute__((noinline)) float exp_far(float x, float low) {
 }
 
 static inline __attribute__((always_inline)) float exp_sum(float x, float low) {
-    if ((to_bits(x) & 0x7FFFFFFF) > 0x42AE0000) { // |x| > 87
+    if ((to_bits(x) & 0x7FFFFFFF) > 0x42800000) { // |x| > 64, before the result ends at 87
         return exp_far(x, low);
     }
     uint32_t n;

@@ -33,13 +33,4 @@ static inline void pt_double_patch_by_depth(uint32_t *block, int32_t depth) {
     }
 }
 
-// Weights: the sum of a second one and 2^16 times the first, up to a multiple of four weights.
-static inline uint32_t *pt_pair_weights(const int8_t *weights, int32_t depth, uint32_t *to) {
-    for (int32_t k = 0; k < ((depth + 3) & ~3); k += 2) {
-        uint32_t first = k < depth ? (uint32_t)weights[k] : 0;
-        *to++ = (first << 16) + (k + 1 < depth ? (uint32_t)weights[k + 1] : 0);
-    }
-    return to;
-}
-
 #endif

@@ -31,6 +31,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#if defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
+#define PT_PATCHES_PAIRS
+#endif
+
 typedef struct pt_layer {
     const int8_t *weights; // `depth` for each channel
     int32_t depth, channels;
@@ -48,6 +52,12 @@ typedef struct pt_layer {
     const int32_t *folded; // bias and offset times sum of weights, where the ISA folds them
 #if PT_HAS_ANY_CORE
     int8_t *restored; // room for the weights of a channel
+#endif
+#if defined(PT_PATCHES_PAIRS)
+    int32_t patches; // of the image; 0 where they are not known
+    uint32_t *spare; // scratch behind the block, for what is made of channels while the layer runs
+    uint32_t spare_bytes;
+    bool uses_spare; // for what is `prepared`
 #endif
 } pt_layer;
 
@@ -101,10 +111,8 @@ void pt_multiply_patch(const pt_layer *layer, const int8_t *patch, int8_t *out);
 #define PT_PATCHES_DSP
 #include "dsp/patches.h"
 #elif defined(PT_LOOPS_V7M)
-#define PT_PATCHES_PAIRS
 #include "v7m/patches.h"
 #elif defined(PT_LOOPS_V6M)
-#define PT_PATCHES_PAIRS
 #include "v6m/patches.h"
 #elif defined(PT_X86)
 #include "x86/patches.h"

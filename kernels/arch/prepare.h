@@ -10,6 +10,9 @@
 // pt_layer_bytes of a layer, whose channels are all of it or of a group.
 void pt_prepare_layer_v6m(const pt_layer *layer, void *to);
 void pt_prepare_layer_dsp(const pt_layer *layer, void *to);
+// Of channel o the weights by twos, then bias with the offset, shift and multiplier. Returns the
+// end; `fit` becomes 0 where two weights of a step are -128.
+uint32_t *pt_prepare_channel_v6m(const pt_layer *layer, int32_t o, uint32_t *words, uint32_t *fit);
 // pt_prepared_rows bytes of the rows of w.
 void pt_prepare_rows_dsp(const pt_linear *p, const int8_t *w, void *to);
 

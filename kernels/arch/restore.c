@@ -58,7 +58,7 @@ static int32_t half_of(uint32_t value) {
     return (int32_t)value / 2;
 }
 
-// Weights by twos, see pt_pair_weights. Returns the end, the sum of the weights in *sum.
+// Weights by twos, see v6m/prepare.c. Returns the end, the sum of the weights in *sum.
 static const uint32_t *restore_pairs(const uint32_t *words, int32_t depth, int8_t *weights,
                                      uint32_t *sum) {
     for (int32_t k = 0; k < ((depth + 3) & ~3); k += 2, words++) {

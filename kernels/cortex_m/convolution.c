@@ -407,6 +407,19 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_laye
     return PT_ERROR_OK;
 }
 
+#if defined(PT_PATCHES_PAIRS)
+// Takes the temp memory that no kernel has asked for, where it is more than `bytes`.
+static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch, uint32_t *bytes) {
+    const uint32_t used = (x->c->scratch_needed + 3) & ~3u, all = x->c->scratch_size & ~3u;
+    layer->patches = x->out.height * x->out.width;
+    if (all <= used || all - used <= *bytes) {
+        return scratch;
+    }
+    *bytes = all - used;
+    return x->c->scratch + used;
+}
+#endif
+
 static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, void *scratch,
                           uint32_t bytes) {
     pt_layer layer = layer_of(x);
@@ -418,6 +431,9 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
         return PT_ERROR_OK;
     }
     bytes = pt_keep_room(&layer, scratch, bytes);
+#if defined(PT_PATCHES_PAIRS)
+    scratch = larger_scratch(x, &layer, scratch, &bytes);
+#endif
     pt_begin_layer(&layer, scratch, bytes);
     for (int32_t g = 0; g < x->groups; g++) {
         if (PT_CONVOLVES_ALL || !layer.in_parts) {

@@ -105,6 +105,27 @@ def test_two_least_weights_beside_each_other(board):
 
 
 @pytest.mark.parametrize("board", BOARDS)
+def test_channels_prepared_in_temp_memory(board):
+    """Temp memory for all channels of layers of many pixels, for some, and for none; channels with two
+    least weights beside each other between them."""
+    rng = np.random.default_rng(7)
+    cases = []
+    for depth, kernel, groups in ((48, 1, 1), (67, 1, 2), (6, 3, 1), (16, 3, 1), (7, 3, 2)):
+        for least in ((), (0,), (3, 4), (1, 17)):
+            channels = int(rng.integers(18, 60)) * groups
+            w = int8(rng, channels, kernel, kernel, depth).clip(-127)
+            w.reshape(channels, -1)[list(least), 6:8] = -128
+            x = int8(rng, 1, depth * groups, 7, int(rng.integers(8, 12)))
+            x[:, :, 2:4] = -128
+            one = convolution(x, w, rng.integers(-999, 999, channels), 1 << 30, -9, out_offset=5,
+                              padding=kernel // 2)
+            asked, channel = one.on_twin(board).scratch, 2 * (-(-w[0].size // 4) * 4) + 16
+            cases += [Case(CONVOLUTION, *one.arguments, given=given) for given in
+                      (None, asked, asked + 3 * channel, asked + 4 * channel + 4, asked + 9 * channel)]
+    assert_same(board, cases)
+
+
+@pytest.mark.parametrize("board", BOARDS)
 def test_sums_beside_halves(board):
     """Sums that lie next to the boundaries of outputs, and some beyond all outputs."""
     rng = np.random.default_rng(4)

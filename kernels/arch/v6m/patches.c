@@ -2,6 +2,7 @@
 
 #if defined(PT_LOOPS_V6M)
 #include "../pack_by_depth.h"
+#include "../prepare.h"
 #include "products.h"
 
 // ---- channels
@@ -24,7 +25,9 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth, bool *fits) {
     return sum;
 }
 
-void pt_fold_offset(pt_layer *layer, int32_t *folded) {
+// Folds the layer's offset into the bias of each channel. Those whose weights need wider sums
+// become parts of their own.
+static void fold_offset(pt_layer *layer, int32_t *folded) {
     const int8_t *w = layer->weights;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
         bool fits;
@@ -36,6 +39,54 @@ void pt_fold_offset(pt_layer *layer, int32_t *folded) {
         uint32_t offset = (uint32_t)layer->offset * sum;
         folded[o] = pt_add_int32(pt_bias_of(&layer->output, o), (int32_t)offset);
     }
+}
+
+// They fit, and patches are long or cannot be taken in larger blocks.
+static bool takes_prepared(const pt_layer *layer) {
+    const uint32_t *words = layer->prepared;
+    return words && pt_v6m_takes_prepared(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
+}
+
+// Prepares as many channels as there is room for, and all of which fit. False: none, or too few of
+// them or of patches to pay for it.
+static bool prepare_some(pt_layer *layer) {
+    enum { FEWEST = 8, FEWEST_PATCHES = 48 };
+    const uint32_t channel = pt_layer_bytes(layer->depth, 2) / 2;
+    uint32_t *words = layer->spare, fit = 1;
+    int32_t most = (int32_t)(layer->spare_bytes / channel), n = 0;
+    most = most < layer->channels ? most : layer->channels;
+    if (!pt_v6m_takes_prepared(layer->depth) || layer->patches < FEWEST_PATCHES ||
+        (most < FEWEST && most < layer->channels)) {
+        return false;
+    }
+    while (n < most && fit) {
+        words = pt_prepare_channel_v6m(layer, n, words, &fit);
+        n += (int32_t)fit;
+    }
+    if (n > 0) {
+        layer->channels = n;
+        layer->prepared = layer->spare;
+    }
+    return n > 0;
+}
+
+void pt_take_channels(pt_layer *layer, uint32_t *room) {
+    if (layer->uses_spare) {
+        layer->prepared = NULL;
+    }
+    layer->scales_fast = !pt_narrows(&layer->output.range) &&
+                         (layer->prepared || pt_layer_scales_fast(layer)) &&
+                         layer->output.range.offset == (int8_t)layer->output.range.offset;
+    layer->by_depth = layer->scales_fast && takes_prepared(layer);
+    layer->uses_spare = layer->scales_fast && !layer->by_depth && prepare_some(layer);
+    if (layer->by_depth || layer->uses_spare) {
+        layer->by_depth = true;
+        return;
+    }
+    layer->prepared = NULL; // parts may begin at any channel
+    layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
+    layer->folded = (int32_t *)room;
+    fold_offset(layer, (int32_t *)room);
 }
 
 // ---- packing

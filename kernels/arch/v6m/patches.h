@@ -18,30 +18,11 @@ static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes
     layer->block = scratch;
     layer->in_parts = true;
     layer->capacity = bytes / (2 * PT_PATCHES) >= depth ? PT_PATCHES : 2;
+    layer->spare = (uint32_t *)scratch + depth; // behind one pair
+    layer->spare_bytes = bytes - 4 * depth;
 }
 
-// Folds the layer's offset into the bias of each channel. Those whose weights need wider sums
-// become parts of their own.
-void pt_fold_offset(pt_layer *layer, int32_t *folded);
-
-// They fit, and patches are long or cannot be taken in larger blocks.
-static inline bool pt_takes_prepared(const pt_layer *layer) {
-    const uint32_t *words = layer->prepared;
-    return words && pt_v6m_takes_prepared(layer->depth) && words[(layer->depth + 3) / 4 * 2 + 3];
-}
-
-static inline void pt_take_channels(pt_layer *layer, uint32_t *room) {
-    layer->scales_fast = !pt_narrows(&layer->output.range) &&
-                         (layer->prepared || pt_layer_scales_fast(layer)) &&
-                         layer->output.range.offset == (int8_t)layer->output.range.offset;
-    layer->by_depth = layer->scales_fast && pt_takes_prepared(layer);
-    if (!layer->by_depth) {
-        layer->prepared = NULL; // parts may begin at any channel
-        layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
-        layer->folded = (int32_t *)room;
-        pt_fold_offset(layer, (int32_t *)room);
-    }
-}
+void pt_take_channels(pt_layer *layer, uint32_t *room);
 
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {
     bool full = left >= PT_PATCHES && layer->scales_fast && !layer->by_depth;

@@ -13,6 +13,7 @@
 //     n = pt_begin_block(&layer, left)
 //     pt_pack(&layer, i, k, values, count)        values k to k + count of patch i; count may be 0
 //     pt_pack_patch(&layer, i, values, count, rows, step)    or all in rows that are `step` apart
+//     pt_pack_two(&layer, i, values, next, count, rows, step)    or, if PT_BY_TWO, of i and i + 1
 //     pt_pad(&layer, i, k, count)                 zero points there
 //     pt_multiply_block(&layer, n, out)
 // then
@@ -137,6 +138,17 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
     for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
         pt_pack(layer, i, k, values, count);
     }
+}
+#endif
+
+#if defined(PT_PACKS_TWO)
+enum { PT_BY_TWO = 1 };
+#else
+enum { PT_BY_TWO = 0 };
+
+static inline void pt_pack_two(const pt_layer *layer, int32_t i, const int8_t *values, int32_t next,
+                               int32_t count, int32_t rows, int32_t step) {
+    (void)layer, (void)i, (void)values, (void)next, (void)count, (void)rows, (void)step;
 }
 #endif
 

@@ -293,9 +293,16 @@ static void convolve_some(const convolution *x, pt_layer *layer, const int8_t *i
             }
             if (at->column >= at->inside && at->column < at->outside) {
                 int32_t start = at->column * w->stride[PT_WIDTH] - w->padding[PT_WIDTH];
-                pt_pack_patch(layer, i, at->line + start * x->in.channels,
-                              w->kernel[PT_WIDTH] * x->channels, w->kernel[PT_HEIGHT],
-                              w->dilation[PT_HEIGHT] * x->in.width * x->in.channels);
+                const int8_t *from = at->line + start * x->in.channels;
+                int32_t size = w->kernel[PT_WIDTH] * x->channels, rows = w->kernel[PT_HEIGHT];
+                int32_t step = w->dilation[PT_HEIGHT] * x->in.width * x->in.channels;
+                if (PT_BY_TWO && !(i & 1) && i + 1 < n && at->column + 1 < at->outside) {
+                    pt_pack_two(layer, i++, from, w->stride[PT_WIDTH] * x->in.channels, size, rows,
+                                step);
+                    at->column++;
+                } else {
+                    pt_pack_patch(layer, i, from, size, rows, step);
+                }
             } else {
                 pack_edge(x, layer, in, at, i);
             }

@@ -22,23 +22,30 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth) {
         const pt_word *word = (const pt_word *)(const void *)weights;
         words = words < MOST ? words : MOST;
         weights += 4 * words;
-        uint32_t halves = 0;
+        uint32_t all = 0, halves = 0; // of the odd bytes; all without them has the even ones
 #pragma GCC unroll 4
         for (int32_t i = 0; i < words; i++) {
             uint32_t bytes = *word++ ^ 0x80808080;
-            halves += bytes & mask;
+            all += bytes;
             halves += bytes >> 8 & mask;
         }
+        all -= halves << 8;
+        sum += (int32_t)((all & 0xFFFF) + (all >> 16));
         sum += (int32_t)((halves & 0xFFFF) + (halves >> 16)) - words * 4 * 128;
     }
     return sum;
 }
 
-// Folds the layer's offset into the bias.
+// Folds the layer's offset into the bias, of more channels where the block leaves room.
 void pt_take_channels(pt_layer *layer, uint32_t *room) {
     const pt_channels *output = &layer->output;
     const int8_t *w = layer->weights;
-    layer->channels = layer->channels < PT_CHANNEL_ROOM ? layer->channels : PT_CHANNEL_ROOM;
+    int32_t most = PT_CHANNEL_ROOM;
+    if (layer->spare_bytes > sizeof(uint32_t[PT_CHANNEL_ROOM])) {
+        most = (int32_t)(layer->spare_bytes / sizeof *room);
+        room = layer->spare;
+    }
+    layer->channels = layer->channels < most ? layer->channels : most;
     layer->scales_fast = !pt_narrows(&output->range) && pt_layer_scales_fast(layer);
     layer->folded = (int32_t *)room;
     for (int32_t o = 0; o < layer->channels; o++, w += layer->depth) {
@@ -138,6 +145,58 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
             pack_value(to++, i, *values++);
         }
         k += count;
+    }
+}
+
+// Four values a time of both.
+static inline void pack_both(uint32_t **to, const int8_t **values, int32_t next, int32_t step,
+                             int32_t fours) {
+#define PT_TWO_OF_BOTH(first, second)          \
+    "ldrsb.w r4, [%[values], #" first "]\n\t"  \
+    "ldrsb.w r5, [%[others], #" first "]\n\t"  \
+    "ldrsb.w r6, [%[values], #" second "]\n\t" \
+    "ldrsb.w r8, [%[others], #" second "]\n\t" \
+    "add.w r4, r4, r5, lsl #16\n\t"            \
+    "add.w r6, r6, r8, lsl #16\n\t"            \
+    "str.w r4, [%[to]]\n\t"                    \
+    "str.w r6, [%[to], #4]\n\t"                \
+    "add %[to], %[to], %[step]\n\t"
+    const int8_t *others = *values + next;
+    // clang-format off
+    __asm__ volatile(
+        "1:\n\t"
+        PT_TWO_OF_BOTH("0", "1")
+        PT_TWO_OF_BOTH("2", "3")
+        "add %[values], %[values], #4\n\t"
+        "add %[others], %[others], #4\n\t"
+        "subs %[fours], #1\n\t"
+        "bne 1b"
+        : [to] "+r"(*to), [values] "+r"(*values), [others] "+r"(others), [fours] "+r"(fours)
+        : [step] "r"(step)
+        : "r4", "r5", "r6", "r8", "cc", "memory");
+    // clang-format on
+#undef PT_TWO_OF_BOTH
+}
+
+void pt_pack_two(const pt_layer *layer, int32_t i, const int8_t *values, int32_t next,
+                 int32_t count, int32_t rows, int32_t step) {
+    uint32_t *to = pt_pair_at(layer, i, 0);
+    const int32_t words = layer->width;
+    for (step -= count; rows > 0; rows--, values += step) {
+        int32_t left = count;
+        while (left > 0) {
+            // A word alone, to or from the second of two values, where four begin with a first.
+            bool second = (((uintptr_t)to - (uintptr_t)layer->block) & 4) != 0;
+            if (!second && left > 3) {
+                pack_both(&to, &values, next, words * (int32_t)sizeof *to, left / 4);
+                left &= 3;
+                continue;
+            }
+            *to = (uint32_t)values[0] + ((uint32_t)values[next] << 16);
+            to += second ? words - 1 : 1;
+            values++;
+            left--;
+        }
     }
 }
 

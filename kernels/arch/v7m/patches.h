@@ -14,6 +14,8 @@ static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes
     layer->block = scratch;
     layer->in_parts = true;
     layer->capacity = bytes / (2 * PT_PATCHES) >= depth ? PT_PATCHES : 2;
+    layer->spare = (uint32_t *)scratch + (uint32_t)layer->capacity / 2 * depth;
+    layer->spare_bytes = bytes - 2 * (uint32_t)layer->capacity * depth;
 }
 
 void pt_take_channels(pt_layer *layer, uint32_t *room);
@@ -34,3 +36,8 @@ static inline uint32_t *pt_pair_at(const pt_layer *layer, int32_t i, int32_t k) 
 void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *values,
                     int32_t count, int32_t rows, int32_t step);
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count);
+
+// Patches i, of an even number, and i + 1, whose values lie `next` bytes behind those of the first.
+void pt_pack_two(const pt_layer *layer, int32_t i, const int8_t *values, int32_t next,
+                 int32_t count, int32_t rows, int32_t step);
+#define PT_PACKS_TWO

@@ -36,24 +36,21 @@ enum { PT_HALF = 0x7F00, PT_HALVES = PT_HALF << 16 | PT_HALF };
 
 // clang-format off
 
-// r12 counts the depth: eight values a time, then two, then the last.
-#define PT_LOOP(eight, two, one) \
-    "subs r12, #8\n\t"           \
-    "blo 2f\n"                   \
-    "1:\n\t"                     \
-    eight                        \
-    "subs r12, #8\n\t"           \
-    "bhs 1b\n"                   \
-    "2:\n\t"                     \
-    "adds r12, #6\n\t"           \
-    "bmi 4f\n"                   \
-    "3:\n\t"                     \
+// r12 counts the depth: by what the first loop takes, then two values, then the last. `rest` takes
+// it from what the first loop left, negative, to what is left.
+#define PT_LOOP(first, rest, two, one) \
+    first                        \
+    "adds r12, #" rest "\n\t"  \
+    "beq 5f\n\t"               \
+    "subs r12, #2\n\t"         \
+    "bmi 4f\n"                  \
+    "3:\n\t"                   \
     two                          \
-    "subs r12, #2\n\t"           \
-    "bpl 3b\n"                   \
-    "4:\n\t"                     \
-    "adds r12, #2\n\t"           \
-    "beq 5f\n\t"                 \
+    "subs r12, #2\n\t"         \
+    "bpl 3b\n"                  \
+    "4:\n\t"                   \
+    "adds r12, #2\n\t"         \
+    "beq 5f\n\t"               \
     one                          \
     "5:\n\t"
 
@@ -126,9 +123,25 @@ static inline void pt_multiply_3x1(const pt_pairs *pairs) {
         "mov r5, r1\n\t"
         "mov lr, %[halves]\n\t"
         PT_LOOP(
+            "tst r12, #8\n\t"
+            "beq 6f\n\t"
+            "subs r7, #8\n\t"
+            "sub r11, #96\n\t"
+            "sub r12, #8\n\t"
+            "b 7f\n"
+            "6:\n\t"
+            "subs r12, #16\n\t"
+            "blo 2f\n"
+            "1:\n\t"
             PT_TWO("0") PT_TWO("2") PT_TWO("4") PT_TWO("6")
-            "adds r7, #8\n\t"
-            "add r11, #96\n\t",
+            "7:\n\t"
+            PT_TWO("8") PT_TWO("10") PT_TWO("12") PT_TWO("14")
+            "adds r7, #16\n\t"
+            "add r11, #192\n\t"
+            "subs r12, #16\n\t"
+            "bhs 1b\n"
+            "2:\n\t",
+            "16",
             PT_TWO("0")
             "adds r7, #2\n\t"
             "add r11, #24\n\t",
@@ -192,10 +205,17 @@ static inline void pt_multiply_1x2(const pt_pairs *pairs) {
         "add r10, r7, r12\n\t"
         "mov lr, %[halves]\n\t"
         PT_LOOP(
+            "subs r12, #8\n\t"
+            "blo 2f\n"
+            "1:\n\t"
             PT_TWO("0") PT_TWO("2") PT_TWO("4") PT_TWO("6")
             "adds r7, #8\n\t"
             "add r10, #8\n\t"
-            "add r11, #32\n\t",
+            "add r11, #32\n\t"
+            "subs r12, #8\n\t"
+            "bhs 1b\n"
+            "2:\n\t",
+            "8",
             PT_TWO("0")
             "adds r7, #2\n\t"
             "add r10, #2\n\t"

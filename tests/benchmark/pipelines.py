@@ -280,6 +280,8 @@ class CortexM55(Pipeline):
             return Step(cycles=0)
         if kind in ("loads", "stores"):
             return self.several(one, self.choice.words, 2, units=(("memory", 1),))
+        if one.name == "clrm":
+            return replace(self.several(one, self.choice.words, 1), reads=())
         latency = 2 if kind in self.LONGER or one.shifted or one.name in ("sbfx", "ubfx") else 1
         if one.name in ("vmla", "vmls", "vnmla", "vnmls"):
             latency = 4

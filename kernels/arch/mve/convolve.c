@@ -297,9 +297,10 @@ static bool has_windows(const pt_geometry *g, const pt_layer *layer, const int8_
             3) == 0;
 }
 
+// With the 16 bytes behind them that are read.
 static uint32_t window_bytes(const pt_geometry *g) {
     int32_t columns = (PATCHES - 1) * g->stride[1] + 3;
-    return (uint32_t)(3 * columns * g->channels);
+    return (uint32_t)(3 * columns * g->channels + 16);
 }
 
 static int32_t choose_windows(const pt_geometry *g) {

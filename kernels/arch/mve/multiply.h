@@ -382,109 +382,160 @@ PT_STATIC_ASSERT(PT_WINDOWS_16 == 0 && PT_WINDOWS_32 == 1 && PT_WINDOWS_64 == 2 
 
 // clang-format off
 
-// Four columns of pixels, one a patch, with a tap of the first row and of the second.
-#define PT_MULTIPLY_COLUMNS(add, a, b, c, d) \
-    "vmladav" #add ".s8 r0, " #a ", q4\n\t"  \
-    "vmladav" #add ".s8 r2, " #b ", q4\n\t"  \
-    "vmladav" #add ".s8 r4, " #c ", q4\n\t"  \
-    "vmladav" #add ".s8 r6, " #d ", q4\n\t"  \
-    "vmladav" #add ".s8 r8, " #a ", q5\n\t"  \
-    "vmladav" #add ".s8 r10, " #b ", q5\n\t" \
-    "vmladav" #add ".s8 r12, " #c ", q5\n\t" \
-    "vmladav" #add ".s8 lr, " #d ", q5\n\t"
+// A load takes no time of its own behind a product: another unit does it. So each stands alone between
+// two products, and the weights go through three registers. A part is 16 channels of a row of taps: it
+// begins with column 0 in q0 and the first row's tap 0 in q4, and ends with what the next one begins
+// with. What is loaded last is read from the packed pixels, or 16 bytes behind them, and from the rows.
+
+// A column with a tap of one of the rows.
+#define PT_WITH(add, sum, column, tap) \
+    "vmladav" #add ".s8 " #sum ", " #column ", " #tap "\n\t"
 
 // 16 channels of pixel i of a row of so many, and of tap i.
 #define PT_COLUMN(columns, q, part, i) \
     "vldrw.u32 " #q ", [r5, #16*(" #columns "*" #part "+" #i ")]\n\t"
 
-#define PT_TAP(channels, part, i)                                \
-    "vldrw.u32 q4, [r1, #" #channels "*" #i "+16*" #part "]\n\t" \
-    "vldrw.u32 q5, [r3, #" #channels "*" #i "+16*" #part "]\n\t"
+#define PT_TAP(row, channels, q, part, i) \
+    "vldrw.u32 " #q ", [" #row ", #" #channels "*" #i "+16*" #part "]\n\t"
 
-// Goes to the next row of taps, and loads its first.
-#define PT_NEXT_ROW(columns, channels)                     \
-    "vldrw.u32 q0, [r5, #" #columns "*" #channels "]!\n\t" \
-    "vldrw.u32 q4, [r1, #3*" #channels "]!\n\t"            \
-    "vldrw.u32 q5, [r3, #3*" #channels "]!\n\t"
+// The first of the next row of taps.
+#define PT_NEXT_TAP(row, channels, q) \
+    "vldrw.u32 " #q ", [" #row ", #3*" #channels "]!\n\t"
 
-// 16 channels of a row of taps, behind `first`, which loads column 0 and tap 0. `add` as above.
-#define PT_ROW_PART(add, channels, part, first) \
-    first                                       \
-    PT_COLUMN(6, q1, part, 1)                   \
-    PT_COLUMN(6, q2, part, 2)                   \
-    PT_COLUMN(6, q3, part, 3)                   \
-    PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3)    \
-    PT_COLUMN(6, q0, part, 4)                   \
-    PT_TAP(channels, part, 1)                   \
-    PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0)      \
-    PT_COLUMN(6, q1, part, 5)                   \
-    PT_TAP(channels, part, 2)                   \
-    PT_MULTIPLY_COLUMNS(a, q2, q3, q0, q1)
+#define PT_NEXT_COLUMN(columns, channels) \
+    "vldrw.u32 q0, [r5, #" #columns "*" #channels "]!\n\t"
 
-#define PT_FIRST_PART(add, channels) \
-    PT_ROW_PART(add, channels, 0, PT_NEXT_ROW(6, channels))
-
-#define PT_OTHER_PART(channels, part) \
-    PT_ROW_PART(a, channels, part, PT_COLUMN(6, q0, part, 0) PT_TAP(channels, part, 0))
+// `other`: loads the second row's tap 0; next_tap and next_column: what the next part begins with.
+// `add` is empty for the first products, which set the sums, and a for the others.
+#define PT_ROW_PART(add, channels, part, other, next_tap, next_column) \
+    PT_WITH(add, r0, q0, q4)                                           \
+    PT_COLUMN(6, q1, part, 1)                                          \
+    PT_WITH(add, r2, q1, q4)                                           \
+    PT_COLUMN(6, q2, part, 2)                                          \
+    PT_WITH(add, r4, q2, q4)                                           \
+    PT_COLUMN(6, q3, part, 3)                                          \
+    PT_WITH(add, r6, q3, q4)                                           \
+    other                                                              \
+    PT_WITH(add, r8, q0, q5)                                           \
+    PT_COLUMN(6, q0, part, 4)                                          \
+    PT_WITH(add, r10, q1, q5)                                          \
+    PT_TAP(r1, channels, q6, part, 1)                                  \
+    PT_WITH(add, r12, q2, q5)                                          \
+    PT_TAP(r3, channels, q4, part, 1)                                  \
+    PT_WITH(add, lr, q3, q5)                                           \
+    PT_WITH(a, r0, q1, q6)                                             \
+    PT_TAP(r1, channels, q5, part, 2)                                  \
+    PT_WITH(a, r2, q2, q6)                                             \
+    PT_WITH(a, r4, q3, q6)                                             \
+    PT_WITH(a, r6, q0, q6)                                             \
+    PT_TAP(r3, channels, q6, part, 2)                                  \
+    PT_WITH(a, r8, q1, q4)                                             \
+    PT_COLUMN(6, q1, part, 5)                                          \
+    PT_WITH(a, r10, q2, q4)                                            \
+    PT_WITH(a, r12, q3, q4)                                            \
+    PT_WITH(a, lr, q0, q4)                                             \
+    next_tap                                                           \
+    PT_WITH(a, r0, q2, q5)                                             \
+    PT_WITH(a, r2, q3, q5)                                             \
+    PT_WITH(a, r4, q0, q5)                                             \
+    PT_WITH(a, r6, q1, q5)                                             \
+    PT_WITH(a, r12, q0, q6)                                            \
+    next_column                                                        \
+    PT_WITH(a, r8, q2, q6)                                             \
+    PT_WITH(a, r10, q3, q6)                                            \
+    PT_WITH(a, lr, q1, q6)
 
 // The same at stride 2: tap 2 comes before tap 1, which shares no column with the others.
-#define PT_ROW_PART_APART(add, channels, part, first) \
-    first                                             \
-    PT_COLUMN(9, q1, part, 2)                         \
-    PT_COLUMN(9, q2, part, 4)                         \
-    PT_COLUMN(9, q3, part, 6)                         \
-    PT_MULTIPLY_COLUMNS(add, q0, q1, q2, q3)          \
-    PT_COLUMN(9, q0, part, 8)                         \
-    PT_TAP(channels, part, 2)                         \
-    PT_MULTIPLY_COLUMNS(a, q1, q2, q3, q0)            \
-    PT_COLUMN(9, q0, part, 1)                         \
-    PT_COLUMN(9, q1, part, 3)                         \
-    PT_COLUMN(9, q2, part, 5)                         \
-    PT_COLUMN(9, q3, part, 7)                         \
-    PT_TAP(channels, part, 1)                         \
-    PT_MULTIPLY_COLUMNS(a, q0, q1, q2, q3)
+#define PT_ROW_PART_APART(add, channels, part, other, next_tap, next_column) \
+    PT_WITH(add, r0, q0, q4)                                                 \
+    PT_COLUMN(9, q1, part, 2)                                                \
+    PT_WITH(add, r2, q1, q4)                                                 \
+    PT_COLUMN(9, q2, part, 4)                                                \
+    PT_WITH(add, r4, q2, q4)                                                 \
+    PT_COLUMN(9, q3, part, 6)                                                \
+    PT_WITH(add, r6, q3, q4)                                                 \
+    other                                                                    \
+    PT_WITH(add, r8, q0, q5)                                                 \
+    PT_COLUMN(9, q0, part, 8)                                                \
+    PT_WITH(add, r10, q1, q5)                                                \
+    PT_TAP(r1, channels, q6, part, 2)                                        \
+    PT_WITH(add, r12, q2, q5)                                                \
+    PT_TAP(r3, channels, q4, part, 2)                                        \
+    PT_WITH(add, lr, q3, q5)                                                 \
+    PT_TAP(r1, channels, q5, part, 1)                                        \
+    PT_WITH(a, r0, q1, q6)                                                   \
+    PT_WITH(a, r2, q2, q6)                                                   \
+    PT_WITH(a, r4, q3, q6)                                                   \
+    PT_WITH(a, r6, q0, q6)                                                   \
+    PT_TAP(r3, channels, q6, part, 1)                                        \
+    PT_WITH(a, r8, q1, q4)                                                   \
+    PT_COLUMN(9, q1, part, 1)                                                \
+    PT_WITH(a, r10, q2, q4)                                                  \
+    PT_COLUMN(9, q2, part, 3)                                                \
+    PT_WITH(a, r12, q3, q4)                                                  \
+    PT_COLUMN(9, q3, part, 5)                                                \
+    PT_WITH(a, lr, q0, q4)                                                   \
+    PT_COLUMN(9, q0, part, 7)                                                \
+    PT_WITH(a, r0, q1, q5)                                                   \
+    next_tap                                                                 \
+    PT_WITH(a, r2, q2, q5)                                                   \
+    PT_WITH(a, r4, q3, q5)                                                   \
+    PT_WITH(a, r6, q0, q5)                                                   \
+    PT_WITH(a, lr, q0, q6)                                                   \
+    next_column                                                              \
+    PT_WITH(a, r8, q1, q6)                                                   \
+    PT_WITH(a, r10, q2, q6)                                                  \
+    PT_WITH(a, r12, q3, q6)
 
-#define PT_FIRST_PART_APART(add, channels) \
-    PT_ROW_PART_APART(add, channels, 0, PT_NEXT_ROW(9, channels))
+// A part before another of its row, in the middle of a row, or the last.
+#define PT_FIRST_PART(form, columns, channels)                  \
+    form(a, channels, 0, PT_NEXT_TAP(r3, channels, q5),         \
+         PT_TAP(r1, channels, q4, 1, 0), PT_COLUMN(columns, q0, 1, 0))
 
-#define PT_OTHER_PART_APART(channels, part) \
-    PT_ROW_PART_APART(a, channels, part, PT_COLUMN(9, q0, part, 0) PT_TAP(channels, part, 0))
+#define PT_MIDDLE_PART(form, columns, channels, part, next)          \
+    form(a, channels, part, PT_TAP(r3, channels, q5, part, 0),       \
+         PT_TAP(r1, channels, q4, next, 0), PT_COLUMN(columns, q0, next, 0))
+
+#define PT_LAST_PART(form, columns, channels, part)            \
+    form(a, channels, part, PT_TAP(r3, channels, q5, part, 0), \
+         PT_NEXT_TAP(r1, channels, q4), PT_NEXT_COLUMN(columns, channels))
+
+// A row of one part.
+#define PT_ONLY_PART(form, add, columns)             \
+    form(add, 16, 0, PT_NEXT_TAP(r3, 16, q5),        \
+         PT_NEXT_TAP(r1, 16, q4), PT_NEXT_COLUMN(columns, 16))
 
 // Three rows of these parts, from sums of zero.
-#define PT_ROWS(label, parts)                       \
-    "movs r7, #3\n\t"                               \
-    "vstrw.32 q6, [r11]\n\t"                        \
-    "vstrw.32 q6, [r11, #16]\n\t"                   \
-    "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n" \
-    label ":\n\t"                                   \
-    parts                                           \
-    "subs r7, #1\n\t"                               \
+#define PT_ROWS(label, parts)                        \
+    "movs r7, #3\n\t"                                \
+    "clrm {r0, r2, r4, r6, r8, r10, r12, lr}\n"      \
+    label ":\n\t"                                    \
+    parts                                            \
+    "subs r7, #1\n\t"                                \
     "bne " label "b\n\t"
 
-// The code for so many columns and channels. What PT_NEXT_ROW adds is taken away before.
-#define PT_WINDOWS(columns, channels, label, rows) \
-    PT_KEEP_CODE(label)                            \
-    "subs r1, #3*" #channels "\n\t"                \
-    "add r3, r1, r9\n\t"                           \
-    "sub r5, r5, #" #columns "*" #channels "\n\t"  \
-    "str r5, [sp, #76]\n" /* packed */             \
-    ".balign 4\n"                                  \
-    label ":\n\t"                                  \
-    "ldr r5, [sp, #76]\n\t"                        \
-    rows                                           \
-    "mov r1, r3\n\t"                               \
-    "add r3, r1, r9\n\t"                           \
-    PT_STORE_SUMS                                  \
-    "bne " label "b\n\t"                           \
-    "b 9f\n\t"                                     \
+// The code for so many channels. The second row's address is that of the row of taps before.
+#define PT_WINDOWS(channels, label, rows) \
+    PT_KEEP_CODE(label)                   \
+    "add r3, r1, #6*" #channels "\n"      \
+    ".balign 4\n"                         \
+    label ":\n\t"                         \
+    "mov r5, r9\n\t"                      \
+    "vldrw.u32 q4, [r1]\n\t"              \
+    "vldrw.u32 q0, [r5]\n\t"              \
+    rows                                  \
+    "add r1, r1, #9*" #channels "\n\t"    \
+    "add r3, r3, #9*" #channels "\n\t"   \
+    PT_STORE_SUMS                         \
+    "bne " label "b\n\t"                  \
+    "b 9f\n\t"                            \
     ".balign 4\n"
 
 static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads) {
     register const pt_quads *r0 __asm__("r0") = quads;
     __asm__ volatile(
         PT_BEGIN_QUADS
-        "mov r9, r8\n\t"
-        "vmov.i32 q6, #0\n\t"
+        "mov r9, r5\n\t" // packed
         "tbh [pc, r6, lsl #1]\n"
         "20:\n\t"
         ".short (21f - 20b) / 2\n\t"
@@ -494,27 +545,27 @@ static void __attribute__((noinline)) pt_multiply_windows(const pt_quads *quads)
         ".short (25f - 20b) / 2\n"
         ".balign 4\n"
         "21:\n\t"
-        PT_WINDOWS(6, 16, "1",
-            PT_FIRST_PART(, 16)
-            PT_FIRST_PART(a, 16)
-            PT_FIRST_PART(a, 16))
+        PT_WINDOWS(16, "1",
+            PT_ONLY_PART(PT_ROW_PART, , 6)
+            PT_ONLY_PART(PT_ROW_PART, a, 6)
+            PT_ONLY_PART(PT_ROW_PART, a, 6))
         "22:\n\t"
-        PT_WINDOWS(6, 32, "2", PT_ROWS("3",
-            PT_FIRST_PART(a, 32)
-            PT_OTHER_PART(32, 1)))
+        PT_WINDOWS(32, "2", PT_ROWS("3",
+            PT_FIRST_PART(PT_ROW_PART, 6, 32)
+            PT_LAST_PART(PT_ROW_PART, 6, 32, 1)))
         "23:\n\t"
-        PT_WINDOWS(6, 64, "4", PT_ROWS("5",
-            PT_FIRST_PART(a, 64)
-            PT_OTHER_PART(64, 1)
-            PT_OTHER_PART(64, 2)
-            PT_OTHER_PART(64, 3)))
+        PT_WINDOWS(64, "4", PT_ROWS("5",
+            PT_FIRST_PART(PT_ROW_PART, 6, 64)
+            PT_MIDDLE_PART(PT_ROW_PART, 6, 64, 1, 2)
+            PT_MIDDLE_PART(PT_ROW_PART, 6, 64, 2, 3)
+            PT_LAST_PART(PT_ROW_PART, 6, 64, 3)))
         "24:\n\t"
-        PT_WINDOWS(9, 16, "6", PT_ROWS("7",
-            PT_FIRST_PART_APART(a, 16)))
+        PT_WINDOWS(16, "6", PT_ROWS("7",
+            PT_ONLY_PART(PT_ROW_PART_APART, a, 9)))
         "25:\n\t"
-        PT_WINDOWS(9, 32, "8", PT_ROWS("10",
-            PT_FIRST_PART_APART(a, 32)
-            PT_OTHER_PART_APART(32, 1)))
+        PT_WINDOWS(32, "8", PT_ROWS("10",
+            PT_FIRST_PART(PT_ROW_PART_APART, 9, 32)
+            PT_LAST_PART(PT_ROW_PART_APART, 9, 32, 1)))
         PT_END_QUADS
         : "+r"(r0)
         :

@@ -84,54 +84,56 @@ PT_OFFSET(pt_quads, out, 44);
     "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t" \
     "tst r11, #32\n\t"
 
-// From the sums of four rows to bytes, q1; r2 gets the quads that are left. Of each sum the sign
-// goes below the binary point, for halves to be rounded away from zero.
-#define PT_ADD_BIAS(sums, bias, signs)   \
-    "vldrw.u32 q0, [sp, #" #sums "]\n\t" \
-    "vadd.i32 q0, q0, " #bias "\n\t"     \
-    "vshr.s32 " #signs ", q0, #31\n\t"
-
-#define PT_SCALE(q, multiplier) \
-    "vqrdmlah.s32 " #q ", q0, " #multiplier "\n\t"
-
+// From the sums of four rows to bytes, q0, with r10 the quads that are left. Sums times multipliers
+// are rounded twice, halves away from zero. Instructions of one unit do not stand side by side
+// where that can be, since the next one would wait.
 #define PT_REQUANTIZE_QUAD                                           \
     "ldrd r7, r11, [sp, #64]\n\t"                                    \
+    "vldrw.u32 q0, [sp]\n\t"           /* row 0 */                   \
     "ldm r7!, {r0, r2, r4, r6}\n\t"    /* biases */                  \
+    "vldrw.u32 q1, [sp, #32]\n\t"      /* row 2 */                   \
     "ldm r11!, {r8, r10, r12, lr}\n\t" /* multipliers */             \
+    "vadd.i32 q0, q0, r0\n\t"                                        \
+    "vqrdmulh.s32 q0, q0, r8\n\t"                                    \
+    "vadd.i32 q1, q1, r4\n\t"                                        \
+    "movs r0, #1\n\t"                                                \
+    "vqrdmulh.s32 q1, q1, r12\n\t"                                   \
+    "vldrw.u32 q2, [sp, #16]\n\t"      /* row 1 */                   \
+    "vqdmlah.s32 q0, q0, r0\n\t"                                     \
     "strd r7, r11, [sp, #64]\n\t"                                    \
-    PT_ADD_BIAS(0, r0, q1)             /* row 0 */                   \
-    PT_SCALE(q1, r8)                                                 \
-    PT_ADD_BIAS(32, r4, q2)            /* row 2 */                   \
-    PT_SCALE(q2, r12)                                                \
+    "vadd.i32 q2, q2, r2\n\t"                                        \
     "ldr r7, [sp, #72]\n\t"                                          \
-    "ldm r7!, {r0, r4, r8, r12}\n\t"   /* shifts */                  \
+    "vqdmlah.s32 q1, q1, r0\n\t"                                     \
+    "ldm r7!, {r2, r4, r8, r12}\n\t"   /* shifts */                  \
+    "vqrdmulh.s32 q2, q2, r10\n\t"                                   \
+    "vrshl.s32 q0, r2\n\t"                                           \
     "str r7, [sp, #72]\n\t"                                          \
-    "vrshl.s32 q1, r0\n\t"                                           \
-    "vrshl.s32 q2, r8\n\t"                                           \
-    "vqmovnb.s32 q1, q1\n\t"           /* rows 0 and 2 in 16 bits */ \
-    "vqmovnt.s32 q1, q2\n\t"                                         \
-    PT_ADD_BIAS(16, r2, q2)            /* row 1 */                   \
-    PT_SCALE(q2, r10)                                                \
+    "vqdmlah.s32 q2, q2, r0\n\t"                                     \
+    "vrshl.s32 q1, r8\n\t"                                           \
+    "ldrd r8, r10, [sp, #96]\n\t"      /* output_offset, quads */    \
+    "vqmovnb.s32 q0, q0\n\t"           /* rows 0 and 2 in 16 bits */ \
     "vrshl.s32 q2, r4\n\t"                                           \
-    PT_ADD_BIAS(48, r6, q3)            /* row 3 */                   \
-    PT_SCALE(q3, lr)                                                 \
-    "vrshl.s32 q3, r12\n\t"                                          \
+    "vqmovnt.s32 q0, q1\n\t"                                         \
+    "vldrw.u32 q1, [sp, #48]\n\t"      /* row 3 */                   \
+    "vadd.i32 q1, q1, r6\n\t"                                        \
+    "vqrdmulh.s32 q1, q1, lr\n\t"                                    \
     "vqmovnb.s32 q2, q2\n\t"           /* rows 1 and 3 */            \
-    "vqmovnt.s32 q2, q3\n\t"                                         \
-    "ldrd r0, r2, [sp, #96]\n\t"       /* output_offset, quads */    \
-    "vqadd.s16 q1, q1, r0\n\t"                                       \
-    "vqadd.s16 q2, q2, r0\n\t"                                       \
-    "vqmovnb.s16 q1, q1\n\t"           /* all, in 8 bits */          \
-    "vqmovnt.s16 q1, q2\n\t"
+    "vqdmlah.s32 q1, q1, r0\n\t"                                     \
+    "vqadd.s16 q0, q0, r8\n\t"                                       \
+    "mov r11, sp\n\t"                                                \
+    "vrshl.s32 q1, r12\n\t"                                          \
+    "vqmovnb.s16 q0, q0\n\t"           /* all, in 8 bits */          \
+    "vqmovnt.s32 q2, q1\n\t"                                         \
+    "subs r10, #1\n\t"                                               \
+    "vqadd.s16 q2, q2, r8\n\t"                                       \
+    "str r10, [sp, #100]\n\t"                                        \
+    "vqmovnt.s16 q0, q2\n\t"
 
 // From two pairs' sums to outputs; back to the pairs' code for the next quad, or the end.
 #define PT_END_QUADS             \
     "9:\n\t"                     \
     PT_REQUANTIZE_QUAD           \
-    "vstrw.32 q1, [q7, #4]!\n\t" \
-    "mov r11, sp\n\t"            \
-    "subs r2, #1\n\t"            \
-    "str r2, [sp, #100]\n\t"     \
+    "vstrw.32 q0, [q7, #4]!\n\t" \
     "it ne\n\t"                  \
     "ldrne pc, [sp, #104]\n\t"   \
     "ldr r0, [sp, #120]\n\t"     \
@@ -139,13 +141,15 @@ PT_OFFSET(pt_quads, out, 44);
 
 // ---- a few parts of 16 bytes: four at most, or eight
 //
-// All products are written out, and 16 bytes of three of the patches stay in registers. Of the last
-// part of a row only the bytes that count are read. `add` is empty for the first products, which
-// set the sums, and a for the others, which are added.
+// All products are written out, and 16 bytes of each patch, or two of each second one, stay in
+// registers. Of the last part of a row only the bytes that count are read. A load takes no time of its
+// own behind a product: another unit does it. `add` is empty for the first products, which set the
+// sums, and a for the others, which are added.
 
-// A part of both rows.
-#define PT_FIRST_ROWS(part)                \
-    "vldrb.u8 q1, [r1, #16*" #part "]\n\t" \
+#define PT_FIRST_ROW(part) \
+    "vldrb.u8 q1, [r1, #16*" #part "]\n\t"
+
+#define PT_OTHER_ROW(part) \
     "vldrb.u8 q2, [r3, #16*" #part "]\n\t"
 
 #define PT_LAST_ROWS(part)                  \
@@ -153,33 +157,42 @@ PT_OFFSET(pt_quads, out, 44);
     "vldrbt.u8 q1, [r1, #16*" #part "]\n\t" \
     "vldrbt.u8 q2, [r3, #16*" #part "]\n\t"
 
-// Its products with a patch in a register, or with patch i.
-#define PT_HELD(q, add, sum, other)               \
+#define PT_PATCH(part, i) \
+    "vldrw.u32 q0, [r5, #64*" #part "+16*" #i "]\n\t"
+
+// Products of a patch with a part of both rows; `between` loads something.
+#define PT_WITH_ROWS(add, q, sum, between, other) \
     "vmladav" #add ".s8 " #sum ", " #q ", q1\n\t" \
+    between                                       \
     "vmladav" #add ".s8 " #other ", " #q ", q2\n\t"
 
-#define PT_LOADED(part, i, add, sum, other)           \
-    "vldrw.u32 q0, [r5, #64*" #part "+16*" #i "]\n\t" \
-    PT_HELD(q0, add, sum, other)
+// A part, of which patch 3 is in a register, or none. Patch 0 is in q0 already, and the first row in
+// q1; `other` loads the other row, and `next` what the next part begins with.
+#define PT_PART_HELD(part, add, q, other, next_row, next_patch) \
+    PT_WITH_ROWS(add, q0, r0, other, r8)                        \
+    PT_PATCH(part, 1)                                           \
+    PT_WITH_ROWS(add, q0, r2, , r10)                            \
+    PT_PATCH(part, 2)                                           \
+    PT_WITH_ROWS(add, q0, r4, , r12)                            \
+    next_patch                                                  \
+    PT_WITH_ROWS(add, q, r6, next_row, lr)
 
-// With all patches, the last of which is in a register; or none.
-#define PT_PART_HELD(part, add, q)   \
-    PT_LOADED(part, 0, add, r0, r8)  \
-    PT_LOADED(part, 1, add, r2, r10) \
-    PT_LOADED(part, 2, add, r4, r12) \
-    PT_HELD(q, add, r6, lr)
-
-#define PT_PART_LOADED(part, add)    \
-    PT_LOADED(part, 0, add, r0, r8)  \
-    PT_LOADED(part, 1, add, r2, r10) \
-    PT_LOADED(part, 2, add, r4, r12) \
-    PT_LOADED(part, 3, add, r6, lr)
+#define PT_PART_LOADED(part, add, other, next_row, next_patch) \
+    PT_WITH_ROWS(add, q0, r0, other, r8)                       \
+    PT_PATCH(part, 1)                                          \
+    PT_WITH_ROWS(add, q0, r2, , r10)                           \
+    PT_PATCH(part, 2)                                          \
+    PT_WITH_ROWS(add, q0, r4, , r12)                           \
+    PT_PATCH(part, 3)                                          \
+    PT_WITH_ROWS(add, q0, r6, next_row, lr)                    \
+    next_patch
 
 // The patches that stay in registers: at so many bytes.
-#define PT_HOLD(first, second, third)      \
-    "vldrw.u32 q4, [r5, #" #first "]\n\t"  \
-    "vldrw.u32 q5, [r5, #" #second "]\n\t" \
-    "vldrw.u32 q6, [r5, #" #third "]\n\t"
+#define PT_HOLD(first, second, third, fourth) \
+    "vldrw.u32 q3, [r5, #" #first "]\n\t"     \
+    "vldrw.u32 q4, [r5, #" #second "]\n\t"    \
+    "vldrw.u32 q5, [r5, #" #third "]\n\t"     \
+    "vldrw.u32 q6, [r5, #" #fourth "]\n\t"
 
 #define PT_END_PARTS(label)                      \
     "add r1, r3, r9\n\t" /* the next two rows */ \
@@ -190,28 +203,26 @@ PT_OFFSET(pt_quads, out, 44);
 
 // ---- any number of parts
 
-// A part of each patch, and of the two rows; 56 bytes of code together.
-#define PT_LOAD_4_PATCHES          \
-    "vldrw.u32 q0, [r5], #64\n\t"  \
+// A part of each patch, and of the two rows: 56 bytes of code together.
+#define PT_NEXT_PATCH(q, sum, between, other)  \
+    "vmladava.s8 " #sum ", " #q ", q4\n\t"     \
+    between                                    \
+    "vmladava.s8 " #other ", " #q ", q5\n\t"
+
+#define PT_STEP_2X4                               \
+    "vldrb.u8 q4, [r1], #16\n\t"                  \
+    "vldrw.u32 q0, [r5], #64\n\t"                 \
+    PT_NEXT_PATCH(q0, r0,                         \
+                  "vldrb.u8 q5, [r3], #16\n\t", r8) \
+    PT_REST_2X4
+
+#define PT_REST_2X4                \
     "vldrw.u32 q1, [r5, #-48]\n\t" \
+    PT_NEXT_PATCH(q1, r2, , r10)   \
     "vldrw.u32 q2, [r5, #-32]\n\t" \
-    "vldrw.u32 q3, [r5, #-16]\n\t"
-
-#define PT_MULTIPLY_2X4           \
-    "vmladava.s8 r0, q0, q4\n\t"  \
-    "vmladava.s8 r2, q1, q4\n\t"  \
-    "vmladava.s8 r4, q2, q4\n\t"  \
-    "vmladava.s8 r6, q3, q4\n\t"  \
-    "vmladava.s8 r8, q0, q5\n\t"  \
-    "vmladava.s8 r10, q1, q5\n\t" \
-    "vmladava.s8 r12, q2, q5\n\t" \
-    "vmladava.s8 lr, q3, q5\n\t"
-
-#define PT_STEP_2X4              \
-    PT_LOAD_4_PATCHES            \
-    "vldrb.u8 q4, [r1], #16\n\t" \
-    "vldrb.u8 q5, [r3], #16\n\t" \
-    PT_MULTIPLY_2X4
+    PT_NEXT_PATCH(q2, r4, , r12)   \
+    "vldrw.u32 q3, [r5, #-16]\n\t" \
+    PT_NEXT_PATCH(q3, r6, , lr)
 
 static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
     register const pt_quads *r0 __asm__("r0") = quads;
@@ -237,83 +248,88 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         ".balign 4\n"
         "11:\n\t" // one part
         PT_KEEP_CODE("1")
-        PT_HOLD(16, 32, 48)
+        PT_HOLD(0, 16, 32, 48)
         ".balign 4\n"
         "1:\n\t"
         PT_LAST_ROWS(0)
-        PT_LOADED(0, 0, , r0, r8)
-        PT_HELD(q4, , r2, r10)
-        PT_HELD(q5, , r4, r12)
-        PT_HELD(q6, , r6, lr)
+        PT_WITH_ROWS(, q3, r0, , r8)
+        PT_WITH_ROWS(, q4, r2, , r10)
+        PT_WITH_ROWS(, q5, r4, , r12)
+        PT_WITH_ROWS(, q6, r6, , lr)
         PT_END_PARTS("1")
 
         ".balign 4\n"
         "12:\n\t" // two
         PT_KEEP_CODE("2")
-        PT_HOLD(48, 64+32, 64+48)
+        PT_HOLD(32, 48, 64+32, 64+48)
         ".balign 4\n"
         "2:\n\t"
-        PT_FIRST_ROWS(0)
-        PT_PART_HELD(0, , q4)
+        PT_FIRST_ROW(0)
+        PT_PATCH(0, 0)
+        PT_WITH_ROWS(, q0, r0, PT_OTHER_ROW(0), r8)
+        PT_PATCH(0, 1)
+        PT_WITH_ROWS(, q0, r2, , r10)
+        PT_PATCH(1, 0)
+        PT_WITH_ROWS(, q3, r4, , r12)
+        PT_WITH_ROWS(, q4, r6, , lr)
         PT_LAST_ROWS(1)
-        PT_LOADED(1, 0, a, r0, r8)
-        PT_LOADED(1, 1, a, r2, r10)
-        PT_HELD(q5, a, r4, r12)
-        PT_HELD(q6, a, r6, lr)
+        PT_WITH_ROWS(a, q0, r0, , r8)
+        PT_PATCH(1, 1)
+        PT_WITH_ROWS(a, q0, r2, , r10)
+        PT_WITH_ROWS(a, q5, r4, , r12)
+        PT_WITH_ROWS(a, q6, r6, , lr)
         PT_END_PARTS("2")
 
         ".balign 4\n"
         "13:\n\t" // three
         PT_KEEP_CODE("3")
-        PT_HOLD(48, 64+48, 128+48)
+        PT_HOLD(48, 64+48, 128+32, 128+48)
         ".balign 4\n"
         "3:\n\t"
-        PT_FIRST_ROWS(0)
-        PT_PART_HELD(0, , q4)
-        PT_FIRST_ROWS(1)
-        PT_PART_HELD(1, a, q5)
+        PT_FIRST_ROW(0)
+        PT_PATCH(0, 0)
+        PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
+        PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), , PT_PATCH(2, 0))
         PT_LAST_ROWS(2)
-        PT_PART_HELD(2, a, q6)
+        PT_WITH_ROWS(a, q0, r0, , r8)
+        PT_PATCH(2, 1)
+        PT_WITH_ROWS(a, q0, r2, , r10)
+        PT_WITH_ROWS(a, q5, r4, , r12)
+        PT_WITH_ROWS(a, q6, r6, , lr)
         PT_END_PARTS("3")
 
         ".balign 4\n"
         "14:\n\t" // four
         PT_KEEP_CODE("4")
-        PT_HOLD(48, 64+48, 128+48)
+        PT_HOLD(48, 64+48, 128+48, 192+48)
         ".balign 4\n"
         "4:\n\t"
-        PT_FIRST_ROWS(0)
-        PT_PART_HELD(0, , q4)
-        PT_FIRST_ROWS(1)
-        PT_PART_HELD(1, a, q5)
-        PT_FIRST_ROWS(2)
-        PT_PART_HELD(2, a, q6)
+        PT_FIRST_ROW(0)
+        PT_PATCH(0, 0)
+        PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
+        PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))
+        PT_PART_HELD(2, a, q5, PT_OTHER_ROW(2), , PT_PATCH(3, 0))
         PT_LAST_ROWS(3)
-        PT_PART_LOADED(3, a)
+        PT_PART_HELD(3, a, q6, , , )
         PT_END_PARTS("4")
 
         ".balign 4\n"
         "18:\n\t" // eight
         PT_KEEP_CODE("10")
-        PT_HOLD(48, 64+48, 128+48)
+        PT_HOLD(48, 64+48, 128+48, 192+48)
         ".balign 4\n"
         "10:\n\t"
-        PT_FIRST_ROWS(0)
-        PT_PART_HELD(0, , q4)
-        PT_FIRST_ROWS(1)
-        PT_PART_HELD(1, a, q5)
-        PT_FIRST_ROWS(2)
-        PT_PART_HELD(2, a, q6)
-        PT_FIRST_ROWS(3)
-        PT_PART_LOADED(3, a)
-        PT_FIRST_ROWS(4)
-        PT_PART_LOADED(4, a)
-        PT_FIRST_ROWS(5)
-        PT_PART_LOADED(5, a)
-        PT_FIRST_ROWS(6)
-        PT_PART_LOADED(6, a)
+        PT_FIRST_ROW(0)
+        PT_PATCH(0, 0)
+        PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
+        PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))
+        PT_PART_HELD(2, a, q5, PT_OTHER_ROW(2), PT_FIRST_ROW(3), PT_PATCH(3, 0))
+        PT_PART_HELD(3, a, q6, PT_OTHER_ROW(3), PT_FIRST_ROW(4), PT_PATCH(4, 0))
+        PT_PART_LOADED(4, a, PT_OTHER_ROW(4), PT_FIRST_ROW(5), PT_PATCH(5, 0))
+        PT_PART_LOADED(5, a, PT_OTHER_ROW(5), PT_FIRST_ROW(6), PT_PATCH(6, 0))
+        PT_PART_LOADED(6, a, PT_OTHER_ROW(6), , PT_PATCH(7, 0))
         PT_LAST_ROWS(7)
-        PT_PART_LOADED(7, a)
+        PT_PART_LOADED(7, a, , , )
         PT_END_PARTS("10")
 
         // Other numbers: in rounds of four, entered where all parts but the last are left.
@@ -330,13 +346,10 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         "adds r2, #1\n\t"
         "str r2, [sp, #84]\n\t"      // entry
         PT_KEEP_CODE("8")
-        "vmov.i32 q6, #0\n\t"
         ".balign 4\n"
         "8:\n\t"
         "ldrd r5, r7, [sp, #76]\n\t" // packed, rounds
-        "vstrw.32 q6, [r11]\n\t"     // sums of zero
-        "vstrw.32 q6, [r11, #16]\n\t"
-        "ldm r11, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+        "clrm {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
         "ldr pc, [sp, #84]\n\t"
         ".balign 4\n"
         "7:\n\t"
@@ -346,11 +359,12 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         PT_STEP_2X4
         "subs r7, #1\n\t"
         "bne 7b\n\t"
-        PT_LOAD_4_PATCHES
+        "vldrw.u32 q0, [r5], #64\n\t"
         "vpstt\n\t"
         "vldrbt.u8 q4, [r1]\n\t"
         "vldrbt.u8 q5, [r3]\n\t"
-        PT_MULTIPLY_2X4
+        PT_NEXT_PATCH(q0, r0, , r8)
+        PT_REST_2X4
         "ldr r7, [sp, #92]\n\t"      // last
         "add r1, r3, r7\n\t"
         "add r3, r1, r9\n\t"

@@ -80,8 +80,11 @@ PT_OFFSET(pt_quads, out, 44);
     "str r2, [sp, #104]\n\t"
 
 // The sums of a pair; then NE where the second is to come, and otherwise label 9.
-#define PT_STORE_SUMS                                  \
-    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t" \
+#define PT_STORE_PAIR \
+    "stm r11!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
+
+#define PT_STORE_SUMS \
+    PT_STORE_PAIR     \
     "tst r11, #32\n\t"
 
 // From the sums of four rows to bytes, q0, with r10 the quads that are left. Sums times multipliers
@@ -194,12 +197,57 @@ PT_OFFSET(pt_quads, out, 44);
     "vldrw.u32 q5, [r5, #" #third "]\n\t"     \
     "vldrw.u32 q6, [r5, #" #fourth "]\n\t"
 
-#define PT_END_PARTS(label)                      \
-    "add r1, r3, r9\n\t" /* the next two rows */ \
-    "add r3, r1, r9\n\t"                         \
-    PT_STORE_SUMS                                \
-    "bne " label "b\n\t"                         \
+// The next two rows.
+#define PT_MOVE_FIRST "add r1, r3, r9\n\t"
+#define PT_MOVE_OTHER "add r3, r1, r9\n\t"
+
+#define PT_END_PARTS(label) \
+    PT_MOVE_FIRST           \
+    PT_MOVE_OTHER           \
+    PT_STORE_SUMS           \
+    "bne " label "b\n\t"    \
     "b 9f\n\t"
+
+// Where both pairs are written out: what the first ends with.
+#define PT_BEGIN_OTHER \
+    PT_MOVE_FIRST      \
+    PT_FIRST_ROW(0)
+
+#define PT_PAIR_OF_1                                     \
+    PT_LAST_ROWS(0)                                      \
+    PT_WITH_ROWS(, q3, r0, PT_MOVE_FIRST, r8)            \
+    PT_WITH_ROWS(, q4, r2, PT_MOVE_OTHER, r10)           \
+    PT_WITH_ROWS(, q5, r4, , r12)                        \
+    PT_WITH_ROWS(, q6, r6, , lr)                         \
+    PT_STORE_PAIR
+
+#define PT_PAIR_OF_2(begin, next_row, next_patch)    \
+    begin                                            \
+    PT_WITH_ROWS(, q0, r0, PT_OTHER_ROW(0), r8)      \
+    PT_PATCH(0, 1)                                   \
+    PT_WITH_ROWS(, q0, r2, , r10)                    \
+    PT_PATCH(1, 0)                                   \
+    PT_WITH_ROWS(, q3, r4, , r12)                    \
+    PT_WITH_ROWS(, q4, r6, , lr)                     \
+    PT_LAST_ROWS(1)                                  \
+    PT_WITH_ROWS(a, q0, r0, , r8)                    \
+    PT_PATCH(1, 1)                                   \
+    PT_WITH_ROWS(a, q0, r2, , r10)                   \
+    next_patch                                       \
+    PT_WITH_ROWS(a, q5, r4, , r12)                   \
+    PT_WITH_ROWS(a, q6, r6, next_row, lr)            \
+    PT_MOVE_OTHER                                    \
+    PT_STORE_PAIR
+
+#define PT_PAIR_OF_4(begin, next_row, next_patch)                                    \
+    begin                                                                            \
+    PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))          \
+    PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))         \
+    PT_PART_HELD(2, a, q5, PT_OTHER_ROW(2), , PT_PATCH(3, 0))                        \
+    PT_LAST_ROWS(3)                                                                  \
+    PT_PART_HELD(3, a, q6, , next_row, next_patch)                                   \
+    PT_MOVE_OTHER                                                                    \
+    PT_STORE_PAIR
 
 // ---- any number of parts
 
@@ -251,12 +299,9 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         PT_HOLD(0, 16, 32, 48)
         ".balign 4\n"
         "1:\n\t"
-        PT_LAST_ROWS(0)
-        PT_WITH_ROWS(, q3, r0, , r8)
-        PT_WITH_ROWS(, q4, r2, , r10)
-        PT_WITH_ROWS(, q5, r4, , r12)
-        PT_WITH_ROWS(, q6, r6, , lr)
-        PT_END_PARTS("1")
+        PT_PAIR_OF_1
+        PT_PAIR_OF_1
+        "b 9f\n\t"
 
         ".balign 4\n"
         "12:\n\t" // two
@@ -264,21 +309,9 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         PT_HOLD(32, 48, 64+32, 64+48)
         ".balign 4\n"
         "2:\n\t"
-        PT_FIRST_ROW(0)
-        PT_PATCH(0, 0)
-        PT_WITH_ROWS(, q0, r0, PT_OTHER_ROW(0), r8)
-        PT_PATCH(0, 1)
-        PT_WITH_ROWS(, q0, r2, , r10)
-        PT_PATCH(1, 0)
-        PT_WITH_ROWS(, q3, r4, , r12)
-        PT_WITH_ROWS(, q4, r6, , lr)
-        PT_LAST_ROWS(1)
-        PT_WITH_ROWS(a, q0, r0, , r8)
-        PT_PATCH(1, 1)
-        PT_WITH_ROWS(a, q0, r2, , r10)
-        PT_WITH_ROWS(a, q5, r4, , r12)
-        PT_WITH_ROWS(a, q6, r6, , lr)
-        PT_END_PARTS("2")
+        PT_PAIR_OF_2(PT_FIRST_ROW(0) PT_PATCH(0, 0), PT_BEGIN_OTHER, PT_PATCH(0, 0))
+        PT_PAIR_OF_2(, PT_MOVE_FIRST, )
+        "b 9f\n\t"
 
         ".balign 4\n"
         "13:\n\t" // three
@@ -304,14 +337,9 @@ static void __attribute__((noinline)) pt_multiply_quads(const pt_quads *quads) {
         PT_HOLD(48, 64+48, 128+48, 192+48)
         ".balign 4\n"
         "4:\n\t"
-        PT_FIRST_ROW(0)
-        PT_PATCH(0, 0)
-        PT_PART_HELD(0, , q3, PT_OTHER_ROW(0), PT_FIRST_ROW(1), PT_PATCH(1, 0))
-        PT_PART_HELD(1, a, q4, PT_OTHER_ROW(1), PT_FIRST_ROW(2), PT_PATCH(2, 0))
-        PT_PART_HELD(2, a, q5, PT_OTHER_ROW(2), , PT_PATCH(3, 0))
-        PT_LAST_ROWS(3)
-        PT_PART_HELD(3, a, q6, , , )
-        PT_END_PARTS("4")
+        PT_PAIR_OF_4(PT_FIRST_ROW(0) PT_PATCH(0, 0), PT_BEGIN_OTHER, PT_PATCH(0, 0))
+        PT_PAIR_OF_4(, PT_MOVE_FIRST, )
+        "b 9f\n\t"
 
         ".balign 4\n"
         "18:\n\t" // eight

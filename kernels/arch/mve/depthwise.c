@@ -70,30 +70,30 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
 
 // clang-format off
 
-// From the eight sums to bytes, and to the next windows.
-#define PT_FINISH_WINDOWS                                     \
-    "stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"          \
+// Instructions of one unit do not stand side by side where that can be, since the next one would
+// wait: the first four sums become outputs while the others are made.
+// From eight sums to bytes, and to the next windows: the first four are in `first`, with the bias.
+#define PT_FINISH_WINDOWS(first)                              \
     "ldrd r0, r2, [sp, #32]\n\t"  /* one, offset */           \
+    "vqrdmulh.s32 " #first ", " #first ", r5\n\t"             \
+    "vmov q1[2], q1[0], r8, r12\n\t"                          \
+    "vqdmlah.s32 " #first ", " #first ", r0\n\t"              \
+    "vmov q1[3], q1[1], r10, lr\n\t"                          \
     "ldrd r4, r6, [sp, #40]\n\t"  /* window_step, out_step */ \
-    "vldrw.u32 q0, [sp]\n\t"      /* the sums */              \
-    "vldrw.u32 q1, [sp, #16]\n\t"                             \
-    "vadd.i32 q0, q0, r3\n\t"     /* bias */                  \
-    "vadd.i32 q1, q1, r3\n\t"                                 \
-    "vqrdmulh.s32 q0, q0, r5\n\t" /* multiplier */            \
-    "vqrdmulh.s32 q1, q1, r5\n\t"                             \
-    "vqdmlah.s32 q0, q0, r0\n\t"  /* halves away from zero */ \
-    "vqdmlah.s32 q1, q1, r0\n\t"                              \
-    "vrshl.s32 q0, r7\n\t"        /* shift */                 \
-    "vrshl.s32 q1, r7\n\t"                                    \
-    "vqmovnb.s32 q0, q0\n\t"                                  \
-    "vqmovnt.s32 q0, q1\n\t"                                  \
-    "vldrh.u16 q1, [sp, #48]\n\t" /* outputs */               \
-    "vqadd.s16 q0, q0, r2\n\t"                                \
-    "vqmovnb.s16 q0, q0\n\t"                                  \
-    "vstrb.16 q0, [r9, q1]\n\t"                               \
+    "vadd.i32 q1, q1, r3\n\t"     /* bias */                  \
+    "vqrdmulh.s32 q1, q1, r5\n\t" /* multiplier */            \
+    "vrshl.s32 " #first ", r7\n\t" /* shift */                \
     "add r1, r1, r4\n\t"                                      \
-    "add r9, r9, r6\n\t"                                      \
-    "subs r11, #1\n\t"            /* times */
+    "vqdmlah.s32 q1, q1, r0\n\t"  /* halves away from zero */ \
+    "vqmovnb.s32 " #first ", " #first "\n\t"                  \
+    "vrshl.s32 q1, r7\n\t"                                    \
+    "subs r11, #1\n\t"            /* times */                 \
+    "vqmovnt.s32 " #first ", q1\n\t"                          \
+    "vldrh.u16 q1, [sp, #48]\n\t" /* outputs */               \
+    "vqadd.s16 " #first ", " #first ", r2\n\t"                \
+    "vqmovnb.s16 " #first ", " #first "\n\t"                  \
+    "vstrb.16 " #first ", [r9, q1]\n\t"                       \
+    "add r9, r9, r6\n\t"
 
 #define PT_BEGIN_WINDOWS                                      \
     "sub sp, sp, #96\n\t"                                     \
@@ -162,10 +162,13 @@ static NOINLINE void run_windows(const windows *w) {
         "vmladav.s8 r4, q0, q6\n\t"
         "vmladav.s8 r6, q0, q7\n\t"
         "vmladav.s8 r8, q1, q4\n\t"
+        "vmov q0[2], q0[0], r0, r4\n\t"
         "vmladav.s8 r10, q1, q5\n\t"
+        "vmov q0[3], q0[1], r2, r6\n\t"
         "vmladav.s8 r12, q1, q6\n\t"
+        "vadd.i32 q0, q0, r3\n\t"      // bias
         "vmladav.s8 lr, q1, q7\n\t"
-        PT_FINISH_WINDOWS
+        PT_FINISH_WINDOWS(q0)
         PT_END_CHANNEL
         : "+r"(r0)
         :
@@ -188,22 +191,25 @@ static NOINLINE void run_windows_apart(const windows *w) {
         "vldrw.u32 q0, [r1, q2]\n\t"
         "vldrw.u32 q1, [r1, q3]\n\t"
         "vmladav.s8 r0, q0, q4\n\t"
-        "vmladav.s8 r2, q1, q4\n\t"
         "vldrw.u32 q0, [r1, q5]\n\t"
+        "vmladav.s8 r2, q1, q4\n\t"
         "vldrw.u32 q1, [r1, q6]\n\t"
         "ldr r8, [sp, #96]\n\t"        // second
         "vmladav.s8 r4, q0, q4\n\t"
-        "vmladav.s8 r6, q1, q4\n\t"
         "add r1, r1, r8\n\t"
         "vldrw.u32 q0, [r1, q2]\n\t"
+        "vmladav.s8 r6, q1, q4\n\t"
         "vldrw.u32 q1, [r1, q3]\n\t"
         "vmladav.s8 r8, q0, q4\n\t"
-        "vmladav.s8 r10, q1, q4\n\t"
+        "vmov q7[2], q7[0], r0, r4\n\t"
         "vldrw.u32 q0, [r1, q5]\n\t"
+        "vmladav.s8 r10, q1, q4\n\t"
+        "vmov q7[3], q7[1], r2, r6\n\t"
         "vldrw.u32 q1, [r1, q6]\n\t"
         "vmladav.s8 r12, q0, q4\n\t"
+        "vadd.i32 q7, q7, r3\n\t"      // bias
         "vmladav.s8 lr, q1, q4\n\t"
-        PT_FINISH_WINDOWS
+        PT_FINISH_WINDOWS(q7)
         PT_END_CHANNEL
         "add sp, sp, #16"
         : "+r"(r0), "+r"(second)

@@ -34,33 +34,46 @@ static inline void pt_fill_table(const pt_scaled *s, int32_t *table) {
     }
 }
 
-// Looks both operands up in tables, of 256 each.
+// Looks both operands up in tables, of 256 each: eight values at a time, of which the even and the
+// odd ones make vectors. Requantization of the even ones stands between the odd ones' loads.
 static inline void pt_add_by_tables(const pt_scaled *sum, const pt_range *range, const int8_t *a,
                                     const int8_t *b, int8_t *out, int32_t times,
                                     const int32_t *tables) {
-    int32x4_t offset = vdupq_n_s32(range->offset);
-    int32x4_t min = vdupq_n_s32(range->min), max = vdupq_n_s32(range->max);
+    int16x8_t min = vdupq_n_s16((int16_t)range->min), max = vdupq_n_s16((int16_t)range->max);
     const int32_t *of_b = tables + 256;
-    __asm__ volatile("dls lr, %[times]\n"
-                     "1:\n\t"
-                     "vldrb.u32 q0, [%[a]], #4\n\t"
-                     "vldrb.u32 q1, [%[b]], #4\n\t"
-                     "vldrw.u32 q2, [%[of_a], q0, uxtw #2]\n\t"
-                     "vldrw.u32 q3, [%[of_b], q1, uxtw #2]\n\t"
-                     "vadd.i32 q2, q2, q3\n\t"
-                     "vqrdmulh.s32 q2, q2, %[multiplier]\n\t"
-                     "vqdmlah.s32 q2, q2, %[fix]\n\t"
-                     "vrshl.s32 q2, %[shift]\n\t"
-                     "vadd.i32 q2, q2, %q[offset]\n\t"
-                     "vmax.s32 q2, q2, %q[min]\n\t"
-                     "vmin.s32 q2, q2, %q[max]\n\t"
-                     "vstrb.32 q2, [%[out]], #4\n\t"
-                     "le lr, 1b"
-                     : [a] "+l"(a), [b] "+l"(b), [out] "+l"(out)
-                     : [times] "r"(times), [of_a] "r"(tables), [of_b] "r"(of_b),
-                       [multiplier] "r"(sum->multiplier), [fix] "r"(pt_fix(sum->shift)),
-                       [shift] "r"(sum->shift), [offset] "w"(offset), [min] "w"(min), [max] "w"(max)
-                     : "lr", "q0", "q1", "q2", "q3", "memory");
+    __asm__ volatile(
+        "dls lr, %[times]\n"
+        "1:\n\t"
+        "vldrb.u16 q0, [%[a]], #8\n\t"
+        "vldrb.u16 q1, [%[b]], #8\n\t"
+        "vmovlb.u16 q2, q0\n\t"
+        "vmovlb.u16 q3, q1\n\t"
+        "vmovlt.u16 q4, q0\n\t"
+        "vldrw.u32 q0, [%[of_a], q2, uxtw #2]\n\t"
+        "vldrw.u32 q2, [%[of_b], q3, uxtw #2]\n\t"
+        "vmovlt.u16 q3, q1\n\t"
+        "vldrw.u32 q1, [%[of_a], q4, uxtw #2]\n\t"
+        "vadd.i32 q0, q0, q2\n\t"
+        "vqrdmulh.s32 q0, q0, %[multiplier]\n\t"
+        "vldrw.u32 q2, [%[of_b], q3, uxtw #2]\n\t"
+        "vqdmlah.s32 q0, q0, %[fix]\n\t"
+        "vrshl.s32 q0, %[shift]\n\t"
+        "vadd.i32 q1, q1, q2\n\t"
+        "vqrdmulh.s32 q1, q1, %[multiplier]\n\t"
+        "vqmovnb.s32 q0, q0\n\t"
+        "vqdmlah.s32 q1, q1, %[fix]\n\t"
+        "vrshl.s32 q1, %[shift]\n\t"
+        "vqmovnt.s32 q0, q1\n\t"
+        "vqadd.s16 q0, q0, %[offset]\n\t"
+        "vmax.s16 q0, q0, %q[min]\n\t"
+        "vmin.s16 q0, q0, %q[max]\n\t"
+        "vstrb.16 q0, [%[out]], #8\n\t"
+        "le lr, 1b"
+        : [a] "+l"(a), [b] "+l"(b), [out] "+l"(out)
+        : [times] "r"(times), [of_a] "r"(tables), [of_b] "r"(of_b),
+          [multiplier] "r"(sum->multiplier), [fix] "r"(pt_fix(sum->shift)), [shift] "r"(sum->shift),
+          [offset] "r"(range->offset), [min] "w"(min), [max] "w"(max)
+        : "lr", "q0", "q1", "q2", "q3", "q4", "memory");
 }
 
 enum { PT_TABLES_PAY = 1024 }; // values
@@ -76,8 +89,8 @@ static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_s
     if (n >= PT_TABLES_PAY) {
         pt_fill_table(a_scale, tables);
         pt_fill_table(b_scale, tables + 256);
-        pt_add_by_tables(sum, range, a, b, out, n / 4, tables);
-        return n & ~3;
+        pt_add_by_tables(sum, range, a, b, out, n / 8, tables);
+        return n & ~7;
     }
     int32x4_t zero_a = vdupq_n_s32(a_scale->zero_point), zero_b = vdupq_n_s32(b_scale->zero_point);
     int32x4_t offset = vdupq_n_s32(range->offset);
@@ -147,33 +160,37 @@ static inline bool pt_is_ordinary(float factor) {
 
 // clang-format off
 
+#define PT_LOAD_16                           \
+    "vld40.32 {q0, q1, q2, q3}, [%[x]]\n\t"  \
+    "vld41.32 {q0, q1, q2, q3}, [%[x]]\n\t"  \
+    "vld42.32 {q0, q1, q2, q3}, [%[x]]\n\t"  \
+    "vld43.32 {q0, q1, q2, q3}, [%[x]]!\n\t" \
+    "vmul.f32 q0, q0, %[inverse]\n\t"        \
+    "vmul.f32 q2, q2, %[inverse]\n\t"        \
+    "vmul.f32 q1, q1, %[inverse]\n\t"        \
+    "vmul.f32 q3, q3, %[inverse]\n\t"
+
 // Beside 1.5 * 2^23 a float has no fraction: adding it rounds, and taking it away again (with the
 // zero point) is exact. VCVT saturates and makes 0 of NaN.
-#define PT_QUANTIZE_4(q)                    \
-    "vmul.f32 " q ", " q ", %[inverse]\n\t" \
-    "vadd.f32 " q ", " q ", %[up]\n\t"      \
-    "vsub.f32 " q ", " q ", %[down]\n\t"    \
+#define PT_QUANTIZE_4(q)                 \
+    "vadd.f32 " q ", " q ", %[up]\n\t"   \
+    "vsub.f32 " q ", " q ", %[down]\n\t" \
     "vcvt.s32.f32 " q ", " q "\n\t"
 
 // clang-format on
 
-static inline int32_t pt_quantize_some(const float *x, int8_t *q, int32_t n, float inverse,
-                                       int32_t zero_point) {
-    if (n < 16 || !pt_is_ordinary(inverse) || !pt_is_byte_range(zero_point)) {
-        return 0;
-    }
+// 16 at a time, and what is no number to 0.
+static __attribute__((noinline)) void pt_quantize_any(const float *x, int8_t *q, int32_t times,
+                                                      uint32_t inverse, int32_t zero_point) {
     union {
         float value;
         uint32_t bits;
-    } factor = {inverse}, up = {0x1.8p+23f}, down = {0x1.8p+23f - (float)zero_point};
+    } up = {0x1.8p+23f}, down = {0x1.8p+23f - (float)zero_point};
     // clang-format off
     __asm__ volatile(
         "dls lr, %[times]\n"
         "1:\n\t"
-        "vld40.32 {q0, q1, q2, q3}, [%[x]]\n\t"
-        "vld41.32 {q0, q1, q2, q3}, [%[x]]\n\t"
-        "vld42.32 {q0, q1, q2, q3}, [%[x]]\n\t"
-        "vld43.32 {q0, q1, q2, q3}, [%[x]]!\n\t"
+        PT_LOAD_16
         PT_QUANTIZE_4("q0")
         PT_QUANTIZE_4("q1")
         PT_QUANTIZE_4("q2")
@@ -187,9 +204,54 @@ static inline int32_t pt_quantize_some(const float *x, int8_t *q, int32_t n, flo
         "vstrb.8 q0, [%[q]], #16\n\t"
         "le lr, 1b"
         : [x] "+r"(x), [q] "+r"(q)
-        : [times] "r"(n / 16), [inverse] "r"(factor.bits), [up] "r"(up.bits), [down] "r"(down.bits)
+        : [times] "r"(times), [inverse] "r"(inverse), [up] "r"(up.bits), [down] "r"(down.bits)
         : "lr", "q0", "q1", "q2", "q3", "memory");
     // clang-format on
+}
+
+// The same, where VCVTN has no fault to report: then all are numbers, in the range of int32.
+static inline int32_t pt_quantize_some(const float *x, int8_t *q, int32_t n, float inverse,
+                                       int32_t zero_point) {
+    if (n < 16 || !pt_is_ordinary(inverse) || !pt_is_byte_range(zero_point)) {
+        return 0;
+    }
+    union {
+        float value;
+        uint32_t bits;
+    } factor = {inverse};
+    const float *from = x;
+    int8_t *to = q;
+    uint32_t flags;
+    // clang-format off
+    __asm__ volatile(
+        "vmrs %[flags], fpscr\n\t"
+        "bic %[flags], %[flags], #1\n\t" // invalid operation
+        "vmsr fpscr, %[flags]\n\t"
+        "dls lr, %[times]\n"
+        "1:\n\t"
+        PT_LOAD_16
+        "vcvtn.s32.f32 q0, q0\n\t"
+        "vcvtn.s32.f32 q2, q2\n\t"
+        "vqmovnb.s32 q0, q0\n\t"
+        "vcvtn.s32.f32 q1, q1\n\t"
+        "vqmovnt.s32 q0, q2\n\t"
+        "vcvtn.s32.f32 q3, q3\n\t"
+        "vqmovnb.s32 q1, q1\n\t"
+        "vqadd.s16 q0, q0, %[zero_point]\n\t"
+        "vqmovnt.s32 q1, q3\n\t"
+        "vqmovnb.s16 q0, q0\n\t"
+        "vqadd.s16 q1, q1, %[zero_point]\n\t"
+        "vqmovnt.s16 q0, q1\n\t"
+        "vstrb.8 q0, [%[to]], #16\n\t"
+        "le lr, 1b\n\t"
+        "vmrs %[flags], fpscr"
+        : [x] "+r"(from), [to] "+r"(to), [flags] "=&r"(flags)
+        : [times] "r"(n / 16), [inverse] "r"(factor.bits), [zero_point] "r"(zero_point)
+        : "lr", "q0", "q1", "q2", "q3", "memory");
+    // clang-format on
+    if (flags & 1) {
+        pt_quantize_any(x, q, n / 16, factor.bits, zero_point);
+    }
     return n & ~15;
 }
 

@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mpremote.transport import TransportError
 from picotorch import Error
@@ -52,6 +53,7 @@ except ImportError:
                     high ^= 0xEDB8
         return (high ^ 0xFFFF) << 16 | low ^ 0xFFFF
 """
+_SERVERS = ("socket", "rfc2217")  # schemes of addresses with host and port
 _PLUG = "plug it in again, and try again"
 _DAMAGED = re.compile(r"^(Damaged|SyntaxError|IndentationError|NameError|UnicodeError)\b")
 _RESTARTED = re.compile(rb"MicroPython v\d|soft reboot|>>> $")
@@ -72,11 +74,26 @@ class Link:
         self._transport = self._guarded(self._open)
 
     def _open(self):
+        self._check_address()
         try:
             return Transport(self.port, PATIENCE)
         except ValueError as error:  # of pyserial, for an address that it does not know
             raise fail(INVALID_ARGUMENT, str(error), self.name,
                        remedy="--help says what a port may be") from None
+
+    def _check_address(self):
+        """Raises InvalidArgument where that of a server has no host or no port."""
+        scheme, separator, _ = self.port.partition("://")
+        if not separator or scheme.lower() not in _SERVERS:
+            return
+        try:
+            host, port = urlsplit(self.port).hostname, urlsplit(self.port).port
+            wrong = "no host is named" if not host else "no port is named" if not port else None
+        except ValueError as error:  # of urllib: letters, a number beyond 65,535, half of a bracket
+            wrong = str(error)
+        if wrong:
+            raise fail(INVALID_ARGUMENT, wrong, self.name,
+                       remedy=f"write host and port: {scheme}://192.168.1.20:2217")
 
     def __enter__(self):
         try:

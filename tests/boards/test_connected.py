@@ -168,6 +168,18 @@ def test_an_address_of_no_kind(call):
                  "protocol 'tcp' not known", "--help")
 
 
+@pytest.mark.parametrize(("address", "wrong"), [
+    ("socket://nobody", "no port is named"), ("socket://nobody:", "no port is named"),
+    ("rfc2217://:2217", "no host is named"), ("socket:///dev/ttyACM0", "no host is named"),
+    ("socket://nobody:0", "no port is named"), ("rfc2217://nobody:99999", "out of range"),
+    ("rfc2217://host:port", "'port'"), ("SOCKET://[::1:2217", "Invalid IPv6"),
+])
+def test_an_address_without_host_or_port(call, address, wrong):
+    scheme = address.partition(":")[0]
+    assert_error(call("run", SMALL, "--port", address), "InvalidArgument", f"board at {address}: ",
+                 wrong, f"write host and port: {scheme}://192.168.1.20:2217")
+
+
 @pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
 def test_a_patience_of_no_time(call, seconds):
     assert_usage(call("run", SMALL, "--port", "auto", "--patience", seconds), "--patience")

@@ -19,7 +19,7 @@ from ..operators import needed_features, needed_operators
 from ..run.request import Request
 from ..twin import open_program
 from . import installing
-from .files import Tell, copy_file, do, free_in, remove_part
+from .files import Tell, copy_files, do, free_in, remove_part
 from .link import BLOCK, Link
 from .room import SPARE
 from .serial_ports import resolve
@@ -32,8 +32,8 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
            methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = ()) -> dict:
     """Copies a model, and picotorch where the board has none or its native module lacks kernels; what
     was done, as plain data. `methods`: whose memories the heap must have room for, None for no matter.
-    `data`: the model's data files, which are copied beside it. Raises Error; then a file that was there
-    before is still there, but a ROMFS that was begun is empty."""
+    `data`: the model's data files, which are copied beside it. Raises Error; then all files that were
+    there before are still there, but a ROMFS that was begun is empty."""
     files = {path.name: model}
     for other, content in data:
         if other.name in files:
@@ -83,8 +83,7 @@ def _check_heap(files, path, methods, to_romfs, free, machine):
 
 def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
                 ) -> tuple[list[str], bool]:
-    """Each under another name first, which becomes the file's when all is there. Their paths, and
-    whether they are used in place."""
+    """Their paths, and whether they are used in place."""
     folder = (folder or "").rstrip("/")
     paths = {f"{folder}/{name}" if folder else name: data for name, data in files.items()}
     if folder:
@@ -99,8 +98,7 @@ def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: T
     if needed > free:
         raise fail(MEMORY_ALLOCATION_FAILED, "", "file system", requested=needed, available=free,
                    remedy="remove files there, or deploy with --romfs")
-    for path, data in paths.items():
-        copy_file(link, data, path, tell)
+    copy_files(link, paths, tell)
     return list(paths), False
 
 

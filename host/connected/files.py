@@ -33,8 +33,15 @@ def remove_part(link: Link, path: str) -> None:
     do(link, "removing the rest of an earlier try", "remove", path + ".part")
 
 
-def write_part(link: Link, data: bytes, path: str, tell: Tell) -> None:
-    """Writes a file under another name, and checks what is there."""
+def copy_files(link: Link, files: dict[str, bytes], tell: Tell) -> None:
+    """Writes files under other names, checks what is there, and only then gives all their names: what
+    breaks before leaves the files that were there, and no mixture."""
+    for path, data in files.items():
+        _write_part(link, data, path, tell)
+    do(link, "renaming the files", "replace_all", list(files))
+
+
+def _write_part(link, data, path, tell):
     part = path + ".part"
     do(link, f"creating {path}", "begin", part)
     link.put(f"copying {path}", data, lambda sent: tell(path, sent, len(data)))
@@ -43,9 +50,3 @@ def write_part(link: Link, data: bytes, path: str, tell: Tell) -> None:
         do(link, "removing the bad copy", "remove", part)
         raise fail(ACCESS_FAILED, f"the copy of {path} differs from the file", link.name,
                    remedy="try again; if it happens again, its flash is worn out")
-
-
-def copy_file(link: Link, data: bytes, path: str, tell: Tell) -> None:
-    """Writes a file, checks what is there, and only then gives it its name."""
-    write_part(link, data, path, tell)
-    do(link, f"renaming {path}", "replace_all", [path])

@@ -8,7 +8,7 @@ from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED,
 
 from ..firmware import native_module, selective
 from ..operators import known_operators
-from .files import Tell, do, free_in, is_there, remove_part, write_part
+from .files import Tell, copy_files, do, free_in, is_there, remove_part
 from .link import Link
 from .session import facts_of, version_of
 
@@ -99,9 +99,7 @@ def install(link: Link, found: Installed, operators: list[str], tell: Tell,
         remove_part(link, path)
     files = {path: data for path, data in files.items() if not is_there(link, path, data)}
     _check("file system", sum(map(len, files.values())), free_in(link, folder), "remove files there")
-    for path, data in files.items():
-        write_part(link, data, path, tell)
-    do(link, "renaming the files", "replace_all", list(files))
+    copy_files(link, files, tell)
     return list(files)
 
 

@@ -1,15 +1,17 @@
 """What breaks on the way to a board: at each place a named error, and the next try works."""
 
+import zlib
 from pathlib import Path
 
 import pytest
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
-from picotorch.host.connected import deploying, link, session
+from picotorch.host.connected import deploying, files, link, session
 from picotorch.host.run import parity
+from support.fixture_store import FOLDER
 from support.wire import Board, Fault
 
-MODEL = Path(__file__).resolve().parents[1] / "fixtures" / "add_5" / "model.pte"
+MODEL = FOLDER / "add_5" / "model.pte"
 PLACES = 7  # of each kind of fault, in a run and in a deploy: 56 together
 KINDS = ("cut", "stall", "garble", "reset")
 
@@ -58,3 +60,35 @@ def test_a_fault_is_named_and_the_next_try_works(board, monkeypatch, step, kind)
         board.fault = None
         assert step(board) == wanted
     assert failed or kind == "garble"
+
+
+def test_a_cut_between_files_leaves_those_that_were_there(board, monkeypatch):
+    """The model is copied already, but has its name only when its data files are there, too."""
+    folder = FOLDER / "external_two_files"
+    new = [folder / "model.pte", *sorted(folder.glob("*.ptd"))]
+    paths = [f"/mixed/{file.name}" for file in new]
+
+    def deploy_new(tell):
+        data = [(file, file.read_bytes()) for file in new[1:]]
+        deploying.deploy(new[0].read_bytes(), new[0], board.port, "/mixed", False, None, tell, data)
+
+    def cut(path, sent, size):
+        if path == paths[1]:
+            board.fault = Fault("cut", board.passed)
+
+    def there():
+        with link.Link(board.port) as conversation:
+            return [files.do(conversation, "", "checksum", path) for path in paths]
+
+    with link.Link(board.port) as conversation:
+        files.do(conversation, "", "make_folder", "/mixed")
+        files.copy_files(conversation, {path: path.encode() for path in paths}, lambda *told: None)
+    before = there()
+    with monkeypatch.context() as patch, pytest.raises(Error) as raised:
+        patch.setattr(link, "PATIENCE", 2.5)
+        deploy_new(cut)
+    board.fault = None
+    assert raised.value.code == ACCESS_FAILED and paths[1] in str(raised.value)
+    assert there() == before
+    deploy_new(lambda *told: None)
+    assert there() == [(len(data), zlib.crc32(data)) for data in map(Path.read_bytes, new)]

@@ -44,10 +44,9 @@ def has(board, tmp_path, monkeypatch):
         if path is not None and path.startswith("/lib"):
             with link.Link(board.port) as conversation:
                 files.do(conversation, "", "make_folder", "/lib/picotorch")
-                for name in sorted((tmp_path / "picotorch").iterdir()):
-                    files.copy_file(conversation, name.read_bytes(), f"/lib/picotorch/{name.name}",
-                                    lambda *told: None)
-                files.copy_file(conversation, OLD, path, lambda *told: None)
+                runtime = {f"/lib/picotorch/{file.name}": file.read_bytes()
+                           for file in (tmp_path / "picotorch").iterdir()}
+                files.copy_files(conversation, {**runtime, path: OLD}, lambda *told: None)
 
     return says
 

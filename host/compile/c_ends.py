@@ -12,7 +12,8 @@ from ..tensors import numpy_dtype
 from ..values import TENSOR, kind_name
 
 NUMBERS = {lib.PT_TYPE_INT: "int64_t", lib.PT_TYPE_BOOL: "bool", lib.PT_TYPE_DOUBLE: "double"}
-_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "bool"}
+_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "bool",
+          "complex64": "float _Complex", "complex128": "double _Complex"}
 
 
 def literal(number: int | float) -> str:

@@ -26,7 +26,7 @@ from support.programs import call, plan, program, tensor
 
 MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
-          "scalar_inputs", "number_outputs"]
+          "scalar_inputs", "number_outputs", "complex_numbers"]
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 MOST_FLASH = 77 * 1024  # of MODEL on a Cortex-M4F, everything included
 MOST_SMALL = 69 * 1024  # for size, by link-time optimisation

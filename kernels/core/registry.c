@@ -51,6 +51,15 @@ const struct pt_float64_functions *const pt_float64 = NULL;
 const struct pt_float64_functions *const pt_float64 = &pt_all_float64;
 #endif
 
+// That of portable/complex.h.
+extern const bool pt_has_complex;
+
+#ifdef PT_NO_COMPLEX
+const bool pt_has_complex = false;
+#else
+const bool pt_has_complex = true;
+#endif
+
 #ifdef PT_NO_TEXTS
 #define SIGNATURE(signature, arguments) signature "\0"
 #else

@@ -1,7 +1,16 @@
 #include "element.h"
+#include "complex.h"
 #include "half.h"
 
 // ---- dtypes
+
+int pt_refuse_dtypes(pt_context *c, const pt_tensor *a, const pt_tensor *b, const char *reason) {
+    return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                   !pt_has_complex && (pt_is_complex(a->dtype) || pt_is_complex(b->dtype))
+                       ? "this build has no complex arithmetic; use a build with it or change the "
+                         "model"
+                       : reason);
+}
 
 uint8_t pt_promote(uint8_t a, uint8_t b) {
     if (a == b || b == PT_DTYPE_BOOL) {

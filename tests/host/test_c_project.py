@@ -346,6 +346,27 @@ def test_a_build_without_float64_says_so(operator, arguments, tmp_path):
         said(tmp_path, *options)
 
 
+@pytest.mark.parametrize(("operator", "arguments"), [
+    ("aten::add.out", [0, 0, 2, 1]), ("aten::neg.out", [0, 1]),
+    ("aten::sum.IntList_out", [0, 5, 3, 4, 1]), ("aten::mm.out", [0, 0, 1])])
+def test_a_build_without_complex_arithmetic_says_so(operator, arguments, tmp_path):
+    x = tensor([2, 2], 0, dtype=9)
+    out = tensor([2] if "sum" in operator else [2, 2], 32, dtype=9)
+    values = [x, out, int_value(1), bool_value(False), {"val": ("Null", {})},
+              {"val": ("IntList", {"items": [2]})}]
+    made = program(plan(values, [call(0, *arguments, arguments[-1])], [operator], [0], [1], [64]))
+    c_project.write([c_project.Model("model", compile_image(made).data)], tmp_path)
+    options = [*UNOPTIMISED, "TEXTS=1", "CHECKS=1"]
+    build(tmp_path, *options)
+    said(tmp_path, *options)
+    path = tmp_path / "picotorch/core/operators.def"
+    path.write_text("#define PT_NO_COMPLEX\n" + path.read_text())
+    build(tmp_path, *options)
+    with pytest.raises(AssertionError, match="error 16, subject .*: this build has no complex "
+                       "arithmetic; use a build with it or change the model"):
+        said(tmp_path, *options)
+
+
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])
 def test_models_share_the_library(board, tmp_path):
     """One firmware with two models, whose operators are not the same, gives what each alone gives."""

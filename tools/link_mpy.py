@@ -7,7 +7,8 @@ what MicroPython lends to it. Anything else that would depend on it is an error,
 made works at every address.
 
 A section .texts is what the module never reads: it goes to the end of the .mpy, where MicroPython does
-not read it either, and its addresses are relocated with those of the module.
+not read it either, and its addresses are relocated with those of the module. Its last word is its size.
+Before it comes, counted in that size and ended by a zero byte, what --left-out says.
 
 With --flash there is a second section, .flash, at a fixed address in flash (flash/kernels.ld): the
 module may call what is in it and hold its addresses, and nothing in it depends on the module. It is
@@ -219,7 +220,14 @@ def read_names(path):
     return [name for name, _ in found]
 
 
-def make_mpy(elf, arch, names, filename):
+def texts_behind(texts, left_out):
+    """What stands behind the module: the texts, whose places are counted from their end."""
+    behind = left_out.encode() + b"\0"
+    behind += bytes(-len(behind) % 4)
+    return behind + texts[:-4] + struct.pack("<I", len(behind) + len(texts))
+
+
+def make_mpy(elf, arch, names, filename, left_out):
     """The bytes of the .mpy, those that are copied to RAM, and the image's."""
     in_memory = {elf.name(row): i for i, row in enumerate(elf.sections) if row[2] & ALLOC and row[5]}
     target = in_memory.pop(".text")
@@ -229,10 +237,10 @@ def make_mpy(elf, arch, names, filename):
         image, addresses = flash_of(elf, in_memory.pop(".flash"))
         wanted = dict(elf.symbols())["pt_flash_wanted"]
         struct.pack_into(FLASH_HEADER, text, wanted, *struct.unpack_from(FLASH_HEADER, image))
-    texts = elf.sections[in_memory.pop(".texts")] if ".texts" in in_memory else None
+    texts = elf.sections[in_memory.pop(".texts")]
     if in_memory:
         raise LinkError(f"sections beside .text: {', '.join(in_memory)}")
-    own = [range(len(text) + 1), addresses_of(texts) if texts else ()]
+    own = [range(len(text) + 1), addresses_of(texts)]
     places = words_to_relocate(elf, arch, target, addresses)
     relocations = relocate(text, arch, places, own, addresses)
     out = bytearray([ord("M"), MPY_VERSION, arch.number << 2 | MPY_SUB_VERSION, SMALL_INT_BITS])
@@ -241,7 +249,7 @@ def make_mpy(elf, arch, names, filename):
         out += number(len(name) << 1) + name.encode() + b"\0"
     out += number(len(text) << 3 | NATIVE_VIPER - BYTECODE) + text
     out += number(SCOPE_HAS_RELOCATIONS)
-    out += encode_relocations(relocations, arch.word) + (elf.contents(texts) if texts else b"")
+    out += encode_relocations(relocations, arch.word) + texts_behind(elf.contents(texts), left_out)
     return bytes(out), len(text), image
 
 
@@ -253,11 +261,13 @@ def main():
     parser.add_argument("mpy", type=Path)
     parser.add_argument("--arch", required=True, choices=ARCHES)
     parser.add_argument("--names", required=True, type=Path, help="the header with its MP_QSTR_x")
+    parser.add_argument("--left-out", default="", help="switches that the module is built with")
     parser.add_argument("--flash", type=Path, help="where to write the image for flash")
     arguments = parser.parse_args()
     try:
         mpy, size, image = make_mpy(Elf(arguments.elf.read_bytes()), ARCHES[arguments.arch],
-                             read_names(arguments.names), arguments.mpy.name)
+                                    read_names(arguments.names), arguments.mpy.name,
+                                    arguments.left_out)
     except LinkError as error:
         sys.exit(f"link_mpy: {arguments.elf}: {error}")
     arguments.mpy.write_bytes(mpy)

@@ -14,8 +14,8 @@ from picotorch.errors import (
 )
 
 from .. import show
-from ..firmware import romfs
-from ..operators import needed_features, needed_operators
+from ..firmware import native_module, romfs
+from ..operators import needed_operators
 from ..run.request import Request
 from ..twin import open_program
 from . import installing
@@ -41,16 +41,16 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
         files[other.name] = content
     port = resolve(port)
     programs = {str(path): open_program(model)}
-    operators = needed_operators(programs)
+    operators, features = needed_operators(programs), native_module.kind_for(programs).features
     with Link(port) as link:
         found = installing.find(link)
-        if not installing.is_needed(found, operators, link.name):
+        if not installing.is_needed(found, operators, features, link.name):
             return _deploy(link, files, path, folder, to_romfs, methods, tell)
     with Link(port) as link:
-        installed = installing.install(link, found, operators, tell, needed_features(programs))
+        installed = installing.install(link, found, operators, features, tell)
     with Link(port) as link:
         entry = _deploy(link, files, path, folder, to_romfs, methods, tell)
-    lacked = sorted(set(operators) - found.operators) if found.operators else []
+    lacked = found.lacks(operators, features) if found.operators else []
     return {**entry, "installed": installed, "lacked": lacked}
 
 
@@ -175,7 +175,7 @@ def _write_rom(link, image, size, block, tell):
 
 def show_text(entry: dict) -> None:
     if entry["lacked"]:
-        show.line(f"the native module had no kernels for {', '.join(entry['lacked'])}: it is renewed")
+        show.line(f"the native module had no {', '.join(entry['lacked'])}: it is renewed")
     for name in entry["installed"]:
         show.line(f"{name} is installed")
     how = "used in place" if entry["in_place"] else "read into the heap"

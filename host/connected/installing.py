@@ -19,26 +19,45 @@ _LIBRARY = "say(next((p for p in sys.path if p.endswith('/lib') and not p.starts
 _MODULE = """\
 import _picotorch
 _has = getattr(_picotorch, 'has_operator', lambda number: False)
-say((getattr(_picotorch, '__file__', None), hasattr(_picotorch, '_flash'),
-     [number for number in range({}) if _has(number)]))
+_path = getattr(_picotorch, '__file__', None)
+_behind = None
+if _path:
+    with open(_path, 'rb') as _file:
+        _file.seek(-4, 2)
+        _file.seek(-int.from_bytes(_file.read(4), 'little'), 2)
+        _behind = _file.read(256)
+say((_path, hasattr(_picotorch, '_flash'), [number for number in range({}) if _has(number)], _behind))
 """
+_TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "float64 functions",
+           "complex": "complex arithmetic", "volumes": "3-d convolutions"}
+# Those that a model is sure to need: its float64 and complex tensors may be only copied.
+_CERTAIN = frozenset({"images", "programs", "volumes"})
 
 
 @dataclass(frozen=True)
 class Installed:
     """What a board has of picotorch. version: None where it has none. path: of the native module, None
     where it is part of the firmware. flash: whether its kernels are in flash, of picotorch natmod
-    --flash. operators: the names of those that it has kernels for."""
+    --flash. operators: the names of those that it has kernels for. features: of a native module those
+    of operators.FEATURES that it has; None where they are not known."""
 
     version: str | None = None
     path: str | None = None
     flash: bool = False
     operators: frozenset[str] = frozenset()
+    features: frozenset[str] | None = None
 
     @property
     def folder(self) -> str:
         """Where the native module is; "." where the board starts."""
         return (self.path or "").rpartition("/")[0] or "."
+
+    def lacks(self, operators: Collection[str], features: Collection[str]) -> list[str]:
+        """What it lacks of these, in words."""
+        missing = sorted(set(operators) - self.operators)
+        known = features if self.features is None else self.features
+        return [*([f"kernels for {', '.join(missing)}"] if missing else []),
+                *(_TITLES[name] for name in sorted(set(features) - set(known)))]
 
 
 def find(link: Link) -> Installed:
@@ -47,21 +66,22 @@ def find(link: Link) -> Installed:
     if version is None:
         return Installed()
     names = {operator.number: name for name, operator in known_operators().items()}
-    path, flash, numbers = link.do("reading its list of kernels", _MODULE.format(1 + max(names)))[0]
-    return Installed(version, path, flash, frozenset(names[number] for number in numbers
-                                                     if number in names))
+    path, flash, numbers, behind = link.do("reading its list of kernels",
+                                           _MODULE.format(1 + max(names)))[0]
+    return Installed(version, path, flash,
+                     frozenset(names[number] for number in numbers if number in names),
+                     None if behind is None else native_module.features_of(behind))
 
 
-def is_needed(found: Installed, operators: list[str], board: str) -> bool:
-    """Whether a native module has to be installed for these operators.
+def is_needed(found: Installed, operators: list[str], features: Collection[str], board: str) -> bool:
+    """Whether a native module has to be installed for these operators and features.
 
-    Raises OperatorMissing where they are missing in what deploy cannot replace.
+    Raises OperatorMissing or NotSupported where they are missing in what deploy cannot replace.
     """
     if found.version is None:
         return True
-    lacking = sorted(set(operators) - found.operators)
     current = found.version == picotorch.__version__
-    if current and not lacking:
+    if current and not found.lacks(operators, features):
         return False
     if found.path is None:
         holder, remedy = "the firmware", "flash one that has them: picotorch firmware --models"
@@ -71,24 +91,26 @@ def is_needed(found: Installed, operators: list[str], board: str) -> bool:
         holder, remedy = found.path, "take it out of the ROMFS, and deploy again"
     else:
         return True
-    if not current:  # running.begin names both versions
+    lacking = found.lacks(operators, _CERTAIN.intersection(features))
+    if not current or not lacking:  # running.begin names both versions
         return False
-    raise fail(OPERATOR_MISSING, f"{holder} has no kernels for {', '.join(lacking)}", board,
-               remedy=remedy)
+    code = OPERATOR_MISSING if set(operators) - found.operators else NOT_SUPPORTED
+    raise fail(code, f"{holder} has no {', '.join(lacking)}", board, remedy=remedy)
 
 
-def install(link: Link, found: Installed, operators: list[str], tell: Tell,
-            features: Collection[str] = ("programs",)) -> list[str]:
+def install(link: Link, found: Installed, operators: list[str], features: Collection[str],
+            tell: Tell) -> list[str]:
     """Copies what the board lacks, under other names first: where something breaks it stays as it was.
     The files' paths there; they can be imported after a soft reset. The module has all kernels if it
-    is built and the heap has room, else those of the operators, and of those that it had. Nothing may
-    have imported picotorch in this conversation: the heap has to be empty.
+    is built, has the features and the heap has room, else those of the operators, and of those that it
+    had. Nothing may have imported picotorch in this conversation: the heap has to be empty.
 
     Raises NotSupported for MicroPython before 1.23, NotFound where no module is built for it,
     MemoryAllocationFailed where heap or file system have too little room.
     """
     facts = facts_of(link)
-    module = _module_for(facts, sorted({*operators, *found.operators}), features, link.name)
+    module = _module_for(facts, sorted({*operators, *found.operators}),
+                         frozenset(features).union(found.features or ()), link.name)
     _check("heap", _heap_of(module), facts["heap_free"], _remedy(found))
     folder = found.folder if found.path else link.do("reading sys.path", _LIBRARY)[0]
     do(link, "making the folder", "make_folder", folder + "/picotorch")
@@ -124,11 +146,12 @@ def _module_for(facts, operators, features, board):
         raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and loads no native modules",
                    board, remedy="flash a firmware that has picotorch")
     arches = native_module.arches_for(number)
-    built = next((path for path in (BUILD / arch / MODULE for arch in arches) if path.is_file()), None)
+    built = next((path for path in (BUILD / arch / MODULE for arch in arches)
+                  if path.is_file() and features <= native_module.features_of_file(path)), None)
     if built and _heap_of(built) <= (facts["heap_free"] or 0):
         return built
     if arches and selective.SETUP.is_file():
-        return native_module.link(arches[0], operators, native_module.Kind(frozenset(features)))
+        return native_module.link(arches[0], operators, native_module.Kind(features))
     if built:
         return built
     wanted = arches[0] if arches else f"number {number}"

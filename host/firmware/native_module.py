@@ -19,7 +19,7 @@ from picotorch.errors import NOT_SUPPORTED, fail
 
 from .. import show, twin
 from ..files import write
-from ..operators import WIDE_FORMS, known_operators, needed_features, needed_operators
+from ..operators import FEATURES, WIDE_FORMS, known_operators, needed_features, needed_operators
 from ..size.firmware_map import sections
 from . import selective
 
@@ -139,6 +139,17 @@ def heap_of(module: Path) -> int:
     """Bytes that MicroPython reads of a module, and so has in its heap: all but the texts of errors."""
     data = module.read_bytes()
     return len(data) - int.from_bytes(data[-_TEXTS_SIZE:], "little")
+
+
+def features_of(behind: bytes) -> frozenset[str]:
+    """Those of operators.FEATURES that a module has, whose first bytes that MicroPython does not read
+    are `behind`: link_mpy.py writes there what was left out."""
+    left_out = behind.partition(b"\0")[0].split()
+    return frozenset(name for name, switch in FEATURES.items() if switch.encode() not in left_out)
+
+
+def features_of_file(module: Path) -> frozenset[str]:
+    return features_of(module.read_bytes()[heap_of(module):])
 
 
 def left_out(kind):

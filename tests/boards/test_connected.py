@@ -327,7 +327,8 @@ def native_modules(tmp_path, monkeypatch):
 def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_modules):
     """An M4F takes the module of an M3 where its own is not built."""
     with link.Link(board.port) as conversation:
-        paths = installing.install(conversation, installing.Installed(), [], lambda *told: None)
+        paths = installing.install(conversation, installing.Installed(), [], {"programs"},
+                                   lambda *told: None)
         for path in paths:
             source = next(native_modules.rglob(path.rsplit("/", 1)[1])).read_bytes()
             assert files.do(conversation, "", "checksum", path) == (len(source), zlib.crc32(source))
@@ -345,7 +346,7 @@ def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, mo
     (native_modules / "armv7m" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
     with link.Link(board.port) as conversation:
         *_, path = installing.install(conversation, installing.Installed(), ["aten::add.out"],
-                                      lambda *told: None)
+                                      {"programs"}, lambda *told: None)
         module = native_module.link("armv7emsp", ["aten::add.out"]).read_bytes()
         assert files.do(conversation, "", "checksum", path) == (len(module), zlib.crc32(module))
     assert len(module) < 100_000

@@ -6,7 +6,9 @@ import zlib
 import pytest
 from picotorch.host.connected import files, installing, link, session
 from picotorch.host.firmware import native_module
+from picotorch.host.operators import needed_operators
 from picotorch.host.run import pico
+from picotorch.host.twin import open_program
 from support import on_pico, stock
 from support.calling import assert_error
 from support.fixture_store import FOLDER
@@ -16,6 +18,8 @@ MODULE = "/lib/_picotorch.mpy"
 ADD, MUL = FOLDER / "add_5" / "model.pte", FOLDER / "mul_broadcast" / "model.pte"
 OLD = b"the module that was there"
 ARMV7EMSP = 7
+DOUBLE = FOLDER / "double_tensors" / "model.pte"
+DOUBLES = ["aten::add.out", "aten::mul.out", "dim_order_ops::_to_dim_order_copy.out"]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +30,8 @@ def board():
 
 @pytest.fixture
 def has(board, tmp_path, monkeypatch):
-    """has(path, operators, ...): what the board says of its native module. It has real files, but can
+    """has(path, operators, ...): what the board says of its native module, which was built without
+    `left_out`. It has real files, but can
     load no native module: what it runs is the firmware's."""
     real = stock.native_module.BUILD / "picotorch"
     if not real.is_dir():
@@ -38,9 +43,10 @@ def has(board, tmp_path, monkeypatch):
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
         **session.facts_of(conversation), "mpy": 6 | ARMV7EMSP << 10})
 
-    def says(path, operators, flash=False):
+    def says(path, operators, flash=False, left_out=None):
         numbers = [installing.known_operators()[name].number for name in operators]
-        monkeypatch.setattr(installing, "_MODULE", f"say(({path!r}, {flash}, {numbers})) # {{}}")
+        monkeypatch.setattr(installing, "_MODULE",
+                            f"say(({path!r}, {flash}, {numbers}, {left_out!r})) # {{}}")
         if path is not None and path.startswith("/lib"):
             with link.Link(board.port) as conversation:
                 files.do(conversation, "", "make_folder", "/lib/picotorch")
@@ -77,6 +83,44 @@ def test_a_module_that_has_them_stays(call, board, has):
     assert on_board(board, MODULE) == checksum(OLD)
 
 
+def test_a_module_without_a_feature_is_renewed(call, board, has):
+    has(MODULE, DOUBLES, left_out=b"PT_NO_IMAGES PT_NO_FLOAT64 PT_NO_WINOGRAD\0more")
+    status, out, err = call("deploy", DOUBLE, "--port", board.port)
+    assert status == 0, err
+    assert "the native module had no float64 functions: it is renewed" in out
+    features = {"programs", "float64", "complex", "volumes", "pointwise", "neighbours"}
+    module = native_module.link("armv7emsp", DOUBLES, native_module.Kind(frozenset(features)))
+    assert on_board(board, MODULE) == checksum(module.read_bytes())
+    assert native_module.features_of_file(module) == features
+
+
+@pytest.mark.parametrize("left_out", [b"PT_NO_IMAGES PT_NO_COMPLEX\0", b"\0\0\0\0", b"\xff\xfe"])
+def test_a_module_with_the_features_stays(call, board, has, left_out):
+    has(MODULE, DOUBLES, left_out=left_out)
+    status, out, _ = call("deploy", DOUBLE, "--port", board.port)
+    assert status == 0 and "is installed" not in out and "renewed" not in out
+    assert on_board(board, MODULE) == checksum(OLD)
+
+
+def test_all_kernels_are_not_taken_where_they_lack_a_feature(call, board, has):
+    """make natmod leaves out complex arithmetic and images."""
+    built = stock.make_module("armv7emsp")
+    assert native_module.features_of_file(built) == {"programs"}
+    (installing.BUILD / "armv7emsp").mkdir()
+    (installing.BUILD / "armv7emsp" / built.name).write_bytes(built.read_bytes())
+    has(MODULE, [])
+    assert call("deploy", ADD, "--port", board.port)[0] == 0
+    assert on_board(board, MODULE) == checksum(built.read_bytes())
+    has(MODULE, [])
+    model = FOLDER / "fft2" / "model.pte"
+    status, _, err = call("deploy", model, "--port", board.port)
+    assert status == 0, err
+    programs = {"fft2": open_program(model.read_bytes())}
+    own = native_module.link("armv7emsp", needed_operators(programs), native_module.kind_for(programs))
+    assert on_board(board, MODULE) == checksum(own.read_bytes())
+    assert native_module.features_of_file(own) == {"programs", "complex"}
+
+
 def behind_progress(result):
     """The result with the last line of stderr alone: before it are the files that were copied."""
     status, out, error = result
@@ -108,6 +152,18 @@ def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, 
     assert on_board(board, MODULE) == checksum(module)
 
 
+def test_a_feature_that_deploy_cannot_add_is_named(call, board, has):
+    """But not that of tensors which may be only copied."""
+    model = FOLDER / "conv3d" / "model.pte"
+    operators = needed_operators({"": open_program(model.read_bytes())})
+    has(MODULE, operators, True, b"PT_NO_IMAGES PT_NO_VOLUMES\0")
+    assert_error(call("deploy", model, "--port", board.port, "--to", "/other"), "NotSupported",
+                 "the flash has no 3-d convolutions", "picotorch natmod --flash --models")
+    assert on_board(board, "/other/model.pte") is None
+    has(MODULE, DOUBLES, True, b"PT_NO_IMAGES PT_NO_FLOAT64\0")
+    assert call("deploy", DOUBLE, "--port", board.port, "--to", "/doubles")[0] == 0
+
+
 @pytest.mark.parametrize(("path", "flash", "words"), [
     (None, False, ("the firmware has no kernels for aten::mul.out", "picotorch firmware --models")),
     ("/rom/lib/_picotorch.mpy", False, ("/rom/lib/_picotorch.mpy has no", "out of the ROMFS")),
@@ -137,7 +193,9 @@ def test_on_stock_micropython(call, monkeypatch, tmp_path):
         status, out, err = call("deploy", MUL, "--port", port, "--to", "/two")
         assert status == 0 and "aten::mul.out: it is renewed" in out, err
         assert "errors.mpy" not in out
-        for model in (MUL, ADD):
+        status, out, err = call("deploy", DOUBLE, "--port", port, "--to", "/three")
+        assert status == 0 and "had no float64 functions: it is renewed" in out, err
+        for model in (MUL, ADD, DOUBLE):
             status, out, err = call("parity", model, "--port", port)
             assert status == 0 and "method pool: " in out, out + err
         assert "_picotorch.mpy.part" not in on_pico.mpremote(port)("fs", "ls", ":/lib")

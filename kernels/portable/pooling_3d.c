@@ -1,5 +1,8 @@
 // Average and max pooling over the last three dims of (C, D, H, W) and (N, C, D, H, W), and
 // adaptive max pooling over the last two, too, in any dim order.
+//
+// pooling.c has loops of its own: as volumes of depth 1, pools over two dims take 23 to 85 % more
+// instructions on a Cortex-M4F (windows of 7 x 7 to 2 x 2).
 #include "../core/operator_arguments.h"
 #include "arguments.h"
 #include "extrema.h"

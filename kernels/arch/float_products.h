@@ -5,6 +5,7 @@
 #ifndef PT_ARCH_FLOAT_PRODUCTS_H
 #define PT_ARCH_FLOAT_PRODUCTS_H
 
+#include "vectors.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,6 +63,12 @@ typedef void pt_block_function(const pt_products *p, void *walk, const float *a,
 
 // Whether a block begins or ends its line: for padded lines.
 enum { PT_FIRST_COLUMN = 1, PT_LAST_COLUMN = 2 };
+
+#if defined(PT_X86)
+enum { PT_MOST_ROWS = 8 }; // of a block
+#else
+enum { PT_MOST_ROWS = 4 };
+#endif
 
 typedef struct pt_block {
     pt_block_function *sum;

@@ -1,6 +1,7 @@
 #include "products.h"
 #include "../arch/float_products_plain.h"
 #include "../arch/mve/float_products.h"
+#include "../arch/x86/float_products.h"
 #include "half.h"
 
 // Their frames do not add up in one.
@@ -30,7 +31,7 @@ static void cover_line(const pt_products *p, const pt_block *k, void *walk, cons
 
 // Covers columns `begin` to `end` of all lines and rows.
 static void cover(const pt_products *p, const pt_block *k, void *walk, int32_t begin, int32_t end) {
-    static const float no_bias[4] = {0};
+    static const float no_bias[PT_MOST_ROWS] = {0};
     for (int32_t line = 0; line < p->lines.length; line++) {
         const float *b = (const float *)p->b + line * p->lines.b_step + begin * p->columns.b_step;
         float *out = (float *)p->out + line * p->lines.out_step + begin * p->columns.out_step;
@@ -87,6 +88,16 @@ NOINLINE bool sum_vectors(const pt_products *p) {
         cover(p, &one_column, &w.taps, columns - single, columns);
     }
     return pt_was_exact(before);
+}
+#elif defined(PT_X86)
+static bool sum_vectors(const pt_products *p) {
+    const pt_block k = pt_choose_vectors(p);
+    if (!k.sum) {
+        return false;
+    }
+    pt_tap_walk w = pt_make_tap_walk(p, k.whole);
+    cover(p, &k, &w, 0, p->columns.length);
+    return true;
 }
 #else
 static bool sum_vectors(const pt_products *p) {

@@ -19,6 +19,7 @@ BIASES = (INT32.min, INT32.min + 1, -1, 0, 1, INT32.max)
 MULTIPLIERS = (0, 1, 1 << 30, (1 << 30) + 1, INT32.max - 1, INT32.max)
 SHIFTS = (-31, -30, -17, -9, -2, -1)
 WITHOUT_VECTORS = (0, 1, 5, -32, -62)  # shifts
+EXTREME_FLOATS = (0, -0.0, 1, -1, 1e-45, -1e-45, 1e-38, -1e-23, 1e-23, 2e38, -2e38, np.inf)
 
 
 @pytest.fixture(params=VECTORS)
@@ -81,6 +82,14 @@ class Numbers:
         return [self.rng.integers(low, high, n).astype(np.int32) for low, high in (
             (-9999, 9999), (1 << 30, 1 << 31), (shift - 1, shift + 2))]
 
+    def floats(self, *sizes):
+        """At the end of what may be read. Extreme ones overflow, and are subnormal."""
+        if self.extreme:
+            found = self.rng.choice(np.array(EXTREME_FLOATS, np.float32), sizes)
+        else:
+            found = self.rng.standard_normal(sizes).astype(np.float32)
+        return Tensor(found, last=True)
+
     def limits(self):
         return self.choice([(-128, 127), (-128, 127), (-90, 80), (0, 127), (5, 5)])
 
@@ -134,8 +143,61 @@ def linear(seed):
             n.int8(rows, outputs))
 
 
+def float_convolution(seed):
+    n = Numbers(seed)
+    groups, outputs = n.choice([1, 1, 2]), n(1, 20)
+    inputs = n(1, 5)
+    kernel, stride, padding, dilation = n.choice([
+        ((3, 3), [n(1, 2), 1], [1, 1], [1, 1]),  # which lines are padded for
+        ((1, 1), [n(1, 2), n(1, 3)], [0, 0], [1, 1]),
+        ((2, 5), [1, n(1, 2)], [n(0, 1), n(0, 2)], [1, n(1, 2)])])
+    size = [d * (k - 1) + n(1, most) for d, k, most in zip(dilation, kernel, (6, 70), strict=True)]
+    out = np.zeros([n(1, 2), groups * outputs, *windows(size, kernel, stride, padding, dilation)],
+                   np.float32)
+    return ("aten::convolution.out", n.floats(out.shape[0], groups * inputs, *size),
+            n.floats(groups * outputs, inputs, *kernel), n.choice([None, n.floats(groups * outputs)]),
+            stride, padding, dilation, False, [0, 0], groups, out)
+
+
+def float_depthwise(seed):
+    n = Numbers(seed)
+    channels, kernel = n(1, 5), n.choice([(3, 3), (2, 3), (5, 4), (1, 7)])
+    stride, padding = [n(1, 2), n(1, 2)], [n(0, 1), n(0, kernel[1] // 2)]
+    size = [kernel[0] + n(0, 5), kernel[1] + n(0, 80)]
+    out = np.zeros([1, channels, *windows(size, kernel, stride, padding, (1, 1))], np.float32)
+    return ("aten::convolution.out", n.floats(1, channels, *size), n.floats(channels, 1, *kernel),
+            n.choice([None, n.floats(channels)]), stride, padding, [1, 1], False, [0, 0], channels, out)
+
+
+def float_product(seed):
+    n = Numbers(seed)
+    rows, depth, columns = n(1, 18), n(1, 40), n(1, 70)
+    return ("aten::mm.out", n.floats(rows, depth), n.floats(depth, columns),
+            np.zeros((rows, columns), np.float32))
+
+
+@pytest.mark.parametrize("width", range(4, 40))
+def test_padded_lines_of_any_length(vectors, width):
+    """Of 4 to 11 rows: a kernel of 3 x 3 that steps by one."""
+    for rows in (4, 7, 8, 11):
+        n = Numbers(100 * width + rows)
+        assert_same(vectors, "aten::convolution.out", n.floats(1, 2, 5, width), n.floats(rows, 2, 3, 3),
+                    n.floats(rows), [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
+                    np.zeros((1, rows, 5, width), np.float32))
+
+
+def test_many_products_are_summed_in_parts(vectors):
+    n = Numbers(1)
+    assert_same(vectors, "aten::convolution.out", n.floats(1, 40, 9, 31), n.floats(50, 40, 3, 3),
+                n.floats(50), [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
+                np.zeros((1, 50, 9, 31), np.float32))
+    assert_same(vectors, "aten::mm.out", n.floats(9, 600), n.floats(600, 300),
+                np.zeros((9, 300), np.float32))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("arguments", [convolution, depthwise, linear])
+@pytest.mark.parametrize("arguments", [convolution, depthwise, linear, float_convolution,
+                                       float_depthwise, float_product])
 def test_random_shapes(vectors, arguments, seed):
     assert_same(vectors, *arguments(seed))
 

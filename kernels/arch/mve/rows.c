@@ -42,19 +42,27 @@ PT_STATIC_ASSERT(SHORT_ROW == 128, "assembler has rows of 128");
 
 // clang-format off
 
-// From sums in r0, r2, r4 and r6, with the first fields of groups in r8 to r11, to outputs.
-#define PT_FINISH_GROUP(sums, addends)                                    \
-    "vmov " sums "[2], " sums "[0], r0, r4\n\t"                           \
-    "vmov " sums "[3], " sums "[1], r2, r6\n\t"                           \
-    "vldrw.u32 " addends ", [r5], #16\n\t"                                \
-    "vadd.i32 " sums ", " sums ", " addends "\n\t"                        \
-    "vqrdmulh.s32 " sums ", " sums ", r8\n\t"                             \
-    "vqdmlah.s32 " sums ", " sums ", r11\n\t" /* halves away from zero */ \
-    "vrshl.s32 " sums ", r9\n\t"                                          \
-    "vadd.i32 " sums ", " sums ", r10\n\t"                                \
-    "vqmovnb.s32 " sums ", " sums "\n\t"                                  \
-    "vqmovnb.s16 " sums ", " sums "\n\t"                                  \
-    "vstrb.32 " sums ", [r7], #4\n\t"
+// From sums in r0, r2, r4 and r6, with the first fields of groups in r8 to r11, to outputs. The sums
+// begin with the addends.
+#define PT_SUMS_TO(q)                            \
+    "vmov " q "[2], " q "[0], r0, r4\n\t"        \
+    "vmov " q "[3], " q "[1], r2, r6\n\t"
+
+#define PT_MULTIPLY(q) "vqrdmulh.s32 " q ", " q ", r8\n\t"
+#define PT_ROUND(q) "vqdmlah.s32 " q ", " q ", r11\n\t" // halves away from zero
+#define PT_SHIFT(q) "vrshl.s32 " q ", r9\n\t"
+#define PT_OFFSET_BY(q) "vadd.i32 " q ", " q ", r10\n\t"
+#define PT_NARROW(q) "vqmovnb.s32 " q ", " q "\n\t"
+#define PT_NARROW_AGAIN(q) "vqmovnb.s16 " q ", " q "\n\t"
+
+#define PT_FINISH_SUMS(q) \
+    PT_MULTIPLY(q)        \
+    PT_ROUND(q)           \
+    PT_SHIFT(q)           \
+    PT_OFFSET_BY(q)       \
+    PT_NARROW(q)          \
+    PT_NARROW_AGAIN(q)    \
+    "vstrb.32 " q ", [r7], #4\n\t"
 
 // clang-format on
 
@@ -72,17 +80,13 @@ static void __attribute__((noinline)) multiply_groups(const groups *g) {
         "ldrd r1, r5, [r0, #36]\n\t"      // w, addends
         "ldr r7, [r0, #44]\n"             // y
         "1:\n\t"
-        "str r7, [sp]\n\t"
-        "str r5, [sp, #4]\n\t"
+        "ldm r5!, {r0, r2, r4, r6}\n\t"   // addends
+        "strd r7, r5, [sp]\n\t"
         "ldrd r8, r9, [r12, #16]\n\t"     // x, stride
         "ldr r10, [r12, #32]\n\t"         // depth
         "add r3, r1, r9\n\t"              // four rows of weights
         "add r5, r3, r9\n\t"
         "add r7, r5, r9\n\t"
-        "movs r0, #0\n\t"                 // their sums
-        "movs r2, #0\n\t"
-        "movs r4, #0\n\t"
-        "movs r6, #0\n\t"
         "wlstp.8 lr, r10, 3f\n"
         "2:\n\t"
         "vldrb.u8 q0, [r8], #16\n\t"
@@ -100,7 +104,8 @@ static void __attribute__((noinline)) multiply_groups(const groups *g) {
         "add r1, r1, r7\n\t"              // the next four
         "ldrd r7, r5, [sp]\n\t"           // y, addends
         "ldm r12, {r8, r9, r10, r11}\n\t" // multiplier, shift, offset, one
-        PT_FINISH_GROUP("q0", "q1")
+        PT_SUMS_TO("q0")
+        PT_FINISH_SUMS("q0")
         "cmp r7, r3\n\t"
         "bne 1b\n\t"
         "add sp, sp, #8"
@@ -117,8 +122,7 @@ static void __attribute__((noinline)) multiply_groups(const groups *g) {
 // clang-format off
 
 #define PT_SIX_PARTS(row, sum)                  \
-    "vldrw.u32 q7, [r1, #(" #row " * 128)]\n\t" \
-    "vmladav.s8 " sum ", q0, q7\n\t"            \
+    PT_PART(row, 0, "q0", sum)                  \
     PT_PART(row, 1, "q1", sum)                  \
     PT_PART(row, 2, "q2", sum)                  \
     PT_PART(row, 3, "q3", sum)                  \
@@ -130,7 +134,9 @@ static void __attribute__((noinline)) multiply_groups(const groups *g) {
 #define PT_PART_6 "vldrb.u8 q6, [r3, #96]\n\t"
 #define PT_PART_7 "vldrb.u8 q6, [r3, #112]\n\t"
 
-// Rows of SHORT_ROW bytes at multiples of 4: all but the last 32 of x stay in registers.
+// Rows of SHORT_ROW bytes at multiples of 4: all but the last 32 of x stay in registers. The sums
+// of a group become outputs while its successor's first row is multiplied: those before the first
+// group's, which are none, come to lie where its own will.
 static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
     register const groups *r0 __asm__("r0") = g;
     // clang-format off
@@ -145,9 +151,25 @@ static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
         "vldrb.u8 q2, [r3, #32]\n\t"
         "vldrb.u8 q3, [r3, #48]\n\t"
         "vldrb.u8 q4, [r3, #64]\n\t"
-        "vldrb.u8 q5, [r3, #80]\n"
+        "vldrb.u8 q5, [r3, #80]\n\t"
+        "subs r12, r12, #4\n\t"          // the last group's outputs
+        "mov lr, #0\n"                   // from the stored group's outputs to the next
         "1:\n\t"
-        PT_SIX_PARTS(0, "r0")
+        "ldm r5!, {r0, r2, r4, r6}\n\t"  // addends
+        PT_MULTIPLY("q6")
+        PT_PART(0, 0, "q0", "r0")
+        PT_ROUND("q6")
+        PT_PART(0, 1, "q1", "r0")
+        PT_SHIFT("q6")
+        PT_PART(0, 2, "q2", "r0")
+        PT_OFFSET_BY("q6")
+        PT_PART(0, 3, "q3", "r0")
+        PT_NARROW("q6")
+        PT_PART(0, 4, "q4", "r0")
+        PT_NARROW_AGAIN("q6")
+        PT_PART(0, 5, "q5", "r0")
+        "vstrb.32 q6, [r7]\n\t"
+        "add r7, r7, lr\n\t"
         PT_PART_6
         PT_PART(0, 6, "q6", "r0")
         PT_PART_7
@@ -160,14 +182,16 @@ static void __attribute__((noinline)) multiply_short_groups(const groups *g) {
         PT_PART(2, 6, "q6", "r4")
         PT_PART_7
         PT_PART(2, 7, "q6", "r4")
-        PT_SIX_PARTS(3, "r6")
         PT_PART(3, 7, "q6", "r6")
         PT_PART_6
         PT_PART(3, 6, "q6", "r6")
-        PT_FINISH_GROUP("q6", "q7")
+        PT_SIX_PARTS(3, "r6")
+        PT_SUMS_TO("q6")
+        "mov lr, #4\n\t"
         "add r1, r1, #512\n\t"           // the next four rows
         "cmp r7, r12\n\t"
-        "bne 1b"
+        "bne 1b\n\t"
+        PT_FINISH_SUMS("q6")
         : "+r"(r0)
         :
         : PT_GROUPS_CLOBBER);

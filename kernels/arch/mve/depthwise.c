@@ -72,14 +72,14 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
 
 // Instructions of one unit do not stand side by side where that can be, since the next one would
 // wait: the first four sums become outputs while the others are made.
+
 // From eight sums to bytes, and to the next windows: the first four are in `first`, with the bias.
 #define PT_FINISH_WINDOWS(first)                              \
-    "ldrd r0, r2, [sp, #32]\n\t"  /* one, offset */           \
+    "ldm sp, {r0, r2, r4, r6}\n\t" /* one to out_step */      \
     "vqrdmulh.s32 " #first ", " #first ", r5\n\t"             \
     "vmov q1[2], q1[0], r8, r12\n\t"                          \
     "vqdmlah.s32 " #first ", " #first ", r0\n\t"              \
     "vmov q1[3], q1[1], r10, lr\n\t"                          \
-    "ldrd r4, r6, [sp, #40]\n\t"  /* window_step, out_step */ \
     "vadd.i32 q1, q1, r3\n\t"     /* bias */                  \
     "vqrdmulh.s32 q1, q1, r5\n\t" /* multiplier */            \
     "vrshl.s32 " #first ", r7\n\t" /* shift */                \
@@ -89,55 +89,55 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
     "vrshl.s32 q1, r7\n\t"                                    \
     "subs r11, #1\n\t"            /* times */                 \
     "vqmovnt.s32 " #first ", q1\n\t"                          \
-    "vldrh.u16 q1, [sp, #48]\n\t" /* outputs */               \
+    "vldrh.u16 q1, [sp, #16]\n\t" /* outputs */               \
     "vqadd.s16 " #first ", " #first ", r2\n\t"                \
     "vqmovnb.s16 " #first ", " #first "\n\t"                  \
     "vstrb.16 " #first ", [r9, q1]\n\t"                       \
     "add r9, r9, r6\n\t"
 
 #define PT_BEGIN_WINDOWS                                      \
-    "sub sp, sp, #96\n\t"                                     \
+    "sub sp, sp, #64\n\t"                                     \
     "vldrw.u32 q0, [r0], #64\n\t" /* windows up to records */ \
     "vldrw.u32 q1, [r0, #-48]\n\t"                            \
     "vldrw.u32 q2, [r0, #-32]\n\t"                            \
     "vldrw.u32 q3, [r0, #-16]\n\t"                            \
-    "vstrw.32 q0, [sp, #32]\n\t"                              \
-    "vstrw.32 q1, [sp, #48]\n\t"                              \
-    "vstrw.32 q2, [sp, #64]\n\t"                              \
-    "vstrw.32 q3, [sp, #80]\n\t"                              \
+    "vstrw.32 q0, [sp]\n\t"                                   \
+    "vstrw.32 q1, [sp, #16]\n\t"                              \
+    "vstrw.32 q2, [sp, #32]\n\t"                              \
+    "vstrw.32 q3, [sp, #48]\n\t"                              \
     "vldrw.u32 q2, [r0]\n\t"      /* window[0] */             \
     "vldrw.u32 q3, [r0, #16]\n"   /* window[1] */             \
     "1:\n\t"                      /* a channel */             \
-    "ldrd r1, r11, [sp, #88]\n\t" /* columns, records */      \
+    "ldrd r1, r11, [sp, #56]\n\t" /* columns, records */      \
     "vldrw.u32 q4, [r11], #64\n\t"
 
 #define PT_BEGIN_CHANNEL                                        \
     "ldm r11!, {r3, r5, r7}\n\t"  /* bias, multiplier, shift */ \
     "add r0, r1, #4\n\t"                                        \
-    "strd r0, r11, [sp, #88]\n\t" /* columns, records */        \
-    "ldr r9, [sp, #64]\n\t"       /* out */                     \
-    "ldr r11, [sp, #80]\n"        /* times */                   \
+    "strd r0, r11, [sp, #56]\n\t" /* columns, records */        \
+    "ldr r9, [sp, #32]\n\t"       /* out */                     \
+    "ldr r11, [sp, #48]\n"        /* times */                   \
     "2:\n\t"
 
 #define PT_END_CHANNEL                                         \
     "bne 2b\n\t"                                               \
-    "ldrd r0, r2, [sp, #64]\n\t" /* out, out_end */            \
+    "ldrd r0, r2, [sp, #32]\n\t" /* out, out_end */            \
     "sub r4, r9, r0\n\t"                                       \
     "cmp r4, r2\n\t"                                           \
     "beq 3f\n\t"                 /* the last time was there */ \
-    "ldrd r4, r6, [sp, #72]\n\t" /* window_back, out_back */   \
+    "ldrd r4, r6, [sp, #40]\n\t" /* window_back, out_back */   \
     "add r1, r1, r4\n\t"                                       \
     "add r9, r9, r6\n\t"                                       \
     "movs r11, #1\n\t"                                         \
     "b 2b\n"                                                   \
     "3:\n\t"                                                   \
     "adds r0, #1\n\t"                                          \
-    "str r0, [sp, #64]\n\t"                                    \
-    "ldr r2, [sp, #84]\n\t"      /* channels */                \
+    "str r0, [sp, #32]\n\t"                                    \
+    "ldr r2, [sp, #52]\n\t"      /* channels */                \
     "subs r2, #1\n\t"                                          \
-    "str r2, [sp, #84]\n\t"                                    \
+    "str r2, [sp, #52]\n\t"                                    \
     "bne 1b\n\t"                                               \
-    "add sp, sp, #96\n\t"
+    "add sp, sp, #64\n\t"
 
 // clang-format on
 
@@ -194,7 +194,7 @@ static NOINLINE void run_windows_apart(const windows *w) {
         "vldrw.u32 q0, [r1, q5]\n\t"
         "vmladav.s8 r2, q1, q4\n\t"
         "vldrw.u32 q1, [r1, q6]\n\t"
-        "ldr r8, [sp, #96]\n\t"        // second
+        "ldr r8, [sp, #64]\n\t"        // second
         "vmladav.s8 r4, q0, q4\n\t"
         "add r1, r1, r8\n\t"
         "vldrw.u32 q0, [r1, q2]\n\t"

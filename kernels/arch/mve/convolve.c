@@ -143,6 +143,41 @@ static inline void pack_line(const int8_t *line, int32_t depth, int8_t *patch) {
     }
 }
 
+// Four neighbouring patches of three short rows, 17 to 32 bytes together: as lines of three stores,
+// each of which covers what the one before wrote too much.
+static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t bytes, int32_t step,
+                                   int32_t line_step) {
+    int8_t line[3 * 16];
+    const int8_t *row, *last;
+    int32_t times = PATCHES;
+    // clang-format off
+    __asm__ volatile(
+        "vctp.8 %[bytes]\n\t"
+        "dls lr, %[times]\n"
+        "1:\n\t"
+        "add %[row], %[from], %[line_step]\n\t"
+        "add %[last], %[row], %[line_step]\n\t"
+        "vpsttt\n\t"
+        "vldrbt.u8 q0, [%[from]]\n\t"
+        "vldrbt.u8 q1, [%[row]]\n\t"
+        "vldrbt.u8 q2, [%[last]]\n\t"
+        "vstrb.8 q0, [%[line]]\n\t"
+        "vstrb.8 q1, [%[second]]\n\t"
+        "vstrb.8 q2, [%[third]]\n\t"
+        "vldrb.u8 q0, [%[line]]\n\t"
+        "vldrb.u8 q1, [%[line], #16]\n\t"
+        "add %[from], %[from], %[step]\n\t"
+        "vstrb.8 q1, [%[patch], #64]\n\t"
+        "vstrb.8 q0, [%[patch]], #16\n\t"
+        "le lr, 1b"
+        : [patch] "+r"(patch), [from] "+r"(from), [row] "=&r"(row),
+          [last] "=&r"(last)
+        : [bytes] "r"(bytes), [step] "r"(step), [line_step] "r"(line_step), [times] "r"(times),
+          [line] "r"(line), [second] "r"(line + bytes), [third] "r"(line + 2 * bytes)
+        : "lr", "q0", "q1", "q2", "cc", "memory");
+    // clang-format on
+}
+
 // How patches are packed whose rows lie in one piece each.
 typedef enum packing { IN_PIECES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
 
@@ -162,6 +197,10 @@ static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packi
     int32_t size = g->kernel[1] * g->channels, line_step = g->in[1] * g->pixel;
     int32_t step = g->stride[1] * g->pixel, rows = g->kernel[0], depth = x->layer->depth;
     int8_t line[LINE];
+    if (how == IN_SHORT_ROWS && rows == 3 && depth > 16 && depth <= 32) {
+        pack_short_rows(x->block, from, size, step, line_step);
+        return;
+    }
     for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16, from += step) {
         if (how == IN_SHORT_ROWS) {
             copy_rows(line, from, rows, size, size, line_step);

@@ -22,14 +22,21 @@ enum { PT_AVERAGES = 8, PT_MAXIMA = 16 }; // channels at a time
 // The averages of n channels from `o` on, of 1 to 128 taps, to the nearest integer. Returns a bit
 // for each that lies half-way between two.
 static inline uint32_t pt_average_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
-    mve_pred16_t p = vctp16q((uint32_t)n);
     int16x8_t sums = vdupq_n_s16(0);
     const int8_t *row = t->in + o;
     for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
         const int8_t *tap = row;
-        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
-            sums = vaddq_s16(sums, vldrbq_z_s16(tap, p));
-        }
+        __asm__ volatile("vctp.16 %[n]\n\t"
+                         "dls lr, %[columns]\n"
+                         "1:\n\t"
+                         "vpst\n\t"
+                         "vldrbt.s16 q0, [%[tap]]\n\t"
+                         "add %[tap], %[tap], %[step]\n\t"
+                         "vadd.i16 %q[sums], %q[sums], q0\n\t"
+                         "le lr, 1b"
+                         : [tap] "+l"(tap), [sums] "+w"(sums)
+                         : [columns] "r"(t->columns), [step] "r"(t->step), [n] "r"(n)
+                         : "lr", "q0", "cc", "memory");
     }
     int16_t stored[PT_AVERAGES];
     uint32_t halves = 0, taps = (uint32_t)(t->rows * t->columns), twice = 2 * taps;

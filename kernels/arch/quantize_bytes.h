@@ -109,11 +109,11 @@ pt_quantize_fast(float x, const pt_factor *inverse, float inverse_scale, int32_t
     uint32_t bits;
     __builtin_memcpy(&bits, &x, sizeof bits);
     int32_t shift = inverse->shift - (int32_t)(bits << 1 >> 24), sign = (int32_t)bits >> 31;
-    if ((uint32_t)shift - 20 < 12) { // from less than 1 to 2^11
+    if (__builtin_expect((uint32_t)shift - 20 < 12, 1)) { // from less than 1 to 2^11
         uint32_t product = pt_upper_product(bits << 8 | 0x80000000, inverse->mantissa);
         uint32_t fraction = product << (32 - shift);
         // Near a half it is the product's rounding to float32 that decides.
-        if (fraction - 0x80000000 + (1 << 19) >= 1 << 20) {
+        if (__builtin_expect(fraction - 0x80000000 + (1 << 19) >= 1 << 20, 1)) {
             int32_t rounded = (int32_t)((product >> shift) + (fraction >> 31));
             return zero_point + (rounded ^ sign) - sign;
         }

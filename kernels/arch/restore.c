@@ -1,6 +1,5 @@
 // What is prepared, as a build that is of none of the cores takes it: channel by channel, as it was
 // before.
-#include "pack_by_depth.h"
 #include "prepare.h"
 
 // ---- what takes the place of the plain weights

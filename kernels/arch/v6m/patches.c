@@ -1,7 +1,6 @@
 #include "../patches.h"
 
 #if defined(PT_LOOPS_V6M)
-#include "../pack_by_depth.h"
 #include "../prepare.h"
 #include "products.h"
 
@@ -91,6 +90,67 @@ void pt_take_channels(pt_layer *layer, uint32_t *room) {
 
 // ---- packing
 
+// Four values of a row a time, by depth: sums of a value and 2^16 times the next. `count` is a
+// multiple of 4, not 0.
+static uint32_t *pack_fours_by_depth(uint32_t *words, const int8_t *values, int32_t count) {
+    register const int8_t *end __asm__("r0") = values + count;
+    register int32_t k __asm__("r4") = -count;
+    register uint32_t *to __asm__("r5") = words;
+    __asm__ volatile(".syntax unified\n\t"
+                     "adds r1, r0, #1\n\t"
+                     "adds r2, r0, #2\n\t"
+                     "adds r3, r0, #3\n"
+                     "1:\n\t"
+                     "ldrsb r6, [r1, r4]\n\t"
+                     "lsls r6, r6, #16\n\t"
+                     "ldrsb r7, [r0, r4]\n\t"
+                     "adds r6, r6, r7\n\t"
+                     "str r6, [r5]\n\t"
+                     "ldrsb r6, [r3, r4]\n\t"
+                     "lsls r6, r6, #16\n\t"
+                     "ldrsb r7, [r2, r4]\n\t"
+                     "adds r6, r6, r7\n\t"
+                     "str r6, [r5, #8]\n\t"
+                     "adds r5, #16\n\t"
+                     "adds r4, #4\n\t"
+                     "bne 1b"
+                     : "+r"(k), "+r"(to)
+                     : "r"(end)
+                     : "r1", "r2", "r3", "r6", "r7", "cc", "memory");
+    return to;
+}
+
+// A row of `count` values from value k of patch i of two on.
+static void pack_row_by_depth(uint32_t *block, int32_t i, int32_t k, const int8_t *values,
+                              int32_t count) {
+    uint32_t *to = block + (k & ~1) + i;
+    const int8_t *end = values + count;
+    if (k & 1 && count > 0) {
+        *to += (uint32_t)*values++ << 16;
+        to += 2;
+    }
+    int32_t whole = (int32_t)(end - values) & ~3;
+    if (whole > 0) {
+        to = pack_fours_by_depth(to, values, whole);
+        values += whole;
+    }
+    if (end - values > 1) {
+        *to = (uint32_t)values[0] + ((uint32_t)values[1] << 16);
+        to += 2;
+        values += 2;
+    }
+    if (values != end) {
+        *to = (uint32_t)*values;
+    }
+}
+
+// Makes the second patch a copy of the first.
+static void double_patch_by_depth(uint32_t *block, int32_t depth) {
+    for (int32_t k = 0; k < depth; k += 2) {
+        block[k + 1] = block[k];
+    }
+}
+
 static inline void pack_value(uint32_t *to, int32_t i, int32_t value) {
     *to = i & 1 ? *to + ((uint32_t)value << 16) : (uint32_t)value;
 }
@@ -156,7 +216,7 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
     uint32_t *to = pt_pair_at(layer, i, k);
     for (; rows > 0; rows--, values += step) {
         if (layer->by_depth) {
-            pt_pack_row_by_depth(layer->block, i, k, values, count);
+            pack_row_by_depth(layer->block, i, k, values, count);
             k += count;
         } else if (layer->width > 2) {
             for (int32_t j = 0; j < count; j++, k++) {
@@ -169,14 +229,31 @@ void pt_pack_values(const pt_layer *layer, int32_t i, int32_t k, const int8_t *v
     }
 }
 
+static void pad_by_depth(uint32_t *block, int32_t i, int32_t k, uint32_t value, int32_t count) {
+    uint32_t *to = block + (k & ~1) + i;
+    const uint32_t both = value + (value << 16);
+    if (k & 1 && count > 0) {
+        *to += value << 16;
+        to += 2;
+        count--;
+    }
+    for (; count > 1; count -= 2, to += 2) {
+        *to = both;
+    }
+    if (count > 0) {
+        *to = value;
+    }
+}
+
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
-    int8_t zero_point = (int8_t)-layer->offset;
-    for (; count > 0; count--, k++) {
-        if (layer->by_depth) {
-            pt_pack_row_by_depth(layer->block, i, k, &zero_point, 1);
-        } else {
-            pack_value(pt_pair_at(layer, i, k), i, zero_point);
-        }
+    const int32_t value = -layer->offset;
+    if (layer->by_depth) {
+        pad_by_depth(layer->block, i, k, (uint32_t)value, count);
+        return;
+    }
+    for (uint32_t *to = pt_pair_at(layer, i, k); count > 0; count--) {
+        pack_value(to, i, value);
+        to += k++ & 1 ? layer->width - 1 : 1;
     }
 }
 
@@ -237,7 +314,7 @@ static void multiply_prepared(const pt_layer *layer, int32_t n, int8_t *out) {
                       .rounding = 2 * offset + 1,
                       .end = w + layer->channels * (bytes + 16)};
     if (n == 1) {
-        pt_double_patch_by_depth(layer->block, layer->depth);
+        double_patch_by_depth(layer->block, layer->depth);
     }
     pt_multiply_prepared(&pairs, w);
 }
@@ -290,7 +367,7 @@ void pt_multiply_rows(pt_layer *layer, const int8_t *patches, int32_t stride, in
     for (int32_t done = 0; done < n; done += taken) {
         done = done + taken < n ? done : n - taken;
         for (int32_t i = 0; i < taken && layer->by_depth; i++) {
-            pt_pack_row_by_depth(layer->block, i, 0, patches + (done + i) * stride, layer->depth);
+            pack_row_by_depth(layer->block, i, 0, patches + (done + i) * stride, layer->depth);
         }
         for (int32_t i = 0; i < taken && !layer->by_depth; i += 2) {
             const int8_t *row = patches + (done + i) * stride;

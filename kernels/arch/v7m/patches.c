@@ -201,9 +201,19 @@ void pt_pack_two(const pt_layer *layer, int32_t i, const int8_t *values, int32_t
 }
 
 void pt_pad(const pt_layer *layer, int32_t i, int32_t k, int32_t count) {
-    for (uint32_t *to = pt_pair_at(layer, i, k); count > 0; count--) {
-        pack_value(to, i, -layer->offset);
-        to += k++ & 1 ? layer->width - 1 : 1;
+    uint32_t *to = pt_pair_at(layer, i, k);
+    const int32_t value = -layer->offset, words = layer->width;
+    if (k & 1 && count > 0) {
+        pack_value(to, i, value);
+        to += words - 1;
+        count--;
+    }
+    for (; count > 1; count -= 2, to += words) {
+        pack_value(to, i, value);
+        pack_value(to + 1, i, value);
+    }
+    if (count > 0) {
+        pack_value(to, i, value);
     }
 }
 

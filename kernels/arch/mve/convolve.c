@@ -398,6 +398,15 @@ static NOINLINE void pack_window(const convolution *x, int32_t row, int32_t colu
     int32_t width = (column + columns < g->in[1] ? columns : g->in[1] - column) - left;
     const int8_t *in = x->in + (row * g->in[1] + column + left) * g->pixel;
     int8_t *to = x->block;
+    if (row >= 0 && row + 3 <= g->in[0] && width == columns) {
+        int32_t channels = g->channels, pixel = g->pixel, step = g->in[1] * pixel;
+        for (const int8_t *end = in + 3 * step; in != end; in += step) {
+            for (int32_t part = 0; part < channels; part += 16, to += columns * 16) {
+                pack_columns(to, in + part, pixel, columns);
+            }
+        }
+        return;
+    }
     for (int32_t i = 0; i < 3; i++, row++, in += g->in[1] * g->pixel) {
         bool inside = row >= 0 && row < g->in[0] && width > 0;
         if (!inside || width < columns) {

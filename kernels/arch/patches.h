@@ -6,7 +6,8 @@
 //
 //     pt_prepare_layer(core, &layer, to)          at load, if wanted and pt_layer_scales_fast
 //     pt_begin_layer(&layer, scratch, bytes)      scratch a multiple of 4, pt_least_scratch or more
-//     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM]:
+//     pt_take_channels(&layer, NULL)              or, if in_parts, with uint32_t[PT_CHANNEL_ROOM],
+//                                                 pt_room_behind(&layer) where that is not NULL:
 //                                                 `channels` becomes those to do first
 //     pt_multiply_rows(&layer, patches, stride, n, out)
 // or, for a block of at most `left` patches
@@ -55,9 +56,11 @@ typedef struct pt_layer {
     int8_t *restored; // room for the weights of a channel
 #endif
 #if defined(PT_PATCHES_PAIRS)
-    int32_t patches; // of the image; 0 where they are not known
     uint32_t *spare; // scratch behind the block, for what is made of channels while the layer runs
     uint32_t spare_bytes;
+#endif
+#if defined(PT_LOOPS_V6M)
+    int32_t patches; // of the image; 0 where they are not known
     bool uses_spare; // for what is `prepared`
 #endif
 } pt_layer;
@@ -138,6 +141,13 @@ static inline void pt_pack_patch(const pt_layer *layer, int32_t i, const int8_t 
     for (int32_t k = 0; rows > 0; rows--, k += count, values += step) {
         pt_pack(layer, i, k, values, count);
     }
+}
+#endif
+
+#if !defined(PT_PATCHES_PAIRS)
+static inline uint32_t *pt_room_behind(const pt_layer *layer) {
+    (void)layer;
+    return NULL;
 }
 #endif
 

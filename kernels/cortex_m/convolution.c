@@ -418,7 +418,10 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_laye
 // Takes the temp memory that no kernel has asked for, where it is more than `bytes`.
 static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch, uint32_t *bytes) {
     const uint32_t used = (x->c->scratch_needed + 3) & ~3u, all = x->c->scratch_size & ~3u;
+#if defined(PT_LOOPS_V6M)
     layer->patches = x->out.height * x->out.width;
+#endif
+    (void)layer;
     if (all <= used || all - used <= *bytes) {
         return scratch;
     }
@@ -442,11 +445,12 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     scratch = larger_scratch(x, &layer, scratch, &bytes);
 #endif
     pt_begin_layer(&layer, scratch, bytes);
+    uint32_t *behind = pt_room_behind(&layer);
     for (int32_t g = 0; g < x->groups; g++) {
         if (PT_CONVOLVES_ALL || !layer.in_parts) {
             PT_TRY(convolve_whole(x, &layer, in, out, bytes));
-        } else if (x->room) {
-            PT_TRY(convolve_parts(x, &layer, in, out, x->room));
+        } else if (behind || x->room) {
+            PT_TRY(convolve_parts(x, &layer, in, out, behind ? behind : x->room));
         } else {
             PT_TRY(convolve_parts_by_stack(x, &layer, in, out));
         }

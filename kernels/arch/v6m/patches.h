@@ -22,6 +22,13 @@ static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes
     layer->spare_bytes = bytes - 4 * depth;
 }
 
+// Scratch for PT_CHANNEL_ROOM words behind a full block, or NULL.
+static inline uint32_t *pt_room_behind(const pt_layer *layer) {
+    uint32_t depth = ((uint32_t)layer->depth + 1) & ~1u, more = layer->capacity > 2 ? depth : 0;
+    bool is_there = layer->spare_bytes >= 4 * more + sizeof(uint32_t[PT_CHANNEL_ROOM]);
+    return is_there ? layer->spare + more : NULL;
+}
+
 void pt_take_channels(pt_layer *layer, uint32_t *room);
 
 static inline int32_t pt_begin_block(pt_layer *layer, int32_t left) {

@@ -18,6 +18,12 @@ static inline void pt_begin_layer(pt_layer *layer, void *scratch, uint32_t bytes
     layer->spare_bytes = bytes - 2 * (uint32_t)layer->capacity * depth;
 }
 
+// Scratch for PT_CHANNEL_ROOM words, or NULL.
+static inline uint32_t *pt_room_behind(const pt_layer *layer) {
+    return layer->spare_bytes >= sizeof(uint32_t[PT_CHANNEL_ROOM]) ? layer->spare : NULL;
+}
+
+// With all the room there is, where it is that.
 void pt_take_channels(pt_layer *layer, uint32_t *room);
 
 // Blocks of PT_PATCHES where they can be had; all others are pairs.

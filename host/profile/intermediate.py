@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from picotorch import Method, MethodMeta
-from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, fail
+from picotorch.errors import INVALID_ARGUMENT, MEMORY_ALLOCATION_FAILED, NOT_SUPPORTED, fail
 from picotorch.memory import LIMIT
 from picotorch.module import load_with_exact_memories
 
@@ -15,6 +15,7 @@ from ..values import TENSOR, Values
 from .etdump import Computed, Execution, Stored
 
 _ALIGNMENT = 64  # as in ExecuTorch's buffers
+_MOST_STEPS = 1_000_000  # instructions of an execution: seconds
 _PRIM = "executorch_prim::"  # ExecuTorch does not keep what these compute
 
 
@@ -66,13 +67,19 @@ def _strides(sizes, dim_order):
 def execute(method: Method, instructions: list[Instruction], values: Values,
             buffer: DebugBuffer) -> tuple[list[Computed], list[Stored]]:
     """Executes the method, one instruction after the other: what kernels computed, in that order, and
-    the outputs of the method that are tensors. Raises what execute and the buffer raise."""
+    the outputs of the method that are tensors. Raises what step and the buffer raise, NotSupported for
+    more than a million instructions."""
     library, computed = method.library, []
     method.reset_execution()
     try:
-        while (index := library.instruction()) < len(instructions):
+        for _ in range(_MOST_STEPS):
+            if (index := library.instruction()) >= len(instructions):
+                break
             method.step()
             computed += _computed(library, instructions[index], values, buffer)
+        else:
+            raise fail(NOT_SUPPORTED, f"recording more than {_MOST_STEPS:,} instructions",
+                       "debug buffer", remedy="leave debug_buffer_size 0")
     finally:
         method.reset_execution()
     return computed, _outputs(method, method.method_meta(), buffer)

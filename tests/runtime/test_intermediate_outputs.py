@@ -7,7 +7,8 @@ import pytest
 from picotorch import Error
 from picotorch.host.tensors import DTYPES
 from picotorch.runtime import Runtime
-from support import fixture_store
+from support import fixture_store, programs
+from support.flatbuffer_builder import bool_value
 
 needs_executorch = pytest.mark.skipif(not importlib.util.find_spec("executorch"),
                                       reason="needs executorch")
@@ -97,6 +98,16 @@ def test_a_failed_execution_keeps_no_values():
     with pytest.raises(Error):
         method.execute([])
     assert all(not execution.computed for execution in program._record.executions)
+
+
+def test_a_program_that_never_ends():
+    endless = programs.program(
+        programs.plan([bool_value(False)], [programs.jump(0, 0)], [], [], [], []))
+    method = Runtime.get().load_program(endless, enable_etdump=True,
+                                        debug_buffer_size=SIZE).load_method("forward")
+    with pytest.raises(Error, match="1,000,000 instructions.*debug_buffer_size") as caught:
+        method.execute([])
+    assert caught.value.name == "NotSupported"
 
 
 # ---- beside ExecuTorch

@@ -41,7 +41,8 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
         files[other.name] = content
     port = resolve(port)
     programs = {str(path): open_program(model)}
-    operators, features = needed_operators(programs), native_module.kind_for(programs).features
+    operators = needed_operators(programs)
+    features = installing.within_reach(native_module.kind_for(programs).features)
     with Link(port) as link:
         found = installing.find(link)
         if not installing.is_needed(found, operators, features, link.name):

@@ -34,6 +34,11 @@ _TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "float64
 _CERTAIN = frozenset({"images", "programs", "volumes"})
 
 
+def within_reach(features: Collection[str]) -> frozenset[str]:
+    """Those that deploy sees to: all where modules can be built, else those that are certain."""
+    return frozenset(features) if selective.SETUP.is_file() else _CERTAIN.intersection(features)
+
+
 @dataclass(frozen=True)
 class Installed:
     """What a board has of picotorch. version: None where it has none. path: of the native module, None
@@ -105,12 +110,14 @@ def install(link: Link, found: Installed, operators: list[str], features: Collec
     is built, has the features and the heap has room, else those of the operators, and of those that it
     had. Nothing may have imported picotorch in this conversation: the heap has to be empty.
 
-    Raises NotSupported for MicroPython before 1.23, NotFound where no module is built for it,
-    MemoryAllocationFailed where heap or file system have too little room.
+    Raises NotSupported for MicroPython before 1.23 and for features that the module with all kernels
+    lacks, NotFound where none is built for it, both where none can be built; MemoryAllocationFailed
+    where heap or file system have too little room.
     """
     facts = facts_of(link)
+    kept = found.features if found.features and selective.SETUP.is_file() else ()
     module = _module_for(facts, sorted({*operators, *found.operators}),
-                         frozenset(features).union(found.features or ()), link.name)
+                         frozenset(features).union(kept), link.name)
     _check("heap", _heap_of(module), facts["heap_free"], _remedy(found))
     folder = found.folder if found.path else link.do("reading sys.path", _LIBRARY)[0]
     do(link, "making the folder", "make_folder", folder + "/picotorch")
@@ -146,14 +153,19 @@ def _module_for(facts, operators, features, board):
         raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and loads no native modules",
                    board, remedy="flash a firmware that has picotorch")
     arches = native_module.arches_for(number)
-    built = next((path for path in (BUILD / arch / MODULE for arch in arches)
-                  if path.is_file() and features <= native_module.features_of_file(path)), None)
+    there = [path for path in (BUILD / arch / MODULE for arch in arches) if path.is_file()]
+    built = next((path for path in there if features <= native_module.features_of_file(path)), None)
     if built and _heap_of(built) <= (facts["heap_free"] or 0):
         return built
     if arches and selective.SETUP.is_file():
         return native_module.link(arches[0], operators, native_module.Kind(features))
     if built:
         return built
+    if there:
+        lacking = features - native_module.features_of_file(there[0])
+        raise fail(NOT_SUPPORTED, "the native module with all kernels has no " + ", ".join(
+            _TITLES[name] for name in sorted(lacking)), board,
+            remedy="build one for the model: picotorch natmod --models, in picotorch's repository")
     wanted = arches[0] if arches else f"number {number}"
     raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {wanted} is "
                "built", board, remedy="make natmod builds them; or flash a firmware that has picotorch")

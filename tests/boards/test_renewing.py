@@ -1,11 +1,12 @@
 """picotorch deploy of a model whose operators the board's native module has not."""
 
 import json
+import struct
 import zlib
 
 import pytest
 from picotorch.host.connected import files, installing, link, session
-from picotorch.host.firmware import native_module
+from picotorch.host.firmware import native_module, selective
 from picotorch.host.operators import needed_operators
 from picotorch.host.run import pico
 from picotorch.host.twin import open_program
@@ -150,6 +151,27 @@ def test_what_breaks_leaves_the_old_module(call, board, has, monkeypatch, kind, 
     assert on_board(board, MODULE) == checksum(OLD)
     assert call("deploy", MUL, "--port", board.port)[0] == 0
     assert on_board(board, MODULE) == checksum(module)
+
+
+def test_all_kernels_are_taken_where_no_other_module_can_be_built(call, board, has, monkeypatch,
+                                                                  tmp_path):
+    """float64 tensors of the model may be only copied; what is sure to be needed is named."""
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
+    built = installing.BUILD / "armv7emsp" / "_picotorch.mpy"
+    built.parent.mkdir()
+    left_out = b"PT_NO_IMAGES PT_NO_FLOAT64 PT_NO_COMPLEX PT_NO_VOLUMES\0"
+    built.write_bytes(b"code" + left_out + struct.pack("<I", len(left_out) + 4))
+    has(MODULE, DOUBLES, left_out=left_out)
+    assert call("deploy", DOUBLE, "--port", board.port, "--to", "/copied")[0] == 0
+    assert on_board(board, MODULE) == checksum(OLD)
+    has(MODULE, ["aten::add.out"], left_out=b"")
+    status, out, err = call("deploy", DOUBLE, "--port", board.port, "--to", "/copied")
+    assert status == 0 and "had no kernels for" in out and "float64" not in out, err
+    assert on_board(board, MODULE) == checksum(built.read_bytes())
+    has(MODULE, [], left_out=left_out)
+    assert_error(behind_progress(call("deploy", FOLDER / "conv3d" / "model.pte", "--port", board.port,
+                                      "--to", "/other")), "NotSupported",
+                 "all kernels has no 3-d convolutions", "picotorch natmod --models")
 
 
 def test_a_feature_that_deploy_cannot_add_is_named(call, board, has):

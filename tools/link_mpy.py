@@ -261,7 +261,7 @@ def main():
     parser.add_argument("mpy", type=Path)
     parser.add_argument("--arch", required=True, choices=ARCHES)
     parser.add_argument("--names", required=True, type=Path, help="the header with its MP_QSTR_x")
-    parser.add_argument("--left-out", default="", help="switches that the module is built with")
+    parser.add_argument("--left-out", default="", help="what the module is built without")
     parser.add_argument("--flash", type=Path, help="where to write the image for flash")
     arguments = parser.parse_args()
     try:

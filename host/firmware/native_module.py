@@ -145,7 +145,8 @@ def features_of(behind: bytes) -> frozenset[str]:
     """Those of operators.FEATURES that a module has, whose first bytes that MicroPython does not read
     are `behind`: link_mpy.py writes there what was left out."""
     left_out = behind.partition(b"\0")[0].split()
-    return frozenset(name for name, switch in FEATURES.items() if switch.encode() not in left_out)
+    return frozenset(name for name, switch in FEATURES.items()
+                     if switch.removeprefix("PT_NO_").encode() not in left_out)
 
 
 def features_of_file(module: Path) -> frozenset[str]:

@@ -181,6 +181,14 @@ def test_a_read_behind_the_last_word_is_a_fault(board):
         call_on_board(board, cases)
 
 
+def test_data_of_any_alignment_beside_an_input_at_the_end():
+    board, table = "mps3-an547", np.arange(256).astype(np.int8)
+    last = Tensor(np.arange(20).astype(np.int8), last=True)
+    assert_same(board, [
+        Case("cortex_m::quantized_activation.out", last, Tensor(table, shift=shift),
+             Tensor(np.zeros(20, np.int8), shift=shift)) for shift in range(16)])
+
+
 def test_instructions_are_exact():
     counts = [[r.instructions for r in call_on_board("mps2-an386", [
         Case("aten::add.out", *[np.ones(n, np.float32)] * 2, 1, np.zeros(n, np.float32))

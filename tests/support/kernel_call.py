@@ -29,7 +29,7 @@ from support.flatbuffer_builder import (
 from support.records import OTHER, VALUE
 
 GUARD = 64
-AT_END = 19  # number of the memory that ends with its only tensor
+AT_END = records.PLANNED + 16  # number of the memory that ends with its only tensor: behind 16 shifts
 DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6,
           "float64": 7, "complex64": 9, "complex128": 10, "bool": 11, "uint16": 27, "uint32": 28,
           "uint64": 29}

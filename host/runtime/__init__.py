@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 
 import picotorch
 from picotorch.errors import (
+    ACCESS_FAILED,
     INVALID_ARGUMENT,
     INVALID_STATE,
     INVALID_TYPE,
@@ -258,7 +259,10 @@ def _read(data):
         return read_file(_path(data, "program"))
     if isinstance(data, bytes | bytearray | memoryview):
         return data
-    found = data.read() if callable(getattr(data, "read", None)) else None
+    try:
+        found = data.read() if callable(getattr(data, "read", None)) else None
+    except (OSError, ValueError) as error:  # of one that is closed, or opened for writing
+        raise fail(ACCESS_FAILED, str(error), "program", remedy="open it in binary mode") from None
     if isinstance(found, bytes | bytearray | memoryview):
         return found
     raise fail(INVALID_TYPE, f"has the wrong type, {type(data).__name__}", "program",

@@ -114,6 +114,15 @@ def test_sources_of_a_program(as_source, verification):
     assert program.metadata("encode").name() == "encode"
 
 
+def test_a_file_object_that_cannot_be_read(tmp_path):
+    closed = io.BytesIO(b"")
+    closed.close()
+    with open(tmp_path / "written", "wb") as written:
+        for source in (closed, written):
+            error = error_of(Runtime.get().load_program, source)
+            assert error.name == "AccessFailed" and "binary mode" in str(error)
+
+
 def test_metadata():
     method = load("channels_last_network")
     meta = method.metadata

@@ -14,7 +14,9 @@ Every error is a picotorch.Error with ExecuTorch's code and name.
 import enum
 import functools
 import os
+import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -60,9 +62,11 @@ class Verification(enum.Enum):
 class Method:
     """Made by Program.load_method."""
 
-    def __init__(self, method: picotorch.Method, trace: "Trace | None" = None):
+    def __init__(self, method: picotorch.Method, lock: AbstractContextManager,
+                 trace: "Trace | None" = None):
         self._method = method
         self._meta = method.method_meta()
+        self._lock = lock
         self._trace = trace
 
     def execute(self, inputs: Sequence[Any], *, torch: bool | None = None) -> list[Any]:
@@ -72,7 +76,7 @@ class Method:
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
         program was exported. Raises InvalidArgument, InvalidType, NotSupported for other sizes, and
-        what a kernel answers.
+        what a kernel answers. Threads execute the methods of a program one after the other.
         """
         if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes | bytearray | memoryview):
             raise fail(INVALID_TYPE, "are not a list or tuple", "inputs", remedy="give a list of them")
@@ -80,14 +84,15 @@ class Method:
             raise fail(INVALID_TYPE, "is neither None nor a bool", "torch", remedy="leave it out")
         checked = checked_inputs(self._meta, inputs)
         self._check_contiguous(checked)
-        set_inputs(self._method, self._meta, checked)
-        if self._trace is None:
-            self._method.execute()
-        else:
-            self._trace.execute(self._method)
         if torch is None:
             torch = any(map(is_torch, inputs))
-        return [self._output(i, torch) for i in range(self._meta.num_outputs())]
+        with self._lock:
+            set_inputs(self._method, self._meta, checked)
+            if self._trace is None:
+                self._method.execute()
+            else:
+                self._trace.execute(self._method)
+            return [self._output(i, torch) for i in range(self._meta.num_outputs())]
 
     def _output(self, i, torch):
         value = output(self._method, self._meta, i)
@@ -155,6 +160,7 @@ class Program:
         self._data_map = data_map
         self._methods: dict[str, Method] = {}
         self._record = record
+        self._lock = threading.RLock()  # methods may share buffers, and they share the record
 
     @property
     def method_names(self) -> set[str]:
@@ -165,17 +171,18 @@ class Program:
         share mutable buffers are loaded together, and share them. Raises NotFound, OperatorMissing,
         NotSupported, InvalidProgram, InvalidExternalData."""
         need(name, str, "name")
-        if name not in self._methods:
-            self._methods |= {each: self._load(each, planned)
-                              for each, planned in methods_that_share(self._program, name).items()}
-        return self._methods[name]
+        with self._lock:
+            if name not in self._methods:
+                self._methods |= {each: self._load(each, planned)
+                                  for each, planned in methods_that_share(self._program, name).items()}
+            return self._methods[name]
 
     def _load(self, name, planned):
         meta = self._program.method_meta(name)
         trace = None if self._record is None else Trace(meta, self._record)
         return Method(load_with_exact_memories(
             self._program, name, data_map=self._data_map, event_tracer=trace and trace.tracer,
-            planned=planned), trace)
+            planned=planned), self._lock, trace)
 
     def metadata(self, method_name: str) -> MethodMeta:
         """Describe a method without loading it. Raises NotFound."""

@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,22 @@ def test_a_file_object_that_cannot_be_read(tmp_path):
         for source in (closed, written):
             error = error_of(Runtime.get().load_program, source)
             assert error.name == "AccessFailed" and "binary mode" in str(error)
+
+
+@pytest.mark.parametrize("recorded", [{}, {"enable_etdump": True, "debug_buffer_size": 1 << 24}],
+                         ids=["plain", "recorded"])
+def test_threads_execute_one_after_the_other(recorded):
+    run = fixture_store.load("mlp").runs[0]
+    method = Runtime.get().load_program(fixture_store.load("mlp").path,
+                                        **recorded).load_method("forward")
+    inputs = [[x + i for x in run.inputs] for i in range(4)]
+    expected = [method.execute(some)[0].tobytes() for some in inputs]
+
+    def execute(i):
+        return {method.execute(inputs[i])[0].tobytes() for _ in range(100)}
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(execute, range(4))) == [{one} for one in expected]
 
 
 def test_metadata():

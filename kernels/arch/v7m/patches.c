@@ -40,8 +40,8 @@ static int32_t sum_weights(const int8_t *weights, int32_t depth) {
 void pt_take_channels(pt_layer *layer, uint32_t *room) {
     const pt_channels *output = &layer->output;
     const int8_t *w = layer->weights;
-    int32_t most =
-        room == layer->spare ? (int32_t)(layer->spare_bytes / sizeof *room) : PT_CHANNEL_ROOM;
+    int32_t most = room == pt_room_behind(layer) ? (int32_t)(layer->spare_bytes / sizeof *room)
+                                                 : PT_CHANNEL_ROOM;
     layer->channels = layer->channels < most ? layer->channels : most;
     layer->scales_fast = !pt_narrows(&output->range) && pt_layer_scales_fast(layer);
     layer->folded = (int32_t *)room;

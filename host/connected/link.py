@@ -14,7 +14,6 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from mpremote.transport import TransportError
 from picotorch import Error
@@ -28,7 +27,7 @@ from picotorch.errors import (
 )
 from serial import SerialException
 
-from .transport import NoAnswer, Transport
+from .transport import NoAnswer, Transport, fault_of_address
 
 ON_BOARD = Path(__file__).resolve().parent / "on_board"
 PATIENCE = 10.0  # seconds, for the answer to a message
@@ -53,7 +52,6 @@ except ImportError:
                     high ^= 0xEDB8
         return (high ^ 0xFFFF) << 16 | low ^ 0xFFFF
 """
-_SERVERS = ("socket", "rfc2217")  # schemes of addresses with host and port
 _PLUG = "plug it in again, and try again"
 _DAMAGED = re.compile(r"^(Damaged|SyntaxError|IndentationError|NameError|UnicodeError)\b")
 _RESTARTED = re.compile(rb"MicroPython v\d|soft reboot|>>> $")
@@ -83,15 +81,9 @@ class Link:
 
     def _check_address(self):
         """Raises InvalidArgument where that of a server has no host or no port."""
-        scheme, separator, _ = self.port.partition("://")
-        if not separator or scheme.lower() not in _SERVERS:
-            return
-        try:
-            host, port = urlsplit(self.port).hostname, urlsplit(self.port).port
-            wrong = "no host is named" if not host else "no port is named" if not port else None
-        except ValueError as error:  # of urllib: letters, a number beyond 65,535, half of a bracket
-            wrong = str(error)
+        wrong = fault_of_address(self.port)
         if wrong:
+            scheme = self.port.partition("://")[0]
             raise fail(INVALID_ARGUMENT, wrong, self.name,
                        remedy=f"write host and port: {scheme}://192.168.1.20:2217")
 

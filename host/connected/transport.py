@@ -4,10 +4,26 @@ import contextlib
 import io
 import socket
 import time
+from urllib.parse import urlsplit
 
 from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
 from serial import SerialException
+
+_SERVERS = ("socket", "rfc2217")  # schemes of addresses with host and port
+
+
+def fault_of_address(port: str) -> str | None:
+    """What is wrong with the address of a server; None of others, and where nothing is."""
+    scheme, separator, _ = port.partition("://")
+    if not separator or scheme.lower() not in _SERVERS:
+        return None
+    try:
+        parts = urlsplit(port)
+        return None if parts.hostname and parts.port else (
+            "no port is named" if parts.hostname else "no host is named")
+    except ValueError as error:  # letters, a number beyond 65,535, half of a bracket
+        return str(error)
 
 
 class NoAnswer(TransportError):

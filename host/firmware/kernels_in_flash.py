@@ -93,10 +93,10 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
 
 
 def _all_but_rare(models):
-    """All operators but gradients, random numbers, bags of embeddings, histograms and 3-d pools, unless
-    one of the models needs them."""
+    """All operators but gradients, random numbers, bags of embeddings, histograms, unique elements and
+    3-d pools, unless one of the models needs them."""
     opened = {name: open_program(data) for name, data in models}
-    rare = re.compile("_backward|::rand|embedding_bag|::histc|pool3d|adaptive_max")
+    rare = re.compile("_backward|::rand|embedding_bag|::histc|::_unique|pool3d|adaptive_max")
     return {name for name in known_operators() if not rare.search(name)} | {*needed_operators(opened)}
 
 

@@ -84,7 +84,7 @@ int pt_binary_check(pt_context *c, const pt_ref *args, const pt_binary *op, pt_f
     get_operands(c, args, at, &o, op->rule, &element);
     if (!pt_dtype_in(o.a.dtype, PT_DTYPES_ALL) || !pt_dtype_in(o.b.dtype, PT_DTYPES_ALL) ||
         !pt_dtype_in(o.out.dtype, PT_DTYPES_ALL)) {
-        return pt_refuse_dtypes(c, o.a.dtype, o.b.dtype, PT_REASON_DTYPE);
+        return pt_refuse_dtypes(c, &o.a, &o.b, PT_REASON_DTYPE);
     }
     if (!PT_HAS_FUNCTION(op, o.compute)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, PT_REASON_DTYPE);

@@ -101,7 +101,7 @@ int pt_unary_check_as(pt_context *c, pt_ref in_arg, pt_ref out_arg, const pt_una
     uint8_t compute = pt_compute_dtype(promoted, op->rule);
     if (!PT_HAS_FUNCTION(op, compute) || !pt_dtype_in(in.dtype, PT_DTYPES_ALL) ||
         !pt_dtype_in(out.dtype, PT_DTYPES_ALL)) {
-        return pt_refuse_dtypes(c, in.dtype, out.dtype, PT_REASON_DTYPE);
+        return pt_refuse_dtypes(c, &in, &out, PT_REASON_DTYPE);
     }
     if (op->math && compute == PT_DTYPE_DOUBLE) {
         PT_TRY(pt_check_math(c, compute, PT_REASON_DTYPE));

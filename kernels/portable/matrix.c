@@ -8,8 +8,7 @@
 static int check_tensors(pt_context *c, const pt_tensor *tensors, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (!pt_can_sum_products(tensors[i].dtype)) {
-            return pt_refuse_dtypes(c, tensors[0].dtype, tensors[i].dtype,
-                                    "no matrix product of this dtype");
+            return pt_refuse_dtypes(c, &tensors[0], &tensors[i], "no matrix product of this dtype");
         }
         if (tensors[i].dtype != tensors[0].dtype) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a matrix product needs one dtype");

@@ -225,7 +225,7 @@ static int check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_r
                         uint32_t dtypes) {
     pt_tensor out = pt_get_tensor(c, out_arg);
     if (!pt_dtype_in(in->dtype, PT_DTYPES_ALL) || !pt_dtype_in(out.dtype, dtypes)) {
-        return pt_refuse_dtypes(c, in->dtype, out.dtype, "no such reduction of these dtypes");
+        return pt_refuse_dtypes(c, in, &out, "no such reduction of these dtypes");
     }
     if (!pt_is_none(dtype) && pt_get_int(c, dtype) != out.dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "the output must have the given dtype");

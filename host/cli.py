@@ -16,7 +16,7 @@ from picotorch import Error
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, NOT_FOUND, fail
 
 from . import files, options, show
-from .command import Choice, Command
+from .command import Choice, Command, did_you_mean
 
 INTERRUPTED = 130
 
@@ -55,6 +55,14 @@ class _Group(click.Group):
             return super().get_command(ctx, name)
         module, function = _COMMANDS[name]
         return getattr(importlib.import_module(f".{module}", __package__), function)
+
+    def resolve_command(self, ctx, args):
+        """Suggest names that are similar to one that is not a command."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            error.message += did_you_mean(args[0], self.list_commands(ctx))
+            raise
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"],
@@ -133,9 +141,9 @@ def _complain(error, as_json):
 
 def _complain_of_usage(error, as_json):
     if as_json:
-        words = error.format_message().split()
-        words += [error.ctx.command_path if error.ctx else "picotorch", "--help says more."]
-        show.as_json({"error": show.error(None, "UsageError", " ".join(words))})
+        text = " ".join(error.format_message().split()).rstrip(".")
+        command = error.ctx.command_path if error.ctx else "picotorch"
+        show.as_json({"error": show.error(None, "UsageError", f"{text}; see {command} --help")})
     else:
         error.show()
     return error.exit_code

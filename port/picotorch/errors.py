@@ -9,7 +9,7 @@ import sys
 
 import _picotorch
 
-from .schema import ERROR_NAMES, SUBJECT_KERNEL, SUBJECTS
+from .schema import ERROR_NAMES, SUBJECT_IMAGE, SUBJECT_KERNEL, SUBJECTS
 
 OK = 0x00
 INTERNAL = 0x01
@@ -33,7 +33,7 @@ DELEGATE_INVALID_HANDLE = 0x32
 
 # What to do: by codes, where nothing else is said, and by the attributes of which `need` finds none
 _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
-             "image": "compile it again or copy it again",
+             "compile": "compile it again or copy it again",
              INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program",
              "buffer": "give FileDataLoader(path) or BufferDataLoader(buffer)",
              "libraries": "give a FlatTensorDataMap or MergedDataMap",
@@ -87,7 +87,7 @@ class Error(Exception):
         parts = self._parts()
         if not remedy and len(parts) > 1:
             return parts[1]
-        return _REMEDIES.get("image" if self.subject == "image" else remedy or self.code, remedy)
+        return _REMEDIES.get("compile" if self._kind == SUBJECT_IMAGE else remedy or self.code, remedy)
 
     @property
     def message(self):

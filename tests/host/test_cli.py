@@ -288,6 +288,7 @@ def test_interrupt(call, monkeypatch):
 
 @pytest.mark.parametrize("arguments, words", [
     (["nix"], "No such command 'nix'"),
+    (["runn"], "No such command 'runn'. Did you mean run?\n"),
     (["run"], "Missing argument 'MODEL'. For example: picotorch run model.pte\n"),
     (["completion"], "Choose from: bash, zsh, fish. For example: picotorch completion bash"),
     (["compile"], "Missing argument 'MODEL...'. For example: picotorch compile model.pte --board"),
@@ -320,6 +321,19 @@ def test_interrupt(call, monkeypatch):
 ])
 def test_usage_errors(call, arguments, words):
     assert_usage(call(*arguments), words)
+
+
+def test_usage_errors_as_json(call):
+    status, out, _ = call("run", "--json")
+    assert status == 2 and json.loads(out)["error"]["message"] == (
+        "Missing argument 'MODEL'. For example: picotorch run model.pte; see picotorch run --help")
+
+
+def test_a_folder_named_image_is_no_image(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "image").mkdir()
+    assert_error(call("examples", "image"), "AccessFailed",
+                 ": image: exists already; name another folder\n")
 
 
 def test_json_has_no_infinities(capsys):

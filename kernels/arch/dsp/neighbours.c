@@ -161,7 +161,7 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
     pt_pair from = {(uintptr_t)b->values, 4 * (uintptr_t)(b->rows * b->words)};
     pt_pair row = {(uintptr_t)b->values, 4 * (uintptr_t)(b->g->stride[0] * b->words)};
     pt_pair to = {(uintptr_t)out, (uintptr_t)layer->out_stride};
-    uint32_t enter = pt_spare_code(steps, 8);
+    uint32_t enter = pt_spare_code(steps, 8, PT_STEP_BYTES);
     int32_t s0, s1, s2, s3;
     __asm__ volatile(
         FIND_ENTRANCE

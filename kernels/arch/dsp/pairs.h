@@ -114,9 +114,9 @@ enum { PT_STEP_BYTES = 40 };
 
 // clang-format on
 
-// Bytes of code in front of the entrance.
-static inline uint32_t pt_spare_code(int32_t steps, int32_t unrolled) {
-    return (uint32_t)(unrolled - 1 - (steps - 1) % unrolled) * PT_STEP_BYTES;
+// Bytes of code in front of the entrance, `bytes` a step.
+static inline uint32_t pt_spare_code(int32_t steps, int32_t unrolled, uint32_t bytes) {
+    return (uint32_t)(unrolled - 1 - (steps - 1) % unrolled) * bytes;
 }
 
 // The multiplier, right shift and rounding of channel o.

@@ -283,7 +283,7 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
     pt_pair last = {(uintptr_t)(out + (b->g->out[1] - PATCHES) * layer->out_stride),
                     (uintptr_t)(b->g->out[1] * layer->out_stride)};
     pt_pair left = {(uintptr_t)rows, 4 * (uintptr_t)(b->blocks * block - depth)}; // rows; to the next m
-    uint32_t enter = pt_spare_code(depth / 4, 12);
+    uint32_t enter = pt_spare_code(depth / 4, 12, PT_STEP_BYTES);
     int32_t s0, s1, s2, s3;
     __asm__ volatile(
         FIND_ENTRANCE

@@ -36,8 +36,8 @@ pt_prepared_use pt_layer_use(uint8_t core, const pt_layer *layer, bool in_rows) 
 }
 
 pt_prepared_use pt_rows_use(uint8_t core, const pt_linear *p, bool constant) {
-    bool takes =
-        core == PT_CORE_DSP && p->w_offset == 0 && (constant || !p->addends) && pt_rows_are_fast(p);
+    bool takes = core == PT_CORE_DSP && p->w_offset == 0 && (constant || !p->addends) &&
+                 pt_rows_are_fast(p) && pt_prepared_outputs(p->outputs) == p->outputs;
     return takes ? PT_USES_PREPARED : PT_USES_BOTH;
 }
 
@@ -125,16 +125,19 @@ void pt_multiply_restored(const pt_layer *layer, const int8_t *patches, int32_t 
 bool pt_multiply_row(const pt_linear *p, const int8_t *x, int64_t row_sum, const int8_t *w,
                      int8_t *y, void *scratch) {
     const int16_t *halves = p->prepared;
-    (void)w, (void)scratch;
+    const int32_t prepared = pt_prepared_outputs(p->outputs);
+    (void)scratch;
     if (!halves || !pt_rows_are_fast(p) || row_sum >= PT_BIAS_LIMIT / 2 ||
         row_sum <= -PT_BIAS_LIMIT / 2) {
         return false;
     }
     for (int32_t j = 0; j < p->outputs; j++) {
-        const int16_t *row = halves + j / 2 * 2 * p->depth + j % 2 * 4;
+        const int16_t *row = halves + j / 4 * 4 * p->depth + j % 4 * 4;
         int32_t sum = (int32_t)row_sum + (p->addends ? p->addends[j] : 0);
         for (int32_t k = 0; k < p->depth; k++) {
-            sum += (x[k] + p->x_offset) * (int8_t)row[k / 4 * 8 + k % 2 * 2 + k / 2 % 2];
+            const int32_t weight =
+                j < prepared ? row[k / 4 * 16 + k % 2 * 2 + k / 2 % 2] : w[j * p->depth + k];
+            sum += (x[k] + p->x_offset) * weight;
         }
         y[j] = pt_to_int8(pt_requantize(sum, p->multiplier, p->shift), &p->range);
     }

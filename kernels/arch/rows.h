@@ -13,6 +13,7 @@ typedef struct pt_linear {
     int32_t x_offset, w_offset;
     const int32_t *addends; // NULL for none
     bool exact_addends;     // added as int64: the reference's int32 sums wrap around, not these
+    bool small_addends;     // true: pt_addends_are_small, as a check found; else not known
     int32_t multiplier, shift;
     pt_range range;
     const void *prepared; // by pt_prepare_rows, or NULL
@@ -35,20 +36,33 @@ static inline uint32_t pt_row_scratch(int32_t depth, int32_t outputs) {
     return whole > parts ? whole : parts;
 }
 
-// True where the sums of these rows scale to their outputs in one go, whatever the values are.
-static inline bool pt_rows_are_fast(const pt_linear *p) {
-    uint32_t limits = 0; // bits that stay clear while all addends are small
+static inline bool pt_addends_are_small(const pt_linear *p) {
+    uint32_t limits = 0; // bits that stay clear while all are
     for (int32_t j = 0; p->addends && j < p->outputs; j++) {
         limits |= (uint32_t)p->addends[j] + PT_BIAS_LIMIT;
     }
-    return limits < 2 * PT_BIAS_LIMIT && p->depth % 4 == 0 && p->depth <= PT_MAX_ROW &&
-           pt_scales_fast(p->multiplier, p->shift);
+    return limits < 2 * PT_BIAS_LIMIT;
 }
 
-// Bytes that pt_prepare_rows writes: two a weight; 0 where it is of no use.
+// True where the sums of these rows scale to their outputs in one go, whatever the values are.
+static inline bool pt_rows_are_fast(const pt_linear *p) {
+    return p->depth % 4 == 0 && p->depth <= PT_MAX_ROW && pt_scales_fast(p->multiplier, p->shift) &&
+           (p->small_addends || pt_addends_are_small(p));
+}
+
+enum { PT_ROWS_BEHIND = 12 }; // bytes behind prepared rows that loops may read
+
+// Rows that pt_prepare_rows takes: by fours.
+static inline int32_t pt_prepared_outputs(int32_t outputs) {
+    return outputs & ~3;
+}
+
+// Bytes that it writes: two a weight; 0 where it is of no use.
 static inline uint32_t pt_prepared_rows(int32_t depth, int32_t outputs) {
-    bool useful = depth % 4 == 0 && depth <= PT_MAX_ROW && outputs % 2 == 0;
-    return useful && outputs < (1 << 24) / PT_MAX_ROW ? 2 * (uint32_t)depth * (uint32_t)outputs : 0;
+    bool useful = depth > 0 && depth % 4 == 0 && depth <= PT_MAX_ROW && outputs > 3 &&
+                  outputs < (1 << 24) / PT_MAX_ROW;
+    return useful ? 2 * (uint32_t)depth * (uint32_t)pt_prepared_outputs(outputs) + PT_ROWS_BEHIND
+                  : 0;
 }
 
 #if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M) || PT_HAS_ANY_CORE

@@ -22,7 +22,7 @@
 
 #include "picotorch.h"
 
-enum { PT_IMAGE_MAGIC = 0x324D5450 }; // "PTM2": the format's version
+enum { PT_IMAGE_MAGIC = 0x334D5450 }; // "PTM3": the format's version
 
 // Bit of `core`: its loops read of some constants what is prepared and nothing else, and the image
 // does without their bytes.

@@ -134,6 +134,8 @@ static bool addends_are_constant(const pt_context *c, const pt_ref *args) {
     return pt_is_none(addends) || pt_get_tensor(c, addends).flags & PT_VALUE_CONSTANT;
 }
 
+enum { SMALL_ADDENDS = 1 }; // shortcut
+
 static int linear_check(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_linear p;
@@ -148,13 +150,15 @@ static int linear_check(pt_context *c, const pt_ref *args) {
         pt_note_use(c, QUANTIZED_LINEAR_WEIGHTS,
                     pt_rows_use(c->core, &p, addends_are_constant(c, args)));
     }
-    return error;
+    const bool small = !error && addends_are_constant(c, args) && pt_addends_are_small(&p);
+    return error ? error : pt_note_shortcut(c, small ? SMALL_ADDENDS : 0);
 }
 
 static int linear_run(pt_context *c, const pt_ref *args) {
     pt_tensor x, w;
     pt_linear p;
     int error = read_linear(c, args, &x, &w, &p);
+    p.small_addends = pt_shortcut(c) == SMALL_ADDENDS;
     p.prepared = pt_prepares_for(c->core) == PT_CORE_DSP ? pt_prepared(c) : NULL;
     return error
                ? error

@@ -53,11 +53,12 @@ class Shapes:
                     int(self.rng.integers(-128, 128)), *scales, -128, 127,
                     Tensor(np.zeros(4464, np.uint8), scratch=True), self.image(1, outputs, *out))
 
-    def linear(self, depth, outputs, kernel_sum, offset=128):
+    def linear(self, depth, outputs, kernel_sum, offset=128, prepare=False, limits=(127, -128)):
         bias, (multipliers, shifts) = self.output(outputs, depth)
         return Case("cortex_m::quantized_linear.out", self.int8(2, depth), self.weights(outputs, depth),
                     None if kernel_sum else bias, bias if kernel_sum else None, offset, 0, -7,
-                    [int(multipliers[0])], [int(shifts[0])], 127, -128, self.int8(2, outputs))
+                    [int(multipliers[0])], [int(shifts[0])], *limits, self.int8(2, outputs),
+                    prepare=prepare)
 
 
 def windows():
@@ -126,6 +127,17 @@ def rows():
             yield s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)))
 
 
+def prepared_rows():
+    """By fours where they are prepared, by threes where not; the rest with some that are done."""
+    s = Shapes(8)
+    for depth in (4, 8, 12, 60, 64, 68, 72, 128, 252, 640):
+        for outputs in (1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 25, 70):
+            for prepare in (False, True):
+                yield s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)),
+                               prepare=prepare, limits=(-70, 90) if outputs == 11 else (-128, 127))
+        yield s.linear(depth, 28, kernel_sum=True, prepare=True)
+
+
 def sums():
     """Additions and products of a few values, and of so many that tables pay."""
     s = Shapes(6)
@@ -146,7 +158,8 @@ def says_something(case):
 
 
 @pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("shapes", [windows, pixels, many_pixels, short_rows, planes, rows, sums])
+@pytest.mark.parametrize("shapes", [windows, pixels, many_pixels, short_rows, planes, rows,
+                                    prepared_rows, sums])
 def test_boards_equal_the_twin(shapes, board):
     cases = list(shapes())
     assert all(map(says_something, cases))

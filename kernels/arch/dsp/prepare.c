@@ -37,15 +37,18 @@ void pt_prepare_layer_dsp(const pt_layer *layer, void *to) {
     }
 }
 
-// Of each four values those of two rows, as the pairs (k0, k2) and (k1, k3).
+// Of each four values those of four rows, as the pairs (k0, k2) and (k1, k3).
 void pt_prepare_rows_dsp(const pt_linear *p, const int8_t *w, void *to) {
+    const int8_t *end = w + pt_prepared_outputs(p->outputs) * p->depth;
     uint32_t *words = to;
-    for (int32_t o = 0; o < p->outputs; o += 2, w += 2 * p->depth) {
+    for (; w != end; w += 4 * p->depth) {
         for (int32_t k = 0; k < p->depth; k += 4) {
-            for (const int8_t *row = w + k; row <= w + k + p->depth; row += p->depth) {
+            for (int32_t i = 0; i < 4; i++) {
+                const int8_t *row = w + i * p->depth + k;
                 *words++ = pair_of(row[0], row[2]);
                 *words++ = pair_of(row[1], row[3]);
             }
         }
     }
+    memset(words, 0, PT_ROWS_BEHIND);
 }

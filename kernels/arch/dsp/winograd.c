@@ -306,23 +306,15 @@ static void multiply_rows(const pt_band *b, const pt_layer *layer, const uint32_
         "bx r3\n"
         "3:\n\t"
         KEEP("%[s0]", "%[s1]", "%[s2]", "%[s3]")
-        "mov %[s0], #0\n\t"
-        "mov %[s1], #0\n\t"
-        "mov %[s2], #0\n\t"
-        "mov %[s3], #0\n\t"
         NEXT_VALUES
         ADD("m2")
-        "4:\n\t"
+        "4:\n\t" /* m1 - m2 is twice m1 without m1 + m2 */
         TAKE("r0", "r1", "r2", "r3")
-        "sub r4, r0, %[s0]\n\t"
-        "sub r5, r1, %[s1]\n\t"
-        "sub r6, r2, %[s2]\n\t"
-        "sub r8, r3, %[s3]\n\t"
-        "add %[s0], r0\n\t"
-        "add %[s1], r1\n\t"
-        "add %[s2], r2\n\t"
-        "add %[s3], r3\n\t"
-        KEEP("r4", "r5", "r6", "r8")
+        "rsb r0, %[s0], r0, lsl #1\n\t"
+        "rsb r1, %[s1], r1, lsl #1\n\t"
+        "rsb r2, %[s2], r2, lsl #1\n\t"
+        "rsb r3, %[s3], r3, lsl #1\n\t"
+        KEEP("r0", "r1", "r2", "r3")
         NEXT_VALUES
         ADD("m0")
         "5:\n\t"

@@ -31,13 +31,18 @@ INSTALL = ROOT / "port" / "natmod" / "install.py"
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
 _CORE_OF = {"armv6m": "cortex-m0plus", "armv7emsp": "cortex-m4", "armv7emdp": "cortex-m7"}
 _THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
-HEAP_BESIDE = 48 * 1024  # bytes of heap for the runtime and the memories of a small model
+# .mpy 6.3, as sys.implementation._mpy has it. MicroPython loads native modules of its own version and
+# sub-version only; 1.23 was the first with these.
+MPY = 6 | 3 << 8
+RUNTIME = 34 * 1024  # bytes of heap that the runtime takes from a file system, all of it imported
+HEAP_BESIDE = RUNTIME + 14 * 1024  # and the memories of a small model
 # By what is in the path of an object in the linker's map; the first that fits.
 PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization, of a small one
          "/port/natmod/doubles.o": "compiler's library", "/port/": "binding",
          "/kernels/core/": "library", "/registry.o": "library", "/kernels/": "kernels",
          "": "compiler's library"}
 TEXTS = "texts"
+FIRMWARE = "flash a firmware that has picotorch"  # where a module does not fit
 TEXT = re.compile(r"\.rodata\..+\.str1\.")  # a literal in a function, see natmod.ld
 _TEXTS_SIZE = 4  # bytes at the end of a module that say how many it has of them
 
@@ -96,6 +101,11 @@ def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, .
     return found
 
 
+def runs_small(programs: dict[str, Program]) -> bool:
+    """Whether a small module runs all of them."""
+    return all(_runs(program, None, True) for program in programs.values())
+
+
 def check_images(arches: tuple[str, ...], programs: dict[str, Program], small: bool = False) -> None:
     """Raises NotSupported for an image that a module would refuse to run."""
     for name, program in programs.items():
@@ -124,7 +134,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
         parts[arch] = _parts(built.with_suffix(".map"))
         (output / arch).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built, output / arch / built.name)
-    write_package(output, arches, left_out=left_out(kind))
+    write_package(output, arches, left_out=left_out(kind), remedy=_remedy(kind, bool(programs)))
     return {"output": str(output), "models": list(programs), "operators": names,
             "takes": [*([".pte"] if kind.programs else []),
                       *([".ptm"] if "images" in kind.features else [])],
@@ -133,6 +143,13 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
             "heap": {arch: heap_of(output / arch / "_picotorch.mpy") for arch in arches},
             "parts": parts,
             "runtime": sum(path.stat().st_size for path in (output / "picotorch").glob("*.mpy"))}
+
+
+def _remedy(kind, is_selective):
+    """Where a board has no room for a module: the smaller one."""
+    if not is_selective:
+        return "build with --models"
+    return FIRMWARE if kind.small else f"build with --small, or {FIRMWARE}"
 
 
 def heap_of(module: Path) -> int:
@@ -194,10 +211,12 @@ def _parts(map_file):
 
 
 def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = (),
-                  flash: dict | None = None, left_out: Iterable[str] = ()) -> None:
+                  flash: dict | None = None, left_out: Iterable[str] = (),
+                  remedy: str = FIRMWARE) -> None:
     """Writes besides the modules the runtime, package.json of each architecture for mip, and install.py
     with the sizes of what it copies. extra: files that go with the runtime; flash: what install.py is
-    told of kernels in flash; left_out: modules of the runtime that the native module has no use for."""
+    told of kernels in flash; left_out: modules of the runtime that the native module has no use for;
+    remedy: what install.py says where a board has no room."""
     (output / "picotorch").mkdir(parents=True, exist_ok=True)
     for path in sorted((BUILD / "picotorch").glob("*.mpy")):
         if path.stem in left_out:
@@ -206,11 +225,11 @@ def write_package(output: Path, arches: Iterable[str], extra: Iterable[str] = ()
             shutil.copyfile(path, output / "picotorch" / path.name)
     runtime = [*(output / "picotorch").glob("*.mpy"), *(output / name for name in extra)]
     sizes = {path.relative_to(output).as_posix(): path.stat().st_size for path in sorted(runtime)}
-    for name, text in _of_install(output, arches, sizes, flash or {}).items():
+    for name, text in _of_install(output, arches, sizes, flash or {}, remedy).items():
         write(output / name, text)
 
 
-def _of_install(output, arches, runtime, flash):
+def _of_install(output, arches, runtime, flash, remedy):
     runs = {number: [arch for arch in arches_for(number) if arch in arches]
             for number in sorted({*ARCHES.values(), *_THUMB})}
     paths = {number: output / found[0] / "_picotorch.mpy" for number, found in runs.items() if found}
@@ -220,7 +239,9 @@ def _of_install(output, arches, runtime, flash):
     text = INSTALL.read_text()
     for name, value in (("MODULES", modules), ("RUNTIME", runtime), ("FLASH", flash)):
         text = text.replace(f"{name} = {{}}\n", f"{name} = {_json_like(value)}\n")
-    text = text.replace("HEAP_BESIDE = 0\n", f"HEAP_BESIDE = {HEAP_BESIDE}\n")
+    for name, value in (("HEAP_BESIDE", HEAP_BESIDE), ("MPY", MPY)):
+        text = text.replace(f"{name} = 0\n", f"{name} = {value}\n")
+    text = text.replace('REMEDY = ""\n', f'REMEDY = "{remedy}"\n')
     return texts | {"install.py": text}
 
 

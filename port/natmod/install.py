@@ -18,24 +18,31 @@ RUNTIME = {}
 FLASH = {}
 # Bytes of the heap for the runtime and the memories of a small model.
 HEAP_BESIDE = 0
+# Version and sub-version of the modules, as they are in sys.implementation._mpy.
+MPY = 0
+# What to do where they do not fit.
+REMEDY = ""
 
 
 def module_for(mpy):
     """Folder and bytes of the module where sys.implementation._mpy is `mpy`."""
-    if mpy & 0xFF != 6:
-        raise RuntimeError("MicroPython 1.23 or newer is needed: this one has .mpy version %d"
-                           % (mpy & 0xFF))
+    if mpy & 0x3FF != MPY:
+        raise RuntimeError("MicroPython 1.23 or newer is needed: the module is .mpy %d.%d, this one "
+                           "loads .mpy %d.%d" % (MPY & 0xFF, MPY >> 8, mpy & 0xFF, mpy >> 8 & 3))
     number = mpy >> 10 & 0xF
+    if not number:
+        raise RuntimeError("this MicroPython loads no native modules: flash a firmware that has "
+                           "picotorch")
     if number not in MODULES:
         raise RuntimeError("no module for architecture %d here: build it with picotorch natmod"
                            % number)
     return MODULES[number]
 
 
-def check(name, needed, free):
+def check(name, needed, free, remedy):
     if needed > free:
-        raise RuntimeError("needs %d KB of %s, %d KB free: build with --models"
-                           % ((needed + 1023) // 1024, name, free // 1024))
+        raise RuntimeError("needs %d KB of %s, %d KB free: %s"
+                           % ((needed + 1023) // 1024, name, free // 1024, remedy))
 
 
 def library(path):
@@ -68,13 +75,14 @@ def copy(source, target):
 
 def install(source=".", target=None):
     target = target or library(sys.path)
-    folder, size, in_heap = module_for(sys.implementation._mpy)
+    folder, size, in_heap = module_for(getattr(sys.implementation, "_mpy", MPY))
     if FLASH:
         check_flash()
     gc.collect()
-    check("heap", in_heap + HEAP_BESIDE, gc.mem_free())
+    check("heap", in_heap + HEAP_BESIDE, gc.mem_free(), REMEDY)
     blocks = os.statvfs(target.rsplit("/", 1)[0] or "/")
-    check("file system", size + sum(RUNTIME.values()), blocks[0] * blocks[3])
+    check("file system", size + sum(RUNTIME.values()), blocks[0] * blocks[3],
+          "remove files there, or " + REMEDY)
     for path in (target, target + "/picotorch"):
         try:
             os.mkdir(path)

@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 
 import pytest
 from picotorch.host.firmware import native_module
@@ -193,8 +194,40 @@ def test_install_refuses_what_does_not_fit_before_it_copies(call, package, tmp_p
     output, _ = package(call)
     lines = install(tmp_path / "board", output, "-X", "heapsize=100K")
     assert len(lines) == 1 and lines[0].startswith("refused: needs ")
-    assert "KB of heap, " in lines[0] and lines[0].endswith(" KB free: build with --models")
+    assert "KB of heap, " in lines[0] and lines[0].endswith(
+        " KB free: build with --small, or flash a firmware that has picotorch")
     assert not (tmp_path / "board" / "lib").exists()
+
+
+@pytest.mark.parametrize(("programs", "small", "remedy"), [
+    (False, False, "build with --models"), (False, True, "build with --models"),
+    (True, True, native_module.FIRMWARE)])
+def test_the_remedy_of_install_is_a_smaller_module(call, package, programs, small, remedy, tmp_path):
+    """What it was built with already is no remedy."""
+    built, _ = package(call)
+    shutil.copytree(built, tmp_path / "package")
+    given = native_module._remedy(native_module.Kind(small=small), programs)
+    native_module.write_package(tmp_path / "package", ["x64"], remedy=given)
+    assert f'REMEDY = "{remedy}"\n' in (tmp_path / "package" / "install.py").read_text()
+
+
+@pytest.mark.parametrize(("mpy", "words"), [
+    (6 | 2 << 8 | 7 << 10, "1.23 or newer is needed: the module is .mpy 6.3, this one loads .mpy 6.2"),
+    (6 | 7 << 10, "loads .mpy 6.0"), (5 | 3 << 8 | 7 << 10, "loads .mpy 5.3"),
+    (6 | 3 << 8, "this MicroPython loads no native modules"),
+    (6 | 3 << 8 | 11 << 10, "no module for architecture 11 here"),
+])
+def test_install_refuses_a_micropython_that_cannot_load_the_module(call, package, mpy, words):
+    output, _ = package(call)
+    module_for = runpy.run_path(str(output / "install.py"))["module_for"]
+    with pytest.raises(RuntimeError, match=words):
+        module_for(mpy)
+    assert module_for(native_module.MPY | 7 << 10)[0] == "armv7emsp"
+
+
+def test_the_version_of_a_module_is_what_is_asked_for():
+    letter, version, feature = stock.make_module("armv7emsp").read_bytes()[:3]
+    assert (letter, version | (feature & 3) << 8) == (ord("M"), native_module.MPY)
 
 
 @pytest.mark.parametrize("path, wanted", [

@@ -34,6 +34,7 @@ _OF_ANOTHER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "BOARD"
 _JOBS = f"-j{os.cpu_count() or 1}"
 _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
 _URL = "https://github.com/micropython/micropython"
+_VERSION = "v1.25.0"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def tree_of(board: PortBoard) -> Path:
     named = os.environ.get("MICROPYTHON_DIR")
     if board.submodules and not named:
         raise fail(NOT_FOUND, f"needs a MicroPython tree with its submodules ({_list(board)})",
-                   board.name, remedy=_how_to_get(board, "micropython"))
+                   board.name, remedy=_how_to_get(board))
     command = [sys.executable, ROOT / "tools" / "get_micropython.py", "--ports"]
     done = child.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
@@ -79,7 +80,7 @@ def tree_of(board: PortBoard) -> Path:
                if not (tree / name).is_file() and not any((tree / name).glob("*"))]
     if missing:
         raise fail(NOT_FOUND, f"{tree} lacks {', '.join(missing)}", board.name,
-                   remedy=_how_to_get(board, str(tree)))
+                   remedy=_how_to_get(board, tree))
     return tree
 
 
@@ -87,8 +88,12 @@ def _list(board):
     return ", ".join(board.submodules)
 
 
-def _how_to_get(board, tree):
-    clone = "" if Path(tree).is_dir() else f"git clone --branch v1.25.0 {_URL} && "
+def _how_to_get(board, tree=None):
+    """tree: one that lacks something, which can be fetched if it is git's and has the port."""
+    clone = ""
+    if tree is None or not ((tree / ".git").exists() and (tree / "ports" / board.port).is_dir()):
+        tree = f"micropython-{_VERSION}"
+        clone = f"git clone --branch {_VERSION} {_URL} {tree} && "
     return (f"{clone}make -C {tree}/ports/{board.port} BOARD={board.name} submodules, "
             f"then the same command with MICROPYTHON_DIR={tree}")
 

@@ -90,7 +90,17 @@ def test_a_tree_without_submodules_is_refused(call, monkeypatch):
     tree = ports.tree_of(ports.boards()["MPS2_AN385"])
     monkeypatch.setenv("MICROPYTHON_DIR", str(tree))
     assert_error(call("firmware", "--board", "PYBV11"), "NotFound", "lacks ports/stm32/Makefile",
-                 "lib/stm32lib", f"make -C {tree}/ports/stm32 BOARD=PYBV11 submodules")
+                 "lib/stm32lib", f"git clone --branch v1.25.0 {ports._URL} micropython-v1.25.0 && ",
+                 "make -C micropython-v1.25.0/ports/stm32 BOARD=PYBV11 submodules")
+
+
+def test_git_fetches_the_submodules_of_a_tree_that_has_the_port(tmp_path):
+    board = ports.boards()["PYBV11"]
+    make = f"make -C {tmp_path}/ports/stm32 BOARD=PYBV11 submodules"
+    (tmp_path / "ports" / "stm32").mkdir(parents=True)
+    assert make not in ports._how_to_get(board, tmp_path)  # unpacked from an archive
+    (tmp_path / ".git").mkdir()
+    assert ports._how_to_get(board, tmp_path).startswith(make)
 
 
 def test_a_folder_without_micropython_is_refused(call, monkeypatch, tmp_path):

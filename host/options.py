@@ -13,7 +13,7 @@ from .boards import chips
 from .command import Choice, InputFile, did_you_mean
 from .inputs import SEED
 from .quantities import parse_bytes, parse_clock
-from .run.request import PATIENCE, PREPARE
+from .run.request import ANSWER, PATIENCE, PREPARE
 from .twin import BOARD as HOST
 
 LAST_PORT = 65535
@@ -224,12 +224,14 @@ def firmware(command):
 PORT_HELP = "A connected board: a serial port, auto, a pty, socket://HOST:PORT or rfc2217://HOST:PORT."
 
 
+def patience(command):
+    return click.option("--patience", metavar="S", type=Bounded(min=0, min_open=True, max=86_400),
+                        help="Seconds to wait for each answer of a connected board.  "
+                        f"[default: {ANSWER:g}; {PATIENCE:g} for a run]")(command)
+
+
 def port(command):
-    command = click.option("--patience", metavar="S",
-                           type=Bounded(min=0, min_open=True, max=86_400),
-                           default=PATIENCE, show_default=True,
-                           help="Seconds to wait for a run on a connected board.")(command)
-    return click.option("--port", metavar="P", help=PORT_HELP)(command)
+    return click.option("--port", metavar="P", help=PORT_HELP)(patience(command))
 
 
 def bare(command):

@@ -22,14 +22,16 @@ from . import flash_tools
 @click.option("--romfs", "to_romfs", is_flag=True,
               help="Copy into the ROMFS partition, where it is used in place; other files there stay.")
 @options.data
+@options.patience
 @click.option("--force", is_flag=True, help="Copy even if the heap has no room for a run.")
 @options.as_json
-def deploy(model, port, folder, to_romfs, files, force, as_json):
+def deploy(model, port, folder, to_romfs, files, patience, force, as_json):
     """Copy MODEL to a connected board, and check the copy.
 
     If the board has no picotorch, the native module and the runtime are copied first: the module that
     make natmod built, with all kernels, or a new one with the kernels of MODEL if the heap has no room
-    for it, or if it lacks, say, the complex arithmetic of MODEL. A module that lacks operators or such
+    for it, or if it lacks, say, the complex arithmetic of MODEL; a small one, as of picotorch natmod
+    --small, if the heap has no room for that either. A module that lacks operators or such
     a feature is replaced by one with those of both. Free space and heap are checked before. A file of
     the same name is replaced only when the copy is complete and checked; picotorch run --port then
     finds it by name and content. In ROMFS the data is aligned, so that a run uses it in place. Data
@@ -47,7 +49,8 @@ def deploy(model, port, folder, to_romfs, files, force, as_json):
     methods = None if force else open_program(data).method_names
     further = list(zip(files, running.read_data(files), strict=True))
     with _Progress(as_json) as progress:
-        entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further)
+        entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further,
+                                 patience)
     show.entry(entry, as_json, deploying.show_text)
 
 
@@ -85,16 +88,17 @@ class _Progress:
 @click.option("--with", "tool", type=Choice(flash_tools.TOOLS), metavar="TOOL",
               help="Use this method: " + ", ".join(flash_tools.TOOLS) + "; by default the first "
               "that is available.")
+@options.patience
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @options.as_json
-def flash(firmware, board, port, tool, dry_run, as_json):
+def flash(firmware, board, port, tool, patience, dry_run, as_json):
     """Write FIRMWARE to the flash of a board, and check what was written.
 
-    For a MODEL (.pte) a firmware is built with its kernels and the model in flash, as by picotorch
-    firmware: on a Pico the model is /rom/MODEL, elsewhere picotorch_models.model. A .uf2 file is copied
-    to the drive of the board's boot loader. For other files the first installed tool of the board that
-    takes them is used (picotool, openocd, pyocd, dfu-util, st-flash, teensy_loader_cli). The command
-    does not ask for confirmation.
+    For a MODEL (.pte, .ptm) a firmware is built with its kernels and the model in flash, as by
+    picotorch firmware: on a Pico the model is /rom/MODEL, elsewhere picotorch_models.model. A .uf2 file
+    is copied to the drive of the board's boot loader. For other files the first installed tool of the
+    board that takes them is used (picotool, openocd, pyocd, dfu-util, st-flash, teensy_loader_cli). The
+    command does not ask for confirmation.
 
     \b
     Examples:
@@ -103,21 +107,22 @@ def flash(firmware, board, port, tool, dry_run, as_json):
       picotorch flash firmware.dfu --board PYBV11 --dry-run
       picotorch flash model.pte --board PYBV11
     """
-    entry = flash_tools.flash(firmware, board, port, tool, dry_run)
+    entry = flash_tools.flash(firmware, board, port, tool, dry_run, patience)
     show.entry(entry, as_json, flash_tools.show_text)
 
 
 @command()
 @click.option("--port", metavar="P", default="auto", show_default=True, help=options.PORT_HELP)
+@options.patience
 @click.option("--report", type=OutputFile(), default="picotorch-selftest.json",
               show_default=True, metavar="OUT.JSON", help="Write the report to this file.")
 @options.as_json
-def selftest(port, report, as_json):
+def selftest(port, patience, report, as_json):
     """Test models, error handling and parity on a connected board, in about a minute.
 
     Steps that do not fit into the board's memory are skipped, and listed. You can send the report in:
-    it names the board and its MicroPython version, and contains no personal data and no serial number.
-    Exit status 1 if a step failed.
+    open an issue in picotorch's repository, and attach it. It names the board and its MicroPython
+    version, and contains no personal data and no serial number. Exit status 1 if a step failed.
 
     \b
     Example:
@@ -125,7 +130,7 @@ def selftest(port, report, as_json):
     """
     from . import selftest as tests
 
-    tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step)
+    tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step, patience)
     tests.write(tested, report)
     show.entry(tested, as_json, tests.show_text, report)
     sys.exit(0 if tested["passed"] else 1)
@@ -138,11 +143,11 @@ def list_attached(as_json: bool) -> None:
     show.entry(attached.attached(), as_json, attached.show_text)
 
 
-def room_of(need: dict, port: str) -> dict:
+def room_of(need: dict, model: bytes, port: str, patience: float | None) -> dict:
     """size --port"""
     from . import room
 
-    return room.measure(need, port)
+    return room.measure(need, open_program(model), port, patience)
 
 
 def show_room(entry: dict) -> None:

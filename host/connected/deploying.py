@@ -14,8 +14,7 @@ from picotorch.errors import (
 )
 
 from .. import show
-from ..firmware import native_module, romfs
-from ..operators import needed_operators
+from ..firmware import romfs
 from ..run.request import Request
 from ..twin import open_program
 from . import installing
@@ -29,7 +28,8 @@ _ERASED_AT_ONCE = 32768  # bytes, that no answer takes too long
 
 
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
-           methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = ()) -> dict:
+           methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = (),
+           patience: float | None = None) -> dict:
     """Copies a model, and picotorch where the board has none or its native module lacks kernels; what
     was done, as plain data. `methods`: whose memories the heap must have room for, None for no matter.
     `data`: the model's data files, which are copied beside it. Raises Error; then all files that were
@@ -40,43 +40,41 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
             raise fail(INVALID_ARGUMENT, "is the name of two files", other.name, remedy="rename one")
         files[other.name] = content
     port = resolve(port)
-    programs = {str(path): open_program(model)}
-    operators = needed_operators(programs)
-    features = installing.within_reach(native_module.kind_for(programs).features)
-    with Link(port) as link:
+    needed = 0 if methods is None else _heap_for(files, path, methods, to_romfs)
+    wanted = installing.wanted_by({str(path): open_program(model)}, needed)
+    with Link(port, patience) as link:
         found = installing.find(link)
-        if not installing.is_needed(found, operators, features, link.name):
-            return _deploy(link, files, path, folder, to_romfs, methods, tell)
-    with Link(port) as link:
-        installed = installing.install(link, found, operators, features, tell)
-    with Link(port) as link:
-        entry = _deploy(link, files, path, folder, to_romfs, methods, tell)
-    lacked = found.lacks(operators, features) if found.operators else []
-    return {**entry, "installed": installed, "lacked": lacked}
+        if not installing.is_needed(found, wanted, link.name):
+            return _deploy(link, files, path, folder, to_romfs, needed, tell)
+    with Link(port, patience) as link:
+        installed, module = installing.install(link, found, wanted, tell)
+    with Link(port, patience) as link:
+        entry = _deploy(link, files, path, folder, to_romfs, needed, tell)
+    lacked = found.lacks(wanted.operators, wanted.features) if found.operators else []
+    return {**entry, "installed": installed, "lacked": lacked, "small": module.small}
 
 
-def _deploy(link, files, path, folder, to_romfs, methods, tell):
+def _deploy(link, files, path, folder, to_romfs, needed, tell):
     found = begin(link)
-    free = found.heap_free["before"]
-    if methods is not None:
-        _check_heap(files, path, methods, to_romfs, free, found.machine)
+    (free,) = link.do("measuring the heap", "gc.collect()\nsay(gc.mem_free())")  # with picotorch in it
+    if needed > free:
+        remedy = ("take a smaller model, or a board with more memory" if to_romfs
+                  else "deploy it with --romfs, where it is used in place")
+        raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little for this model", "heap",
+                   requested=needed, available=free, remedy=remedy)
     copy = _into_romfs if to_romfs else _into_files
     (model, *data), in_place = copy(link, files, folder, tell)
     return {"model": str(path), "port": link.port, "machine": found.machine,
             "bytes": len(files[path.name]), "heap_free": free, "installed": [], "lacked": [],
-            "path": model, "data": data, "in_place": in_place}
+            "small": False, "path": model, "data": data, "in_place": in_place}
 
 
-def _check_heap(files, path, methods, to_romfs, free, machine):
+def _heap_for(files, path, methods, to_romfs):
+    """Bytes of the heap that the model needs, with the largest memories of any method."""
     in_heap = 0 if to_romfs else sum(map(len, files.values()))
     model, *data = files.values()
     runs = (Request(model, str(path), [], name, None, temp_size=None, data=data) for name in methods)
-    needed = in_heap + SPARE + max((memory_of(with_memories(run)) for run in runs), default=0)
-    if needed > free:
-        remedy = ("deploy it with --romfs, where it is used in place" if in_heap
-                  else "take a smaller model, or a board with more memory")
-        raise fail(MEMORY_ALLOCATION_FAILED, f"{machine} has too little for this model", "heap",
-                   requested=needed, available=free, remedy=remedy)
+    return in_heap + SPARE + max((memory_of(with_memories(run)) for run in runs), default=0)
 
 
 # ---- files
@@ -179,6 +177,9 @@ def show_text(entry: dict) -> None:
         show.line(f"the native module had no {', '.join(entry['lacked'])}: it is renewed")
     for name in entry["installed"]:
         show.line(f"{name} is installed")
+    if entry["small"]:
+        show.line("the native module is a small one, for which the heap has room: its errors have no "
+                  "texts, and int8 kernels are slower")
     how = "used in place" if entry["in_place"] else "read into the heap"
     show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
               f"checked; a run has it {how}")

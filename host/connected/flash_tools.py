@@ -87,6 +87,7 @@ _TOOLS = {tool.name: tool for tool in (
          f"{_DEBIAN} teensy-loader-cli", checks=False),
 )}
 TOOLS = (DRIVE, *_TOOLS)
+MODELS = (".pte", ".ptm")  # suffixes of what becomes a firmware first
 
 
 @functools.cache
@@ -108,21 +109,24 @@ def _is_drive_of(drive, entry):
     return wanted is not None and (drive.board_id.startswith(wanted) or drive.model.startswith(wanted))
 
 
-def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool) -> dict:
+def flash(firmware: Path, board: str, port: str | None, way: str | None, dry_run: bool,
+          patience: float | None = None) -> dict:
     """Flashes; what was done, as plain data. Raises Error."""
     entry = _entries()[board]
-    if firmware.suffix == ".pte":
+    if firmware.suffix in MODELS:
         firmware = _built(firmware, board, entry, way)
     _check_file(firmware, board, entry)
-    way = way or _choose(firmware, board, entry)
+    way = way or _choose(firmware, board, entry, dry_run)
     if not (_takes_drive(firmware, entry) if way == DRIVE else _takes(_TOOLS[way], firmware, entry)):
         raise fail(NOT_SUPPORTED, f"{way} does not flash {firmware.suffix} files onto it", board,
                    remedy=_ways(board, entry))
-    done = (_by_drive if way == DRIVE else _by_tool)(firmware, board, entry, port, way, dry_run)
+    done = (_by_drive if way == DRIVE else _by_tool)(firmware, board, entry, port, way, dry_run,
+                                                            patience)
     result = {"firmware": str(firmware), "board": board, "way": way, "done": not dry_run, **done,
-              "checked": way == DRIVE or _TOOLS[way].checks, "machine": None}
+              "checked": way == DRIVE or _TOOLS[way].checks, "machine": None,
+              "installed": way == DRIVE or shutil.which(way) is not None}
     if port is not None and not dry_run:
-        result["machine"] = _machine(port)
+        result["machine"] = _machine(port, patience)
     return result
 
 
@@ -168,8 +172,8 @@ def _takes_drive(firmware, entry):
     return "drive" in entry and firmware.suffix == ".uf2"
 
 
-def _choose(firmware, board, entry):
-    """The drive for a .uf2, else the first tool that is installed."""
+def _choose(firmware, board, entry, dry_run):
+    """The drive for a .uf2, else the first tool that is installed, or would be."""
     tools = [tool.name for tool in _TOOLS.values() if _takes(tool, firmware, entry)]
     installed = [name for name in tools if shutil.which(name)]
     if _takes_drive(firmware, entry) and not (installed and not _drive(entry)):
@@ -179,6 +183,8 @@ def _choose(firmware, board, entry):
     if not tools:
         raise fail(NOT_SUPPORTED, f"no way takes {firmware.suffix} files", board,
                    remedy=_ways(board, entry))
+    if dry_run:
+        return tools[0]
     raise fail(NOT_FOUND, f"{' or '.join(tools)} is not installed", board,
                remedy=_TOOLS[tools[0]].remedy)
 
@@ -193,12 +199,12 @@ def _ways(board, entry):
 # ---- by drive
 
 
-def _by_drive(firmware, board, entry, port, way, dry_run):
+def _by_drive(firmware, board, entry, port, way, dry_run, patience):
     drive = _drive(entry)
     if dry_run:
         return {"command": ["cp", str(firmware), str(drive.path if drive else entry["drive"])]}
     if drive is None and port is not None:
-        _start_boot_loader(port)
+        _start_boot_loader(port, patience)
         drive = _wait_for(lambda: _drive(entry))
     if drive is None:
         raise fail(NOT_FOUND, f"no drive of {board}'s boot loader ({entry['drive']}) is mounted", board,
@@ -247,17 +253,17 @@ def _wait_for(condition):
     return found
 
 
-def _start_boot_loader(port):
+def _start_boot_loader(port, patience):
     from .link import Link
     from .serial_ports import resolve
 
-    Link(resolve(port)).start_boot_loader()
+    Link(resolve(port), patience).start_boot_loader()
 
 
 # ---- by a tool
 
 
-def _by_tool(firmware, board, entry, port, way, dry_run):
+def _by_tool(firmware, board, entry, port, way, dry_run, patience):
     command = [way, *_TOOLS[way].arguments(entry, firmware)]
     if dry_run:
         return {"command": command}
@@ -278,7 +284,7 @@ def _by_tool(firmware, board, entry, port, way, dry_run):
 # ---- afterwards
 
 
-def _machine(port):
+def _machine(port, patience):
     """What the board says that it is, when its prompt is there again."""
     from .link import Link
     from .serial_ports import resolve
@@ -287,7 +293,7 @@ def _machine(port):
     end = time.monotonic() + _WAIT
     while True:
         try:
-            with Link(resolve(port)) as link:
+            with Link(resolve(port), patience) as link:
                 return machine_of(link)
         except Error:
             if time.monotonic() > end:
@@ -297,6 +303,8 @@ def _machine(port):
 
 def show_text(entry: dict) -> None:
     show.line(shlex.join(entry["command"]))
+    if not entry["installed"]:
+        show.line(f"{entry['way']} is not installed: {_TOOLS[entry['way']].remedy}")
     if entry["done"]:
         how = "written and checked" if entry["checked"] else "written"
         by = "its boot loader" if entry["way"] == DRIVE else entry["way"]

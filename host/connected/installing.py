@@ -2,19 +2,20 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 import picotorch
+from picotorch import Program
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
 from ..firmware import native_module, selective
-from ..operators import known_operators
+from ..operators import known_operators, needed_operators
 from .files import Tell, copy_files, do, free_in, is_there, remove_part
 from .link import Link
 from .session import facts_of, version_of
 
 BUILD = native_module.BUILD  # of make natmod
 MODULE = "_picotorch.mpy"
-_MPY_VERSION = 6
 _LIBRARY = "say(next((p for p in sys.path if p.endswith('/lib') and not p.startswith('/rom')), '/lib'))"
 _MODULE = """\
 import _picotorch
@@ -34,9 +35,36 @@ _TITLES = {"images": ".ptm files", "programs": ".pte files", "float64": "float64
 _CERTAIN = frozenset({"images", "programs", "volumes"})
 
 
-def within_reach(features: Collection[str]) -> frozenset[str]:
-    """Those that deploy sees to: all where modules can be built, else those that are certain."""
-    return frozenset(features) if selective.SETUP.is_file() else _CERTAIN.intersection(features)
+@dataclass(frozen=True)
+class Wanted:
+    """What a model needs of a native module: operators, and those of operators.FEATURES that deploy
+    sees to. heap: bytes besides the module and the runtime. small: whether a small module runs it."""
+
+    operators: list[str]
+    features: frozenset[str]
+    heap: int = 0
+    small: bool = False
+
+
+def wanted_by(programs: dict[str, Program], heap: int = 0) -> Wanted:
+    """What these need: all features where modules can be built, else those that are certain."""
+    features = native_module.kind_for(programs).features
+    if not selective.SETUP.is_file():
+        features = features.intersection(_CERTAIN)
+    return Wanted(needed_operators(programs), features, heap, native_module.runs_small(programs))
+
+
+@dataclass(frozen=True)
+class Module:
+    """The native module that a board gets."""
+
+    file: Path
+    small: bool = False
+
+    @property
+    def heap(self) -> int:
+        """Bytes of the heap that it takes, with the runtime."""
+        return native_module.heap_of(self.file) + native_module.RUNTIME
 
 
 @dataclass(frozen=True)
@@ -78,15 +106,15 @@ def find(link: Link) -> Installed:
                      None if behind is None else native_module.features_of(behind))
 
 
-def is_needed(found: Installed, operators: list[str], features: Collection[str], board: str) -> bool:
-    """Whether a native module has to be installed for these operators and features.
+def is_needed(found: Installed, wanted: Wanted, board: str) -> bool:
+    """Whether a native module has to be installed.
 
     Raises OperatorMissing or NotSupported where they are missing in what deploy cannot replace.
     """
     if found.version is None:
         return True
     current = found.version == picotorch.__version__
-    if current and not found.lacks(operators, features):
+    if current and not found.lacks(wanted.operators, wanted.features):
         return False
     if found.path is None:
         holder, remedy = "the firmware", "flash one that has them: picotorch firmware --models"
@@ -96,40 +124,61 @@ def is_needed(found: Installed, operators: list[str], features: Collection[str],
         holder, remedy = found.path, "take it out of the ROMFS, and deploy again"
     else:
         return True
-    lacking = found.lacks(operators, _CERTAIN.intersection(features))
+    lacking = found.lacks(wanted.operators, _CERTAIN.intersection(wanted.features))
     if not current or not lacking:  # running.begin names both versions
         return False
-    code = OPERATOR_MISSING if set(operators) - found.operators else NOT_SUPPORTED
+    code = OPERATOR_MISSING if set(wanted.operators) - found.operators else NOT_SUPPORTED
     raise fail(code, f"{holder} has no {', '.join(lacking)}", board, remedy=remedy)
 
 
-def install(link: Link, found: Installed, operators: list[str], features: Collection[str],
-            tell: Tell) -> list[str]:
-    """Copies what the board lacks, under other names first: where something breaks it stays as it was.
-    The files' paths there; they can be imported after a soft reset. The module has all kernels if it
-    is built, has the features and the heap has room, else those of the operators, and of those that it
-    had. Nothing may have imported picotorch in this conversation: the heap has to be empty.
+def choose(facts: dict, found: Installed, wanted: Wanted, board: str) -> Module:
+    """The module for a board with these facts (session.facts_of, of a heap without picotorch): the
+    first that the heap has room for, of these: that with all kernels, if it is built and has the
+    features; one with the kernels for the operators, and for those that the board's has; a small one
+    with them. The last of them if the heap has room for none.
 
-    Raises NotSupported for MicroPython before 1.23 and for features that the module with all kernels
-    lacks, NotFound where none is built for it, both where none can be built; MemoryAllocationFailed
-    where heap or file system have too little room.
+    Raises NotSupported for a MicroPython that loads other .mpy files and for features that the module
+    with all kernels lacks, NotFound where none is built for it, both where none can be built.
+    """
+    arches = arches_of(facts, board)
+    kept = found.features if found.features and selective.SETUP.is_file() else frozenset()
+    features = wanted.features | kept
+    module = None
+    for module in _modules(arches, sorted({*wanted.operators, *found.operators}), features,
+                           wanted.small and "images" not in kept):
+        if _heap_for(module, wanted) <= facts["heap_free"]:
+            break
+    if module is None:
+        raise _not_built(facts, arches, features, board)
+    return module
+
+
+def _heap_for(module, wanted):
+    return module.heap + max(native_module.HEAP_BESIDE - native_module.RUNTIME, wanted.heap)
+
+
+def install(link: Link, found: Installed, wanted: Wanted, tell: Tell) -> tuple[list[str], Module]:
+    """Copies what the board lacks, under other names first: where something breaks it stays as it was.
+    The files' paths there, which can be imported after a soft reset, and the module. Nothing may have
+    imported picotorch in this conversation: the heap has to be empty.
+
+    Raises what choose raises, MemoryAllocationFailed where heap or file system have too little room.
     """
     facts = facts_of(link)
-    kept = found.features if found.features and selective.SETUP.is_file() else ()
-    module = _module_for(facts, sorted({*operators, *found.operators}),
-                         frozenset(features).union(kept), link.name)
-    _check("heap", _heap_of(module), facts["heap_free"], _remedy(found))
+    module = choose(facts, found, wanted, link.name)
+    _check("heap", _heap_for(module, wanted), facts["heap_free"], _remedy(found))
     folder = found.folder if found.path else link.do("reading sys.path", _LIBRARY)[0]
     do(link, "making the folder", "make_folder", folder + "/picotorch")
     files = {f"{folder}/picotorch/{path.name}": path.read_bytes()
              for path in sorted((BUILD / "picotorch").glob("*.mpy"))}
-    files[f"{folder}/{MODULE}"] = module.read_bytes()  # last: with it the runtime can be imported
+    files[f"{folder}/{MODULE}"] = module.file.read_bytes()  # last: with it the runtime can be imported
     for path in files:
         remove_part(link, path)
     files = {path: data for path, data in files.items() if not is_there(link, path, data)}
-    _check("file system", sum(map(len, files.values())), free_in(link, folder), "remove files there")
+    _check("file system", sum(map(len, files.values())), free_in(link, folder) or 0,
+           "remove files there")
     copy_files(link, files, tell)
-    return list(files)
+    return list(files), module
 
 
 def _remedy(found):
@@ -137,45 +186,55 @@ def _remedy(found):
     if not selective.SETUP.is_file():
         return "build the module with the kernels of your models only: picotorch natmod --models"
     if found.operators:
-        return (f"remove {found.path}, and deploy makes one for this model alone; or flash a firmware "
-                "that has picotorch in its flash")
-    return "flash a firmware that has picotorch in its flash"
+        return (f"remove {found.path}, and deploy makes one for this model alone; or "
+                + native_module.FIRMWARE)
+    return native_module.FIRMWARE
 
 
-def _module_for(facts, operators, features, board):
-    """The file of the fastest module that runs there."""
+def arches_of(facts: dict, board: str) -> list[str]:
+    """The architectures of the native modules that a board with these facts loads, the fastest first.
+    Raises NotSupported or NotFound where it loads none."""
     mpy = facts["mpy"]
-    if mpy is None or mpy & 0xFF != _MPY_VERSION:
-        raise fail(NOT_SUPPORTED, "MicroPython 1.23 or newer is needed for a native module", board,
-                   remedy="flash a newer one, or one with picotorch inside")
+    if mpy is None or mpy & 0x3FF != native_module.MPY:
+        loads = "" if mpy is None else f", this one loads .mpy {mpy & 0xFF}.{mpy >> 8 & 3}"
+        raise fail(NOT_SUPPORTED, f"MicroPython 1.23 or newer is needed for a native module{loads}",
+                   board, remedy="flash a newer one, or one with picotorch inside")
     number = mpy >> 10 & 0xF
     if not number:
         raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and loads no native modules",
-                   board, remedy="flash a firmware that has picotorch")
-    arches = native_module.arches_for(number)
-    there = [path for path in (BUILD / arch / MODULE for arch in arches) if path.is_file()]
-    built = next((path for path in there if features <= native_module.features_of_file(path)), None)
-    if built and _heap_of(built) <= (facts["heap_free"] or 0):
-        return built
-    if arches and selective.SETUP.is_file():
-        return native_module.link(arches[0], operators, native_module.Kind(features))
+                   board, remedy=native_module.FIRMWARE)
+    return native_module.arches_for(number)
+
+
+def _modules(arches, operators, features, small):
+    """Those that run there, the best first, each made when it is asked for."""
+    built = next((path for path in _built(arches) if features <= native_module.features_of_file(path)),
+                 None)
     if built:
-        return built
-    if there:
-        lacking = features - native_module.features_of_file(there[0])
-        raise fail(NOT_SUPPORTED, "the native module with all kernels has no " + ", ".join(
+        yield Module(built)
+    if arches and selective.SETUP.is_file():
+        for kind in [native_module.Kind(features)] + [native_module.Kind(features, True)] * small:
+            yield Module(native_module.link(arches[0], operators, kind), kind.small)
+
+
+def _built(arches):
+    """The modules with all kernels."""
+    return [path for arch in arches if (path := BUILD / arch / MODULE).is_file()]
+
+
+def _not_built(facts, arches, features, board):
+    built = _built(arches)
+    if built:
+        lacking = features - native_module.features_of_file(built[0])
+        return fail(NOT_SUPPORTED, "the native module with all kernels has no " + ", ".join(
             _TITLES[name] for name in sorted(lacking)), board,
             remedy="build one for the model: picotorch natmod --models, in picotorch's repository")
-    wanted = arches[0] if arches else f"number {number}"
-    raise fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {wanted} is "
-               "built", board, remedy="make natmod builds them; or flash a firmware that has picotorch")
-
-
-def _heap_of(module):
-    return native_module.heap_of(module) + native_module.HEAP_BESIDE
+    name = arches[0] if arches else f"number {facts['mpy'] >> 10 & 0xF}"
+    return fail(NOT_FOUND, f"{facts['machine']} has no picotorch, and no native module for {name} is "
+                "built", board, remedy="make natmod builds them; or " + native_module.FIRMWARE)
 
 
 def _check(memory, needed, free, remedy):
-    if needed > (free or 0):
-        raise fail(MEMORY_ALLOCATION_FAILED, "", memory, requested=needed, available=free or 0,
+    if needed > free:
+        raise fail(MEMORY_ALLOCATION_FAILED, "", memory, requested=needed, available=free,
                    remedy=remedy)

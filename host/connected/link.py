@@ -27,10 +27,10 @@ from picotorch.errors import (
 )
 from serial import SerialException
 
+from ..run.request import ANSWER as PATIENCE
 from .transport import NoAnswer, Transport, fault_of_address
 
 ON_BOARD = Path(__file__).resolve().parent / "on_board"
-PATIENCE = 10.0  # seconds, for the answer to a message
 BLOCK = 1024  # bytes of data in a message
 TRIES = 3  # to get the prompt of a busy board, and to send what did not arrive as it was sent
 
@@ -59,14 +59,15 @@ _RESTARTED = re.compile(rb"MicroPython v\d|soft reboot|>>> $")
 
 class Link:
     """An open conversation. Every failure is an Error with what was being done. Use it in `with`: at
-    its end the board has forgotten all that was sent, and is at its usual prompt."""
+    its end the board has forgotten all that was sent, and is at its usual prompt. patience: seconds
+    for the answer to a message."""
 
-    def __init__(self, port: str):
+    def __init__(self, port: str, patience: float | None = None):
         self.port = port
         self.name = f"board at {port}"
         self.log: list[str] = []  # what the board printed besides answers
         self._doing = "opening the port"
-        self._patience = PATIENCE
+        self._patience = patience or PATIENCE
         self._sent: set[str] = set()
         self._base64 = False
         self._transport = self._guarded(self._open)
@@ -74,7 +75,7 @@ class Link:
     def _open(self):
         self._check_address()
         try:
-            return Transport(self.port, PATIENCE)
+            return Transport(self.port, self._patience)
         except ValueError as error:  # of pyserial, for an address that it does not know
             raise fail(INVALID_ARGUMENT, str(error), self.name,
                        remedy="--help says what a port may be") from None
@@ -229,7 +230,8 @@ class Link:
                         remedy="try again; if it happens again, check its power supply")
         if self._doing == "waiting for the prompt":
             return fail(ACCESS_FAILED, "no MicroPython prompt: " + _shown(received), self.name,
-                        remedy="press its reset button; if it has no MicroPython, flash it first")
+                        remedy="press its reset button, or give it more time with --patience; if it "
+                               "has no MicroPython, flash it first")
         return fail(ACCESS_FAILED, f"no answer while {self._doing}", self.name,
                     remedy="try again, or give it more time with --patience")
 

@@ -1,6 +1,9 @@
 """picotorch size --port: what a method needs beside what a connected board has."""
 
+from picotorch import Program
+
 from .. import show
+from . import installing
 from .link import Link
 from .serial_ports import resolve
 from .session import facts_of
@@ -8,35 +11,50 @@ from .session import facts_of
 SPARE = 8192  # bytes of heap for Python's objects around a model
 
 
-def measure(need: dict, port: str) -> dict:
-    """need: of sizing.measure. Bytes needed and there, and the ways that fit."""
+def measure(need: dict, program: Program, port: str, patience: float | None = None) -> dict:
+    """need: of sizing.measure. Bytes needed and there, and the ways that fit, with what deploy would
+    install. Raises what deploy raises where it can install no native module."""
     port = resolve(port)
-    with Link(port) as link:
-        facts = facts_of(link)
     memories = need["method_pool"] + sum(need["planned"]) + need["temp"] + SPARE
     files = need["program_bytes"] + sum(need["data_bytes"])
-    in_place = memories <= facts["heap_free"]
+    wanted = installing.wanted_by({need["model"]: program}, memories + files)
+    module = None
+    with Link(port, patience) as link:
+        found = installing.find(link)
+        needs_module = installing.is_needed(found, wanted, link.name)
+        facts = facts_of(link)
+    if needs_module:
+        with Link(port, patience) as link:
+            facts = facts_of(link)
+            module = installing.choose(facts, found, wanted, link.name)
+    heap_free = facts["heap_free"] - (module.heap if module else 0)
     return {
         "port": port,
         "machine": facts["machine"],
         "memories": memories,
         "files": files,
-        "heap_free": facts["heap_free"],
+        "installs": module and {"heap": module.heap, "small": module.small},
+        "heap_free": heap_free,
         "files_free": facts["files_free"],
         "romfs": facts["romfs"],
-        "fits_in_romfs": in_place and files <= (facts["romfs"] or 0),
-        "fits_in_heap": memories + files <= facts["heap_free"],
+        "fits_in_romfs": memories <= heap_free and files <= (facts["romfs"] or 0),
+        "fits_in_heap": memories + files <= heap_free,
     }
 
 
 def show_text(entry: dict) -> None:
     show.heading(f"{entry['machine']} at {entry['port']}")
-    rows = [["ROMFS, used in place", entry["memories"], entry["heap_free"], entry["files"],
+    if entry["installs"]:
+        kind = "a small native module" if entry["installs"]["small"] else "the native module"
+        show.line(f"picotorch deploy installs {kind} and the runtime: {entry['installs']['heap']:,} B "
+                  "of heap, which are not free below")
+    free = max(0, entry["heap_free"])
+    rows = [["ROMFS, used in place", entry["memories"], free, entry["files"],
              _bytes(entry["romfs"]), _fits(entry["fits_in_romfs"])],
-            ["file system, read into the heap", entry["memories"] + entry["files"], entry["heap_free"],
+            ["file system, read into the heap", entry["memories"] + entry["files"], free,
              entry["files"], _bytes(entry["files_free"]),
              _fits(entry["fits_in_heap"] and entry["files"] <= (entry["files_free"] or 0))],
-            ["sent by picotorch run", entry["memories"] + entry["files"], entry["heap_free"], "", "",
+            ["sent by picotorch run", entry["memories"] + entry["files"], free, "", "",
              _fits(entry["fits_in_heap"])]]
     show.table(["model in", "heap needed>", "free>", "storage needed>", "there>", ""], rows)
 

@@ -15,7 +15,7 @@ from picotorch.errors import (
 )
 from picotorch.module import load_with_exact_memories
 
-from ..run.request import PORT, Connected, Request, Result
+from ..run.request import PATIENCE, PORT, Connected, Request, Result
 from ..run.runner_files import PHASES, make_job, read_files, read_phases, read_report
 from ..run.runner_log import log_of
 from ..twin import open_data, open_program
@@ -32,11 +32,11 @@ def run(request: Request, port: str) -> Result:
     """The result. Raises Error where the board did not get as far as to report one."""
     port = resolve(port)
     request = with_memories(request)
-    with Link(port) as link:
+    with Link(port, request.patience) as link:
         found = begin(link)
         result = Result(request.name, request.method, PORT + port, connected=found)
         _put_together(link, request, found)
-        said = link.do("running the model", "run()", "task", request.patience)
+        said = link.do("running the model", "run()", "task", request.patience or PATIENCE)
         files = _files(said)
         (measured,) = link.do("reading the clock", f"say(ticks_in({_MEASURED_US}))", "board")
         result.log = list(link.log)
@@ -83,6 +83,16 @@ say((getattr(sys.implementation, '_machine', sys.platform), _free, _version))
 """
 
 
+_RESERVE = """\
+gc.collect()
+try:
+    _reserved = bytearray(max(0, min({}, gc.mem_free() - {})))
+except MemoryError:
+    _reserved = None
+"""
+_RUNNER = 40 * 1024  # bytes of heap for the runner, and for the compiler while it is sent
+
+
 _FACTS = """\
 import sys
 gc.collect()
@@ -123,9 +133,13 @@ def with_memories(request: Request) -> Request:
 
 
 def _put_together(link: Link, request: Request, found: Connected) -> None:
-    """Sends the runner and the job; the model only where the board has it not."""
+    """Sends the runner and the job; the model only where the board has it not. The runner's pieces must
+    not lie where the model and its memories have room in one piece: a heap does not move them."""
+    largest = len(request.model) + memory_of(request)
+    link.do("measuring the heap", _RESERVE.format(largest, _RUNNER))
     for path in (FROZEN / "job.py", ON_BOARD / "board.py", FROZEN / "runner.py", ON_BOARD / "task.py"):
         link.send_module(path)
+    link.do("measuring the heap", "del _reserved\ngc.collect()")
     sections = make_job(request).sections()
     model = sections.pop("model")
     (found.model_at,) = link.do("looking for the model", call(

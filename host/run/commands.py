@@ -15,7 +15,7 @@ from ..npz import write_npz
 from ..twin import open_program
 from . import bundled, running
 from .report import result_entry, show_result
-from .request import ATOL, POOL_SIZE, RTOL, TEMP_SIZE, Request
+from .request import ATOL, PATIENCE, POOL_SIZE, RTOL, TEMP_SIZE, Request
 
 
 @command()
@@ -131,7 +131,7 @@ def _run_script(path, board, firmware, names, patience, as_json):
         firmware = firmware or emulator.firmware_path(found, "repl")
         emulator.check_firmware(found, firmware)
         tell = (lambda text: None) if as_json else functools.partial(click.echo, nl=False)
-        ended = script.run(found, firmware, path.name, named, patience, tell)
+        ended = script.run(found, firmware, path.name, named, patience or PATIENCE, tell)
     if as_json:
         show.as_json({"script": str(path), "board": board, "exit_status": ended.status,
                       "output": ended.output})

@@ -13,7 +13,8 @@ TEMP_SIZE = 65536
 HOST_MEMORY = 1 << 24  # bytes of each on the twin where it is only compared, or measured
 PORT = "port:"  # what the name of a connected board begins with
 PREPARE = ("none", "pool")
-PATIENCE = 120.0  # seconds
+PATIENCE = 120.0  # seconds, for a run
+ANSWER = 10.0  # seconds, for any other answer of a connected board
 RTOL, ATOL = 1e-5, 1e-8  # of the expected outputs of a bundled program
 
 
@@ -49,7 +50,7 @@ class Request:
     bare: bool = False
     data: list[bytes] = dataclasses.field(default_factory=list)
     further: list[list] = dataclasses.field(default_factory=list)
-    patience: float = PATIENCE
+    patience: float | None = None
     planned_fill: int = 0
 
 

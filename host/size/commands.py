@@ -26,23 +26,24 @@ _MOST_MEMORY = 1 << 32  # bytes: what a core can address
               help="cortex-m0plus, cortex-m3, ...  [default: the chip's, or cortex-m4]")
 @click.option("--clock", type=options.Clock(), metavar="CLOCK", help="168MHz for example.")
 @options.boards(running.board_names()[1:], "Compare with this emulated board; repeat it.")
-@click.option("--port", metavar="P", help=options.PORT_HELP)
+@options.port
 @options.data
 @options.backend
 @options.prepare
 @click.option("--fail-on", type=click.Choice(["fit"]), metavar="fit",
               help="Exit with status 1 if a chip or board has no room.")
 @options.as_json
-def size(model, method, chips, ram, flash, core, clock, boards, port, files, prepare, fail_on,
-         as_json):
+def size(model, method, chips, ram, flash, core, clock, boards, port, patience, files, prepare,
+         fail_on, as_json):
     """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
 
     For a chip the command adds up what RAM and flash have to hold, in two ways: in C, with the library
     alone, and with MicroPython in picotorch's small firmware. Your own code comes on top. Milliseconds
     are an estimate from the instructions that an emulated board with the same core counts.
 
-    With --port the command also compares the heap and the storage of a connected board. Without any
-    chip, board or port it compares all emulated boards.
+    With --port the command also compares the heap and the storage of a connected board, with the native
+    module that picotorch deploy would install there. Without any chip, board or port it compares all
+    emulated boards.
 
     \b
     Examples:
@@ -59,12 +60,12 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, files, pre
         raise click.UsageError("--fail-on fit is about chips or boards: name one, with --chip, --ram, "
                                "--board or --port")
     boards = boards if named else running.board_names()[1:]
-    entry = sizing.measure(running.read_program(model), str(model), method, boards, prepare,
-                           running.read_data(files), chips)
+    data = running.read_program(model)
+    entry = sizing.measure(data, str(model), method, boards, prepare, running.read_data(files), chips)
     if port is not None:
         from ..connected import commands as connected
 
-        entry["connected"] = connected.room_of(entry, port)
+        entry["connected"] = connected.room_of(entry, data, port, patience)
     show.entry(entry, as_json, showing.show_text)
     if port is not None and not as_json:
         connected.show_room(entry["connected"])

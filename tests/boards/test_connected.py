@@ -1,6 +1,7 @@
 """Commands on a board at a port: real MicroPython on an emulated board, over TCP."""
 
 import contextlib
+import dataclasses
 import importlib.metadata
 import json
 import socket
@@ -15,17 +16,21 @@ from picotorch.host.connected import (
     files,
     installing,
     link,
+    room,
     selftest,
     serial_ports,
     session,
     transport,
 )
 from picotorch.host.firmware import native_module, selective
+from picotorch.host.operators import needed_operators
+from picotorch.host.twin import open_program
 from support.calling import assert_error, assert_usage
-from support.wire import Board
+from support.wire import Board, Fault
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 ARMV7EMSP = 7
+WANTED = installing.Wanted([], frozenset({"programs"}))
 MODEL = FIXTURES / "int8_ds_cnn" / "model.pte"
 SMALL = FIXTURES / "add_5" / "model.pte"
 
@@ -230,6 +235,7 @@ def test_selftest_writes_a_report(call, board, tmp_path):
     status, out, _ = call("selftest", "--port", board.port, "--report", tmp_path / "report.json")
     report = json.loads((tmp_path / "report.json").read_text())
     assert status == 0 and report["passed"] and "all passed" in out
+    assert "Open an issue in picotorch's repository" in out
     assert report["board"]["machine"].startswith("mps2-an386")
     assert len(report["steps"]) == len(selftest.MODELS) + 3
     assert "16B available" in report["steps"][-3]["message"]
@@ -264,19 +270,24 @@ def test_what_is_attached(call, monkeypatch, tmp_path):
 
 def test_size_says_which_way_fits(call, board):
     status, out, _ = call("size", MODEL, "--port", board.port, "--json")
-    room = json.loads(out)["connected"]
-    assert status == 0 and room["fits_in_romfs"] and room["fits_in_heap"]
-    assert room["memories"] == 2588 + 16000 + 3780 + 8192
-    assert room["files"] == MODEL.stat().st_size
-    assert room["romfs"] == 0x300000 and room["files_free"] > 0
+    found = json.loads(out)["connected"]
+    assert status == 0 and found["fits_in_romfs"] and found["fits_in_heap"]
+    assert found["memories"] == 2588 + 16000 + 3780 + 8192
+    assert found["files"] == MODEL.stat().st_size and found["installs"] is None
+    assert found["romfs"] == 0x300000 and found["files_free"] > 0
     status, out, _ = call("size", MODEL, "--port", board.port)
     assert status == 0 and "ROMFS, used in place" in out and "mps3-an547" not in out
 
 
-def test_a_board_that_needs_too_long(call, board):
-    failed = call("run", MODEL, "--port", board.port, "--patience", 0.001)
-    assert_error(failed, "AccessFailed", "no answer while running the model", "--patience")
-    assert call("parity", MODEL, "--port", board.port)[0] == 0
+@pytest.mark.parametrize("command", ["run", "parity", "profile", "deploy", "size", "selftest"])
+def test_a_board_that_needs_too_long(call, board, tmp_path, command):
+    model = [] if command == "selftest" else [SMALL]
+    report = ["--report", tmp_path / "report.json"] if command == "selftest" else []
+    board.fault = Fault("stall", 2500)
+    failed = call(command, *model, "--port", board.port, *report, "--patience", 0.5)
+    board.fault = None
+    assert_error(failed, "AccessFailed", "no answer while", "--patience")
+    assert call("run", SMALL, "--port", board.port)[0] == 0
 
 
 def test_another_version(call, board, monkeypatch):
@@ -319,16 +330,22 @@ def native_modules(tmp_path, monkeypatch):
         path.write_bytes(name.encode() * 100)
     monkeypatch.setattr(installing, "BUILD", tmp_path)
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
-    monkeypatch.setattr(installing, "facts_of", lambda conversation: {
-        **session.facts_of(conversation), "mpy": 6 | ARMV7EMSP << 10})  # ours loads no native modules
+    has_facts(monkeypatch, mpy=native_module.MPY | ARMV7EMSP << 10)  # ours loads no native modules
     return tmp_path
+
+
+def has_facts(monkeypatch, **facts):
+    """What the board says of itself, and these."""
+    for module in (installing, room):
+        monkeypatch.setattr(module, "facts_of", lambda conversation: {
+            **session.facts_of(conversation), **facts})
 
 
 def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_modules):
     """An M4F takes the module of an M3 where its own is not built."""
     with link.Link(board.port) as conversation:
-        paths = installing.install(conversation, installing.Installed(), [], {"programs"},
-                                   lambda *told: None)
+        paths, _ = installing.install(conversation, installing.Installed(), WANTED,
+                                      lambda *told: None)
         for path in paths:
             source = next(native_modules.rglob(path.rsplit("/", 1)[1])).read_bytes()
             assert files.do(conversation, "", "checksum", path) == (len(source), zlib.crc32(source))
@@ -345,11 +362,59 @@ def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, mo
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
     (native_modules / "armv7m" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
     with link.Link(board.port) as conversation:
-        *_, path = installing.install(conversation, installing.Installed(), ["aten::add.out"],
-                                      {"programs"}, lambda *told: None)
+        wanted = dataclasses.replace(WANTED, operators=["aten::add.out"])
+        (*_, path), chosen = installing.install(conversation, installing.Installed(), wanted,
+                                                lambda *told: None)
         module = native_module.link("armv7emsp", ["aten::add.out"]).read_bytes()
         assert files.do(conversation, "", "checksum", path) == (len(module), zlib.crc32(module))
-    assert len(module) < 100_000
+    assert len(module) < 100_000 and not chosen.small
+
+
+def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, board, native_modules,
+                                                                      monkeypatch):
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
+    (native_modules / "armv7m" / "_picotorch.mpy").unlink()
+    programs = {"": open_program(SMALL.read_bytes())}
+    large, small = (native_module.link("armv7emsp", needed_operators(programs),
+                                       native_module.kind_for(programs, small))
+                    for small in (False, True))
+    between = (native_module.heap_of(large) + native_module.heap_of(small)) // 2
+    mpy = native_module.MPY | ARMV7EMSP << 10
+    has_facts(monkeypatch, mpy=mpy, heap_free=between + native_module.HEAP_BESIDE)
+    status, out, _ = call("size", SMALL, "--port", board.port, "--json")
+    needs = json.loads(out)["connected"]
+    assert (status, needs["fits_in_heap"]) == (0, True)
+    assert needs["installs"] == {"heap": native_module.heap_of(small) + native_module.RUNTIME,
+                                "small": True}
+    assert call("deploy", SMALL, "--port", board.port, "--json")[0] == 1  # still without picotorch
+    with link.Link(board.port) as conversation:
+        data = small.read_bytes()
+        assert files.do(conversation, "", "checksum", "/lib/_picotorch.mpy") == (len(data),
+                                                                                 zlib.crc32(data))
+    has_facts(monkeypatch, mpy=mpy, heap_free=90_000)
+    status, out, _ = call("size", SMALL, "--port", board.port, "--fail-on", "fit")
+    assert status == 1 and "picotorch deploy installs a small native module" in out
+    assert out.count("DOES NOT FIT") == 3
+    assert_error(call("deploy", SMALL, "--port", board.port), "MemoryAllocationFailed",
+                 f"heap: {native_module.heap_of(small) + native_module.HEAP_BESIDE}B requested, 90000B",
+                 "flash a firmware")
+
+
+@pytest.mark.parametrize("mpy, loads", [(6, "6.0"), (6 | 2 << 8, "6.2"), (5, "5.0"), (7, "7.0")])
+def test_a_micropython_that_loads_other_native_modules(call, board, native_modules, monkeypatch, mpy,
+                                                       loads):
+    """It takes .mpy files of its version, but native ones of its sub-version only."""
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
+    with link.Link(board.port) as conversation:
+        before = files.do(conversation, "", "checksum", "/lib/_picotorch.mpy")
+    for command in ("deploy", "size"):
+        assert_error(call(command, SMALL, "--port", board.port), "NotSupported",
+                     "MicroPython 1.23 or newer is needed for a native module, "
+                     f"this one loads .mpy {loads}; flash a newer one")
+    with link.Link(board.port) as conversation:
+        assert files.do(conversation, "", "checksum", "/lib/_picotorch.mpy") == before
 
 
 def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modules, monkeypatch):

@@ -188,6 +188,17 @@ def test_no_tool_and_no_way(call, folder):
     assert_usage(call("flash", file, "--board", "no_board"))
 
 
+def test_a_dry_run_needs_no_tool(call, folder):
+    file = folder / "fw.dfu"
+    file.write_bytes(b"")
+    status, out, _ = call("flash", file, "--board", "PYBV11", "--dry-run")
+    assert status == 0 and out.splitlines() == [
+        f"dfu-util -a 0 -d 0483:df11 -s :leave -D {file}",
+        "dfu-util is not installed: on Debian: apt-get install dfu-util"]
+    install(folder, "dfu-util")
+    assert "not installed" not in call("flash", file, "--board", "PYBV11", "--dry-run")[1]
+
+
 def test_a_model_becomes_a_firmware(call, folder, monkeypatch):
     """What builds it is tested in test_ports.py."""
     model = Path(__file__).resolve().parents[1] / "fixtures" / "add_1" / "model.pte"
@@ -206,9 +217,14 @@ def test_a_model_becomes_a_firmware(call, folder, monkeypatch):
     assert got.read_text().splitlines()[-1] == str(files[1])
 
 
-def test_a_model_for_a_pico_becomes_a_uf2(call, folder, monkeypatch):
+@pytest.mark.parametrize("name", ["model.pte", "model.ptm"])
+def test_a_model_for_a_pico_becomes_a_uf2(call, folder, monkeypatch, name):
     """What builds it is tested in test_rp2.py."""
-    model = Path(__file__).resolve().parents[1] / "fixtures" / "add_1" / "model.pte"
+    model, source = folder / name, Path(__file__).resolve().parents[1] / "fixtures" / "add_1"
+    if name == "model.pte":
+        model.write_bytes((source / name).read_bytes())
+    else:
+        assert call("compile", source / "model.pte", "--output", model)[0] == 0
 
     def build(board, programs, models, output):
         assert (board, list(programs), list(models)) == ("RPI_PICO", [str(model)], [str(model)])

@@ -42,7 +42,7 @@ def has(board, tmp_path, monkeypatch):
         (tmp_path / "picotorch" / name).write_bytes((real / name).read_bytes())
     monkeypatch.setattr(installing, "BUILD", tmp_path)
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
-        **session.facts_of(conversation), "mpy": 6 | ARMV7EMSP << 10})
+        **session.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
 
     def says(path, operators, flash=False, left_out=None):
         numbers = [installing.known_operators()[name].number for name in operators]
@@ -221,6 +221,29 @@ def test_on_stock_micropython(call, monkeypatch, tmp_path):
             status, out, err = call("parity", model, "--port", port)
             assert status == 0 and "method pool: " in out, out + err
         assert "_picotorch.mpy.part" not in on_pico.mpremote(port)("fs", "ls", ":/lib")
+
+
+def test_a_model_that_needs_most_of_the_heap_of_stock_micropython(call, monkeypatch, tmp_path):
+    """An emulated Pico: module, runtime, model and memories of int8 ds_cnn, as size says before."""
+    monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
+    firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
+    model = FOLDER / "int8_ds_cnn" / "model.pte"
+    with pico.emulated(firmware) as port:
+        status, out, err = call("size", model, "--port", port, "--json")
+        room = json.loads(out)["connected"]
+        assert status == 0 and room["fits_in_heap"] and not room["installs"]["small"], err
+        status, out, err = call("deploy", model, "--port", port, "--json")
+        entry = json.loads(out)
+        assert status == 0 and f"{MODULE}" in entry["installed"], err
+        assert 0 <= entry["heap_free"] - room["heap_free"] < 4096
+        status, out, err = call("run", model, "--port", port, "--json")
+        found = json.loads(out)["connected"]
+        assert (status, found["in_place"]) == (0, False), err
+        assert found["heap_free"]["set up"] >= 32_000
+        assert call("parity", model, "--port", port)[0] == 0
+        status, out, _ = call("size", model, "--port", port, "--json")
+        assert json.loads(out)["connected"]["installs"] is None
+        assert abs(json.loads(out)["connected"]["heap_free"] - room["heap_free"]) < 8192
 
 
 def test_an_image_on_stock_micropython(call, monkeypatch, tmp_path):

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from picotorch import Error
 from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
-from picotorch.host.connected import deploying, files, link, session
+from picotorch.host.connected import deploying, files, installing, link, session
+from picotorch.host.firmware import native_module, selective
 from picotorch.host.run import parity
 from support.fixture_store import FOLDER
 from support.wire import Board, Fault
 
 MODEL = FOLDER / "add_5" / "model.pte"
-PLACES = 7  # of each kind of fault, in a run and in a deploy: 56 together
-KINDS = ("cut", "stall", "garble", "reset")
+ARMV7EMSP = 7
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,26 @@ def board():
         yield board
 
 
-def run(board):
+@pytest.fixture(autouse=True)
+def native_modules(tmp_path, monkeypatch):
+    """A folder as make natmod makes one, with files whose content is new each time that it is called,
+    so that all of them are copied."""
+    def renew():
+        renew.count += 1
+        for name in ("armv7emsp/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(f"{renew.count:9} {name}".encode() * 80 + b"\4\0\0\0")
+
+    renew.count = 0
+    monkeypatch.setattr(installing, "BUILD", tmp_path)
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
+    monkeypatch.setattr(installing, "facts_of", lambda conversation: {
+        **session.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
+    return renew
+
+
+def run(board, native_modules):
     """The outputs' bytes."""
     request, _ = parity.make_request(MODEL.read_bytes(), MODEL, "forward", None, 0)
     request.patience = link.PATIENCE
@@ -31,25 +50,49 @@ def run(board):
     return [output.tobytes() for output in result.outputs]
 
 
-def deploy(board):
+def deploy(board, native_modules, to_romfs=False):
     """What was done. How much of the heap is free is not always the same to the byte."""
-    done = deploying.deploy(MODEL.read_bytes(), MODEL, board.port, "/models", False, ["forward"],
+    done = deploying.deploy(MODEL.read_bytes(), MODEL, board.port, "/models", to_romfs, ["forward"],
                             lambda *told: None)
     return {**done, "heap_free": None}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("step", [run, deploy], ids=["run", "deploy"])
-def test_a_fault_is_named_and_the_next_try_works(board, monkeypatch, step, kind):
-    wanted = step(board)
+def deploy_to_romfs(board, native_modules):
+    return deploy(board, native_modules, True)
+
+
+def install(board, native_modules):
+    """The files of the native module and the runtime."""
+    native_modules()
+    wanted = installing.Wanted([], frozenset())
+    with link.Link(board.port) as conversation:
+        return installing.install(conversation, installing.Installed(), wanted, lambda *told: None)
+
+
+# A stall takes as long as is waited for an answer: there are fewer of them.
+PLACES = {run: {"cut": 15, "stall": 5, "garble": 15, "reset": 15},
+          **{step: {"cut": 5, "stall": 2, "garble": 5, "reset": 5}
+             for step in (deploy, deploy_to_romfs, install)}}
+
+
+def test_there_are_50_places_of_a_run_and_of_a_deploy():
+    of_run, *of_deploy = [sum(places.values()) for places in PLACES.values()]
+    assert of_run >= 50 and sum(of_deploy) >= 50
+
+
+@pytest.mark.parametrize(("step", "kind"), [(step, kind) for step in PLACES for kind in PLACES[step]],
+                         ids=lambda one: getattr(one, "__name__", one))
+def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypatch, step, kind):
+    wanted = step(board, native_modules)
     length = board.passed
     failed = 0
-    for place in range(PLACES):
-        fault = board.fault = Fault(kind, length * (2 * place + 1) // (2 * PLACES))
+    places = PLACES[step][kind]
+    for place in range(places):
+        fault = board.fault = Fault(kind, length * (2 * place + 1) // (2 * places))
         try:
             with monkeypatch.context() as patch:
                 patch.setattr(link, "PATIENCE", 2.5)  # seconds; for two busy cores
-                assert step(board) == wanted
+                assert step(board, native_modules) == wanted
             assert kind == "garble"  # which is found, and the message sent again
         except Error as error:
             failed += 1
@@ -58,7 +101,7 @@ def test_a_fault_is_named_and_the_next_try_works(board, monkeypatch, step, kind)
             assert error.remedy
         assert fault.happened
         board.fault = None
-        assert step(board) == wanted
+        assert step(board, native_modules) == wanted
     assert failed or kind == "garble"
 
 

@@ -68,6 +68,8 @@ def repl(board, listen, romfs, models, firmware):
 def boards_command(connected, list_chips, as_json):
     """List the emulated boards, the connected ones, or chips.
 
+    A connected board is asked what it has of picotorch, which ends the program that it runs.
+
     \b
     Examples:
       picotorch boards

@@ -2,15 +2,23 @@
 
 import shutil
 
+import picotorch
+from picotorch import Error
+
 from .. import show
-from . import drives, flash_tools, serial_ports
+from . import drives, flash_tools, installing, serial_ports
+from .link import Link
+from .session import facts_of
+
+_PATIENCE = 1.0  # seconds for an answer: a board that is silent must not hold up the list
 
 
 def attached() -> dict:
-    """Serial ports, boot loaders' drives and the tools that are installed, as plain data."""
+    """Serial ports, boot loaders' drives and the tools that are installed, as plain data. Boards are
+    asked what they have."""
     return {
         "ports": [{"port": port.device, "board": port.board, "serial_number": port.serial_number,
-                   "ways": _ways_by_port(port)} for port in serial_ports.serial_ports()],
+                   **_at_port(port)} for port in serial_ports.serial_ports()],
         "drives": [{"path": str(drive.path), "model": drive.model, "board_id": drive.board_id,
                     "boards": (names := flash_tools.boards_with_drive(drive)),
                     "ways": [f"picotorch flash FIRMWARE.uf2 --board {name}" for name in names]}
@@ -19,19 +27,52 @@ def attached() -> dict:
     }
 
 
-def _ways_by_port(port):
+def _at_port(port):
+    """has: what it has of picotorch, in words; ways: commands that fit. Only boards are asked: another
+    device might take the question for something else."""
     if serial_ports.is_probe(port):
-        return ["picotorch flash FIRMWARE --board NAME --with openocd"]
-    return [f"picotorch {command} MODEL --port {port.device}" for command in ("deploy", "run")]
+        return {"machine": None, "has": None,
+                "ways": ["picotorch flash FIRMWARE --board NAME --with openocd"]}
+    deploy, run = (f"picotorch {command} MODEL --port {port.device}" for command in ("deploy", "run"))
+    if port.board is None:
+        return {"machine": None, "has": None, "ways": [deploy, run]}
+    try:
+        with Link(port.device, _PATIENCE) as link:
+            found = installing.find(link)
+            facts = facts_of(link)
+    except Error as error:
+        return {"machine": None, "has": error.message, "ways": [deploy, run]}
+    has, fits = _state(found, facts)
+    flash = [f"picotorch flash MODEL --board NAME --port {port.device}"]
+    current = found.version == picotorch.__version__
+    return {"machine": facts["machine"], "has": has,
+            "ways": [deploy, *([run] if current else [])] if fits else flash}
+
+
+def _state(found, facts):
+    """What a board has of picotorch, and whether deploy has all or can copy it."""
+    if found.version is not None:
+        kind = ("firmware" if found.path is None else "kernels in flash" if found.flash
+                else "native module")
+        return (f"{kind} with picotorch {found.version}",
+                kind == "native module" or found.version == picotorch.__version__)
+    try:
+        fits = bool(installing.arches_of(facts, ""))
+    except Error:
+        fits = False
+    return ("no picotorch: deploy copies a native module" if fits
+            else "no picotorch: needs a firmware with it"), fits
 
 
 def show_text(entry: dict) -> None:
-    found = [[one["port"], one["board"] or "unknown", one["ways"]] for one in entry["ports"]]
-    found += [[one["path"], one["model"] or one["board_id"], one["ways"]] for one in entry["drives"]]
+    found = [[one["port"], one["machine"] or one["board"] or "unknown", one["has"] or "", one["ways"]]
+             for one in entry["ports"]]
+    found += [[one["path"], one["model"] or one["board_id"], "", one["ways"]]
+              for one in entry["drives"]]
     if not found:
         show.line("Nothing is attached that is known: plug a board in, with a cable that carries data.")
     else:
-        show.table(["where", "what", "way"], [
-            [where if not i else "", what if not i else "", way]
-            for where, what, ways in found for i, way in enumerate(ways or [""])])
+        show.table(["where", "what", "has", "way"], [
+            [*(one if not i else ["", "", ""]), way]
+            for *one, ways in found for i, way in enumerate(ways or [""])])
     show.line("Tools to flash with: " + (", ".join(entry["tools"]) or "none is installed"))

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import picotorch
 import pytest
 from picotorch.host.connected import (
+    attached,
     files,
     installing,
     link,
@@ -266,6 +267,46 @@ def test_what_is_attached(call, monkeypatch, tmp_path):
     ports.append(port("/dev/ttyACM7", 0xF055, 0x9800))
     assert_error(call("run", SMALL, "--port", "auto"), "InvalidArgument", "several are attached",
                  "/dev/ttyACM0", "/dev/ttyACM7")
+
+
+def connected(call, monkeypatch, port):
+    """What the list says of a board at a port."""
+    monkeypatch.setattr(serial_ports.list_ports, "comports", lambda: [
+        SimpleNamespace(device=port, vid=0xF055, pid=0x9800, serial_number="1")])
+    monkeypatch.setenv("PICOTORCH_DRIVES", "")
+    status, out, _ = call("boards", "--connected", "--json")
+    assert status == 0
+    (found,) = json.loads(out)["ports"]
+    return found
+
+
+def test_a_connected_board_is_asked_which_way_fits(call, board, monkeypatch):
+    deploy, run, flash = (f"picotorch {command} --port {board.port}" for command in (
+        "deploy MODEL", "run MODEL", "flash MODEL --board NAME"))
+    found = connected(call, monkeypatch, board.port)
+    assert found["machine"] == "mps2-an386 with cortex-m4" and found["ways"] == [deploy, run]
+    assert found["has"] == f"firmware with picotorch {picotorch.__version__}"
+    monkeypatch.setattr(picotorch, "__version__", "9.9")
+    assert connected(call, monkeypatch, board.port)["ways"] == [flash]
+    monkeypatch.setattr(installing, "_MODULE", "say(('/lib/_picotorch.mpy', False, [], None)) # {}")
+    found = connected(call, monkeypatch, board.port)
+    assert "native module with picotorch" in found["has"] and found["ways"] == [deploy]
+    monkeypatch.setattr(session, "_WHAT", session._WHAT.replace("import picotorch", "import no_such"))
+    found = connected(call, monkeypatch, board.port)
+    assert found["has"] == "no picotorch: needs a firmware with it" and found["ways"] == [flash]
+    monkeypatch.setattr(attached, "facts_of", lambda conversation: {
+        **session.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
+    found = connected(call, monkeypatch, board.port)
+    assert found["has"] == "no picotorch: deploy copies a native module" and found["ways"] == [deploy]
+
+
+def test_a_silent_board_does_not_hold_up_the_list(call, monkeypatch):
+    monkeypatch.setattr(link, "PATIENCE", 1000)
+    monkeypatch.setattr(attached, "_PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = f"socket://127.0.0.1:{listener.getsockname()[1]}"
+        found = connected(call, monkeypatch, port)
+    assert "no MicroPython prompt: it printed nothing" in found["has"]
 
 
 def test_size_says_which_way_fits(call, board):

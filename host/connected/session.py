@@ -39,6 +39,7 @@ def run(request: Request, port: str) -> Result:
         said = link.do("running the model", "run()", "task", request.patience or PATIENCE)
         files = _files(said)
         (measured,) = link.do("reading the clock", f"say(ticks_in({_MEASURED_US}))", "board")
+        (found.clock_hz,) = link.do("reading the clock", _CLOCK)
         result.log = list(link.log)
     report = read_report(files)
     read_files(request, result, report, files)
@@ -118,6 +119,16 @@ def facts_of(link: Link) -> dict:
     """machine, platform, version, mpy (what .mpy files it takes), and bytes: heap_free, files_free and
     romfs, None without a file system, without a ROMFS partition that is a memory."""
     return link.do("identifying the board", _FACTS)[0]
+
+
+_CLOCK = """\
+try:
+    import machine
+    _clock = machine.freq()
+except (ImportError, AttributeError):
+    _clock = None
+say(_clock[0] if isinstance(_clock, tuple) else _clock)
+"""
 
 
 def with_memories(request: Request) -> Request:

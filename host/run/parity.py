@@ -92,8 +92,10 @@ def compare(request: Request, boards: list[str], reference: Reference,
     for name in boards:
         own = _for_its_core(request, name)
         same = twin if own is request else _run(own, running.HOST)
-        compared = _compared(same, _run(own, name), reference)
+        result = _run(own, name)
+        compared = _compared(same, result, reference)
         entry["boards"].append({"board": name, "pool_bytes": len(same.pool), **compared,
+                                "heap_free": result.connected and result.connected.heap_free,
                                 "agree": _is_same(compared)})
         tell(entry)
     entry["agree"] = _agrees(entry["reference"]) and all(board["agree"] for board in entry["boards"])
@@ -222,6 +224,10 @@ def show_progress(entry: dict) -> None:
           "these differ: " + ", ".join(map(str, differing)))
     _line(f"{name} and host, method pool", board["pool"] is None,
           f"{board['pool_bytes']} bytes identical", f"differs from byte {board['pool']} on")
+    if board["heap_free"]:
+        show.line(f"{name}, heap free: " + ", ".join(
+            f"{show.size(count)} {when}" for when, count in board["heap_free"].items()
+            if count is not None))
     _show_reference(name, board["reference"])
 
 

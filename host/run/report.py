@@ -52,7 +52,7 @@ def _where(connected):
         parts.append(f"the model is {connected.model_at}, "
                      + ("used in place" if connected.in_place else "read into the heap"))
     if connected.beside is not None:
-        parts.append(f"instructions are those of {connected.beside}")
+        parts.append(f"instructions are those of {connected.beside}, and estimates are made of them")
     return "; ".join(parts)
 
 
@@ -73,6 +73,18 @@ def _percent(usage):
     return f"{100 * usage.used // usage.size} %" if usage.size else ""
 
 
+def _estimate(connected, label):
+    """The row below a measured time or count of cycles."""
+    found = connected.estimated or {}
+    if label == "time" and found.get("ms") is not None:
+        text = f"{found['ms']:,} ms ({found['least_ms']:,} to {found['most_ms']:,})"
+    elif label == "cycles" and found:
+        text = f"{found['cycles']:,}"
+    else:
+        return []
+    return [["  estimated", text, "", ""]]
+
+
 def _counts(result):
     connected = result.connected or Connected("")
     rows = []
@@ -83,6 +95,8 @@ def _counts(result):
         for phase, count in (counts or {}).items():
             if count is not None:
                 rows.append([f"{label} to {phase.replace('_', ' ')}", f"{count:,}{unit}", "", ""])
+                if phase == "execute":
+                    rows += _estimate(connected, label)
     for when, count in connected.heap_free.items():
         if count is not None:
             rows.append([f"heap free {when}", show.size(count), "", ""])

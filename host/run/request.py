@@ -82,7 +82,8 @@ class Connected:
     was sent. in_place: the file was used where it is. heap_free: bytes of MicroPython's heap that are
     free "before" anything of the run is there, and with its memories ("set up"). milliseconds, cycles:
     of the phases, None without such a clock; ticks: what a tick of `events` is, "cycles" or "us".
-    beside: the emulated board whose instructions the result has.
+    beside: the emulated board whose instructions the result has. clock_hz: of the processor, None where
+    it does not say. estimated: of an execution, from the instructions of `beside`: see cycles.estimate.
     """
 
     machine: str
@@ -93,6 +94,8 @@ class Connected:
     cycles: dict[str, int | None] | None = None
     ticks: str = "us"
     beside: str | None = None
+    clock_hz: int | None = None
+    estimated: dict | None = None
 
 
 @dataclasses.dataclass

@@ -108,11 +108,19 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
 
 
 def run_beside(request: Request, board: str, beside: str | None) -> Result:
-    """The result; of a connected board with the instructions of the emulated one `beside`."""
+    """The result; of a connected board with the instructions of the emulated one `beside`, and what
+    they take by the estimate."""
     result = run(request, board)
     if result.connected is not None and beside != HOST:
+        from ..size import cycles
+
         result.connected.beside = beside
-        result.instructions = run(request, beside).instructions
+        emulated = run(request, beside)
+        result.instructions = emulated.instructions
+        if not emulated.code:
+            result.connected.estimated = cycles.estimate(
+                boards.load_board(beside).core, result.connected.clock_hz,
+                emulated.instructions["execute"], emulated.prepared)
     return result
 
 

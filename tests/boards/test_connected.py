@@ -47,6 +47,10 @@ def test_parity_of_a_model_that_is_sent(call, board):
     assert (status, err) == (0, "")
     (compared,) = json.loads(out)["boards"]
     assert compared["outputs"] == [] and compared["pool"] is None
+    free = compared["heap_free"]
+    assert free["before"] > free["set up"] > 0
+    text = call("parity", MODEL, "--port", board.port)[1]
+    assert f"port:{board.port}, heap free: " in text and " set up" in text
     assert compared["reference"]["difference"] == 0
 
 
@@ -69,6 +73,21 @@ def test_the_report_of_a_run_for_people(call, board):
                  "heap free set up"):
         assert line in out
     assert "the model was sent into the heap; instructions are those of mps2-an386" in out
+    assert out.count("  estimated  ") == 1  # of the cycles: our firmware does not say its clock
+
+
+def test_an_estimate_stands_beside_what_was_measured(call, board, monkeypatch):
+    monkeypatch.setattr(session, "_CLOCK", "say(168000000)")
+    arguments = ("run", SMALL, "--port", board.port, "--board", "mps2-an386")
+    found = json.loads(call(*arguments, "--json")[1])
+    estimated = found["connected"]["estimated"]
+    assert found["connected"]["clock_hz"] == 168_000_000
+    assert estimated["instructions"] == found["instructions"]["execute"]
+    assert estimated["ms"] == pytest.approx(estimated["cycles"] / 168_000, abs=0.001)
+    lines = [line.split() for line in call(*arguments)[1].splitlines()]
+    below = {" ".join(line[:3]): after for line, after in zip(lines, lines[1:], strict=False)}
+    assert below["time to execute"][:3] == ["estimated", f"{estimated['ms']:,}", "ms"]
+    assert below["cycles to execute"] == ["estimated", f"{estimated['cycles']:,}"]
 
 
 def test_a_pool_that_is_too_small_is_named_with_both_sizes(call, board):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.board_call import BOARDS, Case, assert_same
-from support.kernel_call import call, channels_last
+from support.kernel_call import Tensor, call, channels_last
 from support.requantized import requantize, to_int8, wrap_int32
 
 OPERATOR = "cortex_m::quantized_depthwise_conv2d.out"
@@ -91,6 +91,37 @@ def largest_sums():
                 yield a
 
 
+def small_images(rng):
+    """Images so small that M55 has channels in lanes, and some that it lists in parts."""
+    for size, stride, padding in (
+            ((3, 3), (1, 1), (1, 1)), ((6, 6), (1, 1), (1, 1)), ((6, 6), (2, 2), (1, 1)),
+            ((5, 7), (1, 1), (0, 0)), ((1, 1), (1, 1), (1, 1)), ((2, 9), (1, 1), (1, 2)),
+            ((1, 20), (1, 2), (1, 0)), ((8, 2), (2, 1), (2, 1)), ((9, 9), (3, 3), (1, 1)),
+            ((4, 5), (1, 1), (2, 2)), ((2, 3), (1, 1), (3, 1)), ((31, 32), (2, 2), (1, 1)),
+            ((2, 160), (2, 2), (1, 1)), ((9, 8), (1, 1), (1, 1))):
+        for channels in (16, 17, 40):
+            scratch = int(rng.choice([0, 4096]))
+            a = arguments(rng, size, channels, stride=stride, padding=padding,
+                          offset=int(rng.choice([0, 128, -127, 255, -255])),
+                          out_offset=int(rng.choice([-128, 127, 5, 255])),
+                          limits=(-128, 127) if channels > 16 else (-77, 99))
+            a[2] = None if channels == 17 else a[2]
+            a[-2] = Tensor(np.zeros(scratch, np.uint8), scratch=True)
+            yield a
+
+
+def largest_small_images():
+    """The same with sums as large as they get, and beyond int32."""
+    rng = np.random.default_rng(8)
+    for x, weight, offset in ((127, 127, 255), (-128, -128, -255), (-128, -128, 0), (-128, 127, -255)):
+        for shift, bias in ((-1, (1 << 29) - 1), (-20, -(1 << 31)), (-31, (1 << 31) - 1), (-9, 77)):
+            a = arguments(rng, (4, 5), 16, offset=offset, out_offset=3, bias=np.full(16, bias),
+                          shifts=np.full(16, shift), multipliers=rng.integers(0, 1 << 31, 16))
+            a[0].array[:], a[1][:] = x, weight
+            a[9][0] = (1 << 31) - 1
+            yield a
+
+
 def test_random_shapes_equal_numpy():
     rng = np.random.default_rng(1)
     for _ in range(150):
@@ -98,8 +129,15 @@ def test_random_shapes_equal_numpy():
         np.testing.assert_array_equal(call(OPERATOR, *a), expected(*a), err_msg=str(a[3:9]))
 
 
+def test_small_images_equal_numpy():
+    for a in small_images(np.random.default_rng(7)):
+        result = call(OPERATOR, *a)
+        a[2] = np.zeros(len(a[9]), np.int32) if a[2] is None else a[2]
+        np.testing.assert_array_equal(result, expected(*a), err_msg=str(a[3:9]))
+
+
 def test_largest_sums_equal_numpy():
-    for a in largest_sums():
+    for a in (*largest_sums(), *largest_small_images()):
         np.testing.assert_array_equal(call(OPERATOR, *a), expected(*a))
 
 
@@ -117,3 +155,9 @@ def test_boards_equal_the_twin(board):
     rng = np.random.default_rng(3)
     cases = [Case(OPERATOR, *random_arguments(rng)) for _ in range(300)]
     assert_same(board, cases + [Case(OPERATOR, *a) for a in largest_sums()])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_equal_the_twin_for_small_images(board):
+    rng = np.random.default_rng(7)
+    assert_same(board, [Case(OPERATOR, *a) for a in (*small_images(rng), *largest_small_images())])

@@ -19,6 +19,7 @@ enum {
     STAGE = 2 * 4 * 64,   // bytes in which weights are interleaved
     OUTPUTS = 8,          // at a time
     MAX_OFFSET = 1 << 16, // of an output from the first of the eight
+    SPANS = 3,            // of taps along a dim: at its start, inside, at its end
 };
 
 // Along the longer way (a column is a step of it) and across (a line).
@@ -398,6 +399,322 @@ static NOINLINE void run_segment(const depthwise *x, const int8_t *in, int8_t *o
     }
 }
 
+// ---- channels in lanes
+
+// A pixel of the output: its taps that lie in the image.
+typedef struct pixel {
+    const int8_t *in, *weights; // of the first; those of the first 16 channels
+    const int32_t *bias;
+    int32_t shape; // 4 * rows + columns
+} pixel;
+
+PT_SIZE(pixel, 16);
+
+// What 16 channels need. Lanes hold the even channels of 8, then the odd ones.
+typedef struct lanes {
+    int32_t one, offset;
+    int32_t multipliers[LANES], shifts[LANES];
+    int8_t weights[9][LANES];
+    int32_t bias[SPANS][SPANS][LANES]; // for these rows and these columns of taps
+} lanes;
+
+PT_OFFSET(lanes, one, 0);
+PT_OFFSET(lanes, offset, 4);
+PT_OFFSET(lanes, multipliers, 8);
+PT_OFFSET(lanes, shifts, 72);
+
+// The taps along a dim that lie in the image, for each output of that dim one of a few spans.
+typedef struct spans {
+    int32_t n, first[SPANS], end[SPANS];
+} spans;
+
+typedef struct image {
+    const pt_geometry *g;
+    const pt_layer *layer;
+    const int8_t *in;
+    spans along[2];
+    lanes *record;
+    pixel *pixels;
+} image;
+
+// Where output i along dim d has its first tap inside the image. Sets the index of its span, or
+// that of a new one.
+static int32_t find_span(const pt_geometry *g, uint32_t d, int32_t i, spans *s, int32_t *index) {
+    int32_t start = i * g->stride[d] - g->padding[d], rest = g->in[d] - start, at = 0;
+    int32_t first = start < 0 ? -start : 0, end = rest < 3 ? rest : 3;
+    while (at < s->n && (s->first[at] != first || s->end[at] != end)) {
+        at++;
+    }
+    if (at == s->n && at < SPANS) {
+        s->first[at] = first;
+        s->end[at] = end;
+    }
+    *index = at;
+    return start + first;
+}
+
+// False for outputs without taps, or too many kinds of them.
+static bool find_spans(const pt_geometry *g, uint32_t d, spans *s) {
+    s->n = 0;
+    for (int32_t i = 0; i < g->out[d]; i++) {
+        int32_t at;
+        find_span(g, d, i, s, &at);
+        if (at == SPANS || s->first[at] >= s->end[at]) {
+            return false;
+        }
+        s->n += at == s->n;
+    }
+    return true;
+}
+
+// A pixel is the sum of what its row and what its column add to each field.
+static void add_row(image *x, int32_t i, int32_t to[4]) {
+    spans *s = &x->along[0];
+    int32_t at, y = find_span(x->g, 0, i, s, &at), first = s->first[at];
+    to[0] = (int32_t)(x->in + y * x->g->in[1] * x->g->pixel);
+    to[1] = (int32_t)x->record->weights[3 * first];
+    to[2] = (int32_t)x->record->bias[at];
+    to[3] = 4 * (s->end[at] - first);
+}
+
+static void add_column(image *x, int32_t j, int32_t to[4]) {
+    spans *s = &x->along[1];
+    int32_t at, column = find_span(x->g, 1, j, s, &at), first = s->first[at];
+    to[0] = column * x->g->pixel;
+    to[1] = first * LANES;
+    to[2] = at * (int32_t)sizeof(x->record->bias[0][0]);
+    to[3] = s->end[at] - first;
+}
+
+// Lists the pixels of n rows, from row `begin` on: each row from the one before, the first one from
+// the columns.
+static NOINLINE void list_pixels(image *x, int32_t begin, int32_t n) {
+    int32_t columns = x->g->out[1], part[4];
+    int32_t *to = (int32_t *)(void *)x->pixels, *from = to;
+    for (int32_t j = 0; j < columns; j++) {
+        add_column(x, j, to + 4 * j);
+    }
+    int32x4_t last = vdupq_n_s32(0);
+    for (int32_t i = begin; i < begin + n; i++) {
+        add_row(x, i, part);
+        int32x4_t step = vsubq_s32(vld1q_s32(part), last);
+        last = vld1q_s32(part);
+        for (int32_t j = 0; j < columns; j++, from += 4, to += 4) {
+            vst1q_s32(to, vaddq_s32(vld1q_s32(from), step));
+        }
+        from = to - 4 * columns;
+    }
+}
+
+static inline void copy_apart(int32_t *to, const int32_t *from) {
+    for (int32_t i = 0; i < LANES; i += 8) {
+        int32x4x2_t values = vld2q_s32(from + i);
+        vst1q_s32(to + i, values.val[0]);
+        vst1q_s32(to + i + 4, values.val[1]);
+    }
+}
+
+// Sums of eight channels' weights in some rows: of the columns before each.
+static inline void sum_columns(const int8_t *row, const int8_t *end, int16x8_t before[4]) {
+    int16x8_t s0 = vldrbq_s16(row), s1 = vldrbq_s16(row + LANES), s2 = vldrbq_s16(row + 2 * LANES);
+    for (row += 3 * LANES; row != end; row += 3 * LANES) {
+        s0 = vaddq_s16(s0, vldrbq_s16(row));
+        s1 = vaddq_s16(s1, vldrbq_s16(row + LANES));
+        s2 = vaddq_s16(s2, vldrbq_s16(row + 2 * LANES));
+    }
+    before[0] = vdupq_n_s16(0);
+    before[1] = s0;
+    before[2] = s1 = vaddq_s16(s0, s1);
+    before[3] = vaddq_s16(s1, s2);
+}
+
+static inline void add_products(int32_t *to, int32x4x2_t bias, int16x8_t sum, int16x8_t offset) {
+    vst1q_s32(to, vaddq_s32(bias.val[0], vmullbq_int_s16(sum, offset)));
+    vst1q_s32(to + 4, vaddq_s32(bias.val[1], vmulltq_int_s16(sum, offset)));
+}
+
+// The biases with what the input's offset adds to the sums.
+static NOINLINE void make_biases(const image *x, const int32_t *bias) {
+    const spans *down = &x->along[0], *across = &x->along[1];
+    lanes *record = x->record;
+    int16x8_t low[4], high[4], offset = vdupq_n_s16((int16_t)x->layer->offset);
+    int32x4x2_t first = {{vdupq_n_s32(0), vdupq_n_s32(0)}}, second = first;
+    if (bias) {
+        first = vld2q_s32(bias);
+        second = vld2q_s32(bias + 8);
+    }
+    for (int32_t i = 0, n = down->n; i < n; i++) {
+        const int8_t *row = record->weights[3 * down->first[i]];
+        const int8_t *end = record->weights[3 * down->end[i]];
+        sum_columns(row, end, low);
+        sum_columns(row + 8, end + 8, high);
+        int32_t *to = record->bias[i][0];
+        for (int32_t j = 0, m = across->n; j < m; j++, to += LANES) {
+            int32_t k = across->first[j], l = across->end[j];
+            add_products(to, first, vsubq_s16(low[l], low[k]), offset);
+            add_products(to + 8, second, vsubq_s16(high[l], high[k]), offset);
+        }
+    }
+}
+
+static NOINLINE void make_lanes(const image *x, int32_t first) {
+    const pt_layer *layer = x->layer;
+    const pt_channels *output = &layer->output;
+    const int8_t *weights = layer->weights + first;
+    const int32_t *bias = output->bias ? output->bias + first : NULL;
+    const int32_t step = layer->channels;
+    lanes *record = x->record;
+    for (int8_t *to = record->weights[0]; to != record->weights[9]; to += LANES, weights += step) {
+        vst1q_s8(to, vld1q_s8(weights));
+    }
+    copy_apart(record->multipliers, output->multipliers + first);
+    copy_apart(record->shifts, output->shifts + first);
+    make_biases(x, bias);
+}
+
+// clang-format off
+
+// A tap of 16 channels, at `x` and at `weights` from r3 on. The last two products of a tap are added
+// with the next one.
+#define PT_LANES_TAP(x, weights)                        \
+    "vldrb.s16 q4, [" x "]\n\t"                         \
+    "vadd.i32 q2, q2, q6\n\t"                           \
+    "vldrb.s16 q7, [r3, #" weights "]\n\t"              \
+    "vadd.i32 q3, q3, q5\n\t"                           \
+    "vmullb.s16 q6, q4, q7\n\t"                         \
+    "vldrb.s16 q5, [r3, #" weights " + 8]\n\t"          \
+    "vmullt.s16 q4, q4, q7\n\t"                         \
+    "vldrb.s16 q7, [" x ", #8]\n\t"                     \
+    "vadd.i32 q0, q0, q6\n\t"                           \
+    "vmullb.s16 q6, q7, q5\n\t"                         \
+    "vadd.i32 q1, q1, q4\n\t"                           \
+    "vmullt.s16 q5, q7, q5\n\t"                         \
+    "add " x ", " x ", r9\n\t"
+
+// clang-format on
+
+// Sixteen channels, from `skip` bytes of a pixel on, of the listed pixels.
+static NOINLINE void run_lanes(const image *x, int32_t skip, int32_t n, int8_t *out) {
+    register const pixel *r0 __asm__("r0") = x->pixels;
+    register int32_t r6 __asm__("r6") = skip;
+    register int8_t *r7 __asm__("r7") = out;
+    register int32_t r8 __asm__("r8") = x->g->pixel;
+    register int32_t r9 __asm__("r9") = x->g->in[1] * x->g->pixel;
+    register int32_t r10 __asm__("r10") = x->layer->out_stride;
+    register const pixel *r11 __asm__("r11") = x->pixels + n;
+    register const lanes *r12 __asm__("r12") = x->record;
+    // clang-format off
+    __asm__ volatile(
+        "1:\n\t"
+        "ldm r0!, {r1, r3, r4, r5}\n\t"  // a pixel: in, weights, bias, shape
+        "add r1, r1, r6\n\t"
+        "vldrw.u32 q0, [r4]\n\t"
+        "lsrs r2, r5, #2\n\t"
+        "vldrw.u32 q1, [r4, #16]\n\t"
+        "and r5, r5, #3\n\t"
+        "vldrw.u32 q2, [r4, #32]\n\t"
+        "vmov.i32 q5, #0\n\t"
+        "vldrw.u32 q3, [r4, #48]\n\t"
+        "dls lr, r2\n\t"
+        "vmov.i32 q6, #0\n\t"
+        "add r2, r1, r8\n\t"
+        "add r4, r2, r8\n\t"
+        "cmp r5, #2\n\t"
+        "beq 4f\n\t"
+        "blt 5f\n"
+        "2:\n\t"                         // a row of three taps
+        PT_LANES_TAP("r1", "0")
+        PT_LANES_TAP("r2", "16")
+        PT_LANES_TAP("r4", "32")
+        "adds r3, #48\n\t"
+        "le lr, 2b\n"
+        "3:\n\t"
+        "vldrw.u32 q4, [r12, #8]\n\t"    // multipliers
+        "vadd.i32 q2, q2, q6\n\t"
+        "vqrdmulh.s32 q0, q0, q4\n\t"
+        "vldrw.u32 q7, [r12, #24]\n\t"
+        "vadd.i32 q3, q3, q5\n\t"
+        "ldrd r1, r2, [r12]\n\t"         // one, offset
+        "vldrw.u32 q4, [r12, #40]\n\t"
+        "vqrdmulh.s32 q1, q1, q7\n\t"
+        "vldrw.u32 q5, [r12, #72]\n\t"   // shifts
+        "vqdmlah.s32 q0, q0, r1\n\t"     // halves away from zero
+        "vldrw.u32 q6, [r12, #56]\n\t"
+        "vqrdmulh.s32 q2, q2, q4\n\t"
+        "vldrw.u32 q7, [r12, #88]\n\t"
+        "vqdmlah.s32 q1, q1, r1\n\t"
+        "vrshl.s32 q0, q0, q5\n\t"
+        "vqrdmulh.s32 q3, q3, q6\n\t"
+        "vldrw.u32 q4, [r12, #104]\n\t"
+        "vrshl.s32 q1, q1, q7\n\t"
+        "vqdmlah.s32 q2, q2, r1\n\t"
+        "vqmovnb.s32 q0, q0\n\t"
+        "vldrw.u32 q5, [r12, #120]\n\t"
+        "vqdmlah.s32 q3, q3, r1\n\t"
+        "vrshl.s32 q2, q2, q4\n\t"
+        "vqmovnt.s32 q0, q1\n\t"
+        "vrshl.s32 q3, q3, q5\n\t"
+        "vqmovnb.s32 q2, q2\n\t"
+        "vqadd.s16 q0, q0, r2\n\t"
+        "vqmovnt.s32 q2, q3\n\t"
+        "vqmovnb.s16 q0, q0\n\t"
+        "vqadd.s16 q2, q2, r2\n\t"
+        "vstrb.16 q0, [r7]\n\t"
+        "vqmovnb.s16 q2, q2\n\t"
+        "cmp r0, r11\n\t"
+        "vstrb.16 q2, [r7, #8]\n\t"
+        "add r7, r7, r10\n\t"
+        "bne 1b\n\t"
+        "b 6f\n"
+        "4:\n\t"                         // two taps
+        PT_LANES_TAP("r1", "0")
+        PT_LANES_TAP("r2", "16")
+        "adds r3, #48\n\t"
+        "le lr, 4b\n\t"
+        "b 3b\n"
+        "5:\n\t"                         // one
+        PT_LANES_TAP("r1", "0")
+        "adds r3, #48\n\t"
+        "le lr, 5b\n\t"
+        "b 3b\n"
+        "6:"
+        : "+r"(r0), "+r"(r7)
+        : "r"(r6), "r"(r8), "r"(r9), "r"(r10), "r"(r11), "r"(r12)
+        : "r1", "r2", "r3", "r4", "r5", "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc",
+          "memory");
+    // clang-format on
+}
+
+// True where channels in lanes take fewer cycles than windows.
+static bool is_small(const pt_geometry *g) {
+    int32_t most = (g->stride[0] | g->stride[1]) == 1 ? 64 : 256; // pixels of the output
+    return g->out[1] <= most && g->out[0] * g->out[1] <= most;
+}
+
+static NOINLINE bool convolve_lanes(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
+                                    int8_t *out, void *block, uint32_t room) {
+    image x = {.g = g, .layer = layer, .in = in, .record = block};
+    int32_t channels = layer->channels, columns = g->out[1];
+    int32_t most = ((int32_t)room - (int32_t)sizeof(lanes)) / (columns * (int32_t)sizeof(pixel));
+    if (channels < LANES || !is_small(g) || most < 1 || !find_spans(g, 0, &x.along[0]) ||
+        !find_spans(g, 1, &x.along[1])) {
+        return false;
+    }
+    x.pixels = (pixel *)(void *)(x.record + 1);
+    x.record->one = 1;
+    x.record->offset = layer->output.range.offset;
+    for (int32_t i = 0; i < g->out[0]; i += most) {
+        int32_t rows = g->out[0] - i < most ? g->out[0] - i : most;
+        list_pixels(&x, i, rows);
+        for (int32_t first = 0; first < channels; first += LANES) {
+            int32_t begin = first + LANES <= channels ? first : channels - LANES;
+            make_lanes(&x, begin);
+            run_lanes(&x, begin, rows * columns, out + i * columns * layer->out_stride + begin);
+        }
+    }
+    return true;
+}
+
 // ---- any window, any parameters
 
 // Four output channels: what they need at every pixel.
@@ -486,17 +803,21 @@ static walk make_walk(const pt_geometry *g, const pt_layer *layer, uint32_t dim)
                   .weight_step = (dim == 0 ? 3 : 1) * layer->channels};
 }
 
-static bool has_windows(const pt_geometry *g, const pt_layer *layer) {
+static bool is_3x3(const pt_geometry *g, const pt_layer *layer) {
+    return g->kernel[0] == 3 && g->kernel[1] == 3 && (g->dilation[0] | g->dilation[1]) == 1 &&
+           g->channels == 1 && pt_have_fast_scales(&layer->output, layer->channels);
+}
+
+static bool has_windows(const pt_geometry *g) {
     int32_t stride = g->stride[0];
-    return g->kernel[0] == 3 && g->kernel[1] == 3 && stride <= 2 && g->stride[1] == stride &&
-           (g->dilation[0] | g->dilation[1]) == 1 && g->channels == 1 && g->out[0] >= 3 - stride &&
-           g->out[1] >= 3 - stride && pt_have_fast_scales(&layer->output, layer->channels);
+    return stride <= 2 && g->stride[1] == stride && g->out[0] >= 3 - stride &&
+           g->out[1] >= 3 - stride;
 }
 
 static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *layer, const int8_t *in,
                                       int8_t *out, void *block, uint32_t room) {
     int32_t channels = layer->channels;
-    if (!has_windows(g, layer) || ((uint32_t)block & 3)) {
+    if (!has_windows(g)) {
         return false;
     }
     uint32_t along = channels < LANES || count_times(g, 1) <= count_times(g, 0);
@@ -527,16 +848,30 @@ static NOINLINE bool convolve_windows(const pt_geometry *g, const pt_layer *laye
             }
         }
     }
-    pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride, channels);
     return true;
+}
+
+static bool convolve_3x3(const pt_geometry *g, const pt_layer *layer, const int8_t *in, int8_t *out,
+                         void *block, uint32_t room, bool pads) {
+    if (!is_3x3(g, layer) || ((uint32_t)block & 3)) {
+        return false;
+    }
+    bool done = convolve_lanes(g, layer, in, out, block, room) ||
+                (pads && convolve_windows(g, layer, in, out, block, room));
+    if (done) {
+        pt_limit_pixels(&layer->output.range, out, g->out[0] * g->out[1], layer->out_stride,
+                        layer->channels);
+    }
+    return done;
 }
 
 void pt_convolve_depthwise(pt_geometry *g, pt_layer *layer, const int8_t *in, int8_t *out,
                            void *block, uint32_t room) {
     bool pads = -layer->offset == (int8_t)-layer->offset, done = false;
-    if (pads) {
-        done = g->channels > 1 ? pt_convolve_multiplied(g, layer, in, out, block, room)
-                               : convolve_windows(g, layer, in, out, block, room);
+    if (g->channels == 1) {
+        done = convolve_3x3(g, layer, in, out, block, room, pads);
+    } else if (pads) {
+        done = pt_convolve_multiplied(g, layer, in, out, block, room);
     }
     if (!done) {
         convolve_fours(g, layer, in, out);

@@ -74,26 +74,26 @@ PT_STATIC_ASSERT(RECORD == 16 * 4 + 3 * 4, "assembler has records of 76");
 // Instructions of one unit do not stand side by side where that can be, since the next one would
 // wait: the first four sums become outputs while the others are made.
 
-// From eight sums to bytes, and to the next windows: the first four are in `first`, with the bias.
-#define PT_FINISH_WINDOWS(first)                              \
-    "ldm sp, {r0, r2, r4, r6}\n\t" /* one to out_step */      \
-    "vqrdmulh.s32 " #first ", " #first ", r5\n\t"             \
-    "vmov q1[2], q1[0], r8, r12\n\t"                          \
-    "vqdmlah.s32 " #first ", " #first ", r0\n\t"              \
-    "vmov q1[3], q1[1], r10, lr\n\t"                          \
-    "vadd.i32 q1, q1, r3\n\t"     /* bias */                  \
-    "vqrdmulh.s32 q1, q1, r5\n\t" /* multiplier */            \
-    "vrshl.s32 " #first ", r7\n\t" /* shift */                \
-    "add r1, r1, r4\n\t"                                      \
-    "vqdmlah.s32 q1, q1, r0\n\t"  /* halves away from zero */ \
-    "vqmovnb.s32 " #first ", " #first "\n\t"                  \
-    "vrshl.s32 q1, r7\n\t"                                    \
-    "subs r11, #1\n\t"            /* times */                 \
-    "vqmovnt.s32 " #first ", q1\n\t"                          \
-    "vldrh.u16 q1, [sp, #16]\n\t" /* outputs */               \
-    "vqadd.s16 " #first ", " #first ", r2\n\t"                \
-    "vqmovnb.s16 " #first ", " #first "\n\t"                  \
-    "vstrb.16 " #first ", [r9, q1]\n\t"                       \
+// From eight sums to bytes, and to the next windows: the first four are in `first`, with the bias,
+// and one to out_step in r0, r2, r4 and r6.
+#define PT_FINISH_WINDOWS(first)                                              \
+    "vmov q1[2], q1[0], r8, r12\n\t"                                          \
+    "vqrdmulh.s32 " #first ", " #first ", r5\n\t" /* multiplier */            \
+    "vmov q1[3], q1[1], r10, lr\n\t"                                          \
+    "vqdmlah.s32 " #first ", " #first ", r0\n\t"  /* halves away from zero */ \
+    "vrshl.s32 " #first ", r7\n\t"                /* shift */                 \
+    "subs r11, #1\n\t"                            /* times */                 \
+    "vadd.i32 q1, q1, r3\n\t"                     /* bias */                  \
+    "vqrdmulh.s32 q1, q1, r5\n\t"                                             \
+    "vqmovnb.s32 " #first ", " #first "\n\t"                                  \
+    "vqdmlah.s32 q1, q1, r0\n\t"                                              \
+    "vrshl.s32 q1, r7\n\t"                                                    \
+    "vqmovnt.s32 " #first ", q1\n\t"                                          \
+    "add r1, r1, r4\n\t"                                                      \
+    "vldrh.u16 q1, [sp, #16]\n\t"                 /* outputs */               \
+    "vqadd.s16 " #first ", " #first ", r2\n\t"                                \
+    "vqmovnb.s16 " #first ", " #first "\n\t"                                  \
+    "vstrb.16 " #first ", [r9, q1]\n\t"                                       \
     "add r9, r9, r6\n\t"
 
 #define PT_BEGIN_WINDOWS                                      \
@@ -157,18 +157,19 @@ static NOINLINE void run_windows(const windows *w) {
         "vldrw.u32 q7, [r11, #-16]\n\t"
         PT_BEGIN_CHANNEL
         "vldrw.u32 q0, [r1, q2]\n\t"
-        "vldrw.u32 q1, [r1, q3]\n\t"
-        "vmladav.s8 r0, q0, q4\n\t"
         "vmladav.s8 r2, q0, q5\n\t"
+        "vmladav.s8 r0, q0, q4\n\t"
+        "vldrw.u32 q1, [r1, q3]\n\t"
         "vmladav.s8 r4, q0, q6\n\t"
         "vmladav.s8 r6, q0, q7\n\t"
-        "vmladav.s8 r8, q1, q4\n\t"
         "vmov q0[2], q0[0], r0, r4\n\t"
-        "vmladav.s8 r10, q1, q5\n\t"
+        "vmladav.s8 lr, q1, q7\n\t"
         "vmov q0[3], q0[1], r2, r6\n\t"
         "vmladav.s8 r12, q1, q6\n\t"
-        "vadd.i32 q0, q0, r3\n\t"      // bias
-        "vmladav.s8 lr, q1, q7\n\t"
+        "vadd.i32 q0, q0, r3\n\t"         // bias
+        "vmladav.s8 r8, q1, q4\n\t"
+        "ldm sp, {r0, r2, r4, r6}\n\t"    // one to out_step
+        "vmladav.s8 r10, q1, q5\n\t"
         PT_FINISH_WINDOWS(q0)
         PT_END_CHANNEL
         : "+r"(r0)
@@ -209,6 +210,7 @@ static NOINLINE void run_windows_apart(const windows *w) {
         "vldrw.u32 q1, [r1, q6]\n\t"
         "vmladav.s8 r12, q0, q4\n\t"
         "vadd.i32 q7, q7, r3\n\t"      // bias
+        "ldm sp, {r0, r2, r4, r6}\n\t" // one to out_step
         "vmladav.s8 lr, q1, q4\n\t"
         PT_FINISH_WINDOWS(q7)
         PT_END_CHANNEL
@@ -629,39 +631,39 @@ static NOINLINE void run_lanes(const image *x, int32_t skip, int32_t n, int8_t *
         "adds r3, #48\n\t"
         "le lr, 2b\n"
         "3:\n\t"
-        "vldrw.u32 q4, [r12, #8]\n\t"    // multipliers
-        "vadd.i32 q2, q2, q6\n\t"
+        "ldrd r1, r2, [r12]\n\t"           // one, offset
+        "vldrw.u32 q4, [r12, #8]\n\t"      // multipliers
         "vqrdmulh.s32 q0, q0, q4\n\t"
-        "vldrw.u32 q7, [r12, #24]\n\t"
-        "vadd.i32 q3, q3, q5\n\t"
-        "ldrd r1, r2, [r12]\n\t"         // one, offset
         "vldrw.u32 q4, [r12, #40]\n\t"
-        "vqrdmulh.s32 q1, q1, q7\n\t"
-        "vldrw.u32 q5, [r12, #72]\n\t"   // shifts
-        "vqdmlah.s32 q0, q0, r1\n\t"     // halves away from zero
+        "vadd.i32 q2, q2, q6\n\t"
         "vldrw.u32 q6, [r12, #56]\n\t"
+        "vqdmlah.s32 q0, q0, r1\n\t"       // halves away from zero
+        "vldrw.u32 q7, [r12, #24]\n\t"
         "vqrdmulh.s32 q2, q2, q4\n\t"
-        "vldrw.u32 q7, [r12, #88]\n\t"
-        "vqdmlah.s32 q1, q1, r1\n\t"
-        "vrshl.s32 q0, q0, q5\n\t"
-        "vqrdmulh.s32 q3, q3, q6\n\t"
-        "vldrw.u32 q4, [r12, #104]\n\t"
-        "vrshl.s32 q1, q1, q7\n\t"
+        "vadd.i32 q3, q3, q5\n\t"
         "vqdmlah.s32 q2, q2, r1\n\t"
-        "vqmovnb.s32 q0, q0\n\t"
-        "vldrw.u32 q5, [r12, #120]\n\t"
-        "vqdmlah.s32 q3, q3, r1\n\t"
+        "vldrw.u32 q4, [r12, #104]\n\t"    // shifts
         "vrshl.s32 q2, q2, q4\n\t"
-        "vqmovnt.s32 q0, q1\n\t"
-        "vrshl.s32 q3, q3, q5\n\t"
+        "vldrw.u32 q5, [r12, #72]\n\t"
+        "vqrdmulh.s32 q3, q3, q6\n\t"
         "vqmovnb.s32 q2, q2\n\t"
+        "vqrdmulh.s32 q1, q1, q7\n\t"
+        "vldrw.u32 q7, [r12, #88]\n\t"
+        "vrshl.s32 q0, q0, q5\n\t"
+        "vqdmlah.s32 q1, q1, r1\n\t"
+        "vqmovnb.s32 q0, q0\n\t"
+        "vqdmlah.s32 q3, q3, r1\n\t"
+        "vrshl.s32 q1, q1, q7\n\t"
+        "vqmovnt.s32 q0, q1\n\t"
+        "vldrw.u32 q5, [r12, #120]\n\t"
+        "vrshl.s32 q3, q3, q5\n\t"
         "vqadd.s16 q0, q0, r2\n\t"
         "vqmovnt.s32 q2, q3\n\t"
         "vqmovnb.s16 q0, q0\n\t"
+        "cmp r0, r11\n\t"
         "vqadd.s16 q2, q2, r2\n\t"
         "vstrb.16 q0, [r7]\n\t"
         "vqmovnb.s16 q2, q2\n\t"
-        "cmp r0, r11\n\t"
         "vstrb.16 q2, [r7, #8]\n\t"
         "add r7, r7, r10\n\t"
         "bne 1b\n\t"

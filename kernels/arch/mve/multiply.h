@@ -92,41 +92,41 @@ PT_OFFSET(pt_quads, out, 44);
 // where that can be, since the next one would wait.
 #define PT_REQUANTIZE_QUAD                                           \
     "ldrd r7, r11, [sp, #64]\n\t"                                    \
-    "vldrw.u32 q0, [sp]\n\t"           /* row 0 */                   \
+    "ldm r11!, {r8, r10, r12, lr}\n\t" /* multipliers */             \
     "ldm r7!, {r0, r2, r4, r6}\n\t"    /* biases */                  \
     "vldrw.u32 q1, [sp, #32]\n\t"      /* row 2 */                   \
-    "ldm r11!, {r8, r10, r12, lr}\n\t" /* multipliers */             \
-    "vadd.i32 q0, q0, r0\n\t"                                        \
-    "vqrdmulh.s32 q0, q0, r8\n\t"                                    \
     "vadd.i32 q1, q1, r4\n\t"                                        \
+    "vldrw.u32 q0, [sp]\n\t"           /* row 0 */                   \
+    "vadd.i32 q0, q0, r0\n\t"                                        \
+    "vldrw.u32 q2, [sp, #16]\n\t"      /* row 1 */                   \
+    "vqrdmulh.s32 q0, q0, r8\n\t"                                    \
+    "strd r7, r11, [sp, #64]\n\t"                                    \
+    "ldr r7, [sp, #72]\n\t"                                          \
     "movs r0, #1\n\t"                                                \
     "vqrdmulh.s32 q1, q1, r12\n\t"                                   \
-    "vldrw.u32 q2, [sp, #16]\n\t"      /* row 1 */                   \
-    "vqdmlah.s32 q0, q0, r0\n\t"                                     \
-    "strd r7, r11, [sp, #64]\n\t"                                    \
     "vadd.i32 q2, q2, r2\n\t"                                        \
-    "ldr r7, [sp, #72]\n\t"                                          \
-    "vqdmlah.s32 q1, q1, r0\n\t"                                     \
     "ldm r7!, {r2, r4, r8, r12}\n\t"   /* shifts */                  \
-    "vqrdmulh.s32 q2, q2, r10\n\t"                                   \
+    "vqdmlah.s32 q0, q0, r0\n\t"                                     \
     "vrshl.s32 q0, r2\n\t"                                           \
-    "str r7, [sp, #72]\n\t"                                          \
-    "vqdmlah.s32 q2, q2, r0\n\t"                                     \
-    "vrshl.s32 q1, r8\n\t"                                           \
-    "ldrd r8, r10, [sp, #96]\n\t"      /* output_offset, quads */    \
+    "vqdmlah.s32 q1, q1, r0\n\t"                                     \
     "vqmovnb.s32 q0, q0\n\t"           /* rows 0 and 2 in 16 bits */ \
-    "vrshl.s32 q2, r4\n\t"                                           \
+    "vqrdmulh.s32 q2, q2, r10\n\t"                                   \
+    "vrshl.s32 q1, r8\n\t"                                           \
     "vqmovnt.s32 q0, q1\n\t"                                         \
+    "vqdmlah.s32 q2, q2, r0\n\t"                                     \
+    "vrshl.s32 q2, r4\n\t"                                           \
+    "str r7, [sp, #72]\n\t"                                          \
+    "vqmovnb.s32 q2, q2\n\t"           /* rows 1 and 3 */            \
     "vldrw.u32 q1, [sp, #48]\n\t"      /* row 3 */                   \
     "vadd.i32 q1, q1, r6\n\t"                                        \
+    "ldrd r8, r10, [sp, #96]\n\t"      /* output_offset, quads */    \
     "vqrdmulh.s32 q1, q1, lr\n\t"                                    \
-    "vqmovnb.s32 q2, q2\n\t"           /* rows 1 and 3 */            \
-    "vqdmlah.s32 q1, q1, r0\n\t"                                     \
     "vqadd.s16 q0, q0, r8\n\t"                                       \
-    "mov r11, sp\n\t"                                                \
+    "vqdmlah.s32 q1, q1, r0\n\t"                                     \
     "vrshl.s32 q1, r12\n\t"                                          \
-    "vqmovnb.s16 q0, q0\n\t"           /* all, in 8 bits */          \
     "vqmovnt.s32 q2, q1\n\t"                                         \
+    "mov r11, sp\n\t"                                                \
+    "vqmovnb.s16 q0, q0\n\t"           /* all, in 8 bits */          \
     "subs r10, #1\n\t"                                               \
     "vqadd.s16 q2, q2, r8\n\t"                                       \
     "str r10, [sp, #100]\n\t"                                        \

@@ -15,14 +15,6 @@ static inline bool pt_is_byte_range(int32_t zero_point) {
     return zero_point >= -255 && zero_point <= 255;
 }
 
-#define PT_SCALE_OPERAND(q, from, zero, multiplier, fix, shift) \
-    "vldrb.s32 " q ", [" from "], #4\n\t"                       \
-    "vsub.i32 " q ", " q ", " zero "\n\t"                       \
-    "vshl.i32 " q ", " q ", #20\n\t"                            \
-    "vqrdmulh.s32 " q ", " q ", " multiplier "\n\t"             \
-    "vqdmlah.s32 " q ", " q ", " fix "\n\t"                     \
-    "vrshl.s32 " q ", " shift "\n\t"
-
 // All operands of a scale, by the value as a uint8.
 static inline void pt_fill_table(const pt_scaled *s, int32_t *table) {
     for (int32_t i = 0; i < 256; i += 4) {
@@ -45,8 +37,8 @@ static inline void pt_add_by_tables(const pt_scaled *sum, const pt_range *range,
         "dls lr, %[times]\n"
         "1:\n\t"
         "vldrb.u16 q0, [%[a]], #8\n\t"
-        "vldrb.u16 q1, [%[b]], #8\n\t"
         "vmovlb.u16 q2, q0\n\t"
+        "vldrb.u16 q1, [%[b]], #8\n\t"
         "vmovlb.u16 q3, q1\n\t"
         "vmovlt.u16 q4, q0\n\t"
         "vldrw.u32 q0, [%[of_a], q2, uxtw #2]\n\t"
@@ -115,8 +107,18 @@ static inline int32_t pt_add_some(const pt_scaled *a_scale, const pt_scaled *b_s
         "dls lr, lr\n\t"
         "ldm r12, {r3-r11}\n"    // multiplier, fix and shift of each scale
         "1:\n\t"
-        PT_SCALE_OPERAND("q0", "r0", "%q[zero_a]", "r3", "r4", "r5")
-        PT_SCALE_OPERAND("q1", "r1", "%q[zero_b]", "r6", "r7", "r8")
+        "vldrb.s32 q0, [r0], #4\n\t"
+        "vsub.i32 q0, q0, %q[zero_a]\n\t"
+        "vshl.i32 q0, q0, #20\n\t"
+        "vldrb.s32 q1, [r1], #4\n\t"
+        "vqrdmulh.s32 q0, q0, r3\n\t"
+        "vsub.i32 q1, q1, %q[zero_b]\n\t"
+        "vqdmlah.s32 q0, q0, r4\n\t"
+        "vshl.i32 q1, q1, #20\n\t"
+        "vqrdmulh.s32 q1, q1, r6\n\t"
+        "vrshl.s32 q0, r5\n\t"
+        "vqdmlah.s32 q1, q1, r7\n\t"
+        "vrshl.s32 q1, r8\n\t"
         "vadd.i32 q0, q0, q1\n\t"
         "vqrdmulh.s32 q0, q0, r9\n\t"
         "vqdmlah.s32 q0, q0, r10\n\t"
@@ -164,11 +166,9 @@ static inline bool pt_is_ordinary(float factor) {
     "vld40.32 {q0, q1, q2, q3}, [%[x]]\n\t"  \
     "vld41.32 {q0, q1, q2, q3}, [%[x]]\n\t"  \
     "vld42.32 {q0, q1, q2, q3}, [%[x]]\n\t"  \
-    "vld43.32 {q0, q1, q2, q3}, [%[x]]!\n\t" \
-    "vmul.f32 q0, q0, %[inverse]\n\t"        \
-    "vmul.f32 q2, q2, %[inverse]\n\t"        \
-    "vmul.f32 q1, q1, %[inverse]\n\t"        \
-    "vmul.f32 q3, q3, %[inverse]\n\t"
+    "vld43.32 {q0, q1, q2, q3}, [%[x]]!\n\t"
+
+#define PT_SCALE(q) "vmul.f32 " q ", " q ", %[inverse]\n\t"
 
 // Beside 1.5 * 2^23 a float has no fraction: adding it rounds, and taking it away again (with the
 // zero point) is exact. VCVT saturates and makes 0 of NaN.
@@ -191,6 +191,10 @@ static __attribute__((noinline)) void pt_quantize_any(const float *x, int8_t *q,
         "dls lr, %[times]\n"
         "1:\n\t"
         PT_LOAD_16
+        PT_SCALE("q0")
+        PT_SCALE("q1")
+        PT_SCALE("q2")
+        PT_SCALE("q3")
         PT_QUANTIZE_4("q0")
         PT_QUANTIZE_4("q1")
         PT_QUANTIZE_4("q2")
@@ -230,14 +234,18 @@ static inline int32_t pt_quantize_some(const float *x, int8_t *q, int32_t n, flo
         "dls lr, %[times]\n"
         "1:\n\t"
         PT_LOAD_16
+        PT_SCALE("q0")
         "vcvtn.s32.f32 q0, q0\n\t"
-        "vcvtn.s32.f32 q2, q2\n\t"
+        PT_SCALE("q2")
         "vqmovnb.s32 q0, q0\n\t"
-        "vcvtn.s32.f32 q1, q1\n\t"
+        "vcvtn.s32.f32 q2, q2\n\t"
+        PT_SCALE("q1")
         "vqmovnt.s32 q0, q2\n\t"
-        "vcvtn.s32.f32 q3, q3\n\t"
+        "vcvtn.s32.f32 q1, q1\n\t"
         "vqmovnb.s32 q1, q1\n\t"
+        PT_SCALE("q3")
         "vqadd.s16 q0, q0, %[zero_point]\n\t"
+        "vcvtn.s32.f32 q3, q3\n\t"
         "vqmovnt.s32 q1, q3\n\t"
         "vqmovnb.s16 q0, q0\n\t"
         "vqadd.s16 q1, q1, %[zero_point]\n\t"

@@ -8,7 +8,14 @@ from picotorch import MethodMeta
 from picotorch.errors import INVALID_PROGRAM, fail
 
 from . import program_schema as schema
-from .operators import WRITTEN, built_operators, operator_signature
+from .operators import (
+    CHANGED,
+    NOT_FILLED,
+    SCRATCH,
+    WRITTEN,
+    built_operators,
+    operator_signature,
+)
 from .values import Values
 
 KERNEL_CALL = schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL
@@ -59,6 +66,21 @@ def _instruction(meta, names, walk):
         return Instruction(index, kind, _CONTROL[kind], [target], [], walk.first + other)
     outputs = [other] if kind == MOVE_CALL else []
     return Instruction(index, kind, _CONTROL[kind], [target], outputs)
+
+
+def filled_by(instruction: Instruction) -> list[int]:
+    """The outputs of which it writes every byte, views included."""
+    letters = [letter for letter in _signature(instruction.call) or "" if letter in WRITTEN]
+    letters += "O" * (len(instruction.outputs) - len(letters))
+    return [value for value, letter in zip(instruction.outputs, letters, strict=False)
+            if letter not in (CHANGED, NOT_FILLED)]
+
+
+def scratch_of(instruction: Instruction) -> list[int]:
+    """The arguments that it writes and that are no outputs."""
+    letters = [letter for letter in _signature(instruction.call) or "" if letter not in WRITTEN]
+    return [value for value, letter in zip(instruction.arguments, letters, strict=False)
+            if letter == SCRATCH]
 
 
 def _split(arguments, name):

@@ -31,7 +31,7 @@ _COMPLEX = (8, 9, 10)  # scalar types
 
 OUTPUTS = "OoWCE"  # letters of a signature, see operators.def: tensors, or lists of them
 WRITTEN = OUTPUTS + "NA"  # all results
-CHANGED, NOT_FILLED = "C", "E"
+CHANGED, NOT_FILLED, SCRATCH = "C", "E", "X"
 
 _ENTRY = re.compile(r'^PT_OPERATOR\((\d+), "([^"]+)", (\w+), "(\w*)", "([\w ]*)"\)$', re.MULTILINE)
 

@@ -10,6 +10,7 @@ from picotorch.memory import LIMIT
 
 from . import program_schema as schema
 
+LEFT_OUT = "left out"
 TENSOR = schema.KERNEL_TYPES_TENSOR
 _NUMBERS = (schema.KERNEL_TYPES_INT, schema.KERNEL_TYPES_BOOL, schema.KERNEL_TYPES_DOUBLE)
 _PLAIN_LISTS = (schema.KERNEL_TYPES_DOUBLE_LIST, schema.KERNEL_TYPES_BOOL_LIST)
@@ -126,13 +127,16 @@ class Values:
 
     def location(self, index: int) -> tuple[str, int]:
         """Where a tensor's data lies, and at which byte: ("planned buffer 0", 64),
-        ("constant", position in the file), ("external", 0) or ("unplanned", 0)."""
+        ("constant", position in the file), (LEFT_OUT, 0) of a constant that an image does without,
+        ("external", 0) or ("unplanned", 0)."""
         info = self.tensor(index)
         if info.is_memory_planned():
             return f"planned buffer {info.planned_buffer}", info.offset
         if info.is_external():
             return "external", 0
-        return ("constant", info.offset) if info.is_constant() else ("unplanned", 0)
+        if info.is_constant():  # at 0 a file has its header
+            return (LEFT_OUT, 0) if info.offset == 0 < info.nbytes() else ("constant", info.offset)
+        return "unplanned", 0
 
     def planned(self, index: int) -> tuple[int, int]:
         """Planned buffer of a tensor and the byte in it; (-1, 0) for one that lies elsewhere."""

@@ -12,7 +12,7 @@ from ..inspect.lifetimes import Box, lifetimes
 from ..instructions import Instruction, read_instructions
 from ..profile.macs import factors, macs_of
 from ..twin import open_program
-from ..values import TENSOR, Values
+from ..values import LEFT_OUT, TENSOR, Values
 
 _LARGEST = 5  # rows of what costs most
 _UNROLLED = 3  # layers with the same weights from which on they are steps of a recurrent layer
@@ -44,14 +44,14 @@ _ANOTHER_LAYER = ("use another operator if one will do: sigmoid, tanh, gelu, har
 
 
 class _Method(NamedTuple):
-    """origins: by tensor, the constant that it is or that it was copied from."""
+    """origins: of each instruction, by tensor the constant that it is or that it was made from then."""
 
     values: Values
     instructions: list[Instruction]
     boxes: list[Box]
     inputs: list[int]
     outputs: list[int]
-    origins: dict[int, int]
+    origins: list[dict[int, int]]
 
     def tensors(self, indexes) -> list[int]:
         return [tensor for index in indexes for tensor in self.values.tensors(index)]
@@ -95,14 +95,21 @@ def _advice(what, instructions, nbytes, remedy):
 
 
 def _origins(values, instructions):
-    """{tensor: the constant that it is, or the first that instructions made it from}"""
+    """List for each instruction {tensor that it names: the constant that it is, or the first that
+    instructions made it from}. In an image layers share tensors."""
     found = {i: i for i in range(len(values)) if values.kind(i) == TENSOR
-             and values.location(i)[0] in ("constant", "external")}
+             and values.location(i)[0] in ("constant", "external", LEFT_OUT)}
+    origins = []
     for one in instructions:
         taken = [i for argument in one.arguments for i in values.tensors(argument)]
-        if taken and all(i in found for i in taken):
-            found |= {i: found[taken[0]] for output in one.outputs for i in values.tensors(output)}
-    return found
+        made = [i for output in one.outputs for i in values.tensors(output)]
+        known = {i: found[i] for i in taken if i in found}
+        for i in made:
+            found.pop(i, None)
+        if taken and len(known) == len(set(taken)):
+            found |= dict.fromkeys(made, known[taken[0]])
+        origins.append(known | {i: found[i] for i in made if i in found})
+    return origins
 
 
 def _copied_constants(method):
@@ -110,7 +117,7 @@ def _copied_constants(method):
     found = {}
     for one in method.instructions:
         outputs = method.tensors(one.outputs)
-        if outputs and all(i in method.origins for i in outputs):
+        if outputs and all(i in method.origins[one.index] for i in outputs):
             found[one.index] = sum(map(method.nbytes, outputs))
     copies = [one for one in method.instructions if found.get(one.index, 0) >= _COPY]
     if copies:
@@ -157,9 +164,10 @@ def _unrolled(method):
     by_weights = defaultdict(list)
     for one in method.instructions:
         if macs_of(one, method.values):
-            weights = method.origins.get(factors(one)[1])
-            if weights is not None:
-                by_weights[method.values.location(weights)].append(one)
+            weights = method.origins[one.index].get(factors(one)[1])
+            place = None if weights is None else method.values.location(weights)
+            if place not in (None, (LEFT_OUT, 0)):  # of these it is not known which are the same
+                by_weights[place].append(one)
     found = max(by_weights.values(), key=len, default=[])
     if len(found) >= _UNROLLED:
         yield _advice(
@@ -193,7 +201,7 @@ def _float_weights(method):
     found, sizes = [], {}
     for one in method.instructions:
         if macs_of(one, method.values):
-            weights = method.origins.get(factors(one)[1])
+            weights = method.origins[one.index].get(factors(one)[1])
             if weights is not None and method.is_float(weights):
                 found.append(one)
                 sizes[method.values.location(weights)] = method.nbytes(weights)
@@ -207,8 +215,14 @@ def _float_weights(method):
 def _float_ends(method):
     """Operators that quantize inputs and dequantize outputs of an int8 program."""
     ends = {*method.inputs, *method.outputs}
-    found = [one for one in method.instructions if method.is_int8() and _is_end(one)
-             and ends.intersection([*one.arguments[:1], *one.outputs])]
+    writers = defaultdict(list)  # in an image other tensors may be one with an input or output
+    for one in method.instructions:
+        for output in one.outputs:
+            writers[output].append(one.index)
+    found = [one for one in method.instructions if method.is_int8() and _is_end(one) and (
+        any(i in method.inputs and not any(step < one.index for step in writers[i])
+            for i in one.arguments[:1])
+        or any(i in method.outputs and writers[i][-1] == one.index for i in one.outputs))]
     floats = [i for i in ends if method.values.kind(i) == TENSOR and method.is_float(i)]
     if found and floats:
         yield _advice("inputs and outputs are float", found, sum(map(method.nbytes, floats)),

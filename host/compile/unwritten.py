@@ -2,7 +2,7 @@
 
 from _picotorch_c import lib
 
-from ..operators import CHANGED, NOT_FILLED, OUTPUTS, WRITTEN, operator_signature
+from ..operators import CHANGED, NOT_FILLED, OUTPUTS, SCRATCH, WRITTEN, operator_signature
 from .loaded import Loaded, is_call, memory_of, position_of
 
 
@@ -99,6 +99,6 @@ def _of_call(call, args):
     """Arguments that it reads, and that it writes."""
     letters = operator_signature(call.kernel)
     return ([arg for arg, letter in zip(args, letters, strict=True)
-             if letter == CHANGED or letter not in WRITTEN + "X"],
+             if letter == CHANGED or letter not in WRITTEN + SCRATCH],
             [arg for arg, letter in zip(args, letters, strict=True)
              if letter in OUTPUTS and letter != NOT_FILLED])

@@ -5,6 +5,7 @@ import click
 from .. import show
 from ..run import bundled
 from ..twin import open_program
+from ..values import LEFT_OUT
 from .description import constant_methods, describe, named_data_list
 
 _ARGUMENT_WIDTH = 70
@@ -96,7 +97,8 @@ def _show_memory(entry):
     click.echo()
     show.table(["value", "type", "bytes>", "memory", "at>", "name"], [
         [f"%{value['value']}", show.tensor(value), value["nbytes"], value["memory"],
-         value["offset"], value["name"]] for value in entry["tensors"]])
+         "" if value["memory"] == LEFT_OUT else value["offset"], value["name"]]
+        for value in entry["tensors"]])
 
 
 def _cut(arguments):

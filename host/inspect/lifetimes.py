@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from picotorch import MethodMeta
 
-from ..instructions import read_instructions
+from ..instructions import JUMP_FALSE_CALL, filled_by, read_instructions, scratch_of
 from ..values import Values
 
 INPUT, STATE, SCRATCH = "input", "state", "scratch"
@@ -48,50 +48,80 @@ def lifetimes(meta: MethodMeta) -> list[Box]:
 
 def _boxes(meta, values):
     instructions = read_instructions(meta, values)
-    uses, written = _uses(meta, values, instructions)
-    for tensor, (first, last) in uses.items():
-        memory, offset = values.planned(tensor)
-        if memory < 0:
+    has_jumps = any(one.kind == JUMP_FALSE_CALL for one in instructions)
+    for (memory, offset, nbytes), events in _by_place(
+            _events(meta, values, instructions), values, has_jumps):
+        writers = {tensor for _, kind, tensor in events if kind != _READ}
+        step, kind, tensor = events[0]
+        is_state = tensor in writers or values.tensor(tensor).name()
+        if is_state and kind == _READ and step >= 0:  # read before it is written
+            yield Box(memory, offset, nbytes, -1, len(instructions), STATE, [tensor])
             continue
-        info = values.tensor(tensor)
-        made_by = written.get(tensor, SCRATCH)
-        if first < 0:
-            made_by = INPUT
-        elif made_by != first and (tensor in written or info.name()):  # read before it is written
-            first, last, made_by = -1, len(instructions), STATE
-        yield Box(memory, offset, info.nbytes(), first, last, made_by, [tensor])
+        for content in _contents(events, has_jumps):
+            first, kind, _ = content[0]
+            made_by = SCRATCH if kind == _SCRATCH else first
+            if kind == _READ:
+                made_by = INPUT if first < 0 else SCRATCH
+            yield Box(memory, offset, nbytes, first, content[-1][0], made_by,
+                      list(dict.fromkeys(tensor for _, _, tensor in content)))
 
 
-def _uses(meta, values, instructions):
-    """The first and the last instruction that uses a tensor, and the first that writes it, by the
-    tensor's index. Each list is looked into once, however many instructions name it."""
-    named, written = {}, {}
+_READ, _FILLED, _CHANGED, _SCRATCH = range(4)  # in the order in which an instruction does them
 
-    def name(value, step):
-        named[value] = (named.get(value, (step,))[0], step)
 
+def _by_place(events, values, has_jumps):
+    """Yield (planned buffer, offset, bytes) and what happens there, (instruction, kind, tensor). In an
+    image tensors of several layers are one, and one place has several by views: what fills a place
+    whole begins another content. With jumps it is not known what comes first: each tensor is by itself.
+    """
+    found = defaultdict(list)
+    for tensor, those in events.items():
+        memory, offset = values.planned(tensor)
+        if memory >= 0:
+            place = (memory, offset, values.tensor(tensor).nbytes())
+            found[place, tensor if has_jumps else None] += [(*one, tensor) for one in those]
+    for (place, _), those in found.items():
+        yield place, sorted(those)
+
+
+def _contents(events, has_jumps):
+    """Split what happens at a place where it is filled."""
+    contents = []
+    for event in events:
+        if not contents or event[1] in (_FILLED, _SCRATCH) and not has_jumps:
+            contents.append([])
+        contents[-1].append(event)
+    return contents
+
+
+def _events(meta, values, instructions):
+    """What happens to a tensor, (instruction, kind) in order, by the tensor's index."""
+    named = defaultdict(list)  # by value: a tensor or a list of them
     for i in range(meta.num_inputs()):
-        name(meta.input_value(i), -1)
-    for instruction in instructions:
-        for value in (*instruction.arguments, *instruction.outputs):
-            name(value, instruction.index)
-        for value in instruction.outputs:
-            written.setdefault(value, instruction.index)
+        named[meta.input_value(i)].append((-1, _READ))
+    for one in instructions:
+        scratch = scratch_of(one)
+        for value in one.arguments:
+            named[value].append((one.index, _SCRATCH if value in scratch else _READ))
+        filled = filled_by(one)
+        for value in one.outputs:
+            named[value].append((one.index, _FILLED if value in filled else _CHANGED))
     for i in range(meta.num_outputs()):
-        name(meta.output_value(i), len(instructions))
-    return _of_tensors(values, named, written)
+        named[meta.output_value(i)].append((len(instructions), _READ))
+    return _of_tensors(values, named)
 
 
-def _of_tensors(values, named, written):
-    """The same of tensors as of the values that are one or a list of them."""
-    uses, first_written = {}, {}
-    for value, (first, last) in named.items():
-        for tensor in values.tensors(value):
-            before = uses.get(tensor, (first, last))
-            uses[tensor] = (min(first, before[0]), max(last, before[1]))
-            if value in written:
-                first_written[tensor] = min(written[value], first_written.get(tensor, last))
-    return uses, first_written
+def _of_tensors(values, named):
+    """The same of tensors as of the values that are one or a list of them. Each list is looked into
+    once, however many instructions name it: of these the first and the last count."""
+    found = defaultdict(list)
+    for value, events in named.items():
+        tensors = values.tensors(value)
+        if tensors != [value]:
+            events = list(dict.fromkeys((events[0], events[-1])))
+        for tensor in tensors:
+            found[tensor] += events
+    return {tensor: sorted(events) for tensor, events in found.items()}
 
 
 def _joined(boxes):

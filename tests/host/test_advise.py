@@ -4,6 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from picotorch import Error
+from picotorch.host.advise.advising import advise
+from picotorch.host.compile.image_writer import compile_image
+from picotorch.host.inspect.lifetimes import lifetimes
+from picotorch.host.instructions import JUMP_FALSE_CALL, read_instructions
+from picotorch.host.twin import open_program
+from picotorch.host.values import Values
 from support import fixture_store
 
 NET_INT8 = Path(__file__).parents[2] / "docs/net_int8.pte"
@@ -61,3 +68,53 @@ def test_every_program_can_be_advised_on(call):
     for fixture in fixture_store.load_all():
         method = fixture.runs[0].method if fixture.runs else "forward"
         assert call("advise", fixture.path, "--method", method)[0] == 0, fixture.name
+
+
+# ---- images, in which layers share tensors, and constants are left out
+
+
+def images():
+    """(program, its image, method) of each fixture's methods. With jumps the contents of a tensor that
+    layers share are not told apart."""
+    for fixture in fixture_store.load_all():
+        try:
+            image = compile_image(fixture.pte, fixture.data, "cortex-m4").data
+        except Error:
+            continue
+        for name in fixture.methods:
+            meta = open_program(fixture.pte).method_meta(name)
+            instructions = read_instructions(meta, Values(meta.program, meta.plan))
+            if all(one.kind != JUMP_FALSE_CALL for one in instructions):
+                yield fixture.pte, image, name
+
+
+def boxes(model, method):
+    return sorted((box.buffer, box.offset, box.nbytes, box.first, box.last, str(box.made_by))
+                  for box in lifetimes(open_program(model).method_meta(method)))
+
+
+def test_tensors_of_an_image_live_as_those_of_its_program():
+    count = 0
+    for program, image, method in images():
+        assert boxes(image, method) == boxes(program, method)
+        count += 1
+    assert count > 200
+
+
+def test_advice_on_an_image_is_that_on_its_program():
+    for program, image, method in images():
+        of_program, of_image = (advise(model, "", method) for model in (program, image))
+        for key in ("advice", "memory", "layers"):
+            assert of_image[key] == of_program[key]
+
+
+def test_inspect_says_which_constants_an_image_leaves_out(call, tmp_path):
+    file = tmp_path / "kws.ptm"
+    image = compile_image(fixture_store.load("int8_ds_cnn").pte, (), "cortex-m4")
+    file.write_bytes(image.data)
+    (method,) = json.loads(call("inspect", file, "--json")[1])["methods"]
+    memories = {tensor["memory"] for tensor in method["tensors"] if tensor["sizes"] == [64, 1, 1, 64]}
+    assert memories == {"left out"}
+    assert 0 <= image.parts.constants - method["constant_bytes"] < 100  # which lists have
+    lines = call("inspect", file)[1].splitlines()
+    assert any(line.rstrip().endswith("  left out") for line in lines)

@@ -71,6 +71,14 @@ class Board:
         """Whether the job lies behind the firmware, in the same memory."""
         return self.job is self.code
 
+    def flash_of_project(self) -> Memory:
+        """Where code and constants of a C project lie: in the memory of the code and that of the job,
+        if the one begins where the other ends."""
+        code, job = self.code, self.job
+        if code.address + code.size != job.address:
+            return code
+        return Memory(code.name, code.address, code.size + job.size)
+
     def build_command(self, bare: bool = False) -> str:
         """What builds the firmware that a run without --firmware takes."""
         if self.full_firmware:

@@ -233,7 +233,7 @@ def _board_lines(name):
     """The lines of a board in Makefile."""
     board = load_board(name)
     unified = ["-masm-syntax-unified"] if board.core == "cortex-m0plus" else []
-    code, data = board.code, board.data
+    code, data = board.flash_of_project(), board.data
     return "\n".join([
         f"CORE_{name} = {' '.join([*board.cflags, *unified])}",
         f"PLACE_{name} = FLASH={code.address:#x} FLASH_BYTES={code.size:#x} "

@@ -33,7 +33,7 @@ def stage(folder: Path) -> Path:
     target.mkdir(parents=True)
     subprocess.run(["arm-none-eabi-strip", "-o", target / firmware.name, firmware], check=True)
     shutil.copyfile(firmware.with_name("stack.json"), target / "stack.json")
-    (target / flash.TABLE).write_text(json.dumps(flash.table_of(board)) + "\n")
+    (target / flash.TABLE).write_text(json.dumps(flash.tables_of(board)) + "\n")
     for pattern in ("natmod/*/_picotorch.mpy", "natmod/picotorch/*.mpy"):
         for path in sorted(BUILD.glob(pattern)):
             (folder / path.relative_to(BUILD)).parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,12 @@ def constant_of(meta: MethodMeta) -> int | float | None:
     return number if number is None or math.isfinite(number) else None
 
 
+def only_calls(meta: MethodMeta) -> bool:
+    """True for a method that only calls kernels. If its pool is empty, no size or number changes."""
+    instructions = read_instructions(meta, Values(meta.program, meta.plan))
+    return all(one.kind in _STATIC for one in instructions)
+
+
 class CMethod:
     """A method, number `index` of its program, and what it needs in C. temp: bytes of temp memory,
     where that is more than it needs."""
@@ -48,9 +54,7 @@ class CMethod:
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
 
     def is_static(self) -> bool:
-        """True where it only calls kernels, and no size or number changes."""
-        instructions = read_instructions(self.meta, Values(self.meta.program, self.meta.plan))
-        return self.pool == 0 and all(one.kind in _STATIC for one in instructions)
+        return self.pool == 0 and only_calls(self.meta)
 
     def _unplanned_outputs(self):
         """List for each the call that gives it memory, the memory's name, its bytes."""

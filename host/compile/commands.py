@@ -1,6 +1,7 @@
 """picotorch compile: images and C projects."""
 
 import functools
+import sys
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from ..inspect import memory_map as memory_map_module
 from ..run import running
 from ..size import fitting
 from ..twin import is_image
-from . import c_files, c_project, compiling, summary
+from . import c_files, c_project, compiling, rooms, summary
 
 
 @command("compile")
@@ -39,15 +40,16 @@ from . import c_files, c_project, compiling, summary
 @click.option("--least-temp", is_flag=True,
               help="With --c: take the least temp memory that does. By default it is that with which "
                    "the kernels are fastest, if the chip's RAM has room for it or no chip is named.")
-@click.option("--no-prepare", is_flag=True,
-              help="Store no prepared weights: takes less flash, runs slower, on any core.")
+@click.option("--prepare/--no-prepare", "prepare", default=None,
+              help="Store all prepared weights, or none: that takes less flash, runs slower, on any "
+                   "core.  [default: those that save instructions, if flash has room]")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
 @click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
               help="Draw the planned memory before and after, as SVG or PNG.")
 @options.as_json
-def compile_command(models, board, chip, core, files, output, folder, names, least_temp, no_prepare,
+def compile_command(models, board, chip, core, files, output, folder, names, least_temp, prepare,
                     int8_io, keep_plan, memory_map, as_json):
     """Compile MODEL ahead of time to an image, which runs from flash without a loader.
 
@@ -80,11 +82,17 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
         check_output(output)
     data, entries, images, drawings, shown = running.read_data(files), [], [], [], []
     for model, program in zip(models, programs, strict=True):
+        others = sum(map(len, programs)) - len(program)
+
+        def room(image, others=others):
+            most = rooms.most_bytes(target, bool(folder), rooms.library_of([image.data], core))
+            return most and most - others
+
         steps = Steps(None if as_json else functools.partial(click.echo, nl=False),
                       f"{show.printable(str(model))}: " if len(models) > 1 else "")
         with about(model):
-            image, entry = compiling.compile_file(program, str(model), data, core, not no_prepare,
-                                                  int8_io, keep_plan, steps)
+            image, entry = compiling.compile_file(program, str(model), data, core, prepare, room,
+                                                  least_temp, int8_io, keep_plan, steps)
         if memory_map is not None:
             drawings += compiling.drawings(program, image, str(model))
         entries.append(entry)
@@ -96,9 +104,14 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     for entry, image, steps in zip(entries, images, shown, strict=True):
         with steps.step("Measuring on an emulated board"):
             summary.add_measured(entry, image, core, target and target.clock_hz)
+    needs = [method["after"] for entry in entries for method in entry["methods"]]
+    library = rooms.library_of([image.data for image in images], core)
+    fit = target and rooms.fit(target, bool(folder), library, [len(image.data) for image in images],
+                               needs)
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw_all(drawings))
-    found = {"output": str(folder or output), "core": core, "models": entries}
+    found = {"output": str(folder or output), "core": core, "models": entries, "library": library,
+             "target": target and target.name, "fit": fit}
     if folder:
         board = board or fitting.board_with(core).name
         projects = [
@@ -113,6 +126,8 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     show.entry(found, as_json, summary.show_text)
     if memory_map is not None and not as_json:
         show.wrote(memory_map)
+    if fit and fit["fits"] is False:
+        sys.exit(1)
 
 
 def _check_options(models, board, chip, core, output, folder, names, least_temp, int8_io, keep_plan):

@@ -1,6 +1,7 @@
 """picotorch compile: the program of a .pte file as an image, which runs from flash without a loader."""
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 from _picotorch import CORES
@@ -19,24 +20,29 @@ from ..run.request import Request
 from ..size import fitting
 from ..size.sizing import unplanned_bytes
 from ..values import Values
+from . import preparing
 from .image_writer import Image, compile_image
 
 _DIRT = 0x7F  # a large number in every dtype
-PLAIN = "cortex-m55"  # whose kernels prepare nothing
 
 
-def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool,
-                 int8_io: bool, keep_plan: bool, steps: Steps) -> tuple[Image, dict]:
-    """An image of all methods, and what is in it. Raises Error."""
+def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
+                 room: Callable[[Image], int | None], least_temp: bool, int8_io: bool, keep_plan: bool,
+                 steps: Steps) -> tuple[Image, dict]:
+    """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
+    there is room, see preparing.choose, which takes room and least_temp. Raises Error."""
     program, notes = model, []
     if not keep_plan:
         with steps.step("Planning memory"):
             program, notes = _plan(model, name, int8_io)
     with steps.step("Loading, and storing what loading made"):
-        image = compile_image(program, data, core if prepare else PLAIN)
+        image, prepared = compile_image(program, data, None if prepare is False else core), None
+    if prepare is None and image.parts.prepared:
+        with steps.step("Measuring with and without prepared weights"):
+            image, prepared = preparing.choose(program, data, name, core, room, least_temp)
     methods = [_method(model, image.data, data, method, core) for method in image.methods]
     entry = {"model": name, "model_bytes": len(model) + sum(map(len, data)), "core": core,
-             "bytes": len(image.data), "flash": vars(image.parts), "notes": notes,
+             "bytes": len(image.data), "flash": vars(image.parts), "prepared": prepared, "notes": notes,
              "methods": methods}
     with steps.step("Comparing the outputs of program and image"):
         for method in methods:

@@ -6,6 +6,7 @@ the numbers, strings and lists that the program's tables hold into records.
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from _picotorch import CORES
@@ -37,11 +38,15 @@ class Part:
 
 @dataclass
 class Image:
-    """The bytes of an image, and what they are for."""
+    """The bytes of an image, and what they are for. methods: names. can_prepare: for each of these the
+    bytes of prepared weights that the core's kernels take, stored or not, by the instruction.
+    calls_prepared: how many instructions have them stored."""
 
     data: bytes
     parts: Part
-    methods: list = field(default_factory=list)  # names
+    methods: list[str] = field(default_factory=list)
+    can_prepare: dict[str, dict[int, int]] = field(default_factory=dict)
+    calls_prepared: int = 0
 
 
 class _Data:
@@ -116,14 +121,24 @@ def _string(text):
 class _Method:
     """Writes one method."""
 
-    def __init__(self, method: Loaded, tables, data):
+    def __init__(self, method: Loaded, tables, data, scratch, keep):
+        """scratch: bytes that its instructions need. keep: numbers of the instructions whose prepared
+        weights to store; None for all."""
         self._of, self._tables, self._data = method, tables, data
+        self._scratch = scratch
         self._constants = {}  # (content, index) -> number among the image's records, once all are known
         self._numbers = {}  # reference to a record of the pool -> number among the image's
         self._keys = {}  # reference to a list, or to a value of the program -> content
         self._variables = {one: i for i, one in enumerate(method.variables)}
-        self._prepared, self._replaced = method.prepared()
+        prepared, replaced = method.prepared()
+        self.can_prepare = {i: len(chunk) for i, chunk in prepared.items()}
+        kept = [i for i in prepared if keep is None or i in keep]
+        self._prepared = {i: prepared[i] for i in kept}
+        self._replaced = {i: replaced[i] for i in kept}
         self._left_out = set()  # references to tensors whose bytes the image does without
+
+    def calls_prepared(self):
+        return len(self._prepared)
 
     def is_for_one_core(self):
         return bool(self._left_out)
@@ -388,7 +403,7 @@ class _Method:
         instructions = self._write_instructions()
         at = tables.add(struct.pack(
             "<HHIIIIII", len(self._kept), len(of.variables), record.n_instructions,
-            self._image_ref(0), make_ref(lib.PT_MEMORY_IMAGE, instructions), 0, record.scratch,
+            self._image_ref(0), make_ref(lib.PT_MEMORY_IMAGE, instructions), 0, self._scratch,
             prepared))
         indexes = [[index for index, _ in of.signature(what)]
                    for what in (lib.PT_INPUTS, lib.PT_OUTPUTS)]
@@ -411,10 +426,12 @@ class _Method:
         return tables.add(struct.pack("<13I", *fields))
 
 
-def compile_image(model, data=(), core=None):
+def compile_image(model: bytes, data: Sequence[bytes] = (), core: str | None = None,
+                  keep: dict[str, set[int]] | None = None) -> Image:
     """The Image of all methods of a program's bytes, with those of its data files.
 
-    core: whose kernels prepare weights in it, cortex-m4 for instance; None for none. Raises Error.
+    core: whose kernels prepare weights in it, cortex-m4 for instance; None for none. keep: by method,
+    the instructions whose prepared weights are stored; None for all. Raises Error.
     """
     program, data_map = twin.open_program(model), twin.open_data(list(data))
     image = Image(b"", Part())
@@ -431,8 +448,13 @@ def compile_image(model, data=(), core=None):
         if any(size > LIMIT for size in method.planned_sizes()):
             raise fail(NOT_SUPPORTED, "images of planned buffers above 128 MiB",
                        remedy="run the program itself")
-        writer = _Method(method, tables, blocks)
+        scratch = method.record.scratch
+        if keep is not None:  # instructions that take plain weights may need more
+            scratch = max(scratch, load(program, name, data_map, None).record.scratch)
+        writer = _Method(method, tables, blocks, scratch, None if keep is None else keep[name])
         positions.append(writer.write())
+        image.can_prepare[name] = writer.can_prepare
+        image.calls_prepared += writer.calls_prepared()
         if writer.is_for_one_core():
             number |= lib.PT_IMAGE_OWN_CORE
         image.methods.append(name)

@@ -6,12 +6,10 @@ from picotorch import Error
 
 from .. import show
 from ..inputs import random_inputs
-from ..operators import needed_features, needed_operators
 from ..profile import profiling
 from ..run import running
 from ..run.request import Request
 from ..size import cycles, fitting
-from ..size.flash import flash_of_operators
 from ..twin import open_program
 from .image_writer import Image
 
@@ -19,19 +17,14 @@ _SLOWEST = 5
 
 
 def add_measured(entry: dict, image: Image, core: str, clock_hz: int | None) -> None:
-    """Add what an emulated board with this core tells: "code", bytes of flash of kernels and core;
-    "time" and "slowest" of each method; "measured_on". "message" says why something is missing."""
+    """Add what an emulated board with this core tells: "time" and "slowest" of each method;
+    "measured_on". "message" says why something is missing."""
     board = fitting.reference_board(core)
-    entry |= {"clock_hz": clock_hz, "measured_on": board and board.name, "code": None, "message": ""}
+    entry |= {"clock_hz": clock_hz, "measured_on": board and board.name, "message": ""}
     if board is None:
         entry["message"] = f"not measured; {fitting.how_to_measure(core)}"
         return
     program = open_program(image.data)
-    programs = {entry["model"]: program}
-    kernels = flash_of_operators(board, needed_operators(programs),
-                                 features=needed_features(programs))
-    entry["code"] = {"kernels": kernels["registry"] + kernels["kernels"] + kernels["library"],
-                     "core": kernels["core"]}
     for method in entry["methods"]:
         if method["constant"]:
             continue
@@ -73,30 +66,40 @@ def show_text(found: dict) -> None:
     for i, entry in enumerate(found["models"]):
         if i:
             show.line("")
-        _show(entry, f" of {entry['model']}" if several else "")
+        _show(entry, found["library"], f" of {entry['model']}" if several else "")
+    if found["library"] is not None:
+        show.line("Library and kernels are an estimate for a C project (--c); main.c and start-up code "
+                  "come on top.")
+    if found["fit"] is not None:
+        _show_fit(found["target"], found["fit"])
     for path in found.get("kept", ()):
         path = f"{found['output']}/{path}"
         show.line(f"{path} has changes of yours and was kept: change it to what {path}.new has for "
                   f"{'these models' if several else 'this model'}, and remove {path}.new.")
 
 
-def _show(entry, of_model):
+def _show_fit(target, fit):
+    words = {True: "fits", False: "DOES NOT FIT", None: "not known whether it fits"}
+    show.line(f"{target}: {words[fit['fits']]}{': ' if fit['lacks'] else ''}{fit['lacks']}")
+
+
+def _show(entry, library, of_model):
     show.line(f"{entry['model']}: {show.size(entry['model_bytes'])}; {entry['output']}: "
               f"{show.size(entry['bytes'])}, for {entry['core']}")
     show.heading(f"Flash{of_model}")
     rows = [[name, size] for name, size in entry["flash"].items() if size]
     padding = entry["bytes"] - sum(size for _, size in rows)
     rows += [["alignment", padding]] if padding else []
-    if entry["code"]:
-        rows += [["image", entry["bytes"]], *map(list, entry["code"].items())]
-    _table("part", ["bytes"], rows, entry["bytes"] + sum((entry["code"] or {}).values()))
-    if entry["code"]:
-        show.line("This core reads .pte files too and has texts for errors; a C project (--c) has "
-                  "neither.")
+    code = library["flash"] if library else 0
+    if library:
+        rows += [["image", entry["bytes"]], ["library, kernels", code]]
+    _table("part", ["bytes"], rows, entry["bytes"] + code)
+    if entry["prepared"]:
+        _show_prepared(entry["prepared"])
     methods = [method for method in entry["methods"] if not method["constant"]]
     for method in methods:
         of_method = of_model if len(methods) == 1 else f" of method {method['method']}{of_model}"
-        _show_ram(method, of_method)
+        _show_ram(method, library and library["stack"], of_method)
         if method["time"]:
             _show_time(method, of_method, entry)
     for note in filter(None, [*entry["notes"], entry["message"]]):
@@ -109,16 +112,30 @@ def _table(name, columns, rows, *sums):
         for row in [*rows, ["all", *sums]]])
 
 
-def _show_ram(method, of_method):
+def _show_prepared(prepared):
+    show.heading("Prepared weights")
+    calls = {"all": f"all {prepared['can']} calls", "none": "no call",
+             "some": f"{prepared['calls']} of {prepared['can']} calls"}[prepared["taken"]]
+    show.table(["of", "image>", "instructions>"], [
+        [words, f"{prepared[kind]['bytes']:,}",
+         "-" if prepared[kind]["instructions"] is None else f"{prepared[kind]['instructions']:,}"]
+        for kind, words in (("all", f"all {prepared['can']} calls (--prepare)"),
+                            ("none", "no call (--no-prepare)"))])
+    measured = prepared["all"]["instructions"] is not None
+    show.line(f"Taken: those of {calls}{'' if measured else ', for nothing was measured'}.")
+
+
+def _show_ram(method, stack, of_method):
     show.heading(f"RAM{of_method}")
-    ways = [None if need is None else _parts(need) for need in (method["before"], method["after"])]
+    ways = [None if need is None else _parts(need, stack)
+            for need in (method["before"], method["after"])]
     rows = [[name, *[way and way.get(name) for way in ways]] for name in ways[1]]
     _table("part", ["loaded from the program", "image"], rows,
            *[way and sum(way.values()) for way in ways])
 
 
-def _parts(need):
-    return fitting.parts_of_ram(fitting.memories_of(need), "c", None)
+def _parts(need, stack):
+    return fitting.parts_of_ram(fitting.memories_of(need), "c", None, stack)
 
 
 def _show_time(method, of_method, entry):

@@ -82,11 +82,12 @@ def memories_of(need: dict) -> dict[str, int]:
     return memories | ({"inputs, outputs": need["unplanned"]} if need["unplanned"] else {})
 
 
-def parts_of_ram(memories: dict[str, int], way: str, firmware: Firmware | None) -> dict:
+def parts_of_ram(memories: dict[str, int], way: str, firmware: Firmware | None,
+                 stack: int | None = None) -> dict:
     """Return bytes by part: the memories of the method, then those of the software around it; None for
-    an unknown part."""
+    an unknown part. stack: in C the bound of the kernels, if it is known."""
     if way == "c":
-        return {**memories, "program and method": LIBRARY_OBJECTS, "stack": FREE}
+        return {**memories, "program and method": LIBRARY_OBJECTS, "stack": stack or FREE}
     boards = [load_board(name) for name in board_names()]
     return {**memories, "variables": firmware and firmware.variables,
             "MicroPython's heap": min(board.heap_size for board in boards),

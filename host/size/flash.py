@@ -42,6 +42,13 @@ _FEATURES = {"pt_image_description": "images", "pt_all_float64": "float64",
              "pt_winograd": "winograd", "pt_pointwise": "pointwise",
              "pt_neighbours": "neighbours"}
 _WITH = " with "
+# What a C project of an image calls of the library, and what is not in it: the reader of .pte files,
+# and checks of images.
+_PROJECT = ("pt_image_open", "pt_plan_at", "pt_load", "pt_unload", "pt_execute", "pt_give_input",
+            "pt_output")
+_NOT_IN_PROJECTS = ("pt_pte_description", "pt_walk_image", "pt_check_calls")
+_CHECKS = "checks"  # a project has those of kernels if its method is not static
+_CHECK = "pt_check_instruction"
 _ENTRY_BYTES = 12  # of an operator in the registry's table by number
 _PLACE_BYTES = 2  # in that by name
 
@@ -76,6 +83,14 @@ class LinkedObjects:
                                            "elsewhere, or is being built") from None
         self._defined = {name: (one, *section) for one in self.objects
                          for name, section in one.defines.items()}
+        kernels = [f"pt_{operator.symbol}" for operator in known_operators().values()]
+        kernels += [f"pt_{name}" for others in feature_kernels().values() for name in others.values()]
+        self._kernels = self._sections_of(kernels)
+
+    def _sections_of(self, symbols):
+        """{(object, section)} of those symbols that are defined."""
+        return {(self._defined[name][0].path, self._defined[name][1])
+                for name in symbols if name in self._defined}
 
     def _piece(self, one: ObjectFile, number: int, offset: int) -> Piece | None:
         section = one.sections.get(number)
@@ -87,12 +102,15 @@ class LinkedObjects:
             return Piece(part, -(-len(text) // 4) * 4, (text,))
         return Piece(part, section.size, (one.path, number))
 
-    def _needs(self, one: ObjectFile, number: int, features: Collection[str]):
+    def _needs(self, one: ObjectFile, number: int, features: Collection[str], project: bool):
         """(object, section, offset) of all that a section refers to; of the registry neither the
         operators' kernels nor the names."""
         if one.sections[number].name in _TABLES:
             return
-        for target, offset in one.sections[number].references:
+        references = one.sections[number].references
+        if project and _CHECKS not in features and (one.path, number) in self._kernels:
+            references = references[1:]  # a pt_kernel: {check, run}
+        for target, offset in references:
             feature = _FEATURES.get(target)
             if feature and feature not in features:
                 continue
@@ -101,17 +119,24 @@ class LinkedObjects:
                                         and _KERNELS.search(key[0].path))):
                 yield key
 
-    def reach(self, symbols, features: Collection[str] = ()) -> set[Piece]:
-        """All that these symbols need, themselves included, in a build with these of FEATURES."""
+    def reach(self, symbols, features: Collection[str] = (), project: bool = False) -> set[Piece]:
+        """All that these symbols need, themselves included, in a build with these of FEATURES, or in a
+        C project: without texts of errors, and with the kernels' checks as a feature."""
         pieces, waiting = {}, [self._defined[symbol] for symbol in symbols]
+        left_out = _NOT_IN_PROJECTS if project else ()
+        left_out += (_CHECK,) if project and _CHECKS not in features else ()
+        sections_left_out = self._sections_of(left_out)
         while waiting:
             one, number, offset = waiting.pop()
             piece = self._piece(one, number, offset)
-            if piece is None or piece.key in pieces:
+            is_text = number in one.sections and one.sections[number].strings
+            if piece is None or piece.key in pieces or project and is_text:
+                continue
+            if (one.path, number) in sections_left_out:
                 continue
             pieces[piece.key] = piece
-            if not one.sections[number].strings:
-                waiting += self._needs(one, number, features)
+            if not is_text:
+                waiting += self._needs(one, number, features, project)
         return set(pieces.values())
 
     def has(self, symbol: str) -> bool:
@@ -140,24 +165,30 @@ def _part(path, section):
     return "library"
 
 
-def table_of(board: Board, variant: str = "run", firmware: Path | None = None) -> list[list]:
-    """Return rows [part, bytes, users] of a firmware; users: names of the operators that need these
-    bytes, "core" if the core does; with " with " and the feature behind them in a build with one of
-    FEATURES.
+def tables_of(board: Board, variant: str = "run", firmware: Path | None = None) -> dict[str, list]:
+    """Return rows [part, bytes, users] of a firmware, "firmware", and of the same objects in a C
+    project, "project"; users: names of the operators that need these bytes, "core" if the core does;
+    with " with " and the feature behind them in a build with one of FEATURES.
 
     make_wheel.py stores them as TABLE beside a firmware, whose objects are not in the wheel."""
-    sums = Counter()
     linked = LinkedObjects(board, variant, firmware)
+    return {"firmware": _rows(linked, linked.module_symbols(), False),
+            "project": _rows(linked, _PROJECT, True)}
+
+
+def _rows(linked, core, project):
+    sums = Counter()
     symbols = {name: [f"pt_{operator.symbol}"] for name, operator in known_operators().items()
                if linked.has(f"pt_{operator.symbol}")}
-    symbols["core"] = linked.module_symbols()
+    symbols["core"] = core
     reached = {}
     for name, needed in symbols.items():
-        reached[name] = linked.reach(needed)
-        for feature in FEATURES:
+        reached[name] = linked.reach(needed, (), project)
+        for feature in (*FEATURES, *([_CHECKS] if project else [])):
             others = [f"pt_{other}" for symbol in needed
-                      if (other := feature_kernels()[feature].get(symbol.removeprefix("pt_")))]
-            more = linked.reach([*needed, *filter(linked.has, others)], [feature]) - reached[name]
+                      if (other := feature_kernels().get(feature, {}).get(symbol.removeprefix("pt_")))]
+            more = linked.reach([*needed, *filter(linked.has, others)], [feature], project)
+            more -= reached[name]
             reached |= {name + _WITH + feature: more} if more else {}
     users = defaultdict(list)
     for name in sorted(reached):
@@ -168,20 +199,20 @@ def table_of(board: Board, variant: str = "run", firmware: Path | None = None) -
     return [[part, size, list(names)] for (part, names), size in sorted(sums.items())]
 
 
-def _table(board, variant, firmware):
+def _tables(board, variant, firmware):
     path = firmware or emulator.firmware_path(board, variant)
     stored = path.parent / TABLE
     if firmware is None and stored.exists():
         return json.loads(stored.read_text())
-    return _table_of_built(board.name, variant, path, path.stat().st_mtime_ns)
+    return _tables_of_built(board.name, variant, path, path.stat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=16)
-def _table_of_built(board, variant, path, built):
+def _tables_of_built(board, variant, path, built):
     """Find the table of the firmware as it was built."""
     parts = [Path(__file__).read_bytes(), LIST.read_bytes(), FEATURE_KERNELS.read_bytes(),
              board.encode(), variant.encode(), str(path.absolute()).encode(), str(built).encode()]
-    return cache.remembered("flash", parts, lambda: table_of(load_board(board), variant, path))
+    return cache.remembered("flash", parts, lambda: tables_of(load_board(board), variant, path))
 
 
 def flash_of_operators(board: Board, names: list[str], variant: str = "run",
@@ -196,7 +227,8 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
     """
     wanted = set(names)
     rows = [(part, size, wanted.intersection(users), "core" in users)
-            for part, size, users in _with_features(_table(board, variant, firmware), features)]
+            for part, size, users in _with_features(_tables(board, variant, firmware)["firmware"],
+                                                    features)]
 
     def total(part, condition):
         return sum(size for one, size, users, is_core in rows
@@ -215,6 +247,19 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
     }
     together = ("core", "registry", "kernels", "library")
     return {**entry, "core_and_kernels": sum(entry[part] for part in together)}
+
+
+def flash_of_project(board: Board, names: list[str], features: Collection[str],
+                     is_static: bool) -> int:
+    """Bytes of flash of the library and the kernels of these operators in a C project for images, from
+    the objects of a board's firmware: without reader, texts and, if the models are static, checks.
+    main.c, start-up and the image come on top. Raises emulator.FirmwareMissing."""
+    users = {*names, "core"}
+    features = [*features, *([] if is_static else [_CHECKS])]
+    rows = _with_features(_tables(board, "run", None)["project"], features)
+    return (sum(size for part, size, needed in rows
+                if part != "registry" and users.intersection(needed))
+            + _registry_bytes(known_operators(), names, False))
 
 
 def _with_features(rows, features):
@@ -242,11 +287,11 @@ def flash_rows(entries: list[dict]) -> list[list]:
             ["core and kernels", *[entry["core_and_kernels"] for entry in entries]]]
 
 
-def _registry_bytes(known, names):
+def _registry_bytes(known, names, has_arguments=True):
     """Count the bytes of the tables from the first operator to the last, and of the operators'
     strings."""
     numbers = [known[name].number for name in names] or [0]
-    strings = {*names, *("\0".join([known[name].signature, " ".join(known[name].arguments)])
-                         for name in names)}
+    strings = {*names, *("\0".join([known[name].signature, " ".join(known[name].arguments)
+                                    if has_arguments else ""]) for name in names)}
     return (_ENTRY_BYTES * (max(numbers) - min(numbers) + 1) + _PLACE_BYTES * len(numbers)
             + sum(-(-(len(text) + 1) // 4) * 4 for text in strings))

@@ -238,7 +238,7 @@ def _memories_on(measured, board):
     room = _room_for_job(board, _ways_of(measured, board)["micropython"]["flash"]["parts"])
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
-        **_planned_arenas(board, need["planned"], placed.outputs),
+        **planned_arenas(board, need["planned"], placed.outputs),
         "temp": (need["temp"], board.arenas["temp"].size),
         "model": (model, room),
     }
@@ -292,7 +292,7 @@ def _room_for_job(board, flash):
     return board.job.size - sum(flash[part] or 0 for part in firmware)
 
 
-def _planned_arenas(board, planned, outputs):
+def planned_arenas(board, planned, outputs):
     """Bytes needed and there of each arena that a planned buffer or an unplanned output is in."""
     sizes = {"planned": []}
     for i, size in enumerate(planned):

@@ -12,7 +12,7 @@ import pytest
 from benchmark.bench_images import instructions_of
 from picotorch import Error
 from picotorch.host.boards.boards import board_names, full_board_names, load_board
-from picotorch.host.compile import c_project, c_sources, commands
+from picotorch.host.compile import c_project, c_sources, commands, rooms
 from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.operators import known_operators
 from picotorch.host.run import running
@@ -30,6 +30,7 @@ OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io"
 UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
 MOST_FLASH = 77 * 1024  # of MODEL on a Cortex-M4F, everything included
 MOST_SMALL = 69 * 1024  # for size, by link-time optimisation
+MOST_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
 MOST_OF_ANCHOR = 0.75  # with prepared weights, of ExecuTorch's flash with the program
 MOST_RAM = 600  # besides planned buffers and temp memory, that of main.c included
 # Instructions from reset to the end of model_open, by what of the image is verified: MODEL, M4F.
@@ -188,6 +189,30 @@ def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
     build(tmp_path, "BOARD=mps2-an385")
     with pytest.raises(AssertionError, match="error 16, subject"):
         said(tmp_path, "BOARD=mps2-an385")
+
+
+def test_compile_estimates_its_flash_and_its_stack(project):
+    """Without main.c and start-up code, whose bytes are among those that are allowed below."""
+    folder, image, fixture = project
+    build(folder, "BOARD=mps2-an386")
+    inputs = sum(array.nbytes for array in first_inputs(fixture)["forward"])
+    is_there = sizes(folder / "build/mps2-an386/model")[0] - len(image) - inputs
+    library = rooms.library_of([image], "cortex-m4")
+    assert 0.97 * is_there < library["flash"] < (1 + MOST_ABOVE) * is_there
+    result = running.run(Request(image, "", first_inputs(fixture)["forward"], bare=True), "mps2-an386")
+    assert max(result.stack.values()) <= library["stack"] < 2304
+
+
+def test_code_and_image_share_the_flash_of_a_part(tmp_path):
+    """The image alone has more than the half of netduinoplus2's flash that the code is in."""
+    model, board = benchmark_store.load("int8_deep_autoencoder"), "netduinoplus2"
+    image = compile_image(model.pte("mps2-an386"), (), "cortex-m4").data
+    assert len(image) > load_board(board).code.size
+    c_project.write([c_project.Model("model", image, {"forward": model.inputs}, board=board)], tmp_path)
+    outputs = running.run(Request(image, "", model.inputs), running.HOST).outputs
+    meta = open_program(image).method_meta("forward")
+    assert_same(said(tmp_path, f"BOARD={board}"), {
+        "model_output_0": words_of(outputs[0], meta.output_tensor_meta(0))})
 
 
 @pytest.mark.parametrize("verification", MOST_INSTRUCTIONS)

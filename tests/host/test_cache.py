@@ -68,11 +68,11 @@ def test_the_oldest_files_go(folder, monkeypatch):
 
 
 def test_size_starts_boards_once(call, monkeypatch):
-    flash._table_of_built.cache_clear()
+    flash._tables_of_built.cache_clear()
     first = call("size", MODEL, "--json")
     monkeypatch.setattr(emulator, "run", lambda *_, **__: never())
-    monkeypatch.setattr(flash, "table_of", lambda *_: never())
-    flash._table_of_built.cache_clear()
+    monkeypatch.setattr(flash, "tables_of", lambda *_: never())
+    flash._tables_of_built.cache_clear()
     assert call("size", MODEL, "--json") == first
     assert all(board["time"] for board in json.loads(first[1])["boards"] if board["built"])
 

@@ -6,10 +6,13 @@ import xml.etree.ElementTree
 import pytest
 from picotorch.errors import INTERNAL, fail
 from picotorch.host.boards import chips
+from picotorch.host.boards.boards import load_board
 from picotorch.host.compile import summary
+from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.run import emulator
 from picotorch.host.size import cycles
-from support import fixture_store
+from picotorch.host.size.stack import FREE
+from support import benchmark_store, fixture_store
 from support.calling import assert_error, assert_usage
 from support.flatbuffer_builder import bool_value
 from support.programs import plan, program
@@ -30,14 +33,14 @@ def compiled(call, tmp_path):
         assert (status, error) == (0, "")
         found = json.loads(out)
         (entry,) = found["models"]
-        assert found == {"output": str(image), "core": entry["core"], "models": [entry]}
-        return entry, image
+        assert (found["output"], found["core"]) == (str(image), entry["core"])
+        return entry | {"library": found["library"], "fit": found["fit"]}, image
 
     return run
 
 
 def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_image(call, compiled):
-    entry, image = compiled("int8_ds_cnn", "--chip", "stm32f407")
+    entry, image = compiled("int8_ds_cnn", "--chip", "stm32f407", "--prepare")
     (method,) = entry["methods"]
     profile = json.loads(call("profile", image, "--board", BOARD, "--json")[1])
     assert method["time"]["instructions"] == profile["total"]
@@ -82,23 +85,99 @@ def test_where_more_temp_memory_gains_nothing_there_is_no_choice(call, compiled,
 
 
 def test_flash_by_part(call, compiled):
-    entry, image = compiled("int8_ds_cnn")
+    entry, image = compiled("int8_ds_cnn", "--prepare")
     assert entry["flash"]["constants"] > 5_000 and entry["flash"]["prepared"] > 30_000
     parts = sum(entry["flash"].values())
     assert parts <= entry["bytes"] == image.stat().st_size < parts + 8 * 100
     size = json.loads(call("size", image, "--board", BOARD, "--json")[1])
-    kernels = size["boards"][0]["kernels"]
-    assert entry["code"]["core"] == kernels["core"]
-    assert sum(entry["code"].values()) == kernels["core_and_kernels"]
+    (board,) = size["boards"]
+    assert entry["library"]["stack"] == board["stack_bound"] < FREE
+    assert entry["library"]["flash"] < 0.6 * board["kernels"]["core_and_kernels"]  # it reads .pte files
+
+
+# ---- prepared weights
+
+
+def model(name, tmp_path):
+    file = tmp_path / f"{name}.pte"
+    file.write_bytes(benchmark_store.load(name).pte(BOARD))
+    return file
+
+
+def compiled_for(call, file, *options, status=0):
+    out = call("compile", file, "--keep-plan", "--json", *options)
+    assert out[0] == status
+    return json.loads(out[1])
+
+
+def test_prepared_weights_that_save_next_to_nothing_are_left_out(call, compiled):
+    entry, image = compiled("int8_resnet8", "--core", "cortex-m4")
+    prepared = entry["prepared"]
+    assert prepared["taken"] == "none" and entry["flash"]["prepared"] == 0
+    assert image.stat().st_size == prepared["none"]["bytes"] < 0.6 * prepared["all"]["bytes"]
+    assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
+
+
+def test_each_call_that_gains_has_them(call, tmp_path):
+    file = model("int8_mobilenet_v1_025", tmp_path)
+    entry = compiled_for(call, file)["models"][0]
+    prepared, (method,) = entry["prepared"], entry["methods"]
+    assert prepared["taken"] == "some" and 0 < prepared["calls"] < prepared["can"]
+    assert prepared["none"]["bytes"] < entry["bytes"] < prepared["all"]["bytes"]
+    assert method["time"]["instructions"] < prepared["none"]["instructions"] / 1.03
+    assert method["time"]["instructions"] < prepared["all"]["instructions"]
+
+
+def test_options_decide(call, compiled):
+    for option, stored in (("--prepare", True), ("--no-prepare", False)):
+        entry, _ = compiled("int8_resnet8", option)
+        assert entry["prepared"] is None and (entry["flash"]["prepared"] > 0) == stored
+
+
+def test_a_core_without_them_has_no_choice(compiled):
+    for core in ("cortex-m3", "cortex-m55"):
+        assert compiled("int8_ds_cnn", "--core", core)[0]["prepared"] is None
+
+
+def test_flash_limits_them_and_the_best_stay(call, tmp_path):
+    """The autoencoder gains everywhere; image and library have to fit into 512 KB, not all into 384."""
+    file = model("int8_deep_autoencoder", tmp_path)
+    plain, full = (len(compile_image(file.read_bytes(), (), core).data)
+                   for core in (None, "cortex-m4"))
+    sizes = [compiled_for(call, file, "--chip", chip)["models"][0]["bytes"]
+             for chip in ("stm32f407", "stm32f411")]
+    assert plain < sizes[1] < sizes[0] <= full
+    assert sizes[1] < 512 * 1024
+    entry = compiled_for(call, file, "--chip", "stm32f411")
+    assert entry["fit"] == {"fits": True, "lacks": ""}
+
+
+def test_what_does_not_fit_is_said_with_status_1(call, compiled, tmp_path):
+    output = ["-o", tmp_path / "m.ptm", "--keep-plan"]
+    status, out, _ = call("compile", path("int8_ds_cnn"), "--chip", "stm32f103", *output)
+    assert status == 1 and (tmp_path / "m.ptm").exists()
+    assert "stm32f103: DOES NOT FIT: RAM lacks " in out and "; flash lacks " in out
+    assert compiled("int8_ds_cnn", "--chip", "stm32f407")[0]["fit"] == {"fits": True, "lacks": ""}
+
+
+def test_a_board_has_room_for_the_image_that_is_taken(call, tmp_path):
+    file, image = model("int8_deep_autoencoder", tmp_path), tmp_path / "a.ptm"
+    board = ["--board", "netduinoplus2"]
+    compiled_for(call, file, *board, "-o", image)
+    assert call("run", image, *board)[0] == 0
+    found = compiled_for(call, file, *board, "--prepare", "-o", image, status=1)
+    room = load_board("netduinoplus2").job.size
+    assert found["fit"]["lacks"] == f"model needs {image.stat().st_size:,} B of {room:,}"
+    assert "B of job" in call("run", image, *board)[2]
 
 
 def test_the_text_adds_up(call, tmp_path):
     out = call("compile", path("int8_ds_cnn"), "--keep-plan", "-o", tmp_path / "m.ptm")[1]
-    flash = out.partition("\nFlash\npart ")[2].partition("\n")[2].partition("This core")[0]
-    numbers = {name: int(size.replace(",", "")) for name, size in
-               (line.split() for line in flash.splitlines())}
+    flash = out.partition("\nFlash\npart ")[2].partition("\n")[2].partition("\n\n")[0]
+    numbers = {name.strip(): int(size.replace(",", "")) for name, size in
+               (line.rsplit(maxsplit=1) for line in flash.splitlines())}
     image = numbers.pop("image")
-    code = numbers.pop("kernels") + numbers.pop("core")
+    code = numbers.pop("library, kernels")
     assert numbers.pop("all") == image + code
     assert sum(numbers.values()) == image == (tmp_path / "m.ptm").stat().st_size
     for step in ("Loading, and storing", "Comparing the outputs", "Measuring on"):
@@ -124,7 +203,8 @@ def test_the_clock_is_that_of_the_board(compiled):
 def test_without_a_firmware_it_says_how_to_measure(call, compiled, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     entry, image = compiled("int8_ds_cnn")
-    assert image.exists() and entry["code"] is None and entry["methods"][0]["time"] is None
+    assert image.exists() and entry["library"] is None and entry["methods"][0]["time"] is None
+    assert entry["prepared"]["taken"] == "all" and entry["flash"]["prepared"] > 0
     assert f"make firmware BOARD={BOARD}" in entry["message"]
     out = call("compile", path("int8_ds_cnn"), "-o", tmp_path / "m.ptm")[1]
     assert out.count(f"make firmware BOARD={BOARD}") == 1

@@ -1,7 +1,7 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
 from _picotorch import CORES
-from _picotorch_c import lib
+from _picotorch_c import ffi, lib
 from picotorch import (
     BufferDataLoader,
     Error,
@@ -44,6 +44,14 @@ def open_program(model: bytes) -> Program:
 def is_image(model: bytes) -> bool:
     """True for the bytes of an image, which picotorch compile wrote, this one or another version."""
     return bytes(model[:3]) == lib.PT_IMAGE_MAGIC.to_bytes(4, "little")[:3]
+
+
+def runs_on(model: bytes, core: int) -> bool:
+    """False for an image without the weights that the loops of this core, PT_CORE_..., need."""
+    if not is_image(model):
+        return True
+    made_for = ffi.cast("pt_image_header *", ffi.from_buffer(model)).core
+    return not made_for & lib.PT_IMAGE_OWN_CORE or made_for & ~lib.PT_IMAGE_OWN_CORE == core
 
 
 def open_data(files: list[bytes]) -> FlatTensorDataMap | MergedDataMap | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import picotorch
 from _picotorch import CORES
-from _picotorch_c import ffi, lib
+from _picotorch_c import lib
 from picotorch import Program
 from picotorch.errors import NOT_SUPPORTED, fail
 
@@ -86,10 +86,7 @@ def _core_of(arch, small):
 
 
 def _runs(program, arch, small):
-    """False for an image that leaves out weights which the loops need."""
-    data = program.loader.buffer
-    core = ffi.cast("pt_image_header *", ffi.from_buffer(data)).core if twin.is_image(data) else 0
-    return not core & lib.PT_IMAGE_OWN_CORE or core & ~lib.PT_IMAGE_OWN_CORE == _core_of(arch, small)
+    return twin.runs_on(program.loader.buffer, _core_of(arch, small))
 
 
 def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, ...]:

@@ -117,10 +117,10 @@ def _show_boards(need):
          *[_all(entry["ways"]["micropython"][what]) for what in ("ram", "flash")],
          _ms(entry["time"]), "fits" if entry["fits"] else "DOES NOT FIT"] for entry in boards])
     for entry in boards:
-        if not entry["fits"]:
-            show.line(f"{entry['board']}: " + "; ".join(
-                f"{name} needs {memory['needed']:,} B of {memory['size']:,}"
-                for name, memory in entry["memories"].items() if memory["needed"] > memory["size"]))
+        lacks = [f"{name} needs {memory['needed']:,} B of {memory['size']:,}"
+                 for name, memory in entry["memories"].items() if memory["needed"] > memory["size"]]
+        if lacks:
+            show.line(f"{entry['board']}: {'; '.join(lacks)}")
     _show_notes(boards, "board")
     if len(boards) == 1:
         _show_board(need, boards[0])

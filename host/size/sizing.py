@@ -12,6 +12,8 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from _picotorch import CORES
+from _picotorch_c import lib
 from picotorch import Backend, Error, MethodMeta, register_backend, unregister_backend
 from picotorch.errors import NOT_SUPPORTED, fail
 from picotorch.module import load_with_exact_memories
@@ -26,13 +28,14 @@ from ..operators import needed_features
 from ..run import emulator, running
 from ..run.request import Request
 from ..run.runner_files import make_job
-from ..twin import open_data, open_program, planned_sizes
+from ..twin import open_data, open_program, planned_sizes, runs_on
 from ..values import TENSOR, Values
 from . import cycles, fitting
 from .elf import flash_bytes
 from .flash import flash_of_operators
 from .stack import FREE, bound_on
 
+OTHER_CORE = "is an image for another core; compile it for this one, or with --no-prepare"
 _MOST_BACKENDS = 64  # each registration looks at all before it
 
 
@@ -67,8 +70,10 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
                       temp_size=need["temp"], prepare=prepare, data=list(data))
     measured = _Measured(need, request, placed)
     boards = [load_board(board) for board in boards]
-    measured.run_all([*(board for board in boards if _fits(_memories_on(measured, board))),
-                      *filter(None, (fitting.reference_board(chip.core) for chip in chips))])
+    measured.run_all([*(board for board in boards if not _refused(measured, board.core)
+                        and _fits(_memories_on(measured, board))),
+                      *filter(None, (fitting.reference_board(chip.core) for chip in chips
+                                     if not _refused(measured, chip.core)))])
     need["boards"] = [_on_board(measured, board) for board in boards]
     need["chips"] = [_on_chip(measured, chip) for chip in chips]
     return need
@@ -203,11 +208,22 @@ def _end(threads, waiting):
         time.sleep(0.02)
 
 
+def _refused(measured, core):
+    """Why a core does not run the image, "" where it does."""
+    return "" if runs_on(measured.request.model, CORES.get(core, lib.PT_CORE_PLAIN)) else OTHER_CORE
+
+
 def _on_chip(measured: _Measured, chip: Chip) -> dict:
-    board = fitting.reference_board(chip.core)
-    result, message = measured.run(board) if board else (
-        None, f"not measured; {fitting.how_to_measure(chip.core)}")
+    board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
+    if refused:
+        result, message = None, refused
+    elif board:
+        result, message = measured.run(board)
+    else:
+        result, message = None, f"not measured; {fitting.how_to_measure(chip.core)}"
     ways = measured.ways(chip)
+    for way in ways.values() if refused else ():
+        way |= {"fits": False, "lacks": refused}
     return {
         "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
         "source": chip.source,
@@ -253,12 +269,12 @@ def _fits(memories):
 
 def _on_board(measured: _Measured, board: Board) -> dict:
     need, memories = measured.need, _memories_on(measured, board)
-    kernels = measured.kernels(board)
+    refused, kernels = _refused(measured, board.core), measured.kernels(board)
     entry = {
         "board": board.name,
         "core": board.core,
         "clock_hz": board.clock_hz,
-        "fits": _fits(memories),
+        "fits": not refused and _fits(memories),
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
         "ways": _ways_of(measured, board),
@@ -269,7 +285,7 @@ def _on_board(measured: _Measured, board: Board) -> dict:
         "firmware_flash": None,
         "kernels": kernels,
         "built": False,
-        "message": "",
+        "message": refused,
     }
     with contextlib.suppress(emulator.FirmwareMissing):
         entry["firmware_flash"] = flash_bytes(emulator.firmware_path(board))

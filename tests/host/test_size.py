@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from picotorch.host.boards import boards, chips
 from picotorch.host.boards.chips import CORES, Chip
+from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.run import emulator, running
 from picotorch.host.size import cycles, fitting, sizing
 from picotorch.host.size.elf import flash_bytes, section_bytes
@@ -360,3 +361,25 @@ def test_flash_of_an_elf_file(tmp_path):
     file.write_bytes(b"\x7fELF\x02\x01" + bytes(100))
     with pytest.raises(ValueError):
         flash_bytes(file)
+
+
+# ---- images
+
+
+def test_an_image_for_another_core_fits_nowhere(call, tmp_path):
+    """Neither where a firmware is built, nor where none is."""
+    image = tmp_path / "kws.ptm"
+    image.write_bytes(compile_image(path(MODEL).read_bytes(), (), "cortex-m4").data)
+    places = ["--board", "mps2-an385", "--board", "lm3s6965evb", "--board", BOARD, "--chip",
+              "stm32f103", "--chip", "stm32f407"]
+    entry = json.loads(call("size", image, *places, "--json")[1])
+    assert [board["fits"] for board in entry["boards"]] == [False, False, True]
+    assert [chip["fits"] for chip in entry["chips"]] == [False, True]
+    out = call("size", image, *places)[1]
+    for name in ("mps2-an385", "lm3s6965evb", "stm32f103 in C"):
+        assert f"{name}: is an image for another core; compile it for this one, or with --no-p" in out
+    assert call("size", image, "--board", "lm3s6965evb", "--fail-on", "fit")[0] == 1
+    plain = tmp_path / "plain.ptm"
+    plain.write_bytes(compile_image(path(MODEL).read_bytes()).data)
+    entry = json.loads(call("size", plain, "--board", "mps2-an385", "--json")[1])
+    assert entry["boards"][0]["fits"] and entry["boards"][0]["message"] == ""

@@ -39,7 +39,8 @@ from . import c_files, c_project, compiling, rooms, summary
                    "[default: the name of its file]")
 @click.option("--least-temp", is_flag=True,
               help="With --c: take the least temp memory that does. By default it is that with which "
-                   "the kernels are fastest, if the chip's RAM has room for it or no chip is named.")
+                   "the kernels are fastest, if the chip's RAM has room for it, or if no chip is named "
+                   "and it saves 5 % of the instructions.")
 @click.option("--prepare/--no-prepare", "prepare", default=None,
               help="Store all prepared weights, or none: that takes less flash, runs slower, on any "
                    "core.  [default: those that save instructions, if flash has room]")
@@ -80,6 +81,7 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
     elif not output:
         output = compiling.default_output(models[0])
         check_output(output)
+    least = least_temp if least_temp or chip or not folder else None
     data, entries, images, drawings, shown = running.read_data(files), [], [], [], []
     for model, program in zip(models, programs, strict=True):
         others = sum(map(len, programs)) - len(program)
@@ -92,15 +94,14 @@ def compile_command(models, board, chip, core, files, output, folder, names, lea
                       f"{show.printable(str(model))}: " if len(models) > 1 else "")
         with about(model):
             image, entry = compiling.compile_file(program, str(model), data, core, prepare, room,
-                                                  least_temp, int8_io, keep_plan, steps)
+                                                  least, int8_io, keep_plan, steps)
         if memory_map is not None:
             drawings += compiling.drawings(program, image, str(model))
         entries.append(entry)
         images.append(image)
         shown.append(steps)
     if folder:
-        methods = [method for entry in entries for method in entry["methods"]]
-        compiling.choose_temp(methods, chip, least_temp)
+        compiling.choose_temp(entries, chip)
     for entry, image, steps in zip(entries, images, shown, strict=True):
         with steps.step("Measuring on an emulated board"):
             summary.add_measured(entry, image, core, target and target.clock_hz)

@@ -15,6 +15,7 @@ from ..boards.chips import Chip
 from ..export import exporting
 from ..export.steps import Steps
 from ..instructions import read_instructions
+from ..run import running
 from ..run.parity import same_bits
 from ..run.request import Request
 from ..size import fitting
@@ -24,26 +25,31 @@ from . import preparing
 from .image_writer import Image, compile_image
 
 _DIRT = 0x7F  # a large number in every dtype
+_GAIN = 0.05  # of a run's instructions: for less, a C project takes no more than the least temp memory
 
 
 def compile_file(model: bytes, name: str, data: list[bytes], core: str, prepare: bool | None,
-                 room: Callable[[Image], int | None], least_temp: bool, int8_io: bool, keep_plan: bool,
-                 steps: Steps) -> tuple[Image, dict]:
+                 room: Callable[[Image], int | None], least_temp: bool | None, int8_io: bool,
+                 keep_plan: bool, steps: Steps) -> tuple[Image, dict]:
     """An image of all methods, and what is in it. prepare: None for prepared weights where they pay and
-    there is room, see preparing.choose, which takes room and least_temp. Raises Error."""
+    there is room, see preparing.choose, which takes room and least_temp. least_temp: None for the least
+    where more gains little. Raises Error."""
     program, notes = model, []
     if not keep_plan:
         with steps.step("Planning memory"):
             program, notes = _plan(model, name, int8_io)
     with steps.step("Loading, and storing what loading made"):
         image, prepared = compile_image(program, data, None if prepare is False else core), None
+    if least_temp is None:
+        with steps.step("Measuring with the least temp memory, and with more"):
+            least_temp = not _gains_by_temp(image, name, core)
     if prepare is None and image.parts.prepared:
         with steps.step("Measuring with and without prepared weights"):
             image, prepared = preparing.choose(program, data, name, core, room, least_temp)
     methods = [_method(model, image.data, data, method, core) for method in image.methods]
     entry = {"model": name, "model_bytes": len(model) + sum(map(len, data)), "core": core,
              "bytes": len(image.data), "flash": vars(image.parts), "prepared": prepared, "notes": notes,
-             "methods": methods}
+             "least_temp": least_temp, "methods": methods}
     with steps.step("Comparing the outputs of program and image"):
         for method in methods:
             _check(program, image.data, name, data, method)
@@ -91,14 +97,34 @@ def fastest_temp(image: bytes, method: str, core: str | None, least: int) -> int
     return max(load_with_exact_memories(twin.open_program(image), method).library.wished_temp(), least)
 
 
-def choose_temp(methods: list[dict], chip: Chip | None, least: bool) -> None:
-    """Let methods of a C project have the temp memory with which they are fastest, if the RAM of the
-    chip has room for all of them then, or no chip is known. methods: of compile_file's entries."""
-    needs = [method["after"] | {"temp": method["temp_fastest"]} for method in methods]
+def _gains_by_temp(image, name, core):
+    """True where the temp memory with which methods are fastest saves _GAIN of their instructions, or
+    no board can measure."""
+    program, counts = twin.open_program(image.data), [0, 0]
+    board = fitting.reference_board(core)
+    for method in image.methods if board else ():
+        meta, least = program.method_meta(method), _need(image.data, [], method)["temp"]
+        temps = least, fastest_temp(image.data, method, core, least)
+        for i, temp in enumerate(temps if temps[0] < temps[1] else ()):
+            result = running.run(Request(image.data, name, inputs.random_inputs(meta), method,
+                                         temp_size=temp), board.name)
+            if result.code:
+                return True
+            counts[i] += result.instructions["execute"]
+    return board is None or counts[1] < (1 - _GAIN) * counts[0]
+
+
+def choose_temp(entries: list[dict], chip: Chip | None) -> None:
+    """Let methods of a C project have the temp memory with which they are fastest, but for entries with
+    least_temp, and if the RAM of the chip has room for all of them then. entries: compile_file's."""
+    methods = [method for entry in entries for method in entry["methods"]]
+    needs = [method["after"] if entry["least_temp"] else
+             method["after"] | {"temp": method["temp_fastest"]}
+             for entry in entries for method in entry["methods"]]
     memories = {f"{name} {i}": size for i, need in enumerate(needs)
                 for name, size in fitting.memories_of(need).items()}
     parts = fitting.parts_of_ram(memories, "c", None)
-    least = least or bool(chip and fitting.fit(chip, parts, {})["lacks"])
+    least = bool(chip and fitting.fit(chip, parts, {})["lacks"])
     for method, need in zip(methods, needs, strict=True):
         method["after"] = method["after"] if least else need
         method["temp_measured"] = method["after"]["temp"]

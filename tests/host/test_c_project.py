@@ -191,6 +191,27 @@ def test_it_is_smaller_than_executorch_with_prepared_weights(tmp_path):
         said(tmp_path, "BOARD=mps2-an385")
 
 
+@pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"])
+def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
+    """That of main.c included, as the command writes the project by default."""
+    board, file = "mps2-an386", tmp_path / "model.pte"
+    file.write_bytes(benchmark_store.load(name).pte(board))
+    status, out, _ = call("compile", file, "--keep-plan", "--c", tmp_path / "c", "--json")
+    (method,) = json.loads(out)["models"][0]["methods"]
+    need, folder = method["after"], tmp_path / "c"
+    build(folder, f"BOARD={board}")
+    _, ram = sizes(folder / f"build/{board}/model")
+    assert status == 0 and 0 < ram - sum(need["planned"]) - need["temp"] < MOST_RAM
+    if name == "int8_ds_cnn":
+        anchor = json.loads((benchmark_store.FOLDER / "bench_anchor.json").read_text())
+        anchor = anchor["models"][name][board]
+        most = anchor["pool"] + anchor["planned"] + max(anchor["stack_load"], anchor["stack_execute"])
+        result = running.run(Request(
+            compile_image(file.read_bytes(), (), "cortex-m4").data, name,
+            benchmark_store.load(name).inputs, temp_size=need["temp"], bare=True), board)
+        assert ram + max(result.stack.values()) <= MOST_OF_ANCHOR * most
+
+
 def test_compile_estimates_its_flash_and_its_stack(project):
     """Without main.c and start-up code, whose bytes are among those that are allowed below."""
     folder, image, fixture = project

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from picotorch.host.boards import listing
 from picotorch.host.boards.boards import full_board_names, load_board
+from picotorch.host.compile.image_writer import compile_image
 from picotorch.host.firmware import selective
 from picotorch.host.run import emulator, running
 from picotorch.host.run.request import Request
@@ -30,7 +31,23 @@ def firmware(request, tmp_path_factory):
     """(path, entry) of the firmware for MODELS."""
     output = tmp_path_factory.mktemp("small_board") / f"{request.param}.elf"
     programs = {name: open_program(path(name).read_bytes()) for name in MODELS}
+    programs["image"] = open_program(image())
     return output, selective.build(BOARD, programs, output, request.param == "bare")
+
+
+def image():
+    """Of the first model, for the board's core."""
+    return compile_image(path(MODELS[0]).read_bytes(), (), load_board(BOARD).core).data
+
+
+def test_an_image_gives_the_bytes_of_the_twin_without_a_pool(call, firmware, tmp_path):
+    file = tmp_path / "model.ptm"
+    file.write_bytes(image())
+    options = ["--board", BOARD, "--firmware", firmware[0], "--json"]
+    status, out, _ = call("parity", file, *options)
+    assert status == 0 and json.loads(out)["agree"]
+    status, out, _ = call("run", file, *options, "--pool-size", 0)
+    assert status == 0 and json.loads(out)["method_pool"]["used"] == 0
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -141,10 +141,10 @@ def needed_features(programs: dict[str, Program]) -> set[str]:
 def wide_forms(program: Program, data_map=None) -> set[str]:
     """The forms of convolutions that a program gains by where their scratch is there. All where that is
     not known, since external data or a backend is missing."""
-    wishes = 0
+    forms = 0
     try:
         for name in program.method_names:
-            wishes |= load_with_exact_memories(program, name, False, data_map).library.wishes()
+            forms |= load_with_exact_memories(program, name, False, data_map).library.wide_forms()
     except Error:
         return set(WIDE_FORMS)
-    return {name for name, form in WIDE_FORMS.items() if wishes >> form & 1}
+    return {name for name, form in WIDE_FORMS.items() if forms >> form & 1}

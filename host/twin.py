@@ -1,6 +1,6 @@
 """A run on the twin: the loader of the boards under CPython, in memories of the sizes asked for."""
 
-from _picotorch import CORES
+from _picotorch import CORES, WISHING_CORES
 from _picotorch_c import ffi, lib
 from picotorch import (
     BufferDataLoader,
@@ -97,8 +97,18 @@ def _run(request, result):
 
 
 def prepare_for(method: Method, core: str) -> None:
-    """Lets load prepare what the kernels of a core do, as board.toml names it."""
-    method.library.core = CORES.get(core, 0)
+    """Lets load prepare what the kernels of a core do, as board.toml names it, and wish for the temp
+    memory with which they are at their best."""
+    method.library.core = WISHING_CORES.get(core, 0)
+
+
+def wished_temp(method: Method, core: str, prepare: bool = False, data_map=None) -> int:
+    """Bytes of temp memory with which a loaded method is fastest on a core. Loads it again."""
+    program, name = method.program, method.name
+    method.unload()
+    prepare_for(method, core)
+    method.load(program, name, prepare, data_map)
+    return method.memory_report()["temp"]["wished"]
 
 
 def _memories(meta: MethodMeta, request: Request) -> MemoryManager:
@@ -145,7 +155,7 @@ def _report(method, request, result):
     report = method.memory_report()
     result.method_pool = Usage(**report["method_pool"])
     result.planned = [Usage(**usage) for usage in report["planned"]]
-    result.temp = Usage(**report["temp"])
+    result.temp = Usage(report["temp"]["used"], report["temp"]["size"])
     result.prepared = report["prepared"]
     result.pool = _pool(method, request)
 

@@ -4,8 +4,6 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
-from _picotorch import CORES
-from _picotorch_c import lib
 from picotorch import Error, MethodMeta
 from picotorch.errors import INTERNAL, INVALID_ARGUMENT, fail
 from picotorch.module import load_with_exact_memories
@@ -92,9 +90,8 @@ def _need(file, data, name):
 
 def fastest_temp(image: bytes, method: str, core: str | None, least: int) -> int:
     """Bytes of temp memory with which a method of an image is fastest; least: those that do."""
-    if CORES.get(core) != lib.PT_CORE_DSP:
-        return least
-    return max(load_with_exact_memories(twin.open_program(image), method).library.wished_temp(), least)
+    loaded = load_with_exact_memories(twin.open_program(image), method)
+    return max(twin.wished_temp(loaded, core), least)
 
 
 def _gains_by_temp(image, name, core):

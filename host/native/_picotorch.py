@@ -447,7 +447,7 @@ def ask(m, what, delegate, error):
 # ---- methods
 
 
-# What kernels prepare, by the names of cores; for all others it is nothing.
+# Cores for which kernels prepare constants.
 CORES = {
     "cortex-m0": lib.PT_CORE_V6M,
     "cortex-m0plus": lib.PT_CORE_V6M,
@@ -457,6 +457,8 @@ CORES = {
     "cortex-m33": lib.PT_CORE_DSP,
     "cortex-m35p": lib.PT_CORE_DSP,
 }
+# Cores whose kernels gain by more temp memory than they need.
+WISHING_CORES = {**CORES, "cortex-m3": lib.PT_CORE_V7M}
 
 
 class Method(_Caller):
@@ -472,7 +474,7 @@ class Method(_Caller):
         super().__init__(owner)
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.most, self._delegates.most_arguments = most, most_arguments
-        self.core = lib.PT_CORE_PLAIN  # for which load prepares
+        self.core = lib.PT_CORE_PLAIN  # for which load prepares and kernels wish for temp memory
         self._lock = threading.RLock()  # a handler of signals may run while it is held
         self._runner = None  # the thread that runs
         self._m = ffi.new("pt_method *")
@@ -581,18 +583,16 @@ class Method(_Caller):
         return self._m.is_running
 
     def usage(self):
-        """Bytes of the pool that the method holds, how many of them are behind its records, and bytes
-        of temp memory that were needed so far."""
+        """Bytes of the pool that the method holds, how many of them are behind its records, bytes of
+        temp memory that were needed so far, and those with which the core's kernels are at their
+        best."""
         usage = lib.pt_get_usage(self._m)
-        return usage.pool, usage.prepared, usage.temp
+        return usage.pool, usage.prepared, usage.temp, usage.temp_wished
 
-    def wished_temp(self):
-        """Bytes of temp memory with which kernels would be at their best, on any core."""
-        return self._m.c.scratch_wished
-
-    def wishes(self):
-        """1 << PT_WIDE_... of the forms of kernels for which these are."""
-        return self._m.c.wishes
+    def wide_forms(self):
+        """1 << PT_WIDE_... of the forms that its convolutions gain by on cores with the DSP
+        extension."""
+        return self._m.c.wide_forms
 
     # ---- inputs, outputs, attributes
 

@@ -2,7 +2,10 @@
 
 import dataclasses
 
+from _picotorch import CORES
+
 from .. import show
+from ..boards.boards import board_names, load_board
 from .request import Connected, Result, Usage
 
 
@@ -39,8 +42,18 @@ def show_result(result: Result) -> None:
     if rows:
         show.heading(f"{result.method} on {result.board}: {result.status}")
         show.table(["", "used>", "of>", "%>"], rows)
+    if result.prepared and result.board in board_names():
+        show_unused_preparation(result.prepared, {load_board(result.board).core})
     if result.connected is not None:
         show.line(_where(result.connected))
+
+
+def show_unused_preparation(prepared: int, cores: set[str]) -> None:
+    """Print a line if kernels of some cores do not use the bytes that are prepared in the pool."""
+    names = sorted(cores - CORES.keys())
+    if prepared and names:
+        show.line(f"The kernels of {', '.join(names)} gain nothing by the {prepared:,} B that "
+                  "--prepare pool takes.")
 
 
 def _where(connected):

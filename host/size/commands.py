@@ -6,6 +6,7 @@ import sys
 import click
 
 from .. import options, show
+from ..boards.boards import load_board
 from ..boards.chips import CORES, Chip
 from ..command import Choice, command
 from ..run import running
@@ -62,6 +63,9 @@ def size(model, method, chips, ram, flash, core, clock, boards, port, patience, 
     boards = boards if named else running.board_names()[1:]
     data = running.read_program(model)
     entry = sizing.measure(data, str(model), method, boards, prepare, running.read_data(files), chips)
+    for board in () if named else entry["boards"]:
+        if not board["built"] and not load_board(board["board"]).full_firmware:
+            board["message"] = ""  # each model has a firmware of its own there
     if port is not None:
         from ..connected import commands as connected
 

@@ -3,6 +3,7 @@
 import click
 
 from .. import show
+from ..run.report import show_unused_preparation
 from .fitting import WAYS
 from .flash import flash_rows
 
@@ -14,8 +15,7 @@ def show_text(need: dict) -> None:
         ["method pool", need["method_pool"]],
         *([["  prepared in it", need["prepared"]]] if need["prepared"] else []),
         *[[f"planned buffer {i}", size] for i, size in enumerate(need["planned"])],
-        ["temp memory", need["temp"]],
-        *([["  for more speed", need["temp_wished"]]] if need["temp_wished"] else []),
+        ["temp memory, the least", need["temp"]],
         *([["inputs, outputs outside", need["unplanned"]]] if need["unplanned"] else []),
         ["program (flash)", need["program_bytes"]],
         ["  constants in it", need["constant_bytes"]],
@@ -31,6 +31,35 @@ def show_text(need: dict) -> None:
         _show_chips(need["chips"])
     if need["boards"]:
         _show_boards(need)
+    entries = [*need["chips"], *need["boards"]]
+    _show_temp(need["temp"], entries)
+    show_unused_preparation(need["prepared"], {entry["core"] for entry in entries})
+
+
+def _show_temp(least, entries):
+    """Print what kernels gain by more temp memory than the least."""
+    gaining = [entry for entry in entries if entry["temp"]["wished"]["bytes"] > least]
+    if not gaining:
+        if entries:
+            click.echo("More temp memory than the least gains nothing there.")
+        return
+    show.heading("Temp memory: the least, and the size that kernels wish for")
+    _table(["", *["bytes>", "instructions>", "ms>"] * 2], [
+        [_name(entry), *[cell for name in ("least", "wished") for cell in _speed(entry["temp"][name])]]
+        for entry in gaining])
+    click.echo("RAM and ms above are with the size that kernels wish for, where it fits.")
+    least = [_name(entry) for entry in gaining if entry["temp"]["taken"] == least]
+    if least:
+        show.line(f"It does not fit, and they are with the least: {', '.join(least)}")
+
+
+def _name(entry):
+    return entry.get("chip") or entry["board"]
+
+
+def _speed(choice):
+    time = choice["time"]
+    return [choice["bytes"], "-" if time is None else time["instructions"], _ms(time)]
 
 
 def _table(columns, rows):

@@ -6,6 +6,7 @@ stack as a run measures it, and the most that any run of the method can take.
 """
 
 import contextlib
+import dataclasses
 import os
 import threading
 import time
@@ -28,7 +29,7 @@ from ..operators import needed_features
 from ..run import emulator, running
 from ..run.request import Request
 from ..run.runner_files import make_job
-from ..twin import open_data, open_program, planned_sizes, runs_on
+from ..twin import open_data, open_program, planned_sizes, runs_on, wished_temp
 from ..values import TENSOR, Values
 from . import cycles, fitting
 from .elf import flash_bytes
@@ -46,9 +47,14 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     program = open_program(model)
     meta = program.method_meta(method)
     planned = planned_sizes(meta, {})
+    boards, files = [load_board(board) for board in boards], open_data(data)
     with _stand_ins(meta):
-        loaded = load_with_exact_memories(program, method, prepare == "pool", open_data(data))
-    report, wished = loaded.memory_report(), loaded.library.wished_temp()
+        loaded = load_with_exact_memories(program, method, prepare == "pool", files)
+        report = loaded.memory_report()
+        cores = {one.core for one in [*boards, *chips]}
+        refused = {core for core in cores if not runs_on(model, CORES.get(core, lib.PT_CORE_PLAIN))}
+        wished = {core: report["temp"]["used"] if core in refused
+                  else wished_temp(loaded, core, prepare == "pool", files) for core in cores}
     placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
     need = {
         "model": name,
@@ -57,7 +63,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
         "prepared": report["prepared"],
         "planned": planned,
         "temp": report["temp"]["used"],
-        "temp_wished": wished if wished > report["temp"]["used"] else None,
+        "temp_wished": wished,
         "unplanned": unplanned_bytes(meta),
         "stack_free": FREE,
         "program_bytes": len(model),
@@ -68,12 +74,13 @@ def measure(model: bytes, name: str, method: str, boards: list[str], prepare: st
     }
     request = Request(model, name, random_inputs(meta), method, need["method_pool"],
                       temp_size=need["temp"], prepare=prepare, data=list(data))
-    measured = _Measured(need, request, placed)
-    boards = [load_board(board) for board in boards]
-    measured.run_all([*(board for board in boards if not _refused(measured, board.core)
-                        and _fits(_memories_on(measured, board))),
-                      *filter(None, (fitting.reference_board(chip.core) for chip in chips
-                                     if not _refused(measured, chip.core)))])
+    measured = _Measured(need, request, placed, refused)
+    on_boards = [(board, board.core) for board in boards]
+    on_chips = [(fitting.reference_board(chip.core), chip.core) for chip in chips]
+    measured.run_all([(board, temp) for board, core in on_boards + on_chips
+                      if board and not _refused(measured, core)
+                      for temp in measured.temps(core)
+                      if board not in boards or _fits(_memories_on(measured, board, temp))])
     need["boards"] = [_on_board(measured, board) for board in boards]
     need["chips"] = [_on_chip(measured, chip) for chip in chips]
     return need
@@ -124,23 +131,32 @@ class Counts(NamedTuple):
 class _Measured:
     """A method and what boards measure of it, each once."""
 
-    def __init__(self, need: dict, request: Request, placed: Placed):
-        self.need, self.request, self.placed = need, request, placed
+    def __init__(self, need: dict, request: Request, placed: Placed, refused: set[str]):
+        """refused: cores that do not run the image."""
+        self.need, self.request, self.placed, self.refused = need, request, placed, refused
         self._runs = {}
         self._kernels = {}
 
-    def run_all(self, boards: list[Board]) -> None:
-        """Run the method on boards, on as many at a time as this computer has cores."""
-        waiting = list({board.name: board for board in boards}.values())
+    def temps(self, core: str) -> list[int]:
+        """Return bytes of temp memory: the least, and if that is more those with which a core is
+        fastest."""
+        return sorted({self.need["temp"], self.need["temp_wished"][core]})
+
+    def run_all(self, runs: list[tuple[Board, int]]) -> None:
+        """Run the method on boards with so much temp memory, on as many at a time as this computer has
+        cores."""
+        waiting = list({(board.name, temp): (board, temp) for board, temp in runs}.values())
 
         def work():
             while waiting:
                 with contextlib.suppress(IndexError):  # another thread took the last
-                    board = waiting.pop()
-                    self._runs[board.name] = self._run(board)
+                    board, temp = waiting.pop()
+                    self._runs[board.name, temp] = self._run(
+                        board, dataclasses.replace(self.request, temp_size=temp))
 
         threads = [threading.Thread(target=work) for _ in waiting[: os.cpu_count()]]
-        with show.progress(f"{', '.join(board.name for board in waiting)} run"):
+        names = dict.fromkeys(board.name for board, _ in waiting)
+        with show.progress(f"{', '.join(names)} run"):
             try:
                 for thread in threads:
                     thread.start()
@@ -149,28 +165,39 @@ class _Measured:
             finally:
                 _end(threads, waiting)
 
-    def run(self, board: Board):
+    def run(self, board: Board, temp: int):
         """Return (Counts, "") of a run on the board, or (None, the reason)."""
-        return self._runs[board.name]
+        return self._runs[board.name, temp]
 
-    def _run(self, board):
+    def time(self, board: Board, chip: Board | Chip, temp: int) -> dict | None:
+        """Return cycles.estimate for a chip of the board's core; None where nothing was counted."""
+        result, _ = self._runs.get((board.name, temp), (None, "")) if board else (None, "")
+        return result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
+                                          self.need["prepared"])
+
+    def choices(self, board: Board, chip: Board | Chip, taken: int) -> dict:
+        """Return {"least", "wished": {"bytes", "time"}, "taken": bytes} of temp memory."""
+        return {name: {"bytes": temp, "time": self.time(board, chip, temp)} for name, temp in (
+            ("least", self.need["temp"]), ("wished", self.temps(chip.core)[-1]))} | {"taken": taken}
+
+    def _run(self, board, request):
         try:
-            parts = self._parts(board)
-            return Counts(*(cache.remembered("run", parts, lambda: self._counts(board)) if parts
-                            else self._counts(board))), ""
+            parts = self._parts(board, request)
+            return Counts(*(cache.remembered("run", parts, lambda: self._counts(board, request))
+                            if parts else self._counts(board, request))), ""
         except Error as error:
             return None, str(error)
 
-    def _counts(self, board):
-        result = running.run(self.request, board.name)
+    def _counts(self, board, request):
+        result = running.run(request, board.name)
         running.check_result(result)
         return result.instructions, result.stack
 
-    def _parts(self, board):
+    def _parts(self, board, request):
         """Return all that a run depends on; nothing where it will fail."""
         try:
             return [emulator.identity(board), emulator.firmware_path(board).read_bytes(),
-                    make_job(self.request).to_bytes()]
+                    make_job(request).to_bytes()]
         except (emulator.EmulatorError, Error):
             return []
 
@@ -186,13 +213,13 @@ class _Measured:
                                                                features=features)
         return self._kernels[board.name]
 
-    def ways(self, chip: Chip) -> dict:
-        """Return fitting.fit for each way."""
+    def ways(self, chip: Chip, temp: int) -> dict:
+        """Return fitting.fit for each way, with so much temp memory."""
         need, board = self.need, fitting.reference_board(chip.core)
         firmware = board and fitting.firmware_of(board)
         kernels = self.kernels(board)
         kernels = kernels and kernels["core_and_kernels"]
-        memories = fitting.memories_of(need)
+        memories = fitting.memories_of(need | {"temp": temp})
         files = {"program": need["program_bytes"],
                  **{f"data file {i}": size for i, size in enumerate(need["data_bytes"])}}
         return {way: fitting.fit(chip, fitting.parts_of_ram(memories, way, firmware),
@@ -210,18 +237,23 @@ def _end(threads, waiting):
 
 def _refused(measured, core):
     """Why a core does not run the image, "" where it does."""
-    return "" if runs_on(measured.request.model, CORES.get(core, lib.PT_CORE_PLAIN)) else OTHER_CORE
+    return OTHER_CORE if core in measured.refused else ""
 
 
 def _on_chip(measured: _Measured, chip: Chip) -> dict:
     board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
+    ways = {temp: measured.ways(chip, temp) for temp in measured.temps(chip.core)}
+    least, temp = list(ways)[0], list(ways)[-1]
+    if any(ways[temp][way]["fits"] is False and ways[least][way]["fits"] is not False
+           for way in fitting.WAYS):
+        temp = least
     if refused:
-        result, message = None, refused
+        message = refused
     elif board:
-        result, message = measured.run(board)
+        _, message = measured.run(board, temp)
     else:
-        result, message = None, f"not measured; {fitting.how_to_measure(chip.core)}"
-    ways = measured.ways(chip)
+        message = f"not measured; {fitting.how_to_measure(chip.core)}"
+    ways = ways[temp]
     for way in ways.values() if refused else ():
         way |= {"fits": False, "lacks": refused}
     return {
@@ -229,8 +261,8 @@ def _on_chip(measured: _Measured, chip: Chip) -> dict:
         "source": chip.source,
         "fits": _any(way["fits"] for way in ways.values()),
         "ways": ways,
-        "time": result and cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
-                                           measured.need["prepared"]),
+        "temp": measured.choices(board, chip, temp),
+        "time": measured.time(board, chip, temp),
         "measured_on": board and board.name,
         "message": message,
     }
@@ -242,20 +274,20 @@ def _any(answers):
     return True if True in answers else None if None in answers else False
 
 
-def _ways_of(measured, board):
+def _ways_of(measured, board, temp):
     """Return the ways of a chip like the board's."""
-    return measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None))
+    return measured.ways(Chip(board.name, board.title, board.core, board.clock_hz, None, None), temp)
 
 
-def _memories_on(measured, board):
-    """Return (bytes needed, bytes there) by memory of a board."""
+def _memories_on(measured, board, temp):
+    """Return (bytes needed, bytes there) by memory of a board, with so much temp memory."""
     need, placed = measured.need, measured.placed
     model = need["program_bytes"] + sum(need["data_bytes"])
-    room = _room_for_job(board, _ways_of(measured, board)["micropython"]["flash"]["parts"])
+    room = _room_for_job(board, _ways_of(measured, board, temp)["micropython"]["flash"]["parts"])
     memories = {
         "pool": (need["method_pool"], board.arenas["pool"].size),
         **planned_arenas(board, need["planned"], placed.outputs),
-        "temp": (need["temp"], board.arenas["temp"].size),
+        "temp": (temp, board.arenas["temp"].size),
         "model": (model, room),
     }
     if model <= room < model + sum(placed.inputs):
@@ -268,7 +300,10 @@ def _fits(memories):
 
 
 def _on_board(measured: _Measured, board: Board) -> dict:
-    need, memories = measured.need, _memories_on(measured, board)
+    need, temps = measured.need, measured.temps(board.core)
+    temp = max((temp for temp in temps if _fits(_memories_on(measured, board, temp))),
+               default=need["temp"])
+    memories = _memories_on(measured, board, temp)
     refused, kernels = _refused(measured, board.core), measured.kernels(board)
     entry = {
         "board": board.name,
@@ -277,8 +312,9 @@ def _on_board(measured: _Measured, board: Board) -> dict:
         "fits": not refused and _fits(memories),
         "memories": {name: {"needed": needed, "size": size}
                      for name, (needed, size) in memories.items()},
-        "ways": _ways_of(measured, board),
-        "time": None,
+        "ways": _ways_of(measured, board, temp),
+        "temp": measured.choices(board, board, temp),
+        "time": measured.time(board, board, temp),
         "stack": None,
         "stack_bound": bound_on(board, need["operators"]),
         "stack_size": board.stack_size,
@@ -291,11 +327,8 @@ def _on_board(measured: _Measured, board: Board) -> dict:
         entry["firmware_flash"] = flash_bytes(emulator.firmware_path(board))
         entry["built"] = True
     if entry["fits"]:
-        result, entry["message"] = measured.run(board)
-        if result:
-            entry["stack"] = result.stack
-            entry["time"] = cycles.estimate(board.core, board.clock_hz,
-                                            result.instructions["execute"], measured.need["prepared"])
+        result, entry["message"] = measured.run(board, temp)
+        entry["stack"] = result and result.stack
     return entry
 
 

@@ -44,6 +44,26 @@ static inline void pt_prepare_rows(uint8_t core, const pt_linear *p, const int8_
     }
 }
 
+// Bytes of scratch with which the loops of a core are at their best for groups of `channels`, in an
+// image of so many patches; 0 where pt_useful_scratch is enough. The loops keep in it what they
+// make of channels: for those that do not fit the patches are gathered again.
+static inline uint32_t pt_most_scratch(uint8_t core, int32_t depth, int32_t channels,
+                                       int32_t patches) {
+    enum { MOST = 32768, FEWEST = 8, FEWEST_PATCHES = 48, OTHERS = 48 };
+    const uint32_t even = ((uint32_t)depth + 1) & ~1u, n = (uint32_t)channels;
+    if (even > MOST / 16 || (core != PT_CORE_V6M && core != PT_CORE_V7M)) {
+        return 0;
+    }
+    if (core == PT_CORE_V7M) { // six patches, and the folded bias of each channel
+        return 12 * even + 4 * (n < 32 ? 32 : n < MOST / 8 ? n : MOST / 8);
+    }
+    const uint32_t channel = pt_layer_bytes(depth, 2) / 2, most = (MOST - 4 * even) / channel;
+    if (!pt_v6m_takes_prepared(depth) || patches < FEWEST_PATCHES || (most < FEWEST && most < n)) {
+        return 8 * even + 4 * OTHERS;
+    }
+    return 4 * even + channel * (n < most ? n : most);
+}
+
 // ---- for a build with PT_ANY_CORE
 
 // What the loops of a core read of a layer. in_rows: patches lie in a row in the input.

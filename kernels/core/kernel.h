@@ -92,16 +92,23 @@ enum {
     PT_CHECK_RUN,    // those of the run that follows
 };
 
-// Cores by the form that kernels give to weights which they prepare.
-enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_DSP = 3 }; // plain: none
+// Cores by their inner loops, and by the form that kernels give to weights which they prepare.
+enum { PT_CORE_PLAIN, PT_CORE_V6M, PT_CORE_V7M, PT_CORE_DSP }; // plain and v7m: they prepare none
 
-// The core that a build is for.
+// The core that a build prepares for.
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
 #define PT_CORE PT_CORE_DSP
 #elif defined(PT_LOOPS_V6M)
 #define PT_CORE PT_CORE_V6M
 #else
 #define PT_CORE PT_CORE_PLAIN
+#endif
+
+// The core whose loops a build has.
+#if defined(PT_LOOPS_V7M)
+#define PT_CORE_OF_LOOPS PT_CORE_V7M
+#else
+#define PT_CORE_OF_LOOPS PT_CORE
 #endif
 
 // Forms of convolutions that take much scratch, see arch/wide.h. Those that a build may have: cores
@@ -121,6 +128,7 @@ typedef struct pt_context {
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed;  // most that any check has asked for
+    uint32_t scratch_wished;  // most that any check has wished for
     uint32_t list_items;      // of lists of ints that loading has read
     uint8_t checking;         // PT_CHECK_...
     bool prepares;            // checks may ask for memory for what they prepare
@@ -132,8 +140,9 @@ typedef struct pt_context {
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
-    uint8_t wishes; // see pt_wish_scratch: 1 << PT_WIDE_...
-    uint32_t scratch_wished;
+    uint8_t
+        wide_forms; // that convolutions gain by on cores with the DSP extension: 1 << PT_WIDE_...
+    uint8_t wishing_core; // PT_CORE_...: for whose loops checks wish for scratch
 #endif
     uint8_t *records;     // the pool, or an image
     uint32_t method;      // offset of the pt_method_record there
@@ -307,21 +316,23 @@ int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *si
 int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: the kernel needs `bytes` of scratch when it runs, at c->scratch.
 void pt_ask_scratch(pt_context *c, uint32_t bytes);
+// For a check: with `bytes` of scratch the kernel would be at its best, on the core of
+// pt_wishes_for; more than these it does not take. A run looks at c->scratch_size.
+void pt_wish_scratch(pt_context *c, uint32_t bytes);
+
+// The core whose loops will run: a build's own, on the host the one asked for.
+static inline uint8_t pt_wishes_for(const pt_context *c) {
+#if PT_HAS_ANY_CORE
+    return c->wishing_core;
+#else
+    (void)c;
+    return PT_CORE_OF_LOOPS;
+#endif
+}
 // For a check: the kernel runs faster with `bytes` that depend only on constants, weights in
 // another encoding for instance. NULL, or the memory (aligned to 8) into which the check writes
 // them now. How many bytes depends on the arguments alone, never on the machine; what they are may.
 void *pt_ask_prepared(pt_context *c, uint32_t bytes);
-
-// For a check: with `bytes` of scratch there, and by a form of PT_WIDE_..., a run is faster on the
-// cores that have it. It looks at c->scratch_size.
-static inline void pt_wish_scratch(pt_context *c, uint8_t form, uint32_t bytes) {
-#if PT_HAS_ANY_CORE
-    c->wishes |= (uint8_t)(1u << form);
-    c->scratch_wished = bytes > c->scratch_wished ? bytes : c->scratch_wished;
-#else
-    (void)c, (void)form, (void)bytes;
-#endif
-}
 
 // What a run reads: what is prepared, or the arguments that it was made from.
 typedef enum pt_prepared_use {

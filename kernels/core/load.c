@@ -78,10 +78,7 @@ int pt_check_calls(pt_method *m, bool prepares, pt_error *error) {
     m->c.prepares = prepares;
     m->c.prepared_needed = 0;
     m->c.scratch_needed = 0;
-#if PT_HAS_ANY_CORE
     m->c.scratch_wished = 0;
-    m->c.wishes = 0;
-#endif
     int code = pt_check_method(&m->c);
     return code ? pt_report_kernel(&m->c, code, m->c.instruction, error) : PT_ERROR_OK;
 }
@@ -112,5 +109,8 @@ int pt_load(pt_method *m, const pt_plan *plan, const pt_memories *memories,
                                      : pt_report_busy(m, error);
     }
     pt_prepare_method(m, plan, memories, options->delegates);
+#if PT_HAS_ANY_CORE
+    m->c.wishing_core = options->core;
+#endif
     return m->plan.program->format->load(m, memories, options, error);
 }

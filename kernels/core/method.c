@@ -223,7 +223,9 @@ int pt_restart(pt_method *m, pt_error *error) {
 }
 
 pt_usage pt_get_usage(const pt_method *m) {
-    return (pt_usage){m->end - pt_begin_of(m), m->end - m->records_end, m->c.scratch_needed};
+    const uint32_t needed = m->c.scratch_needed, wished = m->c.scratch_wished;
+    return (pt_usage){m->end - pt_begin_of(m), m->end - m->records_end, needed,
+                      wished > needed ? wished : needed};
 }
 
 // ---- state

@@ -313,7 +313,8 @@ typedef struct pt_delegates {
 
 typedef struct pt_options {
     bool prepare; // kernels re-encode constant weights in the pool, once, for a faster run
-    uint8_t core; // PT_CORE_...: for which core, on the host; a board does it for its own
+    uint8_t core; // PT_CORE_...: for which core, on the host; a board does it for its own. Its
+                  // loops tell how much temp memory is wished for
     const pt_delegates *delegates; // NULL: there are none
     pt_span events;                // pt_event[1 + instructions]; NULL: nothing is measured
     uint64_t (*clock)(void);       // for events
@@ -431,6 +432,9 @@ typedef struct pt_usage {
     uint32_t pool;     // bytes from the method's start on
     uint32_t prepared; // the last of these
     uint32_t temp;     // bytes of temp memory that were needed so far
+    // Bytes of temp memory with which the kernels are at their best, `temp` or more: they take no
+    // more than these. Of an image that was opened without checks it is `temp`.
+    uint32_t temp_wished;
 } pt_usage;
 
 pt_usage pt_get_usage(const pt_method *method);

@@ -119,15 +119,35 @@ static __attribute__((noinline)) pt_geometry geometry_of(const convolution *x) {
                          .pixel = x->in.channels};
 }
 
-void pt_wish_wide(const pt_convolution *x, uint32_t taken) {
+// Wishes for what the first form that takes this convolution has a use for. Apart: no other part of
+// a check needs its stack.
+static __attribute__((noinline)) void wish_wide(const pt_convolution *x, uint32_t taken) {
     const pt_geometry g = geometry_of(x);
     const pt_layer layer = layer_of(x);
     uint32_t bytes = 0;
     for (uint8_t i = 0; i < PT_WIDE_FORMS && !bytes; i++) {
         bytes = pt_build_wide[i] ? pt_build_wide[i]->scratch(&g, &layer) : 0;
-        if (bytes) {
-            pt_wish_scratch(x->c, i, taken + bytes);
+#if PT_HAS_ANY_CORE
+        x->c->wide_forms |= bytes ? (uint8_t)(1u << i) : 0;
+#endif
+        if (bytes && pt_wishes_for(x->c) == PT_CORE_DSP) {
+            pt_wish_scratch(x->c, taken + bytes);
         }
+    }
+}
+
+// Bytes that the loops of the core have a use for.
+static uint32_t most_of_loops(const pt_convolution *x, uint8_t core) {
+    return pt_most_scratch(core, x->depth, x->outputs, x->out.height * x->out.width);
+}
+
+void pt_wish_more(const pt_convolution *x, uint32_t taken) {
+    const uint32_t bytes = most_of_loops(x, pt_wishes_for(x->c));
+    if (bytes) {
+        pt_wish_scratch(x->c, taken + bytes);
+    }
+    if (PT_HAS_WIDE) {
+        wish_wide(x, taken);
     }
 }
 
@@ -172,14 +192,16 @@ static void note_use(pt_context *c, const convolution *x) {
     }
 }
 
-// Weights, bias, multipliers and shifts in the form that the core's loops like best.
-static void prepare_convolution(pt_context *c, const pt_ref *args, const convolution *x) {
+// Weights, bias, multipliers and shifts in the form that the core's loops like best. Returns
+// whether it asks for their memory.
+static __attribute__((noinline)) bool prepare_convolution(pt_context *c, const pt_ref *args,
+                                                          const convolution *x) {
     pt_layer layer = layer_of(x);
     bool left_out = false;
     if (!c->prepares || !has_constant_weights(c, args, &left_out) ||
         x->depth > PREPARED_LIMIT / x->out.channels ||
         !(left_out || pt_layer_scales_fast(&layer))) {
-        return;
+        return false;
     }
     if (PT_HAS_ANY_CORE) {
         note_use(c, x);
@@ -191,6 +213,7 @@ static void prepare_convolution(pt_context *c, const pt_ref *args, const convolu
         pt_prepare_layer(c->core, &layer, to);
         pt_skip_channels(&layer);
     }
+    return true;
 }
 
 static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
@@ -200,13 +223,14 @@ static int check_convolution(pt_context *c, const pt_ref *args, bool explicit_la
     if (!error && !has_room(c, args[QUANTIZED_CONV2D_SCRATCH], pt_least_scratch(x.depth))) {
         pt_ask_scratch(c, useful_scratch(&x));
     }
-    if (!error) {
-        prepare_convolution(c, args, &x);
+    if (error) {
+        return error;
     }
-    if (PT_HAS_ANY_CORE && !error) {
-        pt_wish_wide(&x, 0);
+    const bool prepares = prepare_convolution(c, args, &x);
+    if (!prepares || pt_wishes_for(c) != PT_CORE_V6M) { // whose loops make room for the same
+        pt_wish_more(&x, 0);
     }
-    return error;
+    return PT_ERROR_OK;
 }
 
 // ---- patches
@@ -405,9 +429,11 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_laye
     pt_geometry geometry = geometry_of(x);
     layer->weights = x->is_left_out ? NULL : x->weights;
     for (int32_t i = 0; i < PT_WIDE_FORMS && !*done; i++) {
-        if (pt_build_wide[i] && pt_build_wide[i]->scratch(&geometry, layer)) {
+        uint32_t room = pt_build_wide[i] ? pt_build_wide[i]->scratch(&geometry, layer) : 0;
+        if (room) {
+            room = room < x->wide_bytes ? room : x->wide_bytes;
             PT_TRY(pt_convolve_in_parts(x->c, pt_build_wide[i]->convolve, &geometry, layer, in, out,
-                                        x->wide_bytes, x->wide, done));
+                                        room, x->wide, done));
         }
     }
     layer->weights = x->weights;
@@ -415,18 +441,24 @@ static __attribute__((noinline)) int convolve_wide(const convolution *x, pt_laye
 }
 
 #if defined(PT_PATCHES_PAIRS)
-// Takes the temp memory that no kernel has asked for, where it is more than `bytes`.
+// Takes what is wished for of the temp memory, from `scratch` on where that lies in it, if it is
+// more than `bytes`.
 static void *larger_scratch(const convolution *x, pt_layer *layer, void *scratch, uint32_t *bytes) {
-    const uint32_t used = (x->c->scratch_needed + 3) & ~3u, all = x->c->scratch_size & ~3u;
+    const pt_context *c = x->c;
+    const uint32_t most = most_of_loops(x, PT_CORE_OF_LOOPS);
+    const uintptr_t before = (uintptr_t)scratch - (uintptr_t)c->scratch;
+    uint8_t *from = before < c->scratch_size ? scratch : c->scratch;
+    uint32_t room = (c->scratch_size - (uint32_t)(from - c->scratch)) & ~3u;
 #if defined(PT_LOOPS_V6M)
     layer->patches = x->out.height * x->out.width;
 #endif
     (void)layer;
-    if (all <= used || all - used <= *bytes) {
+    room = room < most ? room : most & ~3u;
+    if (room <= *bytes) {
         return scratch;
     }
-    *bytes = all - used;
-    return x->c->scratch + used;
+    *bytes = room;
+    return from;
 }
 #endif
 
@@ -441,16 +473,20 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
         return PT_ERROR_OK;
     }
     bytes = pt_keep_room(&layer, scratch, bytes);
+    uint32_t *room = x->room;
 #if defined(PT_PATCHES_PAIRS)
+    const uint32_t given = bytes;
     scratch = larger_scratch(x, &layer, scratch, &bytes);
+    room = bytes > given ? NULL : room; // it may lie there
 #endif
     pt_begin_layer(&layer, scratch, bytes);
     uint32_t *behind = pt_room_behind(&layer);
+    room = behind ? behind : room;
     for (int32_t g = 0; g < x->groups; g++) {
         if (PT_CONVOLVES_ALL || !layer.in_parts) {
             PT_TRY(convolve_whole(x, &layer, in, out, bytes));
-        } else if (behind || x->room) {
-            PT_TRY(convolve_parts(x, &layer, in, out, behind ? behind : x->room));
+        } else if (room) {
+            PT_TRY(convolve_parts(x, &layer, in, out, room));
         } else {
             PT_TRY(convolve_parts_by_stack(x, &layer, in, out));
         }

@@ -31,9 +31,9 @@ uint32_t *pt_channel_room(const pt_context *c, uint32_t used);
 // Polls.
 int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
 
-// For a check: wishes for what the forms of pt_build_wide take, behind the `taken` bytes of
-// scratch.
-void pt_wish_wide(const pt_convolution *x, uint32_t taken);
+// For a check: wishes for what the loops of the core and the forms of pt_build_wide take, behind
+// the `taken` bytes of scratch.
+void pt_wish_more(const pt_convolution *x, uint32_t taken);
 // For a run: gives them the temp memory behind these.
 void pt_take_wide(pt_convolution *x, uint32_t taken);
 

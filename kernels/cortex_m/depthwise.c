@@ -169,9 +169,9 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
         taken = useful_scratch(&x);
         pt_ask_scratch(c, taken);
     }
-    if (PT_HAS_ANY_CORE && transposed_bytes(&x)) {
+    if (transposed_bytes(&x)) {
         x.groups = x.in.channels = 1; // as they are run
-        pt_wish_wide(&x, (taken + 7) & ~7u);
+        pt_wish_more(&x, (taken + 7) & ~7u);
     }
     return PT_ERROR_OK;
 }

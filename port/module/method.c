@@ -392,7 +392,7 @@ static mp_obj_t method_seed(mp_obj_t self, mp_obj_t seed) {
 static mp_obj_t method_usage(mp_obj_t self) {
     pt_usage usage = pt_get_usage(&((method *)MP_OBJ_TO_PTR(self))->m);
     mp_obj_t items[] = {pt_small_int(usage.pool), pt_small_int(usage.prepared),
-                        pt_small_int(usage.temp)};
+                        pt_small_int(usage.temp), pt_small_int(usage.temp_wished)};
     return mp_obj_new_tuple(MP_ARRAY_SIZE(items), items);
 }
 

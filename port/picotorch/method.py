@@ -316,9 +316,10 @@ class Method:
 
     def memory_report(self):
         """Bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}; "prepared":
-        bytes that load prepared, the last of those used in the pool."""
+        bytes that load prepared, the last of those used in the pool. "wished" of "temp": bytes with
+        which the kernels are fastest; they run with those used."""
         meta = self.method_meta()
-        _, prepared, temp_used = self.library.usage()
+        _, prepared, temp_used, temp_wished = self.library.usage()
         planned = self.manager.planned_memory
         temp = self.manager.temp_allocator
         pool = self.manager.method_allocator
@@ -327,7 +328,7 @@ class Method:
             "prepared": prepared,
             "planned": [{"used": meta.memory_planned_buffer_size(i), "size": planned.size(i)}
                         for i in range(min(meta.num_memory_planned_buffers(), len(planned)))],
-            "temp": {"used": temp_used, "size": temp.size if temp else 0},
+            "temp": {"used": temp_used, "wished": temp_wished, "size": temp.size if temp else 0},
         }
 
     # ---- what the library calls

@@ -25,9 +25,9 @@ def path(name):
     return fixture_store.load(name).path
 
 
-def found(call, *arguments):
+def found(call, *arguments, model=MODEL):
     """The JSON of a call that succeeds."""
-    status, out, error = call("size", path(MODEL), "--json", *arguments)
+    status, out, error = call("size", path(model), "--json", *arguments)
     assert status == 0, error
     return json.loads(out)
 
@@ -304,13 +304,51 @@ def test_with_prepared_constants_an_instruction_takes_as_long_or_longer(core):
 
 
 def test_milliseconds_are_cycles_at_the_clock(call):
-    time = one_chip(call, "--chip", "stm32f407")["time"]
+    chip = one_chip(call, "--chip", "stm32f407")
+    time = chip["time"]
     usual = cycles.CYCLES_PER_INSTRUCTION["cortex-m4"][1]
     assert time["cycles"] == round(usual * time["instructions"])
     assert time["ms"] == pytest.approx(time["cycles"] / 168e3, abs=1e-3)
     assert time["least_ms"] < time["ms"] < time["most_ms"]
     (board,) = found(call, "--board", "netduinoplus2")["boards"]
-    assert board["time"]["ms"] == pytest.approx(time["ms"], rel=0.01)  # the same clock and core
+    assert [one["temp"]["least"]["time"]["ms"] for one in (board, chip)] == [
+        pytest.approx(board["time"]["ms"], rel=0.01)] * 2  # the same clock and core
+
+
+def test_temp_memory_is_what_kernels_wish_for_where_it_fits(call):
+    need = found(call, "--chip", "stm32f407", "--chip", "rp2040", model="int8_resnet8")
+    for chip in need["chips"]:
+        least, wished = (chip["temp"][name] for name in ("least", "wished"))
+        assert least["bytes"] == need["temp"] < wished["bytes"] == need["temp_wished"][chip["core"]]
+        assert wished["time"]["instructions"] < 0.8 * least["time"]["instructions"]
+        assert chip["temp"]["taken"] == wished["bytes"]
+        assert chip["time"] == wished["time"]
+        assert chip["ways"]["c"]["ram"]["parts"]["temp memory"] == wished["bytes"]
+    ram = need["chips"][0]["ways"]["micropython"]["ram"]["all"] - 1
+    (small,) = found(call, "--chip", "stm32f407", "--ram", ram, model="int8_resnet8")["chips"]
+    assert small["temp"]["taken"] == need["temp"] and small["time"] == small["temp"]["least"]["time"]
+    assert small["ways"]["micropython"]["fits"]
+
+
+def test_a_board_with_a_firmware_for_each_model_is_not_missed(call):
+    boards = found(call)["boards"] + found(call, "--board", "lm3s6965evb")["boards"]
+    every, alone = (board for board in boards if board["board"] == "lm3s6965evb")
+    assert every["built"] or every["message"] == "" != alone["message"]
+
+
+def test_preparation_that_gains_nothing_is_named(call):
+    for command in ("size", "run"):
+        for board, gains in (("mps2-an385", False), ("mps2-an386", True)):
+            out = call(command, path(MODEL), "--board", board, "--prepare", "pool")[1]
+            assert ("cortex-m3 gain nothing by" in out) != gains
+
+
+def test_temp_memory_is_shown_with_what_it_gains(call):
+    out = call("size", path("int8_resnet8"), "--chip", "stm32f407", "--board", "mps2-an386")[1]
+    names, *rows, _ = out[out.index("Temp memory:"):].splitlines()[1:]
+    assert names.split() == ["bytes", "instructions", "ms"] * 2
+    assert [row.split()[0] for row in rows] == ["stm32f407", "mps2-an386"]
+    assert max(map(len, [names, *rows])) <= 80
 
 
 # ---- bytes and clocks

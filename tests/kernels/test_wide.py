@@ -3,7 +3,9 @@ which computes them plainly, with any scratch."""
 
 import numpy as np
 import pytest
+from _picotorch import WISHING_CORES
 from picotorch.host import operators
+from picotorch.host.boards.boards import load_board
 from picotorch.host.compile import image_writer
 from picotorch.host.firmware import selective
 from picotorch.host.run import running
@@ -213,6 +215,14 @@ def test_any_scratch(options):
     assert counts[-1] <= 1.02 * min(counts)
 
 
+def wished_scratch(case, board):
+    """Bytes that the kernel wishes for on a board, or those that it needs."""
+    context = case.call.context
+    case.on_twin()
+    assert context.check(case.prepare, wishing_core=WISHING_CORES[load_board(board).core]) == 0
+    return max(context.scratch_wished(), context.scratch_needed())
+
+
 def test_scratch_that_is_wished_for_is_enough():
     d = Draw(6)
     for size, channels, stride, kernel in (((32, 32), 16, 1, 3), ((8, 8), 64, 1, 3), ((5, 40), 4, 1, 3),
@@ -221,13 +231,28 @@ def test_scratch_that_is_wished_for_is_enough():
         for prepare in (False, True):
             case = d.case(size, channels, 8, (kernel, kernel), prepare=prepare, stride=(stride, stride),
                           padding=(kernel // 2, kernel // 2))
-            case.on_twin()
-            wished = case.call.context.scratch_wished()
+            wished = wished_scratch(case, M4)
             some, more, less = call_on_board(M4, [
                 Case(case.operator, *case.arguments, prepare=prepare, given=given)
-                for given in (wished, 16384, wished - 64)])
+                for given in (wished, 65536, wished - 64)])
             assert some.instructions == more.instructions <= less.instructions
             assert prepare or some.instructions < less.instructions
+
+
+@pytest.mark.parametrize("board", ["mps2-an385-m0plus", "mps2-an385"])
+@pytest.mark.parametrize("size, channels, outputs, kernel", [
+    ((8, 8), 64, 64, 3), ((16, 16), 32, 32, 3), ((16, 16), 16, 16, 3), ((25, 5), 64, 64, 1),
+    ((7, 6), 8, 100, 3), ((12, 12), 3, 200, 3)])
+def test_cores_without_wide_forms_wish_too(board, size, channels, outputs, kernel):
+    case = Draw(7).case(size, channels, outputs, (kernel, kernel),
+                        padding=(kernel // 2, kernel // 2))
+    wished = wished_scratch(case, board)
+    cases = [Case(case.operator, *case.arguments, given=given)
+             for given in (0, wished // 2, wished - 4, wished, wished + 4, 65536)]
+    assert_same(board, cases)
+    least, _, _, *enough = [result.instructions for result in call_on_board(board, cases)]
+    assert enough[0] <= least and max(enough) <= 1.001 * min(enough)
+    assert channels < 64 or kernel == 1 or enough[0] < 0.95 * least
 
 
 @pytest.mark.parametrize("name, forms", [

@@ -40,7 +40,7 @@ JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
 PREPARED_REF = 24  # offset of pt_method_record.prepared
 STAGES = ("check", "run")
-MOST_SCRATCH = 16384  # bytes, with which all kernels are at their best
+MOST_SCRATCH = 32768  # bytes, with which all kernels are at their best
 LAST = 128  # in place of a shift: at the end of what is accessible
 
 # As in tests/on_board/operators/main.c.

@@ -73,9 +73,11 @@ class Context:
         """`items` is a reference to as many references as `count` says."""
         self._put(VALUE, position, items, count, 0, 0, OTHER + kind, 0)
 
-    def check(self, prepares=False, core=lib.PT_CORE_PLAIN):
-        """Checks the method: the code of the first error, or 0. core: for which it prepares."""
+    def check(self, prepares=False, core=lib.PT_CORE_PLAIN, wishing_core=lib.PT_CORE_PLAIN):
+        """Checks the method: the code of the first error, or 0. core: for which it prepares;
+        wishing_core: for whose loops it wishes for scratch."""
         self._c.prepares, self._c.core, self._c.prepared_needed = prepares, core, 0
+        self._c.wishing_core, self._c.scratch_wished = wishing_core, 0
         return lib.pt_check_method(self._c)
 
     def prepared_bytes(self):

@@ -18,6 +18,7 @@
 enum {
     PIXELS = 3,
     FEWEST_VALUES = 1024, // of a band, for which it pays to widen the weights
+    ENOUGH = 192,         // pixels for which that takes 1 %
 };
 
 // Of the weights of two channels, and what a sum may read behind the values.
@@ -32,14 +33,30 @@ static int32_t pixels_in(const pt_geometry *g, uint32_t room) {
     return pixels * g->channels < FEWEST_VALUES ? 0 : pixels;
 }
 
+static int32_t whole_groups(int32_t pixels) {
+    return (pixels + PIXELS - 1) / PIXELS * PIXELS;
+}
+
+// Pixels at a time of n, in bands of about the same size, as many as gain.
+static int32_t pixels_of(const pt_geometry *g, int32_t n) {
+    const int32_t room = pixels_in(g, PT_WIDE_SCRATCH); // 0: channels are too many to multiply them
+    const bool few = room && ENOUGH * g->channels < FEWEST_VALUES;
+    const int32_t enough = few ? whole_groups(FEWEST_VALUES / g->channels) : ENOUGH;
+    const int32_t most = room < enough ? room : enough;
+    if (n <= most || most == 0) {
+        return most == 0 ? 0 : whole_groups(n);
+    }
+    const int32_t bands = (n + most - 1) / most, pixels = whole_groups((n + bands - 1) / bands);
+    return pixels * g->channels < FEWEST_VALUES ? most : pixels;
+}
+
 static uint32_t scratch(const pt_geometry *g, const pt_layer *layer) {
     const int32_t n = g->out[0] * g->out[1];
     if (!pt_is_pointwise(g) || g->channels % 4 || !pt_suits_bands(g, layer) || n < PIXELS ||
         n * g->channels < FEWEST_VALUES) {
         return 0;
     }
-    const int32_t most = pixels_in(g, PT_WIDE_SCRATCH), groups = (n + PIXELS - 1) / PIXELS;
-    const int32_t pixels = n < most ? groups * PIXELS : most;
+    const int32_t pixels = pixels_of(g, n);
     return pixels ? fixed_bytes(g) + 2 * (uint32_t)(pixels * g->channels) : 0;
 }
 

@@ -25,6 +25,7 @@ enum {
     COLUMNS = PATCHES + 2,
     PARAMETERS = 8, // words in front of the weights of two channels
     FEWEST = 16,    // outputs of a channel for which it pays to transform its weights
+    ENOUGH = 512,   // for which that takes 1 %
 };
 
 // ---- sizes
@@ -51,7 +52,7 @@ static pt_band band_of(const pt_geometry *g) {
 
 // Rows of outputs at a time; 0 for too little room.
 static int32_t outputs_of(const pt_band *b, uint32_t room) {
-    int32_t rows = pt_band_outputs(b, room, INT32_MAX);
+    int32_t rows = pt_band_outputs(b, room, (ENOUGH + b->g->out[1] - 1) / b->g->out[1]);
     return rows * b->g->out[1] < FEWEST ? 0 : rows;
 }
 
